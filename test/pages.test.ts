@@ -68,7 +68,7 @@ describe('pages', () => {
       expect(markup).to.match(/<title>[^<]+ – Gatehouse<\/title>/)
       const ids = [...markup.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id)
       expect(ids).to.deep.equal([...new Set(ids)])
-      const css = String(page.stylesheet.content)
+      const css = String((page.stylesheet ?? stylesheet).content)
       const classes = [...markup.matchAll(/\sclass="([^"]+)"/g)].flatMap(([, all]) =>
         all?.split(' '),
       )

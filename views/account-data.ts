@@ -1,5 +1,5 @@
-import { type AreaView, areaPage, resultNotice } from './area.ts'
-import { csrfField, problemAlert } from './forms.ts'
+import { type AreaView, areaPage } from './area.ts'
+import { postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { codeField } from './recover.ts'
@@ -20,17 +20,15 @@ export interface DataPage {
 
 /** The page where a person downloads their data, and asks for the deletion of the account. */
 export function dataPage(page: DataPage): Page {
+  const { csrf } = page.area
+  const download = html`<button id="download" type="submit" class="second">Download my data</button>`
+  const remove = html`<button id="delete" type="submit" class="danger">Delete my account</button>`
   return areaPage({
+    ...page,
     title: 'Your data',
     id: 'data-page',
-    area: page.area,
-    body: html`<h1>Your data</h1>
-${resultNotice(page.done)}
-<p>Download everything that is stored about you, as one JSON file.</p>
-<form method="post" action="${page.downloadAction}">
-${csrfField(page.area.csrf)}
-<button id="download" type="submit" class="second">Download my data</button>
-</form>
+    body: html`<p>Download everything that is stored about you, as one JSON file.</p>
+${postForm({ action: page.downloadAction, csrf }, download)}
 <h2>Delete your account</h2>
 ${
   page.code !== undefined &&
@@ -38,13 +36,7 @@ ${
 browser within an hour. Another browser asks for this code: <strong id="code">${page.code}</strong></p>`
 }
 <p>We send you a message with a link, on which you confirm the deletion.</p>
-${
-  ownedNotice(page.owned) ??
-  html`<form method="post" action="${page.deleteAction}">
-${csrfField(page.area.csrf)}
-<button id="delete" type="submit" class="danger">Delete my account</button>
-</form>`
-}`,
+${ownedNotice(page.owned) ?? postForm({ action: page.deleteAction, csrf }, remove)}`,
   })
 }
 
@@ -69,6 +61,7 @@ export interface DeletionPage {
 
 /** Says what will be deleted and what stays, and asks for confirmation. */
 export function deletionPage(page: DeletionPage): Page {
+  const button = { id: 'confirm', label: 'Delete my account', kind: 'danger' } as const
   return {
     title: page.problem ? 'Delete your account: please correct' : 'Delete your account?',
     id: 'deletion-page',
@@ -83,16 +76,7 @@ in keeps your account.</li>
 <li>Orders, purchases and the record of changes stay, without your name. So do files and announcements that you made for
 a site.</li>
 </ul>
-${
-  ownedNotice(page.owned) ??
-  html`<form method="post" action="${page.action}">
-${csrfField(page.csrf)}
-${page.needsCode && codeField(page.problem)}
-<div class="actions">
-<button id="confirm" type="submit" class="danger">Delete my account</button>
-</div>
-</form>`
-}`,
+${ownedNotice(page.owned) ?? postForm(page, [page.needsCode && codeField(page.problem), submitButton(button)])}`,
   }
 }
 

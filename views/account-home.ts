@@ -1,4 +1,4 @@
-import { type AreaView, areaPage } from './area.ts'
+import { type AreaView, areaPage, cards } from './area.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { rolesPhrase } from './person-view.ts'
@@ -24,18 +24,15 @@ export interface AccountSite {
 /** Shows the person's account and sites. */
 export function accountHomePage(page: AccountHomePage): Page {
   return areaPage({
+    ...page,
     title: 'Your account',
     id: 'account-page',
-    area: page.area,
-    body: html`<h1>Your account</h1>
-<dl class="facts">
+    body: html`<dl class="facts">
 <div><dt>Name</dt><dd><bdi>${page.person.name}</bdi></dd></div>
 <div><dt>E-mail</dt><dd><bdi>${page.person.email}</bdi></dd></div>
 </dl>
 <h2>Your sites</h2>
-${page.sites.length === 0 && html`<p>You have no role at any site at the moment.</p>`}
-<ul class="cards">
-${page.sites.map(site)}</ul>
+${cards(page.sites.map(site), html`<p>You have no role at any site at the moment.</p>`)}
 <h2>Applications</h2>
 <p>See which applications may use your account, and remove those that you do not need any more.</p>
 <p><a class="button second" href="${page.appsHref}">Connected apps</a></p>
@@ -52,10 +49,9 @@ ${
 }
 
 function site({ name, roles, adminHref, connectHref }: AccountSite): Html {
-  return html`<li class="card"><strong><bdi>${name}</bdi></strong><br>
+  return html`<strong><bdi>${name}</bdi></strong><br>
 <span class="muted">${rolesPhrase(roles)}</span><br>
 <a href="${connectHref}">Connect an assistant to <bdi>${name}</bdi></a>${
     adminHref !== undefined && html`<br><a href="${adminHref}">Administer <bdi>${name}</bdi></a>`
-  }</li>
-`
+  }`
 }

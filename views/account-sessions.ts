@@ -1,5 +1,5 @@
-import { type AreaView, areaPage, resultNotice } from './area.ts'
-import { csrfField } from './forms.ts'
+import { type AreaView, areaPage, cards } from './area.ts'
+import { buttonForm, postForm } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { timeOf } from './time.ts'
@@ -28,46 +28,34 @@ export interface SessionsPage {
 
 /** Lists the browsers in which a person is signed in, with buttons that sign out the other browsers. */
 export function sessionsPage(page: SessionsPage): Page {
-  const { area, sessions } = page
+  const { area, sessions, endOthersAction: action } = page
+  const endOthers = {
+    id: 'end-others',
+    label: 'Sign out all other browsers',
+    kind: 'second',
+  } as const
   return areaPage({
+    ...page,
     title: 'Your browsers',
     id: 'sessions-page',
-    area,
-    body: html`<h1>Your browsers</h1>
-${resultNotice(page.done)}
-<p>You are signed in to your account in these browsers. If you do not know one of them, sign it out, and change your
+    body: html`<p>You are signed in to your account in these browsers. If you do not know one of them, sign it out, and change your
 password. Connected apps are not listed here, and keep their access until you <a href="${page.appsHref}">remove them</a>.</p>
-<ul class="cards">
-${sessions.map((session) => card(session, page))}</ul>
-${
-  sessions.length > 1 &&
-  html`<form method="post" action="${page.endOthersAction}">
-${csrfField(area.csrf)}
-<div class="actions"><button id="end-others" type="submit" class="second">Sign out all other browsers</button></div>
-</form>`
-}
+${cards(sessions.map((session) => card(session, page)))}
+${sessions.length > 1 && buttonForm({ action, csrf: area.csrf }, endOthers)}
 <p><a href="${page.everywhereHref}">Sign out everywhere, also in this browser</a></p>`,
   })
 }
 
 function card(session: SessionView, { area, endAction }: SessionsPage): Html {
   const { id, device, network, startedAt, seenAt, current } = session
-  return html`<li class="card">
-<h2>${device}</h2>
+  const form = { action: endAction, csrf: area.csrf, hidden: { session: id } }
+  const end = html`<button type="submit" class="second">Sign out <span class="hidden">${device}</span></button>`
+  return html`<h2>${device}</h2>
 ${current && html`<p class="muted">This browser</p>`}
 <dl class="facts">
 ${network !== null && html`<div><dt>Network</dt><dd>${network}</dd></div>`}
 <div><dt>Signed in</dt><dd>${timeOf(startedAt)}</dd></div>
 <div><dt>Last used</dt><dd>${timeOf(seenAt)}</dd></div>
 </dl>
-${
-  !current &&
-  html`<form method="post" action="${endAction}">
-${csrfField(area.csrf)}
-<input type="hidden" name="session" value="${id}">
-<button type="submit" class="second">Sign out <span class="hidden">${device}</span></button>
-</form>`
-}
-</li>
-`
+${!current && postForm(form, end)}`
 }

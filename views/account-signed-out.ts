@@ -1,19 +1,13 @@
-import { type AreaView, areaConfirmPage } from './area.ts'
+import { areaConfirmPage, type Confirmation } from './area.ts'
 import { html } from './html.ts'
 import type { Page } from './layout.ts'
-import { stylesheet } from './stylesheet.ts'
 
 /** Asks for confirmation before all sessions of the person are ended. */
-export function signOutEverywherePage(page: {
-  readonly area: AreaView
-  readonly action: string
-  readonly cancelHref: string
-}): Page {
+export function signOutEverywherePage(page: Confirmation): Page {
   return areaConfirmPage({
     ...page,
     title: 'Sign out everywhere?',
     id: 'sign-out-everywhere-page',
-    question: html`Sign out everywhere?`,
     consequences: html`<p>You will be signed out in every browser, in this one too, and will need your
 password to sign in again. Applications that you connected keep their access until you remove them
 under <strong>Connected apps</strong>.</p>`,
@@ -26,7 +20,6 @@ export function signedOutEverywherePage({ againHref }: { readonly againHref: str
   return {
     title: 'Signed out everywhere',
     id: 'signed-out-everywhere-page',
-    stylesheet,
     body: html`<h1>You are signed out everywhere</h1>
 <p>If another person may know your password, sign in and change it under <strong>Password</strong>.</p>
 <p><a href="${againHref}">Sign in again</a></p>`,
@@ -38,7 +31,6 @@ export function signInCancelledPage({ againHref }: { readonly againHref: string 
   return {
     title: 'Not signed in',
     id: 'not-signed-in-page',
-    stylesheet,
     body: html`<h1>You are not signed in</h1>
 <p>The page that you wanted to open is for signed-in people only.</p>
 <p><a href="${againHref}">Sign in</a></p>`,

@@ -2,9 +2,9 @@ import {
   type AreaView,
   areaConfirmPage,
   areaPage,
-  type Pager,
-  pager,
-  resultNotice,
+  type Confirmation,
+  cards,
+  type ListView,
 } from './area.ts'
 import { foreignName } from './client-view.ts'
 import { type GrantView, grantFacts } from './grant-view.ts'
@@ -12,8 +12,7 @@ import { html } from './html.ts'
 import type { Page } from './layout.ts'
 import { timeOf } from './time.ts'
 
-export interface ApplicationPeoplePage {
-  readonly area: AreaView
+export interface ApplicationPeoplePage extends ListView {
   readonly name: string
   readonly people: readonly (GrantView & {
     readonly name: string
@@ -22,36 +21,27 @@ export interface ApplicationPeoplePage {
   })[]
   readonly removeAllHref: string
   readonly backHref: string
-  readonly pager: Pager
-  readonly done: string | undefined
 }
 
 /** Lists the people who connected an application. */
 export function applicationPeoplePage(page: ApplicationPeoplePage): Page {
-  const { area, name, people } = page
-  return areaPage({
-    title: `Who connected ${name}`,
-    id: 'people-page',
-    area,
-    body: html`<p class="small"><a href="${page.backHref}"><bdi>${name}</bdi></a></p>
-<h1>Who connected <bdi>${name}</bdi></h1>
-${resultNotice(page.done)}
-${
-  people.length === 0
-    ? html`<p id="no-people">No person has connected it.</p>`
-    : html`<p><a id="remove-all" class="button second" href="${page.removeAllHref}">End everybody’s access…</a></p>`
-}
-<ul class="cards">
-${people.map(
-  (person) => html`<li class="card">
-<h2>${foreignName(person.name)}</h2>
+  const { name } = page
+  const people = page.people.map(
+    (person) => html`<h2>${foreignName(person.name)}</h2>
 <p class="muted"><bdi>${person.email}</bdi></p>
 <dl class="facts">${grantFacts(person)}</dl>
-<p><a class="button second" href="${person.removeHref}">End<span class="hidden"> the access to the account of <bdi>${person.name}</bdi></span>…</a></p>
-</li>
-`,
-)}</ul>
-${pager(page.pager)}`,
+<p><a class="button second" href="${person.removeHref}">End<span class="hidden"> the access to the account of <bdi>${person.name}</bdi></span>…</a></p>`,
+  )
+  const removeAll = html`<p><a id="remove-all" class="button second" href="${page.removeAllHref}">End everybody’s access…</a></p>`
+  const none = html`<p id="no-people">No person has connected it.</p>`
+  return areaPage({
+    ...page,
+    title: `Who connected ${name}`,
+    heading: html`Who connected <bdi>${name}</bdi>`,
+    id: 'people-page',
+    back: { href: page.backHref, name },
+    body: html`${people.length > 0 && removeAll}
+${cards(people, none, page.pager)}`,
   })
 }
 
@@ -71,33 +61,32 @@ export interface RefusalsPage {
 
 /** Lists the latest refused requests of an application, with the full reasons. */
 export function refusalsPage({ area, name, backHref, refusals, kept }: RefusalsPage): Page {
+  const listed = refusals.map(
+    ({
+      occurredAt,
+      route,
+      error,
+      reason,
+      requestId,
+    }) => html`<strong><code>${error}</code></strong> <span class="muted">at ${route}</span><br>
+${reason !== undefined && html`${reason}<br>`}
+<span class="small">${timeOf(occurredAt)}, error number <code>${requestId}</code></span>`,
+  )
   return areaPage({
     title: `Refusals of ${name}`,
+    heading: 'Refusals',
     id: 'refusals-page',
     area,
-    body: html`<p class="small"><a href="${backHref}"><bdi>${name}</bdi></a></p>
-<h1>Refusals</h1>
-<p>What this service refused to <bdi>${name}</bdi>: the last ${kept}, a few seconds after they happen. The
+    back: { href: backHref, name },
+    body: html`<p>What this service refused to <bdi>${name}</bdi>: the last ${kept}, a few seconds after they happen. The
 reason is for you; the application is told the error only.</p>
-${refusals.length === 0 && html`<p id="no-refusals">Nothing was refused yet.</p>`}
-<ul class="cards">
-${refusals.map(
-  ({ occurredAt, route, error, reason, requestId }) => html`<li class="card refusal">
-<strong><code>${error}</code></strong> <span class="muted">at ${route}</span><br>
-${reason !== undefined && html`${reason}<br>`}
-<span class="small">${timeOf(occurredAt)}, error number <code>${requestId}</code></span>
-</li>
-`,
-)}</ul>`,
+${cards(listed, html`<p id="no-refusals">Nothing was refused yet.</p>`)}`,
   })
 }
 
-export interface ApplicationConfirmPage {
-  readonly area: AreaView
+export interface ApplicationConfirmPage extends Confirmation {
   readonly name: string
   readonly people: number
-  readonly action: string
-  readonly cancelHref: string
 }
 
 export function disableApplicationPage({ name, people, ...page }: ApplicationConfirmPage): Page {
@@ -105,7 +94,7 @@ export function disableApplicationPage({ name, people, ...page }: ApplicationCon
     ...page,
     title: 'Disable this application?',
     id: 'disable-page',
-    question: html`Disable <bdi>${name}</bdi>?`,
+    heading: html`Disable <bdi>${name}</bdi>?`,
     consequences: html`<p>It stops at once for ${everybody(people)}: its tokens are refused, and people cannot
 connect it. Its settings are kept, and so is what people allowed. When you enable it again, it may use
 what was not removed meanwhile.</p>`,
@@ -118,7 +107,7 @@ export function deleteApplicationPage({ name, people, ...page }: ApplicationConf
     ...page,
     title: 'Delete this application?',
     id: 'delete-page',
-    question: html`Delete <bdi>${name}</bdi>?`,
+    heading: html`Delete <bdi>${name}</bdi>?`,
     consequences: html`<p>It stops at once for ${everybody(people)}, all access ends, and its
 <code>client_id</code> is never used again. This cannot be taken back; to stop it for a while, disable
 it.</p>`,
@@ -131,7 +120,7 @@ export function endAllGrantsPage({ name, people, ...page }: ApplicationConfirmPa
     ...page,
     title: "End everybody's access?",
     id: 'end-all-page',
-    question: html`End everybody’s access by <bdi>${name}</bdi>?`,
+    heading: html`End everybody’s access by <bdi>${name}</bdi>?`,
     consequences: html`<p>Its tokens stop at once for ${everybody(people)}. Everybody may connect it
 again.</p>`,
     confirm: "End everybody's access",
@@ -147,7 +136,7 @@ export function endGrantPage({
     ...page,
     title: 'End this access?',
     id: 'end-access-page',
-    question: html`End the access to the account of <bdi>${personName}</bdi>?`,
+    heading: html`End the access to the account of <bdi>${personName}</bdi>?`,
     consequences: html`<p>${foreignName(name)} loses its access to the account of <bdi>${personName}</bdi> at
 once. The person may connect it again.</p>`,
     confirm: 'End access',
@@ -163,7 +152,7 @@ export function removeSecretPage({
     ...page,
     title: 'Remove this secret?',
     id: 'remove-secret-page',
-    question: html`Remove the secret that ends with <code>${hint}</code>?`,
+    heading: html`Remove the secret that ends with <code>${hint}</code>?`,
     consequences: html`<p>${foreignName(name)} cannot use it any more from now on. Tokens that it has are not
 touched.</p>`,
     confirm: 'Remove secret',

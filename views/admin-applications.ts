@@ -1,13 +1,12 @@
-import { type SecretView, secretNotice, secretSection, stopSection } from './admin-secrets.ts'
-import { type AreaView, areaPage, type Pager, pager, resultNotice } from './area.ts'
+import { disabledTag, type SharedView, sharedPage } from './admin-secrets.ts'
+import { areaPage, cards, type ListView, plainList } from './area.ts'
 import { foreignName } from './client-view.ts'
 import { type ConnectStepsView, connectSteps } from './connect-steps.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { timeOf } from './time.ts'
 
-export interface ApplicationsPage {
-  readonly area: AreaView
+export interface ApplicationsPage extends ListView {
   readonly siteName: string
   readonly applications: readonly {
     readonly name: string
@@ -19,38 +18,34 @@ export interface ApplicationsPage {
   readonly newHref: string
   readonly assistantsHref: string
   readonly resourceServersHref: string
-  readonly pager: Pager
-  readonly done: string | undefined
 }
 
 /** Lists the OAuth applications of a site. */
 export function applicationsPage(page: ApplicationsPage): Page {
+  const applications = page.applications.map(
+    ({
+      name,
+      clientId,
+      confidential,
+      disabled,
+      href,
+    }) => html`<a href="${href}">${foreignName(name)}</a>${disabled && disabledTag}<br>
+<span class="muted">${confidential ? 'confidential' : 'public'}, client_id</span> <code>${clientId}</code>`,
+  )
   return areaPage({
+    ...page,
     title: 'OAuth applications',
     id: 'applications-page',
-    area: page.area,
-    body: html`<h1>OAuth applications</h1>
-${resultNotice(page.done)}
-<p>Each member of <bdi>${page.siteName}</bdi> decides alone whether to connect one of these.</p>
+    body: html`<p>Each member of <bdi>${page.siteName}</bdi> decides alone whether to connect one of these.</p>
 <p><a id="new-application" class="button" href="${page.newHref}">New application</a></p>
 <p>For Claude, ChatGPT, an editor and the like, <a href="${page.assistantsHref}">Connect assistants</a> makes one with one press.
 For an API or a proxy of your own that takes your members’ tokens, there are
 <a id="resource-servers" href="${page.resourceServersHref}">resource servers</a>.</p>
-${page.applications.length === 0 && html`<p id="no-applications">There is no application yet.</p>`}
-<ul class="cards">
-${page.applications.map(
-  ({ name, clientId, confidential, disabled, href }) => html`<li class="card">
-<a href="${href}">${foreignName(name)}</a>${disabled && html` <span class="tag">disabled</span>`}<br>
-<span class="muted">${confidential ? 'confidential' : 'public'}, client_id</span> <code>${clientId}</code>
-</li>
-`,
-)}</ul>
-${pager(page.pager)}`,
+${cards(applications, html`<p id="no-applications">There is no application yet.</p>`, page.pager)}`,
   })
 }
 
-export interface ApplicationPage {
-  readonly area: AreaView
+export interface ApplicationPage extends SharedView {
   readonly application: {
     readonly clientId: string
     readonly name: string
@@ -63,30 +58,18 @@ export interface ApplicationPage {
     readonly createdBy: string | undefined
     readonly disabledAt: number | undefined
   }
-  readonly secrets: readonly SecretView[]
-  /** Whether another secret can be created: at most two are valid at a time. */
-  readonly mayAddSecret: boolean
-  /** A secret that was just created. It is shown only once. */
-  readonly newSecret: string | undefined
   readonly people: number
-  readonly hrefs: {
+  readonly hrefs: SharedView['hrefs'] & {
     readonly edit: string
     /** The page for optional protocols; undefined if none is enabled. */
     readonly security: string | undefined
     readonly people: string
-    readonly refusals: string
-    readonly addSecret: string
-    readonly remove: string
-    /** The page that asks whether to disable the application. Enabling it needs no confirmation. */
-    readonly disable: string
-    readonly enable: string
     readonly assistants: string
   }
   readonly settings: SettingsView
   /** The assistants with a callback among the application's redirect URIs. */
   readonly assistants: readonly ConnectStepsView[]
   readonly local: boolean
-  readonly done: string | undefined
 }
 
 /** The settings that the application's developer enters into an OAuth library. */
@@ -105,33 +88,25 @@ export interface SettingsView {
 
 /** Shows an application: settings for its developer, secrets, and links to edit, disable or delete it. */
 export function applicationPage(page: ApplicationPage): Page {
-  const { application, area, newSecret } = page
-  return areaPage({
-    title: application.name,
+  const { application, hrefs } = page
+  return sharedPage(page, {
+    ...application,
     id: 'application-page',
-    area,
-    body: html`<h1><bdi>${application.name}</bdi>${application.disabledAt !== undefined && html` <span class="tag">disabled</span>`}</h1>
-${resultNotice(page.done)}
-${newSecret !== undefined && secretNotice(newSecret)}
-${facts(page)}
+    settings: html`${facts(page)}
 ${settings(page)}
-${!application.confidential && assistantSection(page)}
-${application.confidential && secretSection({ ...page, csrf: area.csrf, action: page.hrefs.addSecret })}
-<h2>Use</h2>
-<ul class="links">
-<li><a id="people" href="${page.hrefs.people}">Who connected it</a> <span class="muted">${peoplePhrase(page.people)}</span></li>
-${
-  page.hrefs.security !== undefined &&
-  html`<li><a id="security" href="${page.hrefs.security}">Security</a> <span class="muted">keys, pushed requests, bound tokens, sign-outs</span></li>
-`
-}<li><a id="refusals" href="${page.hrefs.refusals}">Refusals</a> <span class="muted">what was refused last, and why</span></li>
-</ul>
-${stopSection({ ...page.hrefs, disabledAt: application.disabledAt, csrf: area.csrf })}`,
+${!application.confidential && assistantSection(page)}`,
+    hasSecrets: application.confidential,
+    links: html`<li><a id="people" href="${hrefs.people}">Who connected it</a> <span class="muted">${peoplePhrase(page.people)}</span></li>
+${hrefs.security !== undefined && html`<li><a id="security" href="${hrefs.security}">Security</a> <span class="muted">keys, pushed requests, bound tokens, sign-outs</span></li>`}
+`,
   })
 }
 
 function facts({ application, hrefs }: ApplicationPage): Html {
   const { redirectUris, postLogoutRedirectUris, scopes, createdBy } = application
+  const code = (uri: string) => html`<code>${uri}</code>`
+  const identity = html`identity: <code>openid</code>, <code>profile</code>, <code>email</code>`
+  const allowed = scopes.map(({ name, words }) => html`<code>${name}</code>: ${words}`)
   return html`<h2>For the maker of the application</h2>
 <dl class="facts">
 <div><dt>client_id</dt><dd><code id="client-id">${application.clientId}</code></dd></div>
@@ -140,16 +115,9 @@ function facts({ application, hrefs }: ApplicationPage): Html {
       ? html`confidential: ${application.authMethod === 'private_key_jwt' ? 'it proves who it is with a key' : 'it keeps a secret'} (<code>${application.authMethod}</code>)`
       : html`public: it keeps no secret (<code>none</code>)`
   }</dd></div>
-<div><dt>Redirects to</dt><dd><ul class="plain">
-${redirectUris.map((uri) => html`<li><code>${uri}</code></li>\n`)}</ul></dd></div>
-${
-  postLogoutRedirectUris.length > 0 &&
-  html`<div><dt>After sign-out</dt><dd><ul class="plain">
-${postLogoutRedirectUris.map((uri) => html`<li><code>${uri}</code></li>\n`)}</ul></dd></div>`
-}
-<div><dt>May request</dt><dd><ul class="plain">
-<li>identity: <code>openid</code>, <code>profile</code>, <code>email</code></li>
-${scopes.map(({ name, words }) => html`<li><code>${name}</code>: ${words}</li>\n`)}</ul></dd></div>
+<div><dt>Redirects to</dt><dd>${plainList(redirectUris.map(code))}</dd></div>
+${postLogoutRedirectUris.length > 0 && html`<div><dt>After sign-out</dt><dd>${plainList(postLogoutRedirectUris.map(code))}</dd></div>`}
+<div><dt>May request</dt><dd>${plainList([identity, ...allowed])}</dd></div>
 <div><dt>Created</dt><dd>${timeOf(application.createdAt)}${createdBy !== undefined && html` by <bdi>${createdBy}</bdi>`}</dd></div>
 </dl>
 <p><a id="edit" class="button second" href="${hrefs.edit}">Edit</a></p>`

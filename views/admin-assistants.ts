@@ -1,6 +1,7 @@
-import { type AreaView, areaPage, resultNotice } from './area.ts'
+import { switchOnForm } from './admin-home.ts'
+import { type AreaView, areaPage } from './area.ts'
 import { type ConnectStepsView, connectSteps, snippet } from './connect-steps.ts'
-import { csrfField, problemAlert } from './forms.ts'
+import { inputField, postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 
@@ -41,12 +42,10 @@ interface AdmittedView {
 export function assistantsPage(page: AssistantsPage): Page {
   const { area, siteName, switchOnAction, assistants } = page
   return areaPage({
+    ...page,
     title: 'Connect assistants',
     id: 'assistants-page',
-    area,
-    body: html`<h1>Connect assistants</h1>
-${resultNotice(page.done)}
-${problemAlert('assistants-problem', page.problem)}
+    body: html`${problemAlert('assistants-problem', page.problem)}
 <p>One press lets the members of <bdi>${siteName}</bdi> connect an assistant: it makes an OAuth application with the callbacks
 of that assistant. Each member then decides alone, and the assistant reaches only the data of that person at your site.</p>
 ${switchOnAction === undefined ? memberPage(page) : switchOn(switchOnAction, area)}
@@ -65,10 +64,7 @@ ${snippet(memberAddress)}
 function switchOn(action: string, { csrf }: AreaView): Html {
   return html`<div class="notice warning" id="feature-off"><p><strong>MCP connections is off.</strong> Switch it on before you add an
 assistant. It is a beta feature: it lets applications act for your members, if each of them allows it.</p></div>
-<form method="post" action="${action}">
-${csrfField(csrf)}
-<div class="actions"><button id="switch-on" type="submit">Switch MCP connections on</button></div>
-</form>`
+${switchOnForm({ action, csrf })}`
 }
 
 function card(assistant: AssistantView, { area, action, switchOnAction }: AssistantsPage): Html {
@@ -92,21 +88,24 @@ function form(
   { area, action }: Pick<AssistantsPage, 'area' | 'action'>,
 ): Html {
   const { id, name, application, ownCallback } = assistant
-  const label = application === undefined ? `Add ${name}` : 'Add this callback'
-  return html`<form method="post" action="${action}">
-${csrfField(area.csrf)}
-<input type="hidden" name="assistant" value="${id}">
-${ownCallback !== undefined && callbackField(assistant, ownCallback)}
-<div class="actions"><button id="add-${id}" type="submit"${application !== undefined && html` class="second"`}>${label}</button></div>
-</form>`
+  const button = application
+    ? ({ id: `add-${id}`, label: 'Add this callback', kind: 'second' } as const)
+    : { id: `add-${id}`, label: `Add ${name}` }
+  return postForm({ action, csrf: area.csrf, hidden: { assistant: id } }, [
+    ownCallback !== undefined && callbackField(assistant, ownCallback),
+    submitButton(button),
+  ])
 }
 
-function callbackField({ id, application, typed, problem }: AssistantView, find: string): Html {
-  const described = `${id}-callback-hint${problem === undefined ? '' : ` ${id}-callback-problem`}`
-  return html`<label for="${id}-callback">${application === undefined ? 'Callback URL' : 'Another Callback URL'}</label>
-<p class="hint" id="${id}-callback-hint">${find}</p>
-${problem !== undefined && html`<p class="field-problem" id="${id}-callback-problem">${problem}</p>`}
-<input id="${id}-callback" name="callback" type="url" maxlength="500" required autocomplete="off" spellcheck="false" value="${typed}" aria-describedby="${described}"${problem !== undefined && html` aria-invalid="true"`}>`
+function callbackField({ id, application, typed, problem }: AssistantView, hint: string): Html {
+  return inputField({
+    id: `${id}-callback`,
+    name: 'callback',
+    label: application === undefined ? 'Callback URL' : 'Another Callback URL',
+    hint,
+    problem,
+    attributes: html` type="url" maxlength="500" required autocomplete="off" spellcheck="false" value="${typed}"`,
+  })
 }
 
 export interface OwnAssistantsPage {
@@ -123,11 +122,10 @@ export interface OwnAssistantsPage {
 /** Shows an operator how to connect their own assistant, to administer the site. */
 export function ownAssistantsPage(page: OwnAssistantsPage): Page {
   return areaPage({
+    ...page,
     title: 'Connect your own assistant',
     id: 'own-assistants-page',
-    area: page.area,
-    body: html`<h1>Connect your own assistant</h1>
-<p>With it you administer <bdi>${page.siteName}</bdi> in words: it reads, and changes when you allow it, what you may yourself. It
+    body: html`<p>With it you administer <bdi>${page.siteName}</bdi> in words: it reads, and changes when you allow it, what you may yourself. It
 needs no <code>client_id</code>: it registers itself, or a document of its maker describes it. At the sign-in you choose the site, read
 what it asks for, and agree. It only reads at first; ask it to sign in for changes, name the area, and you are asked again. One that
 a document describes may change things once you have approved it under <a id="reviews" href="${page.reviewsHref}">Self-declared

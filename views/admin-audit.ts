@@ -1,10 +1,9 @@
-import { type AreaView, areaPage, type Pager, pager } from './area.ts'
+import { areaPage, cards, type ListView, plainList } from './area.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { timeOf } from './time.ts'
 
-export interface AuditPage {
-  readonly area: AreaView
+export interface AuditPage extends ListView {
   readonly siteName: string
   /** The filters of the form; an empty filter matches everything. */
   readonly question: AuditQuestion
@@ -12,7 +11,6 @@ export interface AuditPage {
   readonly actions: readonly { readonly name: string; readonly words: string }[]
   readonly entries: readonly AuditEntryView[]
   readonly action: string
-  readonly pager: Pager
 }
 
 export type AuditQuestion = Readonly<Record<'action' | 'client' | 'person' | 'from' | 'to', string>>
@@ -43,14 +41,14 @@ export interface AuditFact {
 
 /** Lists audit events, newest first, with a form to filter them. */
 export function auditPage(page: AuditPage): Page {
-  const { area, siteName, question, entries, action } = page
+  const { siteName, question, entries, action } = page
   const isNarrowed = Object.values(question).some(Boolean)
+  const none = isNarrowed ? 'Nothing like that happened.' : 'Nothing happened yet.'
   return areaPage({
+    ...page,
     title: 'Audit trail',
     id: 'audit-page',
-    area,
-    body: html`<h1>Audit trail</h1>
-<p>Who did what at <bdi>${siteName}</bdi>, the newest first. Times and days are in UTC.</p>
+    body: html`<p>Who did what at <bdi>${siteName}</bdi>, the newest first. Times and days are in UTC.</p>
 <details${isNarrowed && html` open`}>
 <summary>Show only some of it</summary>
 <form id="audit-filter" method="get" action="${action}">
@@ -61,10 +59,7 @@ ${isNarrowed && html`<a id="show-all" class="button second" href="${action}">Sho
 </div>
 </form>
 </details>
-${entries.length === 0 && html`<p id="no-events">${isNarrowed ? 'Nothing like that happened.' : 'Nothing happened yet.'}</p>`}
-<ul class="cards">
-${entries.map(entry)}</ul>
-${pager(page.pager)}`,
+${cards(entries.map(entry), html`<p id="no-events">${none}</p>`, page.pager)}`,
   })
 }
 
@@ -97,8 +92,7 @@ function entry(view: AuditEntryView): Html {
     { label: 'From', value: address },
     { label: 'Request', value: requestId },
   ].filter(({ value }) => value !== undefined)
-  return html`<li class="card">
-<strong><bdi>${who}</bdi></strong> ${words}${subjectId !== '' && html` <code>${subjectId}</code>`}<br>
+  return html`<strong><bdi>${who}</bdi></strong> ${words}${subjectId !== '' && html` <code>${subjectId}</code>`}<br>
 <span class="small">${timeOf(occurredAt)}</span>
 ${
   (known.length > 0 || before !== undefined || after !== undefined) &&
@@ -107,9 +101,7 @@ ${known.map(({ label, value }) => html`<div><dt>${label}</dt><dd><bdi>${value}</
 ${before !== undefined && html`<div><dt>Before</dt><dd>${facts(before)}</dd></div>`}
 ${after !== undefined && html`<div><dt>After</dt><dd>${facts(after)}</dd></div>`}
 </dl>`
-}
-</li>
-`
+}`
 }
 
 const factNames: ReadonlyMap<string, string> = new Map([
@@ -122,9 +114,10 @@ const factNames: ReadonlyMap<string, string> = new Map([
 ])
 
 function facts(all: readonly AuditFact[]): Html {
-  return html`<ul class="plain">
-${all.map(
-  ({ name, value }) =>
-    html`<li><span class="muted">${factNames.get(name) ?? name}:</span> <bdi>${value === '' ? 'none' : value}</bdi></li>\n`,
-)}</ul>`
+  return plainList(
+    all.map(
+      ({ name, value }) =>
+        html`<span class="muted">${factNames.get(name) ?? name}:</span> <bdi>${value === '' ? 'none' : value}</bdi>`,
+    ),
+  )
 }

@@ -1,23 +1,20 @@
 import {
-  type AreaView,
   areaConfirmPage,
   areaPage,
-  type Pager,
-  pager,
-  resultNotice,
+  type Confirmation,
+  cards,
+  type ListView,
+  plainList,
 } from './area.ts'
 import { foreignName } from './client-view.ts'
-import { problemAlert } from './forms.ts'
+import { choice, problemAlert } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { timeOf } from './time.ts'
 
-export interface DocumentClientsPage {
-  readonly area: AreaView
+export interface DocumentClientsPage extends ListView {
   readonly siteName: string
   readonly clients: readonly DocumentClientView[]
-  readonly pager: Pager
-  readonly done: string | undefined
 }
 
 export interface DocumentClientView extends ReviewedView {
@@ -47,26 +44,21 @@ const stateNames = {
 
 /** Lists the clients with metadata documents. */
 export function documentClientsPage(page: DocumentClientsPage): Page {
-  const { area, clients } = page
   return areaPage({
+    ...page,
     title: 'Self-declared clients',
     id: 'document-clients-page',
-    area,
-    body: html`<h1>Self-declared clients</h1>
-${resultNotice(page.done)}
-<p>These applications describe themselves in a document at their own address. What you decide holds for
+    body: html`<p>These applications describe themselves in a document at their own address. What you decide holds for
 <bdi>${page.siteName}</bdi>. People with the role of the platform can decide for every site.</p>
-${clients.length === 0 && html`<p>None has been used yet.</p>`}
-<ul class="cards">
-${clients.map(client)}</ul>
-${pager(page.pager)}`,
+${cards(page.clients.map(client), html`<p>None has been used yet.</p>`, page.pager)}`,
   })
 }
 
 function client(view: DocumentClientView): Html {
   const { state, decided } = view
-  return html`<li class="card">
-<h2>${foreignName(view.name)}</h2>
+  const reviewLink = (verb: string, href: string) =>
+    html`<a class="button second" href="${href}">${verb}<span class="hidden"> <bdi>${view.name}</bdi></span>…</a>`
+  return html`<h2>${foreignName(view.name)}</h2>
 <dl class="facts">
 ${documentFacts(view)}
 <div><dt>First seen</dt><dd>${timeOf(view.firstSeenAt)}</dd></div>
@@ -78,27 +70,17 @@ ${documentFacts(view)}
   }</dd></div>
 </dl>
 <div class="actions">
-${
-  state !== 'approved' &&
-  html`<a class="button second" href="${view.approveHref}">Approve<span class="hidden"> <bdi>${view.name}</bdi></span>…</a>`
-}
-${
-  state !== 'blocked' &&
-  html`<a class="button second" href="${view.blockHref}">Block<span class="hidden"> <bdi>${view.name}</bdi></span>…</a>`
-}
-</div>
-</li>
-`
+${state !== 'approved' && reviewLink('Approve', view.approveHref)}
+${state !== 'blocked' && reviewLink('Block', view.blockHref)}
+</div>`
 }
 
 function documentFacts({ clientId, redirectUris }: ReviewedView): Html {
   return html`<div><dt>Document</dt><dd><code>${clientId}</code></dd></div>
-<div><dt>Redirects to</dt><dd><ul class="plain">
-${redirectUris.map((uri) => html`<li><code>${uri}</code></li>\n`)}</ul></dd></div>`
+<div><dt>Redirects to</dt><dd>${plainList(redirectUris.map((uri) => html`<code>${uri}</code>`))}</dd></div>`
 }
 
-export interface ReviewDocumentClientPage {
-  readonly area: AreaView
+export interface ReviewDocumentClientPage extends Confirmation {
   readonly client: ReviewedView
   readonly siteName: string
   readonly review: 'approved' | 'blocked'
@@ -106,9 +88,6 @@ export interface ReviewDocumentClientPage {
   readonly decidesForAll: boolean
   /** Whether the document changed while the page was open. The review was then not stored. */
   readonly hasChanged: boolean
-  readonly action: string
-  readonly hidden: readonly { readonly name: string; readonly value: string }[]
-  readonly cancelHref: string
 }
 
 /** Asks for confirmation of a review. The form contains the fingerprint of the shown document. */
@@ -120,7 +99,7 @@ export function reviewDocumentClientPage(page: ReviewDocumentClientPage): Page {
     ...page,
     title: page.hasChanged ? 'The client has changed' : `${verb} this client?`,
     id: 'review-page',
-    question: html`${verb} ${foreignName(client.name)}?`,
+    heading: html`${verb} ${foreignName(client.name)}?`,
     consequences: html`${problemAlert('review-problem', page.hasChanged ? changed : undefined)}
 <dl class="facts">
 ${documentFacts(client)}
@@ -147,15 +126,10 @@ people cannot connect it there.</p>`
 }
 
 function forWhom(siteName: string): Html {
+  const radio = { type: 'radio', name: 'for' } as const
   return html`<fieldset>
 <legend>For whom?</legend>
-<label class="choice">
-<input type="radio" name="for" value="site" required checked>
-<span><strong>This site</strong> <span class="muted"><bdi>${siteName}</bdi></span></span>
-</label>
-<label class="choice">
-<input type="radio" name="for" value="all" required>
-<span><strong>Every site</strong> <span class="muted">you have the role of the platform</span></span>
-</label>
+${choice({ ...radio, value: 'site', checked: true }, html`<strong>This site</strong> <span class="muted"><bdi>${siteName}</bdi></span>`)}
+${choice({ ...radio, value: 'all' }, html`<strong>Every site</strong> <span class="muted">you have the role of the platform</span>`)}
 </fieldset>`
 }

@@ -1,5 +1,5 @@
 import { type AreaView, areaPage } from './area.ts'
-import { columnChart, rowChart } from './chart.ts'
+import { type Bar, columnChart, rowChart } from './chart.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { timeOf } from './time.ts'
@@ -16,16 +16,9 @@ export interface OverviewPage {
   readonly auditHref: string
 }
 
-export interface OverviewDayView {
-  readonly date: string
-  readonly connected: number
-  readonly people: number
-  readonly calls: number
-  readonly signIns: number
-  readonly refusals: number
-}
+type Measure = 'connected' | 'people' | 'calls' | 'signIns' | 'refusals'
 
-type Measure = Exclude<keyof OverviewDayView, 'date'>
+export type OverviewDayView = Readonly<Record<Measure, number>> & { readonly date: string }
 
 interface Section {
   readonly measure: Measure
@@ -73,13 +66,13 @@ const sections: readonly Section[] = [
 
 /** Shows how applications were used at a site on each of the last days, as charts and tables. */
 export function overviewPage(page: OverviewPage): Page {
-  const { area, siteName, days, countedAt, reasons } = page
+  const { siteName, days, countedAt, reasons } = page
   return areaPage({
+    ...page,
     title: 'The last 30 days',
+    heading: `The last ${days.length} days`,
     id: 'overview-page',
-    area,
-    body: html`<h1>The last ${days.length} days</h1>
-<p>What applications did for members of <bdi>${siteName}</bdi>. A day is a day in UTC, and today is not over.
+    body: html`<p>What applications did for members of <bdi>${siteName}</bdi>. A day is a day in UTC, and today is not over.
 Counted ${timeOf(countedAt)}.</p>
 ${sections.map((section) => sectionOf(section, page))}
 <section aria-labelledby="reasons-heading">
@@ -102,45 +95,34 @@ function sectionOf({ measure, title, what, inAll }: Section, page: OverviewPage)
 <h2 id="${measure}-heading">${title}</h2>
 <p class="hint">${what} <strong>${inAll(values, page)}.</strong></p>
 ${columnChart({ id: `${measure}-chart`, title: `${title}, day by day`, summary, bars })}
-${numbers(
-  `${title}: the numbers`,
-  ['Day', title],
-  page.days.map((day) => [day.date, day[measure]]),
-)}
+${numbers(title, 'Day', title, bars)}
 </section>
 `
 }
 
 function reasonsOf(reasons: OverviewPage['reasons']): Html {
   const [first] = reasons
+  const title = 'Refusals by reason'
   const bars = reasons.map(({ error, refusals }) => ({ label: wordsOf(error), value: refusals }))
+  const rows = reasons.map((row) => ({
+    label: `${wordsOf(row.error)} (${row.error})`,
+    value: row.refusals,
+  }))
   const summary =
     first === undefined ? '' : `Most often: ${wordsOf(first.error)}, ${first.refusals} times.`
-  return html`${rowChart({ id: 'reasons-chart', title: 'Refusals by reason', summary, bars })}
-${numbers(
-  'Refusals by reason: the numbers',
-  ['Reason', 'Refusals'],
-  reasons.map(({ error, refusals }) => [`${wordsOf(error)} (${error})`, refusals]),
-)}`
+  return html`${rowChart({ id: 'reasons-chart', title, summary, bars })}
+${numbers(title, 'Reason', 'Refusals', rows)}`
 }
 
-type Cell = string | number | undefined
-
-function numbers(
-  title: string,
-  heads: readonly string[],
-  rows: readonly (readonly Cell[])[],
-): Html {
+/** The numbers of a chart as a table. `of` and `measure` are the headings of its columns. */
+function numbers(title: string, of: string, measure: string, rows: readonly Bar[]): Html {
   return html`<details>
-<summary>${title}</summary>
+<summary>${title}: the numbers</summary>
 <table>
-<caption class="hidden">${title}</caption>
-<thead><tr>${heads.map((head) => html`<th scope="col">${head}</th>`)}</tr></thead>
+<caption class="hidden">${title}: the numbers</caption>
+<thead><tr><th scope="col">${of}</th><th scope="col">${measure}</th></tr></thead>
 <tbody>
-${rows.map(
-  ([head, ...cells]) =>
-    html`<tr><th scope="row">${head}</th>${cells.map((cell) => html`<td>${cell}</td>`)}</tr>\n`,
-)}</tbody>
+${rows.map(({ label, value }) => html`<tr><th scope="row">${label}</th><td>${value}</td></tr>\n`)}</tbody>
 </table>
 </details>`
 }

@@ -1,5 +1,5 @@
-import { csrfField } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type FormTarget, postForm, submitButton } from './forms.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import type { PersonView } from './person-view.ts'
 import { areaStylesheet } from './stylesheet.ts'
@@ -25,11 +25,20 @@ export interface AreaPage {
   readonly title: string
   readonly id: string
   readonly area: AreaView
+  /** The h1, if it differs from the title. */
+  readonly heading?: HtmlValue
+  /** The page to which a link above the heading leads. */
+  readonly back?: { readonly href: string; readonly name: string }
+  /** A notice that an action succeeded. */
+  readonly done?: string | undefined
+  /** The page below the heading and the notice. */
   readonly body: Html
 }
 
 /** Creates a page with the navigation of its area and a button to sign out. */
-export function areaPage({ title, id, area, body }: AreaPage): Page {
+export function areaPage({ title, id, area, heading = title, back, done, body }: AreaPage): Page {
+  const signOut = html`<span class="muted"><bdi>${area.person.name}</bdi></span>
+<button id="sign-out" type="submit" class="second">Sign out</button>`
   return {
     title,
     id,
@@ -37,13 +46,12 @@ export function areaPage({ title, id, area, body }: AreaPage): Page {
     navigation: html`<nav class="area" aria-label="${area.name}">
 <ul>
 ${area.links.map(areaLink)}</ul>
-<form method="post" action="${area.signOutAction}">
-${csrfField(area.csrf)}
-<span class="muted"><bdi>${area.person.name}</bdi></span>
-<button id="sign-out" type="submit" class="second">Sign out</button>
-</form>
+${postForm({ action: area.signOutAction, csrf: area.csrf }, signOut)}
 </nav>`,
-    body,
+    body: html`${back && html`<p class="small"><a href="${back.href}"><bdi>${back.name}</bdi></a></p>`}
+<h1>${heading}</h1>
+${done !== undefined && html`<p class="notice done" id="done" role="status">${done}</p>`}
+${body}`,
   }
 }
 
@@ -52,15 +60,11 @@ function areaLink({ href, label, current }: AreaLink): Html {
 `
 }
 
-export interface AreaConfirmPage {
-  readonly title: string
-  readonly id: string
-  readonly area: AreaView
-  readonly question: Html
+export interface AreaConfirmPage
+  extends Pick<AreaPage, 'title' | 'id' | 'area' | 'heading'>,
+    Omit<FormTarget, 'csrf'> {
   /** What the action will do, as paragraphs or a list. */
   readonly consequences: Html
-  readonly action: string
-  readonly hidden?: readonly { readonly name: string; readonly value: string }[] | undefined
   /** Additional fields of the form. */
   readonly fields?: Html | undefined
   readonly confirm: string
@@ -69,20 +73,22 @@ export interface AreaConfirmPage {
 
 /** Creates a page that describes the consequences of an action and asks for confirmation. */
 export function areaConfirmPage(page: AreaConfirmPage): Page {
+  const button = { id: 'confirm', label: page.confirm, kind: 'danger' } as const
   return areaPage({
     ...page,
-    body: html`<h1>${page.question}</h1>
-${page.consequences}
-<form method="post" action="${page.action}">
-${csrfField(page.area.csrf)}
-${page.hidden?.map(({ name, value }) => html`<input type="hidden" name="${name}" value="${value}">\n`)}
-${page.fields}
-<div class="actions">
-<button id="confirm" type="submit" class="danger">${page.confirm}</button>
-<a id="cancel" class="button second" href="${page.cancelHref}">Cancel</a>
-</div>
-</form>`,
+    body: html`${page.consequences}
+${postForm({ ...page, csrf: page.area.csrf }, html`${page.fields}\n${submitButton(button, page.cancelHref)}`)}`,
   })
+}
+
+/** The values of a confirmation page that differ with each request. */
+export type Confirmation = Pick<AreaConfirmPage, 'area' | 'action' | 'hidden' | 'cancelHref'>
+
+/** What the pages with lists have in common. */
+export interface ListView {
+  readonly area: AreaView
+  readonly pager: Pager
+  readonly done?: string | undefined
 }
 
 /** Links to the next and the first page of a list. */
@@ -99,8 +105,16 @@ ${nextHref !== undefined && html`<a id="next-page" href="${nextHref}">Show more<
 </nav>`
 }
 
-/** A notice that an action succeeded, for the top of the next page. */
-export function resultNotice(sentence: string | undefined): Html | undefined {
-  if (sentence === undefined) return undefined
-  return html`<p class="notice done" id="done" role="status">${sentence}</p>`
+/** A list of cards, or what `none` says, with links to its other pages. */
+export function cards(items: readonly Html[], none?: HtmlValue, paging?: Pager): Html {
+  return html`${items.length === 0 && none}
+<ul class="cards">
+${items.map((item) => html`<li class="card">${item}</li>\n`)}</ul>
+${paging && pager(paging)}`
+}
+
+/** A list without bullets. */
+export function plainList(items: readonly HtmlValue[]): Html {
+  return html`<ul class="plain">
+${items.map((item) => html`<li>${item}</li>\n`)}</ul>`
 }

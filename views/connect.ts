@@ -1,5 +1,6 @@
 import { type Pager, pager } from './area.ts'
 import { type ConnectStepsView, connectSteps, snippet } from './connect-steps.ts'
+import { inputField } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import type { SiteLook } from './site-look.ts'
@@ -29,9 +30,12 @@ may see before you agree. It never learns your password, and you remove it at an
 <a href="${page.appsHref}">Connected apps</a>.</p>
 <h2>Choose your site</h2>
 <form method="get" action="${page.action}">
-<label for="site">Short name of your site, as it stands in its address</label>
-${page.unknown !== undefined && html`<p class="field-problem" id="site-problem">No site is called ${page.unknown} here.</p>`}
-<input id="site" name="site" type="text" required maxlength="80" autocomplete="off" autocapitalize="none" spellcheck="false"${page.unknown !== undefined && html` aria-invalid="true" aria-describedby="site-problem"`}>
+${inputField({
+  id: 'site',
+  label: 'Short name of your site, as it stands in its address',
+  problem: page.unknown === undefined ? undefined : `No site is called ${page.unknown} here.`,
+  attributes: html` type="text" required maxlength="80" autocomplete="off" autocapitalize="none" spellcheck="false"`,
+})}
 <div class="actions"><button id="go" type="submit">Show how</button></div>
 </form>
 <ul class="links" id="sites">

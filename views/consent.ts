@@ -1,10 +1,9 @@
 import { type ClientView, foreignName, kindSentence } from './client-view.ts'
-import { csrfField, refusalForm } from './forms.ts'
+import { postForm, refusalForm } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { type PersonView, rolesPhrase } from './person-view.ts'
 import { type SiteWords, siteWords } from './site-look.ts'
-import { stylesheet } from './stylesheet.ts'
 
 export interface ConsentPage {
   /** The URL to which the approval is submitted. */
@@ -28,25 +27,22 @@ export interface ConsentPage {
 
 /** Asks the person to allow or refuse the requested access. */
 export function consentPage(page: ConsentPage): Page {
+  const answers = html`<p>You will go back to ${foreignName(page.client.host)}.</p>
+<div class="actions">
+<button id="consent-approve" type="submit">Allow</button>
+<button id="consent-deny" type="submit" form="refusal" class="second">Don’t allow</button>
+</div>`
   return {
     title: 'Allow access?',
     id: 'consent-page',
-    stylesheet,
     body: html`<h1>Allow <bdi>${page.client.name}</bdi> to use your account?</h1>
 ${warning(page.client)}
 ${siteWords(page.words)}
 ${facts(page)}
 ${allowed('see', page.canSee)}
 ${allowed('change', page.canChange)}
-<form method="post" action="${page.action}">
-${csrfField(page.csrf)}
-<p>You will go back to ${foreignName(page.client.host)}.</p>
-<div class="actions">
-<button id="consent-approve" type="submit">Allow</button>
-<button id="consent-deny" type="submit" form="refusal" class="second">Don’t allow</button>
-</div>
-</form>
-${refusalForm({ action: page.deny, csrf: page.csrf })}
+${postForm(page, answers)}
+${refusalForm(page)}
 <p class="small">You can remove this access at any time: open <strong>Connected apps</strong> in your
 account. It ends at once.</p>`,
   }
@@ -55,42 +51,39 @@ account. It ends at once.</p>`,
 /** Returns the warning about a client that this service could not fully verify; undefined for other clients. */
 function warning({ kind, name, host, describedAt }: ClientView): Html | undefined {
   if (kind === 'self-declared') {
-    return html`<div class="notice warning" role="note">
-<p><strong>This application describes itself.</strong> Its name and details were not checked by us.
-Make sure that you trust ${foreignName(describedAt ?? host)}.</p>
-</div>`
+    return warningNote(html`<strong>This application describes itself.</strong> Its name and details were not checked by us.
+Make sure that you trust ${foreignName(describedAt ?? host)}.`)
   }
   if (kind === 'vendor-connection') {
-    return html`<div class="notice warning" role="note">
-<p><strong>Is this your own connection?</strong> Everybody who uses ${foreignName(name)} can make one.
-Only continue if you just made it yourself, at ${foreignName(host)}.</p>
-</div>`
+    return warningNote(html`<strong>Is this your own connection?</strong> Everybody who uses ${foreignName(name)} can make one.
+Only continue if you just made it yourself, at ${foreignName(host)}.`)
   }
   if (kind === 'loopback' || kind === 'vendor-on-device') {
-    return html`<div class="notice warning" role="note">
-<p><strong>This is a program on your own computer.</strong> Its name was not checked by us, and any
-program can use this name. Only continue if you just started it yourself.</p>
-</div>`
+    return warningNote(html`<strong>This is a program on your own computer.</strong> Its name was not checked by us, and any
+program can use this name. Only continue if you just started it yourself.`)
   }
   return undefined
+}
+
+function warningNote(words: Html): Html {
+  return html`<div class="notice warning" role="note"><p>${words}</p></div>`
 }
 
 function facts({ client, person, site, signOutHref }: ConsentPage): Html {
   return html`<dl class="facts">
 <div><dt>Application</dt>
 <dd>${foreignName(client.name)}<br><span class="muted">${kindSentence(client)}</span></dd></div>
-${site && siteFact(site)}
+${
+  site &&
+  html`<div><dt>Site</dt>
+<dd><strong><bdi>${site.name}</bdi></strong><br><span class="muted">${rolesPhrase(site.roles)}</span></dd></div>`
+}
 <div><dt>Account</dt>
 <dd>Signed in as <strong><bdi>${person.name}</bdi></strong><br>
 <span class="muted"><bdi>${person.email}</bdi></span>${
     signOutHref !== undefined && html`<br><a href="${signOutHref}">Not you? Use another account</a>`
   }</dd></div>
 </dl>`
-}
-
-function siteFact({ name, roles }: NonNullable<ConsentPage['site']>): Html {
-  return html`<div><dt>Site</dt>
-<dd><strong><bdi>${name}</bdi></strong><br><span class="muted">${rolesPhrase(roles)}</span></dd></div>`
 }
 
 function allowed(verb: 'see' | 'change', ends: readonly string[]): Html | undefined {

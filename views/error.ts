@@ -1,6 +1,5 @@
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { stylesheet } from './stylesheet.ts'
 
 export interface ErrorPage {
   /** The OAuth error code, for the developer of the application. */
@@ -76,7 +75,6 @@ export function errorPage(page: ErrorPage): Page {
   return {
     title: heading,
     id: 'error-page',
-    stylesheet,
     body: html`<h1>${heading}</h1>
 <p id="error-description">${description}</p>
 <h2>What you can do</h2>

@@ -1,23 +1,120 @@
-import { type Html, html } from './html.ts'
+/** Renders forms that change something, and their fields. */
 
-/** The hidden field with the CSRF token. Every form that changes something needs it. */
-export function csrfField(csrf: string): Html {
-  return html`<input type="hidden" name="csrf" value="${csrf}">`
-}
+import { type Html, type HtmlValue, html } from './html.ts'
 
-export interface Refusal {
-  /** The URL to which the refusal is submitted. */
+/** The URL to which a form is submitted, and the CSRF token, which every form that changes something needs. */
+export interface FormTarget {
   readonly action: string
   readonly csrf: string
+  /** The values of hidden fields. */
+  readonly hidden?: Readonly<Record<string, string>> | undefined
+}
+
+export function postForm({ action, csrf, hidden }: FormTarget, fields: HtmlValue): Html {
+  const values = Object.entries({ csrf, ...hidden })
+  return html`<form method="post" action="${action}">
+${values.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">\n`)}${fields}
+</form>`
+}
+
+interface Button {
+  readonly id: string
+  readonly label: string
+  /** `second` is less prominent, and `danger` deletes something. */
+  readonly kind?: 'second' | 'danger' | undefined
+}
+
+/** A row with the button that submits a form and, with `cancelHref`, a link that leaves it. */
+export function submitButton({ id, label, kind }: Button, cancelHref?: string): Html {
+  return html`<div class="actions">
+<button id="${id}" type="submit"${kind && html` class="${kind}"`}>${label}</button>
+${cancelHref !== undefined && html`<a id="cancel" class="button second" href="${cancelHref}">Cancel</a>`}
+</div>`
+}
+
+/** A form without visible fields. */
+export function buttonForm(target: FormTarget, button: Button): Html {
+  return postForm(target, submitButton(button))
 }
 
 /** The form of buttons with `form="refusal"`. It is separate, so refusing does not submit an entered password. */
-export function refusalForm({ action, csrf }: Refusal): Html {
-  return html`<form id="refusal" method="post" action="${action}">${csrfField(csrf)}</form>`
+export function refusalForm({
+  deny,
+  csrf,
+}: {
+  readonly deny: string
+  readonly csrf: string
+}): Html {
+  return html`<form id="refusal" method="post" action="${deny}"><input type="hidden" name="csrf" value="${csrf}"></form>`
 }
 
 /** The problem with the last input, for the top of the page. Fields refer to it by `id`. */
 export function problemAlert(id: string, problem: string | undefined): Html | undefined {
   if (problem === undefined) return undefined
   return html`<p class="notice problem" id="${id}" role="alert" tabindex="-1">${problem}</p>`
+}
+
+/** A field with its label. The ids of its hint and problem begin with its id. */
+interface Field {
+  readonly id: string
+  readonly name?: string
+  readonly label: HtmlValue
+  readonly hint?: HtmlValue
+  /** What is wrong with the input, as a sentence or a list of sentences. */
+  readonly problem?: string | readonly string[] | undefined
+  /** The other attributes of the element, such as ` type="text"`. */
+  readonly attributes: Html
+}
+
+export function inputField(field: Field): Html {
+  return html`${fieldHead(field)}
+<input ${fieldAttributes(field)}>`
+}
+
+export function textField(field: Field, text: string): Html {
+  return html`${fieldHead(field)}
+<textarea ${fieldAttributes(field)}>
+${text}</textarea>`
+}
+
+function fieldHead({ id, label, hint, problem }: Field): Html {
+  return html`<label for="${id}">${label}</label>
+${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}
+${fieldProblem(id, problem)}`
+}
+
+function fieldAttributes({ id, name = id, hint, problem, attributes }: Field): Html {
+  const described = [hint && `${id}-hint`, problem && `${id}-problem`].filter(Boolean).join(' ')
+  return html`id="${id}" name="${name}"${attributes}${problem && html` aria-invalid="true"`}${described && html` aria-describedby="${described}"`}`
+}
+
+/** The problem with the field or fieldset that begins below it. */
+export function fieldProblem(id: string, problem: Field['problem']): Html | undefined {
+  if (problem === undefined) return undefined
+  if (typeof problem === 'string')
+    return html`<p class="field-problem" id="${id}-problem">${problem}</p>`
+  return html`<ul class="field-problem" id="${id}-problem">
+${problem.map((sentence) => html`<li>${sentence}</li>\n`)}</ul>`
+}
+
+/** The field for an e-mail address. It is a text field, because browsers reject some valid e-mail addresses. */
+export function loginField(login: string | undefined, more: Html): Html {
+  return html`<label for="login">E-mail address</label>
+<input id="login" name="login" type="text" inputmode="email" autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="320" required value="${login}"${more}>`
+}
+
+interface Choice {
+  readonly type: 'radio' | 'checkbox'
+  readonly name: string
+  readonly value: string
+  readonly checked?: boolean
+}
+
+/** One of several options. One radio button of a group must be selected. */
+export function choice({ type, name, value, checked }: Choice, words: Html): Html {
+  return html`<label class="choice">
+<input type="${type}" name="${name}" value="${value}"${type === 'radio' && html` required`}${checked && html` checked`}>
+<span>${words}</span>
+</label>
+`
 }

@@ -1,3 +1,4 @@
+import { plainList } from './area.ts'
 import { type Html, html } from './html.ts'
 import { timeOf } from './time.ts'
 
@@ -25,9 +26,7 @@ export function grantFacts(view: GrantView): Html {
 
 function scopeFact(label: string, ends: readonly string[]): Html | undefined {
   if (ends.length === 0) return undefined
-  return html`<div><dt>${label}</dt><dd><ul class="plain">
-${ends.map((end) => html`<li>${end}</li>\n`)}</ul></dd></div>
-`
+  return html`<div><dt>${label}</dt><dd>${plainList(ends)}</dd></div>\n`
 }
 
 function callsPhrase(calls: number): string {

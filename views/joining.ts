@@ -1,5 +1,5 @@
-import { newPasswordFields, type PasswordProblems } from './account-security.ts'
-import { csrfField, problemAlert } from './forms.ts'
+import { newPasswordFields, type PasswordProblems, usernameField } from './account-security.ts'
+import { buttonForm, inputField, postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { codeField } from './recover.ts'
@@ -32,6 +32,16 @@ export interface NewAccountProblems extends PasswordProblems {
 export function newAccountPage(page: NewAccountPage): Page {
   const { problems = {}, email } = page
   const isWrong = Object.values(problems).some(Boolean)
+  const fields = html`${usernameField(email)}
+${page.needsCode && codeField(problems.code)}
+${inputField({
+  id: 'name',
+  label: 'Your name',
+  problem: problems.name,
+  attributes: html` type="text" autocomplete="name" maxlength="120" required value="${page.name}"`,
+})}
+${newPasswordFields(page)}
+${submitButton({ id: 'save', label: 'Create account' })}`
   return {
     title: isWrong ? 'Your account: please correct' : 'Your account',
     id: 'new-account-page',
@@ -40,18 +50,7 @@ export function newAccountPage(page: NewAccountPage): Page {
     body: html`<h1>Join <bdi>${page.siteName}</bdi></h1>
 <p>Create an account for <bdi>${email}</bdi>. ${rolesSentence(page.roles)}</p>
 ${problemAlert('form-problem', isWrong ? 'No account was created. Please correct what is marked below.' : undefined)}
-<form method="post" action="${page.action}">
-${csrfField(page.csrf)}
-<input type="hidden" name="username" autocomplete="username" value="${email}">
-${page.needsCode && codeField(problems.code)}
-<label for="name">Your name</label>
-${problems.name !== undefined && html`<p class="field-problem" id="name-problem">${problems.name}</p>`}
-<input id="name" name="name" type="text" autocomplete="name" maxlength="120" required value="${page.name}"${problems.name !== undefined && html` aria-invalid="true" aria-describedby="name-problem"`}>
-${newPasswordFields(page)}
-<div class="actions">
-<button id="save" type="submit">Create account</button>
-</div>
-</form>`,
+${postForm(page, fields)}`,
   }
 }
 
@@ -62,6 +61,10 @@ export interface JoinPage extends JoiningView {
 
 /** Asks a person who has an account whether to join a site. */
 export function joinPage(page: JoinPage): Page {
+  const answers = html`<div class="actions">
+<button id="accept" type="submit" name="answer" value="accept">Join</button>
+<button id="decline" type="submit" name="answer" value="decline" class="second">Decline</button>
+</div>`
   return {
     title: `Join ${page.siteName}?`,
     id: 'join-page',
@@ -70,13 +73,7 @@ export function joinPage(page: JoinPage): Page {
     body: html`<h1>Join <bdi>${page.siteName}</bdi>?</h1>
 <p>You are signed in as <bdi>${page.email}</bdi>. ${rolesSentence(page.roles)}</p>
 <p>If you join, operators of <bdi>${page.siteName}</bdi> can see your name, your e-mail address and your picture.</p>
-<form method="post" action="${page.action}">
-${csrfField(page.csrf)}
-<div class="actions">
-<button id="accept" type="submit" name="answer" value="accept">Join</button>
-<button id="decline" type="submit" name="answer" value="decline" class="second">Decline</button>
-</div>
-</form>`,
+${postForm(page, answers)}`,
   }
 }
 
@@ -90,12 +87,7 @@ export function otherAccountPage(page: JoinPage & { readonly signedInAs: string 
     body: html`<h1>This link is for another account</h1>
 <p>It was sent to <bdi>${page.email}</bdi>. You are signed in as <bdi>${page.signedInAs}</bdi>. Only the person
 who received the message can join <bdi>${page.siteName}</bdi> with it.</p>
-<form method="post" action="${page.action}">
-${csrfField(page.csrf)}
-<div class="actions">
-<button id="switch" type="submit" name="answer" value="switch">Sign in with another account</button>
-</div>
-</form>`,
+${buttonForm({ ...page, hidden: { answer: 'switch' } }, { id: 'switch', label: 'Sign in with another account' })}`,
   }
 }
 

@@ -11,7 +11,8 @@ export interface Page {
   readonly title: string
   /** The id of `main`, by which tests and the conformance suite identify the page. */
   readonly id: string
-  readonly stylesheet: Stylesheet
+  /** The small stylesheet, unless the page needs another one. */
+  readonly stylesheet?: Stylesheet
   readonly body: Html
   /** The navigation of an area, between the header and the page. */
   readonly navigation?: Html | undefined

@@ -1,6 +1,5 @@
 import { html } from './html.ts'
 import type { Page } from './layout.ts'
-import { stylesheet } from './stylesheet.ts'
 
 interface MailFolderPage {
   readonly folder: string
@@ -17,7 +16,6 @@ export function mailFolderPage({ folder, messages }: MailFolderPage): Page {
   return {
     title: 'Mail',
     id: 'mail-page',
-    stylesheet,
     body: html`<h1>Mail</h1>
 <p>This demo sends no mail. Its messages are files in <code>${folder}</code>.</p>
 ${

@@ -1,5 +1,5 @@
 import { type AreaView, areaPage } from './area.ts'
-import { csrfField, problemAlert } from './forms.ts'
+import { postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 
@@ -45,14 +45,13 @@ export interface QueryTool {
 
 /** The page on which a person runs queries against an API, with their own rights. */
 export function queryPage(page: QueryPage): Page {
-  const { area, tool } = page
+  const { tool } = page
   return {
     ...areaPage({
+      ...page,
       title: `Try the ${page.apiName}`,
       id: 'query-page',
-      area,
-      body: html`<h1>Try the ${page.apiName}</h1>
-<p>Type a GraphQL query about <bdi>${page.siteName}</bdi>. ${page.says} Programs
+      body: html`<p>Type a GraphQL query about <bdi>${page.siteName}</bdi>. ${page.says} Programs
 send the same to <code>${page.endpoint}</code> with an access token, whose scopes say what they may ask.
 <a href="${page.schemaHref}">The schema</a> has every type and field.</p>
 ${page.sites && siteLinks(page.sites)}
@@ -92,17 +91,13 @@ ${scripts.map((src) => html`<script defer nonce="${nonce}" src="${src}"></script
 function form(page: QueryPage): Html {
   const { query, problem } = page
   const rows = Math.min(24, Math.max(8, query.split('\n').length + 1))
-  const hidden = Object.entries(page.hidden ?? {})
-  return html`<form method="post" action="${page.action}">
-${csrfField(page.area.csrf)}
-${hidden.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">\n`)}
-${problemAlert('query-problem', problem)}
+  const fields = html`${problemAlert('query-problem', problem)}
 <label for="query">Query</label>
 <textarea id="query" name="query" class="code" rows="${String(rows)}" required spellcheck="false" autocapitalize="off" autocomplete="off"${problem !== undefined && html` aria-describedby="query-problem"`}>${query}</textarea>
 <label for="variables">Variables, as JSON (optional)</label>
 <textarea id="variables" name="variables" class="code" rows="3" spellcheck="false" autocapitalize="off" autocomplete="off">${page.variables}</textarea>
-<div class="actions"><button id="run" type="submit">Run the query</button></div>
-</form>`
+${submitButton({ id: 'run', label: 'Run the query' })}`
+  return postForm({ ...page, csrf: page.area.csrf }, fields)
 }
 
 function answerOf({ answer }: QueryPage): Html | undefined {

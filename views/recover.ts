@@ -1,5 +1,10 @@
-import { endAppsField, newPasswordFields, type PasswordProblems } from './account-security.ts'
-import { csrfField, problemAlert } from './forms.ts'
+import {
+  endAppsField,
+  newPasswordFields,
+  type PasswordProblems,
+  usernameField,
+} from './account-security.ts'
+import { inputField, loginField, postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import type { SiteLook } from './site-look.ts'
@@ -40,16 +45,14 @@ ${addressForm(form)}`,
 }
 
 function addressForm({ action, csrf, from, login, problem }: AddressForm): Html {
+  const wrong =
+    problem !== undefined && html` aria-invalid="true" aria-describedby="address-problem"`
+  const hidden = from === undefined ? undefined : { from }
   return html`${problemAlert('address-problem', problem)}
-<form method="post" action="${action}">
-${csrfField(csrf)}
-${from !== undefined && html`<input type="hidden" name="from" value="${from}">`}
-<label for="login">E-mail address</label>
-<input id="login" name="login" type="text" inputmode="email" autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="320" required autofocus value="${login}"${problem !== undefined && html` aria-invalid="true" aria-describedby="address-problem"`}>
-<div class="actions">
-<button id="ask" type="submit">Send me the link</button>
-</div>
-</form>`
+${postForm({ action, csrf, hidden }, [
+  loginField(login, html` autofocus${wrong}`),
+  submitButton({ id: 'ask', label: 'Send me the link' }),
+])}`
 }
 
 export interface LinkSentPage {
@@ -95,6 +98,11 @@ export interface NewPasswordPage {
 export function newPasswordPage(page: NewPasswordPage): Page {
   const { problems = {} } = page
   const isWrong = Object.values(problems).some(Boolean)
+  const fields = html`${usernameField(page.email)}
+${page.needsCode && codeField(problems.code)}
+${newPasswordFields(page)}
+${endAppsField(page.endApps)}
+${submitButton({ id: 'save', label: 'Set password' })}`
   return {
     title: isWrong ? 'New password: please correct' : 'New password',
     id: 'new-password-page',
@@ -103,26 +111,19 @@ export function newPasswordPage(page: NewPasswordPage): Page {
     body: html`<h1>Set a new password</h1>
 <p>for <bdi>${page.email}</bdi></p>
 ${problemAlert('form-problem', isWrong ? 'Your password was not changed. Please correct what is marked below.' : undefined)}
-<form method="post" action="${page.action}">
-${csrfField(page.csrf)}
-<input type="hidden" name="username" autocomplete="username" value="${page.email}">
-${page.needsCode && codeField(problems.code)}
-${newPasswordFields(page)}
-${endAppsField(page.endApps)}
-<div class="actions">
-<button id="save" type="submit">Set password</button>
-</div>
-</form>`,
+${postForm(page, fields)}`,
   }
 }
 
 /** Asks for the code that the requesting browser shows. */
 export function codeField(problem: string | undefined): Html {
-  const described = `code-hint${problem === undefined ? '' : ' code-problem'}`
-  return html`<label for="code">Code</label>
-<p class="hint" id="code-hint">The browser in which you asked for the link shows it.</p>
-${problem !== undefined && html`<p class="field-problem" id="code-problem">${problem}</p>`}
-<input id="code" name="code" type="text" autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" maxlength="20" required aria-describedby="${described}">`
+  return inputField({
+    id: 'code',
+    label: 'Code',
+    hint: 'The browser in which you asked for the link shows it.',
+    problem,
+    attributes: html` type="text" autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" maxlength="20" required`,
+  })
 }
 
 /** Confirms that the password was set. */

@@ -1,9 +1,8 @@
 import { type ClientView, foreignName } from './client-view.ts'
-import { csrfField, problemAlert, refusalForm } from './forms.ts'
+import { loginField, postForm, problemAlert, refusalForm } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { type SiteWords, siteWords } from './site-look.ts'
-import { stylesheet } from './stylesheet.ts'
 
 export interface SignInPage {
   readonly action: string
@@ -30,7 +29,6 @@ export function signInPage(page: SignInPage): Page {
   return {
     title: page.problem ? 'Sign in: please try again' : 'Sign in',
     id: 'login-page',
-    stylesheet,
     body: html`<h1>Sign in</h1>
 ${
   page.confirms
@@ -42,25 +40,21 @@ your password again.</p>`
 ${siteWords(page.words)}
 ${problemAlert('login-problem', page.problem)}
 ${signInForm(page)}
-${refusalForm({ action: page.deny, csrf: page.csrf })}
+${refusalForm(page)}
 <p><a id="recover" href="${page.recoverHref}">Forgot your password?</a>${page.signUpHref !== undefined && html` · <a id="sign-up" href="${page.signUpHref}">Create an account</a>`}</p>
 <p class="small">Only this page sees your password. The application never does.</p>`,
   }
 }
 
-function signInForm({ action, csrf, login, problem }: SignInPage): Html {
-  // The login is a text field, because browsers reject some valid e-mail addresses.
+function signInForm({ login, problem, ...page }: SignInPage): Html {
   const described = problem !== undefined && html` aria-describedby="login-problem"`
   const focused = html` autofocus`
-  return html`<form method="post" action="${action}">
-${csrfField(csrf)}
-<label for="login">E-mail address</label>
-<input id="login" name="login" type="text" inputmode="email" autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="320" required value="${login}"${described}${!login && focused}>
+  const fields = html`${loginField(login, html`${described}${!login && focused}`)}
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" maxlength="1024" required${described}${login && focused}>
 <div class="actions">
 <button id="login-submit" type="submit">Sign in</button>
 <button id="login-cancel" type="submit" form="refusal" class="second">Cancel and go back</button>
-</div>
-</form>`
+</div>`
+  return postForm(page, fields)
 }

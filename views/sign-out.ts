@@ -1,7 +1,6 @@
 import { foreignName } from './client-view.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { stylesheet } from './stylesheet.ts'
 
 export interface SignOutPage {
   /** The engine's form, `<form id="op.logoutForm" …>`. The buttons refer to it by its id. */
@@ -22,7 +21,6 @@ export function signOutPage({ form, client, addressIgnored }: SignOutPage): Page
   return {
     title: 'Sign out?',
     id: 'logout-page',
-    stylesheet,
     body: html`<h1>Sign out?</h1>
 ${client && html`<p>${foreignName(client.name)} asks you to sign out.</p>`}
 <p>You will be signed out here, in this browser. Applications that you connected keep their access
@@ -45,7 +43,6 @@ export function signedOutPage({ client, homeHref }: SignedOutPage): Page {
   return {
     title: 'Signed out',
     id: 'logout-success',
-    stylesheet,
     body: html`<h1>You are signed out</h1>
 <p>You can close this page${client && html`, or go back to ${foreignName(client.name)}`}.</p>
 <p class="small">Is this a computer that others use? Close the browser too.</p>

@@ -1,9 +1,8 @@
 import { type ClientView, foreignName } from './client-view.ts'
-import { csrfField, problemAlert, refusalForm } from './forms.ts'
+import { choice, postForm, problemAlert, refusalForm } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { type PersonView, rolesPhrase } from './person-view.ts'
-import { stylesheet } from './stylesheet.ts'
 
 export interface SiteChoicePage {
   readonly action: string
@@ -30,37 +29,31 @@ export function siteChoicePage(page: SiteChoicePage): Page {
   return {
     title: page.problem ? 'Choose a site: please try again' : 'Choose a site',
     id: 'site-page',
-    stylesheet,
     body: html`<h1>Choose a site</h1>
 <p>${foreignName(page.client.name)} will work with one of your sites, and reach none of the others.</p>
 ${problemAlert('site-problem', page.problem)}
 ${siteForm(page)}
-${refusalForm({ action: page.deny, csrf: page.csrf })}
+${refusalForm(page)}
 <p class="small">You are signed in as <bdi>${page.person.name}</bdi> (<bdi>${page.person.email}</bdi>).
 The next page says what the application will be able to do.</p>`,
   }
 }
 
-function siteForm({ action, csrf, sites, selected, problem }: SiteChoicePage): Html {
+function siteForm({ sites, selected, problem, ...page }: SiteChoicePage): Html {
   // Preselect no site on the first attempt, so people do not grant access to one without reading.
   const described = problem !== undefined && html` aria-describedby="site-problem"`
-  return html`<form method="post" action="${action}">
-${csrfField(csrf)}
-<fieldset${described}>
+  const fields = html`<fieldset${described}>
 <legend>Your sites</legend>
-${sites.map((site) => siteRadio(site, site.id === selected))}
+${sites.map(({ id, name, roles }) =>
+  choice(
+    { type: 'radio', name: 'site', value: id, checked: id === selected },
+    html`<strong><bdi>${name}</bdi></strong> <span class="muted">${rolesPhrase(roles)}</span>`,
+  ),
+)}
 </fieldset>
 <div class="actions">
 <button id="site-submit" type="submit">Continue</button>
 <button id="site-cancel" type="submit" form="refusal" class="second">Cancel and go back</button>
-</div>
-</form>`
-}
-
-function siteRadio({ id, name, roles }: SiteChoice, selected: boolean): Html {
-  return html`<label class="choice">
-<input type="radio" name="site" value="${id}" required${selected && html` checked`}>
-<span><strong><bdi>${name}</bdi></strong> <span class="muted">${rolesPhrase(roles)}</span></span>
-</label>
-`
+</div>`
+  return postForm(page, fields)
 }

@@ -14,15 +14,10 @@ export const stylesheet: Stylesheet = sheetOf('style', ['style.css'])
 /** The stylesheet of pages with lists and forms, such as those for signed-in people. */
 export const areaStylesheet: Stylesheet = sheetOf('area', ['style.css', 'area.css'])
 
-export type ColorSheet = Stylesheet
-
 /** The colors that a site chose, and the text colors that fit them. An undefined color is that of the service. */
-export interface SitePalette {
-  readonly accent: string | undefined
-  readonly accentOver: string | undefined
-  readonly background: string | undefined
-  readonly onBackground: string | undefined
-}
+type SitePalette = Readonly<
+  Record<'accent' | 'accentOver' | 'background' | 'onBackground', string | undefined>
+>
 
 /** The rule with the colors of the light scheme: the first `:root` rule of the stylesheet. */
 const [lightColors = ''] = /:root \{[^}]*\}/.exec(stylesheet.content.toString()) ?? []
@@ -31,12 +26,8 @@ const [lightColors = ''] = /:root \{[^}]*\}/.exec(stylesheet.content.toString())
  * Creates the stylesheet with the colors of a site. It disables the dark scheme, because these colors were chosen for
  * light cards.
  */
-export function colorSheet({
-  accent,
-  accentOver,
-  background,
-  onBackground,
-}: SitePalette): ColorSheet {
+export function colorSheet(palette: SitePalette): Stylesheet {
+  const { accent, accentOver, background, onBackground } = palette
   const rules = [
     lightColors.replace('light dark', 'light'),
     accent && `:root { --accent: ${accent}; --accent-over: ${accentOver}; }`,

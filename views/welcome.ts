@@ -1,16 +1,12 @@
+import { type LinkView, linkList } from './api-pages.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { stylesheet } from './stylesheet.ts'
 
 export interface WelcomePage {
   readonly baseUrl: string
   readonly accountHref: string
   readonly connectHref: string
-  readonly links: readonly {
-    readonly href: string
-    readonly label: string
-    readonly what: string
-  }[]
+  readonly links: readonly LinkView[]
   /** The page with the messages of the demo. */
   readonly mailHref?: string | undefined
   /** Sample accounts, which only the demo has. */
@@ -29,7 +25,6 @@ export function welcomePage(page: WelcomePage): Page {
   return {
     title: 'Welcome',
     id: 'welcome-page',
-    stylesheet,
     body: html`<h1>Welcome</h1>
 <p>This service signs people in, and lets them connect applications to their account without giving
 their password away. You usually get here from an application.</p>
@@ -37,12 +32,7 @@ their password away. You usually get here from an application.</p>
 Claude, ChatGPT or an editor can answer questions about your courses: <a id="connect" href="${connectHref}">connect an
 assistant</a>.</p>
 <p>Its address is <code>${baseUrl}</code></p>
-${
-  links.length > 0 &&
-  html`<h2>For people who build applications</h2>
-<ul class="links">
-${links.map(({ href, label, what }) => html`<li><a href="${href}">${label}</a> <span class="muted">${what}</span></li>\n`)}</ul>`
-}
+${links.length > 0 && html`<h2>For people who build applications</h2>\n${linkList(links)}`}
 ${demoPeople.length > 0 && demo(demoPeople)}
 ${mailHref !== undefined && html`<p>This demo sends no mail: <a id="mail" href="${mailHref}">read its messages</a>.</p>`}`,
   }

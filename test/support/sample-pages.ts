@@ -1,4 +1,5 @@
 import { deletionPage, deletionScheduledPage } from '../../views/account-data.ts'
+import { memberApiPage } from '../../views/api-pages.ts'
 import type { ClientView } from '../../views/client-view.ts'
 import { consentPage } from '../../views/consent.ts'
 import { errorPage } from '../../views/error.ts'
@@ -6,7 +7,6 @@ import { trusted } from '../../views/html.ts'
 import { joinedPage, joinPage, newAccountPage, otherAccountPage } from '../../views/joining.ts'
 import { layout, type Page as View } from '../../views/layout.ts'
 import { mailFolderPage } from '../../views/mail-folder.ts'
-import { memberApiPage } from '../../views/member-api.ts'
 import {
   linkGonePage,
   linkSentPage,
@@ -18,6 +18,7 @@ import {
 import { signInPage } from '../../views/sign-in.ts'
 import { signedOutPage, signOutPage } from '../../views/sign-out.ts'
 import { siteChoicePage } from '../../views/site-choice.ts'
+import { stylesheet } from '../../views/stylesheet.ts'
 import { welcomePage } from '../../views/welcome.ts'
 import { png } from './files.ts'
 
@@ -36,7 +37,7 @@ export const hrefOf = ({ file }: { readonly file: string }) => `/assets/${file}`
 
 export function markupOf(page: View | undefined): string {
   if (!page) return ''
-  const stylesheetHref = hrefOf(page.stylesheet)
+  const stylesheetHref = hrefOf(page.stylesheet ?? stylesheet)
   return layout(page, { serviceName: 'Gatehouse', stylesheetHref }).toString()
 }
 

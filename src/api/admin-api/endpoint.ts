@@ -1,6 +1,6 @@
 /** Serves the Admin API over HTTP, and in process to tools and pages. */
 
-import { adminApiPage } from '../../../views/admin-api.ts'
+import { adminApiPage } from '../../../views/api-pages.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import { invalid, type Verdict } from '../../resource/resource-server/verify-bearer.ts'
@@ -45,8 +45,10 @@ export function adminEndpoint(
     schemaText,
     page: adminApiPage({
       endpoint: ports.baseUrl + paths.adminGraphql,
-      schemaHref: paths.adminSchema,
-      guideHref: paths.authMd,
+      links: [
+        { href: paths.adminSchema, label: 'Schema', what: 'every type and field, with its scopes' },
+        { href: paths.authMd, label: 'auth.md', what: 'how to get an access token, step by step' },
+      ],
     }),
     costLimit: { limits: requestLimits, name: 'adminApi', changes: 'changes' },
     resource: 'admin',

@@ -1,6 +1,6 @@
 /** Serves the Member API over HTTP, and in process to tools and pages. */
 
-import { memberApiPage } from '../../../views/member-api.ts'
+import { memberApiPage } from '../../../views/api-pages.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../../directory/scopes/catalogue.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 import {

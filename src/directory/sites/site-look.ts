@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 
 import type { SiteLook } from '../../../views/site-look.ts'
-import { type ColorSheet, colorSheet } from '../../../views/stylesheet.ts'
+import { colorSheet, type Stylesheet } from '../../../views/stylesheet.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
 
@@ -69,7 +69,7 @@ export function logoAddress(siteId: string, logoDigest: string | null): string |
   return addressOf(pages.siteLogo, { site: siteId, digest: logoDigest })
 }
 
-function sheetOf({ accentColor, backgroundColor }: SiteColors): ColorSheet | undefined {
+function sheetOf({ accentColor, backgroundColor }: SiteColors): Stylesheet | undefined {
   if (accentColor === null && backgroundColor === null) return undefined
   return colorSheet({
     accent: accentColor ?? undefined,
@@ -80,7 +80,7 @@ function sheetOf({ accentColor, backgroundColor }: SiteColors): ColorSheet | und
 }
 
 /** Generates the stylesheet with this file name, which contains the colors; undefined for an invalid name. */
-export function findColorSheet(file: string): ColorSheet | undefined {
+export function findColorSheet(file: string): Stylesheet | undefined {
   const [, accent, background] = /^colors-([0-9a-f]{6}|own)-([0-9a-f]{6}|own)-/.exec(file) ?? []
   if (accent === undefined || background === undefined) return undefined
   const colorOf = (digits: string) => (digits === 'own' ? null : `#${digits}`)

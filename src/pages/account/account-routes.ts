@@ -4,51 +4,27 @@ import type Router from 'koa-router'
 
 import { connectedAppsPage, removeAppPage } from '../../../views/account-apps.ts'
 import { accountHomePage } from '../../../views/account-home.ts'
-import {
-  signedOutEverywherePage,
-  signOutEverywherePage,
-} from '../../../views/account-signed-out.ts'
-import type { AreaView } from '../../../views/area.ts'
 import type { ClientView } from '../../../views/client-view.ts'
-import type { Page } from '../../../views/layout.ts'
 import { describeScopes } from '../../directory/scopes/scope-uses.ts'
 import { makeFindHeldSites, operates } from '../../directory/sites/site-choice.ts'
-import { findLookOfPerson, siteLook } from '../../directory/sites/site-look.ts'
 import { type AppLine, removeApp } from '../../oauth/grants/end-grants.ts'
 import { makeGrantLists } from '../../oauth/grants/grant-lists.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
-import { noticeOf, sendPage } from '../../platform/http/page.ts'
+import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
-import type { OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
-import { areaOf, type MemberQueries, memberQueryRoutes } from './query-routes.ts'
+import type { OwnPages } from '../relying-party/signed-in-pages.ts'
+import { type AccountPages, makeAccountPages } from './account-pages.ts'
+import { type MemberQueries, memberQueryRoutes } from './query-routes.ts'
 
-/** Declares an account page. `current` is the navigation link to highlight. */
-type DeclarePage = (
-  pattern: string,
-  current: string,
-  show: (area: AreaView, session: PageSession, ctx: PageContext) => Page | Promise<Page>,
-) => void
-
-/** Creates these pages of the account: home, connected apps, Member API queries, and signing out everywhere. */
+/** Creates these pages of the account: home, connected apps, and Member API queries. */
 export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Router {
   const router = makeRouter()
-  const { database, signedInPages } = ownPages
-  const page: DeclarePage = (pattern, current, show) => {
-    router.get(
-      pattern,
-      signedInPages.page(async (ctx, session) => {
-        const shown = await show(areaOf(session, current), session, ctx)
-        // If the person has roles at only one site, the page has the appearance of that site.
-        return { ...shown, look: siteLook(await findLookOfPerson(database, session.person.id)) }
-      }),
-    )
-  }
-
-  page(pages.account, pages.account, async (area, { person }) => {
-    const sites = await makeFindHeldSites(database)(person.id)
+  const accountPages = makeAccountPages(router, ownPages)
+  accountPages.page(pages.account, async ({ area, session: { person } }) => {
+    const sites = await makeFindHeldSites(ownPages.database)(person.id)
     return accountHomePage({
       area,
       person,
@@ -65,24 +41,16 @@ export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Route
       sessionsHref: pages.sessions,
     })
   })
-  appRoutes(router, page, ownPages)
-  memberQueryRoutes(router, ownPages, queries)
-
-  page(pages.signOutEverywhere, pages.sessions, (area) =>
-    signOutEverywherePage({ area, action: pages.signOutEverywhere, cancelHref: pages.sessions }),
-  )
-  // This page needs no session, because the browser is already signed out.
-  router.get(pages.signedOutEverywhere, (ctx) => {
-    sendPage(ctx, signedOutEverywherePage({ againHref: pages.account }))
-  })
+  appRoutes(accountPages, ownPages)
+  memberQueryRoutes(router, accountPages, ownPages, queries)
   return router
 }
 
 /** Registers the pages that list and remove connected apps. */
-function appRoutes(router: Router, page: DeclarePage, ownPages: OwnPages): void {
-  const { database, signedInPages, listPages, scopeUses, now } = ownPages
+function appRoutes(accountPages: AccountPages, ownPages: OwnPages): void {
+  const { database, listPages, scopeUses, now } = ownPages
   const lists = makeGrantLists(database, now)
-  page(pages.apps, pages.apps, async (area, { person }, ctx) => {
+  accountPages.page(pages.apps, async ({ area, session: { person }, ctx }) => {
     const found = await lists.listApps(person.id, listPages.requestOf(ctx))
     const apps = found.rows.map(({ clientId, clientName, clientOrigin, site, scopes, ...use }) => ({
       name: clientName,
@@ -98,7 +66,7 @@ function appRoutes(router: Router, page: DeclarePage, ownPages: OwnPages): void 
     })
     return connectedAppsPage({ area, apps, pager: listPages.pagerOf(ctx, found), done })
   })
-  page(pages.removeApp, pages.apps, async (area, session, ctx) => {
+  const showRemoval: Parameters<AccountPages['page']>[1] = async ({ area, session, ctx }) => {
     const query = new URLSearchParams(ctx.querystring)
     const [client, site] = [query.get('client') ?? '', query.get('site') ?? '']
     const app = await lists.findApp(lineOf(session, client, site))
@@ -108,23 +76,18 @@ function appRoutes(router: Router, page: DeclarePage, ownPages: OwnPages): void 
       name: app.clientName,
       siteName: app.siteName,
       action: pages.removeApp,
-      hidden: [
-        { name: 'client', value: client },
-        { name: 'site', value: site },
-      ],
+      hidden: { client, site },
       cancelHref: pages.apps,
     })
+  }
+  accountPages.page(pages.removeApp, showRemoval, pages.apps)
+  accountPages.form(pages.removeApp, async ({ session, ctx }) => {
+    const line = lineOf(session, formField(ctx, 'client'), formField(ctx, 'site'))
+    // The response is the same for an unknown client and for a client that only other people connected.
+    const ended = await removeApp(database, line, actorOf(ctx, session, now))
+    if (ended.length === 0) throw nothingHere()
+    return `${pages.apps}?done=removed`
   })
-  router.post(
-    pages.removeApp,
-    signedInPages.form(async (ctx, session) => {
-      const line = lineOf(session, formField(ctx, 'client'), formField(ctx, 'site'))
-      // The response is the same for an unknown client and for a client that only other people connected.
-      const ended = await removeApp(database, line, actorOf(ctx, session, now))
-      if (ended.length === 0) throw nothingHere()
-      return `${pages.apps}?done=removed`
-    }),
-  )
 }
 
 function lineOf({ person }: PageSession, clientId: string, site: string): AppLine {

@@ -11,7 +11,7 @@ import { listSolelyOwned } from '../../school/members/site-roles.ts'
 import { exportPerson } from '../../school/privacy/export-person.ts'
 import { actorOf } from '../relying-party/page-session.ts'
 import type { OwnPages } from '../relying-party/signed-in-pages.ts'
-import { areaOf } from './query-routes.ts'
+import { makeAccountPages } from './account-pages.ts'
 
 export interface DataPorts {
   readonly links: OneTimeLinks
@@ -23,64 +23,49 @@ export interface DataPorts {
 const LINK_SECONDS = 3600
 
 /** Creates the pages for a person's own data: its download, and the deletion of the account. */
-export function dataRoutes(
-  { database, signedInPages, now }: OwnPages,
-  { links, queueMail, visitors }: DataPorts,
-): Router {
+export function dataRoutes(ownPages: OwnPages, { links, queueMail, visitors }: DataPorts): Router {
   const router = makeRouter()
+  const { database, now } = ownPages
   const { kysely } = database
+  const accountPages = makeAccountPages(router, ownPages)
 
-  router.get(
-    pages.data,
-    signedInPages.page(async (ctx, session) => {
-      const { id } = session.person
-      const { browser } = visitors.enter(ctx)
-      const link = await links.findLast(kysely, 'deletion', { browser, nowMs: now() })
-      return dataPage({
-        area: areaOf(session, pages.data),
-        downloadAction: pages.downloadData,
-        deleteAction: pages.deleteAccount,
-        email: session.person.email,
-        owned: (await listSolelyOwned(kysely, id)).map(({ name }) => name),
-        code: link?.personId === id ? links.codeOf(link) : undefined,
-        // A sign-in cancels a scheduled deletion, so the sentence is true even if none was scheduled.
-        done: noticeOf(ctx, { kept: 'Your account stays: no deletion is scheduled.' }),
-      })
-    }),
-  )
-  router.post(
-    pages.downloadData,
-    signedInPages.form(
-      signedInPages.fresh(async (ctx, session) => {
-        const { person } = session
-        ctx.body = await exportPerson(database, person.id, actorOf(ctx, session, now))
-        ctx.type = 'json'
-        const header = { 'Content-Disposition': 'attachment; filename="my-data.json"' }
-        ctx.set({ ...header, 'Cache-Control': 'no-store' })
-        return undefined
-      }, pages.data),
-    ),
-  )
-  router.post(
-    pages.deleteAccount,
-    signedInPages.form(
-      signedInPages.fresh(async (ctx, { person }) => {
-        const { id: personId, email } = person
-        const { browser } = visitors.enter(ctx)
-        const nowMs = now()
-        await kysely.transaction().execute(async (trx) => {
-          if ((await listSolelyOwned(trx, personId)).length > 0) return
-          const earlier = trx.deleteFrom('one_time_link').where('person_id', '=', personId)
-          await earlier.where('kind', '=', 'deletion').execute()
-          const whose = { email, personId, browser }
-          const life = { nowMs, livesSeconds: LINK_SECONDS }
-          const linkId = await links.create(trx, { kind: 'deletion', ...whose }, life)
-          const mail = { kind: 'deletion_requested', to: email, personId, linkId } as const
-          await queueMail(trx, { ...mail, values: {} }, nowMs)
-        })
-        return pages.data
-      }, pages.data),
-    ),
-  )
+  accountPages.page(pages.data, async ({ area, session, ctx }) => {
+    const { id, email } = session.person
+    const { browser } = visitors.enter(ctx)
+    const link = await links.findLast(kysely, 'deletion', { browser, nowMs: now() })
+    return dataPage({
+      area,
+      downloadAction: pages.downloadData,
+      deleteAction: pages.deleteAccount,
+      email,
+      owned: (await listSolelyOwned(kysely, id)).map(({ name }) => name),
+      code: link?.personId === id ? links.codeOf(link) : undefined,
+      // A sign-in cancels a scheduled deletion, so the sentence is true even if none was scheduled.
+      done: noticeOf(ctx, { kept: 'Your account stays: no deletion is scheduled.' }),
+    })
+  })
+  accountPages.freshForm(pages.downloadData, pages.data, async ({ session, ctx }) => {
+    ctx.body = await exportPerson(database, session.person.id, actorOf(ctx, session, now))
+    ctx.type = 'json'
+    const header = { 'Content-Disposition': 'attachment; filename="my-data.json"' }
+    ctx.set({ ...header, 'Cache-Control': 'no-store' })
+    return undefined
+  })
+  accountPages.freshForm(pages.deleteAccount, pages.data, async ({ session, ctx }) => {
+    const { id: personId, email } = session.person
+    const { browser } = visitors.enter(ctx)
+    const nowMs = now()
+    await kysely.transaction().execute(async (trx) => {
+      if ((await listSolelyOwned(trx, personId)).length > 0) return
+      const earlier = trx.deleteFrom('one_time_link').where('person_id', '=', personId)
+      await earlier.where('kind', '=', 'deletion').execute()
+      const whose = { email, personId, browser }
+      const life = { nowMs, livesSeconds: LINK_SECONDS }
+      const linkId = await links.create(trx, { kind: 'deletion', ...whose }, life)
+      const mail = { kind: 'deletion_requested', to: email, personId, linkId } as const
+      await queueMail(trx, { ...mail, values: {} }, nowMs)
+    })
+    return pages.data
+  })
   return router
 }

@@ -1,6 +1,5 @@
 import type Router from 'koa-router'
 
-import type { AreaView } from '../../../views/area.ts'
 import {
   readFormQuery,
   readScriptQuery,
@@ -15,24 +14,20 @@ import { nothingHere } from '../../platform/http/errors.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, pages, paths } from '../../platform/http/paths.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
-import type { OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
-
-/** A member of a site as the caller of the Member API. */
-interface Member {
-  readonly personId: string
-  readonly siteId: string
-  readonly name: string
-  readonly email: string
-}
+import type { OwnPages } from '../relying-party/signed-in-pages.ts'
+import type { AccountPages, Asked } from './account-pages.ts'
 
 export interface MemberQueries {
-  readonly tryMemberQuery: TryQuery<Member>
+  readonly tryMemberQuery: TryQuery<
+    Readonly<Record<'personId' | 'siteId' | 'name' | 'email', string>>
+  >
   readonly queryTool: QueryToolFiles
 }
 
 /** Registers the page on which a member tries the Member API without a token. Only GraphiQL can run mutations. */
 export function memberQueryRoutes(
   router: Router,
+  accountPages: AccountPages,
   { database, signedInPages, baseUrl }: OwnPages,
   { tryMemberQuery, queryTool }: MemberQueries,
 ): void {
@@ -41,19 +36,17 @@ export function memberQueryRoutes(
     const sites = await makeFindHeldSites(database)(person.id)
     const site = slug === null ? sites[0] : sites.find((held) => held.slug === slug)
     if (!site) throw nothingHere()
-    const { id: siteId } = site
-    const member: Member = { personId: person.id, siteId, name: person.name, email: person.email }
-    return { site, sites, member }
+    const { id: personId, name, email } = person
+    return { site, sites, member: { personId, siteId: site.id, name, email } }
   }
 
   const show = async (
-    ctx: PageContext,
-    session: PageSession,
+    { ctx, area }: Asked,
     { site, sites }: { readonly site: HeldSite; readonly sites: readonly HeldSite[] },
     tried?: Tried,
   ) => {
     const page = {
-      area: areaOf(session, pages.memberQueries),
+      area,
       apiName: 'Member API',
       siteName: site.name,
       says: 'The query runs as you: you see your own data at this site.',
@@ -73,22 +66,16 @@ export function memberQueryRoutes(
   }
 
   queryTool.addRoutes(router)
-  router.get(
-    pages.memberQueries,
-    signedInPages.page(async (ctx, session) => {
-      const slug = new URLSearchParams(ctx.querystring).get('site')
-      return await show(ctx, session, await enterSite(session, slug))
-    }),
-  )
-  router.post(
-    pages.memberQueries,
-    signedInPages.form(async (ctx, session) => {
-      const entered = await enterSite(session, formField(ctx, 'site'))
-      const typed = readFormQuery(ctx)
-      const outcome = await tryMemberQuery(typed, entered.member)
-      return await show(ctx, session, entered, { typed, outcome })
-    }),
-  )
+  accountPages.page(pages.memberQueries, async (asked) => {
+    const slug = new URLSearchParams(asked.ctx.querystring).get('site')
+    return await show(asked, await enterSite(asked.session, slug))
+  })
+  accountPages.form(pages.memberQueries, async (asked) => {
+    const entered = await enterSite(asked.session, formField(asked.ctx, 'site'))
+    const typed = readFormQuery(asked.ctx)
+    const outcome = await tryMemberQuery(typed, entered.member)
+    return await show(asked, entered, { typed, outcome })
+  })
   router.post(
     pages.runMemberQuery,
     signedInPages.script(async (ctx, session) => {
@@ -97,23 +84,6 @@ export function memberQueryRoutes(
       sendTried(ctx, await tryMemberQuery(typed, member))
     }),
   )
-}
-
-export function areaOf({ person, csrf }: PageSession, current: string): AreaView {
-  const link = (href: string, label: string) => ({ href, label, current: href === current })
-  return {
-    name: 'Your account',
-    links: [
-      link(pages.account, 'Your account'),
-      link(pages.security, 'Password'),
-      link(pages.apps, 'Connected apps'),
-      link(pages.sessions, 'Your browsers'),
-      link(pages.data, 'Your data'),
-    ],
-    signOutAction: pages.signOut,
-    person,
-    csrf,
-  }
 }
 
 const EXAMPLE = `{

@@ -60,10 +60,7 @@ export function documentClientRoutes(
       decidesForAll: await reviews.decidesForAll(session.person.id),
       hasChanged,
       action: address(reviewAddresses[review]),
-      hidden: [
-        { name: 'client', value: client.clientId },
-        { name: 'fingerprint', value: client.fingerprint },
-      ],
+      hidden: { client: client.clientId, fingerprint: client.fingerprint },
       cancelHref: address(pages.documentClients),
     })
   }

@@ -92,14 +92,16 @@ function homeRoutes(operatorPages: OperatorPages, { database, reviews }: AdminPa
     return adminHomePage({
       area,
       siteName: site.name,
-      betaHref: address(pages.beta),
-      assistantsHref: address(pages.assistants),
+      hrefs: {
+        beta: address(pages.beta),
+        assistants: address(pages.assistants),
+        overview: address(pages.overview),
+        audit: address(pages.audit),
+        queries: address(pages.queries),
+        resourceServers: address(pages.resourceServers),
+      },
       applicationsHref: on ? address(pages.applications) : undefined,
       documentClientsHref: reviews && address(pages.documentClients),
-      overviewHref: address(pages.overview),
-      auditHref: address(pages.audit),
-      queriesHref: address(pages.queries),
-      resourceServersHref: address(pages.resourceServers),
       selfSignUp: {
         isOn: site.hasSelfSignUp,
         signUpHref: address(pages.signUp),

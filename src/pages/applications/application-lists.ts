@@ -67,7 +67,7 @@ async function readLists(kysely: Kysely<Schema>, clientId: string) {
     .execute()
   const secrets = await kysely
     .selectFrom('client_secret')
-    .select(['id', 'hint', 'created_at as createdAt', 'expires_at as expiresAt'])
+    .select(['id', 'hint', 'created_at as createdAt'])
     .where('client_id', '=', clientId)
     .orderBy('created_at')
     .execute()

@@ -10,7 +10,10 @@ import {
   newAccountPage,
   otherAccountPage,
 } from '../../../views/joining.ts'
+import { signUpPage } from '../../../views/recover.ts'
+import { type LinkRequests, SIGN_UP_SECONDS } from '../../directory/people/link-requests.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
+import { nothingHere } from '../../platform/http/errors.ts'
 import { seeOther, sendPage } from '../../platform/http/page.ts'
 import { formField, type Visitor } from '../../platform/http/page-form.ts'
 import { addressOf, linkPages, nameOfSite, pages } from '../../platform/http/paths.ts'
@@ -25,22 +28,21 @@ import {
 import { type NewPasswords, readNewPassword } from '../account/password-fields.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
 import type { SignedInPages } from '../relying-party/signed-in-pages.ts'
-import { continueHref } from './ask-routes.ts'
+import { type AskPorts, askRoutes, continueHref } from './ask-routes.ts'
 import { mayUse, showGone } from './link-routes.ts'
-import { type SignUpPorts, signUpRoutes } from './sign-up-routes.ts'
 
-export interface JoiningPages extends NewPasswords, SignUpPorts {
+export interface JoiningPages extends NewPasswords, AskPorts {
+  readonly linkRequests: LinkRequests
   readonly signedInPages: SignedInPages
 }
 
 type Ports = JoiningPages & { readonly joining: JoiningFlows }
 
 /** Creates the routes of invitations and of self sign-up. */
-export function joiningRoutes(pages: JoiningPages): Router {
+export function joiningRoutes(joiningPages: JoiningPages): Router {
   const router = makeRouter()
-  const joining = makeJoining(pages)
-  const ports = { ...pages, joining }
-  signUpRoutes(router, pages, joining)
+  const ports = { ...joiningPages, joining: makeJoining(joiningPages) }
+  signUpRoutes(router, ports)
   for (const kind of ['invitation', 'address'] as const) {
     router.get(linkPages[kind], async (ctx) => {
       const visitor = ports.visitors.enter(ctx)
@@ -66,6 +68,29 @@ export function joiningRoutes(pages: JoiningPages): Router {
     })
   }
   return router
+}
+
+/** Registers the pages on which a person asks for a link to sign up. They exist only if the site allows self sign-up. */
+function signUpRoutes(router: Router, ports: Ports): void {
+  askRoutes(router, ports, {
+    kind: 'address',
+    ask: pages.signUp,
+    sent: pages.signUpSent,
+    livesSeconds: SIGN_UP_SECONDS,
+    isCertain: true,
+    async open(ctx) {
+      const site = await ports.joining.findSignUpSite(String(ctx['params'].site))
+      if (!site) throw nothingHere()
+      const named = { site: nameOfSite(site) }
+      return {
+        askHref: addressOf(pages.signUp, named),
+        sentHref: addressOf(pages.signUpSent, named),
+        look: siteLook(await findLook(ports.database, site.id)),
+        page: (form) => signUpPage(form, site.name),
+        request: async (request) => await ports.linkRequests.signUp(site.id, request),
+      }
+    },
+  })
 }
 
 const nothingNext = async () => {}

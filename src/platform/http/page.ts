@@ -1,6 +1,7 @@
 import type { Context, Middleware } from 'koa'
 
 import { layout, type Page } from '../../../views/layout.ts'
+import { stylesheet } from '../../../views/stylesheet.ts'
 import { addressOf, pages } from './paths.ts'
 
 /** Creates middleware that sets the service name for the title and header of every page. */
@@ -20,7 +21,8 @@ export function sendPage(ctx: Context, page: Page): void {
 /** Sends a page. Leaves Cache-Control to the caller. */
 export function sendPublicPage(ctx: Context, page: Page): void {
   const serviceName = String(ctx.state['serviceName'] ?? '')
-  const stylesheetHref = addressOf(pages.stylesheet, { file: page.stylesheet.file })
+  const { file } = page.stylesheet ?? stylesheet
+  const stylesheetHref = addressOf(pages.stylesheet, { file })
   // Setting ctx.body keeps a status that was set before; otherwise, the status becomes 200.
   ctx.body = layout(page, { serviceName, stylesheetHref }).toString()
   ctx.type = 'html'

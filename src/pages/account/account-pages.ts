@@ -1,0 +1,66 @@
+import type Router from 'koa-router'
+
+import type { AreaView } from '../../../views/area.ts'
+import { findLookOfPerson, siteLook } from '../../directory/sites/site-look.ts'
+import { pages } from '../../platform/http/paths.ts'
+import type { PageSession } from '../relying-party/page-session.ts'
+import type {
+  Answer,
+  OwnPages,
+  PageContext,
+  PageHandler,
+} from '../relying-party/signed-in-pages.ts'
+
+/** A signed-in person's request for a page of the account, or a form submitted there. */
+export interface Asked {
+  readonly ctx: PageContext
+  readonly session: PageSession
+  readonly area: AreaView
+}
+
+type AccountHandler = (asked: Asked) => Answer | Promise<Answer>
+
+/** Creates the functions that declare pages of the account. `current` is the navigation link to highlight. */
+export function makeAccountPages(router: Router, { database, signedInPages }: OwnPages) {
+  const entering =
+    (handler: AccountHandler, current: string): PageHandler =>
+    async (ctx, session) => {
+      const answer = await handler({ ctx, session, area: areaOf(session, current) })
+      if (typeof answer !== 'object') return answer
+      // If the person has roles at only one site, the page has the appearance of that site.
+      return { ...answer, look: siteLook(await findLookOfPerson(database, session.person.id)) }
+    }
+  return {
+    page(pattern: string, show: AccountHandler, current = pattern): void {
+      router.get(pattern, signedInPages.page(entering(show, current)))
+    },
+    /** Declares a form. Its CSRF token is checked before `answer` is called. */
+    form(pattern: string, answer: AccountHandler): void {
+      router.post(pattern, signedInPages.form(entering(answer, pattern)))
+    },
+    /** Declares a form that first asks for the password, unless the person gave it a short time ago. */
+    freshForm(pattern: string, shownAt: string, answer: AccountHandler): void {
+      const fresh = signedInPages.fresh(entering(answer, shownAt), shownAt)
+      router.post(pattern, signedInPages.form(fresh))
+    },
+  }
+}
+
+export type AccountPages = ReturnType<typeof makeAccountPages>
+
+function areaOf({ person, csrf }: PageSession, current: string): AreaView {
+  const link = (href: string, label: string) => ({ href, label, current: href === current })
+  return {
+    name: 'Your account',
+    links: [
+      link(pages.account, 'Your account'),
+      link(pages.security, 'Password'),
+      link(pages.apps, 'Connected apps'),
+      link(pages.sessions, 'Your browsers'),
+      link(pages.data, 'Your data'),
+    ],
+    signOutAction: pages.signOut,
+    person,
+    csrf,
+  }
+}
