@@ -266,7 +266,7 @@ function readJson(rest: string, into: Parts): void {
   into[name] = JSON.parse(json)
 }
 
-/** Splits a text at the first occurrence of a separator. Without one, the second part is empty. */
+/** Splits a text at the first occurrence of a separator. Without a separator, the second part is empty. */
 function cut(text: string, separator: string): [before: string, after: string] {
   const at = text.indexOf(separator)
   return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + separator.length)]

@@ -97,7 +97,7 @@ function prepare(source: string, schema: GraphQLSchema, limits: DocumentLimits):
   return errors.length > 0 ? { kind: 'invalid', errors } : { kind: 'valid', document: parsed }
 }
 
-/** Whether brackets nest too deeply for the recursive parser. An estimate: it also counts those in strings. */
+/** Whether brackets nest too deeply for the recursive parser. An estimate: it also counts brackets in strings. */
 function nestsDeeperThan(source: string, max: number): boolean {
   let depth = 0
   for (const character of source) {

@@ -26,7 +26,7 @@ export interface Sender {
   readonly address: ToolAddress
 }
 
-/** Creates the function that responds to messages. The SDK handles those that are neither plain requests nor invalid. */
+/** Creates the function that responds to messages. The SDK handles all except plain requests and invalid messages. */
 export function makeAnswerMessage(parts: ToolParts) {
   const answerPlain = makePlainAnswers(parts)
   const tools = makeToolServer()

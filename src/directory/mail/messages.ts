@@ -56,7 +56,7 @@ export interface MailFrame {
   readonly place: string
   /** When the message was queued, as text. */
   readonly at: string
-  /** The link of the message; empty for a kind without one. */
+  /** The URL of the link in the message; empty for a message without a link. */
   readonly href: string
   /** How long the link works, in seconds; 0 for a message without a link. */
   readonly liveSeconds: number
@@ -85,7 +85,7 @@ const notYou = ({ accountHref }: MailFrame): readonly MailBlock[] => [
   { label: 'Open your account', href: accountHref },
 ]
 
-/** Every message, by kind: who asked, what to do, and what to do if it was not the recipient. */
+/** Every message, by kind: who asked, what to do, and what to do if the recipient did not ask. */
 export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
   recovery: {
     limitedBefore: true,

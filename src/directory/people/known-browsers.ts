@@ -48,7 +48,7 @@ export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPo
     /** Finds the valid entry of an account in a cookie. */
     find: (cookie: string | undefined, login: string): KnownBrowser | undefined =>
       entriesOf(cookie).flatMap((entry) => read(entry, login) ?? [])[0],
-    /** Returns the cookie with a new entry for the account, in place of its old one. */
+    /** Returns the cookie with a new entry for the account, in place of its old entry. */
     remember(cookie: string | undefined, login: string): string {
       const [key] = browserKeys
       if (!key) throw new Error('known-browser cookies need at least one key')

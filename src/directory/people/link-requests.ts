@@ -65,7 +65,7 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
         (await limits.takeTogether('mails', `recovery ${asker}`))
       const person = await findEnabled(database, emailCanonical)
       const personId = isTooMany ? undefined : person?.id
-      // The page shows the address as entered, so it does not reveal the one of an account.
+      // The page shows the address as entered, so it does not reveal the stored address of an account.
       const link = { kind: 'recovery' as const, email: login, personId }
       const mail = { kind: 'recovery' as const, to: person?.email ?? login, personId }
       const sending = { ...mail, values: { byOperator: false } }

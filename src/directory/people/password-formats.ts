@@ -62,7 +62,7 @@ interface Format {
   /** The highest accepted cost. */
   readonly limit: string
   readonly pattern: RegExp
-  /** Reads the groups of the pattern; returns undefined if one is invalid. */
+  /** Reads the groups of the pattern; returns undefined if a group is invalid. */
   readonly read: (groups: Groups) => Read
 }
 

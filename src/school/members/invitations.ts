@@ -199,7 +199,7 @@ async function mustBeWithinLimit(
 ): Promise<void> {
   const { events, first } = await countSince(trx, now)
     .where('site_id', '=', siteId)
-    // A literal, so the databases use the index for this action.
+    // Use a literal, so the databases use the index for this action.
     .where(sql<boolean>`action = 'member.invite'`)
     .executeTakeFirstOrThrow()
   if (Number(events) < max) return

@@ -6,7 +6,7 @@ import { areOf, personalRows } from './personal-data.ts'
 
 type Row = Record<string, unknown>
 
-/** The maximum number of rows of a table in a download: the last ones by its first column, which usually is a time. */
+/** The maximum number of rows of a table in a download. The first column, usually a time, decides: highest first. */
 const ROWS_MAX = 10_000
 
 /**
