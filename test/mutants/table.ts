@@ -315,14 +315,14 @@ export const mutants: readonly Mutant[] = [
   ]),
   ...inFile('platform/store/cursor.ts', 'cursors hostile/api', [
     [
-      'const genuine = secrets.some((key) => timingSafeEqual(mac, macOf(place, scope, key)))',
+      'const genuine = secrets.some((key) => timingSafeEqual(mac, macOf(content, scope, key)))',
       'const genuine = mac.length === MAC_BYTES',
     ],
     ['update(JSON.stringify(scope))', "update('')"],
     ['update(JSON.stringify(scope))', "update(scope.join(''))"],
-    ['if (cursor.length > CURSOR_LENGTH_MAX) return undefined', '', 'it only bounds work'],
-    ["mac.length < MAC_BYTES || bytes.toString('base64url') !== cursor", 'mac.length < MAC_BYTES'],
-    ['return hmac.update(place).digest()', 'return hmac.digest()'],
+    ['if (sealed.length > SEALED_LENGTH_MAX) return undefined', '', 'it only bounds work'],
+    ["mac.length < MAC_BYTES || bytes.toString('base64url') !== sealed", 'mac.length < MAC_BYTES'],
+    ['return hmac.update(content).digest()', 'return hmac.digest()'],
   ]),
   ...inFile('platform/store/keyset.ts', 'admin-lists member-lists', [
     ["direction === 'asc' ? '>' : '<'", "direction === 'asc' ? '>=' : '<='"],

@@ -1,6 +1,5 @@
-import { createHmac, timingSafeEqual } from 'node:crypto'
-
 import { addressOf, pages } from '../../platform/http/paths.ts'
+import { makeSealing } from '../../platform/store/cursor.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { fitsName, kindOfType } from './file-kinds.ts'
 
@@ -21,44 +20,27 @@ interface DownloadPorts {
   readonly now: () => number
 }
 
-const MAC_BYTES = 16
-const TOKEN_LENGTH_MAX = 2048
+type SealedLink = readonly [purchaseId: string, fileId: string, expiresAt: number]
 
 /** Creates the functions that create and verify links. The signature (HMAC-SHA256) covers the content and the name. */
 export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts) {
-  const [signingKey] = keys
-  if (!signingKey) throw new Error('download links need a key')
+  const links = makeSealing<SealedLink, string>(keys)
   return {
     /** Creates a link, which is a full URL and needs no sign-in. `findDownload` decides whether it still works. */
     addressFor({ purchaseId, fileId, fileName }: DownloadLink & { readonly fileName: string }) {
       // The route needs a name. URL parsers remove the segments `.` and `..`, and a lone surrogate cannot be encoded.
       const name = /^\.*$/.test(fileName) ? 'file' : fileName.toWellFormed()
-      const bytes = Buffer.from(JSON.stringify([purchaseId, fileId, now() + seconds * 1000]))
-      const mac = macOf(bytes, name, signingKey)
-      const token = Buffer.concat([mac, bytes]).toString('base64url')
+      const token = links.seal([purchaseId, fileId, now() + seconds * 1000], name)
       return baseUrl + addressOf(pages.download, { token, name })
     },
     /** Verifies a link. @returns its content; undefined if it is forged or expired, or its name was changed */
     open(token: string, name: string): DownloadLink | undefined {
-      if (token.length > TOKEN_LENGTH_MAX) return undefined
-      const bytes = Buffer.from(token, 'base64url')
-      const mac = bytes.subarray(0, MAC_BYTES)
-      const content = bytes.subarray(MAC_BYTES)
-      // The decoder is lenient, so accept only the canonical encoding of these bytes.
-      if (mac.length < MAC_BYTES || bytes.toString('base64url') !== token) return undefined
-      if (!keys.some((key) => timingSafeEqual(mac, macOf(content, name, key)))) return undefined
-      // The signature proves that `addressFor` created these bytes.
-      type Content = [purchaseId: string, fileId: string, expiresAt: number]
-      const [purchaseId, fileId, expiresAt] = JSON.parse(content.toString()) as Content
+      const content = links.open(token, name)
+      if (!content) return undefined
+      const [purchaseId, fileId, expiresAt] = content
       return expiresAt > now() ? { purchaseId, fileId } : undefined
     },
   }
-}
-
-function macOf(content: Buffer, name: string, key: Buffer): Buffer {
-  // Encode the name as JSON, so it is unambiguous where the name ends and the content begins.
-  const hmac = createHmac('sha256', key).update(JSON.stringify(name))
-  return hmac.update(content).digest().subarray(0, MAC_BYTES)
 }
 
 export type Download = NonNullable<Awaited<ReturnType<typeof findDownload>>>
