@@ -272,7 +272,7 @@ describe('/oauth/authorize after a change', () => {
   const client_id = notes.clientId
   type Change = (kysely: Database['kysely']) => Promise<unknown>
   const added = { client_id, scope: 'courses:read' }
-  const override = { client_id: asClaude.client_id, disabled_at: 1, note: null, updated_at: 1 }
+  const override = { client_id: asClaude.client_id, disabled_at: 1, updated_at: 1 }
   const changes: readonly (readonly [title: string, Change, error: string, fields?: Fields])[] = [
     [
       'a client that an operator disabled',

@@ -262,7 +262,6 @@ describe('back-channel logout', () => {
     const notice = { ...of, created_at: of.next_attempt_at, person_id: 'per_sam', sid: 'x' }
     const rows = Array.from({ length: count }, (_, position) => ({
       ...{ id: `${of.client_id}-${position}`, attempts: 0, ...notice },
-      reason: 'the client is disabled',
     }))
     await service.kysely.insertInto('sign_out_notice').values(rows).execute()
   }

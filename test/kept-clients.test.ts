@@ -47,7 +47,7 @@ withDatabases('a compiled client', (open) => {
     expect(asked).to.have.length(1)
     const uri = { client_id: 'app', uri: 'https://app.example/cb' }
     const secret = { id: 's', client_id: 'app', digest: 'd', hint: 'h', created_at: 1 }
-    const override = { client_id: 'app', disabled_at: 1, note: null, updated_at: 1 }
+    const override = { client_id: 'app', disabled_at: 1, updated_at: 1 }
     const changes = [
       kysely.updateTable('oauth_application').set({ name: 'Other' }),
       kysely.insertInto('oauth_application_redirect_uri').values({ ...uri, position: 0 }),

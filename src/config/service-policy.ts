@@ -73,6 +73,7 @@ const apiLimits = z.strictObject({
   aliasesMax: z.int().min(1).max(100),
   directivesMax: z.int().min(1).max(100),
   costMax: z.int().min(1000).max(100_000),
+  // Limits of the cache of validated documents. A document takes about 120 bytes of memory per character.
   cachedDocumentsMax: z.int().min(1).max(10_000),
   cachedDocumentCharactersMax: z.int().min(1).max(20_000),
   cachedCharactersMax: z.int().min(1).max(10_000_000),

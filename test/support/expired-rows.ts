@@ -36,8 +36,8 @@ const byTime = (id: string, expiry: string) => [
   `signed_out_session (digest, signed_out_at, kept_until) select ${id}, 0, ${expiry}`,
   `one_time_link (kind, email, email_canonical, created_at, id, expires_at)
     select 'recovery', '', '', 0, ${id}, ${expiry}`,
-  `sign_out_notice (client_id, person_id, reason, created_at, attempts, id, next_attempt_at)
-    select 'client', 'person', 'disabled', 0, 0, ${id}, ${expiry} - ${DAY_MS}`,
+  `sign_out_notice (client_id, person_id, created_at, attempts, id, next_attempt_at)
+    select 'client', 'person', 0, 0, ${id}, ${expiry} - ${DAY_MS}`,
   `request_count (key, points, ends_at) select ${id}, 1, ${expiry}`,
   `audit_event (action, subject_kind, subject_id, id, occurred_at)
     select 'site.update', 'site', 'site', ${id}, ${expiry} - ${keeping.auditDays * DAY_MS}`,

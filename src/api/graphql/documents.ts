@@ -13,24 +13,10 @@ import {
 } from 'graphql'
 import { LRUCache } from 'lru-cache'
 
-/** Limits on the size of a document, checked before it is validated. */
-interface DocumentLimits {
-  readonly documentTokensMax: number
-  readonly depthMax: number
-  readonly nestingMax: number
-  readonly fieldsMax: number
-  readonly aliasesMax: number
-  readonly directivesMax: number
-}
+import type { ServicePolicy } from '../../config/config.ts'
 
-export interface ApiLimits extends DocumentLimits {
-  readonly bodyBytesMax: number
-  readonly costMax: number
-  /** Limits of the cache of validated documents. A document takes about 120 bytes of memory per character. */
-  readonly cachedDocumentsMax: number
-  readonly cachedDocumentCharactersMax: number
-  readonly cachedCharactersMax: number
-}
+/** The limits of a GraphQL API. Those on the size of a document are checked before it is validated. */
+export type ApiLimits = ServicePolicy['memberApi']
 
 /** Returns the limits shown to callers, which exclude those of the cache. */
 export function limitsInForce(limits: ApiLimits): Readonly<Record<string, number>> {
@@ -77,7 +63,7 @@ export function makePrepareDocument(
   }
 }
 
-function prepare(source: string, schema: GraphQLSchema, limits: DocumentLimits): PreparedSource {
+function prepare(source: string, schema: GraphQLSchema, limits: ApiLimits): PreparedSource {
   if (nestsDeeperThan(source, limits.nestingMax)) {
     return { kind: 'refused', error: limitExceeded('levels of brackets', limits.nestingMax) }
   }
@@ -109,10 +95,7 @@ function nestsDeeperThan(source: string, max: number): boolean {
 }
 
 /** Finds an exceeded limit before validation, whose time grows with the square of the number of fields. */
-function findExceededLimit(
-  document: DocumentNode,
-  limits: DocumentLimits,
-): GraphQLError | undefined {
+function findExceededLimit(document: DocumentNode, limits: ApiLimits): GraphQLError | undefined {
   const counts = { fields: 0, aliases: 0, directives: 0 }
   visit(document, {
     Field({ alias }) {

@@ -1,6 +1,5 @@
 import { GraphQLError } from 'graphql'
 
-import type { Cursors } from '../../platform/store/cursor.ts'
 import {
   knownTopicOf,
   type Notification,
@@ -16,6 +15,7 @@ import type {
 import type { ViewerData } from '../../school/viewer/viewer-data.ts'
 import type { OneOfMany } from '../graphql/batch-loader.ts'
 import { answerList, type PageArguments } from '../graphql/connections.ts'
+import type { EndpointPorts } from '../graphql/endpoint.ts'
 
 /** The person and the site of the token. */
 export interface MemberCaller extends Membership {
@@ -33,7 +33,7 @@ export type DownloadAddress = (bought: {
 /** Dependencies of the resolvers. */
 export interface MemberParts {
   readonly data: ViewerData
-  readonly cursors: Cursors
+  readonly cursors: EndpointPorts['cursors']
   readonly downloadAddress: DownloadAddress
 }
 

@@ -177,7 +177,7 @@ async function attempt(
 }
 
 /** Why a session at an application ended. */
-export type SessionEnd = 'the person signed out' | 'the person signed out everywhere' | LostReason
+export type SessionEnd = 'the person signed out everywhere' | LostReason
 
 /**
  * Reasons that cause no notice. If the application has revoked a token, or the grant has expired or is missing, the
@@ -212,7 +212,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
         .returning(['client_id', 'person_id', 'sid'])
         .executeTakeFirst()
       // Another process may have deleted the session first.
-      if (gone && isNotified(reason)) await addNotice(trx, gone, reason, now())
+      if (gone && isNotified(reason)) await addNotice(trx, gone, now())
     })
 
   const reasonOf = async (row: EndedSession): Promise<SessionEnd | undefined> => {
@@ -249,8 +249,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
           .where('person_id', '=', personId)
           .$if(sid !== undefined, (query) => query.where('sid', '=', sid ?? ''))
           .execute()
-        const whose = { client_id: clientId, person_id: personId, sid: sid ?? null }
-        await addNotice(trx, whose, 'the person signed out', now())
+        await addNotice(trx, { client_id: clientId, person_id: personId, sid: sid ?? null }, now())
       }),
 
     /** Ends the person's sessions at applications that began in the chosen browser sessions. Queues notices. */
@@ -264,9 +263,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
           .execute()
         // Exchanges in the same session have the same `sid`. One notice covers them all.
         const notices = new Map(ended.map((row) => [`${row.client_id} ${row.sid}`, row]))
-        for (const row of notices.values()) {
-          await addNotice(trx, row, 'the person signed out', now())
-        }
+        for (const row of notices.values()) await addNotice(trx, row, now())
       }),
 
     /** Deletes a batch of sessions that have ended, and queues their notices. @returns whether there may be more */
@@ -336,10 +333,9 @@ interface SignOutNotice {
 async function addNotice(
   trx: Transaction<Schema>,
   session: Pick<Schema['sign_out_notice'], 'client_id' | 'person_id' | 'sid'>,
-  reason: SessionEnd,
   nowMs: number,
 ): Promise<void> {
   const due = { created_at: nowMs, attempts: 0, next_attempt_at: nowMs }
-  const notice = { id: randomUUID(), ...session, reason, ...due }
+  const notice = { id: randomUUID(), ...session, ...due }
   await trx.insertInto('sign_out_notice').values(notice).execute()
 }

@@ -105,7 +105,7 @@ export async function loadKeyRing(dependencies: KeyDependencies): Promise<KeyRin
   const [current, next] = await Promise.all([makeKey(dependencies), makeKey(dependencies)])
   await dependencies.database.kysely
     .insertInto(places[dependencies.use].table)
-    .values([{ ...current, state: 'current', current_at: current.created_at }, next])
+    .values([{ ...current, state: 'current' }, next])
     // If several processes create the first keys at the same time, the first write wins.
     .onConflict((conflict) => conflict.doNothing())
     .execute()
@@ -151,8 +151,7 @@ export async function rotateKeys(
     const update = transaction.updateTable(table)
     const retired = { state: 'retired', retired_at: now() } as const
     await update.set(retired).where('state', '=', 'current').execute()
-    const current = { state: 'current', current_at: now() } as const
-    await update.set(current).where('kid', '=', next.kid).execute()
+    await update.set({ state: 'current' }).where('kid', '=', next.kid).execute()
     await transaction.insertInto(table).values(successor).execute()
     await transaction.deleteFrom(table).where('retired_at', '<', keptSince(dependencies)).execute()
     await record(transaction, next.kid)
@@ -206,7 +205,6 @@ async function makeKey({ use, secretRoot, now }: KeyDependencies) {
     public_jwk: JSON.stringify({ ...bare, ...known }),
     sealed_private: secretRoot.seal(secret, label(use, kid)),
     created_at: now(),
-    current_at: null,
     retired_at: null,
   }
 }

@@ -70,7 +70,7 @@ export async function openStores(
     redis,
     tasks,
     /** Rejects if a store does not respond in time, or if the database accepts no writes. */
-    ping: async () => void (await Promise.all([checkDatabase(), state.ping()])),
+    ping: async () => void (await Promise.all([checkDatabase(), redis && state.ping()])),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
 }

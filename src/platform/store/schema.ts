@@ -42,7 +42,6 @@ interface KeyTable {
   public_jwk: string
   sealed_private: string
   created_at: number
-  current_at: number | null
   retired_at: number | null
 }
 
@@ -239,7 +238,6 @@ export interface Schema {
   integration_override: {
     client_id: string
     disabled_at: number | null
-    note: string | null
     updated_at: number
   }
   platform_callback: {
@@ -324,7 +322,6 @@ export interface Schema {
     client_id: string
     person_id: string
     sid: string | null
-    reason: string
     attempts: number
     next_attempt_at: number
   }

@@ -454,7 +454,6 @@ create index client_secret_by_client on client_secret (client_id);
 create table integration_override (
   client_id text not null primary key,
   disabled_at bigint,
-  note text,
   updated_at bigint not null
 );
 
@@ -627,7 +626,6 @@ create table sign_out_notice (
   client_id text not null,
   person_id text not null,
   sid text,
-  reason text not null,
   created_at bigint not null,
   attempts integer not null,
   next_attempt_at bigint not null
@@ -663,7 +661,6 @@ create table signing_key (
   public_jwk text not null,
   sealed_private text not null,
   created_at bigint not null,
-  current_at bigint,
   retired_at bigint
 );
 create unique index signing_key_one_next on signing_key (state) where state = 'next';
@@ -675,7 +672,6 @@ create table upstream_key (
   public_jwk text not null,
   sealed_private text not null,
   created_at bigint not null,
-  current_at bigint,
   retired_at bigint
 );
 create unique index upstream_key_one_next on upstream_key (state) where state = 'next';
