@@ -34,8 +34,8 @@ export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware 
 
 /**
  * Responds to a successful revocation with an empty JSON object, because some libraries cannot parse the engine's empty
- * text. Responds in the same way to a token that looks like a JWT, which the engine rejects: any unknown token counts as
- * revoked (RFC 7009 §2.2; design 14).
+ * text. Responds in the same way to a token that looks like a JWT, which the engine rejects: any unknown token counts
+ * as revoked (RFC 7009 §2.2; design 14).
  */
 function settleRevocation(ctx: Context): void {
   if (ctx.status !== 200 && errorOf(ctx.body) !== 'unsupported_token_type') return
