@@ -94,8 +94,9 @@ const doneSentences = {
 }
 
 /**
- * Creates the site's application for an assistant, with all member scopes. If it exists, adds the callback or changes
- * nothing. The rules of the application form apply. `typed` is the callback that the operator entered, if any.
+ * Creates the site's application for an assistant, with all member scopes. If the application exists, adds the callback
+ * or changes nothing. The rules of the application form apply. `typed` is the callback that the operator entered, if
+ * any.
  */
 async function admitAssistant(
   assistant: Assistant,

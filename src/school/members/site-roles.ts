@@ -131,7 +131,7 @@ export const removeMember = siteChange(async ({ trx, actor, record }, id: string
   await record('member.remove', { kind: 'person', id }, change)
 })
 
-/** Throws ChangeRefused if the actor is not an owner, but adds or removes one. Reads the actor's current roles. */
+/** Throws ChangeRefused if the actor adds or removes an owner without being one. Reads the actor's current roles. */
 export async function mustBeAllowedToChangeOwners(
   trx: Transaction<Schema>,
   { siteId, personId }: SiteActor,

@@ -46,7 +46,7 @@ export async function findPost(kysely: Kysely<Schema>, siteId: string, id: strin
   return await postsOf(kysely, siteId).where('post.id', '=', id).executeTakeFirst()
 }
 
-/** Finds an announcement of the site. @throws ChangeRefused if there is none */
+/** Finds an announcement of the site by id. @throws ChangeRefused if the site has no such announcement */
 export async function mustFindPost(kysely: Kysely<Schema>, siteId: string, id: string) {
   return mustBeThere(await findPost(kysely, siteId, id), 'post')
 }

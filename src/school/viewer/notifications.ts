@@ -5,8 +5,8 @@ import { orderBy } from '../../platform/store/keyset.ts'
 import { type Membership, pagedList, type RowOf } from './paged-list.ts'
 
 /**
- * Reads and changes a member's inbox and subscriptions at one site. Each change is one statement. If it is repeated,
- * the first timestamp remains. So changes are idempotent, even in parallel.
+ * Reads and changes a member's inbox and subscriptions at one site. Each change is one statement. A repeated change
+ * keeps the first timestamp, so changes are idempotent, even in parallel.
  */
 
 /** The standard topics of all sites. Announcements of a site may have other topics. */
