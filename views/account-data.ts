@@ -2,7 +2,7 @@ import { type AreaView, areaPage } from './area.ts'
 import { postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { codeField } from './recover.ts'
+import { codeField, type LinkForm } from './recover.ts'
 import { areaStylesheet } from './stylesheet.ts'
 import { timeOf } from './time.ts'
 
@@ -47,12 +47,7 @@ function ownedNotice(owned: readonly string[]): Html | undefined {
 ${owned.map((name) => html`<li><bdi>${name}</bdi></li>\n`)}</ul>`
 }
 
-export interface DeletionPage {
-  readonly action: string
-  readonly csrf: string
-  readonly email: string
-  /** Whether another browser asked for the link, so the code is needed. */
-  readonly needsCode: boolean
+export interface DeletionPage extends LinkForm {
   readonly problem: string | undefined
   readonly owned: readonly string[]
   /** For how many days signing in cancels the deletion. */

@@ -1,5 +1,5 @@
 import { type AreaView, areaPage } from './area.ts'
-import { choice, inputField, postForm, problemAlert, submitButton } from './forms.ts'
+import { choice, type Field, inputField, postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 
@@ -74,14 +74,7 @@ export function endAppsField(checked: boolean): Html {
   )
 }
 
-interface PasswordField {
-  readonly id: string
-  readonly label: string
-  readonly hint?: string | undefined
-  readonly problem?: string | undefined
-}
-
-function passwordField(field: PasswordField): Html {
+function passwordField(field: Omit<Field, 'attributes'>): Html {
   const autocomplete = field.id === 'current' ? 'current-password' : 'new-password'
   const attributes = html` type="password" autocomplete="${autocomplete}" maxlength="1024" required`
   return inputField({ ...field, attributes })

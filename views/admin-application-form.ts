@@ -17,13 +17,9 @@ export interface ApplicationFormPage {
   readonly editing: string | undefined
   readonly action: string
   readonly cancelHref: string
-  readonly typed: {
-    readonly name: string
-    readonly redirectUris: string
-    readonly postLogoutRedirectUris: string
-    readonly authMethod: string
-    readonly scopes: readonly string[]
-  }
+  readonly typed: { readonly scopes: readonly string[] } & Readonly<
+    Record<'name' | 'redirectUris' | 'postLogoutRedirectUris' | 'authMethod', string>
+  >
   /** Schemes of known assistants, which redirect URIs may use. */
   readonly appSchemes: readonly string[]
   readonly choices: readonly { readonly name: string; readonly words: string }[]

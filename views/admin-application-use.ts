@@ -89,30 +89,42 @@ export interface ApplicationConfirmPage extends Confirmation {
   readonly people: number
 }
 
-export function disableApplicationPage({ name, people, ...page }: ApplicationConfirmPage): Page {
+export interface StopPage extends ApplicationConfirmPage {
+  readonly kind: keyof typeof consequences
+  readonly verb: 'Disable' | 'Delete'
+}
+
+/** Asks for confirmation before an application or resource server is disabled or deleted. */
+export function stopPage({ name, people, kind, verb, ...page }: StopPage): Page {
   return areaConfirmPage({
     ...page,
-    title: 'Disable this application?',
-    id: 'disable-page',
-    heading: html`Disable <bdi>${name}</bdi>?`,
-    consequences: html`<p>It stops at once for ${everybody(people)}: its tokens are refused, and people cannot
-connect it. Its settings are kept, and so is what people allowed. When you enable it again, it may use
-what was not removed meanwhile.</p>`,
-    confirm: 'Disable',
+    title: `${verb} this ${kind === 'site' ? 'application' : 'resource server'}?`,
+    id: `${verb.toLowerCase()}-page`,
+    heading: html`${verb} <bdi>${name}</bdi>?`,
+    consequences: html`<p>${consequences[kind][verb](everybody(people))}</p>`,
+    confirm: verb === 'Disable' ? verb : 'Delete for good',
   })
 }
 
-export function deleteApplicationPage({ name, people, ...page }: ApplicationConfirmPage): Page {
-  return areaConfirmPage({
-    ...page,
-    title: 'Delete this application?',
-    id: 'delete-page',
-    heading: html`Delete <bdi>${name}</bdi>?`,
-    consequences: html`<p>It stops at once for ${everybody(people)}, all access ends, and its
+const consequences = {
+  site: {
+    Disable: (
+      people: string,
+    ) => html`It stops at once for ${people}: its tokens are refused, and people cannot
+connect it. Its settings are kept, and so is what people allowed. When you enable it again, it may use
+what was not removed meanwhile.`,
+    Delete: (people: string) => html`It stops at once for ${people}, all access ends, and its
 <code>client_id</code> is never used again. This cannot be taken back; to stop it for a while, disable
-it.</p>`,
-    confirm: 'Delete for good',
-  })
+it.`,
+  },
+  resource_server: {
+    Disable:
+      () => html`It is told of no token any more from now on, so that what it protects is closed to everybody.
+Tokens are not touched, and its secrets work again when you enable it.`,
+    Delete:
+      () => html`It is told of no token any more, so that what it protects is closed to everybody, and its
+<code>client_id</code> is never used again. This cannot be taken back; to stop it for a while, disable it.`,
+  },
 }
 
 export function endAllGrantsPage({ name, people, ...page }: ApplicationConfirmPage): Page {

@@ -1,4 +1,10 @@
-import { disabledTag, type SharedView, sharedPage } from './admin-secrets.ts'
+import {
+  type ClientFacts,
+  disabledTag,
+  type ListedClient,
+  type SharedView,
+  sharedPage,
+} from './admin-secrets.ts'
 import { areaPage, cards, type ListView, plainList } from './area.ts'
 import { foreignName } from './client-view.ts'
 import { type ConnectStepsView, connectSteps } from './connect-steps.ts'
@@ -8,13 +14,7 @@ import { timeOf } from './time.ts'
 
 export interface ApplicationsPage extends ListView {
   readonly siteName: string
-  readonly applications: readonly {
-    readonly name: string
-    readonly clientId: string
-    readonly confidential: boolean
-    readonly disabled: boolean
-    readonly href: string
-  }[]
+  readonly applications: readonly (ListedClient & { readonly confidential: boolean })[]
   readonly newHref: string
   readonly assistantsHref: string
   readonly resourceServersHref: string
@@ -46,17 +46,12 @@ ${cards(applications, html`<p id="no-applications">There is no application yet.<
 }
 
 export interface ApplicationPage extends SharedView {
-  readonly application: {
-    readonly clientId: string
-    readonly name: string
+  readonly application: ClientFacts & {
     readonly confidential: boolean
     readonly authMethod: string
     readonly redirectUris: readonly string[]
     readonly postLogoutRedirectUris: readonly string[]
     readonly scopes: readonly { readonly name: string; readonly words: string }[]
-    readonly createdAt: number
-    readonly createdBy: string | undefined
-    readonly disabledAt: number | undefined
   }
   readonly people: number
   readonly hrefs: SharedView['hrefs'] & {

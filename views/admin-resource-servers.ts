@@ -1,6 +1,11 @@
-import type { ApplicationConfirmPage } from './admin-application-use.ts'
-import { disabledTag, type SharedView, sharedPage } from './admin-secrets.ts'
-import { areaConfirmPage, areaPage, cards, type ListView } from './area.ts'
+import {
+  type ClientFacts,
+  disabledTag,
+  type ListedClient,
+  type SharedView,
+  sharedPage,
+} from './admin-secrets.ts'
+import { areaPage, cards, type ListView } from './area.ts'
 import { foreignName } from './client-view.ts'
 import { postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, html } from './html.ts'
@@ -9,12 +14,7 @@ import { timeOf } from './time.ts'
 
 export interface ResourceServersPage extends ListView {
   readonly siteName: string
-  readonly resourceServers: readonly {
-    readonly name: string
-    readonly clientId: string
-    readonly disabled: boolean
-    readonly href: string
-  }[]
+  readonly resourceServers: readonly ListedClient[]
   readonly action: string
   /** The name as entered, if it was rejected; otherwise empty. */
   readonly typed: string
@@ -54,13 +54,7 @@ ${postForm({ action, csrf: area.csrf }, fields)}`,
 
 export interface ResourceServerPage extends SharedView {
   readonly siteName: string
-  readonly resourceServer: {
-    readonly clientId: string
-    readonly name: string
-    readonly createdAt: number
-    readonly createdBy: string | undefined
-    readonly disabledAt: number | undefined
-  }
+  readonly resourceServer: ClientFacts
   readonly settings: Readonly<
     Record<'introspection' | 'forwardAuth' | 'issuer' | 'audience', string>
   >
@@ -89,30 +83,4 @@ function settings({ resourceServer, settings: of, siteName }: ResourceServerPage
 <div><dt>org_id of every token</dt><dd>that of <bdi>${siteName}</bdi>, told with the scope <code>profile</code></dd></div>
 <div><dt>Registered</dt><dd>${timeOf(createdAt)}${createdBy !== undefined && html` by <bdi>${createdBy}</bdi>`}</dd></div>
 </dl>`
-}
-
-type ResourceServerConfirmPage = Omit<ApplicationConfirmPage, 'people'>
-
-export function disableResourceServerPage({ name, ...page }: ResourceServerConfirmPage): Page {
-  return areaConfirmPage({
-    ...page,
-    title: 'Disable this resource server?',
-    id: 'disable-page',
-    heading: html`Disable <bdi>${name}</bdi>?`,
-    consequences: html`<p>It is told of no token any more from now on, so that what it protects is closed to everybody.
-Tokens are not touched, and its secrets work again when you enable it.</p>`,
-    confirm: 'Disable',
-  })
-}
-
-export function deleteResourceServerPage({ name, ...page }: ResourceServerConfirmPage): Page {
-  return areaConfirmPage({
-    ...page,
-    title: 'Delete this resource server?',
-    id: 'delete-page',
-    heading: html`Delete <bdi>${name}</bdi>?`,
-    consequences: html`<p>It is told of no token any more, so that what it protects is closed to everybody, and its
-<code>client_id</code> is never used again. This cannot be taken back; to stop it for a while, disable it.</p>`,
-    confirm: 'Delete for good',
-  })
 }

@@ -17,21 +17,31 @@ export interface SharedView {
   readonly mayAddSecret: boolean
   /** A secret that was just created. It is shown only once. */
   readonly newSecret: string | undefined
-  readonly hrefs: {
-    readonly refusals: string
-    readonly addSecret: string
-    readonly remove: string
-    /** The page that asks for confirmation before disabling. Enabling needs no confirmation. */
-    readonly disable: string
-    readonly enable: string
-  }
+  /** `remove` and `disable` ask for confirmation; `addSecret` and `enable` are the URLs of forms. */
+  readonly hrefs: Readonly<
+    Record<'refusals' | 'addSecret' | 'remove' | 'disable' | 'enable', string>
+  >
   readonly done: string | undefined
 }
 
-interface Parts {
-  readonly id: string
+/** An application or resource server in a list. */
+export interface ListedClient {
   readonly name: string
+  readonly clientId: string
+  readonly disabled: boolean
+  readonly href: string
+}
+
+export interface ClientFacts {
+  readonly clientId: string
+  readonly name: string
+  readonly createdAt: number
+  readonly createdBy: string | undefined
   readonly disabledAt: number | undefined
+}
+
+interface Parts extends Pick<ClientFacts, 'name' | 'disabledAt'> {
+  readonly id: string
   readonly settings: Html
   /** Whether secrets can be created and removed. */
   readonly hasSecrets: boolean

@@ -23,24 +23,18 @@ export interface ClientView {
 
 /** Describes the kind of a client in one sentence. */
 export function kindSentence({ kind, siteName, describedAt }: ClientView): string {
-  switch (kind) {
-    case 'vendor':
-      return 'A partner of this platform. We checked its name and its address.'
-    case 'vendor-connection':
-      return 'A connection that a person made at a partner of this platform.'
-    case 'vendor-on-device':
-      return 'A program on your own computer that uses the name of a partner of this platform.'
-    case 'operator-created':
-      return `An application set up by the team of ${siteName ?? 'a site'}.`
-    case 'self-declared':
-      return 'An application that we have not checked.'
-    case 'reviewed':
-      return `An application of ${describedAt ?? 'another service'}, reviewed by an operator.`
-    case 'loopback':
-      return 'A program on your own computer.'
-    case 'own':
-      return 'The pages of this service itself.'
+  const sentences: Readonly<Record<typeof kind, string>> = {
+    vendor: 'A partner of this platform. We checked its name and its address.',
+    'vendor-connection': 'A connection that a person made at a partner of this platform.',
+    'vendor-on-device':
+      'A program on your own computer that uses the name of a partner of this platform.',
+    'operator-created': `An application set up by the team of ${siteName ?? 'a site'}.`,
+    'self-declared': 'An application that we have not checked.',
+    reviewed: `An application of ${describedAt ?? 'another service'}, reviewed by an operator.`,
+    loopback: 'A program on your own computer.',
+    own: 'The pages of this service itself.',
   }
+  return sentences[kind]
 }
 
 /** An untrusted name, isolated with `<bdi>`. Otherwise, right-to-left letters could reorder the text around it. */

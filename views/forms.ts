@@ -55,7 +55,7 @@ export function problemAlert(id: string, problem: string | undefined): Html | un
 }
 
 /** A field with its label. The ids of its hint and problem begin with its id. */
-interface Field {
+export interface Field {
   readonly id: string
   readonly name?: string
   readonly label: HtmlValue

@@ -2,7 +2,7 @@ import { newPasswordFields, type PasswordProblems, usernameField } from './accou
 import { buttonForm, inputField, postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { codeField } from './recover.ts'
+import { codeField, type LinkForm } from './recover.ts'
 import type { SiteLook } from './site-look.ts'
 import { areaStylesheet } from './stylesheet.ts'
 
@@ -14,13 +14,9 @@ export interface JoiningView {
   readonly look: SiteLook | undefined
 }
 
-export interface NewAccountPage extends JoiningView {
-  readonly email: string
-  readonly roles: readonly string[]
+export interface NewAccountPage extends JoinPage, LinkForm {
   readonly name: string
   readonly charactersMin: number
-  /** Whether another browser asked for the link, so the code is needed. */
-  readonly needsCode: boolean
   readonly problems?: NewAccountProblems | undefined
 }
 

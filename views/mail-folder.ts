@@ -3,12 +3,7 @@ import type { Page } from './layout.ts'
 
 interface MailFolderPage {
   readonly folder: string
-  readonly messages: readonly {
-    readonly subject: string
-    readonly to: string
-    readonly date: string
-    readonly href: string
-  }[]
+  readonly messages: readonly Readonly<Record<'subject' | 'to' | 'date' | 'href', string>>[]
 }
 
 /** The messages that the demo would have sent, the latest first. */

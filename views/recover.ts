@@ -82,13 +82,17 @@ ${page.isDelayed && html`<p class="notice" id="delayed">Our mail server is not r
   }
 }
 
-export interface NewPasswordPage {
+/** The form of a page that a mailed link opens. */
+export interface LinkForm {
   readonly action: string
   readonly csrf: string
   readonly email: string
-  readonly charactersMin: number
   /** Whether another browser asked for the link, so the code is needed. */
   readonly needsCode: boolean
+}
+
+export interface NewPasswordPage extends LinkForm {
+  readonly charactersMin: number
   readonly problems?: PasswordProblems | undefined
   readonly endApps: boolean
   readonly look?: SiteLook | undefined

@@ -13,11 +13,7 @@ export interface WelcomePage {
   readonly demoPeople?: readonly DemoPerson[] | undefined
 }
 
-export interface DemoPerson {
-  readonly login: string
-  readonly password: string
-  readonly what: string
-}
+export type DemoPerson = Readonly<Record<'login' | 'password' | 'what', string>>
 
 /** The page shown when the base URL of the service is opened in a browser. */
 export function welcomePage(page: WelcomePage): Page {

@@ -1,13 +1,4 @@
-import {
-  deleteApplicationPage,
-  disableApplicationPage,
-  refusalsPage,
-  removeSecretPage,
-} from '../../../views/admin-application-use.ts'
-import {
-  deleteResourceServerPage,
-  disableResourceServerPage,
-} from '../../../views/admin-resource-servers.ts'
+import { refusalsPage, removeSecretPage, stopPage } from '../../../views/admin-application-use.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { pages } from '../../platform/http/paths.ts'
 import type { ApplicationKind } from '../../platform/store/schema.ts'
@@ -17,7 +8,7 @@ import { REFUSALS_PER_CLIENT } from '../applications/refused-requests.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
-/** The paths and confirmation pages of each kind of application. */
+/** The paths of each kind of application. */
 const patternsOf = {
   site: {
     list: pages.applications,
@@ -28,8 +19,6 @@ const patternsOf = {
     secrets: pages.secrets,
     removeSecret: pages.removeSecret,
     refusals: pages.refusals,
-    disablePage: disableApplicationPage,
-    removePage: deleteApplicationPage,
   },
   resource_server: {
     list: pages.resourceServers,
@@ -40,8 +29,6 @@ const patternsOf = {
     secrets: pages.resourceServerSecrets,
     removeSecret: pages.removeResourceServerSecret,
     refusals: pages.resourceServerRefusals,
-    disablePage: disableResourceServerPage,
-    removePage: deleteResourceServerPage,
   },
 } as const
 
@@ -57,15 +44,15 @@ function stopRoutes(kind: ApplicationKind, operatorPages: OperatorPages, parts: 
   const { applications, grantLists, refusals } = parts
   const patterns = patternsOf[kind]
   const onApplication = operatorPages.of(kind)
-  for (const [declare, pattern, confirmPage] of [
-    [onApplication.page, patterns.disable, patterns.disablePage],
-    [onApplication.freshPage, patterns.remove, patterns.removePage],
+  for (const [declare, pattern, verb] of [
+    [onApplication.page, patterns.disable, 'Disable'],
+    [onApplication.freshPage, patterns.remove, 'Delete'],
   ] as const) {
     declare(pattern, async ({ name, clientId }, { area, address }) => {
       const [action, cancelHref] = [address(pattern), address(patterns.one)]
       // Members connect applications, not resource servers, so a resource server has no connected people.
       const people = kind === 'site' ? await grantLists.countPeople(clientId) : 0
-      return confirmPage({ area, name, people, action, cancelHref })
+      return stopPage({ area, name, people, kind, verb, action, cancelHref })
     })
   }
   for (const done of ['enabled', 'disabled'] as const) {
