@@ -44,6 +44,14 @@ describe('pages that need a fresh sign-in', () => {
     return pathname === '/oauth/authorize' ? Object.fromEntries(searchParams) : undefined
   }
 
+  /** The engine's cookies of a browser, for another browser to keep. */
+  const engineCookies = ({ browser }: ReturnType<typeof makePagePerson>) =>
+    browser
+      .cookiesFor(new URL(service().url))
+      .split('; ')
+      .filter((each) => /^gatehouse[.=]/.test(each))
+      .map((pair) => `${pair}; path=/`)
+
   it('ask for the password again after a time, other pages do not', async () => {
     const person = makePagePerson(service().url, olivia)
     expect((await person.visit(`${portal}/delete`)).status).to.equal(200)
@@ -101,20 +109,39 @@ describe('pages that need a fresh sign-in', () => {
     const person = makePagePerson(service().url, olivia)
     await person.visit(portal)
     const copy = makePagePerson(service().url, olivia)
-    const url = new URL(service().url)
-    const engine = person.browser
-      .cookiesFor(url)
-      .split('; ')
-      .filter((each) => /^gatehouse[.=]/.test(each))
-    copy.browser.keep(
-      url,
-      engine.map((pair) => `${pair}; path=/`),
-    )
+    copy.browser.keep(new URL(service().url), engineCookies(person))
     await copy.visit(portal)
     aheadMs = 3 * MINUTE_MS
     await person.visit(`${portal}/delete`)
     expect((await person.open(`${portal}/delete`)).status).to.equal(200)
     expect(asked(await copy.open(`${portal}/delete`))).to.include({ prompt: 'login' })
+  })
+
+  // [289]
+  it('open only after the authentication of their own authorization code', async () => {
+    const person = makePagePerson(service().url, olivia)
+    await person.visit(portal)
+    const copy = makePagePerson(service().url, olivia)
+    copy.browser.keep(new URL(service().url), engineCookies(person))
+    const start = await copy.open(portal)
+    const callback = await copy.open(start.headers.get('location') ?? '')
+    const held = callback.headers.get('location') ?? ''
+    expect(held).to.include('/signed-in?code=')
+    aheadMs = 3 * MINUTE_MS
+    await person.visit(`${portal}/delete`)
+    aheadMs = 0
+    await copy.visit(held)
+    aheadMs = 3 * MINUTE_MS
+    expect((await copy.open(portal)).status).to.equal(200)
+    expect(asked(await copy.open(`${portal}/delete`))).to.include({ prompt: 'login' })
+    expect((await person.open(`${portal}/delete`)).status).to.equal(200)
+  })
+
+  it('show the account if another tab has finished its own sign-in first', async () => {
+    const person = makePagePerson(service().url, olivia)
+    await person.visit(portal)
+    const late = await person.visit(`${service().url}/signed-in?code=x&state=y`)
+    expect(late).to.include({ status: 200, path: '/account' })
   })
 
   it('leave a person who declines to give the password signed in', async () => {
@@ -328,11 +355,13 @@ describe('sessions of browsers', () => {
     const next = await late.open(at(signedIn.headers.get('location') ?? ''))
     const consent = at(next.headers.get('location') ?? '')
     expect(consent.pathname).to.match(/\/(consent|select_account)$/)
-    await endOthers(other)
     const form = hiddenField(await (await late.open(consent)).text())
-    const answered = await post(late, consent.href, { csrf: form, site: 'sit_northlight' })
-    const last = await late.open(at(answered.headers.get('location') ?? ''))
-    expect(last.headers.get('location')).to.match(/\/login$/)
+    const grants = await rowsOf(kysely, 'oauth_grant')
+    await endOthers(other)
+    expect((await late.open(consent)).status).to.equal(400)
+    const answer = { csrf: form, site: 'sit_northlight' }
+    expect((await post(late, consent.href, answer)).status).to.equal(400)
+    expect(await rowsOf(kysely, 'oauth_grant')).to.deep.equal(grants)
     expect(await lives(cookiesOf(late))).to.deep.equal(neither)
   })
 

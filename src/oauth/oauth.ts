@@ -92,7 +92,7 @@ export async function makeOauth(
       const asks = {
         interactions,
         database,
-        people,
+        knownBrowserSeconds: people.knownBrowserSeconds,
         signIn,
         notices,
         formKey,

@@ -39,7 +39,7 @@ export function makePages(
   const sessionSeconds = service.lifetimes.pageSessionSeconds
   const { formKey } = seals
   const settings = { baseUrl, people, browserSessions, formKey, sessionSeconds }
-  const sessions = makeSessions(platform, settings)
+  const sessions = makeSessions(platform.state, settings)
   const { freshSeconds, passwordCharactersMin } = service.signIn
   const visitors = makeVisitorForms(settings)
   const signedIn = { baseUrl, seals, visitors, sessions, freshSeconds, handler }

@@ -25,7 +25,7 @@ export type PromptName = 'login' | 'select_account' | 'consent'
  * that complete an interaction return the URL to redirect to.
  */
 export function makeInteractions(provider: Provider, dependencies: EngineDependencies) {
-  const { grants, clients, visitors } = dependencies
+  const { grants, clients } = dependencies
   const finish = async (ctx: Context, result: InteractionResults, merge: boolean) =>
     await provider.interactionResult(ctx.req, ctx.res, result, { mergeWithLastSubmission: merge })
 
@@ -33,7 +33,7 @@ export function makeInteractions(provider: Provider, dependencies: EngineDepende
     /**
      * Finds this browser's interaction. @throws interactionGone if there is none, or its request is no longer allowed
      */
-    find: async (ctx: Context) => describe(await findWaiting(ctx, provider, visitors)),
+    find: async (ctx: Context) => describe(await findWaiting(ctx, provider, dependencies)),
     /** Completes a sign-in. @param givenAt when the password was sent, by our clock; later sign-outs end the session */
     async signedIn(ctx: Context, personId: string, givenAt: number) {
       // By default, the engine uses the time of a later page. `ts` must come from the engine's clock.
@@ -47,7 +47,7 @@ export function makeInteractions(provider: Provider, dependencies: EngineDepende
     refused: async (ctx: Context, why: string) =>
       await finish(ctx, { error: 'access_denied', error_description: why }, false),
     async consented(ctx: Context) {
-      const waiting = await findWaiting(ctx, provider, visitors)
+      const waiting = await findWaiting(ctx, provider, dependencies)
       const grant = await agreedGrant(waiting, provider)
       await grants.store.save(grant, callerOf(ctx))
       if (grant.clientOrigin === 'loopback') await clients.loopback.use(grant.clientId)
@@ -65,20 +65,24 @@ type Waiting = Awaited<ReturnType<typeof findWaiting>>
 async function findWaiting(
   ctx: Context,
   provider: Provider,
-  visitors: EngineDependencies['visitors'],
+  { visitors, people }: EngineDependencies,
 ) {
   // Replace the engine's error, whose message is unclear to people.
   const details = await provider.interactionDetails(ctx.req, ctx.res).catch((error: unknown) => {
     throw error instanceof errors.SessionNotFound ? interactionGone() : error
   })
   if (details.prompt.details['browser'] !== visitors.digestOf(ctx)) throw interactionGone()
+  const { prompt, session } = details
+  const person = session && (await people.findPerson(session.accountId, { id: session.uid }))
+  // The session may have ended while the page was open. The login page needs none.
+  if (prompt.name !== 'login' && !person?.session) throw interactionGone()
   const client = await provider.Client.find(String(details.params['client_id']))
   if (!client || !mayStillAsk(client, details.params)) throw interactionGone()
   const redirectUri = String(details.params['redirect_uri'])
   // Callbacks that match a pattern are added to a client only in authorization requests, so they are missing here.
   const byPattern = redirectUri.startsWith('https:') && !client.redirectUris?.includes(redirectUri)
   const mustPush = client['requirePushedAuthorizationRequests'] === true
-  return { details, client: factsOf(client), redirectUri, byPattern, mustPush }
+  return { details, person, client: factsOf(client), redirectUri, byPattern, mustPush }
 }
 
 /**
@@ -93,8 +97,8 @@ function mayStillAsk(client: EngineClient, params: Record<string, unknown>): boo
   return hasPatterns || client.redirectUriAllowed(String(params['redirect_uri']))
 }
 
-function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting) {
-  const { uid, prompt, params, session } = details
+function describe({ details, person, client, redirectUri, byPattern, mustPush }: Waiting) {
+  const { uid, prompt, params } = details
   const { clientId, name, origin, siteId, siteName, document } = client
   // This only narrows the type: resource servers have no redirect URIs, so they cannot start an authorization.
   if (origin === 'resource_server') throw interactionGone()
@@ -117,7 +121,7 @@ function describe({ details, client, redirectUri, byPattern, mustPush }: Waiting
     },
     redirectUri,
     /** The person who is signed in, if any. */
-    personId: session?.accountId,
+    person,
     loginHint: typeof params['login_hint'] === 'string' ? params['login_hint'] : undefined,
     scopes: scopesToShow(params),
     /** At `select_account`, the sites to choose from. At `consent`, the site of the grant, if any. */
@@ -170,11 +174,14 @@ function sameRequest(params: Record<string, unknown>): string {
  * Returns the remembered grant, or a new one, with everything that the consent page showed. The form has no scope
  * fields, so a forged form cannot add scopes.
  */
-async function agreedGrant({ details, client }: Waiting, provider: Provider): Promise<NewGrant> {
+async function agreedGrant(
+  { details, person, client }: Waiting,
+  provider: Provider,
+): Promise<NewGrant> {
   const missing = details.prompt.details as PromptDetails
   const { clientId, name, origin } = client
-  const accountId = details.session?.accountId
-  if (accountId === undefined) throw interactionGone()
+  if (!person) throw interactionGone()
+  const { id: accountId } = person
   const fresh = { accountId, clientId, jti: newGrantId() }
   const continued = details.grantId ? await provider.Grant.find(details.grantId) : undefined
   const grant = continued ?? new provider.Grant(fresh)

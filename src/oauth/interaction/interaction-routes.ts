@@ -28,10 +28,8 @@ import {
 
 export interface InteractionDependencies extends PromptPagesDependencies {
   readonly interactions: Interactions
-  readonly people: PromptPagesDependencies['people'] & {
-    /** How long a browser counts as known after a person has signed in with it. */
-    readonly knownBrowserSeconds: number
-  }
+  /** How long a browser counts as known after a person has signed in with it. */
+  readonly knownBrowserSeconds: number
   readonly signIn: SignInService
   readonly noteEvent: NoteEvent
   readonly notices: Pick<Notices, 'newSignIn'>
@@ -71,9 +69,9 @@ const refusedAt = {
   consent: 'did not consent',
 } as const satisfies Record<PromptName, string>
 
-function eventOf(ctx: Context, { personId, client, sites }: PendingInteraction) {
+function eventOf(ctx: Context, { person, client, sites }: PendingInteraction) {
   const siteId = client.siteId ?? (sites.length === 1 ? sites[0]?.id : undefined)
-  return { personId, clientId: client.clientId, siteId, ...callerOf(ctx) }
+  return { personId: person?.id, clientId: client.clientId, siteId, ...callerOf(ctx) }
 }
 
 /** Finds the pending interaction of this browser. @throws interactionGone if there is none for this path */
@@ -103,7 +101,7 @@ type Step = (ctx: Context, pending: PendingInteraction) => Promise<void>
 function stepsOf(
   dependencies: InteractionDependencies,
 ): Readonly<Record<PromptName, { show: Step; answer: Step }>> {
-  const { interactions, signIn, noteEvent, people, notices, now } = dependencies
+  const { interactions, signIn, noteEvent, knownBrowserSeconds, notices, now } = dependencies
   const promptPages = makePromptPages(dependencies)
   return {
     login: {
@@ -120,7 +118,7 @@ function stepsOf(
         if (outcome.kind === 'signed-in') {
           const { personId, isNewBrowser } = outcome
           if (isNewBrowser) await notices.newSignIn(personId, ctx.get('User-Agent'))
-          keepBrowser(ctx, outcome.browser, people.knownBrowserSeconds)
+          keepBrowser(ctx, outcome.browser, knownBrowserSeconds)
           logFields(ctx).person = personId
           noteEvent({ ...eventOf(ctx, pending), action: 'sign_in.success', personId })
           return seeOther(ctx, await interactions.signedIn(ctx, personId, givenAt))

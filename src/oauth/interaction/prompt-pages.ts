@@ -7,7 +7,6 @@ import { consentPage } from '../../../views/consent.ts'
 import type { Page } from '../../../views/layout.ts'
 import { type SignInPage, signInPage } from '../../../views/sign-in.ts'
 import { siteChoicePage } from '../../../views/site-choice.ts'
-import type { PersonStore } from '../../directory/people/person-store.ts'
 import { describeScopes, type ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import { hasSelfSignUp } from '../../directory/sites/site-admin.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
@@ -21,13 +20,12 @@ import type { PendingInteraction } from '../authorization/engine-interactions.ts
 
 export interface PromptPagesDependencies {
   readonly database: Database
-  readonly people: Pick<PersonStore, 'findPerson'>
   readonly formKey: Buffer
   readonly scopeUses: ScopeUses
 }
 
 /** Creates the functions that send the page of each prompt. */
-export function makePromptPages({ database, people, formKey, scopeUses }: PromptPagesDependencies) {
+export function makePromptPages({ database, formKey, scopeUses }: PromptPagesDependencies) {
   const frameOf = (pending: PendingInteraction) => {
     const { uid, prompt } = pending
     return {
@@ -38,8 +36,7 @@ export function makePromptPages({ database, people, formKey, scopeUses }: Prompt
     }
   }
 
-  const personOf = async ({ personId }: PendingInteraction) => {
-    const person = personId === undefined ? undefined : await people.findPerson(personId)
+  const personOf = ({ person }: PendingInteraction) => {
     if (!person) throw interactionGone()
     return person
   }
@@ -69,17 +66,17 @@ export function makePromptPages({ database, people, formKey, scopeUses }: Prompt
     ) {
       const { look, signInWords: words } = await lookOf(pending)
       const from = new URLSearchParams({ from: pending.uid })
-      const { client, personId = '', loginHint } = pending
+      const { client, person, loginHint } = pending
       // Our own pages ask a person who is signed in for the password again (`fresh` in pages/relying-party).
       const isAgain = client.origin === 'first_party' && loginHint !== undefined
-      const confirms = isAgain && (await people.findPerson(personId))?.email === loginHint
+      const confirms = isAgain && person?.email === loginHint
       const hrefs = { recoverHref: `${pages.recover}?${from}`, signUpHref: await signUpOf(pending) }
       const page = signInPage({ ...frameOf(pending), ...said, ...hrefs, words, confirms })
       showPage(ctx, { ...page, look })
     },
 
     async siteChoice(ctx: Context, pending: PendingInteraction, problem?: string) {
-      const person = await personOf(pending)
+      const person = personOf(pending)
       const { look } = await lookOf(pending)
       const { sites } = pending
       const page = siteChoicePage({ ...frameOf(pending), person, sites, problem })
@@ -87,7 +84,7 @@ export function makePromptPages({ database, people, formKey, scopeUses }: Prompt
     },
 
     async consent(ctx: Context, pending: PendingInteraction) {
-      const person = await personOf(pending)
+      const person = personOf(pending)
       const { look, consentWords: words } = await lookOf(pending)
       const page = consentPage({
         ...frameOf(pending),

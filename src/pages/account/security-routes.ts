@@ -84,7 +84,7 @@ export function securityRoutes(
     // All sessions have ended, because there may be copies of their cookies. This browser gets a new session.
     const authenticatedAt = actor.now + 1
     const browserSessionId = await renewSession(ctx, { personId, authenticatedAt })
-    await ports.sessions.begin(ctx, { personId, browserSessionId }, authenticatedAt)
+    await ports.sessions.begin(ctx, { personId, browserSessionId, authenticatedAt })
     return `${pages.security}?done=changed`
   })
   return router

@@ -38,12 +38,11 @@ interface SessionSettings {
 export type Sessions = ReturnType<typeof makeSessions>
 
 export function makeSessions(
-  stores: { readonly state: StateStore; readonly now: () => number },
+  stateStore: StateStore,
   settings: SessionSettings,
 ) {
-  const { now } = stores
   const { baseUrl, people, browserSessions, formKey, sessionSeconds } = settings
-  const state = stores.state.adapterFor('AreaSession')
+  const state = stateStore.adapterFor('AreaSession')
   const secure = baseUrl.startsWith('https:')
   // With this prefix, no other host can set the cookie (RFC 6265bis §4.1.3.2).
   const cookie = secure ? '__Host-gatehouse_pages' : 'gatehouse_pages'
@@ -70,7 +69,7 @@ export function makeSessions(
       if (!browser) return undefined
       await browserSessions.see(browser, browserOf(ctx))
       const csrf = createHmac('sha256', formKey).update(`pages ${sessionId}`).digest('base64url')
-      const isLater = browser.authenticatedAt > Number(record['begunAt'])
+      const isLater = browser.authenticatedAt > Number(record['authenticatedAt'])
       return {
         person,
         csrf,
@@ -80,12 +79,12 @@ export function makeSessions(
       }
     },
 
-    /** Starts a session in place of the browser's earlier one. A password given after `begunAt` is not for it. */
-    async begin(ctx: Context, signedIn: CompletedSignIn, begunAt = now()): Promise<void> {
+    /** Starts a session in place of the browser's earlier one. A password given after `authenticatedAt` is not for it. */
+    async begin(ctx: Context, signedIn: CompletedSignIn): Promise<void> {
       await end(ctx)
       const sessionId = randomBytes(32).toString('base64url')
-      const { personId: accountId, browserSessionId } = signedIn
-      const record = { accountId, browserSessionId, begunAt }
+      const { personId: accountId, ...rest } = signedIn
+      const record = { accountId, ...rest }
       await state.upsert(sha256(sessionId), record, sessionSeconds)
       ctx.cookies.set(cookie, sessionId, { ...options, maxAge: sessionSeconds * 1000 })
     },

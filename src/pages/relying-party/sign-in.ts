@@ -69,6 +69,7 @@ export async function beginSignIn(returnTo: string, baseUrl: string, login?: str
     nonce,
     code_challenge: await calculatePKCECodeChallenge(verifier),
     code_challenge_method: 'S256',
+    claims: JSON.stringify({ id_token: { auth_time: { essential: true } } }),
     ...(login !== undefined && { prompt: 'login', login_hint: login }),
   })
   const pending: PendingSignIn = { state, nonce, verifier, returnTo }
@@ -79,6 +80,8 @@ export interface CompletedSignIn {
   readonly personId: string
   /** The id of the session in this browser. */
   readonly browserSessionId: string
+  /** When the person gave the password, in epoch milliseconds, or up to a second later. */
+  readonly authenticatedAt: number
 }
 
 /**
@@ -134,10 +137,11 @@ export async function completeSignIn(
     jwks_uri: baseUrl + paths.jwks,
     authorization_response_iss_parameter_supported: true,
   }
+  const skewMs = now() - Date.now()
   const client = {
     client_id: OWN_CLIENT_ID,
     id_token_signed_response_alg: 'ES256',
-    [clockSkew]: Math.round((now() - Date.now()) / 1000),
+    [clockSkew]: Math.round(skewMs / 1000),
     [clockTolerance]: 0,
   }
   // These requests never leave the process, so they need no TLS.
@@ -166,9 +170,11 @@ export async function completeSignIn(
     })
     await validateApplicationLevelSignature(server, response, options)
     const claims = getValidatedIdTokenClaims(tokens)
-    const sid = claims?.['sid']
-    if (typeof sid !== 'string') throw new Error('the id_token has no sid')
-    return { personId: claims?.sub ?? '', browserSessionId: sid }
+    const { sub: personId = '', sid, auth_time: seconds } = claims ?? {}
+    if (typeof sid !== 'string' || seconds === undefined) {
+      throw new Error('the id_token has no sid or no auth_time')
+    }
+    return { personId, browserSessionId: sid, authenticatedAt: seconds * 1000 + 999 + skewMs }
   })
 }
 
@@ -212,13 +218,13 @@ export function keepPending(
   })
 }
 
-/** Reads and removes the cookie of a pending sign-in. @throws signInIncomplete if it is missing or invalid */
+/** Reads and removes the cookie of a pending sign-in. @returns undefined without a cookie @throws signInIncomplete if it is invalid */
 export async function takePending(
   ctx: Context,
   { baseUrl, seals, visitors }: PendingPorts,
-): Promise<PendingSignIn> {
+): Promise<PendingSignIn | undefined> {
   const sealed = ctx.cookies.get(COOKIE)
-  if (!sealed) throw signInIncomplete('no cookie')
+  if (!sealed) return undefined
   const label = LABEL + visitors.digestOf(ctx)
   const text = await orRefuse('an invalid cookie', () => seals.open(sealed, label))
   // No validation is needed: only `keepPending` can have sealed this content.

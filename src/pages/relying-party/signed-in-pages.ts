@@ -184,6 +184,11 @@ async function finishSignIn(
   const { baseUrl, handler, sessions } = ports
   const answer = new URLSearchParams(ctx.querystring)
   const pending = await takePending(ctx, ports)
+  if (!pending) {
+    // Another tab may have finished its own sign-in first, and removed the cookie.
+    if (await sessions.find(ctx)) return seeOther(ctx, pages.account)
+    throw signInIncomplete('no cookie')
+  }
   // Another tab has overwritten the cookie since. Open the page that it requested, which starts its sign-in again.
   if (answer.get('state') !== pending.state) return seeOther(ctx, pending.returnTo)
   const error = answer.get('error')
