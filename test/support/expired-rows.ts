@@ -31,8 +31,8 @@ const byTime = (id: string, expiry: string) => [
     select 'client', ${id}, 0, ${expiry}`,
   `unused_client (client_id, network, registered_at, expires_at)
     select ${id}, 'network', 0, ${expiry}`,
-  `browser_session (person_id, started_at, authenticated_at, seen_at, device, id, expires_at)
-    select 'person', 0, 0, 0, 'Firefox', ${id}, ${expiry}`,
+  `browser_session (person_id, started_at, authenticated_at, acr, seen_at, device, id, expires_at)
+    select 'person', 0, 0, 'acr', 0, 'Firefox', ${id}, ${expiry}`,
   `signed_out_session (digest, signed_out_at, kept_until) select ${id}, 0, ${expiry}`,
   `one_time_link (kind, email, email_canonical, created_at, id, expires_at)
     select 'recovery', '', '', 0, ${id}, ${expiry}`,

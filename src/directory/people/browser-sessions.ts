@@ -35,13 +35,15 @@ export function makeBrowserSessions(
   }
 
   return {
-    /** Begins a session, or records that the person gave the password again in it. */
-    async begin(
-      { id, personId }: { readonly id: string; readonly personId: string },
-      authenticatedAt: number,
-      use: BrowserUse,
-    ): Promise<void> {
-      const changing = { authenticated_at: authenticatedAt, ...used(use, authenticatedAt) }
+    /** Begins a session, or records that the person authenticated again in it. */
+    async begin(session: NewSession, use: BrowserUse): Promise<void> {
+      const { id, personId, authenticatedAt, acr, siteId } = session
+      const changing = {
+        authenticated_at: authenticatedAt,
+        acr,
+        site_id: siteId ?? null,
+        ...used(use, authenticatedAt),
+      }
       await kysely
         .insertInto('browser_session')
         .values({ id, person_id: personId, started_at: authenticatedAt, ...changing })
@@ -83,11 +85,23 @@ export function makeBrowserSessions(
   }
 }
 
-/** A session that has not ended. */
-export interface LiveSession {
+/** How a session was authenticated last. */
+interface SessionAuthentication {
   readonly id: string
-  /** When the person last gave the password, in epoch milliseconds. */
+  /** When the person last authenticated, in epoch milliseconds. */
   readonly authenticatedAt: number
+  /** The method (people/authentication.ts). */
+  readonly acr: string
+  /** The only site at which the session counts; undefined for all sites. */
+  readonly siteId?: string | undefined
+}
+
+interface NewSession extends SessionAuthentication {
+  readonly personId: string
+}
+
+/** A session that has not ended. */
+export interface LiveSession extends SessionAuthentication {
   /** When the browser was last used, to within a few minutes. */
   readonly seenAt: number
 }

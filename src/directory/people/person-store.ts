@@ -42,7 +42,14 @@ export function makePersonStore({ kysely }: Database, now: () => number) {
         )
         .leftJoin('setting as all', (join) => join.on('all.name', '=', EVERYTHING_ENDED))
         .select(['person.id', 'person.name', 'email', 'out.signed_out_at', 'all.value'])
-        .select(['ended.digest', 's.authenticated_at', 's.seen_at', 's.expires_at'])
+        .select([
+          'ended.digest',
+          's.authenticated_at',
+          's.acr',
+          's.site_id',
+          's.seen_at',
+          's.expires_at',
+        ])
         .where('person.id', '=', personId)
         .where('disabled_at', 'is', null)
         .executeTakeFirst()
@@ -51,7 +58,13 @@ export function makePersonStore({ kysely }: Database, now: () => number) {
       const authenticatedAt = Number(row.authenticated_at)
       const signedOutAt = Math.max(row.signed_out_at ?? 0, Number(row.value ?? 0))
       const lives = digest === null && Number(expires_at) > now() && authenticatedAt > signedOutAt
-      const session = asked && { id: asked.id, authenticatedAt, seenAt: Number(row.seen_at) }
+      const session = asked && {
+        id: asked.id,
+        authenticatedAt,
+        acr: String(row.acr),
+        siteId: row.site_id ?? undefined,
+        seenAt: Number(row.seen_at),
+      }
       return {
         ...{ id, name, email },
         ...(signedOutAt > 0 && { signedOutAt }),

@@ -3,12 +3,10 @@ import { randomBytes } from 'node:crypto'
 import type { Context } from 'koa'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
+import { type Authentication, assuranceOf } from '../../directory/people/authentication.ts'
 import type { Person } from '../../directory/people/person-store.ts'
 import { browserOf } from '../../platform/http/browser.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
-
-/** The `acr` of all id_tokens, because people authenticate only by password. */
-export const PASSWORD_ACR = 'urn:gatehouse:password'
 
 const newId = () => randomBytes(16).toString('base64url')
 
@@ -23,19 +21,19 @@ export function makeFindSessionPerson({ people, browserSessions }: EngineDepende
     if (!session) return await people.findPerson(personId)
     const person = await people.findPerson(personId, { id: session.uid })
     if (!person) return undefined
-    const authenticatedAt = passwordGivenAt(ctx)
-    if (authenticatedAt === undefined) {
+    const given = justGiven(ctx)
+    if (given === undefined) {
       if (route === 'authorization' && person.session) {
         await browserSessions.see(person.session, browserOf(ctx))
       }
       return person
     }
-    if (authenticatedAt <= (person.signedOutAt ?? 0)) return { ...person, session: undefined }
+    if (given.authenticatedAt <= (person.signedOutAt ?? 0)) return { ...person, session: undefined }
     // A session that has ended stays ended: copies of its cookies, or of the session store, may still exist.
     if (!person.session) session.uid = newId()
     const { uid: id } = session
-    await browserSessions.begin({ id, personId }, authenticatedAt, browserOf(ctx))
-    return { ...person, session: { id, authenticatedAt, seenAt: authenticatedAt } }
+    await browserSessions.begin({ id, personId, ...given }, browserOf(ctx))
+    return { ...person, session: { id, ...given, seenAt: given.authenticatedAt } }
   }
 }
 
@@ -46,28 +44,39 @@ export function makeFindSessionPerson({ people, browserSessions }: EngineDepende
 export async function renewSession(
   engine: Provider,
   ctx: Context,
-  { personId, authenticatedAt }: { readonly personId: string; readonly authenticatedAt: number },
+  { personId, authenticatedAt, methods }: Authentication,
   { browserSessions, lifetimes: { sessionIdleSeconds } }: EngineDependencies,
 ): Promise<string> {
   const session = await engine.Session.get(ctx)
   session.resetIdentifier()
   Object.assign(session, { uid: newId(), authorizations: undefined })
-  session.loginAccount({ accountId: personId, acr: PASSWORD_ACR, amr: ['pwd'] })
+  const { acr, amr } = assuranceOf(methods)
+  session.loginAccount({ accountId: personId, acr, amr: [...amr] })
   await session.save(sessionIdleSeconds)
   const options = { httpOnly: true, sameSite: 'lax', secure: ctx.secure, signed: true } as const
   const maxAge = sessionIdleSeconds * 1000
   ctx.cookies.set(engine.cookieName('session'), session.jti, { ...options, maxAge })
-  await browserSessions.begin({ id: session.uid, personId }, authenticatedAt, browserOf(ctx))
+  await browserSessions.begin({ id: session.uid, personId, authenticatedAt, acr }, browserOf(ctx))
   return session.uid
 }
 
 /**
- * Returns when the person gave the password, in epoch milliseconds; undefined if that was not the step just completed.
- * Later steps still have the result of the sign-in, which must not restart a session that has ended since.
+ * Returns how the person authenticated; undefined if that was not the step just completed. Later steps still have the
+ * result of the sign-in, which must not restart a session that has ended since.
  */
-function passwordGivenAt({ oidc }: KoaContextWithOIDC): number | undefined {
+function justGiven({ oidc }: KoaContextWithOIDC) {
   const { route, entities, result } = oidc
   if (route !== 'resume' || entities.Interaction?.prompt.name !== 'login') return undefined
-  const at = result?.login?.['givenAt']
-  return typeof at === 'number' ? at : undefined
+  const { acr, given } = (result?.login ?? {}) as Partial<LoginResult>
+  return given && acr !== undefined ? { ...given, acr } : undefined
 }
+
+/** Returns the engine's result of a sign-in. */
+export function loginResult({ personId, methods, authenticatedAt, siteId }: Authentication) {
+  const { acr, amr } = assuranceOf(methods)
+  // By default, the engine uses the time of a later page. `ts` must come from the engine's clock.
+  const ts = Math.floor(Date.now() / 1000)
+  return { accountId: personId, acr, amr: [...amr], ts, given: { authenticatedAt, siteId } }
+}
+
+type LoginResult = ReturnType<typeof loginResult>

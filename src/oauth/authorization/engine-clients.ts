@@ -4,6 +4,7 @@ import { decodeJwt, type JSONWebKeySet } from 'jose'
 import type { Context } from 'koa'
 import { type Adapter, type Configuration, type KoaContextWithOIDC, Provider } from 'oidc-provider'
 
+import type { Authentication } from '../../directory/people/authentication.ts'
 import { hintNotValid } from '../../platform/http/errors.ts'
 import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import type { OutgoingInit } from '../../platform/outgoing/guarded-fetch.ts'
@@ -211,7 +212,7 @@ export function makeCurrentEngine(dependencies: EngineDependencies) {
     follow(engine: Provider): void {
       current = { engine, send: queueSignOuts(engine, dependencies.signOuts) }
     },
-    async renewSession(ctx: Context, renewed: { personId: string; authenticatedAt: number }) {
+    async renewSession(ctx: Context, renewed: Authentication) {
       if (!current) throw new Error('there is no engine before the keys are loaded')
       return await renewSession(current.engine, ctx, renewed, dependencies)
     },

@@ -1,6 +1,7 @@
 import type { Context } from 'koa'
 import { errors, type InteractionResults, type Provider } from 'oidc-provider'
 
+import type { Authentication } from '../../directory/people/authentication.ts'
 import { findScope } from '../../directory/scopes/catalogue.ts'
 import type { HeldSite } from '../../directory/sites/site-choice.ts'
 import { interactionGone } from '../../platform/http/errors.ts'
@@ -10,7 +11,7 @@ import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
 import { allowedIn } from '../grants/allowed-scopes.ts'
 import type { NewGrant } from '../grants/grant-store.ts'
 import { claimsByScope } from '../token/claims.ts'
-import { PASSWORD_ACR } from './browser-session.ts'
+import { loginResult } from './browser-session.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 import { newGrantId } from './remembered-grant.ts'
 
@@ -34,13 +35,9 @@ export function makeInteractions(provider: Provider, dependencies: EngineDepende
      * Finds this browser's interaction. @throws interactionGone if there is none, or its request is no longer allowed
      */
     find: async (ctx: Context) => describe(await findWaiting(ctx, provider, dependencies)),
-    /** Completes a sign-in. @param givenAt when the password was sent, by our clock; later sign-outs end the session */
-    async signedIn(ctx: Context, personId: string, givenAt: number) {
-      // By default, the engine uses the time of a later page. `ts` must come from the engine's clock.
-      const ts = Math.floor(Date.now() / 1000)
-      const login = { accountId: personId, acr: PASSWORD_ACR, amr: ['pwd'], ts, givenAt }
-      return await finish(ctx, { login }, false)
-    },
+    /** Completes a sign-in. A sign-out after `authenticatedAt` ends the session. */
+    signedIn: async (ctx: Context, authentication: Authentication) =>
+      await finish(ctx, { login: loginResult(authentication) }, false),
     siteChosen: async (ctx: Context, siteId: string | undefined) =>
       await finish(ctx, { select_account: { site: siteId } }, true),
     /** Sends `access_denied` to the client, with `state` and `iss`. */

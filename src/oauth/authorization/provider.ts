@@ -9,6 +9,7 @@ import {
   Provider,
 } from 'oidc-provider'
 
+import { acrValues } from '../../directory/people/authentication.ts'
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import { addressOf, paths, planPaths, promptPages } from '../../platform/http/paths.ts'
 import { noteAuthenticatedClient } from '../../platform/limits/charge-requests.ts'
@@ -27,7 +28,7 @@ import {
 import { claimsByScope, makeFindAccount } from '../token/claims.ts'
 import { resourceIndicators } from '../token/resource-indicators.ts'
 import { checkAuthorizationRequest } from './authorize-requests.ts'
-import { makeFindSessionPerson, PASSWORD_ACR } from './browser-session.ts'
+import { makeFindSessionPerson } from './browser-session.ts'
 import { overlay } from './conformance-profile.ts'
 import { mayRevokeToken } from './engine-adapter.ts'
 import { documentFeature, engineRequests } from './engine-clients.ts'
@@ -143,7 +144,7 @@ function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies)
     },
     scopes: scopeNames(),
     claims: { ...claimsByScope, acr: null, auth_time: null, iss: null },
-    acrValues: [PASSWORD_ACR],
+    acrValues: [...acrValues],
     conformIdTokenClaims: false,
     responseTypes: ['code'],
     clientAuthMethods: authMethods,

@@ -6,6 +6,7 @@ import type Router from 'koa-router'
 
 import type { Notices } from '../../directory/mail/notices.ts'
 import type { SignInService } from '../../directory/people/authenticate.ts'
+import type { Authentication } from '../../directory/people/authentication.ts'
 import { explainFailure } from '../../directory/people/sign-in-failure.ts'
 import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
 import { interactionGone } from '../../platform/http/errors.ts'
@@ -101,7 +102,7 @@ type Step = (ctx: Context, pending: PendingInteraction) => Promise<void>
 function stepsOf(
   dependencies: InteractionDependencies,
 ): Readonly<Record<PromptName, { show: Step; answer: Step }>> {
-  const { interactions, signIn, noteEvent, knownBrowserSeconds, notices, now } = dependencies
+  const { interactions, signIn, noteEvent, knownBrowserSeconds, now } = dependencies
   const promptPages = makePromptPages(dependencies)
   return {
     login: {
@@ -113,15 +114,13 @@ function stepsOf(
         const password = formField(ctx, 'password')
         const browser = ctx.cookies.get(BROWSER_COOKIE)
         // Read the time before the check, so a sign-out during the check also ends the new session.
-        const givenAt = now()
+        const authenticatedAt = now()
         const outcome = await signIn({ login, password, address: ctx.ip, browser })
         if (outcome.kind === 'signed-in') {
           const { personId, isNewBrowser } = outcome
-          if (isNewBrowser) await notices.newSignIn(personId, ctx.get('User-Agent'))
+          const signedIn = { personId, methods: ['password'], authenticatedAt } as const
           keepBrowser(ctx, outcome.browser, knownBrowserSeconds)
-          logFields(ctx).person = personId
-          noteEvent({ ...eventOf(ctx, pending), action: 'sign_in.success', personId })
-          return seeOther(ctx, await interactions.signedIn(ctx, personId, givenAt))
+          return await complete(ctx, pending, { ...signedIn, isNewBrowser }, dependencies)
         }
         const { status, problem, reason } = explainFailure(outcome)
         ctx.status = status
@@ -153,6 +152,20 @@ function stepsOf(
       },
     },
   }
+}
+
+/** Completes a sign-in by any method, and redirects to the next page. */
+async function complete(
+  ctx: Context,
+  pending: PendingInteraction,
+  signedIn: Authentication & { readonly isNewBrowser: boolean },
+  { interactions, noteEvent, notices }: InteractionDependencies,
+): Promise<void> {
+  const { personId } = signedIn
+  if (signedIn.isNewBrowser) await notices.newSignIn(personId, ctx.get('User-Agent'))
+  logFields(ctx).person = personId
+  noteEvent({ ...eventOf(ctx, pending), action: 'sign_in.success', personId })
+  seeOther(ctx, await interactions.signedIn(ctx, signedIn))
 }
 
 /** Cookie that marks a known browser. It does not identify a person, and is sent only to interaction pages. */

@@ -3,6 +3,7 @@ import type Router from 'koa-router'
 import { type PasswordProblems, securityPage } from '../../../views/account-security.ts'
 import type { QueueMail } from '../../directory/mail/messages.ts'
 import type { SignInService } from '../../directory/people/authenticate.ts'
+import type { Authentication } from '../../directory/people/authentication.ts'
 import { explainFailure } from '../../directory/people/sign-in-failure.ts'
 import { storeNewPassword } from '../../oauth/grants/end-access.ts'
 import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
@@ -27,10 +28,7 @@ export interface SecurityPorts extends NewPasswords {
 export function securityRoutes(
   ownPages: OwnPages,
   ports: SecurityPorts,
-  renewSession: (
-    ctx: PageContext,
-    renewed: { readonly personId: string; readonly authenticatedAt: number },
-  ) => Promise<string>,
+  renewSession: (ctx: PageContext, renewed: Authentication) => Promise<string>,
 ): Router {
   const router = makeRouter()
   const { database, now } = ownPages
@@ -83,7 +81,11 @@ export function securityRoutes(
     })
     // All sessions have ended, because there may be copies of their cookies. This browser gets a new session.
     const authenticatedAt = actor.now + 1
-    const browserSessionId = await renewSession(ctx, { personId, authenticatedAt })
+    const browserSessionId = await renewSession(ctx, {
+      personId,
+      methods: ['password'],
+      authenticatedAt,
+    })
     await ports.sessions.begin(ctx, { personId, browserSessionId, authenticatedAt })
     return `${pages.security}?done=changed`
   })

@@ -37,10 +37,7 @@ interface SessionSettings {
 
 export type Sessions = ReturnType<typeof makeSessions>
 
-export function makeSessions(
-  stateStore: StateStore,
-  settings: SessionSettings,
-) {
+export function makeSessions(stateStore: StateStore, settings: SessionSettings) {
   const { baseUrl, people, browserSessions, formKey, sessionSeconds } = settings
   const state = stateStore.adapterFor('AreaSession')
   const secure = baseUrl.startsWith('https:')

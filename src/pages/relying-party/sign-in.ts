@@ -170,11 +170,12 @@ export async function completeSignIn(
     })
     await validateApplicationLevelSignature(server, response, options)
     const claims = getValidatedIdTokenClaims(tokens)
-    const { sub: personId = '', sid, auth_time: seconds } = claims ?? {}
-    if (typeof sid !== 'string' || seconds === undefined) {
+    const sid = claims?.['sid']
+    if (typeof sid !== 'string' || claims?.auth_time === undefined) {
       throw new Error('the id_token has no sid or no auth_time')
     }
-    return { personId, browserSessionId: sid, authenticatedAt: seconds * 1000 + 999 + skewMs }
+    const authenticatedAt = claims.auth_time * 1000 + 999 + skewMs
+    return { personId: claims.sub, browserSessionId: sid, authenticatedAt }
   })
 }
 

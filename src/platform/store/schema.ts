@@ -80,6 +80,8 @@ export interface Schema {
     person_id: string
     started_at: number
     authenticated_at: number
+    acr: string
+    site_id: string | null
     seen_at: number
     expires_at: number
     device: string

@@ -24,7 +24,7 @@ const deleted: Tables = {
   watch_position: 'watched_at lecture_id position_seconds',
   notification: 'created_at site_id topic title body link read_at',
   notification_subscription: 'id site_id topic channel enabled_at',
-  browser_session: 'started_at device network authenticated_at seen_at expires_at',
+  browser_session: 'started_at device network authenticated_at acr site_id seen_at expires_at',
   one_time_link: 'created_at kind email site_id expires_at',
 }
 const kept: Tables = {

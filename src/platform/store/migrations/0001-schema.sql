@@ -41,12 +41,15 @@ create table signed_out_everywhere (
 
 -- The browsers in which people are signed in. `id` is the `uid` of the engine's session, which is no credential. A
 -- session without a live row has ended, even if the session store still has its record. `authenticated_at` is when the
--- person last gave the password, `seen_at` when the browser was last used, to within a few minutes.
+-- person last authenticated, `seen_at` when the browser was last used, to within a few minutes. `site_id` is set if the
+-- identity provider of a site authenticated the person: the session counts only at that site.
 create table browser_session (
   id text not null primary key,
   person_id text not null references person (id) on update cascade on delete cascade,
   started_at bigint not null,
   authenticated_at bigint not null,
+  acr text not null,
+  site_id text references site (id) on update cascade on delete cascade,
   seen_at bigint not null,
   expires_at bigint not null,
   device text not null,

@@ -1,0 +1,49 @@
+/** The ways in which people authenticate, and what an id_token says about them. */
+
+/** How and when a person authenticated. */
+export interface Authentication {
+  readonly personId: string
+  /** The first method, and the second factor, if any. */
+  readonly methods: readonly [FirstMethod, SecondMethod?]
+  /** When the person sent the first credential, in epoch milliseconds by our clock. */
+  readonly authenticatedAt: number
+  /** The site whose identity provider authenticated the person, so it counts only there; undefined for all sites. */
+  readonly siteId?: string | undefined
+}
+
+export type FirstMethod = keyof typeof firstMethods
+export type SecondMethod = keyof typeof secondMethods
+
+/** The `acr` of an authentication with two factors. */
+export const MFA_ACR = 'urn:gatehouse:mfa'
+
+// `amr` has the values of RFC 8176 §2. It has none for identity providers.
+const firstMethods = {
+  password: { acr: 'urn:gatehouse:password', amr: ['pwd'] },
+  /** A passkey whose authenticator tested only that a person is present. */
+  passkey: { acr: 'urn:gatehouse:passkey', amr: ['pop'] },
+  /** A passkey whose authenticator verified its user, by PIN or biometrics: two factors. */
+  verifiedPasskey: { acr: MFA_ACR, amr: ['pop', 'user', 'mfa'] },
+  identityProvider: { acr: 'urn:gatehouse:identity-provider', amr: [] },
+} as const
+
+const secondMethods = {
+  totp: ['otp'],
+  recoveryCode: ['otp'],
+  passkey: ['pop'],
+} as const
+
+/** All values of `acr`. */
+export const acrValues: readonly string[] = Object.values(firstMethods).map(({ acr }) => acr)
+
+/** Returns the `acr` and `amr` of an authentication (OpenID Connect Core §2). */
+export function assuranceOf([first, second]: Authentication['methods']): Assurance {
+  const { acr, amr } = firstMethods[first]
+  if (!second) return { acr, amr }
+  return { acr: MFA_ACR, amr: [...amr, ...secondMethods[second], 'mfa'] }
+}
+
+export interface Assurance {
+  readonly acr: string
+  readonly amr: readonly string[]
+}
