@@ -43,8 +43,8 @@ export const rooms: Readonly<Record<string, Room>> = {
     folders: {
       '.': 'directory',
       mail: 'mail-address mail-folder messages notices smtp',
-      people: `authenticate browser-sessions link-requests one-time-links password-formats
-        password-rules password person-store sign-in-failure`,
+      people: `authenticate authentication browser-sessions link-requests one-time-links
+        password-formats password-rules password person-store sign-in-failure`,
       scopes: 'catalogue policy scope-uses',
       sites: 'public-sites review-policy site-admin site-choice site-look',
     },

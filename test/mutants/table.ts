@@ -276,7 +276,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ]),
   ...inFile('oauth/authorization/browser-session.ts', 'sessions', [
-    ['if (authenticatedAt <= (person.signedOutAt ?? 0)) return', 'if (false) return'],
+    ['if (given.authenticatedAt <= (person.signedOutAt ?? 0)) return', 'if (false) return'],
     ['if (!person.session) session.uid =', 'if (false) session.uid ='],
     ["|| entities.Interaction?.prompt.name !== 'login') return", ') return'],
   ]),
@@ -298,7 +298,7 @@ export const mutants: readonly Mutant[] = [
   ]),
   ...inFile('pages/relying-party/page-session.ts', 'sessions', [
     [
-      "const isLater = browser.authenticatedAt > Number(record['begunAt'])",
+      "const isLater = browser.authenticatedAt > Number(record['authenticatedAt'])",
       'const isLater = false',
     ],
   ]),
