@@ -56,7 +56,7 @@ export interface DeletionPage extends LinkForm {
 
 /** Says what will be deleted and what stays, and asks for confirmation. */
 export function deletionPage(page: DeletionPage): Page {
-  const button = { id: 'confirm', label: 'Delete my account', kind: 'danger' } as const
+  const button = submitButton('confirm', 'Delete my account', { kind: 'danger' })
   return {
     title: page.problem ? 'Delete your account: please correct' : 'Delete your account?',
     id: 'deletion-page',
@@ -71,7 +71,7 @@ in keeps your account.</li>
 <li>Orders, purchases and the record of changes stay, without your name. So do files and announcements that you made for
 a site.</li>
 </ul>
-${ownedNotice(page.owned) ?? postForm(page, [page.needsCode && codeField(page.problem), submitButton(button)])}`,
+${ownedNotice(page.owned) ?? postForm(page, [page.needsCode && codeField(page.problem), button])}`,
   }
 }
 

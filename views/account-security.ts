@@ -33,7 +33,7 @@ ${passwordField({ id: 'current', label: 'Current password', problem: problems.cu
 <p class="small"><a href="${page.recoverHref}">I do not know my password</a></p>
 ${newPasswordFields(page)}
 ${endAppsField(page.endApps)}
-${submitButton({ id: 'save', label: 'Change password' })}`
+${submitButton('save', 'Change password')}`
   return areaPage({
     ...page,
     title: wrong ? 'Password: please correct' : 'Password',

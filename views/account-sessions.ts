@@ -29,11 +29,6 @@ export interface SessionsPage {
 /** Lists the browsers in which a person is signed in, with buttons that sign out the other browsers. */
 export function sessionsPage(page: SessionsPage): Page {
   const { area, sessions, endOthersAction: action } = page
-  const endOthers = {
-    id: 'end-others',
-    label: 'Sign out all other browsers',
-    kind: 'second',
-  } as const
   return areaPage({
     ...page,
     title: 'Your browsers',
@@ -41,7 +36,7 @@ export function sessionsPage(page: SessionsPage): Page {
     body: html`<p>You are signed in to your account in these browsers. If you do not know one of them, sign it out, and change your
 password. Connected apps are not listed here, and keep their access until you <a href="${page.appsHref}">remove them</a>.</p>
 ${cards(sessions.map((session) => card(session, page)))}
-${sessions.length > 1 && buttonForm({ action, csrf: area.csrf }, endOthers)}
+${sessions.length > 1 && buttonForm({ action, csrf: area.csrf }, 'end-others', 'Sign out all other browsers', 'second')}
 <p><a href="${page.everywhereHref}">Sign out everywhere, also in this browser</a></p>`,
   })
 }

@@ -39,13 +39,13 @@ export function applicationFormPage(page: ApplicationFormPage): Page {
   const { area, editing, problems } = page
   const heading = editing === undefined ? 'New application' : `Edit ${editing}`
   const wrong = page.problem !== undefined || Object.keys(problems).length > 0
-  const save = { id: 'save', label: editing === undefined ? 'Create application' : 'Save' }
+  const save = editing === undefined ? 'Create application' : 'Save'
   const fields = html`${nameField(page)}
 ${redirectField(page)}
 ${afterSignOutField(page)}
 ${editing === undefined && kindField(page)}
 ${scopeField(page)}
-${submitButton(save, page.cancelHref)}`
+${submitButton('save', save, page)}`
   return areaPage({
     title: wrong ? `${heading}: please correct` : heading,
     heading: html`<bdi>${heading}</bdi>`,

@@ -26,7 +26,7 @@ export function furtherPage(page: FurtherPage): Page {
   const fields = html`${on.keys && keysField(page)}
 ${demandsField(page)}
 ${on.logout && logoutField(page)}
-${submitButton({ id: 'save', label: 'Save' }, page.cancelHref)}`
+${submitButton('save', 'Save', page)}`
   return areaPage({
     title: wrong ? `${heading}: please correct` : heading,
     heading: html`<bdi>${heading}</bdi>`,

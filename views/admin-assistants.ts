@@ -89,11 +89,11 @@ function form(
 ): Html {
   const { id, name, application, ownCallback } = assistant
   const button = application
-    ? ({ id: `add-${id}`, label: 'Add this callback', kind: 'second' } as const)
-    : { id: `add-${id}`, label: `Add ${name}` }
+    ? submitButton(`add-${id}`, 'Add this callback', { kind: 'second' })
+    : submitButton(`add-${id}`, `Add ${name}`)
   return postForm({ action, csrf: area.csrf, hidden: { assistant: id } }, [
     ownCallback !== undefined && callbackField(assistant, ownCallback),
-    submitButton(button),
+    button,
   ])
 }
 

@@ -70,14 +70,13 @@ function selfSignUpSection({ area, selfSignUp }: AdminHomePage): Html {
   const { isOn, signUpHref, action } = selfSignUp
   const hidden = { on: isOn ? 'no' : 'yes' }
   const label = `Switch self sign-up ${isOn ? 'off' : 'on'}`
-  const button = { id: 'switch-sign-up', label, kind: 'second' } as const
   return html`<h2>Self sign-up</h2>
 <p id="sign-up-state"><strong>${isOn ? 'On' : 'Off'}</strong>. ${
     isOn
       ? html`Anyone can <a href="${signUpHref}">create an account</a> and join as a student.`
       : 'Only people whom an operator invites can join.'
   }</p>
-${action !== undefined && buttonForm({ action, csrf: area.csrf, hidden }, button)}`
+${action !== undefined && buttonForm({ action, csrf: area.csrf, hidden }, 'switch-sign-up', label, 'second')}`
 }
 
 export interface BetaPage {
@@ -118,7 +117,7 @@ ${
 
 /** The button that switches MCP connections on. */
 export function switchOnForm(target: FormTarget): Html {
-  return buttonForm(target, { id: 'switch-on', label: 'Switch MCP connections on' })
+  return buttonForm(target, 'switch-on', 'Switch MCP connections on')
 }
 
 export function switchOffPage(page: Confirmation & { readonly siteName: string }): Page {

@@ -38,7 +38,7 @@ export function resourceServersPage(page: ResourceServersPage): Page {
   const fields = html`<label for="name">Name</label>
 <p class="hint" id="name-hint">For yourself: it is in this list and in the audit trail. Members do not see it.</p>
 <input id="name" name="name" type="text" maxlength="80" autocomplete="off" required value="${page.typed}" ${described}>
-${submitButton({ id: 'register', label: 'Register' })}`
+${submitButton('register', 'Register')}`
   return areaPage({
     ...page,
     title: 'Resource servers',

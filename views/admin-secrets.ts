@@ -71,7 +71,7 @@ ${
   disabledAt === undefined
     ? html`<p><a id="disable" class="button second" href="${hrefs.disable}">Disable…</a></p>`
     : html`<p>Disabled since ${timeOf(disabledAt)}.</p>
-${buttonForm(enable, { id: 'enable', label: 'Enable again' })}`
+${buttonForm(enable, 'enable', 'Enable again')}`
 }
 <p><a id="delete" class="button second" href="${hrefs.remove}">Delete…</a></p>`,
   })
@@ -94,9 +94,9 @@ function secretSection({ secrets, mayAddSecret, area, hrefs }: SharedView): Html
       html`<br><a class="remove-secret" href="${removeHref}">Remove<span class="hidden"> the secret that ends with ${hint}</span>…</a>`
     }`,
   )
-  const add = { id: 'add-secret', label: 'Make a new secret', kind: 'second' } as const
+  const add = { action: hrefs.addSecret, csrf: area.csrf }
   return html`<h2>Secrets</h2>
 <p>Two may live at once: make a new one, change over to it, then remove the old one.</p>
 ${cards(listed)}
-${mayAddSecret && buttonForm({ action: hrefs.addSecret, csrf: area.csrf }, add)}`
+${mayAddSecret && buttonForm(add, 'add-secret', 'Make a new secret', 'second')}`
 }

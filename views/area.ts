@@ -8,17 +8,15 @@ import { areaStylesheet } from './stylesheet.ts'
 export interface AreaView {
   /** The name of the area for screen readers. */
   readonly name: string
-  readonly links: readonly AreaLink[]
+  readonly links: readonly {
+    readonly href: string
+    readonly label: string
+    readonly current: boolean
+  }[]
   readonly signOutAction: string
   readonly person: PersonView
   /** The CSRF token for all forms of the page. */
   readonly csrf: string
-}
-
-export interface AreaLink {
-  readonly href: string
-  readonly label: string
-  readonly current: boolean
 }
 
 export interface AreaPage {
@@ -45,7 +43,7 @@ export function areaPage({ title, id, area, heading = title, back, done, body }:
     stylesheet: areaStylesheet,
     navigation: html`<nav class="area" aria-label="${area.name}">
 <ul>
-${area.links.map(areaLink)}</ul>
+${area.links.map(({ href, label, current }) => html`<li><a href="${href}"${current && html` aria-current="page"`}><bdi>${label}</bdi></a></li>\n`)}</ul>
 ${postForm({ action: area.signOutAction, csrf: area.csrf }, signOut)}
 </nav>`,
     body: html`${back && html`<p class="small"><a href="${back.href}"><bdi>${back.name}</bdi></a></p>`}
@@ -53,11 +51,6 @@ ${postForm({ action: area.signOutAction, csrf: area.csrf }, signOut)}
 ${done !== undefined && html`<p class="notice done" id="done" role="status">${done}</p>`}
 ${body}`,
   }
-}
-
-function areaLink({ href, label, current }: AreaLink): Html {
-  return html`<li><a href="${href}"${current && html` aria-current="page"`}><bdi>${label}</bdi></a></li>
-`
 }
 
 export interface AreaConfirmPage
@@ -73,11 +66,12 @@ export interface AreaConfirmPage
 
 /** Creates a page that describes the consequences of an action and asks for confirmation. */
 export function areaConfirmPage(page: AreaConfirmPage): Page {
-  const button = { id: 'confirm', label: page.confirm, kind: 'danger' } as const
+  const { confirm, cancelHref } = page
+  const buttons = submitButton('confirm', confirm, { kind: 'danger', cancelHref })
   return areaPage({
     ...page,
     body: html`${page.consequences}
-${postForm({ ...page, csrf: page.area.csrf }, html`${page.fields}\n${submitButton(button, page.cancelHref)}`)}`,
+${postForm({ ...page, csrf: page.area.csrf }, html`${page.fields}\n${buttons}`)}`,
   })
 }
 

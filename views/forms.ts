@@ -17,15 +17,18 @@ ${values.map(([name, value]) => html`<input type="hidden" name="${name}" value="
 </form>`
 }
 
-interface Button {
-  readonly id: string
-  readonly label: string
-  /** `second` is less prominent, and `danger` deletes something. */
-  readonly kind?: 'second' | 'danger' | undefined
+/** The look of a button: `second` is less prominent, `danger` warns. */
+type ButtonKind = 'second' | 'danger'
+
+interface ButtonOptions {
+  readonly kind?: ButtonKind | undefined
+  /** The page to which a link beside the button leads. */
+  readonly cancelHref?: string | undefined
 }
 
-/** A row with the button that submits a form and, with `cancelHref`, a link that leaves it. */
-export function submitButton({ id, label, kind }: Button, cancelHref?: string): Html {
+/** A row with the button that submits a form. */
+export function submitButton(id: string, label: string, options: ButtonOptions = {}): Html {
+  const { kind, cancelHref } = options
   return html`<div class="actions">
 <button id="${id}" type="submit"${kind && html` class="${kind}"`}>${label}</button>
 ${cancelHref !== undefined && html`<a id="cancel" class="button second" href="${cancelHref}">Cancel</a>`}
@@ -33,8 +36,8 @@ ${cancelHref !== undefined && html`<a id="cancel" class="button second" href="${
 }
 
 /** A form without visible fields. */
-export function buttonForm(target: FormTarget, button: Button): Html {
-  return postForm(target, submitButton(button))
+export function buttonForm(target: FormTarget, id: string, label: string, kind?: ButtonKind): Html {
+  return postForm(target, submitButton(id, label, { kind }))
 }
 
 /** The form of buttons with `form="refusal"`. It is separate, so refusing does not submit an entered password. */

@@ -6,12 +6,14 @@ import { codeField, type LinkForm } from './recover.ts'
 import type { SiteLook } from './site-look.ts'
 import { areaStylesheet } from './stylesheet.ts'
 
-/** The values that every page about joining a site shows. */
-export interface JoiningView {
+/** The values that the pages about joining a site show. */
+export interface JoinPage {
   readonly siteName: string
   readonly action: string
   readonly csrf: string
   readonly look: SiteLook | undefined
+  readonly email: string
+  readonly roles: readonly string[]
 }
 
 export interface NewAccountPage extends JoinPage, LinkForm {
@@ -37,7 +39,7 @@ ${inputField({
   attributes: html` type="text" autocomplete="name" maxlength="120" required value="${page.name}"`,
 })}
 ${newPasswordFields(page)}
-${submitButton({ id: 'save', label: 'Create account' })}`
+${submitButton('save', 'Create account')}`
   return {
     title: isWrong ? 'Your account: please correct' : 'Your account',
     id: 'new-account-page',
@@ -48,11 +50,6 @@ ${submitButton({ id: 'save', label: 'Create account' })}`
 ${problemAlert('form-problem', isWrong ? 'No account was created. Please correct what is marked below.' : undefined)}
 ${postForm(page, fields)}`,
   }
-}
-
-export interface JoinPage extends JoiningView {
-  readonly email: string
-  readonly roles: readonly string[]
 }
 
 /** Asks a person who has an account whether to join a site. */
@@ -83,11 +80,11 @@ export function otherAccountPage(page: JoinPage & { readonly signedInAs: string 
     body: html`<h1>This link is for another account</h1>
 <p>It was sent to <bdi>${page.email}</bdi>. You are signed in as <bdi>${page.signedInAs}</bdi>. Only the person
 who received the message can join <bdi>${page.siteName}</bdi> with it.</p>
-${buttonForm({ ...page, hidden: { answer: 'switch' } }, { id: 'switch', label: 'Sign in with another account' })}`,
+${buttonForm({ ...page, hidden: { answer: 'switch' } }, 'switch', 'Sign in with another account')}`,
   }
 }
 
-export interface JoinedPage extends Pick<JoiningView, 'siteName' | 'look'> {
+export interface JoinedPage extends Pick<JoinPage, 'siteName' | 'look'> {
   readonly isDeclined: boolean
   readonly continueHref: string
   readonly connectHref: string

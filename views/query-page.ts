@@ -96,7 +96,7 @@ function form(page: QueryPage): Html {
 <textarea id="query" name="query" class="code" rows="${String(rows)}" required spellcheck="false" autocapitalize="off" autocomplete="off"${problem !== undefined && html` aria-describedby="query-problem"`}>${query}</textarea>
 <label for="variables">Variables, as JSON (optional)</label>
 <textarea id="variables" name="variables" class="code" rows="3" spellcheck="false" autocapitalize="off" autocomplete="off">${page.variables}</textarea>
-${submitButton({ id: 'run', label: 'Run the query' })}`
+${submitButton('run', 'Run the query')}`
   return postForm({ ...page, csrf: page.area.csrf }, fields)
 }
 

@@ -51,7 +51,7 @@ function addressForm({ action, csrf, from, login, problem }: AddressForm): Html 
   return html`${problemAlert('address-problem', problem)}
 ${postForm({ action, csrf, hidden }, [
   loginField(login, html` autofocus${wrong}`),
-  submitButton({ id: 'ask', label: 'Send me the link' }),
+  submitButton('ask', 'Send me the link'),
 ])}`
 }
 
@@ -106,7 +106,7 @@ export function newPasswordPage(page: NewPasswordPage): Page {
 ${page.needsCode && codeField(problems.code)}
 ${newPasswordFields(page)}
 ${endAppsField(page.endApps)}
-${submitButton({ id: 'save', label: 'Set password' })}`
+${submitButton('save', 'Set password')}`
   return {
     title: isWrong ? 'New password: please correct' : 'New password',
     id: 'new-password-page',
