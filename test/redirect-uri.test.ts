@@ -254,6 +254,11 @@ describe('the difference of a redirect_uri', () => {
     expect(told).to.include('the client has no registered redirect_uri')
   })
 
+  it('does not call a private scheme http', () => {
+    const told = explainRedirect('com.b.app:/cb', ['com.a.app:/cb'])
+    expect(told).to.match(/differs in its scheme$/)
+  })
+
   it('shows an address in printable characters, shortened and without secrets', () => {
     expect(shownUri('https://a.example/cb?code=secret#x')).to.equal('https://a.example/cb?…')
     expect(shownUri('https://me:secret@a.example/')).to.equal('https://…@a.example/')

@@ -54,4 +54,4 @@ export async function callTool(
   }
 }
 
-const TOO_LONG = `The result has more than ${ANSWER_LENGTH_MAX} characters. Request fewer objects with \`first\`.`
+const TOO_LONG = `The result has more than ${ANSWER_LENGTH_MAX} characters. Request fewer objects, for example with \`first\`.`

@@ -72,6 +72,8 @@ function hintOf(sent: URL, registered: URL): string | undefined {
       return 'the path is case-sensitive'
     }
   }
-  const isOtherScheme = sent.host === registered.host && sent.protocol !== registered.protocol
+  const isWeb = [sent, registered].every(({ protocol }) => /^https?:$/.test(protocol))
+  const isOtherScheme =
+    isWeb && sent.host === registered.host && sent.protocol !== registered.protocol
   return isOtherScheme ? 'http and https are different schemes' : undefined
 }

@@ -113,8 +113,10 @@ async function beginDeletion(
     .returning('email')
     .executeTakeFirst()
   if (!person) return false
-  await endAccess(trx, personId, nowMs)
-  if (sites.length === 0) return true
+  if (sites.length === 0) {
+    await endAccess(trx, personId, nowMs)
+    return true
+  }
   const event = { ...about(personId), reason: 'the person is the last owner of a site' }
   await recordAuditEvent(trx, { now: nowMs }, { ...event, action: 'account.deletion_cancelled' })
   const mail = { kind: 'deletion_stopped', to: person.email, personId } as const
