@@ -23,9 +23,6 @@ import { type BackgroundTask, startBackgroundTasks } from './platform/process/ba
 import { makeResource } from './resource/resource.ts'
 import { makeSchool } from './school/school.ts'
 
-/** A running service without its socket: stores are open, keys are loaded, and timers are running. */
-export type Gatehouse = Awaited<ReturnType<typeof openGatehouse>>
-
 /** Opens the service. Its parts are closed in reverse order when it is disposed, or when start-up fails. */
 export async function openGatehouse(config: Config, logger: Logger, options: PlatformOptions = {}) {
   const { baseUrl, service, trustProxy } = config

@@ -49,8 +49,7 @@ function judge(known: AccessFacts | undefined, { scopes, ...place }: Use) {
   return judgeAccess(known && { ...known, grant: { ...known.grant, ...place } }, scopes, NOW_MS)
 }
 
-// [Not shown 4]
-describe('access at each use of a token (design 15)', () => {
+describe('access at each use of a token (design 15) [Not shown 4]', () => {
   const owner = { roles: ['owner'] } as const
   const { grant } = facts
   const rows: readonly (readonly [
@@ -101,14 +100,7 @@ const scopes = ['account:read', 'account:write']
 const scope = `openid ${scopes.join(' ')}`
 const entry = { name: 'Study Planner', redirect_uris: redirect_uri, scope: scopes }
 
-interface World extends AsyncDisposable {
-  readonly service: RunningService
-  readonly urls: readonly string[]
-  readonly operator: PagePerson
-  readonly client: Fields
-  readonly application: string
-  readonly tokens: Tokens
-}
+type World = Awaited<ReturnType<typeof makeWorld>>
 
 const effects: Record<string, (world: World) => Promise<unknown>> = {
   'deleting the application': async ({ operator, application }) =>
@@ -147,8 +139,7 @@ describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]'
     ),
   ]
   for (const [effect, auth_method] of rows) {
-    // [81]
-    it(`${effect} (${auth_method}) ends tokens and codes in every process`, async () => {
+    it(`${effect} (${auth_method}) ends tokens and codes in every process [81]`, async () => {
       await using world = await makeWorld(auth_method)
       const { service, urls, client, tokens } = world
       const code = await getCode(service.url, { ...client, scope })
@@ -237,8 +228,7 @@ describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]'
     const find = async (personId: string, clientId: string) => {
       const ctx = { state: {} } as KoaContextWithOIDC
       const code = { grantId, clientId, scopes: new Set(['openid']) } as never
-      const account = await findAccount(ctx, personId, code)
-      return account?.accountId ?? logFields(ctx).detail
+      return (await findAccount(ctx, personId, code))?.accountId ?? logFields(ctx).detail
     }
     expect(await find('per_sam', notes.clientId)).to.equal('per_sam')
     const refused = 'the grant belongs to another person or client'
@@ -247,7 +237,7 @@ describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]'
   })
 })
 
-async function makeWorld(auth_method = 'none'): Promise<World> {
+async function makeWorld(auth_method = 'none') {
   await using opening = new AsyncDisposableStack()
   const service = opening.use(await startService())
   const { url, config } = service
@@ -304,9 +294,8 @@ async function expectDead(
   const refused = await userinfo(url, tokens.access_token)
   expect(refused.status).to.equal(401)
   expect(refused.headers.get('www-authenticate')).to.include('error="invalid_token"')
-  for (const token of [tokens.access_token, tokens.refresh_token]) {
+  for (const token of [tokens.access_token, tokens.refresh_token])
     expect((await introspect(url, token)).body).to.deep.equal({ active: false })
-  }
   const answer = await refresh(url, tokens.refresh_token, client)
   expect(refusalOf(answer)).to.equal(refusal)
   expect(answer.text, 'the reason is for the log only').to.not.match(/disabled|role|deleted|MCP/)

@@ -14,8 +14,7 @@ import { hiddenField, makePagePerson, textOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { personalData } from './support/reference-data.ts'
 import { getTokens } from './support/relying-party.ts'
-import { sharedService } from './support/shared-service.ts'
-import { forEachDatabase } from './support/storages.ts'
+import { forEachDatabase, sharedService } from './support/storages.ts'
 
 const DAY_MS = 86_400_000
 const page = '/account/data'
@@ -42,19 +41,18 @@ forEachDatabase('the data of a person', (start) => {
     expect(confirmed.text).to.include('id="deletion-scheduled-page"')
     return { person, path, confirmed }
   }
+  const schedule = async (service: RunningService, deletion: { personId: string; dueAt: number }) =>
+    await service.kysely.transaction().execute(async (trx) => {
+      await scheduleDeletion(trx, databaseOf(service), deletion, { now: service.service.now() })
+    })
   /** Makes the deletion of people due, and returns the mails. */
   const deleteNow = async (service: RunningService, ids: readonly string[], processes = 1) => {
     const [database, mails] = [databaseOf(service), [] as Mail[]]
     const nowMs = service.service.now()
-    for (const personId of ids) {
-      await database.kysely.transaction().execute(async (trx) => {
-        await scheduleDeletion(trx, database, { personId, dueAt: nowMs }, { now: nowMs })
-      })
-    }
+    for (const personId of ids) await schedule(service, { personId, dueAt: nowMs })
     const queueMail = async (_: unknown, mail: Mail) => void mails.push(mail)
     const ports = { database, queueMail, now: () => nowMs }
-    const runs = Array.from({ length: processes }, () => deleteDueAccounts(ports, never))
-    await Promise.all(runs)
+    await Promise.all(Array.from({ length: processes }, () => deleteDueAccounts(ports, never)))
     return mails
   }
 
@@ -69,8 +67,7 @@ forEachDatabase('the data of a person', (start) => {
     it('sends everything about the person as one file', async () => {
       await getTokens(service().url)
       const person = makePagePerson(service().url, sam)
-      const form = await person.visit(page)
-      const body = new URLSearchParams({ csrf: hiddenField(form.text) })
+      const body = new URLSearchParams({ csrf: hiddenField((await person.visit(page)).text) })
       const response = await person.open(`${page}/download`, { method: 'POST', body })
       expect(response.headers.get('content-type')).to.match(/^application\/json/)
       expect(response.headers.get('content-disposition')).to.include('my-data.json')
@@ -90,8 +87,7 @@ forEachDatabase('the data of a person', (start) => {
       expect(text).not.to.match(/argon2|digest|per_(?!sam)|hash|seed/)
     })
 
-    // [282, 283]
-    it('contains nothing of others, and any text as JSON', async () => {
+    it('contains nothing of others, and any text as JSON [282, 283]', async () => {
       const { kysely } = service()
       const name = '</script><b>"Sam"\\ \u202e'
       await kysely.updateTable('person').set({ name }).where('id', '=', 'per_noor').execute()
@@ -102,8 +98,7 @@ forEachDatabase('the data of a person', (start) => {
       })
       const data = await read('per_noor')
       expect(data['person']?.[0]).to.include({ name })
-      const text = JSON.stringify(data)
-      expect(text)
+      expect(JSON.stringify(data))
         .to.include('member.roles')
         .and.not.match(/192\.0\.2|per_(?!noor)/)
       const nobody = exportPerson(databaseOf(service()), 'per_nobody', { now: 0 })
@@ -181,10 +176,7 @@ forEachDatabase('the data of a person', (start) => {
   it('continues a deletion that failed at any statement', async () => {
     await using service = await begin()
     const [database, nowMs, mails] = [databaseOf(service), service.service.now(), [] as Mail[]]
-    const deletion = { personId: 'per_noor', dueAt: nowMs }
-    await database.kysely
-      .transaction()
-      .execute(async (trx) => await scheduleDeletion(trx, database, deletion, { now: nowMs }))
+    await schedule(service, { personId: 'per_noor', dueAt: nowMs })
     const queueMail = async (_: unknown, mail: Mail) => void mails.push(mail)
     let [failures, isDeleted] = [0, false]
     while (!isDeleted) {
@@ -231,8 +223,7 @@ forEachDatabase('the data of a person', (start) => {
     expect(await eventsOf(service, 'account.deletion_scheduled')).to.have.length(1)
   })
 
-  // [279]
-  it('keeps the account if the person signs in, exactly once', async () => {
+  it('keeps the account if the person signs in, exactly once [279]', async () => {
     const ahead = { ms: 0 }
     await using service = await begin(ahead)
     await confirm(service)
@@ -246,8 +237,7 @@ forEachDatabase('the data of a person', (start) => {
     expect((await personOf(service, 'per_sam')).deleted_at).to.equal(null)
   })
 
-  // [277]
-  it('keeps the link of a last owner until the site has another one', async () => {
+  it('keeps the link of a last owner until the site has another one [277]', async () => {
     await using service = await begin()
     const { kysely } = service
     const role = { site_id: 'sit_northlight', role: 'owner', granted_at: 1 } as const
@@ -265,8 +255,9 @@ forEachDatabase('the data of a person', (start) => {
     await using service = await begin()
     const { kysely } = service
     const owner = makePagePerson(service.url, olivia)
-    const shown = await owner.visit(page)
-    expect(shown.text).to.include('id="owned"').and.not.include('id="delete"')
+    expect((await owner.visit(page)).text)
+      .to.include('id="owned"')
+      .and.not.include('id="delete"')
     const role = { site_id: 'sit_northlight', role: 'owner', granted_at: 1 } as const
     await insert(kysely, 'site_role', { ...role, person_id: 'per_marco' })
     await kysely.deleteFrom('site_role').where('site_id', '=', 'sit_open_kitchen').execute()
@@ -289,27 +280,22 @@ forEachDatabase('the data of a person', (start) => {
     expect([kept.deleted_at, kept.deletion_due_at]).to.deep.equal([null, null])
   })
 
-  // [284]
-  it('deletes an account once if several processes do it', async () => {
+  it('deletes an account once if several processes do it [284]', async () => {
     await using service = await begin()
     const mails = await deleteNow(service, ['per_sam', 'per_june'], 3)
     expect(mails.map(({ to }) => to)).to.have.members([sam.login, 'june@openkitchen.example'])
     expect(await eventsOf(service, 'account.deleted')).to.have.length(2)
   })
 
-  // [278, 280, 281]
-  it('stays deleted in the next import', async () => {
+  it('stays deleted in the next import [278, 280, 281]', async () => {
     await using service = await begin()
     const database = databaseOf(service)
     const record = {
       ...{ type: 'person', id: 'per_sam', name: 'Sam Again', createdAt: '2020-01-01T00:00:00Z' },
       roles: [{ site: 'sit_northlight', role: 'student', grantedAt: '2020-01-01T00:00:00Z' }],
     }
-    const nowMs = service.service.now()
-    const deletion = { personId: 'per_sam', dueAt: nowMs + DAY_MS }
-    await database.kysely.transaction().execute(async (trx) => {
-      await scheduleDeletion(trx, database, deletion, { now: nowMs })
-    })
+    const deletion = { personId: 'per_sam', dueAt: service.service.now() + DAY_MS }
+    await schedule(service, deletion)
     await importRecords(database, [{ ...record, email: sam.login }])
     expect(await personOf(service, 'per_sam')).to.include({
       ...{ name: 'Sam Again', deletion_due_at: deletion.dueAt },

@@ -16,8 +16,7 @@ describe(`${page}: the password`, () => {
     typed: Record<string, string>,
   ) => {
     const person = makePagePerson(service.url, sam)
-    const form = await person.visit(page)
-    return { person, seen: await person.send(form, page, typed) }
+    return { person, seen: await person.send(await person.visit(page), page, typed) }
   }
   const both = { password: fresh, repeated: fresh }
 
@@ -93,8 +92,7 @@ describe(`${page}: the password`, () => {
     expect((await makePagePerson(service.url, sam).visit('/account')).path).to.equal('/account')
   })
 
-  // [249]
-  it('limits wrong current passwords as sign-ins', async () => {
+  it('limits wrong current passwords as sign-ins [249]', async () => {
     const signIn = { failuresPerAccountAndAddressMax: 2 }
     await using service = await startWith({ ...flushing, signIn })
     const wrong = { ...both, current: 'wrong' }

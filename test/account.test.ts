@@ -8,7 +8,7 @@ import { amir, flushingSoon, june, marco, noor, sam, startService } from './supp
 import { confirmSignOut, hiddenField, makePagePerson } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { getTokens } from './support/relying-party.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 
 const removeSamsNotes = '/account/apps/remove?client=northlight-notes&site=sit_northlight'
 
@@ -27,9 +27,8 @@ describe('/account', () => {
         code_challenge_method: 'S256',
         scope: 'openid',
       })
-      for (const name of ['state', 'nonce', 'code_challenge']) {
+      for (const name of ['state', 'nonce', 'code_challenge'])
         expect(address.searchParams.get(name)).to.have.length.above(40)
-      }
       const page = await person.visit('/account/apps')
       expect(page, 'without a consent page').to.include({ status: 200, path: '/account/apps' })
       expect(page.text).to.include('id="apps-page"')
@@ -81,9 +80,8 @@ describe('/account', () => {
       const back = await openWith(callback, [sealed, cookies].filter(Boolean).join('; '))
       const lines = back.headers.getSetCookie().filter((line) => line.startsWith('gatehouse_pages'))
       const last = new Map(lines.map((line) => [line.split('=')[0], line]))
-      for (const line of last.values()) {
+      for (const line of last.values())
         expect(line).to.match(/; path=\/; .*; samesite=lax; httponly$/)
-      }
       return [...last.values()].map((line) => line.split(';')[0]).join('; ')
     }
 

@@ -17,7 +17,7 @@ import {
 import { stylesheet } from '../views/stylesheet.ts'
 import { policyWith } from './support/gatehouse.ts'
 import { everyPlan } from './support/proofs.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import { mapping } from './support/upstream.ts'
 
 const patterns: readonly string[] = Object.values({
@@ -65,18 +65,16 @@ describe('every address of the table', () => {
     it(`${pattern} is served in one spelling only (decision 3)`, async () => {
       const found = await statuses(fill(pattern))
       expect(found.some((status) => status !== 404)).to.equal(true)
-      for (const address of otherSpellings(pattern)) {
+      for (const address of otherSpellings(pattern))
         expect(await statuses(address), address).to.deep.equal([404, 404])
-      }
     })
   }
 })
 
 it('the reserved names of sites are those that follow /admin/ in another address', () => {
   expect([...takenSlugs]).to.include.members(['graphql', 'schema.graphql', 'api'])
-  for (const slug of takenSlugs) {
+  for (const slug of takenSlugs)
     expect(patterns.some((pattern) => pattern.startsWith(`/admin/${slug}`))).to.equal(true)
-  }
   expect(nameOfSite({ id: 'sit_1', slug: 'api' })).to.equal('sit_1')
   expect(nameOfSite({ id: 'sit_1', slug: 'apis' })).to.equal('apis')
 })

@@ -135,9 +135,8 @@ forEachDatabase('people and orders of the Admin API', (start) => {
 
   it('gives each student with their enrolments, and each member with the earliest role', async () => {
     const { nodes } = await value('{ students { nodes { enrolmentCount enrolments { id } } } }')
-    for (const { enrolmentCount, enrolments } of nodes) {
+    for (const { enrolmentCount, enrolments } of nodes)
       expect(enrolments).to.have.length(enrolmentCount)
-    }
     const input = { id: 'per_lena', roles: ['LECTURER', 'STUDENT'] }
     await run(mutationOf('setMemberRoles'), { input })
     const { memberSince, roles } = await value(
@@ -173,9 +172,8 @@ forEachDatabase('people and orders of the Admin API', (start) => {
       ['assignLecturer', 'lecturer.assign', [{ id: 'per_lena' }, olivia]],
       ['unassignLecturer', 'lecturer.unassign', [olivia]],
     ] as const) {
-      for (const _ of [1, 2]) {
+      for (const _ of [1, 2])
         expect(await value(teaching(name), { input })).to.deep.equal({ lecturers })
-      }
       expect(await audited(action)).to.have.length(1)
     }
     const student = { input: { ...input, personId: 'per_noor' } }

@@ -85,9 +85,8 @@ describe('the Admin API over HTTP', () => {
     const query = `query ($s: String) { courses(first: 1, search: $s) { nodes { id } totalCount } }`
     const without = '{ courses(first: 1, search: null) { nodes { id } } }'
     const costs = []
-    for (const [text, s] of [[query, 'x'], [query, null], [query], [without]] as const) {
+    for (const [text, s] of [[query, 'x'], [query, null], [query], [without]] as const)
       costs.push((await ask(text, { s })).body.extensions?.['cost'])
-    }
     expect(costs).to.deep.equal([1003, 503, 503, 3])
   })
 
@@ -166,17 +165,13 @@ describe('the Admin API over HTTP', () => {
   })
 })
 
+const forLife = 'hasLifetimeAccess: true'
+
 /** Mutations with one id of the other site: the id, and the mutation with $ in its place. */
 const foreignChanges: readonly (readonly [id: string, mutation: string])[] = [
-  [
-    'crs_bread',
-    'enrolStudent(input: { personId: "per_noor", courseId: "$", hasLifetimeAccess: true })',
-  ],
-  [
-    'per_june',
-    'enrolStudent(input: { personId: "$", courseId: "crs_color", hasLifetimeAccess: true })',
-  ],
-  ['pur_june_bread', 'updateEnrolment(input: { id: "$", hasLifetimeAccess: true })'],
+  ['crs_bread', `enrolStudent(input: { personId: "per_noor", courseId: "$", ${forLife} })`],
+  ['per_june', `enrolStudent(input: { personId: "$", courseId: "crs_color", ${forLife} })`],
+  ['pur_june_bread', `updateEnrolment(input: { id: "$", ${forLife} })`],
   ['pur_june_bread', 'endEnrolment(id: "$")'],
   ['per_june', 'registerForEvent(eventId: "evt_dawn_walk", personId: "$")'],
   ['evt_bread_morning', 'registerForEvent(eventId: "$", personId: "per_sam")'],
@@ -238,9 +233,8 @@ forEachDatabase('what another site has', (start) => {
   }
 
   it('is null in every query by id, slug or number', async () => {
-    for (const [id, query] of foreignQueries) {
+    for (const [id, query] of foreignQueries)
       expect(await value(`{ ${query.replace('$', made[id] ?? id)} { id } }`), query).to.equal(null)
-    }
   })
 
   it('is neither shown nor changed by any id that any operation takes', async () => {

@@ -37,10 +37,7 @@ describe('the Admin API: work that reads all of a site', () => {
       throw new Error('away')
     })
     const { promise, resolve } = Promise.withResolvers<void>()
-    const waiting = Array.from(
-      { length: 119 },
-      async () => await runInTurn('one', async () => promise),
-    )
+    const waiting = Array.from({ length: 119 }, () => runInTurn('one', () => promise))
     const refused = await runInTurn('one', async () => {}).catch((error: unknown) => error)
     expect(refused).to.include({ statusCode: 429, error: 'too_many_requests' })
     await runInTurn('another', async () => {})

@@ -23,7 +23,7 @@ import {
 } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { getTokens } from './support/relying-party.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 
 const applications = '/admin/northlight/applications'
 const publicEntry = {
@@ -77,13 +77,11 @@ describe('/admin', () => {
     it('answers 404 for an application of another site on every page and form', async () => {
       const person = makePagePerson(service().url, amir)
       const foreign = '/admin/open-kitchen/applications/northlight-notes'
-      for (const page of ['', '/edit', '/people', '/refusals', '/disable', '/delete']) {
+      for (const page of ['', '/edit', '/people', '/refusals', '/disable', '/delete'])
         expect((await person.visit(foreign + page)).status, page).to.equal(404)
-      }
       const csrf = await csrfOf(person)
-      for (const form of ['edit', 'delete', 'disable', 'enable', 'secrets', 'people/end-all']) {
+      for (const form of ['edit', 'delete', 'disable', 'enable', 'secrets', 'people/end-all'])
         expect((await person.post(`${foreign}/${form}`, { csrf })).status, form).to.equal(404)
-      }
     })
 
     it('asks an operator of several sites which one, and sends others to theirs', async () => {
@@ -270,8 +268,7 @@ describe('/admin', () => {
       ...{ name: 'Planner', redirectUris: ['https://planner.example/callback'] },
       ...{ grantTypes: ['authorization_code'], applicationType: 'web' },
     }
-    const { kysely } = own
-    await insert(kysely, 'document_client', {
+    await insert(own.kysely, 'document_client', {
       ...{ client_id: client, document: JSON.stringify(document), fingerprint: 'f' },
       ...{ first_seen_at: 1, fetched_at: Date.now(), fresh_until: Date.now() },
     })
@@ -288,7 +285,7 @@ describe('/admin', () => {
     expect(open.text).to.match(/Approve.*Planner.*planner\.example\/callback/s)
     expect(open.text).not.to.include('name="for"')
     const impostor = JSON.stringify({ ...document, name: 'Impostor' })
-    await change(kysely, 'document_client', {}, { document: impostor, fingerprint: 'g' })
+    await change(own.kysely, 'document_client', {}, { document: impostor, fingerprint: 'g' })
     const again = await person.send(open, address)
     expect(again.status).to.equal(409)
     expect(again.text).to.match(/Impostor.*Nothing was decided/s)
@@ -297,7 +294,7 @@ describe('/admin', () => {
     expect(forged.status).to.equal(403)
     expect((await person.send(again, address)).text).to.include('was approved')
     expect((await person.visit(list)).text).to.match(/Impostor.*approved.*for this site/s)
-    await insert(kysely, 'platform_reviewer', { person_id: 'per_olivia', granted_at: 1 })
+    await insert(own.kysely, 'platform_reviewer', { person_id: 'per_olivia', granted_at: 1 })
     const forAll = await person.visit(`${address}?client=${encodeURIComponent(client)}`)
     expect(forAll.text).to.include('Every site')
     expect((await person.send(forAll, address, { for: 'all' })).text).to.match(/for every site/)

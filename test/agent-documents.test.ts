@@ -6,7 +6,7 @@ import { pages, paths } from '../src/platform/http/paths.ts'
 import { facts } from './support/facts.ts'
 import { operatorToken, readTool, send, toolScopes } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 
 const GUIDE_BYTES_MAX = 4096
 

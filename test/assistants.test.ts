@@ -48,6 +48,9 @@ const evil: Values = {
   scopes: [`account ${hostile}`, 'b'],
 }
 
+const command = (text: string) => ({ kind: 'command', title: 'x', lines: [text.split(' ')] })
+const callback = (uri: string) => ({ uri, source: 'https://a.example/', read: '2026-11-22' })
+
 describe('the table of assistants (config/assistants.json)', () => {
   it('has the assistants that people use, each once', () => {
     const ids = 'claude claude-code chatgpt vscode cursor gemini-cli codex opencode inspector'
@@ -56,9 +59,8 @@ describe('the table of assistants (config/assistants.json)', () => {
 
   it('has the date on which each callback was read', () => {
     for (const { callbacks, documentation, ownCallback } of assistants) {
-      for (const { read } of [...callbacks, documentation, ...(ownCallback ? [ownCallback] : [])]) {
+      for (const { read } of [...callbacks, documentation, ...(ownCallback ? [ownCallback] : [])])
         expect(read >= '2026-01-01' && read < '2030-01-01', read).to.equal(true)
-      }
     }
   })
 
@@ -186,14 +188,6 @@ describe('the callbacks of an assistant', () => {
     expect(schemesOf(assistants)).to.deep.equal(['cursor:'])
   })
 })
-
-function command(text: string) {
-  return { kind: 'command', title: 'x', lines: [text.split(' ')] }
-}
-
-function callback(uri: string) {
-  return { uri, source: 'https://a.example/', read: '2026-11-22' }
-}
 
 function named(id: string): Assistant {
   const found = assistants.find((each) => each.id === id)

@@ -10,8 +10,7 @@ import type { Database } from '../src/platform/store/database.ts'
 import { openSharedCounts } from '../src/platform/store/shared-counts.ts'
 import { configFolder } from './support/gatehouse.ts'
 import { type RedisServer, startRedis } from './support/redis.ts'
-import { sharedProgram } from './support/skipped.ts'
-import { describeOnServers } from './support/stores-of-run.ts'
+import { describeOnServers, sharedProgram } from './support/skipped.ts'
 
 const failureWindowSeconds = 900
 const { service } = readConfig({}, configFolder)
@@ -98,9 +97,8 @@ function limitsSuite(start: () => Limits): void {
   it('count no success', async () => {
     await using limits = start()
     const attempt = { login: sam, address }
-    for (let turn = 0; turn < 30; turn += 1) {
+    for (let turn = 0; turn < 30; turn += 1)
       expect(await limits.begin(attempt, true), `turn ${turn}`).to.equal(undefined)
-    }
     expect(await begin(limits, 20, () => attempt)).to.equal(3)
   })
 

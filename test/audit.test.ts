@@ -36,7 +36,7 @@ import { withDatabases } from './support/database.ts'
 import { flushingSoon, notes, olivia, portal, sam, startService } from './support/gatehouse.ts'
 import { confirmSignOut, makePagePerson } from './support/page-person.ts'
 import { eventually, temporaryFolder } from './support/programs.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
@@ -58,9 +58,8 @@ describe('the audit trail of a running service', () => {
   it('records sign-in, consent and authorization with person, client, site and network', async () => {
     await obtainTokens(service().url)
     const common = { ...notesAtSite, actor_person_id: 'per_sam', address: '127.0.0.0/24' }
-    for (const action of ['sign_in.success', 'consent.given', 'authorization.given']) {
+    for (const action of ['sign_in.success', 'consent.given', 'authorization.given'])
       expect(await newest(action), action).to.include(common)
-    }
     const { after, request_id } = (await newest('consent.given')) ?? {}
     expect(JSON.parse(after ?? '')['scopes']).to.include('account:read')
     expect(service().log.join('')).to.include(String(request_id))
@@ -69,9 +68,8 @@ describe('the audit trail of a running service', () => {
   it('records why a sign-in failed and for which account, but no input', async () => {
     const wrong = { ...sam, password: 'not-the-password-of-sam' }
     const unknown = { login: 'stranger@elsewhere.example', password: 'whatever-was-typed' }
-    for (const answers of [wrong, unknown]) {
+    for (const answers of [wrong, unknown])
       await authorize(service().url, {}, answers).catch(() => {})
-    }
     await eventually(10_000, async () => {
       const rows = await rowsOf('sign_in.failure')
       expect(rows.map((row) => [row.reason, row.person_id, row.actor_person_id]))
@@ -79,9 +77,8 @@ describe('the audit trail of a running service', () => {
         .and.to.deep.include(['no such account', null, null])
     })
     const everything = JSON.stringify(await rowsOf())
-    for (const typed of [wrong.password, unknown.login, unknown.password]) {
+    for (const typed of [wrong.password, unknown.login, unknown.password])
       expect(everything).not.to.include(typed)
-    }
   })
 
   it('records who refused consent', async () => {
@@ -194,12 +191,10 @@ withDatabases('the audit trail', (open) => {
     await using database = await open()
     const trail = trailOf(database, Date.now)
     await sql`alter table audit_event rename to audit_event_away`.execute(database.kysely)
-    for (let i = 0; i < WAITING_EVENTS_MAX + 7; i += 1) {
+    for (let i = 0; i < WAITING_EVENTS_MAX + 7; i += 1)
       trail.noteEvent({ action: 'sign_in.success', personId: `per_${i}` })
-    }
-    for (let i = 0; i < 2; i += 1) {
+    for (let i = 0; i < 2; i += 1)
       expect(await trail.flush().catch((error: unknown) => error)).to.be.an('error')
-    }
     await sql`alter table audit_event_away rename to audit_event`.execute(database.kysely)
     await trail.flush()
     const signIns = await findEvents(database, { action: 'sign_in.success' }).execute()
@@ -318,9 +313,8 @@ describe('the stream of audit events', () => {
 withDatabases('the stream of audit events', (open) => {
   const fill = async (database: Database, count: number) => {
     const trail = trailOf(database, Date.now)
-    for (let i = 0; i < count; i += 1) {
+    for (let i = 0; i < count; i += 1)
       trail.noteEvent({ action: 'sign_in.success', personId: `per_${i}` })
-    }
     await trail.flush()
   }
 
@@ -386,10 +380,7 @@ withDatabases('the stream of audit events', (open) => {
   })
 })
 
-interface Line {
-  readonly id: string
-  readonly action: string
-}
+type Line = Readonly<Record<'id' | 'action', string>>
 
 const parsed = (lines: readonly string[]): Line[] => lines.map((line) => JSON.parse(line))
 

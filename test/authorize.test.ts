@@ -23,8 +23,7 @@ import { change, insert, remove } from './support/database.ts'
 import { amir, notes, olivia, portal, sam, startService } from './support/gatehouse.ts'
 import { hiddenField } from './support/page-person.ts'
 import { getTokens, MEMBER_SCOPE } from './support/relying-party.ts'
-import { sharedService } from './support/shared-service.ts'
-import { forEachStorage } from './support/storages.ts'
+import { forEachStorage, sharedService } from './support/storages.ts'
 import { answerOf, type Fields, get, postForm, refusalOf, send } from './support/wire.ts'
 
 const operator: Fields = { ...asClaude, scope: 'openid profile courses:read courses:write' }
@@ -41,10 +40,9 @@ describe('/oauth/authorize', () => {
   // [Authorization 10; threat 3; 31]
   describe('names the issuer once in every response (RFC 9207)', () => {
     it('with a code', async () => {
-      const { url } = service()
-      const { code, ...granted } = Object.fromEntries(await authorize(url))
+      const { code, ...granted } = Object.fromEntries(await authorize(service().url))
       expect(code).to.be.a('string')
-      expect(granted).to.deep.equal({ iss: url, state: 'the-state' })
+      expect(granted).to.deep.equal({ iss: service().url, state: 'the-state' })
     })
 
     it('in the fragment', async () => {
@@ -115,9 +113,8 @@ describe('/oauth/authorize', () => {
     }
 
     it('binds operator scopes without resource to the origin too', async () => {
-      const { url } = service()
-      const claims = await claimsAsClaude(url, { ...operator, resource: undefined })
-      expect(claims).to.include({ aud: url })
+      const claims = await claimsAsClaude(service().url, { ...operator, resource: undefined })
+      expect(claims).to.include({ aud: service().url })
     })
   })
 
@@ -170,8 +167,7 @@ describe('/oauth/authorize', () => {
       const person = await signedIn(url, olivia)
       expect(await nextStep(person, authorizeUrl(url, operator))).to.match(toConsent)
       const asked = authorizeUrl(url, { ...operator, prompt: 'select_account' })
-      const step = await person.open(new URL(await nextStep(person, asked), url))
-      expect(step.status).to.equal(303)
+      expect((await person.open(new URL(await nextStep(person, asked), url))).status).to.equal(303)
     })
 
     it('refuses Sam, a student, before any consent', async () => {
@@ -185,15 +181,14 @@ describe('/oauth/authorize', () => {
 
     it('forgets the choice when the person loses the role there', async () => {
       await using changing = await startService()
-      const { url } = changing
-      const person = await signedIn(url, { ...amir, site: 'sit_open_kitchen' })
-      const request = authorizeUrl(url, operator)
+      const person = await signedIn(changing.url, { ...amir, site: 'sit_open_kitchen' })
+      const request = authorizeUrl(changing.url, operator)
       await person.authorize(request, asClaude.redirect_uri)
       const role = { person_id: 'per_amir', site_id: 'sit_open_kitchen' }
       await remove(changing.kysely, 'site_role', role)
       expect(await nextStep(person, request)).to.match(toConsent)
       const { searchParams } = await person.authorize(request, asClaude.redirect_uri)
-      const claims = await claimsOf(url, searchParams.get('code') ?? '')
+      const claims = await claimsOf(changing.url, searchParams.get('code') ?? '')
       expect(claims).to.include({ org_id: 'sit_northlight' })
     })
 
@@ -209,11 +204,9 @@ describe('/oauth/authorize', () => {
 
   for (const prompt of ['select_account', 'login', 'consent', 'login consent select_account']) {
     it(`succeeds with prompt=${prompt} where there is no site to choose`, async () => {
-      const { url } = service()
       const plain = { ...asClaude, scope: 'openid', resource: undefined }
-      for (const fields of [{ prompt }, { ...plain, prompt }]) {
-        expect((await authorize(url, fields)).has('code')).to.equal(true)
-      }
+      for (const fields of [{ prompt }, { ...plain, prompt }])
+        expect((await authorize(service().url, fields)).has('code')).to.equal(true)
     })
   }
 
@@ -240,20 +233,17 @@ describe('/oauth/authorize', () => {
     const request = authorizeUrl(url)
     expect(await nextStep(person, request)).to.match(toConsent)
     await person.authorize(request, notes.redirectUri)
-    for (const silent of [request, authorizeUrl(url, { prompt: 'none' })]) {
+    for (const silent of [request, authorizeUrl(url, { prompt: 'none' })])
       expect(await nextStep(person, silent)).to.match(/[?&]code=/)
-    }
-    for (const fields of [{ scope: `${MEMBER_SCOPE} account:write` }, { prompt: 'consent' }]) {
+    for (const fields of [{ scope: `${MEMBER_SCOPE} account:write` }, { prompt: 'consent' }])
       expect(await nextStep(person, authorizeUrl(url, fields))).to.match(toConsent)
-    }
     const less = authorizeUrl(url, { scope: 'openid account:read' })
     const { searchParams } = await person.authorize(less, notes.redirectUri)
     const { body } = await exchange(url, searchParams.get('code') ?? '')
     expect(body).to.include({ scope: 'openid account:read' })
   })
 
-  // [RFC 9700 §2.6; 33]
-  it('is not readable by pages of other origins [design 28]', async () => {
+  it('is not readable by pages of other origins [design 28] [RFC 9700 §2.6; 33]', async () => {
     const { url } = service()
     const origin = ['Origin', elsewhere]
     const { pathname, search } = authorizeUrl(url)
@@ -339,11 +329,9 @@ describe('consent to an application of a site [design 17] [RFC 8252 §8.6]', () 
 
   for (const [redirectUri, remembered] of redirects) {
     it(`is ${remembered ? 'remembered' : 'asked for each time'} at ${redirectUri}`, async () => {
-      const { url } = running()
-      const { person } = await getTokens(url)
-      const request = authorizeUrl(url, { redirect_uri: redirectUri, prompt: 'none' })
-      const answer = await answerOf(await person.open(request))
-      const { href, searchParams } = locationOf(answer)
+      const { person } = await getTokens(running().url)
+      const request = authorizeUrl(running().url, { redirect_uri: redirectUri, prompt: 'none' })
+      const { href, searchParams } = locationOf(await answerOf(await person.open(request)))
       expect(href.startsWith(redirectUri)).to.equal(true)
       expect(searchParams.has('code')).to.equal(remembered)
       expect(searchParams.get('error')).to.equal(remembered ? null : 'consent_required')
@@ -354,14 +342,13 @@ describe('consent to an application of a site [design 17] [RFC 8252 §8.6]', () 
 forEachStorage('/oauth/authorize', (start) => {
   it('treats a NUL as an unknown name, not as a fault of the store', async () => {
     await using service = await start()
-    const { url } = service
-    const unknown = await askToAuthorize(url, { client_id: 'northlight-notes\0' })
+    const unknown = await askToAuthorize(service.url, { client_id: 'northlight-notes\0' })
     expect(unknown.status).to.equal(400)
     expect(unknown.body).to.include('invalid_client')
-    const refused = await exchange(url, 'x', { client_id: 'a\0b' })
+    const refused = await exchange(service.url, 'x', { client_id: 'a\0b' })
     expect(refusalOf(refused)).to.equal('401 invalid_client')
     const nobody = { login: 'sam@northlight.example\0', password: sam.password }
-    const told = await authorize(url, {}, nobody).catch(String)
+    const told = await authorize(service.url, {}, nobody).catch(String)
     expect(told).to.include('the account or its password is wrong')
   })
 })
@@ -380,8 +367,7 @@ async function nextStep(person: HeadlessPerson, request: URL): Promise<string> {
 
 async function choose(person: HeadlessPerson, choice: URL, site: string): Promise<Response> {
   const csrf = hiddenField(await (await person.open(choice)).text())
-  const body = new URLSearchParams({ csrf, site })
-  return await person.open(choice, { method: 'POST', body })
+  return await person.open(choice, { method: 'POST', body: new URLSearchParams({ csrf, site }) })
 }
 
 async function claimsAsClaude(url: string, fields: Fields, person: Answers = olivia) {

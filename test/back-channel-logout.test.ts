@@ -57,12 +57,11 @@ async function startRelyingParty(openssl: string) {
   host.serve(async (request, response) => {
     const body = new URLSearchParams(await text(request))
     // A test may change it after the token arrives.
-    const { status } = party
     if (request.method === 'POST' && request.url === '/backchannel-logout') {
       tokens.push(body.get('logout_token') ?? '')
     }
     await delay(party.answersAfterMs)
-    response.writeHead(status, { location: 'https://client.example/other' }).end()
+    response.writeHead(party.status, { location: 'https://client.example/other' }).end()
   })
   return party
 }
@@ -126,8 +125,7 @@ describe('back-channel logout', () => {
       await running(async ({ service, party }) => {
         const { idToken } = await signInAtPortal(service)
         const page = makePagePerson(service.url, sam)
-        const others = '/account/sessions/end-others'
-        await page.send(await page.visit('/account/sessions'), others)
+        await page.send(await page.visit('/account/sessions'), '/account/sessions/end-others')
         const [token = ''] = await received(party.tokens, 1)
         expect((await verified(service, token)).payload['sid']).to.equal(decodeJwt(idToken)['sid'])
         await becomes(service, { sessions: 0, notices: 0 })
@@ -268,17 +266,16 @@ describe('back-channel logout', () => {
 
   it('finds ended sessions behind many of clients without a row', async () => {
     await running(async ({ service, party, clock }) => {
-      const { kysely } = service
       const grant = { id: 'grant', person_id: 'per_olivia', client_id: claude.clientId }
       const times = { granted_at: clock.ms, expires_at: clock.ms + 3_600_000 }
       const described = { client_name: 'Claude', client_origin: 'integration', allowed: '{}' }
-      await insert(kysely, 'oauth_grant', { ...grant, ...described, ...times })
+      await insert(service.kysely, 'oauth_grant', { ...grant, ...described, ...times })
       const sessions = Array.from({ length: 250 }, (_, number) => ({
         ...{ family_id: `0-${number}`, grant_id: 'grant', sid: null },
         ...{ client_id: claude.clientId, person_id: 'per_olivia' },
         ...{ started_at: clock.ms, expires_at: clock.ms + 3_600_000 },
       }))
-      await kysely.insertInto('relying_party_session').values(sessions).execute()
+      await service.kysely.insertInto('relying_party_session').values(sessions).execute()
       await signInAtPortal(service)
       await run(service, `delete from site_role where person_id = 'per_sam'`)
       await received(party.tokens, 1)
@@ -286,8 +283,7 @@ describe('back-channel logout', () => {
     })
   })
 
-  // [147]
-  it('delivers each of many notices at once', async () => {
+  it('delivers each of many notices at once [147]', async () => {
     await running(async ({ service, party, clock }) => {
       await addNotices(service, 300, { client_id: portal.clientId, next_attempt_at: clock.ms })
       await received(party.tokens, 300)
@@ -365,8 +361,7 @@ describe('back-channel logout', () => {
     expect(told).to.have.lengthOf(1)
   })
 
-  // [135]
-  it('follows no redirect', async () => {
+  it('follows no redirect [135]', async () => {
     await running(async ({ service, party }) => {
       party.status = 307
       await (await signInAtPortal(service)).signOut()

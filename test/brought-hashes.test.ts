@@ -31,8 +31,7 @@ const person = (id: string, passwordHash?: string) => ({
 const key = Buffer.from('a key of these tests')
 
 withDatabases('the stand-in for accounts without a password hash', (open) => {
-  // [225]
-  it('is the hash of a random account, and the same each time', async () => {
+  it('is the hash of a random account, and the same each time [225]', async () => {
     await using database = await open()
     const { findCredentials } = makeCredentialStore(database, key)
     expect(await findCredentials('a@x.example')).to.include({ standIn: undefined })
@@ -123,8 +122,7 @@ withDatabases('a sign-in with an imported hash', (open) => {
     expect(await readHash(database)).to.equal(dear)
   })
 
-  // [223]
-  it('keeps a password that changes meanwhile, and accepts parallel sign-ins', async () => {
+  it('keeps a password that changes meanwhile, and accepts parallel sign-ins [223]', async () => {
     await using database = await open()
     await importRecords(database, [person('ann', bcrypt)])
     const all = signInTo(database, makePasswords({ parallelHashesMax: 2, waitingHashesMax: 16 }))
@@ -166,12 +164,10 @@ describe('imported password hashes', () => {
   const theirs = hashSync('the password of somebody else', costly)
 
   it('do not match by the password of the substitute', async () => {
-    for (const password of ['', 'undefined', 'null', 'right']) {
+    for (const password of ['', 'undefined', 'null', 'right'])
       expect(await verify(undefined, password)).to.equal(false)
-    }
-    for (const own of [undefined, 'what nobody can read']) {
+    for (const own of [undefined, 'what nobody can read'])
       expect(await verify(own, 'the password of somebody else', theirs)).to.equal(false)
-    }
     expect(await verify(theirs, 'the password of somebody else', theirs)).to.equal(true)
   })
 
@@ -194,19 +190,14 @@ describe('imported password hashes', () => {
     for (const other of [unknown, unreadable]) expect(other).to.be.within(known / 2, known * 1.9)
   })
 
-  const { salt, hash } = {
-    salt: 'c2FsdHNhbHRzYWx0',
-    hash: 'aGFzaGhhc2hoYXNoaGFzaGhhc2hoYXNoaGFzaGhhc2g',
-  }
+  const salt = 'c2FsdHNhbHRzYWx0'
+  const hash = 'aGFzaGhhc2hoYXNoaGFzaGhhc2hoYXNoaGFzaGhhc2g'
   const argon2id = (cost: string) => `$argon2id$v=19$${cost}$${salt}$${hash}`
   const bcrypt = `$2y$10$${'a'.repeat(21)}u${'b'.repeat(30)}a`
   const phpass = `$P$B${'abcdefgh'.repeat(4).slice(0, 30)}`
   const problemOf = (passwordHash: string) => {
-    const { type, ...record } = {
-      ...person('ann', passwordHash),
-      createdAt: '2026-03-01T00:00:00Z',
-    }
-    const { error } = kinds.person.schema.safeParse(record)
+    const { type, ...rest } = { ...person('ann', passwordHash), createdAt: '2026-03-01T00:00:00Z' }
+    const { error } = kinds.person.schema.safeParse(rest)
     return error?.issues.map(({ path, message }) => `${path} ${message}`).join()
   }
 
@@ -258,8 +249,7 @@ describe('imported password hashes', () => {
     ['!cVYUBuyOPx8qhwWnjcHhBW', 'the value that Django stores for an account without a password'],
     ['', 'truncated or in an unknown format'],
   ] as const) {
-    // [218, 219, 220]
-    it(`are rejected as ${JSON.stringify(text).slice(0, 60)}`, () => {
+    it(`are rejected as ${JSON.stringify(text).slice(0, 60)} [218, 219, 220]`, () => {
       expect(problemOf(text))
         .to.match(/^passwordHash (is|makes) /)
         .and.include(problem)
@@ -332,8 +322,7 @@ describe('password hashes of other programs', () => {
     const [, password = '', hash] = hashOf('$firescrypt$')
     const other = Buffer.alloc(64, 1).toString('base64')
     for (const key of [undefined, other, firebaseSignerKey.slice(0, 40)]) {
-      const passwords = makePasswords(limits, 1, key)
-      expect(await passwords.verify(hash, password), key).to.equal(false)
+      expect(await makePasswords(limits, 1, key).verify(hash, password), key).to.equal(false)
     }
   })
 })

@@ -14,8 +14,7 @@ import { configFolder, noor, olivia, sam } from './support/gatehouse.ts'
 import { expectSameElsewhere, exportRecords, importRecords, linesFile } from './support/import.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { temporaryFolder } from './support/programs.ts'
-import { sharedService } from './support/shared-service.ts'
-import { forEachDatabase } from './support/storages.ts'
+import { forEachDatabase, sharedService } from './support/storages.ts'
 
 const demoFolder = join(configFolder, 'demo')
 
@@ -387,12 +386,8 @@ withDatabases('import of wrong lines', (open) => {
       jwksUri: `https://app.example${port}/jwks`,
       backchannelLogoutUri: `https://app.example${port}/notice`,
     })
-    const lines = [
-      application('good', ':8443'),
-      application('usual', ''),
-      application('bad', ':22'),
-    ]
-    const { rejected, written } = await importRecords(database, [site, ...lines])
+    const apps = [application('good', ':8443'), application('usual', ''), application('bad', ':22')]
+    const { rejected, written } = await importRecords(database, [site, ...apps])
     const said = 'must have port 443, or the host and port of one of redirectUris'
     expect(rejected.map(({ line, problem }) => [line, problem])).to.deep.equal([
       [4, `jwksUri: ${said}; backchannelLogoutUri: ${said}`],
@@ -434,8 +429,7 @@ withDatabases('import of people who joined', (open) => {
     expect([written, await actionsOf(database)]).to.deep.equal([{ person: 1 }, []])
   })
 
-  // [216]
-  it('forgets when an address was verified as soon as the address changes', async () => {
+  it('forgets when an address was verified as soon as the address changes [216]', async () => {
     await using database = await open()
     const verified = async (line: object) => {
       expect((await importRecords(database, [line])).rejected).to.deep.equal([])

@@ -24,9 +24,8 @@ const demo = await readCampusFolder(join(configFolder, 'demo'))
 describe('demo campus: the data', () => {
   it('has two sites with the beta feature on and people of every role', () => {
     expect(demo.sites.map(({ slug }) => slug)).to.deep.equal(['northlight', 'open-kitchen'])
-    for (const { features } of demo.sites) {
+    for (const { features } of demo.sites)
       expect(features.map(({ feature }) => feature)).to.include('mcp_connections')
-    }
     const roles = demo.people.flatMap((person) => person.roles.map(({ role }) => role))
     expect(roles).to.include.members(['owner', 'admin', 'lecturer', 'student'])
     expect(demo.people.filter(({ disabledAt }) => disabledAt !== null)).to.have.lengthOf(1)
@@ -55,9 +54,8 @@ describe('demo campus: the data', () => {
     expect(inbox.length).to.be.greaterThan(12)
     expect(new Set(inbox.map(({ readAt }) => readAt === null)).size, 'read and unread').to.equal(2)
     const topics = sams(demo.notificationSubscriptions).map((one) => `${one.topic} ${one.channel}`)
-    for (const { topic } of inbox) {
+    for (const { topic } of inbox)
       expect(topics).to.include.members([`${topic} inbox`, `${topic} email`])
-    }
   })
 
   it('marks its client secrets as secrets of the demo', () => {
@@ -116,9 +114,8 @@ describe('campus: the shape', () => {
       [],
     ],
   ]
-  for (const [title, change, problems] of rows) {
+  for (const [title, change, problems] of rows)
     it(title, () => expect(problemsWith(change)).to.have.members(problems))
-  }
 
   it('refuses an application that the engine or the policy would refuse', () => {
     const problems = problemsWith(({ applications: [notes, portal, server] }) => {
@@ -189,9 +186,8 @@ describe('campus: loading the demo', () => {
     expect(passwords.length + secrets.length).to.equal(10)
     for (const value of [...passwords, ...secrets]) expect(everything).not.to.include(value)
     for (const password of passwords) expect(everything).to.include(hashed(password))
-    for (const secret of secrets) {
+    for (const secret of secrets)
       expect(everything).to.include(createHash('sha256').update(secret).digest('base64url'))
-    }
   })
 
   it('changes nothing the second time, or in a database with people', async () => {

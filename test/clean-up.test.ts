@@ -3,7 +3,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as delay, setImmediate as otherWork } from 'node:timers/promises'
 
 import { expect } from 'chai'
-import { type KyselyPlugin, sql } from 'kysely'
+import { sql } from 'kysely'
 import { pino } from 'pino'
 
 import {
@@ -17,13 +17,12 @@ import type { Database } from '../src/platform/store/database.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { cleanUpAt, keeping } from './support/clean-up.ts'
 import { obtainCode, redeem, register } from './support/client.ts'
-import { insert, patiently, postgresPlace, withDatabases } from './support/database.ts'
+import { insert, patiently, postgresPlace, watched, withDatabases } from './support/database.ts'
 import { fillExpiring, livingRows, manyRows } from './support/expired-rows.ts'
 import { startWith } from './support/gatehouse.ts'
 import { eventually } from './support/programs.ts'
 import { retention } from './support/reference-data.ts'
-import { sharedProgram } from './support/skipped.ts'
-import { describeOnServers } from './support/stores-of-run.ts'
+import { describeOnServers, sharedProgram } from './support/skipped.ts'
 import { refusalOf } from './support/wire.ts'
 
 const nowMs = 1_800_000_000_000
@@ -44,8 +43,8 @@ withDatabases('clean-up', (open, newPlace) => {
     await fillExpiring(database, { rows, nowMs })
     if (database.engine === 'sqlite') await run(database, 'pragma wal_checkpoint(truncate)')
 
-    const { database: watched, statements } = watch(database)
-    const { run: cleanUp, log } = setUp({ database: watched, pause })
+    const statements: number[] = []
+    const { run: cleanUp, log } = setUp({ database: watched(database, [], statements), pause })
     const delay = monitorEventLoopDelay({ resolution: 1 })
     delay.enable()
     await cleanUp(never)
@@ -233,16 +232,15 @@ describeOnServers('clean-up on a slow PostgreSQL server', () => {
 describe('a service', () => {
   it('cleans up every storage.sweepSeconds', async () => {
     await using running = await startWith({ storage: { sweepSeconds: 1 } })
-    const { kysely } = running
     const row = { model: 'Session', payload: '{}' }
-    await insert(kysely, 'oauth_state', [
+    await insert(running.kysely, 'oauth_state', [
       { ...row, id: 'over', expires_at: 1 },
       { ...row, id: 'lives', expires_at: Date.now() + HOUR_MS },
     ])
     await eventually(10_000, async () => {
       expect(running.log.join('')).to.include('"removed":{"oauth_state":1}')
     })
-    const rows = await kysely.selectFrom('oauth_state').select('id').execute()
+    const rows = await running.kysely.selectFrom('oauth_state').select('id').execute()
     expect(rows).to.deep.equal([{ id: 'lives' }])
   })
 })
@@ -288,19 +286,6 @@ function setUp(ports: Pick<CleanUpPorts, 'database'> & Partial<CleanUpPorts>) {
   const logger = pino({ base: null }, { write: (line) => void log.push(JSON.parse(line)) })
   const usual = { keeping, logger, runSeconds: 3600, now: () => nowMs }
   return { run: makeCleanUp({ ...usual, ...ports }), log, logger }
-}
-
-/** The database, and the number of rows that each statement returns. */
-function watch(database: Database) {
-  const statements: number[] = []
-  const plugin: KyselyPlugin = {
-    transformQuery: ({ node }) => node,
-    async transformResult({ result }) {
-      statements.push(result.rows.length)
-      return result
-    },
-  }
-  return { database: { ...database, kysely: database.kysely.withPlugin(plugin) }, statements }
 }
 
 async function run(database: Database, statement: string): Promise<void> {

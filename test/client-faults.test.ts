@@ -12,7 +12,7 @@ import {
 } from './support/client.ts'
 import { flushingSoon, notes, portal } from './support/gatehouse.ts'
 import { eventually } from './support/programs.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import { type Answer, basic, encode, type Fields, get, postForm, send } from './support/wire.ts'
 
 /** Faults of real libraries. Each description names the remedy. */
@@ -43,9 +43,8 @@ describe('the error of a faulty client', () => {
         .execute()
       const reasons = rows.map(({ reason }) => reason ?? '')
       expect(reasons).to.not.have.length(0)
-      for (const text of awaited) {
+      for (const text of awaited)
         expect(reasons.some((reason) => reason.startsWith(text))).to.equal(true)
-      }
       return reasons
     })
   }

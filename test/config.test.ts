@@ -48,9 +48,8 @@ describe('environment: defaults (design, Errors and configuration)', () => {
   it('are one process; WORKERS is a number of processes, or auto for one a processor', () => {
     expect(read({ WORKERS: '3' }).workers).to.equal(3)
     expect(read({ WORKERS: 'auto' }).workers).to.equal(availableParallelism())
-    for (const WORKERS of ['0', '-1', '1.5', '257', 'all']) {
+    for (const WORKERS of ['0', '-1', '1.5', '257', 'all'])
       expect(() => read({ WORKERS })).to.throw('WORKERS must be auto or a number from 1 to 256')
-    }
   })
 
   it('are no metrics and no traces', () => {
@@ -97,12 +96,10 @@ describe('environment: BASE_URL is the issuer, byte for byte (design 1)', () => 
   }
 
   it('recognizes loopback addresses', () => {
-    for (const url of ['http://127.0.0.1:1', 'http://localhost', 'https://[::1]']) {
+    for (const url of ['http://127.0.0.1:1', 'http://localhost', 'https://[::1]'])
       expect(isLoopbackUrl(url), url).to.equal(true)
-    }
-    for (const url of ['https://id.example', 'http://127.0.0.1.evil.example', 'http://10.0.0.1']) {
+    for (const url of ['https://id.example', 'http://127.0.0.1.evil.example', 'http://10.0.0.1'])
       expect(isLoopbackUrl(url), url).to.equal(false)
-    }
   })
 })
 
@@ -123,9 +120,8 @@ describe('environment: all problems at once, without secrets (design, Errors and
     fc.assert(
       fc.property(fc.subarray([...wrong]), (chosen) => {
         const problems = problemsOf(Object.assign({}, ...chosen.map(([variables]) => variables)))
-        for (const [, says] of chosen) {
+        for (const [, says] of chosen)
           expect(problems.filter((problem) => says.test(problem))).to.have.lengthOf(1)
-        }
         expect(problems).to.have.lengthOf(chosen.length)
         expect(problems.join()).to.not.include('hunter2')
       }),
@@ -205,8 +201,7 @@ function folderWith(changes: Readonly<Record<string, (value: never) => unknown>>
   const folder = temporaryFolder()
   for (const name of new Set(['service.json', 'integrations.json', ...Object.keys(changes)])) {
     const value = JSON.parse(readFileSync(join(configFolder, name), 'utf8')) as never
-    const changed = changes[name]?.(value) ?? value
-    writeFileSync(join(folder, name), JSON.stringify(changed))
+    writeFileSync(join(folder, name), JSON.stringify(changes[name]?.(value) ?? value))
   }
   return folder
 }
@@ -255,8 +250,7 @@ describe('config: the files (design, Errors and configuration)', () => {
   ] as const) {
     it(`refuse a vendor platform with ${why}`, () => {
       const list = (value: object[]) => [...value, { ...added, ...platform }]
-      const folder = folderWith({ 'integrations.json': list })
-      expect(() => readConfig({}, folder)).to.throw(problem)
+      expect(() => readConfig({}, folderWith({ 'integrations.json': list }))).to.throw(problem)
     })
   }
 

@@ -13,7 +13,7 @@ import {
 } from './support/client.ts'
 import { configFolder, startService } from './support/gatehouse.ts'
 import { getTokens } from './support/relying-party.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import { basic, type Fields, get, postForm, refusalOf } from './support/wire.ts'
 
 const redirectUri = 'https://localhost.emobix.co.uk:8443/test/a/gatehouse/callback'

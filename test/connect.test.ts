@@ -9,7 +9,7 @@ import {
   makePagePerson,
   type PagePerson,
 } from './support/page-person.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import { get } from './support/wire.ts'
 
 const page = '/admin/northlight/assistants'
@@ -108,9 +108,8 @@ describe('/admin/{site}/assistants', () => {
 
   it('is for operators of the site, with the token of its page and a known assistant', async () => {
     const student = makePagePerson(service().url, sam)
-    for (const path of [page, `${page}/own`]) {
+    for (const path of [page, `${page}/own`])
       expect((await student.visit(path)).status).to.equal(403)
-    }
     const csrf = hiddenField((await student.visit('/account')).text)
     expect((await student.post(page, { csrf, assistant: 'cursor' })).status).to.equal(403)
     await visit(page)
@@ -150,8 +149,7 @@ describe('/connect', () => {
   })
 
   const clientIdOf = async (assistant: string) => {
-    const row = await rowOf(service().kysely, 'oauth_application', { assistant })
-    return row.client_id
+    return (await rowOf(service().kysely, 'oauth_application', { assistant })).client_id
   }
 
   const open = async (path: string) => await get(service().url + path)
@@ -168,8 +166,7 @@ describe('/connect', () => {
     expect(headers.get('content-security-policy')).to.include("script-src 'none'")
   })
 
-  // [215]
-  it('lists no site that published nothing, and shows the page of such a site', async () => {
+  it('lists no site that published nothing, and shows the page of such a site [215]', async () => {
     const site = { id: 'sit_new', slug: 'brand-new', name: 'Brand New', created_at: 1 }
     await service().kysely.insertInto('site').values(site).execute()
     expect((await open('/connect')).text).to.not.include('brand-new')
@@ -211,9 +208,8 @@ describe('/connect', () => {
     const { text } = await open('/connect/open-kitchen')
     expect(text).to.include('id="no-assistants"')
     expect(text).to.include(`${service().url}/admin/open-kitchen/assistants`)
-    for (const name of ['nowhere', 'sit_northlight', 'north%00light', '%3Cscript%3E']) {
+    for (const name of ['nowhere', 'sit_northlight', 'north%00light', '%3Cscript%3E'])
       expect((await open(`/connect/${name}`)).status, name).to.equal(404)
-    }
   })
 
   it('hides disabled assistants, those that cannot return, and those of a site with MCP off', async () => {

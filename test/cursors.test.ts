@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { makeCursors } from '../src/platform/store/cursor.ts'
 import { olivia } from './support/gatehouse.ts'
 import { linkOf, makePagePerson } from './support/page-person.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 
 function forgedFor(scope: readonly string[], by: string | number): string[] {
   const unsigned = (place: unknown) => Buffer.from(JSON.stringify(place)).toString('base64url')
@@ -35,12 +35,10 @@ describe('cursors', () => {
     const cursor = cursors.seal(['a', 'b'], scope)
     expect(cursors.open(cursor, scope)).to.deep.equal(['a', 'b'])
     const spellings = [`${cursor}=`, ` ${cursor}`, `${cursor}\n`, `${cursor}!`]
-    for (const other of [...spellings, '', 'x'.repeat(21)]) {
+    for (const other of [...spellings, '', 'x'.repeat(21)])
       expect(cursors.open(other, scope), JSON.stringify(other)).to.equal(undefined)
-    }
-    for (const other of [['per_olivia', 'notifications'], ['per_sam'], ['per_samnotifications']]) {
+    for (const other of [['per_olivia', 'notifications'], ['per_sam'], ['per_samnotifications']])
       expect(cursors.open(cursor, other), other.join()).to.equal(undefined)
-    }
   })
 
   it('are accepted with a signature of the key before', () => {

@@ -80,8 +80,7 @@ describe('auth.md', () => {
       'within 10 seconds',
     ],
   ]) {
-    // [Discovery 9; What the service does 15]
-    it(`says ${title}`, () => {
+    it(`says ${title} [Discovery 9; What the service does 15]`, () => {
       for (const part of parts) expect(text).to.include(part)
     })
   }

@@ -9,7 +9,7 @@ import { paths } from '../src/platform/http/paths.ts'
 import { askToAuthorize, authorizeUrl, locationOf } from './support/client.ts'
 import { type RunningService, sam, startService } from './support/gatehouse.ts'
 import { hiddenField } from './support/page-person.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import { type Answer, encode, FORM, get, send, type WireRequest } from './support/wire.ts'
 
 const documents = [paths.openidConfiguration, paths.authorizationServer]
@@ -79,8 +79,7 @@ describe('the authorization server metadata', () => {
     expect(JSON.stringify(metadata)).not.to.match(/register_uri|id-jag|assertion/i)
   })
 
-  // [RFC 8414 §2]
-  it('advertises only addresses that answer', async () => {
+  it('advertises only addresses that answer [RFC 8414 §2]', async () => {
     for (const [name, address] of addressesIn(await read(paths.openidConfiguration))) {
       const { pathname: path } = new URL(address)
       const answers = [await get(address), await send(service().url, { method: 'POST', path })]
@@ -110,15 +109,13 @@ describe('the authorization server metadata', () => {
 
       const head = await send(url, { method: 'HEAD', path })
       expect([head.status, head.text]).to.deep.equal([200, ''])
-      for (const name of ['etag', 'content-length', 'content-type', 'cache-control']) {
+      for (const name of ['etag', 'content-length', 'content-type', 'cache-control'])
         expect(head.headers.get(name), name).to.equal(headers.get(name))
-      }
 
       const again = await get(url + path, ['If-None-Match', headers.get('etag') ?? ''])
       expect([again.status, again.text]).to.deep.equal([304, ''])
-      for (const name of ['etag', 'cache-control', 'access-control-allow-origin']) {
+      for (const name of ['etag', 'cache-control', 'access-control-allow-origin'])
         expect(again.headers.get(name), name).to.equal(headers.get(name))
-      }
       expect((await get(url + path, ['If-None-Match', '"x"'])).status).to.equal(200)
     })
 
@@ -177,9 +174,8 @@ describe('behind a proxy that terminates TLS', () => {
     for (const path of documents) {
       const { body } = await read(path)
       expect(body.issuer).to.equal(baseUrl)
-      for (const [name, address] of addressesIn(body)) {
+      for (const [name, address] of addressesIn(body))
         expect(new URL(address).origin, name).to.equal(baseUrl)
-      }
     }
     const { body } = await read(paths.protectedResource)
     expect(body).to.deep.include({ resource: baseUrl, authorization_servers: [baseUrl] })
@@ -202,12 +198,10 @@ describe('behind a proxy that terminates TLS', () => {
   })
 
   it('sends Strict-Transport-Security', async () => {
-    const answer = await read('/')
-    expect(answer.headers.get('strict-transport-security')).to.match(/max-age=\d{8}/)
+    expect((await read('/')).headers.get('strict-transport-security')).to.match(/max-age=\d{8}/)
   })
 
-  // [RFC 9207 §2.3]
-  it('answers with {base_url} in iss', async () => {
+  it('answers with {base_url} in iss [RFC 9207 §2.3]', async () => {
     expect((await asked({ prompt: 'none' })).getAll('iss')).to.deep.equal([baseUrl])
   })
 })

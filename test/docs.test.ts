@@ -8,7 +8,7 @@ import { makeMemberSchema } from '../src/api/member-api/member-api.ts'
 import { environmentVariables } from '../src/config/environment.ts'
 import { readApiDocument, renderApiDocument, withoutChance } from '../tools/docs/api-documents.ts'
 import { operationsOf } from './support/schema-walk.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 
 const root = join(import.meta.dirname, '..')
 const read = (file: string) => readFileSync(join(root, file), 'utf8')
@@ -24,8 +24,7 @@ describe('docs of the GraphQL APIs', () => {
     })
   }
 
-  // [Not shown 2]
-  it('show every query, mutation and field of the viewer of the member API', () => {
+  it('show every query, mutation and field of the viewer of the member API [Not shown 2]', () => {
     const schema = makeMemberSchema()
     const shown = readApiDocument('member').requests.join('\n')
     const viewer = schema.getType('Viewer')
@@ -36,8 +35,7 @@ describe('docs of the GraphQL APIs', () => {
     expect(names.filter((name) => !new RegExp(`\\b${name}\\b`).test(shown))).to.deep.equal([])
   })
 
-  // [Not shown 9]
-  it('name every operation of the admin API', () => {
+  it('name every operation of the admin API [Not shown 9]', () => {
     const { text } = readApiDocument('admin')
     const names = operationsOf(makeAdminSchema()).map(({ field }) => field.name)
     expect(names.filter((name) => !text.includes(`\`${name}\``))).to.deep.equal([])

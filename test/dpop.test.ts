@@ -19,8 +19,7 @@ import {
   withPlans,
 } from './support/proofs.ts'
 import { discover, MEMBER_SCOPE, signIn } from './support/relying-party.ts'
-import { sharedService } from './support/shared-service.ts'
-import { forEachStorage } from './support/storages.ts'
+import { forEachStorage, sharedService } from './support/storages.ts'
 import { startWithPlatform, type WithPlatform } from './support/upstream.ts'
 import { type Answer, type Fields, get, postForm, refusalOf, send } from './support/wire.ts'
 
@@ -63,11 +62,7 @@ const surfaces: Readonly<Record<'member' | 'operator', readonly Surface[]>> = {
 
 type Claims = Readonly<Record<string, unknown>>
 
-interface Bound {
-  readonly url: string
-  readonly key: ClientKey
-  readonly accessToken: string
-}
+type Bound = Pick<Awaited<ReturnType<typeof boundToken>>, 'url' | 'key' | 'accessToken'>
 
 async function prove({ url, key, accessToken }: Bound, claims: Claims = {}, at = userinfo) {
   return await signProof(key, {
@@ -205,8 +200,7 @@ describe('DPoP at every endpoint that takes a token', () => {
     for (const at of surfaces[who]) {
       const name = `${at.method} ${at.path}`
 
-      // [RFC 9449 §6; RFC 9449 §7]
-      it(`${name} accepts a token with its proof, once`, async () => {
+      it(`${name} accepts a token with its proof, once [RFC 9449 §6; RFC 9449 §7]`, async () => {
         const proof = await prove(held[who], {}, at)
         const answer = await ask(held[who], proof, at)
         expect(answer.status, answer.text).to.equal(200)
@@ -226,12 +220,11 @@ describe('DPoP at every endpoint that takes a token', () => {
 
       // [RFC 9449 §4.3; RFC 9449 §7]
       it(`${name} refuses a proof of another key, method, address or token`, async () => {
-        const { url } = service
-        const htu = url + at.path
+        const htu = service.url + at.path
         const thief = { ...held[who], key: await makeClientKey() }
         const proofs = await Promise.all([
           prove(held[who], { htm: 'DELETE' }, at),
-          prove(held[who], { htu: `${url}/elsewhere` }, at),
+          prove(held[who], { htu: `${service.url}/elsewhere` }, at),
           prove(held[who], { htu: htu.replace('http:', 'https:') }, at),
           prove(held[who], ath('another'), at),
           prove(held[who], { ath: undefined }, at),
@@ -282,16 +275,14 @@ describe('DPoP proofs that are hostile', () => {
     const headers = [{ jwk: { ...key.publicJwk, d } }, { typ: 'JWT' }, { jwk: undefined }]
     const odd = headers.map((header) => signProof(key, { ...at, claims: ath(accessToken), header }))
     const malformed = ['x', 'x'.repeat(5000), `${none}.${unsigned.split('.')[1]}.`]
-    for (const proof of [unsigned, shared, ...malformed, ...(await Promise.all(odd))]) {
+    for (const proof of [unsigned, shared, ...malformed, ...(await Promise.all(odd))])
       expect((await ask(holder, proof)).status, proof.slice(0, 40)).to.equal(401)
-    }
   })
 
   // [RFC 9449 §4.1; RFC 9449 §4.2]
   it('are refused without an id or a time, and in two headers', async () => {
-    for (const claims of [{ jti: undefined }, { jti: '' }, { jti: 7 }, { iat: undefined }]) {
+    for (const claims of [{ jti: undefined }, { jti: '' }, { jti: 7 }, { iat: undefined }])
       expect((await ask(holder, await prove(holder, claims))).status).to.equal(401)
-    }
     const authorization = ['Authorization', `DPoP ${holder.accessToken}`]
     const twice = ['DPoP', await prove(holder), 'DPoP', await prove(holder)]
     const { status } = await get(running().url + paths.userinfo, [...authorization, ...twice])
@@ -339,11 +330,9 @@ describe('DPoP proofs that are hostile', () => {
     expect([4, 5, 60].map(goodAfter)).to.deep.equal([false, false, false])
   })
 
-  // [RFC 9449 §7.1]
-  it('do not make a DPoP token of one that is bound to no key', async () => {
-    const { url } = running()
-    const { accessToken } = await obtainTokens(url)
-    const unbound = { url, accessToken, key: await makeClientKey() }
+  it('do not make a DPoP token of one that is bound to no key [RFC 9449 §7.1]', async () => {
+    const { accessToken } = await obtainTokens(running().url)
+    const unbound = { url: running().url, accessToken, key: await makeClientKey() }
     expect(await statusOf(unbound)).to.equal(401)
     expect((await ask(unbound, undefined, userinfo, 'Bearer')).status).to.equal(200)
   })
@@ -353,8 +342,7 @@ describe('DPoP proofs that are hostile', () => {
     expect((await postForm(address, { access_token: holder.accessToken })).status).to.equal(401)
   })
 
-  // [RFC 9449 §7.1]
-  it('are offered beside Bearer to a request without a token', async () => {
+  it('are offered beside Bearer to a request without a token [RFC 9449 §7.1]', async () => {
     const query = '{ __typename }'
     for (const { path, ...at } of [
       ...[graphql(paths.graphql, query), graphql(paths.adminGraphql, query)],
@@ -389,8 +377,7 @@ describe('DPoP: the key to which a refresh binds', () => {
     const { url } = running()
     const { key, refreshToken } = await boundToken(url)
     for (const wrong of [undefined, await makeClientKey()]) {
-      const refused = await refreshWith(url, refreshToken, wrong)
-      expect(refused.body.error).to.equal('invalid_grant')
+      expect((await refreshWith(url, refreshToken, wrong)).body.error).to.equal('invalid_grant')
     }
     expect((await refreshWith(url, refreshToken, key)).status).to.equal(200)
   })
@@ -420,9 +407,8 @@ describe('DPoP: the key to which a refresh binds', () => {
     const answers = await Promise.all(
       [...keys, ...keys].map(async (key) => await refreshWith(url, refreshToken, key)),
     )
-    for (const { body } of answers.filter(({ status }) => status === 200)) {
+    for (const { body } of answers.filter(({ status }) => status === 200))
       expect((await introspect(url, body.access_token)).body.active).to.equal(false)
-    }
     expect(answers.map(({ body }) => body.error)).to.include('invalid_grant')
   })
 
@@ -434,8 +420,7 @@ describe('DPoP: the key to which a refresh binds', () => {
       Array.from({ length: 4 }, async () => await refreshWith(url, refreshToken, key)),
     )
     expect(answers.map(({ status }) => status)).to.deep.equal([200, 200, 200, 200])
-    const next = await refreshWith(url, answers[0]?.body.refresh_token, key)
-    expect(next.status).to.equal(200)
+    expect((await refreshWith(url, answers[0]?.body.refresh_token, key)).status).to.equal(200)
   })
 
   it('may change for a confidential client', async () => {
@@ -456,26 +441,22 @@ describe('DPoP: the key to which a refresh binds', () => {
     const { body: bound } = await refreshWith(url, refreshToken, key)
     expect(bound.token_type).to.equal('DPoP')
     expect(bound.refresh_token).to.not.equal(refreshToken)
-    const back = await refreshWith(url, bound.refresh_token)
-    expect(back.body.error).to.equal('invalid_grant')
+    expect((await refreshWith(url, bound.refresh_token)).body.error).to.equal('invalid_grant')
     // The old one is retried within seconds and gets the same response (design 10).
     for (const token of [bound.refresh_token, refreshToken]) {
-      const kept = await refreshWith(url, token, key)
-      expect(kept.body.refresh_token).to.equal(bound.refresh_token)
+      expect((await refreshWith(url, token, key)).body.refresh_token).to.equal(bound.refresh_token)
     }
   })
 
   describe('for an application that demands bound tokens', () => {
-    // [RFC 9449 §5.2]
-    it('is required at both grants (§5.2)', async () => {
+    it('is required at both grants (§5.2) [RFC 9449 §5.2]', async () => {
       await using service = await startService(on)
       const { url } = service
       const before = await obtainTokens(url)
       await choose(service, { bound_tokens_required_at: 1 }, notes.clientId)
       const { form } = await obtainCode(url)
       expect((await postWithProof(url, form)).body.error).to.equal('invalid_grant')
-      const refreshed = await refreshWith(url, before.refreshToken)
-      expect(refreshed.body.error).to.equal('invalid_grant')
+      expect((await refreshWith(url, before.refreshToken)).body.error).to.equal('invalid_grant')
       expect((await boundToken(url)).tokenType).to.equal('DPoP')
     })
 
@@ -492,13 +473,11 @@ describe('DPoP: the key to which a refresh binds', () => {
       expect(await statusOf(bound)).to.equal(200)
       expect((await exchange()).body.error).to.equal('invalid_grant')
       expect(await statusOf(bound)).to.equal(401)
-      const refreshed = await refreshWith(url, body.refresh_token, key)
-      expect(refreshed.body.error).to.equal('invalid_grant')
+      expect((await refreshWith(url, body.refresh_token, key)).body.error).to.equal('invalid_grant')
     })
   })
 
-  // [RFC 9449 §10]
-  it('must be that of dpop_jkt at the exchange of the code (§10)', async () => {
+  it('must be that of dpop_jkt at the exchange of the code (§10) [RFC 9449 §10]', async () => {
     const { url } = running()
     const key = await makeClientKey()
     for (const [prover, status] of [
@@ -523,8 +502,7 @@ it('DPoP is not offered while the plan is off, and tokens that were bound before
   const bound = { url: `http://127.0.0.1:${off.config.port}`, key, accessToken }
   expect((await ask(bound, undefined, userinfo, 'Bearer')).status).to.equal(401)
   expect(await statusOf(bound)).to.equal(400)
-  const refreshed = await refreshWith(bound.url, refreshToken, key)
-  expect(refreshed.body.error).to.equal('invalid_grant')
+  expect((await refreshWith(bound.url, refreshToken, key)).body.error).to.equal('invalid_grant')
   const { headers } = await get(bound.url + paths.userinfo)
   expect(headers.get('www-authenticate')).to.not.include('DPoP')
 })

@@ -14,8 +14,7 @@ import { familyOfCode, makeTokenValues, newSeed } from '../src/oauth/token/token
 import type { Database } from '../src/platform/store/database.ts'
 import { obtain, obtainTokens, refresh, userinfo } from './support/client.ts'
 import { rowOf, rowsOf } from './support/database.ts'
-import { sharedService } from './support/shared-service.ts'
-import { forEachStorage } from './support/storages.ts'
+import { forEachStorage, sharedService } from './support/storages.ts'
 import { refusalOf } from './support/wire.ts'
 
 const DAY_MS = 86_400_000
@@ -74,8 +73,7 @@ describe('token values', () => {
     })
   }
 
-  // [RFC 6749 §10.3; RFC 6749 §10.4]
-  it('are not genuine after a change of any character', () => {
+  it('are not genuine after a change of any character [RFC 6749 §10.3; RFC 6749 §10.4]', () => {
     const value = writeAccess(1, ['openid'])
     for (const [at, letter] of [...value].entries()) {
       const other = letter === 'b' ? 'c' : 'b'
@@ -88,12 +86,10 @@ describe('token values', () => {
   it('have one form for each kind', () => {
     const refreshToken = values.writeRefreshToken(family, 1)
     const neither = ['', 'x', `${family.id}.01.${family.id}`, `${refreshToken}\n`, '.'.repeat(9)]
-    for (const value of [refreshToken, ...neither]) {
+    for (const value of [refreshToken, ...neither])
       expect(values.readAccessToken(value)).to.equal(undefined)
-    }
-    for (const value of [writeAccess(0, []), ...neither]) {
+    for (const value of [writeAccess(0, []), ...neither])
       expect(values.readRefreshToken(value)).to.equal(undefined)
-    }
   })
 })
 

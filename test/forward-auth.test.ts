@@ -8,7 +8,7 @@ import { asClaude, asResourceServer, introspect, obtain } from './support/client
 import { change } from './support/database.ts'
 import { notes, olivia, portal, resourceServer, startService } from './support/gatehouse.ts'
 import { registerResourceServer } from './support/resource-servers.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import { type Answer, basic, bearer, FORM, refusalOf, send } from './support/wire.ts'
 
 const asCaller = basic(resourceServer.clientId, resourceServer.clientSecret)
@@ -189,9 +189,8 @@ describe('forward auth', () => {
     await ask([...asProxy, ...bearer(`${access_token}x`)])
     const log = service().log.join('')
     expect(log).to.include('"route":"forward-auth"')
-    for (const secret of [access_token, asProxy[1] ?? '', asResourceServer.client_secret]) {
+    for (const secret of [access_token, asProxy[1] ?? '', asResourceServer.client_secret])
       expect(log.includes(secret)).to.equal(false)
-    }
   })
 })
 

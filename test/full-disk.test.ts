@@ -7,8 +7,7 @@ import { startService } from './support/gatehouse.ts'
 import { get } from './support/wire.ts'
 
 describe('a full disk', () => {
-  // [193]
-  it('answers changes with 503 and the first error, is not ready, and recovers', async () => {
+  it('answers changes with 503 and the first error, is not ready, and recovers [193]', async () => {
     await using running = await startService()
     const { kysely } = running
     const operator = await startOperator(running)
@@ -21,9 +20,8 @@ describe('a full disk', () => {
     // SQLite reports its largest size as a full disk.
     await sql`pragma max_page_count = 1`.execute(kysely)
     const statuses = new Set<number>()
-    for (let turn = 0; turn < 200 && !statuses.has(503); turn += 1) {
+    for (let turn = 0; turn < 200 && !statuses.has(503); turn += 1)
       statuses.add((await create(`s${turn}`)).status)
-    }
     expect([...statuses].filter((status) => status !== 200)).to.deep.equal([503])
     const line = running.log
       .map((text) => JSON.parse(text))

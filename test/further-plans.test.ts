@@ -7,7 +7,7 @@ import { authorizeUrl } from './support/client.ts'
 import { startService } from './support/gatehouse.ts'
 import { responseValidator } from './support/openapi.ts'
 import { everyPlan, makeClientKey, signProof, withPlans } from './support/proofs.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import { type Fields, get, postForm } from './support/wire.ts'
 
 type PlanName = Exclude<keyof typeof everyPlan, 'privateHosts'>
@@ -55,12 +55,11 @@ describe('further plans', () => {
   }
 
   it('are in no document while all are off', async () => {
-    const { url } = plain()
     for (const path of [paths.openidConfiguration, paths.openApi, paths.protectedResource]) {
-      const { text } = await get(url + path)
+      const { text } = await get(plain().url + path)
       expect(text).to.not.match(/dpop|pushed_authorization|private_key_jwt|backchannel/i)
     }
-    const guide = (await get(url + paths.authMd)).text
+    const guide = (await get(plain().url + paths.authMd)).text
     expect(guide).to.include('the implicit flow, pushed authorization requests, DPoP.')
     expect(guide).to.not.include('Stricter, where you choose it')
   })
@@ -98,11 +97,7 @@ describe('further plans', () => {
       privateHosts: [],
     })
     expect(furtherPlans.parse({ dpop: true })).to.include({ dpop: true, privateKeyJwt: false })
-    for (const wrong of [
-      { dpop: 'yes' },
-      { fapi: true },
-      { privateHosts: ['https://a.example'] },
-    ]) {
+    for (const wrong of [{ dpop: 'yes' }, { fapi: true }, { privateHosts: ['https://a.test'] }]) {
       expect(furtherPlans.safeParse(wrong).success, JSON.stringify(wrong)).to.equal(false)
     }
   })

@@ -42,16 +42,15 @@ withDatabases('grants and applications', (open) => {
   beforeEach(async () => {
     clock = now
     database = await open()
-    const { kysely } = database
     const people = ['olivia', 'sam', 'noor'].map((id) => ({
       ...{ id, name: id, email: `${id}@x.example`, email_canonical: `${id}@x.example` },
       ...{ picture: null, password_hash: null, disabled_at: null, created_at: 1 },
     }))
-    await kysely.insertInto('person').values(people).execute()
+    await database.kysely.insertInto('person').values(people).execute()
     const site = { id: 'north', slug: 'north', name: 'North', created_at: 1 }
-    await kysely.insertInto('site').values(site).execute()
+    await database.kysely.insertInto('site').values(site).execute()
     const here = { site_id: 'north', granted_at: 1 }
-    await insert(kysely, 'site_role', [
+    await insert(database.kysely, 'site_role', [
       { ...here, person_id: 'olivia', role: 'owner' },
       { ...here, person_id: 'olivia', role: 'lecturer' },
       { ...here, person_id: 'sam', role: 'student' },
@@ -314,18 +313,17 @@ withDatabases('grants and applications', (open) => {
   }
 
   it('narrowing or deleting an application ends its grants, with an event for each change', async () => {
-    const { kysely } = database
     const store = makeApplicationStore(database)
     const entry = entryOf({ authMethod: 'client_secret_post' })
     const { clientId, secret, app } = await create(entry)
-    expect(await findApplication(kysely, 'elsewhere', clientId)).to.equal(undefined)
+    expect(await findApplication(database.kysely, 'elsewhere', clientId)).to.equal(undefined)
     expect(app.secrets.map(({ hint }) => hint)).to.deep.equal([secret?.slice(-4)])
 
     await save({ clientId, ...allowing(...entry.scopes) }, { clientId, id: 'g2' })
     expect(await store.update(app, entryOf({ scopes: [] }), actor)).to.deep.equal(['g1'])
     await store.setEnabled(app, false, actor)
     await store.setEnabled(app, false, actor)
-    const { rows: lines } = await listApplications(kysely, 'north', page)
+    const { rows: lines } = await listApplications(database.kysely, 'north', page)
     expect(lines[0]).to.include({ clientId, disabled: true })
     expect(await store.remove(app, actor)).to.deep.equal(['g2'])
     expect(await listActions()).to.have.members([

@@ -7,7 +7,7 @@ import { expect } from 'chai'
 
 import { paths } from '../src/platform/http/paths.ts'
 import { memberToken } from './support/member-api.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 
 const courses = `query Courses($first: Int) {
   viewer { id name enrolledCourses(first: $first, sort: TITLE) { nodes { id title progressPercent } } }

@@ -9,7 +9,7 @@ import { paths } from '../src/platform/http/paths.ts'
 import { type RunningService, startService } from './support/gatehouse.ts'
 import { operatorToken } from './support/mcp.ts'
 import { askMember, type MemberAddress, memberToken, readOnly } from './support/member-api.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import { answerOf } from './support/wire.ts'
 
 const responseJson = 'application/graphql-response+json'
@@ -192,8 +192,7 @@ describe('POST /member/graphql', () => {
       cost: '{ viewer { enrolledCourses(first: 100) { nodes { ...c ...c ...c ...c } edges { node { ...c ...c ...c ...c ...c ...c } } } } } fragment c on EnrolledCourse { id slug title summary purchasedAt expireDate hasLifetimeAccess lastWatchedLecture { lectureId title positionSeconds } }',
     }
     for (const [limit, query] of Object.entries(beyond)) {
-      // [105]
-      it(`refuse a document beyond the limit of ${limit} with 400 by name`, async () => {
+      it(`refuse a document beyond the limit of ${limit} with 400 by name [105]`, async () => {
         for (const accept of ['application/json', responseJson]) {
           const { status, headers, body } = await send({ query }, { accept })
           expect([status, body.data]).to.deep.equal([400, undefined])
@@ -242,9 +241,8 @@ describe('POST /member/graphql', () => {
     })
 
     it('accept a document just within them, and are in a response on request, with the cost', async () => {
-      for (const fields of [repeated(299), repeated(30, (place) => `a${place}: id`)]) {
+      for (const fields of [repeated(299), repeated(30, (place) => `a${place}: id`)])
         expect((await ask(`{ viewer { ${fields} } }`)).body.errors).to.equal(undefined)
-      }
       expect((await ask(viewer)).body.extensions).to.have.property('cost', 2)
       const { body } = await ask('{ viewer { enrolledCourses(first: 10) { nodes { id title } } } }')
       expect(body.extensions).to.have.property('cost', 23)
@@ -284,9 +282,8 @@ describe('POST /member/graphql', () => {
     for (const source of ['{ viewer { name } }', viewer, '{ viewer { email } }']) prepare(source)
     expect(documentOf(viewer)).to.equal(first)
     const long = `${viewer} # ${'x'.repeat(40)}`
-    for (const source of [long, long, '{ nothing }', '{ nothing }']) {
+    for (const source of [long, long, '{ nothing }', '{ nothing }'])
       expect(prepare(source).isKept, source).to.equal(false)
-    }
   })
 
   describe('faults', () => {

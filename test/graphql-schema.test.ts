@@ -5,13 +5,12 @@ import { makeMemberSchema, schemaText } from '../src/api/member-api/member-api.t
 import { knownTopics } from '../src/school/viewer/notifications.ts'
 import { memberReader } from './support/member-api.ts'
 import { partsOf, schemaSuite } from './support/schema-suite.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 
 const schema = makeMemberSchema()
 const { ownTypes, fields } = partsOf(schema)
 
-// [Not shown 1; Not shown 3; Viewer 2]
-describe('the schema of the Member API', () => {
+describe('the schema of the Member API [Not shown 1; Not shown 3; Viewer 2]', () => {
   const running = sharedService()
   schemaSuite(schema, /\bnull\b/)
 
@@ -68,14 +67,12 @@ describe('the schema of the Member API', () => {
     expect(valuesOf('NotificationTopic')).to.deep.equal([...knownTopics])
   })
 
-  // [Not shown 7]
-  it('is published unchanged', async () => {
+  it('is published unchanged [Not shown 7]', async () => {
     const response = await fetch(`${running().url}/member/schema.graphql`)
     expect(await response.text()).to.equal(schemaText)
   })
 
-  // [Viewer 1.3]
-  it('shows nothing of an order in a query of every field [Viewer 1]', async () => {
+  it('shows nothing of an order in a query of every field [Viewer 1] [Viewer 1.3]', async () => {
     const select = (typeName: string): string => {
       const type = schema.getType(typeName)
       if (!isObjectType(type)) return ''

@@ -36,9 +36,8 @@ describe('tables of libraries and clients', () => {
     for (const { package: wanted } of [...libraries, ...agents]) {
       if (!('name' in wanted)) continue
       expect(wanted.version, wanted.name).to.match(/^\d+\.\d+\.\d+$/)
-      for (const other of wanted.with ?? []) {
+      for (const other of wanted.with ?? [])
         expect(other, wanted.name).to.match(/^@?[\w./-]+(@|==)\d+\.\d+\.\d+$/)
-      }
     }
     const [go] = libraries.filter(({ family }) => family === 'go')
     const modules = readFileSync(join(root, `examples/go/${go?.example}/go.mod`), 'utf8')

@@ -12,7 +12,7 @@ import {
   refresh,
 } from './support/client.ts'
 import { notes, portal } from './support/gatehouse.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import {
   type Answer,
   basic,
@@ -63,10 +63,8 @@ const anonymous: Expected = {
   body: { error: 'invalid_client', error_description: needed },
 }
 const wrong: Expected = {
-  ...{
-    status: 401,
-    body: { error: 'invalid_client', error_description: CLIENT_NOT_AUTHENTICATED },
-  },
+  status: 401,
+  body: { error: 'invalid_client', error_description: CLIENT_NOT_AUTHENTICATED },
 }
 /** A challenge answers an Authorization header only. */
 const wrongByBasic: Expected = {

@@ -70,11 +70,9 @@ forEachDatabase('the Admin API: invitations', (start) => {
       { id, email: new1, name: 'Entered', roles: ['STUDENT'] },
     ])
     clock.aheadMs = 6 * DAY_MS
-    const operator = await startOperator(running())
-    expect(await operator.value(resend, { id })).to.deep.equal({ id })
+    expect(await (await startOperator(running())).value(resend, { id })).to.deep.equal({ id })
     clock.aheadMs = 12 * DAY_MS
-    const later = await startOperator(running())
-    expect((await later.value(pending)).totalCount).to.equal(1)
+    expect((await (await startOperator(running())).value(pending)).totalCount).to.equal(1)
     clock.aheadMs = 13 * DAY_MS
     const last = await startOperator(running())
     expect((await last.value(pending)).totalCount).to.equal(0)
@@ -91,16 +89,14 @@ forEachDatabase('the Admin API: invitations', (start) => {
       person: { ...amir, site: 'sit_open_kitchen' },
     })
     expect((await kitchen.value(pending)).totalCount).to.equal(0)
-    for (const change of [resend, withdraw]) {
+    for (const change of [resend, withdraw])
       expect(await kitchen.refused(change, { id })).to.equal('NOT_FOUND')
-    }
     await run(recover, { id: 'per_sam' })
     const { id: recoveryId } = await rowOf(kysely(), 'one_time_link', { kind: 'recovery' })
     expect(await refused(withdraw, { id: recoveryId })).to.equal('NOT_FOUND')
   })
 
-  // [263]
-  it('of owners are sent by owners only', async () => {
+  it('of owners are sent by owners only [263]', async () => {
     const admin = await startOperator(running(), amirHere)
     expect(await admin.refused(invite, inputOf(noor.login, 'OWNER'))).to.equal('CONFLICT roles')
     const { id } = await value(invite, inputOf(noor.login, 'OWNER'))
@@ -110,9 +106,8 @@ forEachDatabase('the Admin API: invitations', (start) => {
   // [203]
   it('include a recovery mail to a member, three times a day, with the same response', async () => {
     await change(kysely(), 'person', { id: 'per_noor' }, { password_hash: null })
-    for (const id of ['per_sam', 'per_noor', 'per_theo']) {
+    for (const id of ['per_sam', 'per_noor', 'per_theo'])
       expect(await value(recover, { id })).to.deep.equal({ id })
-    }
     expect(await linkTo(running(), noor.login)).to.match(/^\/recover\//)
     expect(mailsTo(running(), noor.login).join()).to.include('An operator of')
     expect(await refused(recover, { id: 'per_june' })).to.equal('NOT_FOUND')
@@ -127,9 +122,8 @@ forEachDatabase('the Admin API: invitations', (start) => {
     const admin = await startOperator(running(), amirHere)
     const set = 'mutation ($on: Boolean!) { setSelfSignUp(isEnabled: $on) { site { selfSignUp } } }'
     expect(await admin.refused(set, { on: true })).to.equal('CONFLICT')
-    for (const on of [true, true, false]) {
+    for (const on of [true, true, false])
       expect(await value(set, { on })).to.deep.equal({ site: { selfSignUp: on } })
-    }
     expect(await audited('sign_up.on')).to.have.length(1)
     expect(await audited('sign_up.off')).to.have.length(1)
   })

@@ -93,16 +93,15 @@ withDatabases('a compiled client', (open) => {
   })
 
   it('leaves no version of a deleted metadata document', async () => {
-    const { kysely } = database
     const client_id = addressOf('document')
-    const versions = async () => await rowsOf(kysely, 'client_version', { client_id })
-    await insert(kysely, 'document_client', {
+    const versions = async () => await rowsOf(database.kysely, 'client_version', { client_id })
+    await insert(database.kysely, 'document_client', {
       ...{ client_id, document: '{}', fingerprint: 'f', first_seen_at: 1, fetched_at: 1 },
       ...{ fresh_until: 1, review: null, reviewed_fingerprint: null, reviewed_by: null },
       reviewed_at: null,
     })
     expect(await versions()).to.have.length(1)
-    await kysely.deleteFrom('document_client').execute()
+    await database.kysely.deleteFrom('document_client').execute()
     expect(await versions()).to.deep.equal([])
   })
 })

@@ -37,10 +37,8 @@ import { byAssertion, giveKeys, makeClientKey, signAssertion, withPlans } from '
 import { startRedis } from './support/redis.ts'
 import { limitRows } from './support/reference-data.ts'
 import { getTokens } from './support/relying-party.ts'
-import { sharedService } from './support/shared-service.ts'
-import { requireProgram } from './support/skipped.ts'
-import { postgresWithDemo } from './support/storages.ts'
-import { describeOnServers } from './support/stores-of-run.ts'
+import { describeOnServers, requireProgram } from './support/skipped.ts'
+import { postgresWithDemo, sharedService } from './support/storages.ts'
 import { basic, FORM, get, postForm, send } from './support/wire.ts'
 
 const { service: configured } = readConfig({}, configFolder)
@@ -118,9 +116,8 @@ describe('limits: counts in one process', () => {
       await limits.takeTogether('attemptsOfPair', `attacker ${attempt}`)
       await limits.giveBack('attemptsOfPair', `attacker ${attempt}`)
     }
-    for (let person = 0; person < 100; person += 1) {
+    for (let person = 0; person < 100; person += 1)
       expect(await limits.takeTogether('attemptsOfPair', `person ${person}`)).to.equal(undefined)
-    }
   })
 
   it('start at zero when points of the previous window are given back', async () => {
@@ -146,9 +143,8 @@ describe('limits: counts in one process', () => {
     const attempts = makeAttemptLimits(limits)
     collect()
     const before = process.memoryUsage().heapUsed
-    for (let turn = 0; turn < 50_000; turn += 1) {
+    for (let turn = 0; turn < 50_000; turn += 1)
       await attempts.begin({ login: `${turn}@nowhere.example`, address })
-    }
     collect()
     const mebibytes = (process.memoryUsage().heapUsed - before) / 2 ** 20
     expect(mebibytes).to.be.below(5)
@@ -177,9 +173,8 @@ function processesSuite(open: (context: Mocha.Context) => Promise<SharedStore>):
     await using store = await open(this)
     const [one, two] = [make(store.shared), make(store.shared)]
     for (const limits of [one, two]) {
-      for (let turn = 0; turn < 16; turn += 1) {
+      for (let turn = 0; turn < 16; turn += 1)
         expect(limits.take('userinfo', 'p')).to.equal(undefined)
-      }
     }
     await one.exchange()
     await two.exchange()
@@ -257,9 +252,8 @@ it('limits: an unavailable store lifts no limit and delays no request', async ()
   }
   expect(limits.take('userinfo', 'p')?.limit.max).to.equal(16)
   const max = configured.registration.registrationsPerAddressMax
-  for (let turn = 0; turn < max; turn += 1) {
+  for (let turn = 0; turn < max; turn += 1)
     expect(await limits.takeTogether('registrations', address)).to.equal(undefined)
-  }
   expect(await limits.takeTogether('registrations', address)).to.not.equal(undefined)
 })
 
@@ -340,8 +334,7 @@ describe('limits: 429', () => {
       await using service = await startWith(limits, { environment: { TRUST_PROXY } })
       const addresses = ['2001:db8:1:2::1', '2001:db8:1:2:ffff::9', '2001:db8:1:3::1']
       const statuses = await statusesOf(3, async (turn) => {
-        const forwarded = ['X-Forwarded-For', addresses[turn] ?? '']
-        return await get(service.url + paths.userinfo, forwarded)
+        return await get(service.url + paths.userinfo, ['X-Forwarded-For', addresses[turn] ?? ''])
       })
       expect(statuses, TRUST_PROXY).to.deep.equal(expected)
     }
@@ -367,11 +360,10 @@ describe('limits: 429', () => {
   ] as const) {
     it(`counts of GraphQL ${what}`, async () => {
       await using service = await startWith({ memberApiCostPerPersonMax: max })
-      const { url } = service
-      const token = await memberToken(url)
+      const token = await memberToken(service.url)
       const codes: unknown[] = []
       const statuses = await statusesOf(expected.length, async (turn) => {
-        const answer = await askMember({ url, token }, { query: query(turn) })
+        const answer = await askMember({ url: service.url, token }, { query: query(turn) })
         if (answer.status === 429) codes.push(answer.body.errors?.[0]?.extensions?.['code'])
         return answer
       })
@@ -408,12 +400,10 @@ describe('limits: 429', () => {
     await using service = await startWith({ pagesPerAddressMax: 1 })
     const statusOf = async (path: string) => (await send(service.url, { path })).status
     expect(await statusOf(pages.connectHome)).to.equal(200)
-    for (const path of [pages.connectHome, pages.account, pages.admin, enginePages.signedOut]) {
+    for (const path of [pages.connectHome, pages.account, pages.admin, enginePages.signedOut])
       expect(await statusOf(path), path).to.equal(429)
-    }
-    for (const path of [pages.welcome, paths.openApi, paths.adminSchema, paths.health]) {
+    for (const path of [pages.welcome, paths.openApi, paths.adminSchema, paths.health])
       expect(await statusOf(path), path).to.equal(200)
-    }
   })
 
   it('comes ten times as soon for links that do not exist', async () => {
@@ -433,9 +423,8 @@ describe('limits: clients', () => {
       })
     const wrong = await statusesOf(20, async () => await ask('wrong'))
     expect(new Set(wrong)).to.deep.equal(new Set([401]))
-    for (let turn = 0; turn < 3; turn += 1) {
+    for (let turn = 0; turn < 3; turn += 1)
       expect((await ask(portal.clientSecret)).body.error).to.equal('invalid_grant')
-    }
     const { status, body, headers } = await ask(portal.clientSecret)
     expect([status, body.error]).to.deep.equal([429, 'too_many_requests'])
     expect(headers.get('ratelimit-policy')).to.equal('"requests-of-client";q=12;w=60')
@@ -487,9 +476,8 @@ describe('limits: clients', () => {
     await using service = await startWith({ refreshesPerPersonMax: 2 })
     const { tokens } = await getTokens(service.url)
     let token = tokens.refresh_token ?? ''
-    for (let turn = 0; turn < 2; turn += 1) {
+    for (let turn = 0; turn < 2; turn += 1)
       token = (await refresh(service.url, token)).body.refresh_token
-    }
     expect((await refresh(service.url, token)).status).to.equal(429)
     expect((await introspect(service.url, token)).body.active).to.equal(true)
   })
@@ -504,9 +492,8 @@ it('limits: introspection limits random tokens of a client, without counting fai
     headers: [...FORM, ...basic(resourceServer.clientId, secret)],
     body: 'token=a-random-value',
   })
-  for (let turn = 0; turn < 8; turn += 1) {
+  for (let turn = 0; turn < 8; turn += 1)
     expect((await send(url, form('wrong'))).status).to.equal(401)
-  }
   for (let turn = 0; turn < 5; turn += 1) {
     expect((await introspect(url, token)).body.active).to.equal(true)
     expect((await introspect(url, `a-random-value-${turn}`)).body.active).to.equal(false)
@@ -514,8 +501,7 @@ it('limits: introspection limits random tokens of a client, without counting fai
   const { status, body, headers } = await introspect(url, 'one-more')
   expect([status, body.error]).to.deep.equal([429, 'too_many_requests'])
   expect(headers.get('ratelimit-policy')).to.equal('"unknown-tokens";q=5;w=60')
-  const other = await introspect(url, token, asPortal)
-  expect(other.status, 'another client').to.equal(200)
+  expect((await introspect(url, token, asPortal)).status, 'another client').to.equal(200)
 })
 
 it('limits: the table has a row for each setting, and a maximum for each row', () => {
@@ -549,11 +535,8 @@ describe('the documented limits of forms', () => {
     // The form comes back in the Location header, which is too long for fetch.
     const status = async (bytes: number) => {
       const { body, ...rest } = form(bytes)
-      const asked = request(service().url + paths.authorization, {
-        ...rest,
-        maxHeaderSize: 131_072,
-      })
-      const [response] = (await once(asked.end(body), 'response')) as [IncomingMessage]
+      const sent = request(service().url + paths.authorization, { ...rest, maxHeaderSize: 131_072 })
+      const [response] = (await once(sent.end(body), 'response')) as [IncomingMessage]
       response.resume()
       return response.statusCode
     }

@@ -34,7 +34,7 @@ import {
 import { listen } from './support/listen.ts'
 import { hiddenField } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import { type Answer, basic, bearer, type Fields, postForm, send } from './support/wire.ts'
 
 async function lineOf({ log }: { readonly log: readonly string[] }, { headers }: Answer) {
@@ -233,9 +233,8 @@ describe('log: each request has one line', () => {
     client.abort()
     expect(await Promise.all(answers)).to.include('left')
     await send(service().url, { path: paths.health })
-    for (const line of service().log.slice(before)) {
+    for (const line of service().log.slice(before))
       expect(JSON.parse(line).status).to.be.oneOf([200, 499])
-    }
   })
 
   // [threat 40]

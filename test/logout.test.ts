@@ -9,7 +9,7 @@ import { refresh, register, userinfo } from './support/client.ts'
 import { notes, olivia, portal, sam } from './support/gatehouse.ts'
 import { confirmSignOut, makePagePerson, textOf } from './support/page-person.ts'
 import { type Asking, getTokens } from './support/relying-party.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import { encode, type Fields } from './support/wire.ts'
 
 const back = 'https://notes.example/signed-out'
@@ -76,8 +76,7 @@ describe('/oauth/logout [design 27]', () => {
     }
   })
 
-  // [RP-Initiated Logout §6]
-  it('refuses a form without its token', async () => {
+  it('refuses a form without its token [RP-Initiated Logout §6]', async () => {
     const { person, start } = await getTokens(service().url)
     await person.open(address())
     const answer = await person.open(new URL(`${paths.endSession}/confirm`, service().url), {
@@ -89,8 +88,7 @@ describe('/oauth/logout [design 27]', () => {
     expect(await stillSignedIn(person, start)).to.equal(true)
   })
 
-  // [RP-Initiated Logout §2]
-  it('accepts the request as a form, but not as JSON', async () => {
+  it('accepts the request as a form, but not as JSON [RP-Initiated Logout §2]', async () => {
     const { person } = await getTokens(service().url)
     const answer = await person.open(address(), { method: 'POST', body: encode(toNotes) })
     expect(answer.status).to.equal(303)
@@ -153,8 +151,7 @@ describe('post_logout_redirect_uri [design 27] [RP-Initiated Logout §3]', () =>
     return [303, (await confirmSignOut(person, start)).headers.get('location')]
   }
 
-  // [RP-Initiated Logout §3.1]
-  it('is entered, kept and removed by operators', async () => {
+  it('is entered, kept and removed by operators [RP-Initiated Logout §3.1]', async () => {
     const operator = makePagePerson(service().url, olivia)
     const address = 'https://planner.example/signed-out'
     const redirectUri = 'https://planner.example/callback'
@@ -195,8 +192,7 @@ describe('post_logout_redirect_uri [design 27] [RP-Initiated Logout §3]', () =>
     expect((await operator.visit(applications)).text).to.not.include('Never made')
   })
 
-  // [RP-Initiated Logout §3.1]
-  it('is registered on loopback addresses only', async () => {
+  it('is registered on loopback addresses only [RP-Initiated Logout §3.1]', async () => {
     const redirectUri = 'http://127.0.0.1:7/callback'
     const address = 'http://127.0.0.1:7/signed-out'
     const elsewhere = 'https://elsewhere.example/'

@@ -38,12 +38,13 @@ import {
   startService,
 } from './support/gatehouse.ts'
 import { within } from './support/in-time.ts'
+import { mailsHandled } from './support/mail-folder.ts'
 import { smtpError, startMailServer } from './support/mail-server.ts'
 import { decode } from './support/page-person.ts'
 import { eventually, freePort, temporaryFolder } from './support/programs.ts'
 import { rejection } from './support/rejection.ts'
 import { getTokens } from './support/relying-party.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import { send } from './support/wire.ts'
 
 const TO = 'june@home.example'
@@ -70,7 +71,6 @@ const mailOf = (kind: MailKind, more: object = {}) =>
 async function startMail(place: { smtpUrl?: string; dataDir?: string }) {
   await using opening = new AsyncDisposableStack()
   const database = opening.use(await openDatabase({ kind: 'sqlite', file: ':memory:' }, patiently))
-  const { kysely } = database
   const log: string[] = []
   const heard: string[] = []
   const logger = pino({ base: null }, { write: (line: string) => void log.push(line) })
@@ -95,9 +95,9 @@ async function startMail(place: { smtpUrl?: string; dataDir?: string }) {
   opening.use(startBackgroundTasks([outbox.task({ mail: mail.handler })], { logger }))
   const open = opening.move()
   const commit = async <T>(work: (trx: Transaction<Schema>) => Promise<T>) =>
-    await kysely.transaction().execute(work)
+    await database.kysely.transaction().execute(work)
   return {
-    ...{ kysely, log, heard, failed, clock, outbox, now },
+    ...{ kysely: database.kysely, log, heard, failed, clock, outbox, now },
     queue: async (message: Mail) =>
       await commit(async (trx) => await mail.queueMail(trx, message, now())),
     /** Stores a link, and returns its id and its token. */
@@ -162,9 +162,8 @@ describe('mail', () => {
       expect(head).to.match(/^To: june@home\.example$/m)
       if (text.includes(`\n${href}\n`)) links += 1
       texts += text
-      for (const paragraph of text.split('\n\n').slice(1, -1)) {
+      for (const paragraph of text.split('\n\n').slice(1, -1))
         expect(decode(page.replace(/<[^>]+>/g, ' '))).to.include(paragraph.split(':\n')[0])
-      }
     }
     expect(links).to.equal(6)
     expect(texts).to.include('The link works once and expires after 20 minutes.')
@@ -175,9 +174,8 @@ describe('mail', () => {
     const { deliver } = openMailFolder(folder)
     const from = { name: 'x', address: 'x@x.example' }
     const letter = { from, to: TO, subject: 'x', text: 'x', html: 'x' }
-    for (let createdAt = 1; createdAt <= MAIL_FILES_MAX + 3; createdAt += 1) {
+    for (let createdAt = 1; createdAt <= MAIL_FILES_MAX + 3; createdAt += 1)
       await deliver({ ...letter, createdAt, id: randomUUID() }, new AbortController().signal)
-    }
     expect(readdirSync(folder)).to.have.length(MAIL_FILES_MAX)
     expect(Math.min(...readdirSync(folder).map((name) => Number.parseInt(name, 10)))).to.equal(4)
   })
@@ -262,8 +260,7 @@ describe('mail', () => {
     await soon(() => expect(unreachable.heard).to.deep.equal(['postponed']))
   })
 
-  // [234]
-  it('does not hold up a stop when the server is silent', async () => {
+  it('does not hold up a stop when the server is silent [234]', async () => {
     const waiting = Promise.withResolvers<void>()
     await using server = await startMailServer({
       before: async () => {
@@ -300,11 +297,9 @@ describe('mail', () => {
     }
   })
 
-  // [227]
-  it('accepts one plain address only', async () => {
-    for (const address of [TO, 'a.b+c@x.example', 'ü@müller.example', 'root@localhost']) {
+  it('accepts one plain address only [227]', async () => {
+    for (const address of [TO, 'a.b+c@x.example', 'ü@müller.example', 'root@localhost'])
       expect(isMailAddress(address), address).to.equal(true)
-    }
     const hostile = [
       `${TO}, eve@evil.example`,
       `${TO};eve@evil.example`,
@@ -358,8 +353,7 @@ describe('mail', () => {
     expect(content.length).to.be.below(9000)
   })
 
-  // [228]
-  it('goes to the address of the account, not to one that looks alike', async () => {
+  it('goes to the address of the account, not to one that looks alike [228]', async () => {
     for (const typed of [
       'junе@home.example',
       'ȷune@home.example',
@@ -375,13 +369,11 @@ describe('mail', () => {
     await soon(() => expect(server.received.map(({ to }) => to)).to.deep.equal([[TO]]))
   })
 
-  // [229]
-  it('reaches an address ten times a day for each kind', async () => {
+  it('reaches an address ten times a day for each kind [229]', async () => {
     await using server = await startMailServer()
     await using mail = await startMail({ smtpUrl: server.url })
-    for (let times = 1; times <= 15; times += 1) {
+    for (let times = 1; times <= 15; times += 1)
       await mail.queue(mailOf('account_deleted', { to: times % 2 === 0 ? TO : TO.toUpperCase() }))
-    }
     await soon(() => expect(mail.heard).to.have.length(15))
     expect(server.received).to.have.length(10)
     await mail.queue(mailOf('password_changed'))
@@ -433,15 +425,11 @@ describe('mail of a service', () => {
 
   it('tells a person of a new app once, and of sign-ins in new browsers after the first', async () => {
     const { url, kysely } = service()
-    const handled = async () => {
-      const rows = await kysely.selectFrom('outbox').select('id').execute()
-      expect(rows).to.deep.equal([])
-    }
     await getTokens(url)
-    await eventually(10_000, handled)
+    await mailsHandled(service())
     expect(await subjects()).to.deep.equal(['Course Notes can now use your account'])
     await getTokens(url)
-    await eventually(10_000, handled)
+    await mailsHandled(service())
     expect(await subjects()).to.have.members([
       'Course Notes can now use your account',
       'New sign-in to Gatehouse',
@@ -451,7 +439,7 @@ describe('mail of a service', () => {
     // A recovery that ends all grants does not make the next sign-in the first.
     await kysely.updateTable('oauth_grant').set({ ended_at: Date.now() }).execute()
     await getTokens(url)
-    await eventually(10_000, handled)
+    await mailsHandled(service())
     const signIns = (await subjects()).filter((subject) => subject === 'New sign-in to Gatehouse')
     expect(signIns).to.have.length(2)
   })
@@ -466,8 +454,7 @@ describe('mail of a service', () => {
     expect((await send(url, { path: '/' })).text).to.include('href="/mail"')
   })
 
-  // [232]
-  it('is shown only by the names of its files', async () => {
+  it('is shown only by the names of its files [232]', async () => {
     const { url, config } = service()
     writeFileSync(join(mailFolder(config.dataDir), 'other.eml'), 'text/html\n\nsecret')
     for (const file of [
@@ -487,8 +474,7 @@ describe('mail of a service', () => {
     ],
     ['with a mail server', { SMTP_URL: 'smtp://127.0.0.1:9', MAIL_FROM: TO }],
   ] as const) {
-    // [233]
-    it(`is not shown ${what}`, async () => {
+    it(`is not shown ${what} [233]`, async () => {
       await using other = await startService({ environment })
       const { host } = new URL(other.config.baseUrl)
       const at = `http://127.0.0.1:${other.config.port}`

@@ -22,7 +22,7 @@ import {
 } from './support/mcp.ts'
 import { memberToken, readOnly } from './support/member-api.ts'
 import { getTokens } from './support/relying-party.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import type { Answer } from './support/wire.ts'
 
 const [, forMembers, forOperators] = toolAddresses
@@ -54,9 +54,8 @@ describe('the addresses of the tools that need a token', () => {
         expect(status, method).to.equal(401)
         expect(headers.get('www-authenticate')).to.include('error="invalid_token"')
       }
-      for (const asked of ['initialize', 'tools/list', 'ping', 'server/discover']) {
+      for (const asked of ['initialize', 'tools/list', 'ping', 'server/discover'])
         expect((await send(url, asked, { path })).status, asked).to.equal(401)
-      }
       expect((await callTool(url, 'get_service_info', { path })).status).to.equal(401)
     })
 
@@ -111,9 +110,8 @@ describe('the addresses of the tools that need a token', () => {
         await fetch(running().url + path, { headers: { accept }, redirect: 'manual' })
       const browser = await ask('text/html,application/xhtml+xml,*/*;q=0.8')
       expect([browser.status, browser.headers.get('location')]).to.deep.equal([303, '/connect'])
-      for (const accept of ['*/*', 'text/event-stream', 'application/json, text/event-stream']) {
+      for (const accept of ['*/*', 'text/event-stream', 'application/json, text/event-stream'])
         expect((await ask(accept)).status, accept).to.equal(path === paths.mcp ? 405 : 401)
-      }
     }
   })
 })
@@ -123,9 +121,8 @@ describe('challenges name scopes that this client can get', () => {
 
   // [MCP Authorization §Runtime Insufficient Scope Errors]
   it('for a tool that writes: the scopes of the token and of the tool', async () => {
-    const { url } = running()
-    const token = await operatorToken(url, 'courses:read')
-    const refused = await callTool(url, 'update_course', { token, path: paths.mcpAdmin })
+    const token = await operatorToken(running().url, 'courses:read')
+    const refused = await callTool(running().url, 'update_course', { token, path: paths.mcpAdmin })
     expectForbidden(refused, 'openid courses:read courses:write')
   })
 

@@ -18,7 +18,7 @@ import { paths } from '../src/platform/http/paths.ts'
 import { notes, sam } from './support/gatehouse.ts'
 import { answerIn, sdkProvider } from './support/mcp.ts'
 import { readMember } from './support/member-api.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 
 const me = { name: 'test client', version: '1.0.0' }
 

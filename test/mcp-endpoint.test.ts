@@ -33,9 +33,8 @@ import { configWith } from './support/process.ts'
 import { eventually } from './support/programs.ts'
 import { startRedis } from './support/redis.ts'
 import { getTokens } from './support/relying-party.ts'
-import { sharedService } from './support/shared-service.ts'
-import { requireProgram } from './support/skipped.ts'
-import { describeOnServers } from './support/stores-of-run.ts'
+import { describeOnServers, requireProgram } from './support/skipped.ts'
+import { sharedService } from './support/storages.ts'
 import { type Answer, bearer, send as sendOnWire } from './support/wire.ts'
 
 const json = { 'content-type': 'application/json' }
@@ -138,8 +137,7 @@ describe('the tool endpoint', () => {
         expectInvalidToken(await send(url, 'tools/list', { era, token: 'nonsense' }), url)
       })
 
-      // [163]
-      it('names wrong parameters in the response, and logs no fault', async () => {
+      it('names wrong parameters in the response, and logs no fault [163]', async () => {
         const { url, log } = running()
         const linesBefore = log.length
         for (const [method, params, named] of wrongParameters) {
@@ -243,9 +241,8 @@ describe('the tool endpoint', () => {
       // A parser that ends a name at a NUL reads another one (GHSA-q382-vc8q-7jhj).
       '{"jsonrpc":"2.0","id":1,"method\\u0000":"ping","method":"tools/call","params":{"name":"get_viewer"}}',
     ]
-    for (const spelling of spellings) {
+    for (const spelling of spellings)
       expect((await postRaw(url, spelling)).status, spelling).to.equal(401)
-    }
     const names = [['get_viewer'], { toString: 'get_viewer' }, 'GET_VIEWER', 'get_viewer ']
     for (const name of [...names, 'get_viewer\0', 'no_such_tool']) {
       const { body } = await send(url, 'tools/call', { params: { name } })
@@ -300,12 +297,11 @@ describe('the tool endpoint', () => {
   })
 
   it('keeps no session, ignores session ids, and answers JSON', async () => {
-    const { url } = running()
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }
-    const { status, headers } = await send(url, 'initialize', { params })
+    const { status, headers } = await send(running().url, 'initialize', { params })
     expect([status, headers.get('mcp-session-id')]).to.deep.equal([200, null])
     const sent = { 'mcp-session-id': 'of-old', accept: '*/*' }
-    const answer = await send(url, 'tools/list', { headers: sent })
+    const answer = await send(running().url, 'tools/list', { headers: sent })
     expect(answer.status).to.equal(200)
     expect(answer.headers.get('content-type')).to.match(/^application\/json/)
   })
@@ -316,12 +312,10 @@ describe('the tool endpoint', () => {
       const params = { protocolVersion, capabilities: {}, clientInfo }
       return (await send(url, 'initialize', { params })).body.result.protocolVersion
     }
-    for (const version of ['2025-11-25', '2025-06-18', '2025-03-26']) {
+    for (const version of ['2025-11-25', '2025-06-18', '2025-03-26'])
       expect(await negotiate(version)).to.equal(version)
-    }
-    for (const version of ['2024-11-05', '2099-01-01']) {
+    for (const version of ['2024-11-05', '2099-01-01'])
       expect(await negotiate(version)).to.equal('2025-11-25')
-    }
     const discovered = await send(url, 'server/discover', { era: '2026-07-28' })
     expect(discovered.body.result.supportedVersions).to.include('2026-07-28')
     const old = await send(url, 'ping', { headers: { 'mcp-protocol-version': '2024-11-05' } })
@@ -344,12 +338,10 @@ describe('the limits of the tool endpoint', () => {
 
   it('count a caller by person and client, whatever the token', async () => {
     await using service = await startWith({ mcp: { requestsPerCallerMax: 2 } })
-    const { url } = service
-    const [first, second] = [await memberToken(url), await memberToken(url)]
+    const [first, second] = [await memberToken(service.url), await memberToken(service.url)]
     const statuses = []
-    for (const token of [first, second, first, second, undefined]) {
-      statuses.push((await send(url, 'ping', { token })).status)
-    }
+    for (const token of [first, second, first, second, undefined])
+      statuses.push((await send(service.url, 'ping', { token })).status)
     expect(statuses).to.deep.equal([200, 200, 429, 429, 200])
   })
 })
@@ -388,9 +380,8 @@ describe('admission of hosts and origins', () => {
     }
     const origins = ['*', 'https://inspector.example', 'http://localhost:6274']
     expect(readWith(...origins)).to.deep.equal(origins)
-    for (const origin of ['https://inspector.example/', 'inspector.example', 'null', '']) {
+    for (const origin of ['https://inspector.example/', 'inspector.example', 'null', ''])
       expect(() => readWith(origin), origin).to.throw(/mcp\.allowedOrigins/)
-    }
   })
 })
 
@@ -426,9 +417,8 @@ describe('pages of other origins and the tool endpoint [design 28]', () => {
       ['http://localhost:6274', atHome],
     ] as const) {
       it(`${Origin} may call ${path} ${service === atHome ? 'locally' : 'in public'}, without credentials`, async () => {
-        const { url } = service()
-        const Host = service === atHome ? new URL(url).host : PUBLIC_HOST
-        const [asked, answer] = await fromPage(url, path, { Host, Origin })
+        const Host = service === atHome ? new URL(service().url).host : PUBLIC_HOST
+        const [asked, answer] = await fromPage(service().url, path, { Host, Origin })
         expect([asked.status, answer.status]).to.deep.equal([
           ...[204, 'audience' in address ? 401 : 200],
         ])
@@ -491,15 +481,14 @@ describeOnServers('the tool endpoint during an outage of PostgreSQL or Redis', (
     await using redis = await startRedis(requireProgram(this, 'redis-server'))
     const environment = { REDIS_URL: redis.url, SECRET }
     await using service = await startService({ inTime: true, environment })
-    const { url } = service
     redis.freeze()
     for (const era of eras) {
-      const refused = await inTime(500, () => callTool(url, 'get_viewer', { era, token }))
+      const refused = await inTime(500, () => callTool(service.url, 'get_viewer', { era, token }))
       expect(refused.status).to.equal(401)
-      await inTime(500, () => readTool(url, 'list_public_courses', { era, values }))
+      await inTime(500, () => readTool(service.url, 'list_public_courses', { era, values }))
     }
     redis.thaw()
-    await expectRefusedSoon(url)
+    await expectRefusedSoon(service.url)
   })
 })
 

@@ -5,7 +5,7 @@ import { toolAddresses } from '../src/api/mcp/tool-access.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { type Era, eras, messageOf, operatorToken } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 
 const [everywhere] = toolAddresses
 

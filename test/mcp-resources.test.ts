@@ -8,8 +8,7 @@ import { paths } from '../src/platform/http/paths.ts'
 import { marco } from './support/gatehouse.ts'
 import { eras, operatorToken, readTool, type Sending, send } from './support/mcp.ts'
 import { memberToken, readOnly } from './support/member-api.ts'
-import { sharedService } from './support/shared-service.ts'
-import { forEachStorage } from './support/storages.ts'
+import { forEachStorage, sharedService } from './support/storages.ts'
 
 async function listAll(url: string, asking: Sending = {}) {
   const found: { uri: string; title: string }[] = []
@@ -207,10 +206,9 @@ describe('prompts at the tool endpoint', () => {
   })
 
   it('of the other audience are unknown at an address that needs a token', async () => {
-    const { url } = running()
-    const asking = { token: await memberToken(url), path: paths.mcpMember }
+    const asking = { token: await memberToken(running().url), path: paths.mcpMember }
     const params = { name: 'week_in_review' }
-    const { status, body } = await send(url, 'prompts/get', { params, ...asking })
+    const { status, body } = await send(running().url, 'prompts/get', { params, ...asking })
     expect([status, body.error.code]).to.deep.equal([200, -32_602])
   })
 

@@ -5,8 +5,7 @@ import { paths } from '../src/platform/http/paths.ts'
 import { insert } from './support/database.ts'
 import { operatorToken, problemOf, readTool, send } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
-import { sharedService } from './support/shared-service.ts'
-import { forEachStorage } from './support/storages.ts'
+import { forEachStorage, sharedService } from './support/storages.ts'
 
 forEachStorage('an agent without any knowledge', (start) => {
   const running = sharedService({}, start)
@@ -33,8 +32,7 @@ forEachStorage('an agent without any knowledge', (start) => {
     }
   })
 
-  // [215]
-  it('lists no site that published nothing, or only what is archived now', async () => {
+  it('lists no site that published nothing, or only what is archived now [215]', async () => {
     const { kysely } = running()
     const site = { id: 'sit_new', slug: 'brand-new', name: 'Brand New', created_at: 1 }
     await kysely.insertInto('site').values(site).execute()

@@ -66,8 +66,7 @@ describe('the notification inbox of the Member API', () => {
     expect(await unread()).to.equal(before - 1)
   })
 
-  // [Notification inbox 2]
-  it('marks every notification read, of this person only', async () => {
+  it('marks every notification read, of this person only [Notification inbox 2]', async () => {
     const markedCount = await unread()
     const query = 'mutation { markAllNotificationsRead { markedCount unreadNotificationCount } }'
     for (const marked of [markedCount, 0]) {
@@ -79,8 +78,7 @@ describe('the notification inbox of the Member API', () => {
     expect(unreadNow.filter(({ person_id }) => person_id !== 'per_sam')).to.not.be.empty
   })
 
-  // [Notification inbox 2]
-  it('switches a subscription on and off, repeatably', async () => {
+  it('switches a subscription on and off, repeatably [Notification inbox 2]', async () => {
     const id = 'sub_sam_replies_email'
     for (const enabled of [true, true, false, false, true]) {
       const { body } = await ask({ query: subscribe, variables: { id, enabled } })
@@ -142,8 +140,7 @@ describe('the notification inbox of the Member API', () => {
     expect(await inboxes()).to.deep.equal(before)
   })
 
-  // [Scopes 2]
-  it('reads nothing with the write scope alone', async () => {
+  it('reads nothing with the write scope alone [Scopes 2]', async () => {
     const writer = await memberToken(running.url, `openid ${MEMBER_WRITE}`)
     const refused = await ask({ query: '{ viewer { id } }' }, writer)
     expect(refused.status).to.equal(403)

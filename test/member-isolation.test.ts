@@ -13,7 +13,7 @@ import {
   readWrite,
 } from './support/member-api.ts'
 import { partsOf } from './support/schema-suite.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 
 const lists = [
   ...['enrolledCourses', 'digitalProducts', 'consultingServices', 'eventRegistrations'],

@@ -10,7 +10,7 @@ import {
   samAtNorthlight,
   withCampus,
 } from './support/member-api.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 
 type Node = Record<string, unknown>
 

@@ -113,9 +113,8 @@ describe('Client ID Metadata Documents', () => {
   it('may write only after an approval, and never get account scopes (Client registration 5)', async () => {
     await using test = await start()
     expect(await test.review('approved')).to.equal('unknown')
-    for (const scope of ['openid courses:write', 'openid account:read', 'openid account:write']) {
+    for (const scope of ['openid courses:write', 'openid account:read', 'openid account:write'])
       expect(await test.refused({ ...operator, scope }), scope).to.include('invalid_scope')
-    }
     expect(await test.review('approved')).to.equal('done')
     expect((await test.getTokens(write)).tokens.scope).to.include('courses:write')
     const refused = await test.refused({ ...operator, scope: 'openid account:read' })
@@ -272,8 +271,7 @@ describe('Client ID Metadata Documents', () => {
     await test.getTokens()
     for (const forAll of [true, false]) {
       const verdict = { clientId, fingerprint, siteId, forAll, review: 'approved' } as const
-      const reviewed = await test.reviews.reviewDocumentClient(verdict, test.actor())
-      expect(reviewed).to.equal('changed')
+      expect(await test.reviews.reviewDocumentClient(verdict, test.actor())).to.equal('changed')
     }
     expect((await test.list()).rows[0]).to.include({ state: 'unreviewed' })
     expect(await test.refused(write)).to.include('invalid_scope')

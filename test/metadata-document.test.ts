@@ -29,10 +29,8 @@ function judge(document: unknown) {
   return judgeDocument(new URL(id), text, hosts)
 }
 
-// [97]
-describe('the address of a metadata document', () => {
-  // [Client ID Metadata Document §3]
-  it('is https with a host name and a path', () => {
+describe('the address of a metadata document [97]', () => {
+  it('is https with a host name and a path [Client ID Metadata Document §3]', () => {
     expect(readDocumentAddress(id)?.href).to.equal(id)
   })
 
@@ -71,8 +69,7 @@ describe('the address of a metadata document', () => {
     'urn:client',
     '',
   ]) {
-    // [Client ID Metadata Document §3]
-    it(`is not ${JSON.stringify(address).slice(0, 80)}`, () => {
+    it(`is not ${JSON.stringify(address).slice(0, 80)} [Client ID Metadata Document §3]`, () => {
       expect(readDocumentAddress(address)).to.equal(undefined)
     })
   }
@@ -223,8 +220,7 @@ describe('the fingerprint of a document', () => {
   })
 })
 
-// [Client ID Metadata Document §4.4]
-describe('the freshness of a document (RFC 9111)', () => {
+describe('the freshness of a document (RFC 9111) [Client ID Metadata Document §4.4]', () => {
   for (const [header, expected] of [
     [null, 60],
     ['max-age=3600', 3600],
@@ -242,8 +238,7 @@ describe('the freshness of a document (RFC 9111)', () => {
   }
 })
 
-// [MCP Authorization §Authorization Server Abuse Protection]
-describe('the fetch governor', () => {
+describe('the fetch governor [MCP Authorization §Authorization Server Abuse Protection]', () => {
   const bounds = { runningMax: 3, runningPerHostMax: 2, perMinuteMax: 10, perMinuteAndHostMax: 4 }
 
   it('limits concurrent fetches per host and in total', () => {

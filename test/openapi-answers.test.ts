@@ -39,7 +39,7 @@ import {
 import { messageOf, operatorToken } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { documentCoverage, responseValidator } from './support/openapi.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import { mapping, startWithPlatform } from './support/upstream.ts'
 import { type Answer, answerOf, basic, encode, type Fields, postForm } from './support/wire.ts'
 
@@ -151,9 +151,8 @@ describe('openapi.json describes', () => {
         call('GET', url + path, { headers: { 'if-none-match': '*' } }),
     })
   }
-  for (const path of [paths.health, paths.ready, paths.memberSchema, paths.adminSchema]) {
+  for (const path of [paths.health, paths.ready, paths.memberSchema, paths.adminSchema])
     answers('GET', path, { 'a check: 200': (url) => call('GET', url + path) })
-  }
 
   function register(body: unknown, headers = {}): Ask {
     return (url) => call('POST', url + paths.registration, { body, headers })
@@ -231,9 +230,10 @@ describe('openapi.json describes', () => {
       call('GET', url + stranger, { headers: asBrowser }),
   })
 
-  function wrong(fields: Fields): Ask {
-    return (url) => exchange(url, 'nonsense', fields)
-  }
+  const wrong =
+    (fields: Fields): Ask =>
+    (url) =>
+      exchange(url, 'nonsense', fields)
   function redeemed(asked: Fields = {}, sent: Fields = asked): Ask {
     return async (url) => exchange(url, await getCode(url, asked), sent)
   }
@@ -242,8 +242,7 @@ describe('openapi.json describes', () => {
   }
   const unknownCode = { grant_type: 'authorization_code', code: 'x', code_verifier: codeVerifier }
   const portalRefresh = { grant_type: 'refresh_token', refresh_token: 'x', ...asPortal }
-  // [Token 4]
-  describe('the token endpoint', () => {
+  describe('the token endpoint [Token 4]', () => {
     answers('POST', paths.token, {
       'a code of a public client: 200': redeemed(),
       'a code of a confidential client: 200': redeemed(asPortal),
@@ -544,9 +543,8 @@ describe('openapi.json describes a service that fails', () => {
   for (const [operation, ask] of Object.entries(operations)) {
     const [method = '', path = ''] = operation.split(' ')
     const fails = async (error: Error, status: number) => {
-      const { url } = running()
-      const answer = await withBrokenStore(running(), error, () => ask(url))
-      await expectDescribed(url, [method as Method, path, status], answer)
+      const answer = await withBrokenStore(running(), error, () => ask(running().url))
+      await expectDescribed(running().url, [method as Method, path, status], answer)
     }
     it(`${operation} without its store: 503`, () => fails(new Error('out of reach'), 503))
     if (path === paths.ready || `${method} ${path} 500 application/json` in unshown) continue

@@ -5,8 +5,7 @@ import * as oidc from 'openid-client'
 import { notes, portal } from './support/gatehouse.ts'
 import { confirmSignOut } from './support/page-person.ts'
 import { type Asking, getTokens } from './support/relying-party.ts'
-import { sharedService } from './support/shared-service.ts'
-import { forEachStorage, type Start } from './support/storages.ts'
+import { forEachStorage, type Start, sharedService } from './support/storages.ts'
 import { get } from './support/wire.ts'
 
 forEachStorage('openid-client', (start) => {

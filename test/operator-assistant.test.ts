@@ -41,9 +41,8 @@ forEachDatabase('an operator’s assistant', (start) => {
 
     const course = { slug: 'fog', title: 'Photographing Fog', summary: 'Three grey mornings.' }
     const { id: courseId } = await assistant.call('create_course', course)
-    for (const title of ['Before dawn', 'In it', 'When it lifts']) {
+    for (const title of ['Before dawn', 'In it', 'When it lifts'])
       await assistant.call('create_lecture', { courseId, title, durationSeconds: 600 })
-    }
     const section = { courseId, title: 'Week one' }
     const { id: first } = await assistant.call('create_section', section)
     await assistant.call('delete_section', { id: first })
@@ -93,8 +92,7 @@ forEachDatabase('an operator’s assistant', (start) => {
     const trail = await rowsOf(running.kysely, 'audit_event', { subject_id: sectionId })
     const actions = ['section.create', 'section.update', 'section.delete']
     expect(trail.map(({ action }) => action)).to.have.members(actions)
-    for (const { actor_person_id, request_id } of trail) {
+    for (const { actor_person_id, request_id } of trail)
       expect([actor_person_id, request_id !== null]).to.deep.equal(['per_olivia', true])
-    }
   })
 })

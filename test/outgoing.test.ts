@@ -46,8 +46,7 @@ const inner: Readonly<Record<string, readonly string[]>> = {
 
 const outer = ['1.1.1.1', '8.8.8.8', '172.32.0.1', '100.128.0.1', '192.0.1.1', '2606:4700::1111']
 
-// [Client ID Metadata Document §6.5]
-describe('a public address', () => {
+describe('a public address [Client ID Metadata Document §6.5]', () => {
   for (const [kind, addresses] of Object.entries(inner)) {
     it(`is not ${kind}`, () => {
       for (const address of addresses) expect(isPublicAddress(address), address).to.equal(false)
@@ -55,14 +54,12 @@ describe('a public address', () => {
   }
 
   it('is any other', () => {
-    for (const address of [...outer, '::ffff:8.8.8.8']) {
+    for (const address of [...outer, '::ffff:8.8.8.8'])
       expect(isPublicAddress(address), address).to.equal(true)
-    }
   })
 })
 
-// [Client ID Metadata Document §6.5]
-describe('an outgoing request to a named server', () => {
+describe('an outgoing request to a named server [Client ID Metadata Document §6.5]', () => {
   let server: Awaited<ReturnType<typeof listen>>
   let certificates: Buffer
   let connections = 0

@@ -9,7 +9,7 @@ import { withDatabases } from './support/database.ts'
 import { marco, olivia, policyWith, sam } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 
 const DAY_MS = 86_400_000
 const nowMs = 20_000 * DAY_MS + DAY_MS / 2
@@ -17,11 +17,10 @@ const nowMs = 20_000 * DAY_MS + DAY_MS / 2
 withDatabases('the overview of thirty days', (open) => {
   it('has a number for each day in UTC, of this site only', async () => {
     await using database = await open()
-    const { kysely } = database
     const person = (id: string) => ({ id, email: id, email_canonical: id, name: id, created_at: 0 })
-    await kysely.insertInto('person').values(['ada', 'bo', 'cy'].map(person)).execute()
+    await database.kysely.insertInto('person').values(['ada', 'bo', 'cy'].map(person)).execute()
     const site = (id: string) => ({ id, slug: id, name: id, created_at: 0 })
-    await kysely.insertInto('site').values(['north', 'south'].map(site)).execute()
+    await database.kysely.insertInto('site').values(['north', 'south'].map(site)).execute()
     let clockMs = nowMs - 3 * DAY_MS
     const store = makeGrantStore(database, 90 * 86_400, () => clockMs)
     const usage = makeGrantUsage(database, () => clockMs)
@@ -109,9 +108,8 @@ describe('/admin/<site>/overview and /audit', () => {
     })
     const { status, text } = await operator.visit('/admin/northlight/overview')
     expect(status).to.equal(200)
-    for (const measure of ['connected', 'people', 'calls', 'signIns', 'refusals', 'reasons']) {
+    for (const measure of ['connected', 'people', 'calls', 'signIns', 'refusals', 'reasons'])
       expect(text).to.include(`aria-labelledby="${measure}-chart-title ${measure}-chart-summary"`)
-    }
     expect(text.match(/<table>/g)).to.have.length(6)
     expect(text.match(/<th scope="row">\d{4}-\d{2}-\d{2}<\/th>/g)).to.have.length(150)
     expect(text).to.include('a code or access that was over').and.include('UTC')
@@ -155,9 +153,8 @@ describe('/admin/<site>/overview and /audit', () => {
     const cursor = new URLSearchParams(next.split('?')[1]).get('after')
     const foreign = await operator.visit(`${address}?action=sign_in.success&after=${cursor}`)
     expect(foreign.text).to.include('signed in to the application <code>northlight-notes')
-    for (const wrong of ['action=nothing', 'from=yesterday', `person=${'x'.repeat(600)}`]) {
+    for (const wrong of ['action=nothing', 'from=yesterday', `person=${'x'.repeat(600)}`])
       expect((await operator.visit(`${address}?${wrong}`)).status).to.equal(200)
-    }
     expect((await operator.visit(`${address}?client=%00`)).status).to.equal(400)
   })
 })

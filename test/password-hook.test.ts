@@ -107,8 +107,7 @@ describe('the password check of the platform', () => {
     ['answers with 201', (_, res) => res.writeHead(201).end('{"valid":true}')],
     ['closes the connection', (req) => void req.socket.destroy()],
   ] as const satisfies readonly (readonly [string, RequestListener])[]) {
-    // [224]
-    it(`refuses everybody alike if the platform ${what}`, async () => {
+    it(`refuses everybody alike if the platform ${what} [224]`, async () => {
       await using both = await startBoth(answer, 400)
       for (const typed of [sam, stranger, { ...olivia, password: 'wrong' }]) {
         const { status, text, ms } = await signIn(both.service, typed)
@@ -149,9 +148,8 @@ describe('the password check of the platform', () => {
     await using both = await startBoth((_, response) => void response.end('{"valid":true}'), 400)
     const { service } = both
     await disable(service, sam, Date.now())
-    for (const typed of [stranger, sam, { ...olivia, password: 'wrong' }]) {
+    for (const typed of [stranger, sam, { ...olivia, password: 'wrong' }])
       expect((await signIn(service, typed)).status).to.equal(401)
-    }
     await disable(service, sam, null)
     // Only one of parallel sign-ins stores the hash; the others find it.
     const all = await Promise.all(Array.from({ length: 4 }, () => signIn(service, sam)))

@@ -13,8 +13,7 @@ import { withDatabases } from './support/database.ts'
 import { olivia, startService, startWith } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
 import { signIn } from './support/relying-party.ts'
-import { sharedService } from './support/shared-service.ts'
-import { forEachStorage } from './support/storages.ts'
+import { forEachStorage, sharedService } from './support/storages.ts'
 import { refusalOf } from './support/wire.ts'
 
 const clientId = 'integration-chatgpt'
@@ -200,9 +199,8 @@ withDatabases('callbacks admitted by a pattern', (open) => {
     expect(kept.filter(({ used_by }) => used_by === 'per_sam')).to.have.length(50)
     expect(kept.find((row) => row.uri === uri)?.used_by).to.equal('per_olivia')
     nowMs += 1
-    for (const one of ['a', 'b', 'c']) {
+    for (const one of ['a', 'b', 'c'])
       expect(await callbacks.keep(clientId, [`${base}later-${one}`])).to.equal(true)
-    }
     expect(await callbacks.admits(clientId, uri)).to.equal(true)
     expect(await callbacks.admits(clientId, `${base}own-119`)).to.equal(true)
   })

@@ -29,9 +29,8 @@ import {
 } from './support/proofs.ts'
 import { signIn } from './support/relying-party.ts'
 import { serve } from './support/serve.ts'
-import { sharedService } from './support/shared-service.ts'
 import { sharedProgram } from './support/skipped.ts'
-import { forEachStorage } from './support/storages.ts'
+import { forEachStorage, sharedService } from './support/storages.ts'
 import { type Fields, get, postForm } from './support/wire.ts'
 
 const on = withPlans({ privateKeyJwt: true })
@@ -60,19 +59,18 @@ forEachStorage('private_key_jwt (RFC 7523)', (start) => {
     // [OpenID Connect Core §9 (private_key_jwt); RFC 6749 §2.3.2; RFC 9700 §2.5]
     it(`works with ${alg}: exchange, refresh, introspection, revocation`, async () => {
       const service = running()
-      const { url } = service
       const key = await makeClientKey(alg)
       await giveKeys(service, [key])
       const configuration = await oidc.discovery(
-        new URL(url),
+        new URL(service.url),
         portal.clientId,
         undefined,
         oidc.PrivateKeyJwt({ key: key.privateKey, kid: key.kid }),
         { execute: [oidc.allowInsecureRequests] },
       )
-      const { callback, checks } = await signIn(url, portal)
+      const { callback, checks } = await signIn(service.url, portal)
       const tokens = await oidc.authorizationCodeGrant(configuration, callback, checks, {
-        resource: url,
+        resource: service.url,
       })
       expect(tokens.claims()?.sub).to.equal('per_sam')
       const next = await oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
@@ -139,9 +137,8 @@ describe('private_key_jwt refuses', () => {
       .setProtectedHeader({ alg: 'HS256' })
       .sign(new TextEncoder().encode(portal.clientSecret))
     const stranger = await signAssertion(await makeClientKey('ES256', key.kid), url)
-    for (const assertion of [new UnsecuredJWT(claims).encode(), shared, stranger]) {
+    for (const assertion of [new UnsecuredJWT(claims).encode(), shared, stranger])
       expect(await statusesAt(url, async () => assertion)).to.deep.equal([401, 401])
-    }
   })
 
   it('an assertion with another client_id, a secret, or another type', async () => {
@@ -202,12 +199,11 @@ describe('private_key_jwt refuses', () => {
 
   it('an assertion issued in the future, which a store could forget and accept again [162]', async () => {
     await using service = await startService(withFapi)
-    const { url } = service
     await giveKeys(service, [key])
     const statuses = async (aheadSeconds: number) => {
       const iat = Math.floor(Date.now() / 1000) + aheadSeconds
-      const sign = async () => await signAssertion(key, url, { iat, exp: iat + 60 })
-      return await statusesAt(url, sign)
+      const sign = async () => await signAssertion(key, service.url, { iat, exp: iat + 60 })
+      return await statusesAt(service.url, sign)
     }
     expect(await statuses(3600), 'an hour').to.deep.equal([401, 401])
     expect(await statuses(280), 'a clock that is off').to.deep.equal([200, 200])
@@ -257,10 +253,9 @@ describe('private_key_jwt refuses', () => {
   })
 
   it('nothing because of a malformed DPoP header [145]', async () => {
-    const { url } = running()
     for (const proof of ['x', `${btoa('{}')}.x.y`, '\u00e4.\u00e4']) {
-      const form = { token: 'x', ...byAssertion(await signAssertion(key, url)) }
-      const revoked = await postForm(url + paths.revocation, form, ['DPoP', proof])
+      const form = { token: 'x', ...byAssertion(await signAssertion(key, running().url)) }
+      const revoked = await postForm(running().url + paths.revocation, form, ['DPoP', proof])
       expect(revoked.status, proof).to.equal(200)
     }
   })
@@ -301,8 +296,7 @@ describe('private_key_jwt with keys at an address', () => {
     expect(await introspectWith(url, key)).to.equal(401)
   })
 
-  // [125]
-  it('fetches nothing from a private address', async () => {
+  it('fetches nothing from a private address [125]', async () => {
     let arrived = 0
     const guarded = makeGuardedFetch()
     await using service = await startService({
@@ -335,9 +329,8 @@ describe('private_key_jwt with keys at an address', () => {
     })
     for (const host of ['a', 'b', 'c', 'd', 'e']) {
       await chooseAddress(service, `https://${host}.example/keys`)
-      for (let turn = 0; turn < 31; turn += 1) {
+      for (let turn = 0; turn < 31; turn += 1)
         expect(await introspectWith(service.url, key)).to.equal(401)
-      }
     }
     expect([...asked.values()]).to.deep.equal([30, 30, 30, 30, 30])
     await chooseAddress(service, 'https://good.example/keys')
@@ -418,8 +411,7 @@ describe('private_key_jwt on the pages of an operator', () => {
     const uri = 'https://portal.example:2222/callback'
     const row = { client_id: portal.clientId, uri, position: 9 }
     await using own = await startService(on)
-    const { kysely } = own
-    await kysely.insertInto('oauth_application_redirect_uri').values(row).execute()
+    await own.kysely.insertInto('oauth_application_redirect_uri').values(row).execute()
     const person = makePagePerson(own.url, olivia)
     for (const [host, status] of [
       ['client.example', 422],

@@ -15,8 +15,7 @@ import { remove, rowOf } from './support/database.ts'
 import { notes, portal, sam, startService, startWith } from './support/gatehouse.ts'
 import { type ClientKey, choose, makeClientKey, signProof, withPlans } from './support/proofs.ts'
 import { discover, MEMBER_SCOPE } from './support/relying-party.ts'
-import { sharedService } from './support/shared-service.ts'
-import { forEachStorage } from './support/storages.ts'
+import { forEachStorage, sharedService } from './support/storages.ts'
 import { answerOf, encode, type Fields, get, postForm, refusalOf } from './support/wire.ts'
 
 const on = withPlans({ pushedAuthorizationRequests: true })
@@ -41,8 +40,7 @@ async function authorizePushed(address: URL, person = makeHeadlessPerson(sam)) {
 forEachStorage('pushed authorization requests (RFC 9126)', (start) => {
   const running = sharedService(on, start)
 
-  // [RFC 9126 §2; RFC 9126 §2.2]
-  it('work with openid-client', async () => {
+  it('work with openid-client [RFC 9126 §2; RFC 9126 §2.2]', async () => {
     const { url } = running()
     const configuration = await discover(url, portal)
     const pkceCodeVerifier = oidc.randomPKCECodeVerifier()
@@ -65,8 +63,7 @@ forEachStorage('pushed authorization requests (RFC 9126)', (start) => {
     expect(found).to.include({ active: true, aud: url })
   })
 
-  // [RFC 9126 §4; RFC 9126 §7.3; 133]
-  it('work once, also in concurrent requests (§4)', async () => {
+  it('work once, also in concurrent requests (§4) [RFC 9126 §4; RFC 9126 §7.3; 133]', async () => {
     const { url } = running()
     const { body } = await push(url)
     expect(body.expires_in).to.equal(60)
@@ -81,9 +78,8 @@ forEachStorage('pushed authorization requests (RFC 9126)', (start) => {
 
   // [RFC 9126 §2.2; RFC 9126 §7.1; threat 2; 133]
   it('cannot be used by another client (§2.2)', async () => {
-    const { url } = running()
-    const { body } = await push(url)
-    const answer = await get(pushedUrl(url, body.request_uri, notes.clientId).href)
+    const { body } = await push(running().url)
+    const answer = await get(pushedUrl(running().url, body.request_uri, notes.clientId).href)
     expect([answer.status, answer.headers.get('location')]).to.deep.equal([400, null])
   })
 })
@@ -98,8 +94,7 @@ describe('pushed authorization requests with a key', () => {
     return (await push(running().url, fields, proof)).body
   }
 
-  // [RFC 9449 §10.1]
-  it('bind the code to the one key that is named or proven (§10.1)', async () => {
+  it('bind the code to the one key that is named or proven (§10.1) [RFC 9449 §10.1]', async () => {
     const { url } = running()
     const [key, other] = [await makeClientKey(), await makeClientKey()]
     const named = { dpop_jkt: key.thumbprint }
@@ -143,8 +138,7 @@ describe('pushed authorization requests that are refused', () => {
     ['with a request object', { request: 'e30.e30.' }, '400 request_not_supported'],
   ]
   for (const [what, fields, refusal] of refused) {
-    // [RFC 9126 §2.1; RFC 9126 §2.3; RFC 9126 §7.2]
-    it(`${what}: ${refusal}`, async () => {
+    it(`${what}: ${refusal} [RFC 9126 §2.1; RFC 9126 §2.3; RFC 9126 §7.2]`, async () => {
       const answer = await push(running().url, fields)
       expect(refusalOf(answer)).to.equal(refusal)
       const says = refusal.includes('scope') ? 'this application cannot request' : ''
@@ -160,8 +154,7 @@ describe('pushed authorization requests that are refused', () => {
     }
   })
 
-  // [RFC 9126 §4]
-  it('ignore parameters beside them (§4)', async () => {
+  it('ignore parameters beside them (§4) [RFC 9126 §4]', async () => {
     const { url } = running()
     const address = pushedUrl(url, (await push(url, { scope: 'openid' })).body.request_uri)
     for (const [name, value] of [
@@ -192,8 +185,7 @@ describe('pushed authorization requests that are refused', () => {
     expect(limited.headers.get('retry-after')).to.match(/^\d+$/)
   })
 
-  // [RFC 9126 §2.2]
-  it('include expired ones, after a minute', async () => {
+  it('include expired ones, after a minute [RFC 9126 §2.2]', async () => {
     await using service = await startService(on)
     const { body } = await push(service.url)
     const { kysely } = service

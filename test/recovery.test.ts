@@ -55,8 +55,7 @@ describe('/recover', () => {
     })
   })
 
-  // [242]
-  it('responds to an unknown address as to a known one, but sends nothing', async () => {
+  it('responds to an unknown address as to a known one, but sends nothing [242]', async () => {
     await using service = await start()
     const known = await ask(service)
     await recoveryPath(service)
@@ -69,9 +68,8 @@ describe('/recover', () => {
     expect(rows.map(({ person_id }) => person_id === null)).to.have.members([true, false])
     expect(mailsTo(service)).to.have.length(1)
     // The letter case of the stored address does not appear, so it reveals no account.
-    for (const login of ['SAM@Northlight.example', 'NOBODY@Northlight.example']) {
+    for (const login of ['SAM@Northlight.example', 'NOBODY@Northlight.example'])
       expect((await ask(service, login)).sent.text).to.include(login)
-    }
   })
 
   // [237, 238]
@@ -104,12 +102,10 @@ describe('/recover', () => {
     expect((await person.send(weak, path, both)).text).to.include('id="password-set-page"')
   })
 
-  // [246]
-  it('leads back to the sign-in from which the person came', async () => {
+  it('leads back to the sign-in from which the person came [246]', async () => {
     await using service = await start()
     const person = makePagePerson(service.url, sam)
-    const form = await person.visit('/recover?from=abc-123')
-    await person.send(form, '/recover', { login: sam.login })
+    await person.send(await person.visit('/recover?from=abc-123'), '/recover', { login: sam.login })
     const path = await recoveryPath(service)
     const set = await person.send(await person.visit(path), path, both)
     expect(set.text).to.include('href="/interaction/abc-123/login"')
@@ -121,14 +117,12 @@ describe('/recover', () => {
     }
   })
 
-  // [RFC 6749 §10.12; 247]
-  it('refuses a form of another site or browser', async () => {
+  it('refuses a form of another site or browser [RFC 6749 §10.12; 247]', async () => {
     await using service = await start()
-    const { url } = service
-    const bare = await makePagePerson(url, sam).post('/recover', { login: sam.login })
+    const bare = await makePagePerson(service.url, sam).post('/recover', { login: sam.login })
     expect(bare.status).to.equal(403)
-    const csrf = hiddenField((await makePagePerson(url, sam).visit('/recover')).text)
-    const other = makePagePerson(url, sam)
+    const csrf = hiddenField((await makePagePerson(service.url, sam).visit('/recover')).text)
+    const other = makePagePerson(service.url, sam)
     await other.visit('/recover')
     expect((await other.post('/recover', { login: sam.login, csrf })).status).to.equal(403)
   })
@@ -149,21 +143,18 @@ describe('/recover', () => {
     expect((await first.person.send(first.page, first.path, both)).status).to.equal(410)
   })
 
-  // [236]
-  it('is not used up by programs that open the link', async () => {
+  it('is not used up by programs that open the link [236]', async () => {
     await using service = await start()
     const { person } = await ask(service)
     const path = await recoveryPath(service)
-    for (const method of ['GET', 'HEAD', 'GET']) {
+    for (const method of ['GET', 'HEAD', 'GET'])
       expect((await fetch(service.url + path, { method })).status).to.equal(200)
-    }
     expect((await person.send(await person.visit(path), path, both)).text).to.include(
       'password-set',
     )
   })
 
-  // [239]
-  it('accepts one of several uses at the same time', async () => {
+  it('accepts one of several uses at the same time [239]', async () => {
     await using service = await start()
     const { person, path, page } = await opened(service)
     const uses = await Promise.all([1, 2, 3].map(() => person.send(page, path, both)))
@@ -190,8 +181,7 @@ describe('/recover', () => {
     expect((await person.visit(path)).status).to.equal(410)
   })
 
-  // [244]
-  it('limits the requests of a network', async () => {
+  it('limits the requests of a network [244]', async () => {
     await using service = await startWith({ ...flushing, signIn: { recoveriesPerAddressMax: 2 } })
     await ask(service, 'a@x.example')
     await ask(service, 'b@x.example')
@@ -200,8 +190,7 @@ describe('/recover', () => {
     expect(sent.text).to.include('Please wait').and.include('value="c@x.example"')
   })
 
-  // [245, 248]
-  it('sends the mail to the stored address only, with the base URL', async () => {
+  it('sends the mail to the stored address only, with the base URL [245, 248]', async () => {
     await using service = await start()
     await ask(service, 's\u0430m@northlight.example')
     const { person, sent } = await ask(service, ` ${sam.login.toUpperCase()} `)

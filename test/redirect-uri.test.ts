@@ -57,12 +57,10 @@ describe('loopback redirect addresses', () => {
     ['http:///127.0.0.1:8000/callback', 'three slashes'],
     [`http://127.0.0.1:8000/${'a'.repeat(600)}`, 'more than 512 characters'],
   ]
-  for (const [uri, why] of refused) {
+  for (const [uri, why] of refused)
     it(`refuses ${why}`, () => expect(isLoopbackRedirect(uri, hosts)).to.equal(false))
-  }
 
-  // [RFC 8252 §8.3]
-  it('accepts localhost only where it is enabled (design 7)', () => {
+  it('accepts localhost only where it is enabled (design 7) [RFC 8252 §8.3]', () => {
     expect(isLoopbackRedirect('http://localhost:80/cb', ['127.0.0.1', '[::1]'])).to.equal(false)
     expect(isLoopbackRedirect('http://127.0.0.1:80/cb', ['127.0.0.1', '[::1]'])).to.equal(true)
   })
@@ -95,8 +93,7 @@ describe('loopback redirect addresses', () => {
     )
   })
 
-  // [Client registration 3.2]
-  it('accepts every host, port and path of the listed form', () => {
+  it('accepts every host, port and path of the listed form [Client registration 3.2]', () => {
     const path = fc.stringMatching(/^(\/[a-z0-9_~-]{1,8}){1,4}$/)
     const port = fc.integer({ min: 1, max: 65_535 })
     fc.assert(
@@ -148,12 +145,10 @@ describe('redirect addresses under the host of a document', () => {
 })
 
 it('web addresses are recognised in every spelling that a parser accepts', () => {
-  for (const uri of ['https://a.example/', 'HTTP://a', 'ht\ntps://a', ' http://a', 'http:\\\\a']) {
+  for (const uri of ['https://a.example/', 'HTTP://a', 'ht\ntps://a', ' http://a', 'http:\\\\a'])
     expect(isWebAddress(uri), uri).to.equal(true)
-  }
-  for (const uri of ['cursor://a', 'urn:a', 'javascript:alert(1)', '/callback', '']) {
+  for (const uri of ['cursor://a', 'urn:a', 'javascript:alert(1)', '/callback', ''])
     expect(isWebAddress(uri), uri).to.equal(false)
-  }
 })
 
 // [RFC 8252 §8.4; RFC 9700 §4.1.3; class open redirect; 7]

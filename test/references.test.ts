@@ -33,6 +33,9 @@ const code = globSync('{src,views,test,bench}/**/*.{ts,sql,graphql}', { cwd: roo
 )
 const documents = globSync('**/*.md', { cwd: root, exclude: ['node_modules/**'] })
 
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
+const numbersIn = (text: string): string[] => text.match(/\d+(?:\.\d+)?/g) ?? []
+const flowing = (text: string): string => text.replaceAll(/\n\s*(?:\*(?!\/)|\/\/|--)?\s*/g, ' ')
 const requirementNumbers = namesOf(requirements, ({ title }) => `${title} `)
 const anyRequirement = requirements.map(({ title }) => title).join('|')
 const designHeadings = Array.from(read('docs/design.md').match(/(?<=^#{2,3} ).+$/gm) ?? [], String)
@@ -243,20 +246,8 @@ function citations(form: RegExp) {
   )
 }
 
-function flowing(text: string): string {
-  return text.replaceAll(/\n\s*(?:\*(?!\/)|\/\/|--)?\s*/g, ' ')
-}
-
 function unknown(cited: ReturnType<typeof citations>, isKnown: (number: string) => boolean) {
   return cited.filter(({ what }) => !numbersIn(what).every(isKnown))
-}
-
-function numbersIn(text: string): string[] {
-  return text.match(/\d+(?:\.\d+)?/g) ?? []
-}
-
-function read(file: string): string {
-  return readFileSync(join(root, file), 'utf8')
 }
 
 function namesOf(tables: readonly Table[], prefix: (table: Table) => string): string[] {

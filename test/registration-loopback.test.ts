@@ -9,8 +9,7 @@ import { openRedis } from '../src/platform/store/redis.ts'
 import { cleanUpAt } from './support/clean-up.ts'
 import { patiently, sqlitePlace, withDatabases } from './support/database.ts'
 import { type RedisServer, startRedis } from './support/redis.ts'
-import { requireProgram } from './support/skipped.ts'
-import { describeOnServers } from './support/stores-of-run.ts'
+import { describeOnServers, requireProgram } from './support/skipped.ts'
 
 const DAY_MS = 86_400_000
 const UNUSED_SECONDS = 86_400

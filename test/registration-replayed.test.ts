@@ -4,7 +4,7 @@ import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { register } from './support/client.ts'
 import { policyWith, startService } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import { refusalOf } from './support/wire.ts'
 
 /** Bodies that real clients send, with the expected response (design 6). */
@@ -135,10 +135,7 @@ const refused: Readonly<Record<string, readonly [title: string, body: Body, says
       { redirect_uris: ['http://localhost:3142'] },
       /needs a path: send http:\/\/localhost:3142\/callback, for example/,
     ],
-    [
-      'an unlisted URI beside listed ones',
-      cursor(...cursorUris, 'https://cursor.example/callback'),
-    ],
+    ['an unlisted URI with listed ones', cursor(...cursorUris, 'https://cursor.example/callback')],
     [
       'an unlisted loopback URI beside listed URIs',
       vscode('Visual Studio Code', ['http://127.0.0.1:33418/other']),
@@ -203,8 +200,7 @@ describe('registration with bodies of real clients (Client registration 1 to 4)'
 
   for (const [error, bodies] of Object.entries(refused)) {
     for (const [title, sent, says = /\/connect/] of bodies) {
-      // [Client registration 4]
-      it(`refuses ${title} with ${error} and advice`, async () => {
+      it(`refuses ${title} with ${error} and advice [Client registration 4]`, async () => {
         const answer = await register(service().url, sent)
         expect(refusalOf(answer)).to.equal(`400 ${error}`)
         expect(answer.body.error_description).to.match(says)

@@ -28,8 +28,7 @@ describe('the claims that a token releases', () => {
     expect(namesFor({ allowed: { ...release.allowed, rejected } })).to.deep.equal(['sub', 'email'])
   })
 
-  // [OpenID Connect Core §5.5]
-  it('include claims requested by name only with consent', () => {
+  it('include claims requested by name only with consent [OpenID Connect Core §5.5]', () => {
     const asked = { scopes: ['openid'], requested: ['email', 'name'] }
     expect(namesFor(asked)).to.deep.equal(['sub'])
     const allowed = { openid: { scope: 'openid', claims: ['email', 'picture'] } }
@@ -45,8 +44,7 @@ describe('the claims that a token releases', () => {
     expect(names).to.deep.equal(['sub', 'picture', 'org_id', 'roles'])
   })
 
-  // [OpenID Connect Core §13.3; OpenID Connect Core §5.6.1]
-  it('omit unknown claims', () => {
+  it('omit unknown claims [OpenID Connect Core §13.3; OpenID Connect Core §5.6.1]', () => {
     const { picture: _, ...others } = known
     expect(releasedClaims(others, release)).to.deep.equal(others)
     const allowed = { openid: { scope: 'openid', claims: ['toString', 'phone_number'] } }

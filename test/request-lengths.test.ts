@@ -8,8 +8,7 @@ import {
 import { paths } from '../src/platform/http/paths.ts'
 import { askToAuthorize, authorizeUrl, locationOf } from './support/client.ts'
 import { notes, policyWith, type RunningService } from './support/gatehouse.ts'
-import { sharedService } from './support/shared-service.ts'
-import { forEachStorage } from './support/storages.ts'
+import { forEachStorage, sharedService } from './support/storages.ts'
 import { encode, FORM, send } from './support/wire.ts'
 
 const long = (length: number) => 'x'.repeat(length)

@@ -14,7 +14,7 @@ import { accessToken } from './support/access-token.ts'
 import { bindTo } from './support/families.ts'
 import { startService } from './support/gatehouse.ts'
 import { askMember, memberToken, readOnly, readWrite } from './support/member-api.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import { bearer, encode, FORM, send } from './support/wire.ts'
 
 const origin = 'https://gatehouse.example'
@@ -62,8 +62,7 @@ describe('bearer verdicts', () => {
     expect(lost.calls).to.deep.equal(['token'])
   })
 
-  // [RFC 9700 §4.10.2]
-  it('have a reason for each fault, and one description', async () => {
+  it('have a reason for each fault, and one description [RFC 9700 §4.10.2]', async () => {
     const otherOrigin = 'the token was issued for another origin'
     const unbound = `the token was requested without the resource parameter: send resource=${origin} at both the authorization and the token endpoint`
     for (const [changes, reason] of [
@@ -128,8 +127,7 @@ describe('challenges', () => {
     expect(challengeHeader({ ...challenge, scopes: [] })).not.to.include('scope=')
   })
 
-  // [RFC 6750 §3]
-  it('reject a quotation mark, a backslash, a line break and other letters', () => {
+  it('reject a quotation mark, a backslash, a line break and other letters [RFC 6750 §3]', () => {
     for (const description of ['a"b', 'a\\b', 'a\r\nb', 'ä']) {
       const challenge = { description, error: 'invalid_token', resourceMetadataUrl: '' } as const
       expect(() => challengeHeader(challenge)).to.throw('RFC 6750')
@@ -137,8 +135,7 @@ describe('challenges', () => {
   })
 })
 
-// [101]
-describe('a token at the Member API', () => {
+describe('a token at the Member API [101]', () => {
   const service = sharedService()
   const query = { query: '{ viewer { id } }' }
   const ask = async (token: string) => await askMember({ url: service().url, token }, query)
@@ -196,8 +193,7 @@ describe('a token at the Member API', () => {
     await expectInvalid(token, 'the token was issued for another origin', readWrite)
   })
 
-  // [RFC 6750 §2]
-  it('is not read from the query or the body, and not from two headers', async () => {
+  it('is not read from the query or the body, and not from two headers [RFC 6750 §2]', async () => {
     const { url, log } = service()
     const token = await memberToken(url)
     const json = ['Content-Type', 'application/json']
@@ -224,8 +220,7 @@ describe('a token at the Member API', () => {
     expect(answer.body.error).to.equal('insufficient_scope')
   })
 
-  // [Errors 7.2]
-  it('is 503 without a challenge when the database fails [Errors 7]', async () => {
+  it('is 503 without a challenge when the database fails [Errors 7] [Errors 7.2]', async () => {
     await using broken = await startService()
     const token = await memberToken(broken.url)
     await sql`alter table refresh_token_family rename to elsewhere`.execute(broken.kysely)

@@ -7,7 +7,7 @@ import { amir, marco, olivia, policyWith, sam } from './support/gatehouse.ts'
 import { hiddenField, makePagePerson, type PagePerson, textOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { registerResourceServer } from './support/resource-servers.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import { refusalOf } from './support/wire.ts'
 
 const servers = '/admin/northlight/resource-servers'
@@ -40,9 +40,8 @@ describe('/admin/{site}/resource-servers', () => {
     expect(client_id).to.match(/^rs_[0-9a-f]{24}$/)
     expect(page.text).to.include('/api/oauth/introspect').and.include('/api/oauth/forward-auth')
     expect((await operator.visit(page.path)).text).not.to.include(secret)
-    const { url } = service()
-    expect((await ask((await obtain(url)).access_token)).body).to.include({
-      ...{ active: true, sub: 'per_sam', org_id: 'sit_northlight', aud: url },
+    expect((await ask((await obtain(service().url)).access_token)).body).to.include({
+      ...{ active: true, sub: 'per_sam', org_id: 'sit_northlight', aud: service().url },
     })
     expect((await ask('nonsense')).body).to.deep.equal({ active: false })
   })
@@ -52,9 +51,8 @@ describe('/admin/{site}/resource-servers', () => {
     const added = await press('secrets')
     const fresh = textOf(added, 'new-secret')
     const { access_token } = await obtain(service().url)
-    for (const secret of [old, fresh]) {
+    for (const secret of [old, fresh])
       expect((await ask(access_token, secret)).body.active).to.equal(true)
-    }
     expect(added.text).not.to.include('id="add-secret"')
     const removeFirst = /class="remove-secret" href="([^"]+)"/.exec(added.text)?.[1] ?? ''
     const removed = await operator.send(await operator.visit(removeFirst), removeFirst)
@@ -120,21 +118,19 @@ describe('/admin/{site}/resource-servers', () => {
 
   // [class tenant]
   it('serves only the operators of the site', async () => {
-    const { url } = service()
     const { clientId } = await registerResourceServer(service(), 'sit_northlight')
     const page = `${servers}/${clientId}`
     for (const answers of [sam, marco]) {
-      const person = makePagePerson(url, answers)
+      const person = makePagePerson(service().url, answers)
       expect((await person.visit(servers)).status).to.equal(403)
       expect((await person.visit(page)).status).to.equal(403)
     }
-    const other = makePagePerson(url, amir)
+    const other = makePagePerson(service().url, amir)
     const foreign = `/admin/open-kitchen/resource-servers/${clientId}`
     const home = await other.visit('/admin/open-kitchen/resource-servers')
     expect(home.text).not.to.include(clientId)
-    for (const path of ['', '/disable', '/delete', '/refusals', '/secrets/x/remove']) {
+    for (const path of ['', '/disable', '/delete', '/refusals', '/secrets/x/remove'])
       expect((await other.visit(foreign + path)).status, path).to.equal(404)
-    }
     const csrf = hiddenField(home.text)
     for (const path of ['/disable', '/enable', '/delete', '/secrets', '/secrets/x/remove']) {
       expect((await other.post(foreign + path, { csrf })).status, path).to.equal(404)
@@ -152,9 +148,8 @@ describe('/admin/{site}/resource-servers', () => {
   it(`registers at most ${perSiteMax} for a site`, async () => {
     const other = makePagePerson(service().url, marco)
     const path = '/admin/open-kitchen/resource-servers'
-    for (let made = 0; made < perSiteMax; made += 1) {
+    for (let made = 0; made < perSiteMax; made += 1)
       await registerResourceServer(service(), 'sit_open_kitchen')
-    }
     const page = await other.send(await other.visit(path), path, { name: 'One more' })
     expect(page.status).to.equal(422)
     expect(page.text).to.include('Delete one first')

@@ -24,8 +24,7 @@ import { temporaryFolder } from './support/programs.ts'
 import { forEachStorage } from './support/storages.ts'
 
 forEachStorage('a database in which everything ended', (start) => {
-  // [191]
-  it('refuses earlier grants, tokens, codes and sessions, but no new ones', async () => {
+  it('refuses earlier grants, tokens, codes and sessions, but no new ones [191]', async () => {
     await using service = await start()
     const { url } = service
     const { database } = service.service.stores
@@ -85,11 +84,9 @@ describe('a database that was restored from a backup', () => {
     })
     const own = `http://127.0.0.1:${service.config.port}`
     const { revoked, replaced, newer, newest } = port
-    for (const token of [revoked.refreshToken, replaced.refreshToken, newer, newest.refreshToken]) {
+    for (const token of [revoked.refreshToken, replaced.refreshToken, newer, newest.refreshToken])
       expect((await refresh(own, token)).body.error).to.equal('invalid_grant')
-    }
-    for (const { accessToken } of [revoked, replaced, newest]) {
+    for (const { accessToken } of [revoked, replaced, newest])
       expect((await userinfo(own, accessToken)).status).to.equal(401)
-    }
   })
 })

@@ -12,7 +12,7 @@ import {
   userinfo,
 } from './support/client.ts'
 import { portal } from './support/gatehouse.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import { refusalOf } from './support/wire.ts'
 
 describe('POST /api/oauth/revoke', () => {
@@ -53,8 +53,7 @@ describe('POST /api/oauth/revoke', () => {
     })
   }
 
-  // [RFC 7009 §2.1]
-  it('requires the secret of a confidential client', async () => {
+  it('requires the secret of a confidential client [RFC 7009 §2.1]', async () => {
     const { url } = service()
     const { access_token } = await obtain(url, { authorization: asPortal, token: asPortal })
     const bare = await revoke(url, access_token, { client_id: portal.clientId })

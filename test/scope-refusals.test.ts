@@ -2,11 +2,10 @@ import { expect } from 'chai'
 
 import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { asClaude, askToAuthorize, asPortal, locationOf, register } from './support/client.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import type { Fields } from './support/wire.ts'
 
-// [Errors 3]
-describe('the description of invalid_scope', () => {
+describe('the description of invalid_scope [Errors 3]', () => {
   const service = sharedService()
   const { client_secret: _, ...portal } = asPortal
 

@@ -34,8 +34,7 @@ describe('the scope catalogue', () => {
     expect(scopeNames()).to.have.lengthOf(38)
   })
 
-  // [Scopes 2]
-  it('gives each scope its audience and what it grants', () => {
+  it('gives each scope its audience and what it grants [Scopes 2]', () => {
     expect(scopeNames('identity')).to.have.members(identity)
     expect(scopeNames('member')).to.have.members(member)
     expect(scopeNames('operator')).to.have.members(operator)

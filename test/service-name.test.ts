@@ -57,9 +57,8 @@ async function visit(url: string): Promise<void> {
   await person.open(new URL(answer.headers.get('location') ?? '', url))
 
   const member = makePagePerson(url, amir)
-  for (const path of [pages.account, pages.apps, pages.admin, '/admin/northlight']) {
+  for (const path of [pages.account, pages.apps, pages.admin, '/admin/northlight'])
     await member.visit(path)
-  }
 
   await cancel(url)
 }

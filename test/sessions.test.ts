@@ -20,7 +20,7 @@ import {
 } from './support/gatehouse.ts'
 import { hiddenField, makePagePerson } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 
 const MINUTE_MS = 60_000
 const portal = '/admin/northlight/applications/northlight-portal'
@@ -69,16 +69,14 @@ describe('pages that need a fresh sign-in', () => {
     )
   })
 
-  // [271]
-  it('open after the password only, whatever the authorization request says', async () => {
+  it('open after the password only, whatever the authorization request says [271]', async () => {
     const person = makePagePerson(service().url, olivia)
     await person.visit(portal)
     aheadMs = 3 * MINUTE_MS
     const start = await person.open(`${portal}/delete`)
     const edited = new URL(start.headers.get('location') ?? '', service().url)
     edited.searchParams.delete('prompt')
-    const callback = await person.open(edited)
-    const page = await person.open(callback.headers.get('location') ?? '')
+    const page = await person.open((await person.open(edited)).headers.get('location') ?? '')
     expect(page.headers.get('location'), 'signed in without the password').to.equal(
       `${portal}/delete`,
     )
@@ -90,8 +88,7 @@ describe('pages that need a fresh sign-in', () => {
     expect((await person.open(`${portal}/delete`)).status).to.equal(200)
   })
 
-  // [271]
-  it('reject their forms as well, and change nothing', async () => {
+  it('reject their forms as well, and change nothing [271]', async () => {
     const person = makePagePerson(service().url, olivia)
     const page = await person.visit(portal)
     aheadMs = 3 * MINUTE_MS
@@ -104,8 +101,7 @@ describe('pages that need a fresh sign-in', () => {
     expect(text).to.include('Northlight').and.not.include('new-secret')
   })
 
-  // [289]
-  it('open only in the session in which the password was given', async () => {
+  it('open only in the session in which the password was given [289]', async () => {
     const person = makePagePerson(service().url, olivia)
     await person.visit(portal)
     const copy = makePagePerson(service().url, olivia)
@@ -236,8 +232,7 @@ describe('sessions of browsers', () => {
     expect(rows).to.deep.equal([])
   })
 
-  // [264]
-  it('get a new id at each sign-in, so a planted cookie is never signed in', async () => {
+  it('get a new id at each sign-in, so a planted cookie is never signed in [264]', async () => {
     const [person, attacker] = [makeHeadlessPerson(sam), makeHeadlessPerson(sam)]
     // A sign-out request creates a session without a person.
     await attacker.open(at(paths.endSession))
@@ -248,14 +243,12 @@ describe('sessions of browsers', () => {
       expect(await lives(planted)).to.deep.equal(neither)
     }
     const old = cookiesOf(person)
-    const again = authorizeUrl(service().url, { prompt: 'login' })
-    await person.authorize(again, notes.redirectUri)
+    await person.authorize(authorizeUrl(service().url, { prompt: 'login' }), notes.redirectUri)
     expect((await lives(old)).browser).to.equal(false)
     expect((await lives(cookiesOf(person))).browser).to.equal(true)
   })
 
-  // [265; 266; 268]
-  it('end only by a form of the same person, and in parallel', async () => {
+  it('end only by a form of the same person, and in parallel [265; 266; 268]', async () => {
     const [victim, other, attacker] = [await enter(amir), await enter(amir), await enter(sam)]
     const { ids, csrf } = await listed(other)
     const session = ids[0] ?? ''
@@ -266,8 +259,7 @@ describe('sessions of browsers', () => {
       [other, { csrf, session }, { 'sec-fetch-site': 'cross-site' }],
     ] as const) {
       for (const path of [pages.endSession, pages.endOtherSessions]) {
-        const body = new URLSearchParams(fields)
-        await person.open(at(path), { method: 'POST', body, headers })
+        await person.open(at(path), { method: 'POST', body: new URLSearchParams(fields), headers })
       }
     }
     expect(await lives(cookiesOf(victim))).to.deep.equal(both)
@@ -301,8 +293,7 @@ describe('sessions of browsers', () => {
     expect(await lives(cookiesOf(other))).to.deep.equal(both)
   })
 
-  // [270]
-  it('show no text of a User-Agent header', async () => {
+  it('show no text of a User-Agent header [270]', async () => {
     for (const [header, device] of [
       [
         'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0',
@@ -335,12 +326,10 @@ describe('sessions of browsers', () => {
     expect(huge.status).to.equal(431)
   })
 
-  // [272]
-  it('do not begin with a password given before the sessions ended', async () => {
+  it('do not begin with a password given before the sessions ended [272]', async () => {
     const { url, kysely } = service()
     const person = makeHeadlessPerson(olivia)
-    const start = await person.open(authorizeUrl(url))
-    const page = at(start.headers.get('location') ?? '')
+    const page = at((await person.open(authorizeUrl(url))).headers.get('location') ?? '')
     const csrf = hiddenField(await (await person.open(page)).text())
     const given = await post(person, page.href, { csrf, ...olivia })
     await kysely.transaction().execute((trx) => endSessions(trx, ['per_olivia'], Date.now()))
@@ -365,8 +354,7 @@ describe('sessions of browsers', () => {
     expect(await lives(cookiesOf(late))).to.deep.equal(neither)
   })
 
-  // [272]
-  it('do not begin if the sessions end while the password is checked', async () => {
+  it('do not begin if the sessions end while the password is checked [272]', async () => {
     const { kysely } = service()
     // A new browser causes a notice, so the sign-out happens after the check and before the session begins.
     await sql`create trigger sign_out_meanwhile after insert on outbox begin
@@ -381,17 +369,15 @@ describe('sessions of browsers', () => {
     expect(resumed.headers.get('location')).to.match(/\/login$/)
   })
 
-  // [273]
-  it('end after 14 days without use, and 90 days after the password', async () => {
+  it('end after 14 days without use, and 90 days after the password [273]', async () => {
     const DAY_MS = 24 * 60 * MINUTE_MS
     const [idle, used] = [await enter(), await enter()]
     aheadMs = 13 * DAY_MS
     expect((await lives(cookiesOf(used))).browser).to.equal(true)
     aheadMs = 15 * DAY_MS
     expect(await lives(cookiesOf(idle))).to.deep.equal(neither)
-    for (aheadMs = 26 * DAY_MS; aheadMs < 90 * DAY_MS; aheadMs += 13 * DAY_MS) {
+    for (aheadMs = 26 * DAY_MS; aheadMs < 90 * DAY_MS; aheadMs += 13 * DAY_MS)
       expect((await lives(cookiesOf(used))).browser, `${aheadMs / DAY_MS} days`).to.equal(true)
-    }
     aheadMs = 90 * DAY_MS + MINUTE_MS
     expect(await lives(cookiesOf(used))).to.deep.equal(neither)
   })

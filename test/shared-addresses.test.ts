@@ -79,12 +79,11 @@ describe('addresses that people and strangers share', () => {
   it('pass valid tokens to the tools after a stranger used up both limits there, and nothing else [210]', async () => {
     const policy = policyWith({ limits: spent, mcp: { requestsPerAddressMax: 1 } })
     await using service = await startService({ policy })
-    const { url } = service
     const [member, operator] = [
-      await memberToken(url),
-      await operatorToken(url, readScope('courses')),
+      await memberToken(service.url),
+      await operatorToken(service.url, readScope('courses')),
     ]
-    const call = async (how: Calling = {}) => await callTool(url, 'list_sites', how)
+    const call = async (how: Calling = {}) => await callTool(service.url, 'list_sites', how)
     expect((await call({ token: 'guessed', path: paths.mcpAdmin })).status).to.equal(401)
     expect((await call()).status, 'no token has a limit of its own').to.equal(200)
 

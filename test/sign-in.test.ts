@@ -49,8 +49,7 @@ const browserCookie = ({ headers }: Answer) =>
 
 const pairOf = (cookie: string) => cookie.split(';')[0] ?? ''
 
-// [RFC 6749 §10.10]
-describe('sign-in: limits of failures (NIST SP 800-63B §5.2.2)', () => {
+describe('sign-in: limits of failures (NIST SP 800-63B §5.2.2) [RFC 6749 §10.10]', () => {
   it('answers 429 after the configured failures, however the address is written', async () => {
     await using service = await startWith(strict)
     for (let turn = 0; turn < 8; turn += 1) {
@@ -78,8 +77,7 @@ describe('sign-in: limits of failures (NIST SP 800-63B §5.2.2)', () => {
       expect(signedIn.status).to.equal(status)
       kept = pairOf(browserCookie(signedIn)) || kept
     }
-    const other = await openForm(service)
-    expect((await other(olivia)).status, 'another account').to.equal(303)
+    expect((await (await openForm(service))(olivia)).status, 'another account').to.equal(303)
   })
 })
 
@@ -99,8 +97,7 @@ describe('sign-in: known browsers (weakness 12)', () => {
     return answer
   }
   const becomeKnown = async (service: RunningService, who = sam, kept?: string) => {
-    const answer = await openForm(service, kept)
-    const signedIn = await answer(who, from('198.51.100.1'))
+    const signedIn = await (await openForm(service, kept))(who, from('198.51.100.1'))
     expect(signedIn.status).to.equal(303)
     return browserCookie(signedIn)
   }
@@ -128,9 +125,8 @@ describe('sign-in: known browsers (weakness 12)', () => {
     const cookie = await becomeKnown(service)
     const answer = await openForm(service)
     const statuses = []
-    for (let turn = 0; turn < 8; turn += 1) {
+    for (let turn = 0; turn < 8; turn += 1)
       statuses.push((await answer(wrong, from(`10.0.${turn}.1`))).status)
-    }
     expect(statuses).to.deep.equal([401, 401, 401, 401, 401, 429, 429, 429])
     expect((await answer(sam, from('203.0.113.1'))).status).to.equal(429)
     expect(await statusWith(service, cookie)).to.equal(303)
@@ -145,9 +141,8 @@ describe('sign-in: known browsers (weakness 12)', () => {
     expect(await statusWith(service, ofOlivia)).to.equal(429)
     const [name, value = ''] = pairOf(ofSam).split('=')
     const [cut, altered] = [value.slice(1), `A${value.slice(1)}`]
-    for (const other of [cut, altered, `${value.slice(0, -2)}AA`, '..', 'x'.repeat(9000)]) {
+    for (const other of [cut, altered, `${value.slice(0, -2)}AA`, '..', 'x'.repeat(9000)])
       expect(await statusWith(service, `${name}=${other}`), other.slice(0, 90)).to.equal(429)
-    }
     expect(await statusWith(service, ofSam)).to.equal(303)
     expect(await statusWith(service, both)).to.equal(303)
     expect(await statusWith(service, both, olivia)).to.equal(303)
@@ -236,9 +231,7 @@ describe('sign-in: the capacity for passwords', () => {
     const busy = kinds.indexOf('busy')
     expect(busy).to.be.at.least(0)
     // Three wrong passwords are free. If `busy` counted, the third would be limited.
-    for (let more = 0; more < 3; more += 1) {
-      expect(await attempt(busy, 'wrong')).to.equal('refused')
-    }
+    for (let more = 0; more < 3; more += 1) expect(await attempt(busy, 'wrong')).to.equal('refused')
     expect(await attempt(busy, 'right')).to.equal('limited')
   })
 
@@ -337,11 +330,8 @@ describe('sign-in: outcomes', () => {
       return true
     }
     const signIn = signInTo(() => right, { passwords: { verify } })
-    for (const long of [
-      { login: `${'x'.repeat(321)}@x.example` },
-      { password: 'x'.repeat(1025) },
-    ]) {
-      const outcome = await signIn({ ...attempt, ...long })
+    for (const odd of [{ login: `${'x'.repeat(321)}@x.example` }, { password: 'x'.repeat(1025) }]) {
+      const outcome = await signIn({ ...attempt, ...odd })
       expect(outcome).to.deep.equal({ kind: 'refused', why: 'too long' })
     }
     expect(checked).to.equal(0)

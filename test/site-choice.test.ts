@@ -21,17 +21,15 @@ const plain: SiteQuestion = {
 
 describe('site choice for a client of a site (design 15, 16)', () => {
   for (const held of [school, kitchen, library, garden]) {
-    // [What the service does 12]
-    it(`is that site for its ${held.roles.join(' and ')}`, () => {
+    it(`is that site for its ${held.roles.join(' and ')} [What the service does 12]`, () => {
       const decision = decideSite({ ...plain, clientSiteId: held.id, held: [held] })
       expect(decision).to.deep.equal({ kind: 'bound', site: held })
     })
   }
 
   it('is refused for other people', () => {
-    for (const held of [[], [school], [school, kitchen, library]]) {
+    for (const held of [[], [school], [school, kitchen, library]])
       expect(decideSite({ ...plain, clientSiteId: 'garden', held }).kind).to.equal('refused')
-    }
   })
 
   it('ignores a chosen and a remembered site', () => {
@@ -41,8 +39,7 @@ describe('site choice for a client of a site (design 15, 16)', () => {
   })
 })
 
-// [What the service does 4]
-describe('site choice for operator scopes (design 15)', () => {
+describe('site choice for operator scopes (design 15) [What the service does 4]', () => {
   const operator = { ...plain, operator: true }
 
   it('is none for a plain sign-in', () => {
@@ -51,9 +48,8 @@ describe('site choice for operator scopes (design 15)', () => {
   })
 
   it('is refused for students and lecturers', () => {
-    for (const held of [[], [garden], [library, garden]]) {
+    for (const held of [[], [garden], [library, garden]])
       expect(decideSite({ ...operator, held }).kind).to.equal('refused')
-    }
   })
 
   it('is the only site that the person owns or administers', () => {

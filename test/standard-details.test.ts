@@ -15,7 +15,7 @@ import {
 import { notes, olivia, portal, sam } from './support/gatehouse.ts'
 import { later } from './support/later.ts'
 import { makePagePerson, textOf } from './support/page-person.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import { answerOf, encode, type Fields, get } from './support/wire.ts'
 
 /** Details of the standards that no other test covers. */
@@ -28,20 +28,18 @@ describe('an authorization request', () => {
 
   // [RFC 6749 §3.1; OpenID Connect Core §3.1.2.2; OpenID Connect Core §3.1.2.1; OpenID Connect Core §15.1]
   it('may have empty and unknown parameters, and unsupported displays and languages', async () => {
-    const { url } = service()
     const odd = { prompt: '', max_age: '', login_hint: '', nonsense: 'x', 'x[y]': 'z' }
-    expect(await getCode(url, odd)).to.be.a('string')
+    expect(await getCode(service().url, odd)).to.be.a('string')
     for (const display of ['page', 'popup', 'touch', 'wap']) {
       const wishes = { display, ui_locales: 'tlh fr-CA', claims_locales: 'tlh' }
-      expect(await getCode(url, wishes), display).to.be.a('string')
+      expect(await getCode(service().url, wishes), display).to.be.a('string')
     }
   })
 
   // [OpenID Connect Core §3.1.2.2; OpenID Connect Core §5.5.1]
   it('for one person is never answered for another', async () => {
-    const { url } = service()
-    const { person } = await obtainCode(url)
-    const idToken = (await obtain(url, { person: olivia })).id_token ?? ''
+    const { person } = await obtainCode(service().url)
+    const idToken = (await obtain(service().url, { person: olivia })).id_token ?? ''
     const claims = { id_token: { sub: { value: String(decodeJwt(idToken).sub) } } }
     for (const asked of [{ id_token_hint: idToken }, { claims: JSON.stringify(claims) }]) {
       const answer = await silently(person, asked)
@@ -50,8 +48,7 @@ describe('an authorization request', () => {
     }
   })
 
-  // [RFC 6749 §3.1.2; RFC 8252 §7.2]
-  it('keeps the query of the redirect URI', async () => {
+  it('keeps the query of the redirect URI [RFC 6749 §3.1.2; RFC 8252 §7.2]', async () => {
     const { url } = service()
     const operator = makePagePerson(url, olivia)
     const applications = '/admin/northlight/applications'
@@ -69,14 +66,12 @@ describe('an authorization request', () => {
   it('with prompt=login makes a signed-in person sign in again', async () => {
     const { url } = service()
     const { person } = await obtainCode(url)
-    const usual = await person.open(authorizeUrl(url))
-    expect(usual.headers.get('location')).to.include('code=')
+    expect((await person.open(authorizeUrl(url))).headers.get('location')).to.include('code=')
     const answer = await person.open(authorizeUrl(url, { prompt: 'login' }))
     expect(answer.headers.get('location')).to.match(/\/login$/)
   })
 
-  // [OpenID Connect Core §5.5.1.1]
-  it('fails when its essential acr cannot be met', async () => {
+  it('fails when its essential acr cannot be met [OpenID Connect Core §5.5.1.1]', async () => {
     const { person } = await obtainCode(service().url)
     const values = ['urn:example:retina']
     const request = (acr: object) => ({ claims: JSON.stringify({ id_token: { acr } }) })
@@ -86,11 +81,9 @@ describe('an authorization request', () => {
     expect(refused.get('error')).to.equal('login_required')
   })
 
-  // [RFC 6749 §3.2]
-  it('and its token request may have empty and unknown parameters', async () => {
-    const { url } = service()
+  it('and its token request may have empty and unknown parameters [RFC 6749 §3.2]', async () => {
     const odd = { scope: '', client_secret: undefined, nonsense: 'x', 'x[y]': 'z' }
-    expect((await exchange(url, await getCode(url), odd)).status).to.equal(200)
+    expect((await exchange(service().url, await getCode(service().url), odd)).status).to.equal(200)
   })
 
   // [OpenID Connect Core §2; OpenID Connect Core §5.7; OpenID Connect Core §8; OpenID Connect

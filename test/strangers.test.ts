@@ -18,7 +18,7 @@ import { defaultsInForce } from './support/figures.ts'
 import { notes, policyWith, type RunningService } from './support/gatehouse.ts'
 import { everyPlan } from './support/proofs.ts'
 import { remembered } from './support/reference-data.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import { keptForStrangers } from './support/strangers/kept.ts'
 import { encode, type Fields, FORM, send, type WireRequest } from './support/wire.ts'
 

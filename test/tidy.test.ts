@@ -14,6 +14,7 @@ import {
 
 const root = join(import.meta.dirname, '..')
 const files = globSync('{src,views}/**/*.ts', { cwd: root }).toSorted()
+const read = (file: string): string => readFileSync(join(root, file), 'utf8')
 const imports = files.flatMap((file) =>
   importsOf(file)
     .filter((imported) => /^(src|views)\//.test(imported))
@@ -146,10 +147,6 @@ describe('tidy', () => {
     expect(files.filter((file) => drawer.test(file))).to.deep.equal([])
   })
 })
-
-function read(file: string): string {
-  return readFileSync(join(root, file), 'utf8')
-}
 
 function linesOf(paths: readonly string[]): number {
   return paths.reduce((sum, file) => sum + read(file).split('\n').length - 1, 0)

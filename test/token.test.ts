@@ -22,7 +22,7 @@ import { change, remove, rowOf } from './support/database.ts'
 import { bindTo } from './support/families.ts'
 import { notes, portal, sam, startService } from './support/gatehouse.ts'
 import { MEMBER_SCOPE } from './support/relying-party.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import {
   type Answer,
   basic,
@@ -88,8 +88,7 @@ describe('POST /api/oauth/token', () => {
     })
   }
 
-  // [RFC 6749 §5.2]
-  it('challenges for HTTP Basic only a client that tried it', async () => {
+  it('challenges for HTTP Basic only a client that tried it [RFC 6749 §5.2]', async () => {
     const tried = await token(withoutClient, basic(portal.clientId, 'x'))
     expect(tried.headers.get('www-authenticate')).to.match(/^Basic realm=/)
     const posted = await token({ ...byCode, ...asPortal, client_secret: 'x' })
@@ -99,8 +98,7 @@ describe('POST /api/oauth/token', () => {
   // [RFC 6749 §5.1; RFC 6749 §4.1.4; OpenID Connect Core §3.1.3.3; RFC 6749 §3.3; RFC 6749 §10.3]
   // [Token response 1; Not shown 5]
   it('returns opaque bearer tokens, their lifetime and every granted scope [design 4, 12]', async () => {
-    const { url } = service()
-    const { status, headers, body } = await exchange(url, await getCode(url))
+    const { status, headers, body } = await exchange(service().url, await getCode(service().url))
     expect([status, headers.get('cache-control')]).to.deep.equal([200, 'no-store'])
     const { access_token, refresh_token, id_token, ...others } = body
     expect(others).to.deep.equal({ expires_in: 3600, scope: MEMBER_SCOPE, token_type: 'Bearer' })
@@ -110,8 +108,7 @@ describe('POST /api/oauth/token', () => {
     expect(refresh_token).to.match(/^[\w-]{43}\.0\.[\w-]{43}$/)
   })
 
-  // [Token response 3]
-  it('returns no id_token without openid (Authentication 7)', async () => {
+  it('returns no id_token without openid (Authentication 7) [Token response 3]', async () => {
     const tokens = await obtain(service().url, { authorization: { scope: 'account:read' } })
     expect(tokens).not.to.have.property('id_token')
     expect(tokens.scope).to.equal('account:read')
@@ -119,10 +116,9 @@ describe('POST /api/oauth/token', () => {
 
   // [RFC 6749 §2.3.1; OpenID Connect Core §9]
   it('accepts HTTP Basic of a confidential client [design 20]', async () => {
-    const { url } = service()
     const { redirect_uri, client_secret } = asPortal
-    const code = await getCode(url, asPortal)
-    const request = { ...withoutClient, redirect_uri, code, resource: url }
+    const code = await getCode(service().url, asPortal)
+    const request = { ...withoutClient, redirect_uri, code, resource: service().url }
     expect((await token(request, basic(portal.clientId, client_secret))).status).to.equal(200)
   })
 
@@ -225,10 +221,9 @@ describe('POST /api/oauth/token', () => {
   })
 
   it('refuses a refresh token of another origin [Errors 6]', async () => {
-    const { url } = service()
-    const { refresh_token } = await obtain(url)
+    const { refresh_token } = await obtain(service().url)
     await bindTo('https://elsewhere.example', refresh_token, service())
-    expect(refusalOf(await refresh(url, refresh_token))).to.equal('400 invalid_grant')
+    expect(refusalOf(await refresh(service().url, refresh_token))).to.equal('400 invalid_grant')
   })
 
   it('puts the current roles into the id_token [design 15]', async () => {
@@ -260,14 +255,12 @@ describe('POST /api/oauth/token', () => {
   it('has no endpoint for agents, devices or back-channel sign-in [design 25]', async () => {
     const absent = ['/agent/auth', '/agent/identity', '/request', '/device/auth', '/backchannel']
     for (const path of absent) {
-      for (const method of ['GET', 'POST']) {
+      for (const method of ['GET', 'POST'])
         expect((await send(service().url, { method, path })).status, path).to.equal(404)
-      }
     }
   })
 
-  // [75]
-  describe('and pages of other origins [design 28]', () => {
+  describe('and pages of other origins [design 28] [75]', () => {
     const origin = 'https://spa.example'
     const asPage = ['Origin', origin]
 

@@ -26,9 +26,8 @@ import {
 import { notes, policyWith, startService } from './support/gatehouse.ts'
 import { later } from './support/later.ts'
 import { startRedis } from './support/redis.ts'
-import { sharedService } from './support/shared-service.ts'
-import { requireProgram } from './support/skipped.ts'
-import { describeOnServers } from './support/stores-of-run.ts'
+import { describeOnServers, requireProgram } from './support/skipped.ts'
+import { sharedService } from './support/storages.ts'
 import { type Answer, postForm, refusalOf, send } from './support/wire.ts'
 
 const DAY_MS = 86_400_000
@@ -123,9 +122,8 @@ describe('engine traps', () => {
 
   // addresses, and below
   it('paths ignore letter case and a trailing slash', async () => {
-    for (const path of caseAndSlash) {
+    for (const path of caseAndSlash)
       expect((await postForm(bare.url + path, {})).status, path).to.equal(400)
-    }
   })
 
   // userinfo-answers, token (design 4)
@@ -232,16 +230,15 @@ describe('engine traps, repaired', () => {
   }
 
   it('other spellings of a path are not found', async () => {
-    const { url } = service()
     for (const path of [
       ...[...caseAndSlash, '//api/oauth/token', '/api//oauth/token', '/api/oauth/token//'],
       ...['/api/oauth/%74oken', '/api/oauth/./token', '/api/oauth/x/../token'],
       ...['/api/oauth/%2e/token', '/api/oauth/token%2f', '/api/oauth/token;x=1'],
       ...['/api\\oauth\\token', '/api/oauth/token%00'],
     ]) {
-      expect((await postForm(url + path, {})).status, path).to.equal(404)
+      expect((await postForm(service().url + path, {})).status, path).to.equal(404)
     }
-    expect((await postForm(`${url}${paths.token}?x=1`, {})).status).to.equal(400)
+    expect((await postForm(`${service().url}${paths.token}?x=1`, {})).status).to.equal(400)
   })
 })
 

@@ -23,8 +23,7 @@ import { operatorToken } from './support/mcp.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { eventually, freePort } from './support/programs.ts'
 import { rejection } from './support/rejection.ts'
-import { sharedService } from './support/shared-service.ts'
-import { forEachDatabase } from './support/storages.ts'
+import { forEachDatabase, sharedService } from './support/storages.ts'
 import {
   PLATFORM,
   startPlatform,
@@ -79,30 +78,26 @@ forEachDatabase('a forwarded request', (start) => {
     const token = await operatorToken(url, `${READ} ${readScope('courses')}`, amir)
     const { claims } = (await ask(url, token, COUPONS)).body
     expect(claims).to.include({ scope: READ, sub: 'per_amir' })
-    const { kysely } = service
     const added = { person_id: 'per_amir', role: 'lecturer', granted_at: 1 } as const
-    await insert(kysely, 'site_role', { ...added, site_id: claims.org_id })
+    await insert(service.kysely, 'site_role', { ...added, site_id: claims.org_id })
     const later = (await ask(url, token, COUPONS)).body.claims
     expect(later.roles).to.have.members(['admin', 'lecturer'])
     expect(later.jti).not.to.equal(claims.jti)
-    await kysely.deleteFrom('site_role').where('person_id', '=', 'per_amir').execute()
+    await service.kysely.deleteFrom('site_role').where('person_id', '=', 'per_amir').execute()
     expect((await ask(url, token, COUPONS)).status).to.equal(401)
     expect((await service.platform.seen()).seen).to.have.length(2)
   })
 
-  // [RFC 9068 §2.1]
-  it('is signed with a key of its own that the key set publishes', async () => {
+  it('is signed with a key of its own that the key set publishes [RFC 9068 §2.1]', async () => {
     await using service = await startWithPlatform({}, start)
     const { keys } = (await get(service.url + paths.jwks)).body
-    const { kysely } = service
-    const rows = await kysely.selectFrom('upstream_key').select(['kid', 'state']).execute()
-    const signing = await kysely.selectFrom('signing_key').select('kid').execute()
+    const rows = await service.kysely.selectFrom('upstream_key').select(['kid', 'state']).execute()
+    const signing = await service.kysely.selectFrom('signing_key').select('kid').execute()
     expect(keys.map(({ kid }: { kid: string }) => kid)).to.have.members(
       [...signing, ...rows].map(({ kid }) => kid),
     )
-    for (const key of keys) {
+    for (const key of keys)
       expect(key).to.have.all.keys('alg', 'crv', 'kid', 'kty', 'use', 'x', 'y')
-    }
     const kid = rows.find(({ state }) => state === 'current')?.kid
     const header = decodeProtectedHeader(await forwardedToken(service))
     expect(header).to.deep.equal({ typ: 'at+jwt', alg: 'ES256', kid })
@@ -141,9 +136,8 @@ describe('/admin/api/', () => {
     }
     const head = await asked(`${COUPONS}/x`, { method: 'HEAD' })
     expect([head.status, head.text]).to.deep.equal([200, ''])
-    for (const status of [204, 304, 404, 409, 422]) {
+    for (const status of [204, 304, 404, 409, 422])
       expect((await asked(`${COUPONS}/status/${status}`)).status).to.equal(status)
-    }
   })
 
   it('streams: the response begins before the request ends', async () => {
@@ -218,9 +212,8 @@ describe('/admin/api/', () => {
         error: 'upstream_failed',
         error_description: 'the platform API behind this path failed; try again later',
       })
-      for (const name of ['location', 'set-cookie', 'www-authenticate']) {
+      for (const name of ['location', 'set-cookie', 'www-authenticate'])
         expect(headers.get(name), name).to.equal(null)
-      }
       expect(headers.get('content-security-policy')).to.equal('sandbox')
     }
     expect(service().log.join('')).to.include('the upstream responded with 302')
@@ -234,8 +227,7 @@ describe('/admin/api/', () => {
   })
 
   it('ends the request to the platform when the caller leaves', async () => {
-    const outgoing = (await open(`${COUPONS}/endless`)).end()
-    const [incoming] = await once(outgoing, 'response')
+    const [incoming] = await once((await open(`${COUPONS}/endless`)).end(), 'response')
     await once(incoming, 'data')
     incoming.destroy()
     await eventually(5000, async () => {
@@ -245,12 +237,10 @@ describe('/admin/api/', () => {
 
   it('buffers no response that the caller does not read', async () => {
     const before = process.memoryUsage().arrayBuffers
-    const outgoing = (await open(`${COUPONS}/endless`)).end()
-    const [incoming] = await once(outgoing, 'response')
+    const [incoming] = await once((await open(`${COUPONS}/endless`)).end(), 'response')
     // Both sides wait now; the service still answers other requests.
-    for (let count = 0; count < 20; count += 1) {
+    for (let count = 0; count < 20; count += 1)
       expect((await asked(`${COUPONS}/x`)).status).to.equal(200)
-    }
     expect(process.memoryUsage().arrayBuffers - before).to.be.below(20_000_000)
     incoming.destroy()
   })
@@ -258,8 +248,7 @@ describe('/admin/api/', () => {
   it('answers 413 to a body above the limit, with or without its length', async () => {
     // The echo reads the body; a route that responds earlier might break the connection first.
     const body = 'x'.repeat(1_000_001)
-    const answer = await asked(`${COUPONS}/echo`, { method: 'POST', body })
-    expect(answer.status).to.equal(413)
+    expect((await asked(`${COUPONS}/echo`, { method: 'POST', body })).status).to.equal(413)
     const stream = new Blob([body]).stream()
     const chunked = await asked(`${COUPONS}/echo`, { method: 'POST', body: stream, duplex: 'half' })
     expect(chunked.status).to.equal(413)
@@ -273,17 +262,15 @@ describe('/admin/api/', () => {
     const written = await asked(COUPONS, { method: 'POST', body: '{}' }, READ)
     expect(refusalOf(written)).to.equal('403 insufficient_scope')
     expect(written.headers.get('www-authenticate')).to.include('coupons:read coupons:write"')
-    for (const scope of ['courses:read', 'coupons:write']) {
+    for (const scope of ['courses:read', 'coupons:write'])
       expect((await asked(COUPONS, {}, scope)).status, scope).to.equal(403)
-    }
   })
 
   it('answers 405 to a method without a scope', async () => {
     const forms = '/admin/api/shop/forms'
     const { status, headers } = await asked(forms, { method: 'POST' }, 'forms:read')
     expect([status, headers.get('allow')]).to.deep.equal([405, 'GET, HEAD'])
-    const traced = await send(service().url, { method: 'TRACE', path: COUPONS })
-    expect(traced.status).to.equal(405)
+    expect((await send(service().url, { method: 'TRACE', path: COUPONS })).status).to.equal(405)
     expect((await asked(forms, {}, 'forms:read')).status).to.equal(200)
   })
 
@@ -291,9 +278,8 @@ describe('/admin/api/', () => {
     const { url } = service()
     const { access_token, id_token = '', refresh_token } = await obtain(url)
     expect((await ask(url, access_token, COUPONS)).status).to.equal(403)
-    for (const token of [id_token, refresh_token, 'nonsense']) {
+    for (const token of [id_token, refresh_token, 'nonsense'])
       expect((await ask(url, token, COUPONS)).status).to.equal(401)
-    }
     const query = await get(`${url}${COUPONS}?access_token=${await tokenFor()}`)
     expect(query.status).to.equal(401)
   })
@@ -308,9 +294,8 @@ describe('/admin/api/', () => {
   it('accepts no forwarded token, and neither does any other endpoint', async () => {
     const { url } = service()
     const forwarded = await forwardedToken(service())
-    for (const path of [COUPONS, paths.userinfo]) {
+    for (const path of [COUPONS, paths.userinfo])
       expect((await ask(url, forwarded, path)).status, path).to.equal(401)
-    }
     for (const path of [paths.graphql, paths.adminGraphql, paths.mcp]) {
       const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
       const body = JSON.stringify(path === paths.mcp ? list : { query: '{ __typename }' })
@@ -326,8 +311,7 @@ describe('/admin/api/', () => {
       client_assertion_type: 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer',
     })
     expect(asserted.status).to.equal(401)
-    const hinted = await get(`${url}${paths.endSession}?id_token_hint=${forwarded}`)
-    expect(hinted.status).to.equal(400)
+    expect((await get(`${url}${paths.endSession}?id_token_hint=${forwarded}`)).status).to.equal(400)
     const granted = await postForm(url + paths.token, {
       grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
       client_id: notes.clientId,
@@ -345,8 +329,7 @@ describe('/admin/api/', () => {
     const { payload } = await jwtVerify(id_token, keys, asClient)
     expect(payload).to.include({ sub: 'per_sam' })
     await rejection(jwtVerify(await forwardedToken(service()), keys, asClient))
-    const asPlatform = { issuer: url, audience: PLATFORM, typ: 'at+jwt' }
-    await rejection(jwtVerify(id_token, keys, asPlatform))
+    await rejection(jwtVerify(id_token, keys, { issuer: url, audience: PLATFORM, typ: 'at+jwt' }))
   })
 
   it('forwards no path in another spelling', async () => {
@@ -459,16 +442,15 @@ describe('without a mapping', () => {
   const service = sharedService()
 
   it('/admin/api/ is 404 for every caller, and no key is made', async () => {
-    const { url } = service()
     for (const path of ['/admin/api', COUPONS, `${COUPONS}/7`]) {
-      const { status, body } = await get(url + path)
+      const { status, body } = await get(service().url + path)
       expect(status, path).to.equal(404)
       expect(body).to.deep.equal({
         error: 'not_found',
         error_description: 'this deployment does not map this path to a platform API',
       })
     }
-    expect((await get(url + paths.jwks)).body.keys).to.have.length(2)
+    expect((await get(service().url + paths.jwks)).body.keys).to.have.length(2)
   })
 
   it('the consent page marks a scope without a use, and the guide lists the paths of others', async () => {

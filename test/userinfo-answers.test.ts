@@ -5,7 +5,7 @@ import { type Expected, type Group, type Held, runGroups } from './support/answe
 import { obtain, userinfo } from './support/client.ts'
 import { change, insert, remove } from './support/database.ts'
 import { noor, startService } from './support/gatehouse.ts'
-import { sharedService } from './support/shared-service.ts'
+import { sharedService } from './support/storages.ts'
 import { bearer, encode, type Fields, FORM, send, type WireRequest } from './support/wire.ts'
 
 const sam = {
@@ -262,9 +262,8 @@ describe('UserInfo responses [design 4]', () => {
   })) {
     // [OpenID Connect Core §5.4; Scopes 4; Scopes 5]
     it(`release for ${scope} only ${claims.join(', ')}`, async () => {
-      const { url } = service()
-      const tokens = await obtain(url, { authorization: { scope } })
-      expect((await userinfo(url, tokens.access_token)).body).to.have.all.keys(...claims)
+      const tokens = await obtain(service().url, { authorization: { scope } })
+      expect((await userinfo(service().url, tokens.access_token)).body).to.have.all.keys(...claims)
     })
   }
 
@@ -288,14 +287,13 @@ describe('UserInfo responses [design 4]', () => {
 
   it('have the roles, name and picture of this moment [design 15]', async () => {
     await using changing = await startService()
-    const { kysely } = changing
     const { access_token } = await obtain(changing.url)
     const ofSam = { person_id: 'per_sam', site_id: 'sit_northlight', granted_at: 1 }
-    await insert(kysely, 'site_role', { ...ofSam, role: 'admin' })
+    await insert(changing.kysely, 'site_role', { ...ofSam, role: 'admin' })
     const { body } = await userinfo(changing.url, access_token)
     expect(body.roles).to.deep.equal(['admin', 'student'])
-    await remove(kysely, 'site_role', { person_id: 'per_sam', role: 'student' })
-    await change(kysely, 'person', { id: 'per_sam' }, { name: 'Samuel', picture: null })
+    await remove(changing.kysely, 'site_role', { person_id: 'per_sam', role: 'student' })
+    await change(changing.kysely, 'person', { id: 'per_sam' }, { name: 'Samuel', picture: null })
     expect((await userinfo(changing.url, access_token)).body)
       .to.deep.include({ roles: ['admin'], name: 'Samuel' })
       .and.not.have.property('picture')

@@ -14,10 +14,7 @@ import { driveSdk1, driveSdk2 } from './drivers/typescript-sdk.ts'
 import type { Drive } from './driving.ts'
 import type { WayName } from './ways.ts'
 
-export interface Known {
-  readonly reason: string
-  readonly sentence: string
-}
+export type Known = Readonly<Record<'reason' | 'sentence', string>>
 
 export interface Agent {
   readonly name: string

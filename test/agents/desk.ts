@@ -71,9 +71,8 @@ export function openDesk(visit: (address: string) => Promise<string>, late: Abor
       if (stream === 'stdout') stdout += chunk
       if (reply !== undefined && output.includes(reply.to)) child.stdin.end(reply.type)
     }
-    for (const stream of ['stdout', 'stderr'] as const) {
+    for (const stream of ['stdout', 'stderr'] as const)
       child[stream].setEncoding('utf8').on('data', (chunk: string) => heard(chunk, stream))
-    }
     child.stdin.on('error', () => undefined)
     if (reply === undefined) child.stdin.end()
     try {

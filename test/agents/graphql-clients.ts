@@ -68,10 +68,7 @@ async function runRelayCompiler(folder: string, url: string, token: string): Pro
   return `compiled, and found ${node.title} again by its id`
 }
 
-interface Course {
-  readonly id: string
-  readonly title: string
-}
+type Course = Readonly<Record<'id' | 'title', string>>
 
 interface Answer {
   readonly node?: Course

@@ -35,13 +35,11 @@ async function main(): Promise<void> {
   }
   const { url: serviceUrl } = opened.use(await startProcess())
   await inParallel(chosen, 2, async (agent) => {
-    for await (const { way, outcome } of runAgent(agent, { serviceUrl, browser, over })) {
+    for await (const { way, outcome } of runAgent(agent, { serviceUrl, browser, over }))
       print(title(agent.package, way), outcome)
-    }
   })
-  for (const client of graphqlClients.filter(({ name }) => name.includes(options.only))) {
+  for (const client of graphqlClients.filter(({ name }) => name.includes(options.only)))
     print(title(client.package, 'queries'), await runGraphqlClient(client, serviceUrl, over))
-  }
 }
 
 await main()

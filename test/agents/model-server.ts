@@ -49,13 +49,10 @@ function sendEvents(response: ServerResponse, events: readonly Json[]): void {
   response.end()
 }
 
-function list(value: unknown): Json[] {
-  return Array.isArray(value) ? value : []
-}
+const list = (value: unknown): Json[] => (Array.isArray(value) ? value : [])
 
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value)
-}
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value)
 
 const responses: Protocol = {
   path: /\/responses$/,
@@ -146,8 +143,6 @@ function candidate(content: Json): Json[] {
   ]
 }
 
-function part(of: Json, name: string): Json {
-  return (of[name] ?? {}) as Json
-}
+const part = (of: Json, name: string): Json => (of[name] ?? {}) as Json
 
 const protocols: readonly Protocol[] = [responses, chatCompletions, generateContent]

@@ -24,9 +24,8 @@ export async function authorize(asked: Authorization): Promise<string> {
     if (isOurs() || page.url() === 'about:blank') throw error
   }
   await page.goto(asked.address).catch(leftOrThrow)
-  for (let step = 0; step < STEPS_MAX && isOurs(); step += 1) {
+  for (let step = 0; step < STEPS_MAX && isOurs(); step += 1)
     await answerPage(page, asked.person).catch(leftOrThrow)
-  }
   if (isOurs()) throw new Error(`the sign-in did not leave ${page.url()}`)
   return await page.innerText('body').catch(() => '')
 }

@@ -4,9 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { paths } from '../../src/platform/http/paths.ts'
 
-export interface HardClients extends Disposable {
-  readonly count: number
-}
+export type HardClients = Disposable & { readonly count: number }
 
 const SLOW_OF_EACH_KIND = 100
 const BYTE_EVERY_MS = 1_000

@@ -1,7 +1,4 @@
-export interface Issued {
-  readonly accessToken: string
-  readonly refreshToken: string
-}
+export type Issued = Readonly<Record<'accessToken' | 'refreshToken', string>>
 
 export interface Family {
   /** Index of its grant: a replay of one of its tokens ends all families of the grant. */

@@ -126,9 +126,8 @@ export const scenarios: readonly Scenario[] = [
     async begin({ disk = '', databaseUrl }) {
       fillDisk(disk)
       // The server ends itself when it cannot make the next file of its log.
-      for (let i = 0; i < LOG_FILES; i += 1) {
+      for (let i = 0; i < LOG_FILES; i += 1)
         await tell(databaseUrl, 'select pg_switch_wal()').catch(() => {})
-      }
       return (await answers(databaseUrl)) ? 'it goes on' : 'it ended itself'
     },
     async end({ disk = '', postgres, databaseUrl }) {

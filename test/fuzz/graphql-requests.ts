@@ -20,10 +20,7 @@ import { mostlyBearer } from './oauth-requests.ts'
 import { bytesOf, type FuzzRequest, place } from './request.ts'
 import { bodyHeaders, damaged, encoded, furtherHeaders, oddText } from './texts.ts'
 
-export interface Schemas {
-  readonly member: GraphQLSchema
-  readonly admin: GraphQLSchema
-}
+export type Schemas = Readonly<Record<'member' | 'admin', GraphQLSchema>>
 
 export function graphqlRequest(chance: Chance, schemas: Schemas): FuzzRequest {
   const isMember = chance.is(0.5)

@@ -169,9 +169,7 @@ function judgeMemory(before: Memory, after: Memory, findings: string[]): void {
   judgeOne('resident memory', before.rssBytes, after.rssBytes, RSS_GROWTH_MAX_BYTES)
 }
 
-function mebibytes(bytes: number): string {
-  return `${(bytes / 1_048_576).toFixed(1)} MiB`
-}
+const mebibytes = (bytes: number): string => `${(bytes / 1_048_576).toFixed(1)} MiB`
 
 function report(
   { findings, statuses, reopened }: Run,

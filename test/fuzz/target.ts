@@ -16,10 +16,7 @@ import {
 
 const START_TIMEOUT_MS = 60_000
 
-export interface Memory {
-  readonly heapBytes: number
-  readonly rssBytes: number
-}
+export type Memory = Readonly<Record<'heapBytes' | 'rssBytes', number>>
 
 export type Target = Awaited<ReturnType<typeof startTarget>>
 

@@ -126,9 +126,7 @@ async function sessionOf(person: HeadlessPerson, url: string, who: 'member' | 'o
     : { operatorSession: cookies, operatorForm: form }
 }
 
-async function schemaAt(address: string) {
-  return buildSchema(await (await fetch(address)).text())
-}
+const schemaAt = async (address: string) => buildSchema(await (await fetch(address)).text())
 
 async function toolsOf(url: string, tokens: readonly string[]): Promise<ListedTool[]> {
   const lists = await Promise.all(

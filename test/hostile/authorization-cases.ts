@@ -17,6 +17,9 @@ const NO_URI = 'redirect request_uri_not_supported'
 const UNSUPPORTED = 'page 415 invalid_request'
 const CLIENT = 'page 400 invalid_client'
 const REDIRECT = 'page 400 invalid_redirect_uri'
+const SIGN_IN = 'the sign-in'
+const unsigned = unsignedJwt({ sub: 'per_sam' })
+const bothAudiences = 'account:read courses:read'
 
 /** Ambiguous spellings of `resource` (RFC 8707 §2). */
 const resources: readonly (readonly [what: string, respell: (url: string) => string])[] = [
@@ -44,17 +47,13 @@ const resourceRows = numbered(
   async ({ url }, [respell]) => await ask(url, { resource: respell(url) }),
 )
 
-const byPlatform = { ...asClaude, scope: 'openid account:read' }
+const platform = { ...asClaude, scope: 'openid account:read' }
 
 /** Single parameters with the expected answer. */
 const parameters: Entries<[fields: Fields | ((world: World) => Promise<Fields>)]> = [
   ['member scopes without a resource', TARGET, { resource: undefined }],
   ['account:write by a platform', SCOPE, { ...asClaude, scope: 'openid account:write' }],
-  [
-    'scopes of both audiences by a member application',
-    SCOPE,
-    { scope: 'account:read courses:read' },
-  ],
+  ['scopes of both audiences by a member application', SCOPE, { scope: bothAudiences }],
   ['scope in upper case', SCOPE, { scope: 'OPENID ACCOUNT:READ' }],
   ['scopes separated by a comma', SCOPE, { scope: 'openid,account:read' }],
   ['scopes separated by a tab', SCOPE, { scope: 'openid\taccount:read' }],
@@ -63,11 +62,7 @@ const parameters: Entries<[fields: Fields | ((world: World) => Promise<Fields>)]
   ['scope with a wildcard', SCOPE, { scope: 'account:* *' }],
   ['scope with markup', SCOPE, { scope: '<script>alert(1)</script>' }],
   ['invalid id_token_hint', REQUEST, { id_token_hint: 'x', prompt: 'none' }],
-  [
-    'unsigned id_token_hint',
-    REQUEST,
-    { id_token_hint: unsignedJwt({ sub: 'per_sam' }), prompt: 'none' },
-  ],
+  ['unsigned id_token_hint', REQUEST, { id_token_hint: unsigned, ...silent }],
   [
     'id_token_hint of a signed-in person without the session',
     LOGIN,
@@ -109,19 +104,11 @@ const parameters: Entries<[fields: Fields | ((world: World) => Promise<Fields>)]
   ['client_id with a trailing space', CLIENT, { client_id: `${notes.clientId} ` }],
   ['client_id with a trailing NUL', CLIENT, { client_id: `${notes.clientId}\0` }],
   ['client_id of a resource server', REDIRECT, { client_id: resourceServer.clientId }],
-  [
-    'client of the own pages with a foreign redirect URI',
-    REDIRECT,
-    { client_id: 'gatehouse-pages' },
-  ],
-  [
-    'client credentials in the query',
-    'the sign-in',
-    { client_secret: 'x', client_assertion: 'a.b.c' },
-  ],
+  ['client of our pages with a foreign redirect URI', REDIRECT, { client_id: 'gatehouse-pages' }],
+  ['client credentials in the query', SIGN_IN, { client_secret: 'x', client_assertion: 'a.b.c' }],
   [
     'grant, person and site in the query',
-    'the sign-in',
+    SIGN_IN,
     { grant_id: 'x', sub: 'per_olivia', account_id: 'per_olivia', site: 'sit_open_kitchen' },
   ],
   ['very long ui_locales', REQUEST, { ui_locales: 'x-'.repeat(2000) }],
@@ -131,17 +118,9 @@ const parameters: Entries<[fields: Fields | ((world: World) => Promise<Fields>)]
   ['blank scope without a resource', SCOPE, { scope: ' ', resource: undefined }],
   ['unknown scopes only', SCOPE, { scope: 'courses:delete magic *' }],
   ['operator scope by a member application', SCOPE, { scope: 'openid courses:read' }],
-  ['account scope by a platform without a resource', SCOPE, { ...byPlatform, resource: undefined }],
-  [
-    'account scope by a platform with a foreign resource',
-    SCOPE,
-    { ...byPlatform, resource: foreign },
-  ],
-  [
-    'account and operator scope by a platform',
-    SCOPE,
-    { ...asClaude, scope: 'courses:read account:read' },
-  ],
+  ['account scope by a platform without a resource', SCOPE, { ...platform, resource: undefined }],
+  ['account scope by a platform for a foreign resource', SCOPE, { ...platform, resource: foreign }],
+  ['account and operator scope by a platform', SCOPE, { ...asClaude, scope: bothAudiences }],
 ]
 
 const parameterRows = numbered(
@@ -182,16 +161,11 @@ const methodRows = numbered(
 
 const forwardedHost = ['X-Forwarded-Host', 'evil.example', 'Forwarded', 'host=evil.example']
 const headers: Entries<[fields: Fields, ...headers: string[]]> = [
-  ['method override header', 'the sign-in', {}, 'X-HTTP-Method-Override', 'DELETE'],
+  ['method override header', SIGN_IN, {}, 'X-HTTP-Method-Override', 'DELETE'],
   ['forged session cookie', LOGIN, silent, 'Cookie', 'gatehouse=x; gatehouse.sig=x'],
   ['session cookie without signature', LOGIN, silent, 'Cookie', 'gatehouse=__proto__'],
-  [
-    'foreign Host, as after DNS rebinding (CVE-2025-64101)',
-    'the sign-in',
-    {},
-    ...['Host', 'evil.example'],
-  ],
-  ['foreign X-Forwarded-Host (GHSA-93m4-mfpg-c3xf)', 'the sign-in', {}, ...forwardedHost],
+  ['foreign Host, as after DNS rebinding (CVE-2025-64101)', SIGN_IN, {}, 'Host', 'evil.example'],
+  ['foreign X-Forwarded-Host (GHSA-93m4-mfpg-c3xf)', SIGN_IN, {}, ...forwardedHost],
 ]
 
 const headerRows: readonly Row[] = [
@@ -200,8 +174,7 @@ const headerRows: readonly Row[] = [
     'bearer token instead of a session',
     LOGIN,
     async (world) => {
-      const sent = bearer((await world.shared()).accessToken)
-      return await ask(world.url, silent, { headers: sent })
+      return await ask(world.url, silent, { headers: bearer((await world.shared()).accessToken) })
     },
   ],
   ...numbered(

@@ -11,7 +11,7 @@ import { notes, portal, sam } from '../support/gatehouse.ts'
 import { later } from '../support/later.ts'
 import { listen } from '../support/listen.ts'
 import { unsignedJwt } from '../support/proofs.ts'
-import { sharedService } from '../support/shared-service.ts'
+import { sharedService } from '../support/storages.ts'
 import { type Answer, answerOf, type Fields, postForm, send } from '../support/wire.ts'
 import { ask } from './world.ts'
 
@@ -42,9 +42,8 @@ function expectPage({ status, headers, text }: Answer): void {
   expect(headers.get('content-type')).to.match(/^text\/html/)
   expect(text).to.include('id="error-page"').and.include('id="error-code">invalid_')
   const policy = String(headers.get('content-security-policy'))
-  for (const directive of ['default-src', 'script-src', 'frame-ancestors']) {
+  for (const directive of ['default-src', 'script-src', 'frame-ancestors'])
     expect(policy).to.include(`${directive} 'none'`)
-  }
   expect(headers.get('x-frame-options')).to.equal('DENY')
   expect(headers.get('x-content-type-options')).to.equal('nosniff')
 }
@@ -55,9 +54,8 @@ describe('authorize: redirects to registered addresses only [RFC 6749 §3.1.2.4]
   // [Authorization 2]
   it('shows a page for an unknown client and redirects nowhere [1]', async () => {
     const odd = ['__proto__', 'constructor', 'x'.repeat(5000), "' or 1=1 --"]
-    for (const client_id of [undefined, 'nobody', '', ...odd, 'demo-resource-server']) {
+    for (const client_id of [undefined, 'nobody', '', ...odd, 'demo-resource-server'])
       expectPage(await authorize({ client_id }))
-    }
   })
 
   // redirect-cases.ts has more spellings.
@@ -186,8 +184,7 @@ describe('authorize: parameters that are repeated [RFC 6749 §3.1] [15, 53]', ()
 
 // [OpenID Connect Core §6.1; OpenID Connect Core §6.2]
 describe('authorize: unsupported features (OpenID Connect Core §6) [23]', () => {
-  // [23]
-  it('refuses request and request_uri, and fetches nothing', async () => {
+  it('refuses request and request_uri, and fetches nothing [23]', async () => {
     let connections = 0
     const trap = createServer().on('connection', () => {
       connections += 1
@@ -312,9 +309,8 @@ describe('authorize: prompt and max_age [OpenID Connect Core §3.1.2.1] [27, 35]
   })
 
   it('refuses none beside another prompt, and unknown prompts, with invalid_request', async () => {
-    for (const prompt of ['none login', 'none consent', 'nonsense', 'login nonsense', '<b>']) {
+    for (const prompt of ['none login', 'none consent', 'nonsense', 'login nonsense', '<b>'])
       expect(redirectedError(await authorize({ prompt })), prompt).to.equal('invalid_request')
-    }
   })
 
   // [OpenID Connect Core §3.1.2.2; OpenID Connect Core §3.1.2.3]
@@ -324,9 +320,8 @@ describe('authorize: prompt and max_age [OpenID Connect Core §3.1.2.1] [27, 35]
   })
 
   it('refuses a max_age that is not a number with invalid_request [35]', async () => {
-    for (const max_age of ['-1', 'abc', '99999999999999999999']) {
+    for (const max_age of ['-1', 'abc', '99999999999999999999'])
       expect(redirectedError(await authorize({ max_age })), max_age).to.equal('invalid_request')
-    }
   })
 
   // [OpenID Connect Core §2; OpenID Connect Core §15.1]
@@ -348,9 +343,8 @@ describe('authorize: prompt and max_age [OpenID Connect Core §3.1.2.1] [27, 35]
 
 describe('authorize: the claims parameter', () => {
   it('refuses malformed claims with invalid_request', async () => {
-    for (const claims of ['{', '[]', '"x"', '{"id_token":1}', '{"userinfo":{"sub":{"value":1}']) {
+    for (const claims of ['{', '[]', '"x"', '{"id_token":1}', '{"userinfo":{"sub":{"value":1}'])
       expect(redirectedError(await authorize({ claims })), claims).to.equal('invalid_request')
-    }
   })
 })
 
@@ -372,8 +366,7 @@ describe('authorize: odd requests', () => {
   it('returns a state of 2000 characters unchanged', async () => {
     const state = 'ä&=%"<>+ '.repeat(200)
     const { headers } = await authorize({ state, prompt: 'none' })
-    const target = new URL(headers.get('location') ?? '')
-    expect(target.searchParams.get('state')).to.equal(state)
+    expect(new URL(headers.get('location') ?? '').searchParams.get('state')).to.equal(state)
   })
 
   for (const query of [

@@ -2,7 +2,7 @@ import { expect } from 'chai'
 
 import { flushingSoon } from '../support/gatehouse.ts'
 import { withoutAnyLimit } from '../support/limits.ts'
-import { sharedService } from '../support/shared-service.ts'
+import { sharedService } from '../support/storages.ts'
 import type { Answer } from '../support/wire.ts'
 import { afterwards, expectWell, makeWorld, outcomeOf, type World } from './world.ts'
 
@@ -88,9 +88,8 @@ export function runTable({ title, cases }: CaseTable): void {
         const before = await world.decided()
         const answers = [await send(world)].flat()
         expect(answers).to.not.have.lengthOf(0)
-        for (const seen of answers) {
+        for (const seen of answers)
           expect(outcomeOf(seen, world.url), seen.text.slice(0, 600)).to.equal(expected)
-        }
         await check?.(world, before)
         await expectWell(world)
       })

@@ -173,11 +173,7 @@ const carriers: readonly (readonly [
     FORM,
     (fields) => `${encode(fields)}`.replaceAll(/(^|&)(\w+)=/g, (whole) => whole.toUpperCase()),
   ],
-  [
-    'parameters separated by semicolons',
-    FORM,
-    (fields) => `${encode(fields)}`.replaceAll('&', ';'),
-  ],
+  ['parameters divided by semicolons', FORM, (fields) => `${encode(fields)}`.replaceAll('&', ';')],
   [
     'a Content-Type of two types',
     ['Content-Type', 'text/plain, application/x-www-form-urlencoded'],
@@ -221,9 +217,8 @@ const methodRows = endpoints.map(
     async (world) => {
       const query = encode(await complete(world))
       const answers: Answer[] = []
-      for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'TRACE']) {
+      for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'TRACE'])
         answers.push(await send(world.url, { method, path: `${path}?${query}` }))
-      }
       return answers
     },
   ],

@@ -31,10 +31,7 @@ const TOKENS_WORK = '; the tokens still work'
 const changedCode =
   (change: (code: string) => string): Change =>
   ({ code }) => ({ code: change(String(code)) })
-const verifier = (code_verifier: string | undefined, more: Fields = {}) => ({
-  code_verifier,
-  ...more,
-})
+const verifier = (code_verifier?: string, more: Fields = {}) => ({ code_verifier, ...more })
 const redirect = (redirect_uri: string | undefined) => ({ redirect_uri })
 const S256 = { code_challenge: codeChallenge, code_challenge_method: 'S256' }
 const plain = { ...S256, code_challenge_method: 'plain' }
@@ -95,11 +92,7 @@ const exchanges: Entries<[change: Change, headers?: readonly string[]]> = [
     {},
     basic(notes.clientId, ''),
   ],
-  [
-    'with the code as a list',
-    REQUEST,
-    ({ code }) => ({ code: undefined, 'code[0]': String(code) }),
-  ],
+  ['with a list as code', REQUEST, ({ code }) => ({ code: undefined, 'code[0]': String(code) })],
   ['with an encoded line break in the code', GRANT, changedCode((code) => `${code}\r\n`)],
   ['with the code in upper case', GRANT, changedCode((code) => code.toUpperCase())],
   ['with SQL as the code', GRANT, { code: "' or 1=1 --" }],

@@ -8,22 +8,16 @@ import { asClaude, authorizeUrl, obtainCode } from '../support/client.ts'
 import { amir, june, noor, notes, olivia, portal, sam, startService } from '../support/gatehouse.ts'
 import { withoutAnyLimit } from '../support/limits.ts'
 import { hiddenField } from '../support/page-person.ts'
-import { sharedService } from '../support/shared-service.ts'
+import { sharedService } from '../support/storages.ts'
 import { encode, type Fields, send } from '../support/wire.ts'
 
 /** Hostile requests at the pages between an authorization request and its response. */
 const service = sharedService()
 
-interface Page {
-  readonly url: URL
-  readonly text: string
-  readonly headers: Headers
-  readonly csrf: string
-  readonly action: string
-}
+type Page = Awaited<ReturnType<typeof openPage>>
 
 /** Follows redirects with this person's cookies until a page is shown. */
-async function openPage(person: HeadlessPerson, start: URL): Promise<Page> {
+async function openPage(person: HeadlessPerson, start: URL) {
   let url = start
   for (let step = 0; step < 10; step += 1) {
     const answer = await person.open(url)
@@ -101,14 +95,10 @@ describe('interaction: cookies that a sibling host plants', () => {
     await openPage(used, authorizeUrl(service().url))
     return [makeHeadlessPerson(noor), used]
   }
-  const resumeOf = (page: Page) =>
-    new URL(
-      page.url.pathname.replace(/^.interaction(.*).login$/, `${paths.authorization}$1`),
-      page.url,
-    )
+  const resumeOf = ({ url }: Page) =>
+    new URL(url.pathname.replace(/^.interaction(.*).login$/, `${paths.authorization}$1`), url)
 
-  // [286]
-  it('neither show a page nor sign the victim in for the attacker', async () => {
+  it('neither show a page nor sign the victim in for the attacker [286]', async () => {
     for (const victim of await victims()) {
       const attacker = await openSignIn()
       plant(victim, attacker.person, attacker.page.url)
@@ -126,8 +116,7 @@ describe('interaction: cookies that a sibling host plants', () => {
     }
   })
 
-  // [287]
-  it('do not sign the victim in as the attacker', async () => {
+  it('do not sign the victim in as the attacker [287]', async () => {
     for (const victim of await victims()) {
       const { person, page } = await openSignIn()
       const resume = targetOf(await submit(person, page, sam), page)
@@ -142,8 +131,7 @@ describe('interaction: cookies that a sibling host plants', () => {
     }
   })
 
-  // [288]
-  it('do not sign the victim in to our own pages as the attacker', async () => {
+  it('do not sign the victim in to our own pages as the attacker [288]', async () => {
     const url = new URL('/account', service().url)
     for (const victim of await victims()) {
       const attacker = makeHeadlessPerson(sam)
@@ -164,9 +152,8 @@ describe('interaction: cookies that a sibling host plants', () => {
   it('leave nine tabs of one browser alone', async () => {
     const person = makeHeadlessPerson(sam)
     const tabs: Page[] = []
-    for (let tab = 1; tab <= 9; tab += 1) {
+    for (let tab = 1; tab <= 9; tab += 1)
       tabs.push(await openPage(person, authorizeUrl(service().url, { prompt: 'consent' })))
-    }
     for (const tab of [tabs[0], tabs[4], tabs[8]]) {
       if (!tab) throw new Error('no tab')
       const next = await openPage(person, targetOf(await submit(person, tab, sam), tab))
@@ -179,9 +166,8 @@ describe('interaction: a page belongs to one browser (CVE-2026-7507) [37]', () =
   it('is not shown or continued without the cookies of that browser', async () => {
     const { person, page } = await openConsent()
     const { pathname } = page.url
-    for (const path of [pathname, pathname.replace('consent', 'login'), `${pathname}/`]) {
+    for (const path of [pathname, pathname.replace('consent', 'login'), `${pathname}/`])
       expect(await shows(path), path).to.be.oneOf([400, 404])
-    }
     const [, uid = ''] = /\/interaction\/([^/]+)/.exec(pathname) ?? []
     expect(await shows(`${paths.authorization}/${uid}`), 'at the engine').to.equal(400)
 
@@ -200,8 +186,7 @@ describe('interaction: a page belongs to one browser (CVE-2026-7507) [37]', () =
 
   it('accepts no form from another browser, even with the token of its page', async () => {
     const victim = await openConsent()
-    const attacker = await openConsent({}, olivia)
-    const crossed = await submit(attacker.person, victim.page)
+    const crossed = await submit((await openConsent({}, olivia)).person, victim.page)
     expect(crossed.status).to.equal(400)
     expectErrorPage(await crossed.text())
     const answer = await submit(victim.person, victim.page)
@@ -231,9 +216,8 @@ describe('interaction: a page belongs to one browser (CVE-2026-7507) [37]', () =
   })
 
   it('answers invented interactions as expired ones', async () => {
-    for (const uid of ['x', '__proto__', '..%2f..%2fadmin', 'x'.repeat(2000), '%00', "'--"]) {
+    for (const uid of ['x', '__proto__', '..%2f..%2fadmin', 'x'.repeat(2000), '%00', "'--"])
       expect(await shows(`/interaction/${uid}/login`), uid).to.be.oneOf([400, 404])
-    }
   })
 })
 
@@ -316,9 +300,8 @@ describe('interaction: consent covers exactly the request (design 2) [41]', () =
     expect(answer.status).to.equal(303)
     const callback = await person.authorize(targetOf(answer, page), notes.redirectUri)
     const code = callback.searchParams.get('code') ?? ''
-    const { kysely } = service()
-    const { payload } = await kysely
-      .selectFrom('oauth_state')
+    const { payload } = await service()
+      .kysely.selectFrom('oauth_state')
       .select('payload')
       .where('id', '=', storedId('AuthorizationCode', code))
       .executeTakeFirstOrThrow()
@@ -330,8 +313,8 @@ describe('interaction: consent covers exactly the request (design 2) [41]', () =
       redirectUri: notes.redirectUri,
       resource: service().url,
     })
-    const grant = await kysely
-      .selectFrom('oauth_grant')
+    const grant = await service()
+      .kysely.selectFrom('oauth_grant')
       .select('site_id')
       .where('id', '=', issued.grantId)
       .executeTakeFirst()
@@ -345,8 +328,7 @@ describe('interaction: consent covers exactly the request (design 2) [41]', () =
       const jumped = { ...page, action: page.action.replace('login', prompt) }
       const answer = await submit(person, jumped, { site: 'sit_northlight' })
       expect(answer.status, prompt).to.equal(400)
-      const shown = await person.open(new URL(jumped.action, page.url))
-      expect(shown.status, prompt).to.equal(400)
+      expect((await person.open(new URL(jumped.action, page.url))).status, prompt).to.equal(400)
     }
     const [, uid = ''] = /\/interaction\/([^/]+)/.exec(page.url.pathname) ?? []
     const resumed = await openPage(person, new URL(`${paths.authorization}/${uid}`, service().url))
@@ -361,8 +343,7 @@ describe('interaction: consent covers exactly the request (design 2) [41]', () =
       expect(answer.status, String(site)).to.equal(422)
       expect(await answer.text()).to.include('id="site-problem"')
     }
-    const chosen = await submit(person, page, { site: 'sit_northlight' })
-    expect(chosen.status).to.equal(303)
+    expect((await submit(person, page, { site: 'sit_northlight' })).status).to.equal(303)
   })
 
   // [RFC 6749 §4.1.2.1]
@@ -417,8 +398,7 @@ describe('interaction: headers and cookies of the pages [RFC 9700 §4.16] [45]',
 
   it('set cookies as HttpOnly and SameSite=Lax, and the engine’s for the path of the interaction', async () => {
     const { pathname, search } = authorizeUrl(service().url)
-    const answer = await send(service().url, { path: pathname + search })
-    const cookies = answer.headers.getSetCookie()
+    const cookies = (await send(service().url, { path: pathname + search })).headers.getSetCookie()
     expect(cookies.length).to.be.greaterThan(0)
     for (const cookie of cookies) {
       expect(cookie).to.match(/; httponly/i)
@@ -448,8 +428,7 @@ describe('interaction: headers and cookies of the pages [RFC 9700 §4.16] [45]',
       const cookies = asked.headers.getSetCookie().join(', ')
       values.add(/(?:^|, )gatehouse=([^;]+)/.exec(cookies)?.[1] ?? '')
     }
-    const { kysely } = service()
-    const rows = await kysely.selectFrom('oauth_state').selectAll().execute()
+    const rows = await service().kysely.selectFrom('oauth_state').selectAll().execute()
     const kept = JSON.stringify(rows)
     expect(kept).to.include('"Interaction"').and.include('"Session"')
     for (const value of values) {
@@ -508,9 +487,8 @@ describe('interaction: sign-in does not reveal which accounts exist (CVE-2026-23
     }
     // A busy machine makes runs slower, never faster, so compare the fastest.
     const [unknown = 0, ...known] = [...times.values()].map((all) => Math.min(...all))
-    for (const fastest of known) {
+    for (const fastest of known)
       expect(fastest).to.be.within(unknown * (1 - WITHIN), unknown * (1 + WITHIN))
-    }
   })
 
   function withoutIds(page: string, login: string): string {

@@ -36,7 +36,7 @@ const forms: readonly (readonly [what: string, path: string, fields?: Record<str
 ]
 
 /** Forged forms (RFC 9700 §4.7, CVE-2024-28197): the token and headers that each sends. */
-const fromForeignPage = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
+const foreignPage = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
 const ways: readonly (readonly [
   what: string,
   tokenOf: (world: World) => Promise<Record<string, string>>,
@@ -45,11 +45,7 @@ const ways: readonly (readonly [
   ['without a token', async () => ({})],
   ['with an empty token', async () => ({ csrf: '' })],
   ['with the token of another person', async (world) => ({ csrf: (await member(world)).csrf })],
-  [
-    'from a foreign page',
-    async (world) => ({ csrf: (await operator(world)).csrf }),
-    fromForeignPage,
-  ],
+  ['from a foreign page', async (world) => ({ csrf: (await operator(world)).csrf }), foreignPage],
 ]
 
 const operator = async (world: World) => await world.browser('operator')
@@ -237,8 +233,7 @@ const heldBack: readonly Row[] = [
       await signOutEverywhere(url)
       const agreed = await submitPage(thief, consent)
       const resumed = await answerOf(await thief.open(addressIn(agreed, url)))
-      const again = await answerOf(await thief.open(authorizeUrl(url)))
-      return [resumed, again]
+      return [resumed, await answerOf(await thief.open(authorizeUrl(url)))]
     },
   ],
   [
@@ -258,10 +253,7 @@ const heldBack: readonly Row[] = [
 
 /** Changes to an application while its consent page is open. */
 const takenBack = numbered(
-  {
-    first: 3353,
-    attack: (what) => `consent after the operator removed ${what} from the application`,
-  },
+  { first: 3353, attack: (what) => `consent after the operator removed ${what} from the client` },
   answered<[left: Partial<NewApplication>]>('page 400 page_expired', [
     ['a scope', { scopes: ['account:read'] }],
     ['a redirect URI', { redirectUris: ['https://planner.example/new'] }],
@@ -278,20 +270,18 @@ const takenBack = numbered(
     }
     const created = await store.create('sit_northlight', entry, actor)
     if (typeof created === 'string') throw new Error(created)
-    const { clientId } = created
     const person = makeHeadlessPerson(noor)
     const scope = 'openid account:read account:write'
-    const asked = { client_id: clientId, redirect_uri: redirectUri, scope }
+    const asked = { client_id: created.clientId, redirect_uri: redirectUri, scope }
     const consent = await openConsent(person, authorizeUrl(url, asked))
     const csrf = hiddenField(await (await person.open(consent)).text())
-    const app = await findApplication(database.kysely, 'sit_northlight', clientId)
+    const app = await findApplication(database.kysely, 'sit_northlight', created.clientId)
     if (!app) throw new Error('there is no such application')
     await store.update(app, { ...entry, ...left }, actor)
     const body = new URLSearchParams({ csrf })
     const agreed = await person.open(consent, { method: 'POST', body })
     const grants = database.kysely.selectFrom('oauth_grant').selectAll()
-    const made = await grants.where('client_id', '=', clientId).execute()
-    expect(made).to.deep.equal([])
+    expect(await grants.where('client_id', '=', created.clientId).execute()).to.deep.equal([])
     return await answerOf(agreed)
   },
 )
@@ -312,9 +302,8 @@ function addressIn({ headers }: Pick<Response, 'headers'>, url: string): URL {
 
 /** Signs Noor in. Returns the address of the page that asks for her consent. */
 async function openConsent(person: HeadlessPerson, start: URL): Promise<URL> {
-  const { origin } = start
-  const signedIn = await submitPage(person, addressIn(await person.open(start), origin), noor)
-  const consent = addressIn(await person.open(addressIn(signedIn, origin)), origin)
+  const signedIn = await submitPage(person, addressIn(await person.open(start), start.origin), noor)
+  const consent = addressIn(await person.open(addressIn(signedIn, start.origin)), start.origin)
   expect(consent.pathname).to.match(/\/consent$/)
   return consent
 }
@@ -335,9 +324,8 @@ const strangers: readonly Row[] = [
       // The password is right, but the person has no role here.
       const stranger = makeHeadlessPerson({ ...june, refuse: true })
       await stranger.authorize(authorizeUrl(url), notes.redirectUri)
-      const { kysely } = running
       await eventually(10_000, async () => {
-        const rows = await kysely
+        const rows = await running.kysely
           .selectFrom('audit_event')
           .select(['action', 'person_id', 'actor_person_id'])
           .where('client_id', '=', notes.clientId)

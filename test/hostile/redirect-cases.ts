@@ -10,10 +10,7 @@ const spellings: readonly (readonly [what: string, respell: (registered: URL) =>
   ['a path parameter before a dot segment (CVE-2026-3872)', ({ href }) => `${href}/..;/evil`],
   ['several @ before the host (CVE-2026-7504)', host((name) => `${name}@@evil.example`)],
   ['user name and password (CVE-2026-28512)', host((name) => `${name}:443@evil.example`)],
-  [
-    'the path in upper case (CVE-2020-15234)',
-    ({ origin, pathname }) => origin + pathname.toUpperCase(),
-  ],
+  ['the path in upper case (CVE-2020-15234)', (uri) => uri.origin + uri.pathname.toUpperCase()],
   ['an unregistered query (CVE-2020-15233)', ({ href }) => `${href}?next=https://evil.example`],
   ['an empty query', ({ href }) => `${href}?`],
   ['an empty fragment', ({ href }) => `${href}#`],
@@ -114,12 +111,7 @@ const others: readonly (readonly [number: number, what: string, redirectUri: str
   ],
   [1315, 'redirect URI with a free segment, with more segments', `${connector}a/b`, chatgpt],
   [1316, 'redirect URI with a free segment, encoded', `${connector}%61`, chatgpt],
-  [
-    1317,
-    'redirect URI with a free segment that is not registered',
-    `${connector}unregistered`,
-    chatgpt,
-  ],
+  [1317, 'unregistered redirect URI with a free segment', `${connector}unregistered`, chatgpt],
 ]
 
 const otherRows: readonly Row[] = [

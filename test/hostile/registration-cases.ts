@@ -90,11 +90,7 @@ const bodies: Entries<[body: unknown, type?: string]> = [
   ['with redirect_uris that is not a list', METADATA, { redirect_uris: cli.redirect_uris[0] }],
   ['with a list as name', METADATA, { client_name: ['Claude'] }],
   ['with a line break in the name', METADATA, { client_name: 'A tool\nby Claude' }],
-  [
-    'with a bidirectional override in the name (U+202E)',
-    METADATA,
-    { client_name: 'A tool \u202eedualC' },
-  ],
+  ['with a bidi override in the name (U+202E)', METADATA, { client_name: 'A tool \u202eedualC' }],
   ['with a name of 101 characters', METADATA, { client_name: 'x'.repeat(101) }],
   ['with a lone surrogate as name', METADATA, `{"client_name":"\\ud800","redirect_uris":${uris}}`],
   ['with a NUL in the name', METADATA, { client_name: 'A tool\0' }],

@@ -13,8 +13,7 @@ import {
 import { authorizeUrl } from '../support/client.ts'
 import { olivia } from '../support/gatehouse.ts'
 import { hiddenField, makePagePerson } from '../support/page-person.ts'
-import { sharedService } from '../support/shared-service.ts'
-import { forEachDatabase } from '../support/storages.ts'
+import { forEachDatabase, sharedService } from '../support/storages.ts'
 import { send, sendBytes } from '../support/wire.ts'
 
 const anything = {

@@ -44,10 +44,7 @@ const kinds: readonly (readonly [what: string, value: (held: Held) => string])[]
   ['access token with an extra character', ({ accessToken }) => `${accessToken}A`],
   ['access token in upper case', ({ accessToken }) => accessToken.toUpperCase()],
   ['unsigned JWT (CVE-2026-55669)', () => unsigned],
-  [
-    'id_token of this service without its signature',
-    ({ idToken }) => idToken.replace(/[^.]+$/, ''),
-  ],
+  ['id_token of this service without signature', ({ idToken }) => idToken.replace(/[^.]+$/, '')],
   ['name of an inherited property', () => '__proto__'],
   ['8,000 characters', () => 'x'.repeat(8000)],
   ['access token with a changed character near its end', ({ accessToken }) => altered(accessToken)],
@@ -78,11 +75,7 @@ const ways: readonly (readonly [
     (token) => ['Authorization', `Bearer ${token}, Bearer ${token}`],
   ],
   ['in quotation marks', 'unknown', (token) => bearer(`"${token}"`)],
-  [
-    'in two headers with different values',
-    'malformed',
-    (token) => [...bearer('x'), ...bearer(token)],
-  ],
+  ['in two unequal headers', 'malformed', (token) => [...bearer('x'), ...bearer(token)]],
   ['as DPoP without a proof', 'malformed', (token) => ['Authorization', `DPoP ${token}`]],
   ['as a user name (CVE-2026-28699)', 'malformed', (token) => basic(token, 'x-oauth-basic')],
   [

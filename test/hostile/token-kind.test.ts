@@ -1,5 +1,4 @@
 import { runTable } from './case.ts'
 import { tokenKindCases } from './token-kind-cases.ts'
 
-// [165]
-describe('access tokens sent in a wrong way', () => runTable(tokenKindCases))
+describe('access tokens sent in a wrong way [165]', () => runTable(tokenKindCases))

@@ -15,7 +15,7 @@ import {
 } from '../support/client.ts'
 import { noor, notes, olivia, portal, sam } from '../support/gatehouse.ts'
 import { later } from '../support/later.ts'
-import { sharedService } from '../support/shared-service.ts'
+import { sharedService } from '../support/storages.ts'
 import {
   type Answer,
   basic,
@@ -46,8 +46,7 @@ function expectRefusal(answer: Answer, expected: string): void {
   expect(answer.body['error_description']).to.be.a('string')
 }
 
-// [Token 1; RFC 6749 §3.2; 51, 53]
-describe('token requests', () => {
+describe('token requests [Token 1; RFC 6749 §3.2; 51, 53]', () => {
   it('accepts only POST, whatever header or parameter overrides the method', async () => {
     const { form } = await obtainCode(service().url)
     const path = `${paths.token}?${encode({ ...form, _method: 'POST' })}`
@@ -153,12 +152,8 @@ describe('client authentication at the token endpoint [RFC 6749 §2.3] [63, 65]'
 
   it('tells an unknown client the same as one with a wrong secret', async () => {
     const wrong = await token({ ...attempt, client_id, client_secret: 'wrong' })
-    for (const unknown of ['nobody', '__proto__', 'x'.repeat(3000), "' or 1=1 --"]) {
-      const { status, text } = await token({
-        ...attempt,
-        client_id: unknown,
-        client_secret: 'wrong',
-      })
+    for (const client_id of ['nobody', '__proto__', 'x'.repeat(3000), "' or 1=1 --"]) {
+      const { status, text } = await token({ ...attempt, client_id, client_secret: 'wrong' })
       expect([status, text]).to.deep.equal([wrong.status, wrong.text])
     }
   })

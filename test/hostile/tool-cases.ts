@@ -42,7 +42,7 @@ const strangers: readonly (readonly [what: string, ...headers: string[]])[] = [
   ['two Origin headers', 'Origin', 'http://127.0.0.1', 'Origin', 'https://evil.example'],
 ]
 
-const strangerRows = (
+const hostRows = (
   [
     [2700, 'at /mcp', paths.mcp],
     [2720, 'at /mcp/member', paths.mcpMember],
@@ -62,6 +62,8 @@ const asked = (method: string, params: object) => ({ body: { ...ping, method, pa
 const typed = (type: string, body: unknown = ping) => ({ body, headers: ['Content-Type', type] })
 const session = ['Mcp-Session-Id', 'x']
 
+const UNSUPPORTED = '415 invalid_request'
+
 /** Malformed messages. */
 const messages: Entries<[sending: Sending]> = [
   [
@@ -71,16 +73,8 @@ const messages: Entries<[sending: Sending]> = [
   ],
   ['empty batch', '400 -32600', { body: [] }],
   ['truncated message', '400 -32700', { body: '{"jsonrpc":' }],
-  [
-    'message as text/plain, which foreign pages may send',
-    '415 invalid_request',
-    typed('text/plain'),
-  ],
-  [
-    'message as a form',
-    '415 invalid_request',
-    typed('application/x-www-form-urlencoded', 'jsonrpc=2.0'),
-  ],
+  ['message as text/plain, which foreign pages may send', UNSUPPORTED, typed('text/plain')],
+  ['message as a form', UNSUPPORTED, typed('application/x-www-form-urlencoded', 'jsonrpc=2.0')],
   ['message of 300 kB', '413 invalid_request', asked('ping', { x: 'x'.repeat(300_000) })],
   ['20,000 nested brackets', '400 -32600', { body: `${'['.repeat(20_000)}${']'.repeat(20_000)}` }],
   ['number as message', '400 -32600', { body: '1' }],
@@ -109,11 +103,8 @@ const messageRows = numbered(2760, messages, async ({ url }, [sending]) => await
 /** A call whose headers name another tool or method. */
 const disguised = (headers: Record<string, string>) => async (world: World) => {
   const params = { name: 'get_viewer', arguments: {} }
-  const { message, headers: own } = messageOf('tools/call', '2026-07-28', params)
-  return await post(world.url, {
-    body: message,
-    headers: Object.entries({ ...own, ...headers }).flat(),
-  })
+  const { message: body, headers: own } = messageOf('tools/call', '2026-07-28', params)
+  return await post(world.url, { body, headers: Object.entries({ ...own, ...headers }).flat() })
 }
 
 /** Nested brackets as an argument. */
@@ -195,8 +186,4 @@ const calls: readonly Row[] = [
   [2799, 'unknown tool with shell commands (CVE-2025-6514)', '200 -32602', called('x; rm -rf / #')],
 ]
 
-export const toolCases = tableOf('Tools', 'tool-cases.ts', [
-  ...strangerRows,
-  ...messageRows,
-  ...calls,
-])
+export const toolCases = tableOf('Tools', 'tool-cases.ts', [...hostRows, ...messageRows, ...calls])

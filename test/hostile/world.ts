@@ -80,9 +80,8 @@ export function makeWorld(running: RunningService) {
       const { kysely } = running
       const tables = ['oauth_application', 'client_secret', 'site_feature', 'signed_out_everywhere']
       const rows = []
-      for (const table of tables as readonly (keyof Schema)[]) {
+      for (const table of tables as readonly (keyof Schema)[])
         rows.push(await kysely.selectFrom(table).selectAll().execute())
-      }
       const ended = kysely.selectFrom('oauth_grant').select('id').where('ended_at', 'is not', null)
       return JSON.stringify([...rows, await ended.execute()])
     },

@@ -10,9 +10,7 @@ import { temporaryFolder } from '../support/programs.ts'
 import { type Settings as ClientSettings, startCommand } from './program.ts'
 
 /** The environment of an example, and where the product sends the browser at the end. */
-export interface Settings extends ClientSettings {
-  readonly ARRIVAL: string
-}
+export type Settings = ClientSettings & { readonly ARRIVAL: string }
 
 /** A running product, and how a person signs in to it through the service. */
 export interface StartedProduct extends AsyncDisposable {

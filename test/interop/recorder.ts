@@ -157,9 +157,7 @@ class Notes {
   }
 }
 
-function fieldsOf(body: Buffer): URLSearchParams {
-  return new URLSearchParams(body.toString())
-}
+const fieldsOf = (body: Buffer): URLSearchParams => new URLSearchParams(body.toString())
 
 /** RFC 6749 §2.3.1: both halves are form-encoded before they are joined. */
 function basicIdOf(authorization = ''): string | undefined {

@@ -106,9 +106,8 @@ describe('Whether an error is a failure of the store', () => {
     'Redis has too many clients': said('ERR max number of clients reached'),
     'anything unknown': 'gone',
   }
-  for (const [what, error] of Object.entries(failures)) {
+  for (const [what, error] of Object.entries(failures))
     it(`it is: ${what}`, () => expect(isStoreFailure(error)).to.equal(true))
-  }
 
   const ours = {
     'no such column': coded('SQLITE_ERROR'),
@@ -124,7 +123,6 @@ describe('Whether an error is a failure of the store', () => {
     'a mistake in the code': new TypeError('x is not a function'),
     'an endless recursion': new RangeError('Maximum call stack size exceeded'),
   }
-  for (const [what, error] of Object.entries(ours)) {
+  for (const [what, error] of Object.entries(ours))
     it(`it is not: ${what}`, () => expect(isStoreFailure(error)).to.equal(false))
-  }
 })

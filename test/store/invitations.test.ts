@@ -1,15 +1,14 @@
 import { join } from 'node:path'
 
 import { expect } from 'chai'
-import type { CompiledQuery, KyselyPlugin, RootOperationNode } from 'kysely'
+import type { CompiledQuery } from 'kysely'
 
 import { makeOneTimeLinks } from '../../src/directory/people/one-time-links.ts'
-import type { Database } from '../../src/platform/store/database.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import type { SiteActor } from '../../src/school/changes/change.ts'
 import { makeInvitations } from '../../src/school/members/invitations.ts'
 import type { WorkerResult, WorkerTask } from '../store-worker.ts'
-import { patiently, withEveryDatabase } from '../support/database.ts'
+import { patiently, watched, withEveryDatabase } from '../support/database.ts'
 import { importRecords } from '../support/import.ts'
 import { race } from '../support/programs.ts'
 
@@ -30,8 +29,7 @@ const records = [
 const worker = join(import.meta.dirname, '../store-worker.ts')
 
 withEveryDatabase('invitations', (open, newPlace) => {
-  // [204]
-  it('run the same statements for known and unknown addresses', async () => {
+  it('run the same statements for known and unknown addresses [204]', async () => {
     await using database = await open()
     await importRecords(database, records)
     const { invite } = makeInvitations(
@@ -44,18 +42,16 @@ withEveryDatabase('invitations', (open, newPlace) => {
     )
     const asked = []
     for (const email of ['june@home.example', 'nobody@home.example']) {
-      const statements: string[] = []
-      const kysely = database.kysely.withPlugin(watching(database, statements))
-      await invite({ ...database, kysely }, actor, { email, roles: ['student'] })
-      asked.push(statements)
+      const statements: CompiledQuery[] = []
+      await invite(watched(database, statements), actor, { email, roles: ['student'] })
+      asked.push(statements.map((statement) => statement.sql))
     }
     expect(asked[0]).to.have.length.above(4)
     expect(asked[0]).to.deep.equal(asked[1])
     expect(asked.flat().filter((each) => /"person".*email_canonical/.test(each))).to.deep.equal([])
   })
 
-  // [208]
-  it('of two processes at once are not more than the limit allows', async () => {
+  it('of two processes at once are not more than the limit allows [208]', async () => {
     await using place = await newPlace()
     await using shared = await openDatabase(place.location, patiently)
     await importRecords(shared, records)
@@ -71,16 +67,3 @@ withEveryDatabase('invitations', (open, newPlace) => {
     expect(links).to.have.length(MAX)
   })
 })
-
-function watching({ kysely }: Database, statements: string[]): KyselyPlugin {
-  return {
-    transformQuery({ node, queryId }) {
-      const query: CompiledQuery = kysely
-        .getExecutor()
-        .compileQuery<RootOperationNode>(node, queryId)
-      statements.push(query.sql)
-      return node
-    },
-    transformResult: async ({ result }) => result,
-  }
-}

@@ -35,9 +35,8 @@ const outboxOf = (database: Database, clock = { aheadMs: 0 }) =>
 async function fill(database: Database, count: number) {
   const { enqueue } = outboxOf(database)
   await database.kysely.transaction().execute(async (trx) => {
-    for (let at = 0; at < count; at += 1) {
+    for (let at = 0; at < count; at += 1)
       await enqueue(trx, { kind: 'mail', payload: { at }, nowMs: Date.now() })
-    }
   })
 }
 
@@ -45,8 +44,7 @@ const idsIn = (received: readonly { readonly content: string }[]) =>
   received.map(({ content }) => /^Message-ID: <(.*)@/m.exec(content)?.[1])
 
 withEveryDatabase('the outbox', (open, newPlace) => {
-  // [235]
-  it('sends each message once from several processes', async () => {
+  it('sends each message once from several processes [235]', async () => {
     await using place = await newPlace()
     await using database = await openDatabase(place.location, patiently)
     await using server = await startMailServer()

@@ -183,13 +183,10 @@ contract('a Redis Cluster', async (test) => {
   return await redisBackend(nodes, { clusterNodes: nodes.map(({ port }) => `127.0.0.1:${port}`) })
 })
 
-function session(jti: string, uid: string) {
-  return { jti, kind: 'Session', uid, accountId: 'per_1' }
-}
+const session = (jti: string, uid: string) => ({ jti, kind: 'Session', uid, accountId: 'per_1' })
 
 async function sqlBackend(place: Place): Promise<Backend> {
   const database = await openDatabase(place.location, patiently)
-  const { kysely } = database
   let nowMs = STARTED_AT_MS
   return {
     store: sqlState(database, { now: () => nowMs }),
@@ -198,9 +195,9 @@ async function sqlBackend(place: Place): Promise<Backend> {
       nowMs += timeMs
     },
     cleanUp: async () => await cleanUpAt(database, nowMs),
-    clear: async () => await kysely.deleteFrom('oauth_state').execute(),
+    clear: async () => await database.kysely.deleteFrom('oauth_state').execute(),
     async dump() {
-      const rows = await kysely.selectFrom('oauth_state').selectAll().execute()
+      const rows = await database.kysely.selectFrom('oauth_state').selectAll().execute()
       return rows.map((row) => JSON.stringify(row))
     },
     immortal: async () => [],

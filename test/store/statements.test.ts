@@ -106,18 +106,16 @@ describe('Statements on PostgreSQL', () => {
     const readOften = () => Promise.all(Array.from({ length: 50 }, () => read({ name: 'a' })))
     await readOften()
     await sql`alter table setting add column of_a_newer_version text`.execute(database.kysely)
-    for (const { rows } of [...(await readOften()), ...(await readOften())]) {
+    for (const { rows } of [...(await readOften()), ...(await readOften())])
       expect(rows).to.have.length(1)
-    }
     // The connections that had prepared for the old table are closed.
     await eventually(20_000, async () => expect(await connectionsOf(database)).to.be.at.most(4))
   })
 
   it('fail alone', async () => {
     await using database = await open()
-    const { kysely } = database
-    const divide = compiled(kysely, (value: Valued<{ by: number }>) =>
-      kysely.selectNoFrom(sql<number>`1 / ${value('by')}::integer`.as('quotient')),
+    const divide = compiled(database.kysely, (value: Valued<{ by: number }>) =>
+      database.kysely.selectNoFrom(sql<number>`1 / ${value('by')}::integer`.as('quotient')),
     )
     const outcomes = await Promise.allSettled([1, 0, 1, 0].map((by) => divide({ by })))
     const succeeded = outcomes.map(({ status }) => status === 'fulfilled')

@@ -68,9 +68,7 @@ function bracketsIn(text: string): string[] {
   return [...text.matchAll(/\[([^\][]*)\]/g)].flatMap(([, inside = '']) => inside.split('; '))
 }
 
-function isNamed(item: string): boolean {
-  return named.test(item)
-}
+const isNamed = (item: string): boolean => named.test(item)
 
 /** "Errors 4": every row of a rule that has several. */
 function expandRule(item: string): string[] {

@@ -27,11 +27,10 @@ export type BareEngine = Awaited<ReturnType<typeof startBareEngine>>
 export async function startBareEngine(adapter?: Configuration['adapter']) {
   const server = createServer()
   const listening = await listen(server)
-  const { url } = listening
   const records: Records = new Map()
   for (const client of clients) records.set(`Client:${client.client_id}`, { ...client })
-  const provider = new Provider(url, {
-    ...configuration(url),
+  const provider = new Provider(listening.url, {
+    ...configuration(listening.url),
     adapter: adapter ?? ((model) => slowAdapter(model, records)),
   })
   provider.use((ctx, next) => agreeAtOnce(provider, ctx, next))
@@ -192,9 +191,8 @@ async function agreeAtOnce(provider: Provider, ctx: Context, next: () => Promise
     missingResourceScopes?: Record<string, string[]>
   }
   if (missing.missingOIDCScope) grant.addOIDCScope(missing.missingOIDCScope.join(' '))
-  for (const [resource, scopes] of Object.entries(missing.missingResourceScopes ?? {})) {
+  for (const [resource, scopes] of Object.entries(missing.missingResourceScopes ?? {}))
     grant.addResourceScope(resource, scopes.join(' '))
-  }
   const result = { consent: { grantId: await grant.save() } }
   const options = { mergeWithLastSubmission: true }
   ctx.redirect(await provider.interactionResult(ctx.req, ctx.res, result, options))

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { type InsertObject, type Kysely, type Selectable, sql } from 'kysely'
+import { type CompiledQuery, type InsertObject, type Kysely, type Selectable, sql } from 'kysely'
 
 import { compiled, type Valued } from '../../src/platform/store/compiled.ts'
 import type {
@@ -13,12 +13,9 @@ import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import type { Schema } from '../../src/platform/store/schema.ts'
 import { type Content, sharedPostgres } from './postgres.ts'
 import { temporaryFolder } from './programs.ts'
-import { sharedProgram } from './skipped.ts'
-import { storesOfRun } from './stores-of-run.ts'
+import { sharedProgram, storesOfRun } from './skipped.ts'
 
-export interface Place extends AsyncDisposable {
-  readonly location: DatabaseLocation
-}
+export type Place = AsyncDisposable & { readonly location: DatabaseLocation }
 
 type NewPlace = (options?: { empty?: boolean }) => Promise<Place>
 
@@ -99,6 +96,22 @@ export function settings({ kysely }: Pick<Database, 'kysely'>) {
         .onConflict((conflict) => conflict.column('name').doUpdateSet({ value: value('value') })),
     ),
   }
+}
+
+/** The database, which adds its statements and the numbers of rows that they return to these lists. */
+export function watched(database: Database, asked: CompiledQuery[], counts: number[] = []) {
+  const { kysely } = database
+  const watching = kysely.withPlugin({
+    transformQuery({ node, queryId }) {
+      asked.push(kysely.getExecutor().compileQuery(node, queryId))
+      return node
+    },
+    async transformResult({ result }) {
+      counts.push(result.rows.length)
+      return result
+    },
+  })
+  return { ...database, kysely: watching }
 }
 
 export async function insert<Name extends keyof Schema>(

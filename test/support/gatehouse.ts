@@ -3,15 +3,13 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-import type { Kysely } from 'kysely'
 import { pino } from 'pino'
 
-import { type Gatehouse, openGatehouse } from '../../src/compose.ts'
+import { openGatehouse } from '../../src/compose.ts'
 import { type Config, readConfig, type ServicePolicy } from '../../src/config/config.ts'
 import { isLoopbackUrl } from '../../src/platform/http/loopback.ts'
 import type { Watchers } from '../../src/platform/monitoring/watch.ts'
 import type { SendOutgoing } from '../../src/platform/outgoing/guarded-fetch.ts'
-import type { Schema } from '../../src/platform/store/schema.ts'
 import { placeDemoDatabase } from './demo-database.ts'
 import { listen } from './listen.ts'
 
@@ -43,13 +41,7 @@ export const resourceServer = {
   clientSecret: 'demo-only-secret-of-the-demo-resource-server-0002',
 }
 
-export interface RunningService extends AsyncDisposable {
-  readonly url: string
-  readonly config: Config
-  readonly service: Gatehouse
-  readonly kysely: Kysely<Schema>
-  readonly log: readonly string[]
-}
+export type RunningService = Readonly<Awaited<ReturnType<typeof startService>>>
 
 export interface ServiceSetup {
   /** Variables; the default is an embedded database in its own folder. */
@@ -65,7 +57,7 @@ export interface ServiceSetup {
 }
 
 /** Starts a whole service on a free port, on the embedded database unless the variables name another. */
-export async function startService(setup: ServiceSetup = {}): Promise<RunningService> {
+export async function startService(setup: ServiceSetup = {}) {
   await using opening = new AsyncDisposableStack()
   const server = createServer()
   const listening = await listen(server)
@@ -93,11 +85,8 @@ export async function startService(setup: ServiceSetup = {}): Promise<RunningSer
   server.on('request', (request, response) => service.handler()(request, response))
   const open = opening.move()
   return {
-    url: config.baseUrl,
-    config,
-    service,
+    ...{ url: config.baseUrl, config, service, log },
     kysely: service.stores.database.kysely,
-    log,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
 }

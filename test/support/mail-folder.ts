@@ -1,6 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
+import { expect } from 'chai'
+
+import { rowsOf } from './database.ts'
 import type { RunningService } from './gatehouse.ts'
 import { eventually } from './programs.ts'
 
@@ -13,6 +16,11 @@ export function mailsTo({ config }: Mailing, to = ''): string[] {
     .sort()
     .map((file) => readFileSync(join(folder, file), 'utf8').replaceAll('=\r\n', ''))
     .filter((mail) => mail.includes(`To: ${to}`))
+}
+
+/** Waits until every message was sent or dropped. */
+export async function mailsHandled({ kysely }: Pick<RunningService, 'kysely'>): Promise<void> {
+  await eventually(10_000, async () => expect(await rowsOf(kysely, 'outbox')).to.deep.equal([]))
 }
 
 /** The path of the link in the last of `count` mails to an address. */

@@ -58,9 +58,7 @@ const envelope = {
   'io.modelcontextprotocol/clientInfo': { name: 'test', version: '1.0.0' },
 }
 
-export interface Calling extends Omit<Sending, 'params'> {
-  readonly values?: Record<string, unknown>
-}
+export type Calling = Omit<Sending, 'params'> & { readonly values?: Record<string, unknown> }
 
 export async function callTool(
   url: string,

@@ -29,9 +29,7 @@ export interface MemberAnswer extends Answer {
   }
 }
 
-export interface MemberAddress extends JsonOptions {
-  readonly url: string
-}
+export type MemberAddress = JsonOptions & { readonly url: string }
 
 export async function askMember({ url, ...options }: MemberAddress, body: unknown) {
   return await postJson(url + paths.graphql, body, options)

@@ -6,14 +6,10 @@ export interface Sample {
   readonly value: number
 }
 
-export interface Scrape {
-  readonly text: string
-  readonly samples: readonly Sample[]
-  sum(name: string, labels?: Readonly<Record<string, string>>): number
-}
+export type Scrape = ReturnType<typeof parseScrape>
 
 /** Parses the text exposition format 0.0.4. */
-export function parseScrape(text: string): Scrape {
+export function parseScrape(text: string) {
   const samples = text
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('# '))
@@ -28,9 +24,8 @@ export function parseScrape(text: string): Scrape {
       }
     })
   return {
-    text,
-    samples,
-    sum: (name, labels = {}) =>
+    ...{ text, samples },
+    sum: (name: string, labels: Readonly<Record<string, string>> = {}): number =>
       samples
         .filter((sample) => sample.name === name)
         .filter((sample) => Object.entries(labels).every(([l, v]) => sample.labels[l] === v))

@@ -116,9 +116,7 @@ function follow(document: object, place: readonly string[]): Found | undefined {
   return $ref ? follow(document, $ref.split('/').slice(1)) : { value: value as Node, place }
 }
 
-function isEmpty(body: unknown): boolean {
-  return (body ?? '') === ''
-}
+const isEmpty = (body: unknown): boolean => (body ?? '') === ''
 
 /** RFC 6901 §3, in the fragment of a URI. */
 function inPointer(key: string): string {

@@ -12,18 +12,9 @@ export interface Seen {
 }
 
 /** A person with a browser of their own who uses /account and /admin, and signs in when asked. */
-export interface PagePerson {
-  readonly browser: HeadlessPerson
-  visit(path: string): Promise<Seen>
-  /** Sends the form of the page that has this action, with what was typed. */
-  send(page: Seen, action: string, typed?: Record<string, string | string[]>): Promise<Seen>
-  /** Sends any form at all, without the token of a page. */
-  post(path: string, fields: Record<string, string>): Promise<Seen>
-  /** One request without following a redirect. */
-  open(path: string | URL, init?: RequestInit): Promise<Response>
-}
+export type PagePerson = ReturnType<typeof makePagePerson>
 
-export function makePagePerson(url: string, answers: Answers): PagePerson {
+export function makePagePerson(url: string, answers: Answers) {
   const browser = makeHeadlessPerson(answers)
 
   const follow = async (path: string, first: RequestInit = {}): Promise<Seen> => {
@@ -46,17 +37,21 @@ export function makePagePerson(url: string, answers: Answers): PagePerson {
 
   return {
     browser,
-    visit: async (path) => await follow(path),
-    async send(page, action, typed = {}) {
+    visit: async (path: string) => await follow(path),
+    /** Sends the form of the page that has this action, with what was typed. */
+    async send(page: Seen, action: string, typed: Record<string, string | string[]> = {}) {
       const body = new URLSearchParams()
       for (const [name, value] of Object.entries({ ...hiddenOf(page, action), ...typed })) {
         for (const single of [value].flat()) body.append(name, single)
       }
       return await follow(action, { method: 'POST', body })
     },
-    post: async (path, fields) =>
+    /** Sends any form at all, without the token of a page. */
+    post: async (path: string, fields: Record<string, string>) =>
       await follow(path, { method: 'POST', body: new URLSearchParams(fields) }),
-    open: async (path, init) => await browser.open(new URL(path, url), init),
+    /** One request without following a redirect. */
+    open: async (path: string | URL, init?: RequestInit) =>
+      await browser.open(new URL(path, url), init),
   }
 }
 

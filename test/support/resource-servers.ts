@@ -4,15 +4,9 @@ import {
 } from '../../src/pages/applications/application-store.ts'
 import type { RunningService } from './gatehouse.ts'
 
-export interface Registered {
-  readonly clientId: string
-  readonly secret: string
-}
+export type Registered = Awaited<ReturnType<typeof registerResourceServer>>
 
-export async function registerResourceServer(
-  { service }: Pick<RunningService, 'service'>,
-  siteId: string,
-): Promise<Registered> {
+export async function registerResourceServer({ service }: RunningService, siteId: string) {
   const actor = { personId: 'per_amir', requestId: 'a-test', now: Date.now() }
   const store = makeApplicationStore(service.stores.database)
   const made = await store.create(siteId, newResourceServer('A proxy'), actor)

@@ -1,11 +1,23 @@
 import { type RunningService, type ServiceSetup, startService } from './gatehouse.ts'
 import { sharedPostgres } from './postgres.ts'
 import { type RedisServer, startRedis } from './redis.ts'
-import { sharedProgram } from './skipped.ts'
-import { describeOnServers, storesOfRun } from './stores-of-run.ts'
+import { describeOnServers, sharedProgram, storesOfRun } from './skipped.ts'
 
 /** Starts a whole service with the demo campus in a new database of the storage. */
 export type Start = (setup?: ServiceSetup) => Promise<RunningService>
+
+/** One service for all tests of a block, which change nothing that another of them reads. */
+export function sharedService(setup?: ServiceSetup, start: Start = startService) {
+  let running: RunningService | undefined
+  before(async () => {
+    running = await start(setup)
+  })
+  after(async () => await running?.[Symbol.asyncDispose]())
+  return () => {
+    if (!running) throw new Error('the service runs only while tests of its block do')
+    return running
+  }
+}
 
 /** Runs a suite on every storage of the run: SQLite, PostgreSQL, and PostgreSQL with Redis. */
 export function forEachStorage(name: string, suite: (start: Start) => void): void {

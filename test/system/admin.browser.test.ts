@@ -5,7 +5,7 @@ import { look, sharedBrowser, signInAs } from '../support/browser.ts'
 import { obtainTokens } from '../support/client.ts'
 import { june, marco, olivia, policyWith } from '../support/gatehouse.ts'
 import { linkTo } from '../support/mail-folder.ts'
-import { sharedService } from '../support/shared-service.ts'
+import { sharedService } from '../support/storages.ts'
 
 const DAY_MS = 86_400_000
 

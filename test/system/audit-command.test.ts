@@ -9,7 +9,7 @@ import { isEvent } from '../support/audit-events.ts'
 import { obtainTokens } from '../support/client.ts'
 import { flushingSoon, notes, sam } from '../support/gatehouse.ts'
 import { eventually } from '../support/programs.ts'
-import { sharedService } from '../support/shared-service.ts'
+import { sharedService } from '../support/storages.ts'
 
 const command = join(import.meta.dirname, '../../src/ops/cli/gatehouse.ts')
 

@@ -62,9 +62,8 @@ describe('a backup of the embedded database', () => {
     expect(await run(['backup', '--with-secret', folder], { DATA_DIR, PORT })).to.include(
       'The backup contains the root secret. Anyone who has it can impersonate this service',
     )
-    for (const part of ['database.sqlite', 'secret', 'manifest.json']) {
+    for (const part of ['database.sqlite', 'secret', 'manifest.json'])
       expect(statSync(join(folder, part)).mode & 0o777, part).to.equal(0o600)
-    }
     await service.kill()
     const to = { DATA_DIR: newData(), PORT }
     await run(['restore', folder], to)
@@ -246,9 +245,8 @@ describe('a backup of PostgreSQL', () => {
     const started = await runService(to)
     expect(started.code).to.equal(1)
     expect(started.stderr).to.include(interrupted)
-    for (const command of [['doctor'], ['migrate'], ['keys', 'list'], ['backup', `${folder}-2`]]) {
+    for (const command of [['doctor'], ['migrate'], ['keys', 'list'], ['backup', `${folder}-2`]])
       expect(await run(command, to, 1)).to.include(interrupted)
-    }
     expect(await run(['restore', folder], to, 1)).to.include('is not empty')
   })
 

@@ -55,9 +55,8 @@ describe('npm run conformance -- plan', () => {
     expect([client, client2, client_secret_post].map((each) => each?.client_id)).to.deep.equal([
       ...['oidf-1', 'oidf-2', 'oidf-post'],
     ])
-    for (const each of [client, client2, client_secret_post]) {
+    for (const each of [client, client2, client_secret_post])
       expect(each).to.have.property('client_secret').with.length.of.at.least(32)
-    }
     expect(basic.alias).to.equal('gatehouse')
     expect(basic.server.discoveryUrl).to.equal(
       'https://localhost:3443/.well-known/openid-configuration',
@@ -237,8 +236,7 @@ describe('npm run conformance -- serve', () => {
     const address = { baseUrl, folder: served.folder }
     await demandFit('logout', address)
     for (const plan of ['backchannel', 'fapi2', 'all-keys'] as const) {
-      const problem = await demandFit(plan, address).catch(String)
-      expect(problem)
+      expect(await demandFit(plan, address).catch(String))
         .to.include(`serve --for ${plan}`)
         .and.match(/must be o(n|ff)/)
     }
@@ -330,9 +328,8 @@ describe('npm run conformance -- serve --for', () => {
     for (const backChannelLogout of [false, true]) {
       const { clients } = await makeConformanceProfile(settings, { backChannelLogout })
       const address = `${settings.suiteBaseUrl}/test/a/gatehouse/backchannel_logout`
-      for (const { backchannel_logout_uri } of clients) {
+      for (const { backchannel_logout_uri } of clients)
         expect(backchannel_logout_uri).to.equal(backChannelLogout ? address : undefined)
-      }
     }
   })
 

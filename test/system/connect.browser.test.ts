@@ -9,7 +9,7 @@ import { readTool } from '../support/mcp.ts'
 import { makePagePerson } from '../support/page-person.ts'
 import { eventually } from '../support/programs.ts'
 import { serve, servePage } from '../support/serve.ts'
-import { sharedService } from '../support/shared-service.ts'
+import { sharedService } from '../support/storages.ts'
 
 /** The browser shows where it was sent; no server listens there. */
 const callback = 'http://127.0.0.1:9/callback'

@@ -53,14 +53,13 @@ async function crashUnderLoad(
   ledger: Ledger,
   { codes, killAfter }: { codes: ObtainedCode[]; killAfter: number },
 ) {
-  const { url } = service
   const note = (accessToken: string) => {
     ledger.accessTokens.push(accessToken)
     if (ledger.accessTokens.length === killAfter) process.kill(service.pid, 'SIGKILL')
   }
   const refreshing = ledger.held.map(async (_, family) => {
     for (;;) {
-      const answer = await unlessGone(refresh(url, ledger.held[family] ?? ''))
+      const answer = await unlessGone(refresh(service.url, ledger.held[family] ?? ''))
       if (!answer) return
       expect(refusalOf(answer)).to.equal('200 undefined')
       ledger.held[family] = answer.body.refresh_token
@@ -69,7 +68,7 @@ async function crashUnderLoad(
   })
   const exchanging = async () => {
     for (const code of codes) {
-      const answer = await unlessGone(redeem(url, code))
+      const answer = await unlessGone(redeem(service.url, code))
       if (!answer) return
       expect(refusalOf(answer)).to.equal('200 undefined')
       ledger.exchanged.push(code)
@@ -90,9 +89,8 @@ async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
 }
 
 async function expectKept(url: string, ledger: Ledger): Promise<void> {
-  for (const token of ledger.accessTokens) {
+  for (const token of ledger.accessTokens)
     expect((await introspect(url, token)).body.active).to.equal(true)
-  }
   expect((await userinfo(url, ledger.accessTokens.at(-1) ?? '')).status).to.equal(200)
   for (const token of ledger.held) {
     const answer = await refresh(url, token)
@@ -100,7 +98,6 @@ async function expectKept(url: string, ledger: Ledger): Promise<void> {
     expect(answer.body.refresh_token).not.to.equal(token)
   }
   // Last, because a replay ends its grant.
-  for (const code of ledger.exchanged) {
+  for (const code of ledger.exchanged)
     expect(refusalOf(await redeem(url, code))).to.equal('400 invalid_grant')
-  }
 }

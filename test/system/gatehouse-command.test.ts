@@ -151,9 +151,8 @@ describe('import and export', () => {
     await runGatehouse(['reviewers', 'add', eve.email], { DATA_DIR })
     const { stdout: reviewers } = await runGatehouse(['reviewers'], { DATA_DIR })
     expect(reviewers).to.include('Eve')
-    for (const printed of [refused, reviewers]) {
+    for (const printed of [refused, reviewers])
       expect(printed.replaceAll('\n', '')).to.not.match(/[\p{Cc}\p{Cf}]/u)
-    }
   })
 
   it('name every problem of a campus', async () => {

@@ -13,7 +13,7 @@ import { linkTo } from '../support/mail-folder.ts'
 import { unsignedJwt } from '../support/proofs.ts'
 import { MEMBER_SCOPE } from '../support/relying-party.ts'
 import { type Served, serve, servePage } from '../support/serve.ts'
-import { sharedService } from '../support/shared-service.ts'
+import { sharedService } from '../support/storages.ts'
 import { encode, type Fields } from '../support/wire.ts'
 
 describe('the interaction pages in a browser', () => {
@@ -64,14 +64,13 @@ describe('the interaction pages in a browser', () => {
   })
 
   it('recover a password by mail without a script, and return to the sign-in', async () => {
-    const { url } = service()
     const { page, complaints } = await open({ javaScriptEnabled: false })
-    await page.goto(authorizeUrl(url).href)
+    await page.goto(authorizeUrl(service().url).href)
     await page.click('#recover')
     await page.fill('#login', amir.login)
     await page.click('#ask')
     await page.waitForSelector('#code')
-    await page.goto(url + (await linkTo(service(), amir.login)))
+    await page.goto(service().url + (await linkTo(service(), amir.login)))
     await page.fill('#password', 'three horses and a tram')
     await page.fill('#repeated', 'three horses and a tram')
     await page.click('#save')

@@ -7,7 +7,7 @@ import { authorizeUrl } from '../support/client.ts'
 import { june, olivia, sam } from '../support/gatehouse.ts'
 import { linkTo } from '../support/mail-folder.ts'
 import { getTokens } from '../support/relying-party.ts'
-import { sharedService } from '../support/shared-service.ts'
+import { sharedService } from '../support/storages.ts'
 
 const password = 'three horses and a tram'
 
@@ -33,7 +33,6 @@ describe('joining a site in a browser', () => {
 
   // [250]
   it('leads from an invitation to tokens, with the keyboard and without a script', async () => {
-    const { url } = service()
     const login = 'ines@new.example'
     const href = await invited(login)
     const { page, complaints } = await open({
@@ -51,7 +50,7 @@ describe('joining a site in a browser', () => {
     await page.keyboard.press('Enter')
     await signInAs(page, { login, password })
     await page.waitForSelector('#account-page')
-    const { tokens } = await getTokens(url, { person: { login, password } })
+    const { tokens } = await getTokens(service().url, { person: { login, password } })
     expect(tokens.claims()?.sub).to.match(/^per_/)
     expect(complaints).to.deep.equal([])
   })
@@ -62,8 +61,7 @@ describe('joining a site in a browser', () => {
     await page.goto(`${service().url}/account`)
     await signInAs(page, sam)
     await page.waitForSelector('#account-page')
-    const refused = await page.goto(href)
-    expect(refused?.status()).to.equal(403)
+    expect((await page.goto(href))?.status()).to.equal(403)
     await look(page, 'other account')
     await page.click('#switch')
     expect(await page.inputValue('#login')).to.equal(june.login)

@@ -59,9 +59,8 @@ describe('signing keys of two processes on one database', () => {
     for (const { url } of [pair.first, pair.second]) {
       const { keys } = await keySetAt(url)
       expect(keys).to.have.length(2)
-      for (const key of keys) {
+      for (const key of keys)
         expect(key).to.have.all.keys('alg', 'crv', 'kid', 'kty', 'use', 'x', 'y')
-      }
     }
   })
 
@@ -142,9 +141,8 @@ describe('signing keys of two processes on one database', () => {
       .to.include('"kty":"EC"')
       .and.include('"crv":"P-256"')
       .and.not.match(/"d" *:/)
-    for (const name of ['secret', 'gatehouse.db']) {
+    for (const name of ['secret', 'gatehouse.db'])
       expect(statSync(join(DATA_DIR, name)).mode & 0o777, name).to.equal(0o600)
-    }
   })
 
   it('do not open with another secret, and do with one that lists the old one second', async () => {

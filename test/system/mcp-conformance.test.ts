@@ -10,7 +10,7 @@ import { operatorToken } from '../support/mcp.ts'
 import { memberToken } from '../support/member-api.ts'
 import { type Balancer, startBalancer } from '../support/process.ts'
 import { temporaryFolder } from '../support/programs.ts'
-import { sharedService } from '../support/shared-service.ts'
+import { sharedService } from '../support/storages.ts'
 
 const suite = join(
   import.meta.dirname,
@@ -52,8 +52,7 @@ for (const [path, tokenFor] of [
     after(() => bearer?.[Symbol.asyncDispose]())
 
     for (const [what, options, passes] of suites) {
-      // [Not shown 8]
-      it(`passes ${what}`, async () => {
+      it(`passes ${what} [Not shown 8]`, async () => {
         expect(await runSuite((bearer ?? running()).url + path, options)).to.match(passes)
       })
     }

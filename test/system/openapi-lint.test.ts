@@ -17,8 +17,7 @@ rules:
 
 describe('openapi.json', () => {
   for (const [name, each] of Object.entries({ facts, strictFacts, everyPlanFacts })) {
-    // [Discovery 5]
-    it(`is valid OpenAPI 3.1 according to Redocly: ${name}`, async () => {
+    it(`is valid OpenAPI 3.1 according to Redocly: ${name} [Discovery 5]`, async () => {
       const folder = temporaryFolder()
       writeFileSync(join(folder, 'openapi.json'), JSON.stringify(openApiDocument(each)))
       writeFileSync(join(folder, 'redocly.yaml'), config)

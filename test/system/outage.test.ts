@@ -290,9 +290,8 @@ async function expectUnavailable(requests: Readonly<Record<string, () => Promise
 /** Discovery needs no storage. The process is alive, and not ready. */
 async function expectAlive(url: string): Promise<void> {
   const { openidConfiguration, authorizationServer, jwks, health } = paths
-  for (const path of [openidConfiguration, authorizationServer, jwks, health]) {
+  for (const path of [openidConfiguration, authorizationServer, jwks, health])
     expect((await get(url + path)).status, path).to.equal(200)
-  }
   const ready = await inTime(ANSWER_WITHIN_MS, () => get(url + paths.ready))
   expect(ready.status).to.equal(503)
 }

@@ -58,9 +58,8 @@ describe('several processes on one PostgreSQL and one Redis', () => {
     const exchanged = await exchange(second.url, code, { resource: balancer.url })
     expect(exchanged.status).to.equal(200)
     expect((await refresh(first.url, exchanged.body.refresh_token)).status).to.equal(200)
-    for (const process of [first, second]) {
+    for (const process of [first, second])
       expect(await follow(person.open(at(process, url)))).not.to.match(/\/login$/)
-    }
   })
 
   // [threat 13; 85]
@@ -97,9 +96,8 @@ it('a process on a Redis Cluster serves the whole flow, and revocation ends it',
   const refreshed = await oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
   expect((await introspect(service.url, refreshed.access_token)).body.active).to.equal(true)
   await oidc.tokenRevocation(configuration, refreshed.refresh_token ?? '')
-  for (const { access_token } of [tokens, refreshed]) {
+  for (const { access_token } of [tokens, refreshed])
     expect((await userinfo(service.url, access_token)).status).to.equal(401)
-  }
   const sizes = await Promise.all(cluster.nodes.map((node) => node.ask('DBSIZE')))
   expect(sizes.filter((size) => Number(size) > 0)).to.have.length.greaterThan(1)
 })

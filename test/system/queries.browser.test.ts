@@ -6,7 +6,7 @@ import { overflows, sharedBrowser, signInAs, violations } from '../support/brows
 import { marco, olivia, sam } from '../support/gatehouse.ts'
 import { memberToken, readOnly } from '../support/member-api.ts'
 import { servePage } from '../support/serve.ts'
-import { sharedService } from '../support/shared-service.ts'
+import { sharedService } from '../support/storages.ts'
 
 describe('the query pages in a browser', () => {
   const service = sharedService()

@@ -12,8 +12,8 @@ import { notes } from '../support/gatehouse.ts'
 import { eventually, freePort, startProgram, temporaryFolder } from '../support/programs.ts'
 import { type Registered, registerResourceServer } from '../support/resource-servers.ts'
 import { type Served, serve } from '../support/serve.ts'
-import { sharedService } from '../support/shared-service.ts'
 import { askForProgram, requireProgram } from '../support/skipped.ts'
+import { sharedService } from '../support/storages.ts'
 import { bearer, get } from '../support/wire.ts'
 
 const folder = join(import.meta.dirname, '../../examples/resource-servers')
@@ -179,17 +179,11 @@ describe('the examples of resource servers', () => {
         const [cwd, listen] = [temporaryFolder(), await freePort()]
         const ports = { listen, application: application.port, service: Number(new URL(url).port) }
         const at = { text, cwd, ...ports }
-        const configuration = join(cwd, example)
-        writeFileSync(configuration, configure(at))
+        const config = join(cwd, example)
+        writeFileSync(config, configure(at))
         // Caddy keeps copies of its configuration there.
         const environment = { XDG_CONFIG_HOME: cwd, XDG_DATA_HOME: cwd }
-        await startProgram({
-          file,
-          arguments: words(configuration, at),
-          cwd,
-          readyWhen,
-          environment,
-        })
+        await startProgram({ file, arguments: words(config, at), cwd, readyWhen, environment })
         orders = `http://127.0.0.1:${listen}/orders`
         // 404 until it has read its routes.
         await eventually(10_000, async () => expect((await get(orders)).status).not.to.equal(404))
@@ -199,8 +193,7 @@ describe('the examples of resource servers', () => {
         seen = {}
       })
 
-      // [141]
-      it('the application gets the identity, and no such header of the caller', async () => {
+      it('the application gets the identity, and no such header of the caller [141]', async () => {
         const forged = Object.keys(identityHeaders).flatMap((header) => [header, 'forged'])
         const answer = await get(`${orders}?scope=account:write`, [
           ...(await tokenFor('openid account:read')),

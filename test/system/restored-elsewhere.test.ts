@@ -102,8 +102,7 @@ describe('a database that was restored without restore', () => {
       ...more,
     })
 
-    // [194]
-    it('is older than Redis, or another database, but not if Redis was emptied', async () => {
+    it('is older than Redis, or another database, but not if Redis was emptied [194]', async () => {
       const REDIS_URL = redis.url
       const url = await server.createDatabase('demo')
       const variables = variablesOf(url, { REDIS_URL })

@@ -34,9 +34,8 @@ create index oauth_grant_by_note on oauth_grant (note);
 function nextVersion(): readonly string[] {
   const folder = join(temporaryFolder(), 'next')
   mkdirSync(join(folder, 'test'), { recursive: true })
-  for (const part of ['src', 'views', 'config', 'package.json', 'test/support', patientWorker]) {
+  for (const part of ['src', 'views', 'config', 'package.json', 'test/support', patientWorker])
     cpSync(join(root, part), join(folder, part), { recursive: true })
-  }
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'))
   writeFileSync(join(folder, 'src/platform/store/migrations', NEXT_FILE), NEXT_MIGRATION)
   return [process.execPath, join(folder, patientWorker)]
@@ -112,9 +111,8 @@ async function upgrade(storage: Variables, during: During): Promise<void> {
   balancer.serve([next.url])
   const ofNext = await obtainTokens(balancer.url)
   for (const { url } of [former, next]) {
-    for (const { accessToken } of [ofFormer, ofNext]) {
+    for (const { accessToken } of [ofFormer, ofNext])
       expect((await userinfo(url, accessToken)).status).to.equal(200)
-    }
   }
   expect((await refresh(former.url, ofNext.refreshToken)).status).to.equal(200)
   expect((await refresh(next.url, ofFormer.refreshToken)).status).to.equal(200)

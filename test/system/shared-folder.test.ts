@@ -65,8 +65,7 @@ describe('hosts with one PostgreSQL', () => {
     const backup = join(temporaryFolder(), 'backup')
     const DATABASE_URL = await (await sharedPostgres(postgres())).createDatabase('nothing')
     const restored = { ...variables, DATABASE_URL, DATA_DIR: temporaryFolder() }
-    const from = { ...variables, DATA_DIR: second.config.dataDir }
-    await gatehouse(['backup', backup], from)
+    await gatehouse(['backup', backup], { ...variables, DATA_DIR: second.config.dataDir })
     await gatehouse(['restore', backup], restored)
     await using third = await startService({ environment: restored })
     expect(await statusOf(third, 'five'), 'restored').to.equal(201)

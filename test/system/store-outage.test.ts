@@ -51,14 +51,12 @@ describe('A PostgreSQL server that fails', function () {
       const outcomes = async (use: () => Promise<unknown>[]) => [
         ...new Set((await Promise.allSettled(use())).map(({ status }) => status)),
       ]
-      for (const [name, use] of Object.entries(uses)) {
+      for (const [name, use] of Object.entries(uses))
         expect(await outcomes(use), name).to.deep.equal(['fulfilled'])
-      }
       await fail()
       try {
-        for (const [name, use] of [...Object.entries(uses), ...Object.entries(uses)]) {
+        for (const [name, use] of [...Object.entries(uses), ...Object.entries(uses)])
           expect(await inTime(500, () => outcomes(use)), name).to.deep.equal(['rejected'])
-        }
       } finally {
         await mend()
       }
@@ -70,8 +68,7 @@ describe('A PostgreSQL server that fails', function () {
 
   it('undoes the transaction during which it hung', async () => {
     await using database = await openOne()
-    const { kysely } = database
-    const work = kysely.transaction().execute(async (transaction) => {
+    const work = database.kysely.transaction().execute(async (transaction) => {
       await transaction.insertInto('setting').values(setting).execute()
       server.freeze()
       await transaction.selectFrom('setting').selectAll().execute()
@@ -81,9 +78,9 @@ describe('A PostgreSQL server that fails', function () {
     } finally {
       server.thaw()
     }
-    const again = kysely.insertInto('setting').values({ ...setting, value: '2' })
+    const again = database.kysely.insertInto('setting').values({ ...setting, value: '2' })
     await eventually(20_000, () => again.execute())
-    const rows = await kysely.selectFrom('setting').select('value').execute()
+    const rows = await database.kysely.selectFrom('setting').select('value').execute()
     expect(rows).to.deep.equal([{ value: '2' }])
   })
 

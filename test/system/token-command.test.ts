@@ -6,7 +6,7 @@ import { expect } from 'chai'
 
 import { scopeNames } from '../../src/directory/scopes/catalogue.ts'
 import { paths } from '../../src/platform/http/paths.ts'
-import { sharedService } from '../support/shared-service.ts'
+import { sharedService } from '../support/storages.ts'
 import { bearer, get } from '../support/wire.ts'
 
 const run = promisify(execFile)
@@ -17,12 +17,10 @@ describe('npm run token', () => {
   const token = async (...options: string[]) =>
     (await run(process.execPath, [command, '--base-url', service().url, ...options])).stdout
 
-  // [Authentication 3]
-  it('prints tokens of a verified sign-in, and they work', async () => {
-    const { url } = service()
+  it('prints tokens of a verified sign-in, and they work [Authentication 3]', async () => {
     const { claims, access_token } = JSON.parse(await token('--json'))
-    expect(claims).to.include({ sub: 'per_sam', aud: 'northlight-notes', iss: url })
-    const { status, body } = await get(url + paths.userinfo, bearer(access_token))
+    expect(claims).to.include({ sub: 'per_sam', aud: 'northlight-notes', iss: service().url })
+    const { status, body } = await get(service().url + paths.userinfo, bearer(access_token))
     expect(status).to.equal(200)
     expect(body).to.include({ sub: 'per_sam', org_id: 'sit_northlight' })
   })
@@ -46,8 +44,7 @@ describe('npm run token', () => {
       /curl (\S+) .*?-H 'Authorization: ([^']+)'.*?-d '([^']+)'/s.exec(printed) ?? []
     expect(address).to.equal(`${service().url}/admin/graphql`)
     const headers = { authorization, 'content-type': 'application/json' }
-    const answer = await fetch(address, { method: 'POST', headers, body })
-    expect(await answer.json())
+    expect(await (await fetch(address, { method: 'POST', headers, body })).json())
       .to.have.nested.property('data.courses.totalCount')
       .that.is.above(0)
   })

@@ -265,12 +265,11 @@ function wrongGuess(form: string): URLSearchParams {
 async function expectSwept(dataDir: string): Promise<void> {
   const location = { kind: 'sqlite', file: join(dataDir, 'gatehouse.db') } as const
   await using database = await openDatabase(location, patiently)
-  const { kysely } = database
   const id = `swept-${Date.now()}`
   const row = { model: 'Session', id, payload: '{}', expires_at: 1 } as never
-  await kysely.insertInto('oauth_state').values(row).execute()
+  await database.kysely.insertInto('oauth_state').values(row).execute()
   await eventually(WAIT_MS, async () => {
-    const left = kysely.selectFrom('oauth_state').select('id').where('id', '=', id)
+    const left = database.kysely.selectFrom('oauth_state').select('id').where('id', '=', id)
     expect(await left.execute()).to.deep.equal([])
   })
 }

@@ -1,6 +1,6 @@
 /** What unauthenticated callers can make the service store, for how long, and its bound. */
 
-import type { Integration, ServicePolicy } from '../../../src/config/config.ts'
+import type { Config, Integration, ServicePolicy } from '../../../src/config/config.ts'
 import { STALE_MS, UNUSED_DOCUMENTS_MAX } from '../../../src/oauth/clients/document-clients.ts'
 import { fetchBounds } from '../../../src/oauth/clients/fetch-governor.ts'
 import { REFUSALS_PER_CLIENT } from '../../../src/pages/applications/refused-requests.ts'
@@ -14,10 +14,7 @@ import {
 } from '../../../src/platform/limits/limit-table.ts'
 
 /** Configuration that the figures follow from. */
-export interface InForce {
-  readonly service: ServicePolicy
-  readonly integrations: readonly Integration[]
-}
+export type InForce = Pick<Config, 'service' | 'integrations'>
 
 export interface Kept {
   readonly what: string
@@ -148,9 +145,7 @@ function requests(service: ServicePolicy): Kept[] {
 }
 
 /** The engine stores it as base64url in a JWT. */
-function pushedBytes(bytes: number): number {
-  return Math.ceil((bytes * 4) / 3) + BESIDE_BYTES
-}
+const pushedBytes = (bytes: number): number => Math.ceil((bytes * 4) / 3) + BESIDE_BYTES
 
 /** Requests that a limit admits in any hour, and its setting. */
 function counted(service: ServicePolicy, name: LimitName, ofEach = 1) {
