@@ -11,7 +11,7 @@ FROM ${BASE_IMAGE}
 WORKDIR /app
 ENV NODE_ENV=production \
     NODE_COMPILE_CACHE=/app/cache \
-    MALLOC_ARENA_MAX=2 \
+    MALLOC_ARENA_MAX=1 \
     HOST=0.0.0.0 \
     PORT=3000 \
     DATA_DIR=/data \
@@ -35,4 +35,4 @@ HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
 # node itself is the process that gets SIGTERM; it needs up to 10 seconds to finish what runs.
 STOPSIGNAL SIGTERM
 # The flags and MALLOC_ARENA_MAX limit the memory under load (docs/performance.md).
-CMD ["node", "--max-semi-space-size=32", "--heap-growing-percent=70", "src/main.ts"]
+CMD ["node", "--max-semi-space-size=16", "--heap-growing-percent=120", "src/main.ts"]

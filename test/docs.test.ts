@@ -148,7 +148,7 @@ describe('the container', () => {
     const unit = read('docs/how-to/production.md')
     expect(unit).to.include(`ExecStart=/usr/bin/${words}\n`)
     const arenas = all(start + dockerfile + unit, /(MALLOC_ARENA_MAX=\d+)\s/g)
-    expect(arenas).to.deep.equal(Array(3).fill('MALLOC_ARENA_MAX=2'))
+    expect(arenas).to.deep.equal(Array(3).fill('MALLOC_ARENA_MAX=1'))
     expect(dockerfile).to.match(/^USER [1-9]\d*:[1-9]\d*$/m)
   })
 
