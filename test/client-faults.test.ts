@@ -176,6 +176,8 @@ describe('the error of a faulty client', () => {
   })
 
   const noPkce = { code_challenge: undefined, code_challenge_method: undefined }
+  const acr = { essential: true, value: 'urn:example:retina' }
+  const essentialAcr = { claims: JSON.stringify({ id_token: { acr } }) }
   for (const [title, fields, remedy] of [
     ['plain PKCE', { code_challenge_method: 'plain' }, 'code_challenge_method=S256'],
     ['no PKCE', noPkce, 'code_challenge_method=S256'],
@@ -183,7 +185,7 @@ describe('the error of a faulty client', () => {
     ['an implicit response', { response_type: 'id_token' }, 'response_type=code'],
     ['unknown scopes and a nonce', { scope: 'api', nonce: 'n' }, 'can request openid'],
     ['a nonce without openid', { scope: 'profile', nonce: 'n' }, 'add openid to scope'],
-    ['max_age without openid', { scope: 'profile', max_age: '9' }, 'leave max_age out'],
+    ['an essential acr that nobody reaches', essentialAcr, 'values of acr_values_supported'],
     ['no resource', { resource: undefined }, 'send resource=http'],
     ['another resource', { resource: 'http://localhost:1/' }, 'send resource=http'],
   ] as const) {

@@ -246,7 +246,9 @@ describe('introspection responses [design 13]', () => {
 
   runGroups(service, groups, ({ body }: Answer) => {
     if (body.active !== true) return body
-    const { exp, iat, iss, ...others } = body
+    const { exp, iat, iss, acr, auth_time, ...others } = body
+    expect(acr).to.equal('urn:gatehouse:password')
+    expect(auth_time).to.be.within(iat - 60, iat)
     expect(iss).to.equal(service().url)
     expect(exp - iat).to.be.greaterThan(0)
     return others

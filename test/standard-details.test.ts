@@ -78,7 +78,7 @@ describe('an authorization request', () => {
     expect((await silently(person, request({ values }))).has('code')).to.equal(true)
     const refused = await silently(person, request({ essential: true, values }))
     expect(refused.has('code')).to.equal(false)
-    expect(refused.get('error')).to.equal('login_required')
+    expect(refused.get('error')).to.equal('unmet_authentication_requirements')
   })
 
   it('and its token request may have empty and unknown parameters [RFC 6749 §3.2]', async () => {

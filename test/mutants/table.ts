@@ -360,6 +360,13 @@ export const mutants: readonly Mutant[] = [
     '«{ ...session, cookie: undefined }→session»',
     'return «isOther ? undefined : →»record',
   ]),
+  ...inFile('oauth/authorization/required-acr.ts', 'assurance', [
+    '«if (essential) return essential→»',
+    'if (!required || «required.includes(oidc.acr→required[0] || required.includes(oidc.acr»',
+    'if («!isPossible || →»oidc.result?.login) throw',
+    'if (!isPossible« || oidc.result?.login→») throw',
+    '!session?.accountId« || session.past(maxAgeSeconds)→»',
+  ]),
   ...inFile('oauth/authorization/engine-interactions.ts', 'hostile/interaction', [
     "«if (details.prompt.details['browser'] !== visitors.digestOf(ctx)) throw interactionGone()→»",
   ]),

@@ -15,7 +15,7 @@ export type FirstMethod = keyof typeof firstMethods
 export type SecondMethod = keyof typeof secondMethods
 
 /** The `acr` of an authentication with two factors. */
-const MFA_ACR = 'urn:gatehouse:mfa'
+export const MFA_ACR = 'urn:gatehouse:mfa'
 
 // `amr` has the values of RFC 8176 §2. It has none for identity providers.
 const firstMethods = {

@@ -3,6 +3,7 @@ import type Router from 'koa-router'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 
 import type { ServicePolicy } from '../../config/config.ts'
+import { OPENID } from '../../directory/scopes/catalogue.ts'
 import {
   clientSwitchedOff,
   hintNotValid,
@@ -18,6 +19,7 @@ import { unverifiedClaims } from '../clients/proofs.ts'
 import type { Resources } from '../token/resource-indicators.ts'
 import { type ConformanceProfile, conformanceScopes } from './conformance-profile.ts'
 import { explainUnknownScopes } from './engine-answers.ts'
+import { plainNames } from './required-acr.ts'
 
 // Maximum size of a form, the same as in the engine.
 const FORM_BYTES_MAX = '56kb'
@@ -26,7 +28,7 @@ const FORM_BYTES_MAX = '56kb'
  * Creates the routes that prepare browser requests for the engine:
  *
  * - GET authorization: replaces every accepted spelling of `resource` with the audience, so that the grant and its
- *   tokens have a single resource (design 3). Adds `response_mode=form_post` if only a request object contains it. If
+ *   tokens have a single resource (design 3). Renames `acr_values` and `max_age` without `openid`. Adds `response_mode=form_post` if only a request object contains it. If
  *   the conformance profile is on, removes the suite's scopes from other clients' requests.
  * - GET sign-out: rejects parameters that are too long, and an id_token_hint whose audience is not a single client.
  * - POST of either (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): redirects (303) to GET with the same
@@ -43,6 +45,7 @@ export function authorizationRequests(
     const query = new URLSearchParams(ctx.querystring)
     const sent = query.toString()
     nameOneAudience(query, resources)
+    if (!query.getAll('scope').join(' ').split(' ').includes(OPENID)) renamePlain(query)
     // Request objects are rejected, but the error response must use the mode that the client expects (OpenID Connect
     // Core §6.1).
     const mode = unverifiedClaims(query.get('request'))?.['response_mode']
@@ -83,6 +86,14 @@ function nameOneAudience(query: URLSearchParams, { canonical }: Resources): void
   const named = query.getAll('resource').map((resource) => canonical(resource) ?? resource)
   query.delete('resource')
   for (const resource of new Set(named)) query.append('resource', resource)
+}
+
+/** Renames parameters that the engine accepts only with `openid`. */
+function renamePlain(query: URLSearchParams): void {
+  for (const [name, plain] of Object.entries(plainNames)) {
+    for (const value of query.getAll(name)) query.append(plain, value)
+    query.delete(name)
+  }
 }
 
 /** Removes the scopes of the conformance suite, which other clients must not use. */

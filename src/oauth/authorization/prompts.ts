@@ -6,6 +6,7 @@ import { factsOf } from '../clients/client-metadata.ts'
 import { consentCannotBeRemembered, isApproved } from './decide-consent.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 import { decideRequestedSite, sitesOf } from './requested-site.ts'
+import { assuranceChecks } from './required-acr.ts'
 
 /**
  * Creates the policy that decides when a person must sign in, choose a site or consent. The prompts have standard
@@ -15,7 +16,10 @@ export function promptPolicy(dependencies: EngineDependencies) {
   const { base, Check, Prompt } = interactionPolicy
   const policy = base()
 
-  for (const check of loginChecks()) policy.get('login')?.checks.add(check)
+  const login = policy.get('login')
+  // The engine would ask again and again for an `acr` that the person cannot reach.
+  for (const reason of ['essential_acr', 'essential_acrs']) login?.checks.remove(reason)
+  for (const check of [...loginChecks(), ...assuranceChecks()]) login?.checks.add(check)
 
   policy.add(
     new Prompt(

@@ -37,6 +37,7 @@ import { logEngineEvents } from './engine-events.ts'
 import { engineErrorRenderer, renderSignedOut, renderSignOut } from './engine-pages.ts'
 import { promptPolicy } from './prompts.ts'
 import { findRememberedGrant } from './remembered-grant.ts'
+import { checkPlainMaxAge, plainNames } from './required-acr.ts'
 
 /** Creates the engine (oidc-provider) with our policy. @param keys private ES256 keys, the signing key first */
 export function createProvider(
@@ -143,7 +144,12 @@ function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies)
       pushed_authorization_request: planPaths.pushedAuthorization,
     },
     scopes: scopeNames(),
-    claims: { ...claimsByScope, acr: null, auth_time: null, iss: null },
+    claims: {
+      ...claimsByScope,
+      // Every id_token says how and when the person authenticated.
+      openid: [...claimsByScope.openid, 'acr', 'amr', 'auth_time'],
+      iss: null,
+    },
     acrValues: [...acrValues],
     conformIdTokenClaims: false,
     responseTypes: ['code'],
@@ -163,7 +169,11 @@ function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies)
     // Both authorization and token requests must contain `redirect_uri`, even if only one is registered (design 19).
     allowOmittingSingleRegisteredRedirectUri: false,
     extraClientMetadata: { properties: [...extraClientProperties] },
-    extraParams: { scope: checkAuthorizationRequest(requestLengths) },
+    extraParams: {
+      scope: checkAuthorizationRequest(requestLengths),
+      [plainNames.acr_values]: null,
+      [plainNames.max_age]: checkPlainMaxAge,
+    },
     clientBasedCORS: (_ctx, _origin, client) => client.clientAuthMethod === 'none',
     discovery: {
       revocation_endpoint_auth_methods_supported: authMethods,

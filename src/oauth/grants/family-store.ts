@@ -33,6 +33,10 @@ export interface FamilyToken {
   /** The `claims` parameter of the authorization request (OpenID Connect Core §5.5). */
   readonly claims?: ClaimsParameter | undefined
   readonly sid?: string | undefined
+  /** How the person authenticated (people/authentication.ts), as the session said at the authorization. */
+  readonly acr?: string | undefined
+  /** When the person authenticated, in epoch seconds. A refresh does not change it. */
+  readonly authTime?: number | undefined
   /** Thumbprint of the key that access tokens, and refresh tokens of public clients, are bound to (RFC 9449). */
   readonly jkt?: string | undefined
 }

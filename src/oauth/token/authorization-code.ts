@@ -37,6 +37,8 @@ function readCode(record: object) {
       audience: text('resource'),
       claims: said['claims'] as ClaimsParameter | undefined,
       sid: text('sid'),
+      acr: text('acr'),
+      authTime: typeof said['authTime'] === 'number' ? said['authTime'] : undefined,
     },
     /** The id of the browser's session. */
     sessionId: text('sessionUid'),

@@ -1,5 +1,7 @@
 import { errors } from 'oidc-provider'
 
+import { pages } from './paths.ts'
+
 /** A deliberate error response, created with the engine's error classes. docs/reference/errors.md lists all errors. */
 type Refusal = errors.OIDCProviderError
 
@@ -67,6 +69,12 @@ export const invalidGrant = (detail: string): Refusal => new errors.InvalidGrant
 
 /** The person may not authorize this client (design 15 and 16; RFC 6749 §4.1.2.1). */
 export const accessDenied = (description: string): Refusal => new errors.AccessDenied(description)
+
+/** The person cannot authenticate as the request requires, or has not done so (OpenID Connect Core §5.5.1.1). */
+export const unmetAuthentication = (baseUrl: string): Refusal =>
+  new errors.UnmetAuthenticationRequirements(
+    `the person did not authenticate as the request requires; request values of acr_values_supported, and let the person add a second factor or a passkey at ${baseUrl}${pages.account}`,
+  )
 
 /** An authorization or sign-out request, or one of its parameters, is too long to store. */
 export const parameterTooLong = (description: string): Refusal =>

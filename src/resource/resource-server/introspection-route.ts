@@ -113,6 +113,7 @@ function activeToken(
   issuer: string,
 ): Readonly<Record<string, unknown>> {
   const { siteId, roles, scopes } = token
+  const { sid, acr, authTime } = token.family.token
   return {
     active: true,
     sub: token.personId,
@@ -120,7 +121,10 @@ function activeToken(
     client_id: token.clientId,
     exp: token.expiresAt,
     iat: token.issuedAt,
-    sid: token.family.token.sid,
+    sid,
+    // How and when the person authenticated (RFC 9470 §6.2).
+    acr,
+    auth_time: authTime,
     iss: issuer,
     aud: token.kind === 'access' ? token.audience : undefined,
     scope: scopes.join(' ') || undefined,

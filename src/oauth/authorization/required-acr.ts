@@ -1,0 +1,84 @@
+/** Decides which authentication a request requires, and whether the session suffices. */
+
+import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
+
+import { acrValues, assuranceOf, MFA_ACR } from '../../directory/people/authentication.ts'
+import { unmetAuthentication } from '../../platform/http/errors.ts'
+
+/**
+ * Names for `acr_values` and `max_age` in a request without `openid`, for which the engine rejects the standard names
+ * (authorize-requests.ts). RFC 9470 defines them for OAuth clients, too.
+ */
+export const plainNames = {
+  acr_values: 'step_up_acr_values',
+  max_age: 'step_up_max_age',
+} as const
+
+type Params = Readonly<Record<string, unknown>>
+
+/**
+ * Returns the values of `acr` of which a request requires one; undefined if it accepts all.
+ *
+ * - An essential `acr` in the `claims` parameter must match exactly (OpenID Connect Core §5.5.1.1).
+ * - Known values of `acr_values` are also required. Otherwise the client would get a token that its API rejects again
+ *   (RFC 9470 §5). Two factors suffice where a password or a passkey does. Unknown values are ignored.
+ *
+ * @throws InvalidRequest if the values of the essential `acr` are not a list
+ */
+function requiredAcr(params: Params): readonly string[] | undefined {
+  const essential = essentialAcr(params['claims'])
+  if (essential) return essential
+  const named = params['acr_values'] ?? params[plainNames.acr_values]
+  const asked = String(named ?? '').split(' ')
+  const known = asked.filter((acr) => acrValues.includes(acr))
+  if (known.length === 0) return undefined
+  return known.some((acr) => belowTwoFactors.includes(acr)) ? [...known, MFA_ACR] : known
+}
+
+/** The values of `acr` that two factors exceed. An identity provider is another kind of authentication. */
+const belowTwoFactors = [assuranceOf(['password']).acr, assuranceOf(['passkey']).acr]
+
+/** Reads the values of an essential `acr` (OpenID Connect Core §5.5). The engine has validated the JSON. */
+function essentialAcr(claims: unknown): readonly string[] | undefined {
+  const { id_token } = typeof claims === 'string' ? JSON.parse(claims) : {}
+  const { essential, value, values } = id_token?.acr ?? {}
+  if (!essential || (!value && !values)) return undefined
+  if (value) return [String(value)]
+  if (Array.isArray(values)) return values.map(String)
+  throw new errors.InvalidRequest('invalid claims.id_token.acr.values type')
+}
+
+/**
+ * Creates the checks that ask a person to sign in, if the session was authenticated by another method than the request
+ * requires, or too long ago. A request that no method meets, or that the sign-in has not met, ends with
+ * unmet_authentication_requirements.
+ */
+export function assuranceChecks() {
+  const { Check } = interactionPolicy
+  const description = 'the session was authenticated by another method or too long ago'
+  return [
+    new Check('required_acr', description, 'login_required', ({ oidc }) => {
+      const required = requiredAcr(oidc.params ?? {})
+      if (!required || required.includes(oidc.acr ?? '')) return false
+      const isPossible = required.some((acr) => acrValues.includes(acr))
+      if (!isPossible || oidc.result?.login) throw unmetAuthentication(oidc.issuer)
+      return true
+    }),
+    new Check('step_up_max_age', description, 'login_required', ({ oidc }) => {
+      const maxAge = oidc.params?.[plainNames.max_age]
+      if (maxAge === undefined || oidc.result?.login) return false
+      return Number(maxAge) === 0 || isOlder(oidc.session, Number(maxAge))
+    }),
+  ]
+}
+
+/** Whether the person of a session authenticated more than this many seconds ago. */
+function isOlder(session: KoaContextWithOIDC['oidc']['session'], maxAgeSeconds: number): boolean {
+  return !session?.accountId || session.past(maxAgeSeconds)
+}
+
+/** Rejects a `max_age` that is not a number of seconds, in a request without `openid`. @throws InvalidRequest */
+export function checkPlainMaxAge(_ctx: unknown, maxAge: unknown): void {
+  if (maxAge === undefined || /^\d{1,15}$/.test(String(maxAge))) return
+  throw new errors.InvalidRequest('invalid max_age parameter value')
+}
