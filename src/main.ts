@@ -15,7 +15,7 @@ if (config.workers === 1) await run(serve)
 else if ((await import('node:cluster')).default.isPrimary) await run(runPrimary)
 else await run(serve, (await import('./platform/process/worker.ts')).workerSide())
 
-/** Runs `work`. If it throws, reports the reason to the primary or on standard error, and sets the exit code to 1. */
+/** Runs `work`; if it throws, reports why and sets the exit code to 1. Then disconnects a worker from its primary. */
 async function run(work: (side?: WorkerSide) => Promise<void>, side?: WorkerSide): Promise<void> {
   try {
     await work(side)

@@ -255,12 +255,12 @@ export const servicePolicy = z.strictObject({
     registrationsPerAddressMax: z.int().min(1).max(100_000),
     registrationWindowSeconds: seconds(DAY_SECONDS),
     idleClientSeconds: seconds(400 * DAY_SECONDS),
-    // How long a self-registered client without a grant is kept.
+    // How long a self-registered client is kept if no person has consented to it.
     unusedClientSeconds: seconds(30 * DAY_SECONDS).default(DAY_SECONDS),
     unusedClientsPerNetworkMax: z.int().min(1).max(100_000).default(200),
     // The maximum number of callbacks that are stored for each platform because they match one of its patterns.
     callbacksPerPlatformMax: z.int().min(1).max(1_000_000),
-    // How long a callback without a grant is kept.
+    // How long a callback is kept if no person has consented with it.
     unusedCallbackSeconds: seconds(30 * DAY_SECONDS),
     idleCallbackSeconds: seconds(800 * DAY_SECONDS),
   }),

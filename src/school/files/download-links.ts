@@ -22,7 +22,7 @@ interface DownloadPorts {
 
 type SealedLink = readonly [purchaseId: string, fileId: string, expiresAt: number]
 
-/** Creates the functions that create and verify links. The signature (HMAC-SHA256) covers the content and the name. */
+/** Creates the functions for download links. The signature (HMAC-SHA256) covers the content and the file name. */
 export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts) {
   const links = makeSealing<SealedLink, string>(keys)
   return {
