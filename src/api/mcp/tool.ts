@@ -137,7 +137,7 @@ function withoutNulls(values: unknown): unknown {
   return Object.fromEntries(Object.entries(values as object).filter(([, value]) => value !== null))
 }
 
-/** Maximum length of a message. Messages repeat argument names, which may be as long as the request body. */
+/** Maximum length of the problems in an error message. They repeat argument names, which may fill a request body. */
 const FAULTS_LENGTH_MAX = 500
 
 /** Describes a tool to clients. Sets all hints, because hosts may warn about a tool if a hint has its default. */

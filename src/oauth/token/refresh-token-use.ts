@@ -26,7 +26,7 @@ export function judgeGeneration(
   if (family.ended) return { kind: 'lost', reason: 'the refresh token was revoked' }
   if (!family.token.refreshes) return { kind: 'lost', reason: 'the client cannot refresh tokens' }
   if (generation > family.generation) {
-    return { kind: 'lost', reason: 'the database has lost the refresh that issued the token' }
+    return { kind: 'lost', reason: 'the refresh that issued the token is not in the database' }
   }
   if (generation < family.generation) {
     const replacedAt = family.steps.at(generation - family.generation)

@@ -21,7 +21,7 @@ export interface TokenClaim {
   readonly familyId: string
   /** Generation of the refresh token, or of the one that was issued with the access token. */
   readonly generation: number
-  /** Whether this service issued the token, according to the seed of the token's family. */
+  /** Whether the MAC is valid for the seed of the token's family, which proves that this service issued the token. */
   isGenuine(family: Pick<Family, 'seed'>): boolean
 }
 

@@ -161,7 +161,7 @@ export async function completeSignIn(
     options,
   )
   if (response.status === 503) throw storageUnavailable(await response.text())
-  if (!response.ok) throw signInIncomplete('the code was not accepted')
+  if (!response.ok) throw signInIncomplete(`the token endpoint returned ${response.status}`)
   // Checks iss, aud, exp, nonce, and the signature with the key of `kid` (specification, Authentication 7).
   return await orRefuse('the id_token is invalid', async () => {
     const tokens = await processAuthorizationCodeResponse(server, client, response, {

@@ -47,7 +47,7 @@ export const reasonSentences = {
   refresh_reused: 'the refresh token was used before',
   refresh_revoked: 'the refresh token was revoked',
   refresh_unknown: 'the refresh token is unknown',
-  store_is_older: 'the database has lost the refresh that issued the token',
+  store_is_older: 'the refresh that issued the token is not in the database',
   foreign_client: 'the refresh token belongs to another client',
 } as const
 

@@ -32,7 +32,7 @@ export interface MessageHandler {
 
 type Handlers = Readonly<Record<string, MessageHandler>>
 
-/** The error of a message that another attempt could not deliver either. */
+/** Thrown for a permanent failure: a retry could not deliver the message either. */
 export class Undeliverable extends Error {}
 
 interface OutboxPorts {

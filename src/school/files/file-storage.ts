@@ -146,7 +146,7 @@ export function s3Storage(location: S3Location): FileStorage {
       return await fetch(signed.url, {
         method,
         headers: signed.headers,
-        // The S3 API requires the length, which a blob of a file has even when it is streamed.
+        // S3 requires Content-Length. A blob from openAsBlob has a known size, although its content is streamed.
         ...(draft && { body: await openAsBlob(draft.path) }),
         redirect: 'error',
         signal: giveUp.signal,
