@@ -139,10 +139,7 @@ export const pathOfFile = (id: string): string => diskPath(storageKey(id))
 async function* checkFiles({ dataDir, filesS3 }: Config, { kysely }: Database): Findings {
   if (filesS3) return
   if (!(await isSharedFolder({ kysely }, join(dataDir, 'files'))))
-    yield found(
-      'files.other-folder',
-      `${dataDir}/files lacks the folder id that is in the database`,
-    )
+    yield found('files.other-folder', `${dataDir}/files lacks the folder id stored in the database`)
   const files = await kysely.selectFrom('stored_file').select('id').execute()
   const missing = files.filter(({ id }) => !existsSync(join(dataDir, 'files', pathOfFile(id))))
   if (missing.length === 0) return
