@@ -230,10 +230,11 @@ const heldBack: readonly Row[] = [
     async ({ url }) => {
       const thief = makeHeadlessPerson(noor)
       const consent = await openConsent(thief, authorizeUrl(url, { prompt: 'consent' }))
+      const csrf = hiddenField(await (await thief.open(consent)).text())
       await signOutEverywhere(url)
-      const agreed = await submitPage(thief, consent)
-      const resumed = await answerOf(await thief.open(addressIn(agreed, url)))
-      return [resumed, await answerOf(await thief.open(authorizeUrl(url)))]
+      const body = new URLSearchParams({ csrf })
+      expect((await thief.open(consent, { method: 'POST', body })).status).to.equal(400)
+      return await answerOf(await thief.open(authorizeUrl(url)))
     },
   ],
   [

@@ -39,25 +39,6 @@ create table signed_out_everywhere (
   signed_out_at bigint not null
 );
 
--- The browsers in which people are signed in. `id` is the `uid` of the engine's session, which is no credential. A
--- session without a live row has ended, even if the session store still has its record. `authenticated_at` is when the
--- person last authenticated, `seen_at` when the browser was last used, to within a few minutes. `site_id` is set if the
--- identity provider of a site authenticated the person: the session counts only at that site.
-create table browser_session (
-  id text not null primary key,
-  person_id text not null references person (id) on update cascade on delete cascade,
-  started_at bigint not null,
-  authenticated_at bigint not null,
-  acr text not null,
-  site_id text references site (id) on update cascade on delete cascade,
-  seen_at bigint not null,
-  expires_at bigint not null,
-  device text not null,
-  network text
-);
-create index browser_session_by_person on browser_session (person_id, seen_at);
-create index browser_session_by_expiry on browser_session (expires_at);
-
 -- Digests of the ids of signed-out sessions on our own pages, because a restored Redis may still contain them. A row is
 -- kept until the session would have expired.
 create table signed_out_session (
@@ -98,6 +79,25 @@ create index site_role_by_site on site_role (site_id, person_id);
 create index site_role_by_time on site_role (site_id, role, granted_at, person_id);
 -- Lists members by the time of their oldest role.
 create index site_role_by_age on site_role (site_id, granted_at, person_id);
+
+-- The browsers in which people are signed in. `id` is the `uid` of the engine's session, which is no credential. A
+-- session without a live row has ended, even if the session store still has its record. `authenticated_at` is when the
+-- person last authenticated, `seen_at` when the browser was last used, to within a few minutes. `site_id` is set if the
+-- identity provider of a site authenticated the person: the session counts only at that site.
+create table browser_session (
+  id text not null primary key,
+  person_id text not null references person (id) on update cascade on delete cascade,
+  started_at bigint not null,
+  authenticated_at bigint not null,
+  acr text not null,
+  site_id text references site (id) on delete cascade,
+  seen_at bigint not null,
+  expires_at bigint not null,
+  device text not null,
+  network text
+);
+create index browser_session_by_person on browser_session (person_id, seen_at);
+create index browser_session_by_expiry on browser_session (expires_at);
 
 -- The features that a site has enabled.
 create table site_feature (
