@@ -12,11 +12,11 @@ export interface Room {
 export const FOLDER_PAIRS_MAX = 295
 
 /** Lines of `src`, blank lines, comments, SQL and GraphQL included. */
-export const SRC_LINES_MAX = 46_000
+export const SRC_LINES_MAX = 48_000
 
 /** Lines of the composition root, and of all composition with it and main.ts. */
 export const COMPOSE_LINES_MAX = 140
-export const COMPOSITION_LINES_MAX = 720
+export const COMPOSITION_LINES_MAX = 740
 
 // The table begins.
 export const rooms: Readonly<Record<string, Room>> = {
@@ -43,7 +43,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     folders: {
       '.': 'directory',
       mail: 'mail-address mail-folder messages notices smtp',
-      people: `authenticate authentication browser-sessions link-requests one-time-links
+      people: `authenticate authentication browser-sessions link-requests one-time-links passkeys
         password-formats password-rules password person-store sign-in-failure`,
       scopes: 'catalogue policy scope-uses',
       sites: 'public-sites review-policy site-admin site-choice site-look',

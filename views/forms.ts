@@ -8,11 +8,14 @@ export interface FormTarget {
   readonly csrf: string
   /** The values of hidden fields. */
   readonly hidden?: Readonly<Record<string, string>> | undefined
+  /** Further attributes of the form. */
+  readonly attributes?: Html | undefined
 }
 
-export function postForm({ action, csrf, hidden }: FormTarget, fields: HtmlValue): Html {
+export function postForm(target: FormTarget, fields: HtmlValue): Html {
+  const { action, csrf, hidden, attributes } = target
   const values = Object.entries({ csrf, ...hidden })
-  return html`<form method="post" action="${action}">
+  return html`<form method="post" action="${action}"${attributes}>
 ${values.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">\n`)}${fields}
 </form>`
 }
@@ -101,9 +104,9 @@ ${problem.map((sentence) => html`<li>${sentence}</li>\n`)}</ul>`
 }
 
 /** The field for an e-mail address. It is a text field, because browsers reject some valid e-mail addresses. */
-export function loginField(login: string | undefined, more: Html): Html {
+export function loginField(login: string | undefined, more: Html, autocomplete = 'username'): Html {
   return html`<label for="login">E-mail address</label>
-<input id="login" name="login" type="text" inputmode="email" autocomplete="username" autocapitalize="none" spellcheck="false" maxlength="320" required value="${login}"${more}>`
+<input id="login" name="login" type="text" inputmode="email" autocomplete="${autocomplete}" autocapitalize="none" spellcheck="false" maxlength="320" required value="${login}"${more}>`
 }
 
 interface Choice {

@@ -32,7 +32,7 @@ export function html(template: TemplateStringsArray, ...values: readonly HtmlVal
 
 /**
  * Wraps text that is already markup. Escapes nothing, so text from outside could inject a script. Only for the sign-out
- * form, which the engine passes as text and has escaped.
+ * form, which the engine passes as text and has escaped, and for our own script.
  */
 export function trusted(markup: string): Html {
   return new Markup(markup)

@@ -2,6 +2,7 @@ import { type ClientView, foreignName } from './client-view.ts'
 import { loginField, postForm, problemAlert, refusalForm } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { type PasskeyForm, passkeyForm } from './passkey-script.ts'
 import { type SiteWords, siteWords } from './site-look.ts'
 
 export interface SignInPage {
@@ -20,11 +21,13 @@ export interface SignInPage {
   readonly deny: string
   /** The text that the site adds to this page. */
   readonly words?: SiteWords | undefined
-  /** Whether the person is signed in, and must give the password again for a page of this service. */
+  /** The form for passkeys; undefined if browsers have none for this host. */
+  readonly passkey?: Pick<PasskeyForm, 'action' | 'options'> | undefined
+  /** Whether the person is signed in, and must sign in again for a page of this service. */
   readonly confirms?: boolean | undefined
 }
 
-/** Asks for an e-mail address and a password. */
+/** Asks for an e-mail address and a password, or for a passkey. */
 export function signInPage(page: SignInPage): Page {
   return {
     title: page.problem ? 'Sign in: please try again' : 'Sign in',
@@ -32,14 +35,15 @@ export function signInPage(page: SignInPage): Page {
     body: html`<h1>Sign in</h1>
 ${
   page.confirms
-    ? html`<p id="confirms">Confirm that it is you before you continue. The next page shows or changes sensitive data, so it needs
-your password again.</p>`
+    ? html`<p id="confirms">Confirm that it is you before you continue. The next page shows or changes sensitive data, so sign in
+again.</p>`
     : html`<p>to continue to ${foreignName(page.client.name)}<br>
 <span class="muted"><bdi>${page.client.host}</bdi></span></p>`
 }
 ${siteWords(page.words)}
 ${problemAlert('login-problem', page.problem)}
 ${signInForm(page)}
+${page.passkey && passkeyForm({ ...page.passkey, csrf: page.csrf, purpose: 'use' })}
 ${refusalForm(page)}
 <p><a id="recover" href="${page.recoverHref}">Forgot your password?</a>${page.signUpHref !== undefined && html` · <a id="sign-up" href="${page.signUpHref}">Create an account</a>`}</p>
 <p class="small">Only this page sees your password. The application never does.</p>`,
@@ -49,7 +53,7 @@ ${refusalForm(page)}
 function signInForm({ login, problem, ...page }: SignInPage): Html {
   const described = problem !== undefined && html` aria-describedby="login-problem"`
   const focused = html` autofocus`
-  const fields = html`${loginField(login, html`${described}${!login && focused}`)}
+  const fields = html`${loginField(login, html`${described}${!login && focused}`, page.passkey && 'username webauthn')}
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" maxlength="1024" required${described}${login && focused}>
 <div class="actions">

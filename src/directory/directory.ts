@@ -9,6 +9,7 @@ import { makeCredentialStore } from './people/credential-store.ts'
 import { makeKnownBrowsers } from './people/known-browsers.ts'
 import { makeLinkRequests } from './people/link-requests.ts'
 import { makeOneTimeLinks } from './people/one-time-links.ts'
+import { makePasskeys } from './people/passkeys.ts'
 import { makePasswords, type PasswordLimits } from './people/password.ts'
 import {
   type HookParts,
@@ -35,7 +36,9 @@ interface DirectoryKeys {
   readonly platformKey: HookParts['signingKey']
   /** The number of processes on this host that hash passwords. */
   readonly processes: number
-  readonly secretRoot: Readonly<Record<'browserKeys' | 'linkKeys', readonly Buffer[]>>
+  readonly secretRoot: Readonly<
+    Record<'browserKeys' | 'linkKeys', readonly Buffer[]> & Record<'formKey', Buffer>
+  >
 }
 
 /** Creates sign-in, mail and the store of people. Disposing the result closes the connections to the mail server. */
@@ -46,7 +49,7 @@ export function makeDirectory(
 ) {
   const { database, requestLimits, now, watch, outbox, logger, fetch } = platform
   const policy = settings.service.signIn
-  const { browserKeys, linkKeys } = secretRoot
+  const { browserKeys, linkKeys, formKey: challengeKey } = secretRoot
   const [standInKey = Buffer.alloc(0)] = browserKeys
   const people = makePersonStore(database, now)
   const { cancelDeletion } = people
@@ -55,8 +58,8 @@ export function makeDirectory(
   const { passwordCheck } = policy
   const storeHash = async (personId: string, password: string) =>
     await store.replaceHash(personId, undefined, await passwords.hash(password))
-  const { baseUrl: issuer } = settings
-  const asking = { fetch, logger, now, storeHash, issuer, signingKey: platformKey }
+  const { baseUrl } = settings
+  const asking = { fetch, logger, now, storeHash, issuer: baseUrl, signingKey: platformKey }
   const hook = passwordCheck === null ? undefined : makePasswordHook(passwordCheck, asking)
   const renewHash = makeRenewHash({ store, passwords, logger })
   const limits = makeAttemptLimits(requestLimits)
@@ -65,8 +68,10 @@ export function makeDirectory(
   const mail = makeMail(platform, settings, links)
   const { queueMail } = mail
   const asked = { database, links, queueMail, limits: requestLimits, now }
+  const ofPasskeys = { database, browsers, queueMail, cancelDeletion, now, challengeKey, baseUrl }
   const signInPorts = { store, passwords, limits, browsers, renewHash, hook, cancelDeletion }
   return {
+    passkeys: makePasskeys(ofPasskeys),
     signIn: watch.signIn(makeSignIn(signInPorts)),
     links,
     queueMail,

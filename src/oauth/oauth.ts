@@ -32,7 +32,7 @@ export type Oauth = Awaited<ReturnType<typeof makeOauth>>
 export async function makeOauth(
   { baseUrl, service, integrations, conformance, documentCopies, assistants }: Config,
   platform: Platform,
-  { people, browserSessions, signIn, notices }: Directory,
+  { people, browserSessions, signIn, passkeys, notices }: Directory,
   { keys, own, scopeUses, noteSignOutFailure: noteFailure }: OauthPorts,
 ) {
   const { database, logger, noteEvent, now, fetch, sweeps } = platform
@@ -94,6 +94,7 @@ export async function makeOauth(
         database,
         knownBrowserSeconds: people.knownBrowserSeconds,
         signIn,
+        passkeys,
         notices,
         formKey,
         scopeUses,

@@ -10,6 +10,7 @@ import { makeVisitorForms } from '../platform/http/page-form.ts'
 import type { Platform } from '../platform/platform.ts'
 import { accountRoutes } from './account/account-routes.ts'
 import { dataRoutes } from './account/data-routes.ts'
+import { passkeyRoutes } from './account/passkey-routes.ts'
 import { securityRoutes } from './account/security-routes.ts'
 import { sessionRoutes } from './account/session-routes.ts'
 import { adminRoutes } from './admin/admin-routes.ts'
@@ -31,7 +32,7 @@ export interface PagesPorts extends Pick<SignedInPagesPorts, 'handler'> {
 export function makePages(
   { baseUrl, service, assistants }: Config,
   platform: Platform,
-  { people, browserSessions, signIn, links, linkRequests, queueMail }: Directory,
+  { people, browserSessions, signIn, passkeys, links, linkRequests, queueMail }: Directory,
   { keys, scopeUses, handler }: PagesPorts,
 ) {
   const { loopbackHosts, furtherPlans } = service
@@ -79,6 +80,7 @@ export function makePages(
         deletionRoutes(visitorPages, service.lifetimes.accountDeletionSeconds),
         accountRoutes(ownPages, api.member),
         securityRoutes(ownPages, security, authorization.renewSession),
+        passkeyRoutes(ownPages, passkeys),
         sessionRoutes(ownPages, { sessions, browserSessions, noteEvent, signOuts }),
         dataRoutes(ownPages, visitorPages),
         adminRoutes(ownPages, policy, { state, seals, refusals, api, discovery, acceptsDocuments }),

@@ -254,6 +254,16 @@ export const mutants: readonly Mutant[] = [
       'second guard: the engine starts a new session for another person',
     ],
   ]),
+  ...inFile('directory/people/passkeys.ts', 'passkeys', [
+    "if («found.disabledAt !== null→false») return refused('disabled account')",
+    "counter === 0 ? '=' : '«<→<=»'",
+    "updateTable('passkey').where('id', '=', id)«.where('cloned_at', 'is', null)→»",
+    '(row.counter === counter «&&→||» row.last_challenge',
+  ]),
+  ...inFile('directory/people/webauthn.ts', 'passkeys', [
+    "format !== 'none' && !isSelfMade«→ && false»",
+    "expectedOrigin: «origin→[origin, 'http://localhost:1']»",
+  ]),
   ...inFile('directory/people/browser-sessions.ts', 'sessions', [
     '«Math.min(authenticatedAt + sessionSeconds * 1000, idleUntil)→idleUntil»',
     ".where('«person_id', '=', personId)\n        .where('→»id', others",

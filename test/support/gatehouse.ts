@@ -46,6 +46,8 @@ export type RunningService = Readonly<Awaited<ReturnType<typeof startService>>>
 export interface ServiceSetup {
   /** Variables; the default is an embedded database in its own folder. */
   readonly environment?: Record<string, string>
+  /** The host of the base URL; 127.0.0.1 by default. */
+  readonly host?: 'localhost'
   readonly policy?: (policy: ServicePolicy) => ServicePolicy
   /** Keeps the time limit of storage, for tests of that limit. */
   readonly inTime?: boolean
@@ -65,7 +67,11 @@ export async function startService(setup: ServiceSetup = {}) {
   opening.defer(() => rmSync(folder, { recursive: true, force: true }))
 
   const read = readConfig(
-    { PORT: String(listening.port), DATA_DIR: folder, ...setup.environment },
+    {
+      ...{ PORT: String(listening.port), DATA_DIR: folder },
+      ...(setup.host && { BASE_URL: `http://${setup.host}:${listening.port}` }),
+      ...setup.environment,
+    },
     configFolder,
   )
   const policy = setup.inTime ? read.service : patient(read.service)

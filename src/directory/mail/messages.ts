@@ -22,6 +22,9 @@ export interface MailValues {
   new_sign_in: { readonly device: string }
   new_app: { readonly clientId: string; readonly app: string }
   password_changed: NoValues
+  passkey_added: { readonly passkey: string }
+  passkey_removed: { readonly passkey: string }
+  passkey_copied: { readonly passkey: string }
   /** Lets a person confirm the deletion of the account. */
   deletion_requested: NoValues
   account_deleted: NoValues
@@ -81,9 +84,18 @@ const oneUse = ({ liveSeconds }: MailFrame) =>
 
 /** What to do about a change that the person did not make. */
 const notYou = ({ accountHref }: MailFrame): readonly MailBlock[] => [
-  'If this was not you, someone else may know your password. In your account, change the password, sign out everywhere, and remove the apps that you do not recognize:',
+  'If this was not you, someone else may know your password. In your account, change the password, sign out everywhere, and remove the passkeys and apps that you do not recognize:',
   { label: 'Open your account', href: accountHref },
 ]
+
+type AboutPasskey = Pick<Message<'passkey_added'>, 'subject' | 'blocks'>
+const aboutPasskey = (happened: string, then: string): AboutPasskey => ({
+  subject: (_, { place }) => `A passkey for ${place} was ${happened}`,
+  blocks: ({ passkey }, frame) => [
+    `The passkey “${passkey}” of your account at ${frame.place} was ${happened} on ${frame.at}. ${then}`,
+    ...notYou(frame),
+  ],
+})
 
 /** Every message, by kind: who asked, what to do, and what to do if the recipient did not ask. */
 export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
@@ -167,6 +179,12 @@ export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
       { label: 'Open your account', href: frame.accountHref },
     ],
   },
+  passkey_added: aboutPasskey('added', 'It can now sign you in.'),
+  passkey_removed: aboutPasskey('removed', 'It no longer signs you in.'),
+  passkey_copied: aboutPasskey(
+    'locked',
+    'Someone used a copy of it, and was not signed in. Sign in another way, and remove the passkey.',
+  ),
   deletion_requested: {
     subject: (_, { place }) => `Confirm the deletion of your account at ${place}`,
     blocks: (_, frame) => [

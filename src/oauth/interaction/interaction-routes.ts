@@ -44,8 +44,13 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
   const router = makeRouter()
   const { interactions, noteEvent } = dependencies
   const form = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
-  const steps = stepsOf(dependencies)
+  const promptPages = makePromptPages(dependencies)
+  const steps = stepsOf(dependencies, promptPages)
+  const usePasskey = passkeyStep(dependencies, promptPages)
 
+  router.post(pages.signInWithPasskey, form, async (ctx) => {
+    await usePasskey(ctx, await findSubmitted(ctx, 'login', dependencies))
+  })
   for (const prompt of ['login', 'select_account', 'consent'] as const) {
     const { show, answer } = steps[prompt]
     router.get(pages[prompt], async (ctx) => {
@@ -96,14 +101,15 @@ async function findSubmitted(
   return await findPending(ctx, prompt, interactions)
 }
 
+type PromptPages = ReturnType<typeof makePromptPages>
 type Step = (ctx: Context, pending: PendingInteraction) => Promise<void>
 
 /** Returns the handlers of each prompt: `show` for its page, and `answer` for its form. */
 function stepsOf(
   dependencies: InteractionDependencies,
+  promptPages: PromptPages,
 ): Readonly<Record<PromptName, { show: Step; answer: Step }>> {
   const { interactions, signIn, noteEvent, knownBrowserSeconds, now } = dependencies
-  const promptPages = makePromptPages(dependencies)
   return {
     login: {
       async show(ctx, pending) {
@@ -151,6 +157,31 @@ function stepsOf(
         seeOther(ctx, await interactions.consented(ctx))
       },
     },
+  }
+}
+
+/** Returns the handler of the form for passkeys on the sign-in page. */
+function passkeyStep(dependencies: InteractionDependencies, promptPages: PromptPages): Step {
+  const { passkeys, noteEvent, knownBrowserSeconds, now } = dependencies
+  return async (ctx, pending) => {
+    const authenticatedAt = now()
+    const [text, cookie] = [formField(ctx, 'credential'), ctx.cookies.get(BROWSER_COOKIE)]
+    const outcome = await passkeys.signIn(text, pending.uid, cookie, callerOf(ctx))
+    if (outcome.kind === 'accepted') {
+      const { personId, method, isNewBrowser } = outcome
+      keepBrowser(ctx, outcome.browser, knownBrowserSeconds)
+      const signedIn = { personId, methods: [method], authenticatedAt, isNewBrowser } as const
+      return await complete(ctx, pending, signedIn, dependencies)
+    }
+    const { why: reason, personId: aboutPersonId } = outcome
+    ctx.status = 401
+    logFields(ctx).detail = `sign-in with ${reason}`
+    const failed = { ...eventOf(ctx, pending), personId: undefined, aboutPersonId, reason }
+    noteEvent({ ...failed, action: 'sign_in.failure' })
+    const isLocked = reason === 'copied passkey'
+    const what = isLocked ? 'is locked, because a copy of it was used' : 'is not valid here'
+    const problem = `This passkey ${what}. Sign in another way.`
+    await promptPages.signIn(ctx, pending, { login: pending.loginHint, problem })
   }
 }
 

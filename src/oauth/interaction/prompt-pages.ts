@@ -5,8 +5,10 @@ import type { Context } from 'koa'
 import type { ClientView } from '../../../views/client-view.ts'
 import { consentPage } from '../../../views/consent.ts'
 import type { Page } from '../../../views/layout.ts'
+import { passkeyScriptSource } from '../../../views/passkey-script.ts'
 import { type SignInPage, signInPage } from '../../../views/sign-in.ts'
 import { siteChoicePage } from '../../../views/site-choice.ts'
+import type { Passkeys } from '../../directory/people/passkeys.ts'
 import { describeScopes, type ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import { hasSelfSignUp } from '../../directory/sites/site-admin.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
@@ -22,10 +24,12 @@ export interface PromptPagesDependencies {
   readonly database: Database
   readonly formKey: Buffer
   readonly scopeUses: ScopeUses
+  readonly passkeys: Pick<Passkeys, 'requestOptions' | 'signIn'>
 }
 
 /** Creates the functions that send the page of each prompt. */
-export function makePromptPages({ database, formKey, scopeUses }: PromptPagesDependencies) {
+export function makePromptPages(dependencies: PromptPagesDependencies) {
+  const { database, formKey, scopeUses, passkeys } = dependencies
   const frameOf = (pending: PendingInteraction) => {
     const { uid, prompt } = pending
     return {
@@ -67,12 +71,16 @@ export function makePromptPages({ database, formKey, scopeUses }: PromptPagesDep
       const { look, signInWords: words } = await lookOf(pending)
       const from = new URLSearchParams({ from: pending.uid })
       const { client, person, loginHint } = pending
-      // Our own pages ask a person who is signed in for the password again (`fresh` in pages/relying-party).
+      // Our own pages ask a person who is signed in to sign in again (`fresh` in pages/relying-party).
       const isAgain = client.origin === 'first_party' && loginHint !== undefined
       const confirms = isAgain && person?.email === loginHint
       const hrefs = { recoverHref: `${pages.recover}?${from}`, signUpHref: await signUpOf(pending) }
-      const page = signInPage({ ...frameOf(pending), ...said, ...hrefs, words, confirms })
-      showPage(ctx, { ...page, look })
+      const { uid } = pending
+      const action = addressOf(pages.signInWithPasskey, { uid })
+      const options = passkeys.requestOptions(uid)
+      const passkey = options && { action, options }
+      const page = signInPage({ ...frameOf(pending), ...said, ...hrefs, words, confirms, passkey })
+      showPage(ctx, { ...page, look }, passkey && passkeyScriptSource)
     },
 
     async siteChoice(ctx: Context, pending: PendingInteraction, problem?: string) {
@@ -115,9 +123,9 @@ export function formToken(uid: string, formKey: Buffer): string {
 }
 
 /** Sends a page with forms that redirect to the client, and a Content-Security-Policy that allows this. */
-function showPage(ctx: Context, page: Page): void {
+function showPage(ctx: Context, page: Page, scripts?: string): void {
   sendPage(ctx, page)
-  ctx.set('Content-Security-Policy', contentSecurityPolicy({ leadsToClient: true }))
+  ctx.set('Content-Security-Policy', contentSecurityPolicy({ leadsToClient: true, scripts }))
 }
 
 const kindOf = {

@@ -34,11 +34,15 @@ export function makeAccountPages(router: Router, { database, signedInPages }: Ow
     page(pattern: string, show: AccountHandler, current = pattern): void {
       router.get(pattern, signedInPages.page(entering(show, current)))
     },
+    /** Declares a page that first asks the person to sign in again, unless that was a short time ago. */
+    freshPage(pattern: string, current: string, show: AccountHandler): void {
+      router.get(pattern, signedInPages.page(signedInPages.fresh(entering(show, current))))
+    },
     /** Declares a form. Its CSRF token is checked before `answer` is called. */
     form(pattern: string, answer: AccountHandler): void {
       router.post(pattern, signedInPages.form(entering(answer, pattern)))
     },
-    /** Declares a form that first asks for the password, unless the person gave it a short time ago. */
+    /** Declares a form that first asks the person to sign in again, unless that was a short time ago. */
     freshForm(pattern: string, shownAt: string, answer: AccountHandler): void {
       const fresh = signedInPages.fresh(entering(answer, shownAt), shownAt)
       router.post(pattern, signedInPages.form(fresh))
@@ -55,6 +59,7 @@ function areaOf({ person, csrf }: PageSession, current: string): AreaView {
     links: [
       link(pages.account, 'Your account'),
       link(pages.security, 'Password'),
+      link(pages.passkeys, 'Passkeys'),
       link(pages.apps, 'Connected apps'),
       link(pages.sessions, 'Your browsers'),
       link(pages.data, 'Your data'),

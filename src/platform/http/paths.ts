@@ -84,6 +84,8 @@ export const pages = {
   download: '/files/:token/:name',
 
   ...promptPages,
+  /** Below the path of the page, to which the interaction's cookie is bound. */
+  signInWithPasskey: `${promptPages.login}/passkey`,
   cancelLogin: `${promptPages.login}/cancel`,
   cancelSiteChoice: `${promptPages.select_account}/cancel`,
   cancelConsent: `${promptPages.consent}/cancel`,
@@ -104,6 +106,10 @@ export const pages = {
   apps: '/account/apps',
   removeApp: '/account/apps/remove',
   security: '/account/security',
+  passkeys: '/account/passkeys',
+  addPasskey: '/account/passkeys/add',
+  renamePasskey: '/account/passkeys/rename',
+  removePasskey: '/account/passkeys/remove',
   /** The person's data: its download, and the deletion of the account. */
   data: '/account/data',
   downloadData: '/account/data/download',

@@ -6,11 +6,12 @@ import type { Middleware } from 'koa'
  *
  * @param leadsToClient whether submitting a form of the page may redirect to a client. Such a page has no form-action,
  * because Chromium applies that to every later redirect, and the client may redirect anywhere (decision 4)
+ * @param scripts the source of allowed scripts, such as a hash
  */
-export function contentSecurityPolicy({ leadsToClient = false } = {}): string {
+export function contentSecurityPolicy({ leadsToClient = false, scripts = "'none'" } = {}): string {
   return [
     "default-src 'none'",
-    "script-src 'none'",
+    `script-src ${scripts}`,
     "style-src 'self'",
     "img-src 'self' data:",
     ...(leadsToClient ? [] : ["form-action 'self'"]),

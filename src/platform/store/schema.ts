@@ -87,6 +87,16 @@ export interface Schema {
     device: string
     network: string | null
   }
+  passkey: Created & {
+    person_id: string
+    public_key: string
+    counter: number
+    name: string
+    last_used_at: number | null
+    last_challenge: string | null
+    backed_up_at: number | null
+    cloned_at: number | null
+  }
   signed_out_session: { digest: string; signed_out_at: number; kept_until: number }
   signed_out_everywhere: { person_id: string; signed_out_at: number }
   platform_reviewer: { person_id: string; granted_at: number }

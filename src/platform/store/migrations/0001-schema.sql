@@ -39,6 +39,22 @@ create table signed_out_everywhere (
   signed_out_at bigint not null
 );
 
+-- Credentials of WebAuthn, by credential id. `counter` is the signature counter, or 0. `backed_up_at` is null for a
+-- passkey bound to its device. `last_challenge` tells a response that was sent twice from a copy, which sets `cloned_at`.
+create table passkey (
+  id text not null primary key,
+  person_id text not null references person (id) on update cascade on delete cascade,
+  public_key text not null,
+  counter bigint not null,
+  name text not null,
+  created_at bigint not null,
+  last_used_at bigint,
+  last_challenge text,
+  backed_up_at bigint,
+  cloned_at bigint
+);
+create index passkey_by_person on passkey (person_id, created_at);
+
 -- Digests of the ids of signed-out sessions on our own pages, because a restored Redis may still contain them. A row is
 -- kept until the session would have expired.
 create table signed_out_session (

@@ -1,0 +1,188 @@
+import { createHmac } from 'node:crypto'
+
+import type { Transaction } from 'kysely'
+
+import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
+import type { Database } from '../../platform/store/database.ts'
+import type { Schema } from '../../platform/store/schema.ts'
+import type { QueueMail } from '../mail/messages.ts'
+import type { KnownBrowsers } from './known-browsers.ts'
+import type { Person } from './person-store.ts'
+import * as webauthn from './webauthn.ts'
+
+interface PasskeyPorts {
+  readonly database: Database
+  readonly browsers: KnownBrowsers
+  readonly queueMail: QueueMail
+  /** Cancels the scheduled deletion of an account. */
+  readonly cancelDeletion: (personId: string) => Promise<void>
+  readonly now: () => number
+  readonly baseUrl: string
+  readonly challengeKey: Buffer
+}
+
+export type Passkeys = ReturnType<typeof makePasskeys>
+
+/** Creates the functions that check, add and manage passkeys, and return the options for browsers. */
+export function makePasskeys(ports: PasskeyPorts) {
+  const { browsers, baseUrl, challengeKey } = ports
+  const party = webauthn.relyingPartyOf(baseUrl)
+  const store = makePasskeyStore(ports)
+  // Each challenge belongs to one interaction or session, so none is stored.
+  const keyed = (what: string) =>
+    createHmac('sha256', challengeKey).update(`passkey ${what}`).digest('base64url')
+
+  /** Checks a passkey's response in an interaction, and records the use. The reason `why` is for the audit trail. */
+  const check = async (text: string, uid: string, request: Partial<Actor>) => {
+    const sent = webauthn.readCredential(text)
+    const found = sent && (await store.find(sent.id))
+    const refused = (why: string) => ({ kind: 'refused', why, personId: found?.personId }) as const
+    if (!found || !party) return refused('unknown passkey')
+    const challenge = keyed(`in interaction ${uid}`)
+    const info = await webauthn.verifyUse(sent, found.publicKey, { party, challenge })
+    if (!info) return refused('invalid passkey response')
+    if (found.disabledAt !== null) return refused('disabled account')
+    const recorded = await store.use(sent.id, { ...info, challenge }, request)
+    if (recorded !== 'used') return refused(`${recorded} passkey`)
+    const method = info.userVerified ? 'verifiedPasskey' : 'passkey'
+    return { ...found, kind: 'accepted', method } as const
+  }
+
+  return {
+    ...store,
+    check,
+    /** Whether browsers have passkeys for the host of the service. */
+    areAvailable: party !== undefined,
+    /** Checks the response of a passkey that signs in, cancels a scheduled deletion, and makes the browser known. */
+    async signIn(text: string, uid: string, cookie: string | undefined, request: Partial<Actor>) {
+      const checked = await check(text, uid, request)
+      if (checked.kind === 'refused') return checked
+      const { personId, login, signedOutAt } = checked
+      await ports.cancelDeletion(personId)
+      const isNewBrowser = (browsers.find(cookie, login)?.signedInAt ?? 0) <= (signedOutAt ?? 0)
+      return { ...checked, isNewBrowser, browser: browsers.remember(cookie, login) }
+    },
+    /** Returns the options for using a passkey in an interaction; undefined if browsers have none for this host. */
+    requestOptions: (uid: string) =>
+      party && { challenge: keyed(`in interaction ${uid}`), rpId: party.id },
+    /** Returns the options for adding a passkey in a session; undefined if browsers have none for this host. */
+    creationOptions: ({ id, name, email }: Person, sessionId: string, existing: string[]) =>
+      party && {
+        rp: { id: party.id, name: party.id },
+        // Authenticators show this id to anyone, so it must not say who the person is (WebAuthn §14.6.1).
+        user: { id: keyed(`of ${id}`), name: email, displayName: name },
+        challenge: keyed(`in session ${sessionId}`),
+        pubKeyCredParams: webauthn.COSE_ALGORITHMS.map((alg) => ({ type: 'public-key', alg })),
+        excludeCredentials: existing.map((each) => ({ type: 'public-key', id: each })),
+        authenticatorSelection: { residentKey: 'required' },
+      },
+    /** Adds a passkey that was created in a session. Returns why that failed, or undefined. */
+    async add(text: string, sessionId: string, name: string, actor: Actor) {
+      const sent = webauthn.readCredential(text)
+      const challenge = keyed(`in session ${sessionId}`)
+      const info = sent && party && (await webauthn.verifyNew(sent, { party, challenge }))
+      return info ? await store.insert(info, name, actor) : 'invalid'
+    },
+  }
+}
+
+/** The maximum number of passkeys of a person. */
+const PASSKEYS_MAX = 20
+
+const changes = {
+  add: { action: 'passkey.add', kind: 'passkey_added' },
+  remove: { action: 'passkey.remove', kind: 'passkey_removed' },
+  clone: { action: 'passkey.clone', kind: 'passkey_copied' },
+} as const
+
+/** Creates the functions that store passkeys. Each addition, removal and copy is audited and mailed to the person. */
+function makePasskeyStore({ database: { kysely }, queueMail, now }: PasskeyPorts) {
+  type Work<Result> = (trx: Transaction<Schema>) => Promise<Result>
+  const inTransaction = async <Result>(work: Work<Result>) =>
+    await kysely.transaction().execute(work)
+  /** Returns the step that reports a change. Nobody knows who used a copy, so that event has no actor. */
+  const report =
+    (change: keyof typeof changes, personId: string, passkey: string, actor: Partial<Actor>) =>
+    async (trx: Transaction<Schema>) => {
+      const { action, kind } = changes[change]
+      const event = { action, subject: { kind: 'person', id: personId }, after: { passkey } }
+      const by = { ...actor, now: now() }
+      await recordAuditEvent(trx, by, { ...event, siteId: undefined, personId })
+      await queueMail(trx, { kind, personId, values: { passkey } }, now())
+    }
+  return {
+    /** Finds a passkey with its person. */
+    find: async (id: string) =>
+      await kysely
+        .selectFrom('passkey')
+        .innerJoin('person', 'person.id', 'passkey.person_id')
+        .leftJoin('signed_out_everywhere as out', 'out.person_id', 'person.id')
+        .select(['person.id as personId', 'email_canonical as login', 'public_key as publicKey'])
+        .select(['disabled_at as disabledAt', 'out.signed_out_at as signedOutAt'])
+        .where('passkey.id', '=', id)
+        .executeTakeFirst(),
+    /** Lists the passkeys of a person, the oldest first. */
+    list: async (personId: string) =>
+      await kysely
+        .selectFrom('passkey')
+        .select(['id', 'name', 'created_at as addedAt', 'last_used_at as usedAt'])
+        .select(['backed_up_at as backedUpAt', 'cloned_at as clonedAt'])
+        .where('person_id', '=', personId)
+        .orderBy('created_at')
+        .execute(),
+    insert: async (info: webauthn.NewInfo, name: string, actor: Actor) =>
+      await inTransaction(async (trx) => {
+        const { personId: person_id } = actor
+        const own = trx.selectFrom('passkey').select('id').where('person_id', '=', person_id)
+        if ((await own.execute()).length >= PASSKEYS_MAX) return 'too many'
+        const { id, publicKey, counter } = info.credential
+        const public_key = Buffer.from(publicKey).toString('base64url')
+        const times = { created_at: now(), backed_up_at: info.credentialBackedUp ? now() : null }
+        const row = { id, person_id, public_key, counter, name, ...times }
+        const unless = trx
+          .insertInto('passkey')
+          .values(row)
+          .onConflict((on) => on.doNothing())
+        const { numInsertedOrUpdatedRows } = await unless.executeTakeFirstOrThrow()
+        if (numInsertedOrUpdatedRows === 0n) return 'known'
+        return await report('add', person_id, name, actor)(trx)
+      }),
+    async rename(id: string, personId: string, name: string): Promise<void> {
+      const update = kysely.updateTable('passkey').set({ name }).where('id', '=', id)
+      await update.where('person_id', '=', personId).execute()
+    },
+    remove: async (id: string, actor: Actor) =>
+      await inTransaction(async (trx) => {
+        const removal = trx.deleteFrom('passkey').where('id', '=', id).returning('name')
+        const row = await removal.where('person_id', '=', actor.personId).executeTakeFirst()
+        if (row) await report('remove', actor.personId, row.name, actor)(trx)
+      }),
+    /** Records a use (`recordUse`). */
+    use: async (id: string, use: Use, request: Partial<Actor>) =>
+      await inTransaction(async (trx) => {
+        const recorded = await recordUse(trx, id, use, now())
+        if (typeof recorded === 'string') return recorded
+        await report('clone', recorded.person_id, recorded.name, request)(trx)
+        return 'copied'
+      }),
+  }
+}
+
+type Use = webauthn.UseInfo & { readonly challenge: string }
+
+/**
+ * Records a use. If the counter has not increased, there is a copy of the passkey (WebAuthn §6.1.1), so neither of them
+ * works any longer. A response that was sent twice is no copy, but `stale`. @returns the passkey if it is marked now
+ */
+async function recordUse(trx: Transaction<Schema>, id: string, use: Use, nowMs: number) {
+  const { newCounter: counter, challenge: last_challenge } = use
+  const backed_up_at = use.credentialBackedUp ? nowMs : null
+  const live = trx.updateTable('passkey').where('id', '=', id).where('cloned_at', 'is', null)
+  const update = live.set({ counter, last_challenge, backed_up_at, last_used_at: nowMs })
+  const increased = update.where('counter', counter === 0 ? '=' : '<', counter)
+  if ((await increased.executeTakeFirstOrThrow()).numUpdatedRows > 0n) return 'used'
+  const row = await trx.selectFrom('passkey').selectAll().where('id', '=', id).executeTakeFirst()
+  if (!row || (row.counter === counter && row.last_challenge === last_challenge)) return 'stale'
+  const marked = await live.set({ cloned_at: nowMs }).executeTakeFirstOrThrow()
+  return marked.numUpdatedRows > 0n ? row : 'copied'
+}

@@ -1,0 +1,84 @@
+import type Router from 'koa-router'
+
+import {
+  addPasskeyPage,
+  PASSKEY_NAME_CHARACTERS_MAX,
+  passkeysPage,
+} from '../../../views/account-passkeys.ts'
+import { passkeyScriptSource } from '../../../views/passkey-script.ts'
+import type { Passkeys } from '../../directory/people/passkeys.ts'
+import { describeDevice } from '../../platform/http/browser.ts'
+import { nothingHere } from '../../platform/http/errors.ts'
+import { noticeOf } from '../../platform/http/page.ts'
+import { formField } from '../../platform/http/page-form.ts'
+import { pages } from '../../platform/http/paths.ts'
+import { makeRouter } from '../../platform/http/router.ts'
+import { contentSecurityPolicy } from '../../platform/http/security-headers.ts'
+import { actorOf } from '../relying-party/page-session.ts'
+import type { OwnPages } from '../relying-party/signed-in-pages.ts'
+import { type Asked, makeAccountPages } from './account-pages.ts'
+
+const refusals = {
+  invalid:
+    'The passkey was not added, because the response of your device is not valid. Try again.',
+  known: 'This passkey was added before.',
+  'too many': 'You have the maximum of 20 passkeys. Remove one first.',
+}
+
+/** Creates the pages on which a person lists, adds, renames and removes passkeys. */
+export function passkeyRoutes(ownPages: OwnPages, passkeys: Passkeys): Router {
+  const router = makeRouter()
+  const accountPages = makeAccountPages(router, ownPages)
+  accountPages.page(pages.passkeys, async ({ area, session: { person }, ctx }) =>
+    passkeysPage({
+      area,
+      passkeys: await passkeys.list(person.id),
+      renameAction: pages.renamePasskey,
+      removeAction: pages.removePasskey,
+      addHref: passkeys.areAvailable ? pages.addPasskey : undefined,
+      done: noticeOf(ctx, {
+        added: 'The passkey was added. You can now sign in with it.',
+        renamed: 'The passkey was renamed.',
+        removed: 'The passkey was removed. Remove it from your device or password manager, too.',
+      }),
+    }),
+  )
+
+  const showForm = async ({ area, session, ctx }: Asked, name: string, problem?: string) => {
+    const { person, sessionId } = session
+    const existing = (await passkeys.list(person.id)).map(({ id }) => id)
+    const options = passkeys.creationOptions(person, sessionId, existing)
+    if (!options) throw nothingHere()
+    ctx.set('Content-Security-Policy', contentSecurityPolicy({ scripts: passkeyScriptSource }))
+    const form = { action: pages.addPasskey, listHref: pages.passkeys }
+    return addPasskeyPage({ ...form, area, name, problem, options })
+  }
+  // The page asks for a sign-in before the passkey is created: asking later would discard the response.
+  accountPages.freshPage(pages.addPasskey, pages.passkeys, async (asked) =>
+    showForm(asked, describeDevice(asked.ctx.get('user-agent'))),
+  )
+  accountPages.freshForm(pages.addPasskey, pages.addPasskey, async (asked) => {
+    const { ctx, session } = asked
+    const [text, name] = [formField(ctx, 'credential'), nameOf(asked)]
+    const actor = actorOf(ctx, session, ownPages.now)
+    const refusal = await passkeys.add(text, session.sessionId, name, actor)
+    if (refusal === undefined) return `${pages.passkeys}?done=added`
+    ctx.status = 422
+    return await showForm(asked, name, refusals[refusal])
+  })
+  // The responses are the same for an unknown passkey and for that of another person.
+  accountPages.freshForm(pages.renamePasskey, pages.passkeys, async (asked) => {
+    const { ctx, session } = asked
+    await passkeys.rename(formField(ctx, 'passkey'), session.person.id, nameOf(asked))
+    return `${pages.passkeys}?done=renamed`
+  })
+  accountPages.freshForm(pages.removePasskey, pages.passkeys, async ({ ctx, session }) => {
+    await passkeys.remove(formField(ctx, 'passkey'), actorOf(ctx, session, ownPages.now))
+    return `${pages.passkeys}?done=removed`
+  })
+  return router
+}
+
+function nameOf({ ctx }: Asked): string {
+  return formField(ctx, 'name').trim().slice(0, PASSKEY_NAME_CHARACTERS_MAX) || 'Passkey'
+}

@@ -1,0 +1,328 @@
+import { expect } from 'chai'
+
+import { type Lies, makeAuthenticator } from './support/authenticator.ts'
+import { authorizeUrl } from './support/client.ts'
+import { rowOf, rowsOf } from './support/database.ts'
+import { flushingSoon, noor, olivia, sam } from './support/gatehouse.ts'
+import { mailsTo } from './support/mail-folder.ts'
+import { decode, hiddenField, makePagePerson, type Seen } from './support/page-person.ts'
+import { eventually } from './support/programs.ts'
+import { sharedService } from './support/storages.ts'
+import { encode } from './support/wire.ts'
+
+const [list, add] = ['/account/passkeys', '/account/passkeys/add']
+const optionsOf = (text: string) =>
+  JSON.parse(decode(/data-options="([^"]*)"/.exec(text)?.[1] ?? ''))
+
+describe('passkeys', () => {
+  let aheadMs = 0
+  const now = () => Date.now() + aheadMs
+  const service = sharedService({ host: 'localhost', policy: flushingSoon, now })
+  afterEach(() => {
+    aheadMs = 0
+  })
+  const here = () => service().url
+
+  /** Adds a passkey with what the page of a person says, and lies. */
+  const enrol = async (
+    answers: typeof sam,
+    {
+      device = makeAuthenticator(here()),
+      lies = {} as Lies,
+      person = makePagePerson(here(), answers),
+    } = {},
+  ) => {
+    const page = await person.visit(add)
+    const credential = device.create(optionsOf(page.text), lies)
+    return { device, person, seen: await person.send(page, add, { credential, name: 'Phone' }) }
+  }
+
+  /** Opens the sign-in page in a new browser. */
+  const arrive = async () => {
+    const { browser } = makePagePerson(here(), sam)
+    const start = await browser.open(authorizeUrl(here()))
+    const at = new URL(start.headers.get('location') ?? '', here())
+    const page = await browser.open(at)
+    const { headers } = page
+    const text = await page.text()
+    const fields = { csrf: hiddenField(text) }
+    const send = async (credential: string, more: { at?: URL; csrf?: string } = {}) => {
+      const body = encode({
+        ...fields,
+        credential,
+        ...(more.csrf !== undefined && { csrf: more.csrf }),
+      })
+      const target = new URL(`${(more.at ?? at).pathname}/passkey`, here())
+      const answer = await browser.open(target, { method: 'POST', body })
+      const location = answer.headers.get('location')
+      return { status: answer.status, location, text: location ? '' : await answer.text() }
+    }
+    return { browser, at, headers, text, ...fields, options: optionsOf(text), send }
+  }
+
+  const sessionsOf = async (email: string) => {
+    const { id } = await rowOf(service().kysely, 'person', { email })
+    return (await rowsOf(service().kysely, 'browser_session')).filter((row) => row.person_id === id)
+  }
+  const rowOfDevice = async (id: string) => await rowOf(service().kysely, 'passkey', { id })
+  const eventOf = async (action: string, reason: string | null = null) =>
+    await eventually(
+      5000,
+      async () => await rowOf(service().kysely, 'audit_event', { action, reason }),
+    )
+
+  it('are added with a sign-in of now, and sign in without a password', async () => {
+    const { device, seen } = await enrol(sam)
+    expect(seen).to.include({ status: 200, path: `${list}?done=added` })
+    expect(seen.text).to.include('Phone').and.include('On one device only')
+    expect((await eventOf('passkey.add')).after).to.equal('{"passkey":"Phone"}')
+    const { send, options, browser } = await arrive()
+    const answer = await send(device.use(options))
+    expect(answer.status).to.equal(303)
+    const next = await browser.open(new URL(answer.location ?? '', here()))
+    expect(next.headers.get('location')).to.match(/consent$|\?code=/)
+    expect(await rowOfDevice(device.id))
+      .to.have.property('last_used_at')
+      .above(0)
+    const acrs = (await sessionsOf(sam.login)).map(({ acr }) => acr)
+    expect(acrs).to.include('urn:gatehouse:mfa')
+    await eventually(5000, async () => {
+      expect(mailsTo(service(), sam.login).join()).to.include('A passkey for')
+    })
+  })
+
+  it('count as one factor, if the authenticator did not verify its user', async () => {
+    const { device } = await enrol(olivia, { lies: { flags: 1 | 64 } })
+    const { send, options, browser } = await arrive()
+    const answer = await send(device.use(options, { flags: 1 }))
+    await browser.open(new URL(answer.location ?? '', here()))
+    const acrs = (await sessionsOf(olivia.login)).map(({ acr }) => acr)
+    expect(acrs).to.include('urn:gatehouse:passkey').and.not.include('urn:gatehouse:mfa')
+  })
+
+  for (const [what, lies] of [
+    ['a page of another origin', { origin: 'https://evil.example' }],
+    ['another port of the host', { origin: 'http://localhost:1' }],
+    ['another host', { rpId: 'evil.example' }],
+    ['another challenge', { challenge: 'x'.repeat(43) }],
+    ['adding one', { type: 'webauthn.create' }],
+    ['nobody present', { flags: 0 }],
+  ] as const) {
+    // [291, 292, 293]
+    it(`reject a response for ${what}, and one to add a passkey`, async () => {
+      const { device } = await enrol(noor)
+      const { send, options } = await arrive()
+      const answer = await send(device.use(options, lies))
+      expect(answer).to.include({ status: 401, location: null })
+      expect(answer.text).to.include('This passkey is not valid here.')
+      await eventOf('sign_in.failure', 'invalid passkey response')
+      expect((await rowOfDevice(device.id)).last_used_at).to.equal(null)
+      const other = 'type' in lies ? { type: 'webauthn.get' } : lies
+      const { seen, device: second } = await enrol(noor, { lies: other })
+      expect(seen).to.include({ status: 422, path: add })
+      expect(await rowOfDevice(second.id).catch(() => undefined)).to.equal(undefined)
+    })
+  }
+
+  // [294, 295]
+  it('reject a response for another interaction, session or browser, and a forged form', async () => {
+    const { device, person } = await enrol(noor)
+    const [one, other] = [await arrive(), await arrive()]
+    expect((await other.send(device.use(one.options))).status).to.equal(401)
+    expect(
+      (await other.send(device.use(one.options), { at: one.at, csrf: one.csrf })).status,
+    ).to.equal(400)
+    expect((await one.send(device.use(one.options), { csrf: '' })).status).to.equal(403)
+    const elsewhere = optionsOf((await makePagePerson(here(), noor).visit(add)).text)
+    const page = await person.visit(add)
+    const credential = makeAuthenticator(here()).create(elsewhere)
+    expect((await person.send(page, add, { credential, name: 'x' })).status).to.equal(422)
+  })
+
+  // [296]
+  it('accept a response once: after the sign-in, the interaction is over', async () => {
+    const { device } = await enrol(noor)
+    const { send, options, browser, at } = await arrive()
+    const response = device.use(options)
+    const answer = await send(response)
+    await browser.open(new URL(answer.location ?? '', here()))
+    browser.keep(at, [`gatehouse=${at.pathname.split('/')[2]}; path=${at.pathname}`])
+    expect((await send(response)).status).to.equal(400)
+  })
+
+  // [297]
+  it('reject both copies of a cloned passkey, tell the person, and change nothing else', async () => {
+    const { device } = await enrol(noor, { lies: { counter: 5 } })
+    device.countFrom(5)
+    const clone = device.copy()
+    const first = await arrive()
+    expect((await first.send(device.use(first.options))).status).to.equal(303)
+    const second = await arrive()
+    const answer = await second.send(clone.use(second.options))
+    expect(answer).to.include({ status: 401 })
+    expect(answer.text).to.include('a copy of it was used')
+    const { person_id, actor_person_id } = await eventOf('passkey.clone')
+    expect([person_id, actor_person_id]).to.deep.equal([
+      (await rowOf(service().kysely, 'person', { email: noor.login })).id,
+      null,
+    ])
+    const third = await arrive()
+    expect((await third.send(device.use(third.options))).status).to.equal(401)
+    await eventually(5000, async () => {
+      const told = mailsTo(service(), noor.login).filter((mail) => mail.includes('was locked'))
+      expect(told).to.have.length(1)
+    })
+    expect((await makePagePerson(here(), noor).visit(list)).text).to.include('copy of this passkey')
+  })
+
+  // [298]
+  it('mark no passkey as copied for a forged response, or one that was sent twice', async () => {
+    const { device } = await enrol(noor, { lies: { counter: 5 } })
+    device.countFrom(5)
+    const stranger = makeAuthenticator(here())
+    const { send, options } = await arrive()
+    const forged = {
+      ...JSON.parse(stranger.use(options, { counter: 1 })),
+      id: device.id,
+      rawId: device.id,
+    }
+    expect((await send(JSON.stringify(forged))).status).to.equal(401)
+    const response = device.use(options)
+    expect((await send(response)).status).to.equal(303)
+    expect((await send(response)).status).to.equal(401)
+    expect((await rowOfDevice(device.id)).cloned_at).to.equal(null)
+    expect((await send(device.use(options))).status).to.equal(303)
+  })
+
+  // [299]
+  it('reject a certificate of a manufacturer, which the library would look up elsewhere', async () => {
+    for (const format of ['packed', 'fido-u2f', 'apple', 'tpm', 'android-key', 'x']) {
+      const { seen, device } = await enrol(noor, { lies: { format, certified: true } })
+      expect(seen, format).to.include({ status: 422, path: add })
+      expect(await rowsOf(service().kysely, 'passkey', { id: device.id })).to.deep.equal([])
+    }
+  })
+
+  // [300]
+  it('belong to one person: another cannot add, see, rename, remove or use it as their own', async () => {
+    const { device } = await enrol(sam)
+    const { seen, person } = await enrol(noor, { device })
+    expect(seen).to.include({ status: 422 })
+    expect(seen.text).to.include('was added before')
+    const page = await person.visit(list)
+    expect(page.text).not.to.include(device.id)
+    const { csrf, post } = { csrf: hiddenField(page.text), post: person.post }
+    for (const action of ['rename', 'remove']) {
+      const path = `${list}/${action}`
+      expect((await post(path, { csrf, passkey: device.id, name: 'Mine' })).status).to.equal(200)
+    }
+    expect(await rowOfDevice(device.id)).to.include({ name: 'Phone' })
+  })
+
+  it('are added, renamed and removed only shortly after a sign-in', async () => {
+    const { device, person } = await enrol(sam)
+    const { text } = await person.visit(list)
+    const csrf = hiddenField(text)
+    const change = async (path: string, method = 'POST') => {
+      const fields = { csrf, passkey: device.id, name: 'Desk' }
+      const init = method === 'POST' ? { method, body: encode(fields) } : {}
+      return (await person.open(path, init)).headers.get('location') ?? ''
+    }
+    expect(await change(`${list}/rename`)).to.equal(`${list}?done=renamed`)
+    aheadMs = 11 * 60_000
+    for (const path of [add, `${list}/rename`, `${list}/remove`]) {
+      expect(await change(path)).to.include('prompt=login')
+    }
+    expect(await change(add, 'GET')).to.include('prompt=login')
+    expect(await rowOfDevice(device.id)).to.include({ name: 'Desk' })
+  })
+
+  // [301]
+  it('do not sign in after they were removed, or when the account is disabled', async () => {
+    const { device, person } = await enrol(olivia)
+    const { device: other } = await enrol(olivia, { person })
+    const page = await person.visit(list)
+    const fields = { csrf: hiddenField(page.text), passkey: device.id }
+    expect((await person.post(`${list}/remove`, fields)).path).to.equal(`${list}?done=removed`)
+    await eventOf('passkey.remove')
+    const { send, options } = await arrive()
+    expect((await send(device.use(options))).status).to.equal(401)
+    await eventOf('sign_in.failure', 'unknown passkey')
+    const whose = service().kysely.updateTable('person').where('email', '=', olivia.login)
+    await whose.set({ disabled_at: 1 }).execute()
+    expect((await send(other.use(options))).status).to.equal(401)
+    await whose.set({ disabled_at: null }).execute()
+    expect((await send(other.use(options))).status).to.equal(303)
+  })
+
+  // [302]
+  it('reject text that is no response, too long ids, and NUL', async () => {
+    const { send } = await arrive()
+    const long = JSON.stringify({ id: 'x'.repeat(2000) })
+    const nul = JSON.stringify({ id: 'x\0' })
+    for (const text of [
+      '',
+      '{',
+      'null',
+      '[]',
+      '"x"',
+      '{"id":1}',
+      '{"id":"__proto__"}',
+      long,
+      nul,
+    ]) {
+      expect((await send(text)).status, text).to.equal(401)
+    }
+    const { device, person } = await enrol(sam)
+    const page: Seen = await person.visit(add)
+    for (const credential of ['', '{', '{"id":"x"}', device.use({ challenge: 'x' })]) {
+      expect((await person.send(page, add, { credential, name: '' })).status).to.equal(422)
+    }
+  })
+
+  it('allow their script by its hash, only on the pages that use it', async () => {
+    const { headers, text } = await arrive()
+    expect(headers.get('content-security-policy')).to.match(/script-src 'sha256-[\w+/=]+';/)
+    expect(text.match(/<script/g)).to.have.length(1)
+    const person = makePagePerson(here(), sam)
+    await person.visit(add)
+    const policies = await Promise.all(
+      [add, list].map(async (path) =>
+        (await person.open(path)).headers.get('content-security-policy'),
+      ),
+    )
+    expect(policies[0]).to.match(/script-src 'sha256-/)
+    expect(policies[1]).to.include("script-src 'none'")
+  })
+
+  it('are limited to twenty for each person', async () => {
+    const { person } = await enrol(noor)
+    const { id } = await rowOf(service().kysely, 'person', { email: noor.login })
+    const rows = Array.from({ length: 20 }, (_, at) => ({ id: `full-${at}`, name: 'Full' }))
+    const values = { person_id: id, public_key: '', counter: 0, created_at: 1 }
+    await service()
+      .kysely.insertInto('passkey')
+      .values(rows.map((row) => ({ ...row, ...values })))
+      .execute()
+    const { seen } = await enrol(noor, { person })
+    expect(seen.text).to.include('maximum of 20')
+    await service().kysely.deleteFrom('passkey').where('id', 'like', 'full-%').execute()
+  })
+})
+
+describe('passkeys at an IP address', () => {
+  const service = sharedService()
+
+  it('are not offered, because browsers have none there', async () => {
+    const person = makePagePerson(service().url, sam)
+    expect((await person.visit(list)).text)
+      .to.include('no-host')
+      .and.not.include(add)
+    expect((await person.visit(add)).status).to.equal(404)
+    const { browser } = makePagePerson(service().url, sam)
+    const start = await browser.open(authorizeUrl(service().url))
+    const page = await browser.open(new URL(start.headers.get('location') ?? '', service().url))
+    expect(page.headers.get('content-security-policy')).to.include("script-src 'none'")
+    expect(await page.text()).not.to.include('webauthn')
+  })
+})

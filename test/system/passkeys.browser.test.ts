@@ -1,0 +1,94 @@
+import { expect } from 'chai'
+import type { Page } from 'playwright-core'
+
+import { look, sharedBrowser, signInAs } from '../support/browser.ts'
+import { sam } from '../support/gatehouse.ts'
+import { sharedService } from '../support/storages.ts'
+
+describe('passkeys in a browser', () => {
+  const service = sharedService({ host: 'localhost' })
+  const open = sharedBrowser()
+
+  /** A page with an authenticator, whose owner agrees to everything. */
+  async function openWithAuthenticator() {
+    const opened = await open({ viewport: { width: 360, height: 740 }, colorScheme: 'dark' })
+    const { page } = opened
+    const authenticator = await page.context().newCDPSession(page)
+    await authenticator.send('WebAuthn.enable')
+    const { authenticatorId } = await authenticator.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        ...({ protocol: 'ctap2', transport: 'internal' } as const),
+        ...{ hasResidentKey: true, hasUserVerification: true, isUserVerified: true },
+        automaticPresenceSimulation: true,
+      },
+    })
+    const forget = async () =>
+      await authenticator.send('WebAuthn.clearCredentials', { authenticatorId })
+    return { ...opened, forget }
+  }
+
+  /** Moves the focus with Tab to the element, and presses Enter. */
+  async function press(page: Page, selector: string): Promise<void> {
+    for (let step = 0; step < 60; step += 1) {
+      await page.keyboard.press('Tab')
+      const isThere = `document.activeElement.matches(${JSON.stringify(selector)})`
+      if (await page.evaluate(isThere)) return await page.keyboard.press('Enter')
+    }
+    throw new Error(`Tab does not reach ${selector}`)
+  }
+
+  it('are added and used with the keyboard, by autofill and by button', async () => {
+    const { page, complaints, forget } = await openWithAuthenticator()
+    const { url } = service()
+    await page.goto(`${url}/account/passkeys`)
+    await page.locator('#passkey:not([hidden])').waitFor()
+    await look(page, 'sign-in')
+    await signInAs(page, sam)
+    await page.locator('#no-passkeys').waitFor()
+    await press(page, '#add')
+    await page.locator('#add-passkey-page #passkey:not([hidden])').waitFor()
+    expect(await page.locator('#passkey-unsupported').count()).to.equal(0)
+    await look(page, 'add')
+    await page.fill('#name', 'My phone')
+    await page.keyboard.press('Enter')
+    await page.locator('#done').waitFor()
+    expect(await page.innerText('.card h2')).to.equal('My phone')
+    await look(page, 'passkeys')
+    await page.goto(`${url}/account/passkeys/add`)
+    await press(page, '#passkey-submit')
+    await page.locator('#passkey-problem:not([hidden])').waitFor()
+    expect(await page.innerText('#passkey-problem')).to.include('already has a passkey')
+
+    await page.context().clearCookies()
+    await page.goto(`${url}/account`)
+    await page.waitForURL(`${url}/account`)
+    expect(await page.innerText('nav.area')).to.include('Sam Student')
+
+    await page.context().clearCookies()
+    await page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = undefined')
+    await page.goto(`${url}/account`)
+    await page.locator('#passkey:not([hidden])').waitFor()
+    await press(page, '#passkey-submit')
+    await page.waitForURL(`${url}/account`)
+
+    await page.context().clearCookies()
+    await forget()
+    await page.goto(`${url}/account`)
+    await page.locator('#passkey:not([hidden])').waitFor()
+    await press(page, '#passkey-submit')
+    await page.locator('#passkey-problem:not([hidden])').waitFor()
+    expect(await page.innerText('#passkey-problem')).to.include('sign in another way')
+    await look(page, 'sign-in-problem')
+    await signInAs(page, sam)
+    await page.waitForURL(`${url}/account`)
+    expect(complaints).to.deep.equal([])
+  })
+
+  it('are not mentioned where scripts do not run', async () => {
+    const { page } = await open({ javaScriptEnabled: false })
+    await page.goto(`${service().url}/account/passkeys/add`)
+    expect(await page.locator('#passkey-submit').isVisible()).to.equal(false)
+    await signInAs(page, sam)
+    expect(await page.innerText('#passkey-unsupported')).to.include('JavaScript')
+  })
+})

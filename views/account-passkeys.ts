@@ -1,0 +1,103 @@
+import { type AreaView, areaPage, cards } from './area.ts'
+import { inputField, postForm, problemAlert } from './forms.ts'
+import { type Html, html } from './html.ts'
+import type { Page } from './layout.ts'
+import { passkeyForm } from './passkey-script.ts'
+import { timeOf } from './time.ts'
+
+/** The maximum length of a passkey's name. */
+export const PASSKEY_NAME_CHARACTERS_MAX = 60
+
+interface PasskeyView {
+  readonly id: string
+  readonly name: string
+  readonly addedAt: number
+  readonly usedAt: number | null
+  /** Null if the passkey is bound to its device. */
+  readonly backedUpAt: number | null
+  /** When a copy of the passkey was used; null if there is none. */
+  readonly clonedAt: number | null
+}
+
+export interface PasskeysPage {
+  readonly area: AreaView
+  readonly passkeys: readonly PasskeyView[]
+  readonly renameAction: string
+  readonly removeAction: string
+  /** Undefined if browsers have no passkeys for the host of the service. */
+  readonly addHref: string | undefined
+  readonly done: string | undefined
+}
+
+/** Lists the passkeys of a person, with forms that rename and remove them. */
+export function passkeysPage(page: PasskeysPage): Page {
+  const { passkeys, addHref } = page
+  const none = html`<p id="no-passkeys">You have no passkeys yet.</p>`
+  return areaPage({
+    ...page,
+    title: 'Passkeys',
+    id: 'passkeys-page',
+    body: html`<p>With a passkey, you sign in by unlocking your phone, your computer or a security key. Nobody can guess it, and no
+other site can ask for it. Your password keeps working.</p>
+${
+  addHref === undefined
+    ? html`<p class="notice" id="no-host">Browsers have no passkeys for this service, because its address has no name.</p>`
+    : html`<p><a id="add" class="button" href="${addHref}">Add a passkey</a></p>`
+}
+${cards(
+  passkeys.map((passkey, at) => card(passkey, `name-${at + 1}`, page)),
+  none,
+)}`,
+  })
+}
+
+function card(passkey: PasskeyView, field: string, page: PasskeysPage): Html {
+  const { id, name, addedAt, usedAt, backedUpAt, clonedAt } = passkey
+  const { area, renameAction, removeAction } = page
+  const button = (label: string, kind: string) =>
+    html`<div class="actions"><button type="submit" class="${kind}">${label} <span class="hidden"><bdi>${name}</bdi></span></button></div>`
+  const target = { csrf: area.csrf, hidden: { passkey: id } }
+  const rename = html`${nameField(field, name)}\n${button('Rename', 'second')}`
+  return html`<h2><bdi>${name}</bdi></h2>
+${clonedAt !== null && html`<p class="notice problem">Someone used a copy of this passkey on ${timeOf(clonedAt)}. It no longer works. Remove it.</p>`}
+<dl class="facts">
+<div><dt>Stored</dt><dd>${backedUpAt === null ? 'On one device only' : 'Synced between your devices'}</dd></div>
+<div><dt>Added</dt><dd>${timeOf(addedAt)}</dd></div>
+<div><dt>Last used</dt><dd>${usedAt === null ? 'Never' : timeOf(usedAt)}</dd></div>
+</dl>
+<details><summary>Rename or remove</summary>
+${postForm({ ...target, action: renameAction }, rename)}
+${postForm({ ...target, action: removeAction }, button('Remove', 'danger'))}
+</details>`
+}
+
+export interface AddPasskeyPage {
+  readonly area: AreaView
+  readonly action: string
+  readonly listHref: string
+  readonly name: string
+  readonly options: object
+  readonly problem: string | undefined
+}
+
+/** The page on which a script creates a passkey. */
+export function addPasskeyPage({ area, action, listHref, name, ...page }: AddPasskeyPage): Page {
+  const { options, problem } = page
+  const form = { action, csrf: area.csrf, options, purpose: 'create' } as const
+  return areaPage({
+    area,
+    title: problem === undefined ? 'Add a passkey' : 'Add a passkey: please try again',
+    heading: 'Add a passkey',
+    id: 'add-passkey-page',
+    back: { href: listHref, name: 'Passkeys' },
+    body: html`${problemAlert('form-problem', problem)}
+<p id="passkey-unsupported" class="notice">This browser cannot add a passkey. Use a current browser with JavaScript.</p>
+${passkeyForm({ ...form, fields: nameField('name', name) })}`,
+  })
+}
+
+function nameField(id: string, name: string): Html {
+  const length = String(PASSKEY_NAME_CHARACTERS_MAX)
+  const attributes = html` type="text" autocomplete="off" maxlength="${length}" required value="${name}"`
+  return inputField({ id, name: 'name', label: 'Name', attributes })
+}

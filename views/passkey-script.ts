@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+import { type FormTarget, postForm, submitButton } from './forms.ts'
+import { type Html, type HtmlValue, html, trusted } from './html.ts'
+
+const script = readFileSync(join(import.meta.dirname, 'passkey.js'), 'utf8')
+
+/** The source by which a Content-Security-Policy allows the script of the form. */
+export const passkeyScriptSource = `'sha256-${createHash('sha256').update(script).digest('base64')}'`
+
+export interface PasskeyForm extends FormTarget {
+  readonly purpose: 'use' | 'create'
+  /** The options for the browser (WebAuthn §5.1.8 and §5.1.9). */
+  readonly options: object
+  readonly fields?: HtmlValue
+}
+
+const texts = {
+  use: {
+    label: 'Sign in with a passkey',
+    failed: 'No passkey was used. Try again, or sign in another way.',
+  },
+  create: {
+    label: 'Add a passkey',
+    failed: 'No passkey was created. Try again, or on another device.',
+  },
+}
+
+/** The form that sends a passkey's response, and its script, which shows the form in browsers that have passkeys. */
+export function passkeyForm({ purpose, options, fields, ...target }: PasskeyForm): Html {
+  const { label, failed } = texts[purpose]
+  const attributes = html` id="passkey" hidden data-purpose="${purpose}" data-options="${JSON.stringify(options)}" data-failed="${failed}"`
+  const shown = html`<p class="notice problem" id="passkey-problem" role="alert" hidden></p>
+${fields}
+${submitButton('passkey-submit', label, { kind: purpose === 'use' ? 'second' : undefined })}`
+  return html`${postForm({ ...target, hidden: { credential: '' }, attributes }, shown)}
+<script>${trusted(script)}</script>`
+}
