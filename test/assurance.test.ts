@@ -1,10 +1,14 @@
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 
+import { makeAdminSchema } from '../src/api/admin-api/admin-api.ts'
 import { MFA_ACR } from '../src/directory/people/authentication.ts'
+import { scopeNames } from '../src/directory/scopes/catalogue.ts'
+import { sensitiveOperations } from '../src/directory/scopes/sensitive-operations.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import type { HeadlessPerson } from '../tools/token/headless-person.ts'
 import {
+  asResourceServer,
   authorizeUrl,
   codeBy,
   introspect,
@@ -14,11 +18,14 @@ import {
   redeem,
   refresh,
 } from './support/client.ts'
-import { notes, sam } from './support/gatehouse.ts'
+import { rowsOf } from './support/database.ts'
+import { marco, notes, olivia, sam } from './support/gatehouse.ts'
 import { later } from './support/later.ts'
+import { callTool, operatorToken, toolNames } from './support/mcp.ts'
+import { hiddenField, makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/storages.ts'
 import { useTwoFactors } from './support/two-factors.ts'
-import { answerOf, type Fields, get } from './support/wire.ts'
+import { answerOf, type Fields, get, postJson, send } from './support/wire.ts'
 
 const PASSWORD = 'urn:gatehouse:password'
 const PROVIDER = 'urn:gatehouse:identity-provider'
@@ -171,5 +178,169 @@ describe('the assurance that an authorization request requires', () => {
     expect((await person.authorize(start, notes.redirectUri)).searchParams.has('code')).to.equal(
       true,
     )
+  })
+})
+
+describe('the assurance that a site demands for sensitive operations', () => {
+  let aheadMs = 0
+  const service = sharedService({ now: () => Date.now() + aheadMs })
+  const demand = async (areas = '', max_age_seconds: number | null = null) => {
+    const { kysely } = service()
+    await kysely.deleteFrom('site_assurance').execute()
+    const row = { site_id: 'sit_northlight', areas, max_age_seconds, demanded_at: 1 }
+    await kysely.insertInto('site_assurance').values(row).execute()
+  }
+  afterEach(async () => {
+    aheadMs = 0
+    await service().kysely.deleteFrom('site_assurance').execute()
+  })
+
+  const tokenOf = async (scope = scopeNames('operator').join(' '), factors: 1 | 2 = 1) => {
+    const { url, kysely } = service()
+    const token = await operatorToken(url, scope)
+    if (factors === 2) {
+      const [id = ''] = token.split('.')
+      const family = kysely.selectFrom('refresh_token_family').selectAll().where('id', '=', id)
+      const said = JSON.parse((await family.executeTakeFirstOrThrow()).token)
+      const stronger = JSON.stringify({ ...said, acr: MFA_ACR })
+      const change = kysely.updateTable('refresh_token_family').set({ token: stronger })
+      await change.where('id', '=', id).execute()
+    }
+    return token
+  }
+  const ask = async (token: string, query: string) =>
+    await postJson(service().url + paths.adminGraphql, { query }, { token })
+  const remove = 'mutation { deleteFile(id: "none") { deletedId } }'
+  const sensitive = [
+    remove,
+    'mutation M { a: removeMember(id: "none") { deletedId } }',
+    'mutation M { ...F } fragment F on Mutation { ... on Mutation { x: deletePost(id: "none") { deletedId } } }',
+    'mutation { setSelfSignUp(isEnabled: true) { id } }',
+  ]
+
+  // [RFC 9470 §3; RFC 9470 §9; 341]
+  it('is a challenge at the Admin API, for every spelling of a sensitive mutation', async () => {
+    const token = await tokenOf()
+    for (const query of sensitive) expect((await ask(token, query)).status).to.equal(200)
+    await demand()
+    for (const query of sensitive) {
+      const { status, headers, body } = await ask(token, query)
+      expect([status, body.error], query).to.deep.equal([401, 'insufficient_user_authentication'])
+      const challenge = headers.get('www-authenticate')
+      expect(challenge).to.match(/^Bearer error="insufficient_user_authentication", error_descr/)
+      expect(challenge).to.include(`acr_values="${MFA_ACR}"`).and.include('members:write')
+      expect(challenge).to.not.include('max_age')
+    }
+    const select = (operationName: string) =>
+      ({ query: `query Q { site { id } } ${sensitive[1]}`, operationName }) as const
+    const run = async (name: string) =>
+      (await postJson(service().url + paths.adminGraphql, select(name), { token })).status
+    expect([await run('Q'), await run('M')]).to.deep.equal([200, 401])
+    const strong = await tokenOf(undefined, 2)
+    for (const query of sensitive) expect((await ask(strong, query)).status, query).to.equal(200)
+  })
+
+  it('is none at other sites, for other operations, and without a setting', async () => {
+    await demand('storage')
+    const token = await tokenOf()
+    expect((await ask(token, '{ site { id } }')).status).to.equal(200)
+    const elsewhere = await operatorToken(service().url, 'members:write', marco)
+    const query = 'mutation { removeMember(id: "none") { deletedId } }'
+    expect((await ask(elsewhere, query)).status).to.equal(200)
+  })
+
+  // [RFC 9470 §3; 342]
+  it('is a challenge for tools too, which stay listed', async () => {
+    await demand('orders', 3600)
+    const token = await tokenOf()
+    const { url } = service()
+    const call = async (name: string, values = {}) => await callTool(url, name, { token, values })
+    for (const answer of [
+      await call('delete_lecture', { id: 'none' }),
+      await call('list_site_orders'),
+      await call('sign_in', { as: 'operator', change: 'members' }),
+    ].slice(0, 2)) {
+      expect(answer.status).to.equal(401)
+      expect(answer.headers.get('www-authenticate')).to.include('max_age="3600"')
+    }
+    expect((await call('list_site_courses')).status).to.equal(200)
+    expect(await toolNames(url, token)).to.include.members(['delete_lecture', 'list_site_orders'])
+  })
+
+  // [342, 343]
+  it('covers added areas at uploads and forward auth, and ends with the age of the sign-in', async () => {
+    await demand('storage orders', 3600)
+    const { url } = service()
+    const upload = async (token: string) => {
+      const headers = ['Authorization', `Bearer ${token}`, 'Content-Type', 'image/png']
+      return (await send(url, { method: 'POST', path: `${paths.adminFiles}?name=a.png`, headers }))
+        .status
+    }
+    const proxy = `Basic ${Buffer.from(`${asResourceServer.client_id}:${asResourceServer.client_secret}`).toString('base64')}`
+    const forwarded = async (token: string, scope: string) =>
+      (
+        await get(`${url}${paths.forwardAuth}?scope=${scope}`, [
+          ...['Authorization', `Bearer ${token}`, 'X-Forward-Auth-Client', proxy],
+        ])
+      ).status
+    const weak = await tokenOf()
+    expect(await upload(weak)).to.equal(401)
+    expect(await forwarded(weak, 'orders:read')).to.equal(401)
+    expect(await forwarded(weak, 'courses:read')).to.equal(200)
+    const strong = await tokenOf(undefined, 2)
+    expect(await upload(strong)).to.equal(400)
+    expect((await ask(strong, remove)).status).to.equal(200)
+    aheadMs = 3_500_000
+    expect((await ask(strong, remove)).status).to.equal(200)
+    await demand('storage', 600)
+    expect((await ask(strong, remove)).status).to.equal(401)
+  })
+
+  it('covers every mutation that removes something', () => {
+    const removing = Object.keys(makeAdminSchema().getMutationType()?.getFields() ?? {}).filter(
+      (name) => /^(delete|remove)/.test(name),
+    )
+    expect([...sensitiveOperations]).to.include.members(removing)
+    const known = Object.keys(makeAdminSchema().getMutationType()?.getFields() ?? {})
+    expect(known).to.include.members([...sensitiveOperations])
+  })
+
+  // [344, 345]
+  it('is demanded at the pages for secrets and deletions, and set only by an owner with two factors', async () => {
+    const { url, kysely } = service()
+    const site = '/admin/northlight'
+    const page = `${site}/two-factors`
+    const weak = makePagePerson(url, olivia)
+    const refused = await weak.visit(page)
+    expect(refused.text).to.include('id="two-factors-needed-page"')
+    const csrf = hiddenField((await weak.visit(site)).text)
+    await weak.post(page, { csrf, on: 'yes' })
+    expect(await kysely.selectFrom('site_assurance').selectAll().execute()).to.deep.equal([])
+
+    const owner = makePagePerson(url, olivia)
+    await owner.visit(site)
+    await useTwoFactors(owner.browser, service())
+    const form = await owner.visit(page)
+    expect(form.path).to.equal(page)
+    const typed = { on: 'yes', 'max-age': '86400', area: ['orders', 'posts', 'nonsense'] }
+    const saved = await owner.send(form, page, typed)
+    expect(saved.text).to.include('id="done"')
+    const [row] = await kysely.selectFrom('site_assurance').selectAll().execute()
+    expect(row).to.include({
+      site_id: 'sit_northlight',
+      areas: 'orders posts',
+      max_age_seconds: 86_400,
+    })
+    const [event] = await rowsOf(kysely, 'audit_event', { action: 'site.assurance' })
+    expect(event?.after).to.include('orders')
+
+    const portal = `${site}/applications/northlight-portal/delete`
+    expect((await owner.visit(portal)).path).to.equal(portal)
+    const admin = makePagePerson(url, olivia)
+    expect((await admin.visit(portal)).text).to.include('id="two-factors-needed-page"')
+    expect((await admin.visit(`${site}/audit`)).status).to.equal(200)
+    expect((await owner.send(await owner.visit(page), page)).text).to.include('id="done"')
+    expect(await kysely.selectFrom('site_assurance').selectAll().execute()).to.deep.equal([])
+    expect((await makePagePerson(url, sam).visit(page)).status).to.equal(200)
   })
 })

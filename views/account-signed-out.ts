@@ -36,3 +36,17 @@ export function signInCancelledPage({ againHref }: { readonly againHref: string 
 <p><a href="${againHref}">Sign in</a></p>`,
   }
 }
+
+/** The page shown after a sign-in with one factor, where two are needed. */
+export function twoFactorsNeededPage(hrefs: {
+  readonly againHref: string
+  readonly accountHref: string
+}): Page {
+  return {
+    title: 'Two factors needed',
+    id: 'two-factors-needed-page',
+    body: html`<h1>This page needs two factors</h1>
+<p>Sign in with a passkey, or with your password and a second factor. If you have none yet, add one under
+<a id="account" href="${hrefs.accountHref}">Your account</a>, then <a id="again" href="${hrefs.againHref}">open the page again</a>.</p>`,
+  }
+}

@@ -25,7 +25,10 @@ export interface AdminHomePage {
   readonly area: AreaView
   readonly siteName: string
   readonly hrefs: Readonly<
-    Record<'beta' | 'assistants' | 'overview' | 'audit' | 'queries' | 'resourceServers', string>
+    Record<
+      'beta' | 'assistants' | 'overview' | 'audit' | 'queries' | 'resourceServers' | 'twoFactors',
+      string
+    >
   >
   /** The page that lists applications; undefined if MCP connections are off. */
   readonly applicationsHref: string | undefined
@@ -61,6 +64,7 @@ ${documentClientsHref !== undefined && html`<li><a href="${documentClientsHref}"
 <ul class="links">
 <li><a href="${hrefs.overview}">The last 30 days</a> <span class="muted">connected apps, people, calls, sign-ins and refusals, as pictures and numbers</span></li>
 <li><a href="${hrefs.audit}">Audit trail</a> <span class="muted">who did what, when, and why</span></li>
+<li><a href="${hrefs.twoFactors}">Two factors</a> <span class="muted">for what operators must sign in with a second factor; for owners</span></li>
 </ul>
 ${selfSignUpSection(page)}`,
   })

@@ -269,7 +269,7 @@ export const mutants: readonly Mutant[] = [
     ".where('«person_id', '=', personId)\n        .where('→»id', others",
   ]),
   ...inFile('pages/relying-party/signed-in-pages.ts', 'sessions', [
-    '«now() < session.authenticatedAt + freshSeconds * 1000→true»',
+    'suffices && «now() < session.authenticatedAt + freshSeconds * 1000→true»',
   ]),
   ...inFile('pages/relying-party/page-session.ts', 'sessions', [
     "const isLater = «browser.authenticatedAt > Number(record['authenticatedAt'])→false»",
@@ -376,6 +376,20 @@ export const mutants: readonly Mutant[] = [
     'if («!isPossible || →»oidc.result?.login) throw',
     'if (!isPossible« || oidc.result?.login→») throw',
     '!session?.accountId« || session.past(maxAgeSeconds)→»',
+  ]),
+  ...inFile('resource/resource-server/judge-token.ts', 'assurance', [
+    'const isMet = «acr === MFA_ACR && →»nowMs / 1000',
+    'acr === MFA_ACR« && nowMs / 1000 - authTime <= maxAgeSeconds→»',
+  ]),
+  ...inFile('resource/resource-server/verify-bearer.ts', 'assurance', [
+    'return demand && «isSensitive(demand, needed, operations)→false»',
+  ]),
+  ...inFile('directory/scopes/sensitive-operations.ts', 'assurance', [
+    'if («operations.some((name) => sensitiveOperations.has(name))→false») return',
+    'return «scopes.some(→false && scopes.some(»(scope)',
+  ]),
+  ...inFile('pages/relying-party/signed-in-pages.ts', 'assurance', [
+    'const suffices = «acr === undefined || session.browser.acr === acr→true»',
   ]),
   ...inFile('oauth/authorization/engine-interactions.ts', 'hostile/interaction', [
     "«if (details.prompt.details['browser'] !== visitors.digestOf(ctx)) throw interactionGone()→»",

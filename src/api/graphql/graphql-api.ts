@@ -5,6 +5,8 @@ import {
   GraphQLError,
   type GraphQLSchema,
   getOperationAST,
+  separateOperations,
+  visit,
 } from 'graphql'
 import type { RequestParams } from 'graphql-http'
 
@@ -82,6 +84,15 @@ export function makeGraphqlApi<Caller>(
     perform,
     run,
     execute: executeOwn,
+    /** Returns the names of all fields of an operation, aliased ones and those in fragments included. */
+    fieldNames(document: DocumentNode, operationName: string | null | undefined): string[] {
+      const name = getOperationAST(document, operationName)?.name?.value ?? ''
+      const names: string[] = []
+      visit(separateOperations(document)[name] ?? document, {
+        Field: (field) => void names.push(field.name.value),
+      })
+      return names
+    },
     /** Estimates the cost of an operation and counts its changes. `excess` is the error if the cost is too high. */
     measure(document: DocumentNode, { operationName, variables }: Request) {
       const operation = getOperationAST(document, operationName)

@@ -81,7 +81,7 @@ export function makeDocumentTool(api: DocumentApi) {
     const input = once(() => argumentsSchema(taken()))
     return {
       ...{ name, title, description, effect, input },
-      access: { kind: 'scopes', needed: scopes },
+      access: { kind: 'scopes', needed: scopes, operation: path[0] },
       runs: { document: once(() => readDocument(api.schema(), document())), pick: path },
       async run(values, call) {
         const given = checkNames(values ?? {}, taken(), input())

@@ -3,7 +3,7 @@ import type { Server } from '@modelcontextprotocol/server'
 import { MEMBER_READ, readScope, writeScope } from '../../directory/scopes/catalogue.ts'
 import { invalidParams } from './call-tool.ts'
 import type { ToolAccess, ToolCall } from './tool.ts'
-import { isOpen, isServedAt } from './tool-access.ts'
+import { isListed, isServedAt } from './tool-access.ts'
 import { nearNames } from './tool-catalogue.ts'
 
 /** A frequent question or task that hosts offer to people. */
@@ -148,7 +148,8 @@ function quoted(value = ''): string {
 
 /** Handles prompts/list and prompts/get, for the prompts that the caller may use at this endpoint. */
 export function offerPrompts(server: Server, { caller, address }: ToolCall): void {
-  const isOffered = (prompt: Prompt) => isServedAt(address, prompt) && isOpen(prompt.access, caller)
+  const isOffered = (prompt: Prompt) =>
+    isServedAt(address, prompt) && isListed(prompt.access, caller)
 
   server.setRequestHandler('prompts/list', () => ({
     prompts: promptCatalogue

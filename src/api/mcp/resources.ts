@@ -3,7 +3,7 @@ import { ResourceNotFoundError, type Server } from '@modelcontextprotocol/server
 import { MEMBER_READ, readScope } from '../../directory/scopes/catalogue.ts'
 import { type Exchange, invalidParams, orFail } from './call-tool.ts'
 import { type ToolAccess, type ToolCall, ToolProblem } from './tool.ts'
-import { isOpen, isServedAt } from './tool-access.ts'
+import { isListed, isServedAt } from './tool-access.ts'
 import { toolCatalogue } from './tool-catalogue.ts'
 
 /** A kind of resource that people attach to conversations. Tools return the same data. */
@@ -162,7 +162,7 @@ export function offerResources(server: Server, exchange: Exchange): void {
 }
 
 function offeredTo({ caller, address }: ToolCall): ResourceKind[] {
-  return resourceKinds.filter((kind) => isServedAt(address, kind) && isOpen(kind.access, caller))
+  return resourceKinds.filter((kind) => isServedAt(address, kind) && isListed(kind.access, caller))
 }
 
 const PAGE_SIZE = 100

@@ -53,9 +53,12 @@ export function scopesNeeded(access: ToolAccess, asked: ScopesFor): readonly str
 
 /** Returns the verdict on the use of a tool, prompt or resource, given the verdict on the token. */
 export function judgeToolAccess(access: ToolAccess, verdict: Verdict, asked: ScopesFor): Verdict {
-  if (access.kind === 'scopes') return demandScopes(verdict, access.needed)
+  if (access.kind === 'scopes') {
+    const { needed, operation } = access
+    return demandScopes(verdict, needed, { operations: operation === undefined ? [] : [operation] })
+  }
   return access.kind === 'audience'
-    ? demandScopes(verdict, asked(access.audience), scopeNames(access.audience))
+    ? demandScopes(verdict, asked(access.audience), { sufficient: scopeNames(access.audience) })
     : verdict
 }
 
@@ -65,6 +68,11 @@ export function isOpen(access: ToolAccess, caller: AccessToken | undefined): boo
     access.kind === 'public' ||
     judgeToolAccess(access, verdictOn(caller), scopeNames).kind === 'granted'
   )
+}
+
+/** Like `isOpen`, but also true if the caller must sign in with two factors first. For lists, which are cached by scopes. */
+export function isListed(access: ToolAccess, caller: AccessToken | undefined): boolean {
+  return isOpen(access, caller && { ...caller, unmetDemand: undefined })
 }
 
 /** Returns the verdict on the token of an admitted caller. */

@@ -7,7 +7,7 @@ import { operatorTools } from './operator-tools.ts'
 import { publicTools } from './public-tools.ts'
 import { signInTool } from './sign-in-tool.ts'
 import { describeTool, type Tool, type ToolAddress, type ToolCall } from './tool.ts'
-import { addressFor, audienceOf, isOpen, isServedAt } from './tool-access.ts'
+import { addressFor, audienceOf, isListed, isServedAt } from './tool-access.ts'
 
 /** All tools of the service, in the order of tools/list. */
 export const toolCatalogue: readonly Tool[] = [
@@ -43,7 +43,7 @@ export function listedTools(caller: AccessToken | undefined, address: ToolAddres
   if (kept) return kept
   const tools = toolCatalogue
     .filter((tool) => isServedAt(address, tool))
-    .filter(({ access }) => access.kind === 'token' || isOpen(access, caller))
+    .filter(({ access }) => access.kind === 'token' || isListed(access, caller))
     .map(describeTool)
   const listed = { tools, text: JSON.stringify(tools) }
   listsByScopes.set(key, listed)

@@ -29,7 +29,12 @@ export type ToolAccess =
   /** Any valid token. `asked` are the scopes of the challenge if there is no token. */
   | { readonly kind: 'token'; readonly asked: readonly string[] }
   /** A token with all of these scopes. */
-  | { readonly kind: 'scopes'; readonly needed: readonly string[] }
+  | {
+      readonly kind: 'scopes'
+      readonly needed: readonly string[]
+      /** The mutation that the tool runs, which may be sensitive. */
+      readonly operation?: string | undefined
+    }
   /** A token with any scope of the audience. */
   | { readonly kind: 'audience'; readonly audience: ToolAudience }
 

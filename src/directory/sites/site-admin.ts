@@ -5,6 +5,7 @@ import type { Transaction } from 'kysely'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
+import type { AssuranceDemand } from '../scopes/sensitive-operations.ts'
 import { type HeldSite, makeFindHeldSites, operates } from './site-choice.ts'
 
 /** The key of the beta feature *MCP connections* (specification, What the service does 9). */
@@ -38,23 +39,60 @@ export async function findAdminSite({ kysely }: Database, name: string, personId
     .leftJoin('site_feature as joins', (join) =>
       join.onRef('joins.site_id', '=', 'site.id').on('joins.feature', '=', SELF_SIGN_UP),
     )
+    .leftJoin('site_assurance as a', 'a.site_id', 'site.id')
     .leftJoin('site_role as r', (join) =>
       join.onRef('r.site_id', '=', 'site.id').on('r.person_id', '=', personId),
     )
     .select(['site.id', 'site.slug', 'site.name', 'f.enabled_at', 'r.role'])
-    .select('joins.enabled_at as joinsOnSince')
+    .select(['joins.enabled_at as joinsOnSince', 'a.areas', 'a.max_age_seconds'])
     .where((e) => e.or([e('site.slug', '=', name), e('site.id', '=', name)]))
     .execute()
   const [row] = rows
   if (!row) return undefined
-  const { role: _role, enabled_at, joinsOnSince, ...site } = row
+  const { role: _role, enabled_at, joinsOnSince, areas, max_age_seconds, ...site } = row
   return {
     ...site,
     /** When MCP connections were switched on; undefined if they are off. */
     mcpConnectionsOnSince: enabled_at ?? undefined,
     hasSelfSignUp: joinsOnSince !== null,
+    /** What the site demands for sensitive operations; undefined if nothing. */
+    assuranceDemand: demandOf({ areas, max_age_seconds }),
     roles: rows.flatMap(({ role }) => role ?? []),
   }
+}
+
+function demandOf(row: { areas: string | null; max_age_seconds: number | null } | undefined) {
+  if (typeof row?.areas !== 'string') return undefined
+  const maxAgeSeconds = row.max_age_seconds ?? undefined
+  return { areas: row.areas.split(' ').filter(Boolean), maxAgeSeconds }
+}
+
+/** Sets or removes what a site demands for sensitive operations. Records an audit event. */
+export async function setAssuranceDemand(
+  { kysely }: Database,
+  siteId: string,
+  demand: AssuranceDemand | undefined,
+  actor: Actor,
+): Promise<void> {
+  await kysely.transaction().execute(async (trx) => {
+    const earlier = await trx
+      .deleteFrom('site_assurance')
+      .where('site_id', '=', siteId)
+      .returning(['areas', 'max_age_seconds'])
+      .executeTakeFirst()
+    if (demand) {
+      const { areas, maxAgeSeconds: max_age_seconds = null } = demand
+      const row = { site_id: siteId, areas: areas.join(' '), max_age_seconds }
+      await trx
+        .insertInto('site_assurance')
+        .values({ ...row, demanded_at: actor.now })
+        .execute()
+    }
+    const subject = { kind: 'site', id: siteId }
+    const [before, after] = [demandOf(earlier), demand].map((each) => each && { ...each })
+    const change = { action: 'site.assurance', subject, siteId, before, after } as const
+    await recordAuditEvent(trx, actor, change)
+  })
 }
 
 /** Lists the sites that a person operates, sorted by name. */

@@ -60,6 +60,7 @@ interface FactsRow {
     readonly steps: string
     readonly endedAt?: number
   }
+  readonly demand?: { readonly areas: string; readonly maxAgeSeconds?: number }
   readonly callerVersion?: number
 }
 
@@ -89,6 +90,7 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
       (grant.clientOrigin === 'site' && application.clientId === undefined),
     featureOff: application.siteId !== undefined && row.featureEnabledAt === undefined,
     documentReview: grant.clientOrigin === 'document' ? review : undefined,
+    assuranceDemand: row.demand && { ...row.demand, areas: row.demand.areas.split(' ') },
     family: family && {
       ...family,
       token: JSON.parse(family.token),
@@ -125,6 +127,7 @@ function factsQuery({ kysely, engine }: Database, by: 'grantId' | 'familyId') {
       left join document_client d on d.client_id = g.client_id
       left join document_site_review ds on ds.client_id = g.client_id and ds.site_id = g.site_id
       left join refresh_token_family f on f.grant_id = g.id and f.id = ${value('familyId')}
+      left join site_assurance sa on sa.site_id = g.site_id
       left join client_version v on v.client_id = ${value('callerId')}
       where g.id = ${id}`
     return { compile: () => query.compile(kysely) }
@@ -152,5 +155,7 @@ function factsRow(object: string): string {
     'family', case when f.id is not null then ${object}(
       'id', f.id, 'seed', f.seed, 'token', f.token, 'generation', f.generation, 'steps', f.steps,
       'startedAt', f.started_at, 'endedAt', f.ended_at) end,
+    'demand', case when sa.site_id is not null then ${object}(
+      'areas', sa.areas, 'maxAgeSeconds', sa.max_age_seconds) end,
     'callerVersion', v.version)`
 }

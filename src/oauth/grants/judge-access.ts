@@ -1,4 +1,5 @@
 import { needsOperator, needsResource, needsToChange } from '../../directory/scopes/policy.ts'
+import type { AssuranceDemand } from '../../directory/scopes/sensitive-operations.ts'
 import type { ReviewState } from '../../directory/sites/review-policy.ts'
 import { operates } from '../../directory/sites/site-choice.ts'
 import type { SiteRole } from '../../platform/store/schema.ts'
@@ -62,6 +63,8 @@ export interface AccessFacts {
   readonly featureOff: boolean
   /** The review of the client's metadata document, as it applies at the site of the grant (design 31). */
   readonly documentReview?: ReviewState | undefined
+  /** What the site of the grant demands for sensitive operations; undefined if nothing. */
+  readonly assuranceDemand?: AssuranceDemand | undefined
   /** The requested family; undefined if none was requested, or if the grant has no such family. */
   readonly family: Family | undefined
   /** Version of the client that sent the request (oauth/clients/find-client.ts); 0 if none is stored. */

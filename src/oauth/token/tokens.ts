@@ -1,3 +1,4 @@
+import type { AssuranceDemand } from '../../directory/scopes/sensitive-operations.ts'
 import type { Family } from '../grants/family-store.ts'
 import type { AccessFacts, FindGrant } from '../grants/judge-access.ts'
 import { endOf, type RefreshTokenLifetimes } from './refresh-token-use.ts'
@@ -24,6 +25,8 @@ export interface AccessToken extends IssuedToken {
   readonly audience: string | undefined
   /** Thumbprint of the key that the token is bound to (RFC 9449 §6). */
   readonly jkt: string | undefined
+  /** What the site demands for sensitive operations and the sign-in does not meet; undefined if nothing. */
+  readonly unmetDemand?: AssuranceDemand | undefined
 }
 
 export interface RefreshToken extends IssuedToken {

@@ -2,6 +2,7 @@ import type { Context } from 'koa'
 import type Router from 'koa-router'
 
 import type { AreaView } from '../../../views/area.ts'
+import { MFA_ACR } from '../../directory/people/authentication.ts'
 import { type AdminSite, findAdminSite } from '../../directory/sites/site-admin.ts'
 import { operates } from '../../directory/sites/site-choice.ts'
 import { notAnOperator, nothingHere } from '../../platform/http/errors.ts'
@@ -30,6 +31,14 @@ export type OperatorPages = ReturnType<typeof makeOperatorPages>
 /** Creates the functions that declare pages of a site. Only owners and admins of the site can open these pages. */
 export function makeOperatorPages(router: Router, parts: AdminParts) {
   const { signedInPages, database } = parts
+  /** Returns the `acr` that the site demands for pages of secrets, deletions and how people sign in. */
+  const demandedAcr =
+    (pattern: string) =>
+    async (ctx: PageContext, { person }: PageSession) =>
+      pattern === pages.twoFactors ||
+      (await findAdminSite(database, ctx.params['site'] ?? '', person.id))?.assuranceDemand
+        ? MFA_ACR
+        : undefined
   const declaring = <Handler>(enter: (handler: Handler) => OperatorHandler) => {
     const entering = (handler: Handler) => async (ctx: PageContext, session: PageSession) =>
       await enter(handler)(await operatorOf(ctx, session, parts), ctx)
@@ -43,11 +52,17 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
       },
       /** Declares a page that first asks for the password, unless the person gave it a short time ago. */
       freshPage(pattern: string, show: Handler): void {
-        router.get(pattern, signedInPages.page(signedInPages.fresh(entering(show))))
+        router.get(
+          pattern,
+          signedInPages.page(signedInPages.fresh(entering(show), undefined, demandedAcr(pattern))),
+        )
       },
       /** Declares a form that asks for the password as `freshPage` does. The person then continues at `shownAt`. */
       freshForm(pattern: string, shownAt: string, answer: Handler): void {
-        router.post(pattern, signedInPages.form(signedInPages.fresh(entering(answer), shownAt)))
+        router.post(
+          pattern,
+          signedInPages.form(signedInPages.fresh(entering(answer), shownAt, demandedAcr(pattern))),
+        )
       },
     }
   }

@@ -7,15 +7,18 @@ import {
   switchOffPage,
 } from '../../../views/admin-home.ts'
 import { overviewPage } from '../../../views/admin-overview.ts'
+import { maxAges, twoFactorsPage } from '../../../views/admin-two-factors.ts'
+import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import {
   listOperatedSites,
   MCP_CONNECTIONS,
   SELF_SIGN_UP,
+  setAssuranceDemand,
   switchFeature,
 } from '../../directory/sites/site-admin.ts'
 import { notAnOperator } from '../../platform/http/errors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
-import { formField } from '../../platform/http/page-form.ts'
+import { formField, formFields } from '../../platform/http/page-form.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
 import { makeOverviews } from '../../school/analytics/overview.ts'
 import type { AdminParts } from './admin-parts.ts'
@@ -44,6 +47,7 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
   )
 
   homeRoutes(operatorPages, parts)
+  twoFactorRoutes(operatorPages, parts)
 
   operatorPages.page(pages.overview, async ({ area, site, address }) => {
     const isOn = site.mcpConnectionsOnSince !== undefined
@@ -99,6 +103,7 @@ function homeRoutes(operatorPages: OperatorPages, { database, reviews }: AdminPa
         audit: address(pages.audit),
         queries: address(pages.queries),
         resourceServers: address(pages.resourceServers),
+        twoFactors: address(pages.twoFactors),
       },
       applicationsHref: on ? address(pages.applications) : undefined,
       documentClientsHref: reviews && address(pages.documentClients),
@@ -118,5 +123,32 @@ function homeRoutes(operatorPages: OperatorPages, { database, reviews }: AdminPa
     const on = formField(ctx, 'on') === 'yes'
     await switchFeature(database, { siteId: site.id, feature: SELF_SIGN_UP, on }, actor)
     return `${address(pages.site)}?done=${on ? 'on' : 'off'}`
+  })
+}
+
+/**
+ * Registers the page with which an owner demands two factors for sensitive operations. The owner must have used two
+ * factors to open it, so no site demands what its owner cannot do.
+ */
+function twoFactorRoutes(operatorPages: OperatorPages, { database }: AdminParts): void {
+  const areas = [...new Set(scopeNames('operator').map((scope) => scope.split(':')[0] ?? ''))]
+  operatorPages.freshPage(pages.twoFactors, ({ area, site, address }, ctx) => {
+    if (!site.roles.includes('owner')) throw notAnOperator()
+    const { name: siteName, assuranceDemand: demand } = site
+    const [action, homeHref] = [address(pages.twoFactors), address(pages.site)]
+    const done = noticeOf(ctx, { saved: 'Saved. It applies at once, to existing tokens too.' })
+    return twoFactorsPage({ area, siteName, demand, areas, action, homeHref, done })
+  })
+  operatorPages.freshForm(pages.twoFactors, pages.twoFactors, async (operator, ctx) => {
+    const { site, actor, address } = operator
+    if (!site.roles.includes('owner')) throw notAnOperator()
+    const maxAgeSeconds = maxAges.find(
+      ([seconds]) => `${seconds}` === formField(ctx, 'max-age'),
+    )?.[0]
+    const chosen = areas.filter((area) => formFields(ctx, 'area').includes(area))
+    const isOn = formField(ctx, 'on') === 'yes'
+    const demand = isOn ? { areas: chosen, maxAgeSeconds } : undefined
+    await setAssuranceDemand(database, site.id, demand, actor)
+    return `${address(pages.twoFactors)}?done=saved`
   })
 }

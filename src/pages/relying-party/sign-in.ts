@@ -57,7 +57,11 @@ export function ownClient(baseUrl: string, serviceName: string): Client {
  *
  * @param login the e-mail address of a person who must give the password now; without it, a session suffices
  */
-export async function beginSignIn(returnTo: string, baseUrl: string, login?: string) {
+export async function beginSignIn(
+  returnTo: string,
+  baseUrl: string,
+  { login, acr }: AskedSignIn = {},
+) {
   const [state, nonce] = [generateRandomState(), generateRandomNonce()]
   const verifier = generateRandomCodeVerifier()
   const query = new URLSearchParams({
@@ -71,9 +75,17 @@ export async function beginSignIn(returnTo: string, baseUrl: string, login?: str
     code_challenge_method: 'S256',
     claims: JSON.stringify({ id_token: { auth_time: { essential: true } } }),
     ...(login !== undefined && { prompt: 'login', login_hint: login }),
+    ...(acr !== undefined && { acr_values: acr }),
   })
   const pending: PendingSignIn = { state, nonce, verifier, returnTo }
   return { pending, address: `${paths.authorization}?${query}` }
+}
+
+/** What a sign-in to our own pages demands. */
+export interface AskedSignIn {
+  readonly login?: string | undefined
+  /** The `acr` that the sign-in must reach. */
+  readonly acr?: string | undefined
 }
 
 export interface CompletedSignIn {

@@ -6,7 +6,7 @@ import { bodyParser } from '@koa/bodyparser'
 import type { Context, Middleware } from 'koa'
 import type Router from 'koa-router'
 
-import { signInCancelledPage } from '../../../views/account-signed-out.ts'
+import { signInCancelledPage, twoFactorsNeededPage } from '../../../views/account-signed-out.ts'
 import type { Page } from '../../../views/layout.ts'
 import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import { isRefusal, signedOut, signInIncomplete } from '../../platform/http/errors.ts'
@@ -21,6 +21,7 @@ import type { Database } from '../../platform/store/database.ts'
 import type { ListPages } from './list-pages.ts'
 import type { PageSession, Sessions } from './page-session.ts'
 import {
+  type AskedSignIn,
   beginSignIn,
   completeSignIn,
   keepPending,
@@ -35,6 +36,7 @@ export type PageContext = Context & { params: Record<string, string> }
 /** A page to send, or a URL to redirect to; undefined if the handler has already responded. */
 export type Answer = Page | string | undefined
 export type PageHandler = (ctx: PageContext, session: PageSession) => Answer | Promise<Answer>
+type RequiredAcr = (ctx: PageContext, session: PageSession) => Promise<string | undefined>
 type ScriptHandler = (ctx: PageContext, session: PageSession) => Promise<void>
 
 export interface SignedInPagesPorts extends PendingPorts {
@@ -101,14 +103,17 @@ export function makeSignedInPages(
      * unlocked computer, or with a stolen cookie, must not be able to use the page or form. Asking discards the input.
      *
      * @param pattern the page to open afterwards, with the parameters of this path; the same URL by default
+     * @param requiredAcr returns the `acr` that the session needs, too; undefined if any will do
      */
     fresh:
-      (handler: PageHandler, pattern?: string): PageHandler =>
+      (handler: PageHandler, pattern?: string, requiredAcr?: RequiredAcr): PageHandler =>
       async (ctx, session) => {
-        if (now() < session.authenticatedAt + freshSeconds * 1000)
+        const acr = await requiredAcr?.(ctx, session)
+        const suffices = acr === undefined || session.browser.acr === acr
+        if (suffices && now() < session.authenticatedAt + freshSeconds * 1000)
           return await handler(ctx, session)
         const returnTo = pattern === undefined ? ctx.url : addressOf(pattern, ctx.params)
-        return await startSignIn(ctx, ports, returnTo, session.person.email)
+        return await startSignIn(ctx, ports, returnTo, { login: session.person.email, acr })
       },
 
     /** Handles a request that a script on one of our pages sends. Rejects a missing session and a wrong CSRF token. */
@@ -141,7 +146,7 @@ export function makeSignedInPages(
     /** Ends the session, and starts a sign-in with another account. @returns the URL to redirect to */
     async switchAccount(ctx: Context, login: string): Promise<string> {
       await sessions.end(ctx)
-      return await startSignIn(ctx, ports, ctx.url, login)
+      return await startSignIn(ctx, ports, ctx.url, { login })
     },
 
     /** Creates middleware that ends the page session when the logout endpoint ends the browser session. */
@@ -169,9 +174,14 @@ function areaOf(path: string): string {
 }
 
 /** Starts a sign-in that ends at `returnTo`. @returns the authorization request to redirect to */
-async function startSignIn(ctx: Context, ports: PendingPorts, returnTo: string, login?: string) {
+async function startSignIn(
+  ctx: Context,
+  ports: PendingPorts,
+  returnTo: string,
+  asked?: AskedSignIn,
+) {
   const target = returnTo.length > RETURN_TO_CHARACTERS_MAX ? areaOf(ctx.path) : returnTo
-  const { pending, address } = await beginSignIn(target, ports.baseUrl, login)
+  const { pending, address } = await beginSignIn(target, ports.baseUrl, asked)
   keepPending(ctx, pending, ports)
   return address
 }
@@ -196,6 +206,10 @@ async function finishSignIn(
     // The person declined to give the password again, and is still signed in.
     if (await sessions.find(ctx)) return seeOther(ctx, areaOf(pending.returnTo))
     return sendPage(ctx, signInCancelledPage({ againHref: pending.returnTo }))
+  }
+  if (error === 'unmet_authentication_requirements') {
+    const { returnTo: againHref } = pending
+    return sendPage(ctx, twoFactorsNeededPage({ againHref, accountHref: pages.account }))
   }
   if (error !== null) throw signInIncomplete(error)
   try {

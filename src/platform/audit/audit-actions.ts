@@ -20,6 +20,7 @@ export const changeActions = {
   'feature.off': 'switched MCP connections off',
   'sign_up.on': 'let people sign up to the site themselves',
   'sign_up.off': 'stopped people from signing up themselves',
+  'site.assurance': 'changed for what the site demands two factors',
   'application.create': 'created the application',
   'application.update': 'changed the application',
   'application.disable': 'disabled the application',

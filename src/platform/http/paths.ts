@@ -136,6 +136,7 @@ export const pages = {
   betaOn: `${site}/beta/on`,
   betaOff: `${site}/beta/off`,
   selfSignUp: `${site}/self-sign-up`,
+  twoFactors: `${site}/two-factors`,
   assistants: `${site}/assistants`,
   ownAssistants: `${site}/assistants/own`,
   documentClients: `${site}/self-declared-clients`,

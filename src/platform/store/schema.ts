@@ -111,6 +111,12 @@ export interface Schema {
   }
   site_role: { person_id: string; site_id: string; role: SiteRole; granted_at: number }
   site_feature: { site_id: string; feature: string; enabled_at: number }
+  site_assurance: {
+    site_id: string
+    areas: string
+    max_age_seconds: number | null
+    demanded_at: number
+  }
   section: Created & { course_id: string; position: number; title: string }
   stored_file: Created & {
     site_id: string

@@ -1,3 +1,4 @@
+import { MFA_ACR } from '../../directory/people/authentication.ts'
 import { canBeClientId } from '../../oauth/clients/client.ts'
 import { judgeAccess } from '../../oauth/grants/judge-access.ts'
 import { judgeGeneration, type RefreshTokenLifetimes } from '../../oauth/token/refresh-token-use.ts'
@@ -53,7 +54,9 @@ export function makeTokenJudges(
       const token = await find(value, caller)
       if (!token) continue
       const reason = reasonAgainst(token, { ...settings, unbound, nowMs: settings.now() })
-      return reason === undefined ? { kind: 'good', token } : { kind: 'worthless', reason, token }
+      return reason === undefined
+        ? { kind: 'good', token: withUnmetDemand(token, settings.now()) }
+        : { kind: 'worthless', reason, token }
     }
     const reason = 'the token is unknown: it was never issued, or its record was removed'
     return { kind: 'worthless', reason }
@@ -73,6 +76,16 @@ export function makeTokenJudges(
     ) =>
       await judge<AccessToken | RefreshToken>(value, inOrder[first], { unbound: true, callerId }),
   }
+}
+
+/** Adds the demand of the token's site, unless the person used two factors, recently enough. */
+function withUnmetDemand<Token extends AccessToken | RefreshToken>(token: Token, nowMs: number) {
+  const { assuranceDemand: unmetDemand, family } = token
+  if (!unmetDemand) return token
+  const { acr, authTime = 0 } = family.token
+  const { maxAgeSeconds = Number.POSITIVE_INFINITY } = unmetDemand
+  const isMet = acr === MFA_ACR && nowMs / 1000 - authTime <= maxAgeSeconds
+  return isMet ? token : { ...token, unmetDemand }
 }
 
 interface Judging extends JudgeSettings {

@@ -1,5 +1,6 @@
 import type { Context } from 'koa'
 
+import { MFA_ACR } from '../../directory/people/authentication.ts'
 import type { ProvenRequest } from '../../oauth/clients/proofs.ts'
 import type { ScopeAdvice, WantedScopes } from '../../oauth/clients/scope-advice.ts'
 import { RETRY_AFTER_SECONDS } from '../../platform/http/error-handler.ts'
@@ -94,6 +95,7 @@ async function challengeFor(
 ): Promise<Demand> {
   const { resourceMetadataUrl, scopes } = protection
   if (verdict.kind === 'insufficient') return await demandMore(verdict, protection)
+  if (verdict.kind === 'step-up') return demandStepUp(verdict, protection)
   const advice = verdict.kind === 'invalid' ? await adviceAfter(verdict, protection) : { scopes }
   const said = verdict.kind === 'invalid' ? verdict.description : TOKEN_REQUIRED
   const description = sentence(said, advice)
@@ -113,6 +115,20 @@ async function demandMore(
   const { scopes } = advice
   const dpop = token.jkt !== undefined && ({ dpop: 'demanded' } as const)
   return { resourceMetadataUrl, scopes, error: 'insufficient_scope', description, ...dpop }
+}
+
+/** Demands a sign-in with two factors, for the scopes of the token (RFC 9470 §3). */
+function demandStepUp(
+  { token, demand: { maxAgeSeconds } }: Extract<Verdict, { kind: 'step-up' }>,
+  { resourceMetadataUrl }: Protection,
+): Demand {
+  const age = maxAgeSeconds === undefined ? '' : ` and max_age=${maxAgeSeconds}`
+  return {
+    ...{ resourceMetadataUrl, scopes: token.scopes, acrValues: MFA_ACR, maxAgeSeconds },
+    error: 'insufficient_user_authentication',
+    description: `the site demands a sign-in with two factors for this request; authorize again with acr_values=${MFA_ACR}${age}`,
+    ...(token.jkt !== undefined && { dpop: 'demanded' }),
+  }
 }
 
 /** Advises the client of a rejected token which scopes to request next. */
@@ -148,10 +164,14 @@ export interface Challenge {
   /** The error code. UserInfo omits it if the request has no token (RFC 6750 §3.1). */
   readonly error?:
     | ('invalid_request' | 'invalid_token' | 'insufficient_scope')
+    | 'insufficient_user_authentication'
     | BindingFault['error']
   readonly description?: string
   /** The scopes to request. */
   readonly scopes?: readonly string[]
+  /** The authentication to request (RFC 9470 §3). */
+  readonly acrValues?: string
+  readonly maxAgeSeconds?: number | undefined
   readonly resourceMetadataUrl: string
   readonly dpop?: DpopChallenge | undefined
 }
@@ -159,11 +179,14 @@ export interface Challenge {
 /** Formats the value of `WWW-Authenticate`. @throws if a value has a character that RFC 6750 §3 forbids */
 export function challengeHeader(challenge: Challenge): string {
   const { realm, error, description, scopes = [], resourceMetadataUrl, dpop } = challenge
+  const { acrValues, maxAgeSeconds } = challenge
   const attributes = Object.entries({
     realm,
     error,
     error_description: description,
     scope: scopes.length > 0 ? scopes.join(' ') : undefined,
+    acr_values: acrValues,
+    max_age: maxAgeSeconds?.toString(),
     resource_metadata: resourceMetadataUrl,
     algs: dpop === 'demanded' ? dpopAlgorithms : undefined,
   })

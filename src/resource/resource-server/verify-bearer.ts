@@ -1,5 +1,6 @@
 /** Verifies the access tokens of requests; `protect.ts` turns the verdicts into responses. */
 
+import { type AssuranceDemand, isSensitive } from '../../directory/scopes/sensitive-operations.ts'
 import type { CheckDpop, ProvenRequest } from '../../oauth/clients/proofs.ts'
 import type { Oauth } from '../../oauth/oauth.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
@@ -39,6 +40,8 @@ export type Verdict =
       /** Whether any one of these scopes suffices. */
       readonly oneIsEnough: boolean
     }
+  /** The person must sign in again with two factors (RFC 9470). */
+  | { readonly kind: 'step-up'; readonly token: AccessToken; readonly demand: AssuranceDemand }
   /** The check failed, for example because a store did not respond (specification, Errors 7). */
   | { readonly kind: 'unavailable'; readonly cause: unknown }
 
@@ -144,15 +147,27 @@ export function invalid(reason: string): Invalid {
   return { kind: 'invalid', reason, description: TOKEN_REFUSED }
 }
 
-/** Turns `granted` into `insufficient` unless the token has one of `sufficient` or, by default, all of `needed`. */
+/**
+ * Turns `granted` into `insufficient` unless the token has one of `sufficient` or, by default, all of `needed`. Turns it
+ * into `step-up` if the scopes or operations are sensitive at the site and the sign-in does not meet its demand.
+ */
 export function demandScopes(
   verdict: Verdict,
   needed: readonly string[],
-  sufficient?: readonly string[],
+  {
+    sufficient,
+    operations = [],
+  }: { sufficient?: readonly string[]; operations?: readonly string[] } = {},
 ): Verdict {
   if (verdict.kind !== 'granted') return verdict
   const { token } = verdict
   const isHeld = (scope: string) => token.scopes.includes(scope)
-  if (sufficient?.some(isHeld) ?? needed.every(isHeld)) return verdict
+  if (sufficient?.some(isHeld)) return verdict
+  if (!sufficient && needed.every(isHeld)) {
+    const { unmetDemand: demand } = token
+    return demand && isSensitive(demand, needed, operations)
+      ? { kind: 'step-up', token, demand }
+      : verdict
+  }
   return { kind: 'insufficient', token, needed, oneIsEnough: sufficient !== undefined }
 }

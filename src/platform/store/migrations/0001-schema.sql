@@ -123,6 +123,15 @@ create table site_feature (
   primary key (site_id, feature)
 );
 
+-- The sites that demand two factors for sensitive operations. `areas` are the areas of the scope catalogue that are
+-- sensitive as a whole, separated by spaces. `max_age_seconds` is null if the time of the sign-in does not matter.
+create table site_assurance (
+  site_id text not null primary key references site (id) on delete cascade,
+  areas text not null,
+  max_age_seconds integer,
+  demanded_at bigint not null
+);
+
 -- Links in mails that can be used once: using a link deletes its row. Its token and code are derived from kind, id and
 -- the root secret. `person_id` is null unless the link is for an account. `browser_digest` is the digest of the cookie
 -- of the browser that requested the link, or null; any other browser must send the code. `data` is JSON.

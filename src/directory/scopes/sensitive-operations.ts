@@ -1,0 +1,29 @@
+/** Lists the operations for which a site can demand two factors (RFC 9470; docs/security.md). */
+
+/** What a site demands for sensitive operations, besides two factors. */
+export interface AssuranceDemand {
+  /** The areas of the scope catalogue whose operations are all sensitive at this site, even those that read. */
+  readonly areas: readonly string[]
+  /** The maximum time since the person authenticated; undefined for any time. */
+  readonly maxAgeSeconds?: number | undefined
+}
+
+/** Mutations of the Admin API. The operator pages demand the same where they ask for a fresh sign-in. */
+export const sensitiveOperations: ReadonlySet<string> = new Set([
+  // Roles.
+  ...['inviteMember', 'resendInvitation', 'setMemberRoles', 'removeMember'],
+  // Deletion.
+  ...['deleteSection', 'deleteLecture', 'deletePost', 'deleteFile'],
+  // How people sign in.
+  ...['setSelfSignUp', 'sendPasswordRecovery'],
+])
+
+/** Whether operations, or operations that need these scopes, are sensitive under a demand. */
+export function isSensitive(
+  { areas }: AssuranceDemand,
+  scopes: readonly string[],
+  operations: readonly string[],
+): boolean {
+  if (operations.some((name) => sensitiveOperations.has(name))) return true
+  return scopes.some((scope) => areas.includes(scope.split(':')[0] ?? ''))
+}

@@ -1,0 +1,46 @@
+import { type AreaView, areaPage } from './area.ts'
+import { choice, postForm, submitButton } from './forms.ts'
+import { html } from './html.ts'
+import type { Page } from './layout.ts'
+
+/** The choices of how old a sign-in may be, in seconds, with their labels. */
+export const maxAges = [
+  [undefined, 'at any time'],
+  [3600, 'within the last hour'],
+  [86_400, 'within the last day'],
+  [2_592_000, 'within the last 30 days'],
+] as const
+
+export interface TwoFactorsPage {
+  readonly area: AreaView
+  readonly siteName: string
+  readonly demand: { areas: readonly string[]; maxAgeSeconds?: number | undefined } | undefined
+  /** All areas of operator scopes. */
+  readonly areas: readonly string[]
+  readonly action: string
+  readonly homeHref: string
+  readonly done: string | undefined
+}
+
+/** The form with which an owner demands two factors for sensitive operations of a site. */
+export function twoFactorsPage(page: TwoFactorsPage): Page {
+  const { area, demand, areas, action, homeHref: href } = page
+  const box = { type: 'checkbox', name: 'on', value: 'yes', checked: demand !== undefined } as const
+  const fields = html`${choice(box, html`Demand two factors for secrets, roles, deletions and how people sign in`)}
+<label for="max-age">The sign-in must have happened (for applications and assistants)</label>
+<select id="max-age" name="max-age">
+${maxAges.map(([seconds, words]) => html`<option value="${seconds?.toString() ?? ''}"${seconds === demand?.maxAgeSeconds && html` selected`}>${words}</option>\n`)}</select>
+<fieldset><legend>Also demand them when an application or assistant uses anything of:</legend>
+${areas.map((value) => choice({ type: 'checkbox', name: 'area', value, checked: demand?.areas.includes(value) ?? false }, html`${value.replaceAll('_', ' ')}`))}
+</fieldset>
+${submitButton('save', 'Save', { cancelHref: href })}`
+  return areaPage({
+    ...page,
+    title: 'Two factors',
+    id: 'two-factors-page',
+    back: { href, name: page.siteName },
+    body: html`<p>Operators then need a passkey, or a password with a second factor, for these operations, here and through
+applications. An operator without a second factor is told how to add one.</p>
+${postForm({ action, csrf: area.csrf }, fields)}`,
+  })
+}
