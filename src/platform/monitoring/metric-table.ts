@@ -16,13 +16,15 @@ export interface Metric {
 
 /** The error codes in docs/reference/errors.md, as label values. MCP errors without a code are `other`. */
 export const errorCodes = (
-  'access_denied account_selection_required consent_required forbidden insufficient_scope ' +
-  'interaction_required invalid_client invalid_client_metadata invalid_dpop_proof ' +
-  'invalid_grant invalid_redirect_uri invalid_request invalid_scope invalid_target ' +
-  'invalid_token limit_reached login_required not_found page_expired request_not_supported ' +
+  'access_denied account_selection_required consent_required forbidden ' +
+  'insufficient_scope insufficient_user_authentication interaction_required ' +
+  'invalid_client invalid_client_metadata invalid_dpop_proof invalid_grant ' +
+  'invalid_redirect_uri invalid_request invalid_scope invalid_target invalid_token ' +
+  'limit_reached login_required not_found page_expired request_not_supported ' +
   'request_uri_not_supported server_error signed_out temporarily_unavailable ' +
-  'too_many_requests unauthorized_client unsupported_file unsupported_grant_type ' +
-  'unsupported_response_type upstream_failed upstream_timeout use_dpop_nonce'
+  'too_many_requests unauthorized_client unmet_authentication_requirements ' +
+  'unsupported_file unsupported_grant_type unsupported_response_type upstream_failed ' +
+  'upstream_timeout use_dpop_nonce'
 ).split(' ')
 
 /** How the logged reason begins, by label value. The rest may quote client input, so it is never a label. */
