@@ -44,7 +44,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       '.': 'directory',
       mail: 'mail-address mail-folder messages notices smtp',
       people: `authenticate authentication browser-sessions link-requests one-time-links passkeys
-        password-formats password-rules password person-store sign-in-failure`,
+        password-formats password-rules password person-store second-factors sign-in-failure`,
       scopes: 'catalogue policy scope-uses sensitive-operations',
       sites: 'public-sites review-policy site-admin site-choice site-look',
     },

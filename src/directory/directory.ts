@@ -17,6 +17,7 @@ import {
   type PasswordHookSettings,
 } from './people/password-hook.ts'
 import { makePersonStore } from './people/person-store.ts'
+import { makeSecondFactors, type Seals } from './people/second-factors.ts'
 
 export type Directory = ReturnType<typeof makeDirectory>
 
@@ -38,7 +39,8 @@ interface DirectoryKeys {
   readonly processes: number
   readonly secretRoot: Readonly<
     Record<'browserKeys' | 'linkKeys', readonly Buffer[]> & Record<'formKey', Buffer>
-  >
+  > &
+    Seals
 }
 
 /** Creates sign-in, mail and the store of people. Disposing the result closes the connections to the mail server. */
@@ -70,8 +72,11 @@ export function makeDirectory(
   const asked = { database, links, queueMail, limits: requestLimits, now }
   const ofPasskeys = { database, browsers, queueMail, cancelDeletion, now, challengeKey, baseUrl }
   const signInPorts = { store, passwords, limits, browsers, renewHash, hook, cancelDeletion }
+  const { name: serviceName } = settings.service
+  const ofFactors = { database, limits: requestLimits, seals: secretRoot, now, serviceName }
   return {
     passkeys: makePasskeys(ofPasskeys),
+    secondFactors: makeSecondFactors(ofFactors, cancelDeletion),
     signIn: watch.signIn(makeSignIn(signInPorts)),
     links,
     queueMail,

@@ -32,7 +32,7 @@ export type Oauth = Awaited<ReturnType<typeof makeOauth>>
 export async function makeOauth(
   { baseUrl, service, integrations, conformance, documentCopies, assistants }: Config,
   platform: Platform,
-  { people, browserSessions, signIn, passkeys, notices }: Directory,
+  { people, browserSessions, signIn, passkeys, secondFactors, notices }: Directory,
   { keys, own, scopeUses, noteSignOutFailure: noteFailure }: OauthPorts,
 ) {
   const { database, logger, noteEvent, now, fetch, sweeps } = platform
@@ -95,6 +95,8 @@ export async function makeOauth(
         knownBrowserSeconds: people.knownBrowserSeconds,
         signIn,
         passkeys,
+        secondFactors,
+        seals: keys.secretRoot,
         notices,
         formKey,
         scopeUses,

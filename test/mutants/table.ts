@@ -327,6 +327,22 @@ export const mutants: readonly Mutant[] = [
   ...inFile('oauth/clients/proofs.ts', 'private-key-jwt', [
     'return «iat !== undefined && iat > nowMs / 1000 + aheadMax→false»',
   ]),
+  ...inFile('directory/people/second-factors.ts', 'second-factor', [
+    "«.where('last_step', '<', step)→»",
+    'if («exceeded→false») return { kind',
+    'if («numDeletedRows === 0n→false») return false\n      const left',
+    'openOrNothing(seals, sealed, LABEL« + session→»)\n      const last',
+  ]),
+  ...inFile('oauth/interaction/second-step.ts', 'second-factor', [
+    '«now() <= first.authenticatedAt + STEP_MS→true»',
+    'the sign-in «$→»{uid}',
+  ]),
+  ...inFile('oauth/interaction/interaction-routes.ts', 'second-factor', [
+    'if («!needsSecondFactor→true») return await finish',
+  ]),
+  ...inFile('directory/people/authenticate.ts', 'second-factor', [
+    'account.isLeaving« && !needsSecondFactor→»',
+  ]),
   ...inFile('directory/people/authenticate.ts', 'sign-in', [
     '«account = (await store.findCredentials(login)).account→»\n',
     "«if (disabled) return { kind: 'refused', why: 'disabled account', personId }→»",

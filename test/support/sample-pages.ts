@@ -15,6 +15,11 @@ import {
   recoverPage,
   signUpPage,
 } from '../../views/recover.ts'
+import {
+  newAuthenticatorPage,
+  recoveryCodesPage,
+  secondStepPage,
+} from '../../views/second-factor.ts'
 import { signInPage } from '../../views/sign-in.ts'
 import { signedOutPage, signOutPage } from '../../views/sign-out.ts'
 import { siteChoicePage } from '../../views/site-choice.ts'
@@ -116,6 +121,20 @@ function pagesOf(values: Values): Record<string, View> {
       ...signInPage({ ...signIn, signUpHref: address('/sign-up'), words: siteWords }),
       look: { name: siteWords.siteName, logoHref: onePixel, colorsHref: undefined },
     },
+    'second-step': secondStepPage({ ...form, client, step: words, problem }),
+    'new-authenticator': newAuthenticatorPage({
+      ...{ area: areaOf(values), action: address('/app'), cancelHref: address('/back') },
+      ...{
+        sealed: words,
+        secret: words,
+        uri: address('otpauth://totp/a'),
+        image: onePixel,
+        problem,
+      },
+    }),
+    'recovery-codes': recoveryCodesPage({
+      ...{ area: areaOf(values), codes: [words], nextHref: address('/next') },
+    }),
     'site-choice': siteChoicePage(choice),
     'site-choice-again': siteChoicePage({ ...choice, selected: sites.at(-1)?.id, problem }),
     ...Object.fromEntries(
@@ -144,6 +163,10 @@ function pagesOf(values: Values): Record<string, View> {
       demoPeople: [{ login: person.email, password: values.password, what: words }],
     }),
   }
+}
+
+function areaOf({ person, csrf, address }: Values) {
+  return { name: 'Your account', links: [], signOutAction: address('/out'), person, csrf }
 }
 
 /** The pages on which people join a site, in every state. */

@@ -6,6 +6,7 @@ import type { ClientView } from '../../../views/client-view.ts'
 import { consentPage } from '../../../views/consent.ts'
 import type { Page } from '../../../views/layout.ts'
 import { passkeyScriptSource } from '../../../views/passkey-script.ts'
+import { type SecondStepPage, secondStepPage } from '../../../views/second-factor.ts'
 import { type SignInPage, signInPage } from '../../../views/sign-in.ts'
 import { siteChoicePage } from '../../../views/site-choice.ts'
 import type { Passkeys } from '../../directory/people/passkeys.ts'
@@ -27,6 +28,8 @@ export interface PromptPagesDependencies {
   readonly passkeys: Pick<Passkeys, 'requestOptions' | 'signIn'>
 }
 
+export type PromptPages = ReturnType<typeof makePromptPages>
+
 /** Creates the functions that send the page of each prompt. */
 export function makePromptPages(dependencies: PromptPagesDependencies) {
   const { database, formKey, scopeUses, passkeys } = dependencies
@@ -45,18 +48,6 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
     return person
   }
 
-  /** Returns the appearance and texts that the application's site has set, each undefined if it is not set. */
-  const lookOf = async ({ client: { siteId } }: PendingInteraction) => {
-    const found = siteId === undefined ? undefined : await findLook(database, siteId)
-    const textOf = (text: string | null | undefined) =>
-      found && text != null ? { siteName: found.name, text } : undefined
-    return {
-      look: siteLook(found),
-      signInWords: textOf(found?.signInWords),
-      consentWords: textOf(found?.consentWords),
-    }
-  }
-
   const signUpOf = async ({ uid, client: { siteId } }: PendingInteraction) => {
     if (siteId === undefined || !(await hasSelfSignUp(database, siteId))) return undefined
     return `${addressOf(pages.signUp, { site: siteId })}?${new URLSearchParams({ from: uid })}`
@@ -68,7 +59,7 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
       pending: PendingInteraction,
       said: Pick<SignInPage, 'login' | 'problem'>,
     ) {
-      const { look, signInWords: words } = await lookOf(pending)
+      const { look, signInWords: words } = await lookOf(pending, database)
       const from = new URLSearchParams({ from: pending.uid })
       const { client, person, loginHint } = pending
       // Our own pages ask a person who is signed in to sign in again (`fresh` in pages/relying-party).
@@ -83,9 +74,19 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
       showPage(ctx, { ...page, look }, passkey && passkeyScriptSource)
     },
 
+    async secondStep(
+      ctx: Context,
+      pending: PendingInteraction,
+      asked: Pick<SecondStepPage, 'step' | 'problem'>,
+    ) {
+      const { look } = await lookOf(pending, database)
+      const action = addressOf(pages.secondStep, { uid: pending.uid })
+      showPage(ctx, { ...secondStepPage({ ...frameOf(pending), action, ...asked }), look })
+    },
+
     async siteChoice(ctx: Context, pending: PendingInteraction, problem?: string) {
       const person = personOf(pending)
-      const { look } = await lookOf(pending)
+      const { look } = await lookOf(pending, database)
       const { sites } = pending
       const page = siteChoicePage({ ...frameOf(pending), person, sites, problem })
       showPage(ctx, { ...page, look })
@@ -93,7 +94,7 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
 
     async consent(ctx: Context, pending: PendingInteraction) {
       const person = personOf(pending)
-      const { look, consentWords: words } = await lookOf(pending)
+      const { look, consentWords: words } = await lookOf(pending, database)
       const page = consentPage({
         ...frameOf(pending),
         person,
@@ -104,6 +105,18 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
       })
       showPage(ctx, { ...page, look })
     },
+  }
+}
+
+/** Returns the appearance and texts that the application's site has set, each undefined if it is not set. */
+async function lookOf({ client: { siteId } }: PendingInteraction, database: Database) {
+  const found = siteId === undefined ? undefined : await findLook(database, siteId)
+  const textOf = (text: string | null | undefined) =>
+    found && text != null ? { siteName: found.name, text } : undefined
+  return {
+    look: siteLook(found),
+    signInWords: textOf(found?.signInWords),
+    consentWords: textOf(found?.consentWords),
   }
 }
 

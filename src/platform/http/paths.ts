@@ -86,6 +86,8 @@ export const pages = {
   ...promptPages,
   /** Below the path of the page, to which the interaction's cookie is bound. */
   signInWithPasskey: `${promptPages.login}/passkey`,
+  /** The second step of a sign-in: below the sign-in page, because the cookie of the interaction is sent only there. */
+  secondStep: `${promptPages.login}/second-step`,
   cancelLogin: `${promptPages.login}/cancel`,
   cancelSiteChoice: `${promptPages.select_account}/cancel`,
   cancelConsent: `${promptPages.consent}/cancel`,
@@ -110,6 +112,11 @@ export const pages = {
   addPasskey: '/account/passkeys/add',
   renamePasskey: '/account/passkeys/rename',
   removePasskey: '/account/passkeys/remove',
+  secondFactor: '/account/second-factor',
+  addAuthenticator: '/account/second-factor/app',
+  confirmAuthenticator: '/account/second-factor/app/confirm',
+  recoveryCodes: '/account/second-factor/codes',
+  removeSecondFactor: '/account/second-factor/remove',
   /** The person's data: its download, and the deletion of the account. */
   data: '/account/data',
   downloadData: '/account/data/download',

@@ -97,6 +97,8 @@ export interface Schema {
     backed_up_at: number | null
     cloned_at: number | null
   }
+  totp: { person_id: string; sealed_secret: string; confirmed_at: number; last_step: number }
+  recovery_code: { person_id: string; digest: string; created_at: number }
   signed_out_session: { digest: string; signed_out_at: number; kept_until: number }
   signed_out_everywhere: { person_id: string; signed_out_at: number }
   platform_reviewer: { person_id: string; granted_at: number }

@@ -55,6 +55,23 @@ create table passkey (
 );
 create index passkey_by_person on passkey (person_id, created_at);
 
+-- The authenticator apps of people (TOTP, RFC 6238). `sealed_secret` is encrypted with the root secret. `last_step` is the
+-- time step of the last accepted code, so each code works once.
+create table totp (
+  person_id text not null primary key references person (id) on update cascade on delete cascade,
+  sealed_secret text not null,
+  confirmed_at bigint not null,
+  last_step bigint not null
+);
+
+-- Digests of unused recovery codes, which replace a code of the authenticator app. Using a code deletes its row.
+create table recovery_code (
+  person_id text not null references person (id) on update cascade on delete cascade,
+  digest text not null,
+  created_at bigint not null,
+  primary key (person_id, digest)
+);
+
 -- Digests of the ids of signed-out sessions on our own pages, because a restored Redis may still contain them. A row is
 -- kept until the session would have expired.
 create table signed_out_session (
