@@ -6,7 +6,6 @@ import { makeAttemptLimits } from './people/attempt-limits.ts'
 import { makeRenewHash, makeSignIn } from './people/authenticate.ts'
 import { makeBrowserSessions, type SessionLifetimes } from './people/browser-sessions.ts'
 import { makeCredentialStore } from './people/credential-store.ts'
-import { type ConfiguredProvider, makeIdentity } from './people/identity.ts'
 import { makeKnownBrowsers } from './people/known-browsers.ts'
 import { makeLinkRequests } from './people/link-requests.ts'
 import { makeOneTimeLinks } from './people/one-time-links.ts'
@@ -18,17 +17,16 @@ import {
   type PasswordHookSettings,
 } from './people/password-hook.ts'
 import { makePersonStore } from './people/person-store.ts'
+import { makeSecondFactors, type Seals } from './people/second-factors.ts'
 
 export type Directory = ReturnType<typeof makeDirectory>
 
 interface DirectorySettings extends MailSettings {
   readonly firebaseSignerKey: string | undefined
-  readonly providerSecrets: Readonly<Record<string, string>>
   readonly service: MailSettings['service'] & {
     readonly signIn: PasswordLimits & {
       readonly knownBrowserSeconds: number
       readonly passwordCheck: PasswordHookSettings | null
-      readonly identityProviders: readonly ConfiguredProvider[]
     }
     readonly lifetimes: SessionLifetimes
   }
@@ -39,8 +37,10 @@ interface DirectoryKeys {
   readonly platformKey: HookParts['signingKey']
   /** The number of processes on this host that hash passwords. */
   readonly processes: number
-  readonly secretRoot: Parameters<typeof makeIdentity>[2] &
-    Readonly<Record<'browserKeys' | 'linkKeys', readonly Buffer[]> & Record<'formKey', Buffer>>
+  readonly secretRoot: Readonly<
+    Record<'browserKeys' | 'linkKeys', readonly Buffer[]> & Record<'formKey', Buffer>
+  > &
+    Seals
 }
 
 /** Creates sign-in, mail and the store of people. Disposing the result closes the connections to the mail server. */
@@ -51,13 +51,13 @@ export function makeDirectory(
 ) {
   const { database, requestLimits, now, watch, outbox, logger, fetch } = platform
   const policy = settings.service.signIn
-  const { passwordCheck } = policy
   const { browserKeys, linkKeys, formKey: challengeKey } = secretRoot
   const [standInKey = Buffer.alloc(0)] = browserKeys
   const people = makePersonStore(database, now)
   const { cancelDeletion } = people
   const store = makeCredentialStore(database, standInKey)
   const passwords = makePasswords(policy, processes, settings.firebaseSignerKey)
+  const { passwordCheck } = policy
   const storeHash = async (personId: string, password: string) =>
     await store.replaceHash(personId, undefined, await passwords.hash(password))
   const { baseUrl } = settings
@@ -72,9 +72,11 @@ export function makeDirectory(
   const asked = { database, links, queueMail, limits: requestLimits, now }
   const ofPasskeys = { database, browsers, queueMail, cancelDeletion, now, challengeKey, baseUrl }
   const signInPorts = { store, passwords, limits, browsers, renewHash, hook, cancelDeletion }
+  const { name: serviceName } = settings.service
+  const ofFactors = { database, limits: requestLimits, seals: secretRoot, now, serviceName }
   return {
     passkeys: makePasskeys(ofPasskeys),
-    identity: makeIdentity(platform, settings, secretRoot),
+    secondFactors: makeSecondFactors(ofFactors, cancelDeletion),
     signIn: watch.signIn(makeSignIn(signInPorts)),
     links,
     queueMail,
@@ -83,8 +85,6 @@ export function makeDirectory(
     browserSessions: makeBrowserSessions(database, settings.service.lifetimes, now),
     people: {
       findPerson: people.findPerson,
-      cancelDeletion,
-      recognizeBrowser: browsers.recognize,
       signOutSession: people.signOutSession,
       hashPassword: passwords.hash,
       waitingHashes: passwords.waiting,

@@ -11,6 +11,7 @@ import type { Platform } from '../platform/platform.ts'
 import { accountRoutes } from './account/account-routes.ts'
 import { dataRoutes } from './account/data-routes.ts'
 import { passkeyRoutes } from './account/passkey-routes.ts'
+import { secondFactorRoutes } from './account/second-factor-routes.ts'
 import { securityRoutes } from './account/security-routes.ts'
 import { sessionRoutes } from './account/session-routes.ts'
 import { adminRoutes } from './admin/admin-routes.ts'
@@ -35,8 +36,7 @@ export function makePages(
   directory: Directory,
   { keys, scopeUses, handler }: PagesPorts,
 ) {
-  const { people, browserSessions, signIn, passkeys, links, linkRequests, queueMail } = directory
-  const { siteProviders } = directory.identity
+  const { people, browserSessions, signIn, links, linkRequests, queueMail } = directory
   const { loopbackHosts, furtherPlans } = service
   const { secretRoot: seals, cursors } = keys
   const sessionSeconds = service.lifetimes.pageSessionSeconds
@@ -49,7 +49,7 @@ export function makePages(
   const signedInPages = makeSignedInPages(platform, signedIn)
   const listPages = makeListPages(cursors)
   const { database, state, noteEvent, now } = platform
-  const ownPages = { database, baseUrl, scopeUses, signedInPages, listPages, siteProviders, now }
+  const ownPages = { database, baseUrl, scopeUses, signedInPages, listPages, now }
   const refusals = makeRefusedRequests(database)
   const policy = { loopbackHosts, assistants, furtherPlans }
   const { hashPassword } = people
@@ -82,7 +82,8 @@ export function makePages(
         deletionRoutes(visitorPages, service.lifetimes.accountDeletionSeconds),
         accountRoutes(ownPages, api.member),
         securityRoutes(ownPages, security, authorization.renewSession),
-        passkeyRoutes(ownPages, passkeys),
+        passkeyRoutes(ownPages, directory.passkeys),
+        secondFactorRoutes(ownPages, directory.secondFactors),
         sessionRoutes(ownPages, { sessions, browserSessions, noteEvent, signOuts }),
         dataRoutes(ownPages, visitorPages),
         adminRoutes(ownPages, policy, { state, seals, refusals, api, discovery, acceptsDocuments }),

@@ -223,17 +223,15 @@ export const mutants: readonly Mutant[] = [
   ...inFile('oauth/clients/secret.ts', 'introspection-answers hostile/client-endpoint', [
     '.length === digest.length« && timingSafeEqual(expected, digest)→»',
   ]),
-  ...inFile('directory/people/relying-party.ts', 'own-sign-in', [
-    "validateAuthResponse(server, client, answer, «state→answer.get('state') ?? undefined»)",
-    'expectedNonce: «nonce→undefined»,',
-    '«await validateApplicationLevelSignature(server, response, options)→»',
-    "«verifier→'a'.repeat(43)»,\n    options,",
-  ]),
   ...inFile('pages/relying-party/sign-in.ts', 'own-sign-in', [
+    ", client, answer, «pending.state→answer.get('state') ?? undefined»)",
+    'expectedNonce: «pending.nonce→undefined»,',
+    '«await validateApplicationLevelSignature(server, response, options)→»',
     [
       'authorization_response_iss_parameter_supported: «true→false»,',
       'a foreign issuer is refused either way, and a missing one in test/hostile/page',
     ],
+    "«pending.verifier→'a'.repeat(43)»,\n    options,",
     '[clockTolerance]: «0→3600»,',
     '«if (response.status === 503) throw storageUnavailable(await response.text())→»',
   ]),
@@ -329,6 +327,22 @@ export const mutants: readonly Mutant[] = [
   ...inFile('oauth/clients/proofs.ts', 'private-key-jwt', [
     'return «iat !== undefined && iat > nowMs / 1000 + aheadMax→false»',
   ]),
+  ...inFile('directory/people/second-factors.ts', 'second-factor', [
+    "«.where('last_step', '<', step)→»",
+    'if («exceeded→false») return { kind',
+    'if («numDeletedRows === 0n→false») return false\n      const left',
+    'openOrNothing(seals, sealed, LABEL« + session→»)\n      const last',
+  ]),
+  ...inFile('oauth/interaction/second-step.ts', 'second-factor', [
+    '«now() <= first.authenticatedAt + STEP_MS→true»',
+    'the sign-in «$→»{uid}',
+  ]),
+  ...inFile('oauth/interaction/interaction-routes.ts', 'second-factor', [
+    'if («!needsSecondFactor→true») return await finish',
+  ]),
+  ...inFile('directory/people/authenticate.ts', 'second-factor', [
+    'account.isLeaving« && !needsSecondFactor→»',
+  ]),
   ...inFile('directory/people/authenticate.ts', 'sign-in', [
     '«account = (await store.findCredentials(login)).account→»\n',
     "«if (disabled) return { kind: 'refused', why: 'disabled account', personId }→»",
@@ -422,28 +436,6 @@ export const mutants: readonly Mutant[] = [
     'if (attempt === «1→0») await takeLimit',
     'mail.to« ?? person?.email→»',
     'replace(/[\\p{«Cc→Lu»}',
-  ]),
-  ...inFile('directory/people/identity-providers.ts', 'identity-providers', [
-    'if («begun.isAgain && !(latestAt >= begun.begunAt)→false»)',
-    "typeof email === 'string'« && isMailAddress(email)→» ? email",
-    "«throw new Error('the `sub` of the id_token is invalid')→void 0»",
-  ]),
-  ...inFile('oauth/interaction/provider-routes.ts', 'identity-providers', [
-    'if («!identity.isVerified || →»(await identities.hasAccount(email)))',
-    'if (begun«?.providerId !== provider.id→ === undefined»)',
-    'if («known?.isDisabled→false»)',
-  ]),
-  ...inFile('oauth/authorization/prompts.ts', 'identity-providers', [
-    "if (siteId === undefined || origin === 'first_party' ||« ofClient === siteId→ true») return false",
-  ]),
-  ...inFile('pages/admin/operator-pages.ts', 'identity-providers', [
-    'if (!operates(site.roles)« || (siteId ?? site.id) !== site.id→») throw',
-  ]),
-  ...inFile('school/members/newcomers.ts', 'identity-providers', [
-    'email_verified_at: «ofSite === undefined ? at.now : null→at.now»,',
-  ]),
-  ...inFile('directory/people/linked-identities.ts', 'identity-providers', [
-    "«.where('email_canonical', '=', canonicalEmail(email))\n          →».executeTakeFirst()\n        if",
   ]),
   ...inFile('directory/mail/notices.ts', 'mail', [
     "«    .where('granted_at', '<', createdAt)\n→»",

@@ -1,5 +1,4 @@
 import { deletionPage, deletionScheduledPage } from '../../views/account-data.ts'
-import { otherWayPage } from '../../views/account-signed-out.ts'
 import { memberApiPage } from '../../views/api-pages.ts'
 import type { ClientView } from '../../views/client-view.ts'
 import { consentPage } from '../../views/consent.ts'
@@ -16,6 +15,11 @@ import {
   recoverPage,
   signUpPage,
 } from '../../views/recover.ts'
+import {
+  newAuthenticatorPage,
+  recoveryCodesPage,
+  secondStepPage,
+} from '../../views/second-factor.ts'
 import { signInPage } from '../../views/sign-in.ts'
 import { signedOutPage, signOutPage } from '../../views/sign-out.ts'
 import { siteChoicePage } from '../../views/site-choice.ts'
@@ -112,17 +116,25 @@ function pagesOf(values: Values): Record<string, View> {
   const links = [{ href: address('/docs'), label: words, what: words }]
   return {
     'sign-in': signInPage(signIn),
-    'other-way': otherWayPage({ againHref: address('/account') }),
-    'sign-in-with-provider': signInPage({
-      ...signIn,
-      note: words,
-      providers: [{ id: 'acme', name: words, href: address('/provider') }],
-    }),
     'sign-in-again': signInPage({ ...signIn, login: person.email, problem }),
     'sign-in-of-site': {
       ...signInPage({ ...signIn, signUpHref: address('/sign-up'), words: siteWords }),
       look: { name: siteWords.siteName, logoHref: onePixel, colorsHref: undefined },
     },
+    'second-step': secondStepPage({ ...form, client, step: words, problem }),
+    'new-authenticator': newAuthenticatorPage({
+      ...{ area: areaOf(values), action: address('/app'), cancelHref: address('/back') },
+      ...{
+        sealed: words,
+        secret: words,
+        uri: address('otpauth://totp/a'),
+        image: onePixel,
+        problem,
+      },
+    }),
+    'recovery-codes': recoveryCodesPage({
+      ...{ area: areaOf(values), codes: [words], nextHref: address('/next') },
+    }),
     'site-choice': siteChoicePage(choice),
     'site-choice-again': siteChoicePage({ ...choice, selected: sites.at(-1)?.id, problem }),
     ...Object.fromEntries(
@@ -151,6 +163,10 @@ function pagesOf(values: Values): Record<string, View> {
       demoPeople: [{ login: person.email, password: values.password, what: words }],
     }),
   }
+}
+
+function areaOf({ person, csrf, address }: Values) {
+  return { name: 'Your account', links: [], signOutAction: address('/out'), person, csrf }
 }
 
 /** The pages on which people join a site, in every state. */

@@ -2,13 +2,14 @@ import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 
 import { expect } from 'chai'
+import { generateSync } from 'otplib'
 
 import { paths } from '../../src/platform/http/paths.ts'
 import { startOperator } from '../support/admin-api.ts'
 import { look, sharedBrowser, signInAs } from '../support/browser.ts'
 import { authorizeUrl, exchange, userinfo } from '../support/client.ts'
 import { png, sendFile } from '../support/files.ts'
-import { amir, notes, sam } from '../support/gatehouse.ts'
+import { amir, noor, notes, sam } from '../support/gatehouse.ts'
 import { linkTo } from '../support/mail-folder.ts'
 import { unsignedJwt } from '../support/proofs.ts'
 import { MEMBER_SCOPE } from '../support/relying-party.ts'
@@ -60,6 +61,46 @@ describe('the interaction pages in a browser', () => {
     })
     expect(body.scope).to.equal(scope)
     expect((await userinfo(url, body.access_token)).body.sub).to.equal('per_sam')
+    expect(complaints).to.deep.equal([])
+  })
+
+  it('ask for the second step, by keyboard alone and without a script', async () => {
+    const { url } = service()
+    const { page, complaints } = await open({ javaScriptEnabled: false })
+    await page.goto(`${url}/account/second-factor`)
+    await signInAs(page, noor)
+    await page.click('#add')
+    const codeOf = (key: string, steps = 0) =>
+      generateSync({ secret: key.replaceAll(' ', ''), epoch: Date.now() / 1000 + steps * 30 })
+    const key = await page.innerText('#key')
+    await page.fill('#code', codeOf(key, -1))
+    await page.click('#confirm')
+    const codes = await page.locator('#recovery-codes-page li').allInnerTexts()
+    await page.click('#next')
+    expect(await page.innerText('#codes-left')).to.include('10 unused')
+    const { page: other } = await open({ viewport: { width: 360, height: 740 } })
+    for (const recovers of [false, true]) {
+      await other.goto(authorizeUrl(url, { prompt: 'login' }).href)
+      await other.focus('#login')
+      for (const typed of [noor.login, 'Tab', noor.password, 'Enter']) {
+        await (typed.length > 5 && typed !== 'Enter'
+          ? other.keyboard.type(typed)
+          : other.keyboard.press(typed))
+      }
+      await other.waitForSelector('#second-step-page')
+      await look(other, 'the second step')
+      if (recovers) {
+        await other.focus('#recovery-code')
+        await other.keyboard.type(codes[0] ?? '')
+      } else {
+        await other.focus('#code')
+        await other.keyboard.type(codeOf(key))
+      }
+      await other.keyboard.press('Enter')
+      await other.waitForSelector('#consent-page')
+    }
+    await other.goto(`${url}/account/second-factor`)
+    await look(other, 'the page with an app')
     expect(complaints).to.deep.equal([])
   })
 

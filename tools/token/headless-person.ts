@@ -2,6 +2,8 @@
 export interface Answers {
   readonly login: string
   readonly password: string
+  /** Returns the current code of the authenticator app, for an account with a second factor. */
+  readonly code?: (() => string) | undefined
   /** The site to choose; the first one by default. */
   readonly site?: string | undefined
   /** Whether to refuse on the consent page. */
@@ -82,6 +84,7 @@ function fillIn(page: string, url: URL, answers: Answers): [URL, RequestInit] {
     fields.set('login', answers.login)
     fields.set('password', answers.password)
   }
+  if (answers.code && page.includes('id="second-step-page"')) fields.set('code', answers.code())
   const firstSite = /name="site" value="([^"]+)"/.exec(page)?.[1]
   if (firstSite) fields.set('site', answers.site ?? firstSite)
   return [new URL(form.action, url), { method: 'POST', body: fields }]

@@ -2,7 +2,7 @@
 
 import { mailHtml, mailText } from '../../../views/mail-message.ts'
 import { addressOf, linkPages, nameOfSite, pages } from '../../platform/http/paths.ts'
-import { type MessageHandler, Undeliverable } from '../../platform/outbox/outbox.ts'
+import { type MessageHandler, storeMessage, Undeliverable } from '../../platform/outbox/outbox.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { OneTimeLinks } from '../people/one-time-links.ts'
 import { canonicalEmail } from '../people/person-store.ts'
@@ -30,6 +30,10 @@ export interface MailSettings {
   readonly mailFrom: string
   readonly service: { readonly name: string; readonly signIn: { readonly notices: boolean } }
 }
+
+/** Stores a message, which is sent at the next look of the outbox. */
+export const storeMail: QueueMail = async (trx, payload, nowMs) =>
+  await storeMessage(trx, { kind: 'mail', payload, nowMs })
 
 type Links = Pick<OneTimeLinks, 'tokenOf'>
 

@@ -25,6 +25,12 @@ export interface MailValues {
   passkey_added: { readonly passkey: string }
   passkey_removed: { readonly passkey: string }
   passkey_copied: { readonly passkey: string }
+  /** A change of the authenticator app or the recovery codes, or the use of a recovery code. */
+  second_factor: {
+    readonly action: keyof typeof secondFactorSubjects
+    /** The number of unused recovery codes. */
+    readonly left: number
+  }
   /** Lets a person confirm the deletion of the account. */
   deletion_requested: NoValues
   account_deleted: NoValues
@@ -185,6 +191,17 @@ export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
     'locked',
     'Someone used a copy of it, and was not signed in. Sign in another way, and remove the passkey.',
   ),
+  second_factor: {
+    subject: ({ action }, { place }) => `${secondFactorSubjects[action]} for ${place}`,
+    blocks: ({ action, left }, frame) => [
+      `${secondFactorSubjects[action]} for your account at ${frame.place} on ${frame.at}.`,
+      action === 'second_factor.removed'
+        ? 'From now on, your password alone is enough to sign in.'
+        : `You have ${left} unused recovery codes.`,
+      'If this was you, you do not need to do anything.',
+      ...notYou(frame),
+    ],
+  },
   deletion_requested: {
     subject: (_, { place }) => `Confirm the deletion of your account at ${place}`,
     blocks: (_, frame) => [
@@ -209,6 +226,13 @@ export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
     ],
   },
 }
+
+const secondFactorSubjects = {
+  'second_factor.added': 'An authenticator app was added',
+  'second_factor.renewed': 'New recovery codes were created',
+  'second_factor.used': 'A recovery code was used',
+  'second_factor.removed': 'The authenticator app was removed',
+} as const
 
 const units = [
   ['day', 86_400],

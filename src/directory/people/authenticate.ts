@@ -14,6 +14,8 @@ export type SignIn =
   | {
       readonly kind: 'signed-in'
       readonly personId: string
+      /** Whether the password is right, but a code is needed, too (people/second-factors.ts). */
+      readonly needsSecondFactor: boolean
       /** The new value of the known-browser cookie. */
       readonly browser: string
       /** Whether the browser was not known for this account. */
@@ -28,6 +30,7 @@ export type NotSignedIn =
         | 'no such account'
         | 'no password'
         | 'wrong password'
+        | 'wrong second factor'
         | 'disabled account'
         | 'too long'
       /** The account with this e-mail address, if there is one. */
@@ -93,7 +96,7 @@ export function makeSignIn(ports: SignInPorts): SignInService {
 type Typed = Pick<SignInAttempt, 'login' | 'password'>
 
 type Checked =
-  | { readonly kind: 'signed-in'; readonly personId: string }
+  | Pick<Extract<SignIn, { readonly kind: 'signed-in' }>, 'kind' | 'personId' | 'needsSecondFactor'>
   | Exclude<NotSignedIn, { readonly kind: 'limited' }>
 
 type CheckPorts = Omit<SignInPorts, 'limits' | 'browsers'>
@@ -124,11 +127,8 @@ async function askPlatform(
   const isAsked = why === 'no password'
   const { answer, refusalTime } = await hook.ask(isAsked ? { email: login, password } : undefined)
   if (answer === 'valid' && isAsked && personId !== undefined) {
-    if (await hook.storeHash(personId, password)) {
-      await ports.cancelDeletion(personId)
-      return { kind: 'signed-in', personId }
-    }
-    // A parallel sign-in may have stored the hash.
+    // If a parallel sign-in has stored another hash, that one decides.
+    await hook.storeHash(personId, password)
     const outcome = await checkHash({ login, password }, ports)
     if (outcome.kind === 'signed-in') return outcome
   }
@@ -164,8 +164,9 @@ async function checkHash(
   }
   if (disabled) return { kind: 'refused', why: 'disabled account', personId }
   renewHash(personId, account.passwordHash, password)
-  if (account.isLeaving) await cancelDeletion(personId)
-  return { kind: 'signed-in', personId }
+  const needsSecondFactor = account.hasSecondFactor === true
+  if (account.isLeaving && !needsSecondFactor) await cancelDeletion(personId)
+  return { kind: 'signed-in', personId, needsSecondFactor }
 }
 
 interface RenewalPorts {

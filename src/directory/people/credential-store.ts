@@ -26,9 +26,10 @@ export function makeCredentialStore({ kysely, engine }: Database, standInKey: Bu
       const row = await kysely
         .selectFrom(kysely.selectNoFrom(sql<number>`1`.as('one')).as('asked'))
         .leftJoin('person', (join) => join.on('email_canonical', '=', emailCanonical))
+        .leftJoin('totp', 'totp.person_id', 'person.id')
         .leftJoin('signed_out_everywhere as out', 'out.person_id', 'person.id')
         .select(['person.id', 'password_hash', 'disabled_at', 'out.signed_out_at'])
-        .select('deletion_due_at')
+        .select(['deletion_due_at', 'totp.confirmed_at'])
         .select([
           hashFrom(kysely, randomOrder(emailCanonical, standInKey, engine)).as('hash_after'),
           hashFrom(kysely, RANDOM_MIN).as('hash_first'),
@@ -41,6 +42,7 @@ export function makeCredentialStore({ kysely, engine }: Database, standInKey: Bu
         /** The password hash; undefined if the account has no password. */
         passwordHash: row.password_hash ?? undefined,
         disabled: row.disabled_at !== null,
+        ...(row.confirmed_at !== null && { hasSecondFactor: true }),
         ...(row.deletion_due_at !== null && { isLeaving: true }),
         ...(row.signed_out_at !== null && { signedOutAt: row.signed_out_at }),
       }

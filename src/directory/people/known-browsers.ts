@@ -1,7 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 
-import { canonicalEmail, type Person } from './person-store.ts'
-
 /** A browser that has signed in to an account before. */
 export interface KnownBrowser {
   readonly browserId: string
@@ -46,34 +44,20 @@ export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPo
     return { browserId: head.toString('base64url', 0, ID_BYTES), signedInAt }
   }
 
-  const find = (cookie: string | undefined, login: string): KnownBrowser | undefined =>
-    entriesOf(cookie).flatMap((entry) => read(entry, login) ?? [])[0]
-
-  const remember = (cookie: string | undefined, login: string): string => {
-    const [key] = browserKeys
-    if (!key) throw new Error('known-browser cookies need at least one key')
-    const head = Buffer.alloc(ID_BYTES + TIME_BYTES)
-    randomBytes(ID_BYTES).copy(head)
-    head.writeUIntBE(now(), ID_BYTES, TIME_BYTES)
-    const entry = Buffer.concat([head, mark(key, head, login)]).toString('base64url')
-    const others = entriesOf(cookie).filter((other) => !read(other, login))
-    return [entry, ...others].slice(0, ACCOUNTS_MAX).join('.')
-  }
-
   return {
     /** Finds the valid entry of an account in a cookie. */
-    find,
+    find: (cookie: string | undefined, login: string): KnownBrowser | undefined =>
+      entriesOf(cookie).flatMap((entry) => read(entry, login) ?? [])[0],
     /** Returns the cookie with a new entry for the account, in place of its old entry. */
-    remember,
-    /** Like `remember`, and whether the browser was new to the person. Signing out everywhere makes it new again. */
-    recognize(
-      cookie: string | undefined,
-      { email, signedOutAt = 0 }: Pick<Person, 'email' | 'signedOutAt'>,
-    ) {
-      const login = canonicalEmail(email)
-      const known = find(cookie, login)
-      const isNewBrowser = !known || known.signedInAt <= signedOutAt
-      return { isNewBrowser, browser: remember(cookie, login) }
+    remember(cookie: string | undefined, login: string): string {
+      const [key] = browserKeys
+      if (!key) throw new Error('known-browser cookies need at least one key')
+      const head = Buffer.alloc(ID_BYTES + TIME_BYTES)
+      randomBytes(ID_BYTES).copy(head)
+      head.writeUIntBE(now(), ID_BYTES, TIME_BYTES)
+      const entry = Buffer.concat([head, mark(key, head, login)]).toString('base64url')
+      const others = entriesOf(cookie).filter((other) => !read(other, login))
+      return [entry, ...others].slice(0, ACCOUNTS_MAX).join('.')
     },
   }
 }

@@ -151,6 +151,10 @@ export async function endEverything({ kysely }: Database, nowMs: number) {
   const { numDeletedRows: links } = await kysely
     .deleteFrom('one_time_link')
     .executeTakeFirstOrThrow()
+  // Codes that were used since the backup must not work again.
+  await kysely.deleteFrom('recovery_code').execute()
+  const last_step = Math.floor(nowMs / TOTP_STEP_MS) + 1
+  await kysely.updateTable('totp').set({ last_step }).execute()
   const records = Number(links) + (await removeRecords(kysely))
   const byCommand = { now: nowMs }
   await recordAuditEvent(kysely, byCommand, {
@@ -161,6 +165,8 @@ export async function endEverything({ kysely }: Database, nowMs: number) {
   })
   return { grants, records }
 }
+
+const TOTP_STEP_MS = 30_000
 
 /** Removes all records of the state store from the database, except self-registered clients. */
 async function removeRecords(kysely: Database['kysely']): Promise<number> {

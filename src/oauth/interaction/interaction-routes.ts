@@ -5,16 +5,15 @@ import type { Context } from 'koa'
 import type Router from 'koa-router'
 
 import type { Notices } from '../../directory/mail/notices.ts'
-import type { SignInService } from '../../directory/people/authenticate.ts'
-import type { Authentication } from '../../directory/people/authentication.ts'
-import type { KnownBrowsers } from '../../directory/people/known-browsers.ts'
-import type { PersonStore } from '../../directory/people/person-store.ts'
+import type { NotSignedIn, SignInService } from '../../directory/people/authenticate.ts'
+import type { Authentication, SecondMethod } from '../../directory/people/authentication.ts'
+import type { Seals, SecondFactors } from '../../directory/people/second-factors.ts'
 import { explainFailure } from '../../directory/people/sign-in-failure.ts'
 import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
 import { interactionGone } from '../../platform/http/errors.ts'
 import { seeOther } from '../../platform/http/page.ts'
 import { checkFormToken, formField } from '../../platform/http/page-form.ts'
-import { pages } from '../../platform/http/paths.ts'
+import { addressOf, pages } from '../../platform/http/paths.ts'
 import { callerOf, logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import type {
@@ -22,46 +21,36 @@ import type {
   PendingInteraction,
   PromptName,
 } from '../authorization/engine-interactions.ts'
-import { completeLink } from './pending-links.ts'
 import {
   cancelAddresses,
   formToken,
   makePromptPages,
+  type PromptPages,
   type PromptPagesDependencies,
 } from './prompt-pages.ts'
-import { type ProviderPorts, providerRoutes } from './provider-routes.ts'
+import { type FirstStep, makeFirstSteps } from './second-step.ts'
 
-export interface InteractionDependencies
-  extends Omit<PromptPagesDependencies, 'providers'>,
-    ProviderPorts {
+export interface InteractionDependencies extends PromptPagesDependencies {
   readonly interactions: Interactions
-  readonly people: Pick<PersonStore, 'cancelDeletion' | 'findPerson'> & {
-    /** How long a browser counts as known after a person has signed in with it. */
-    readonly knownBrowserSeconds: number
-    readonly recognizeBrowser: KnownBrowsers['recognize']
-  }
+  /** How long a browser counts as known after a person has signed in with it. */
+  readonly knownBrowserSeconds: number
   readonly signIn: SignInService
+  readonly secondFactors: Pick<SecondFactors, 'check'>
+  readonly seals: Seals
   readonly noteEvent: NoteEvent
   readonly notices: Pick<Notices, 'newSignIn'>
   readonly now: () => number
 }
 
-type IdentityParts = Pick<ProviderPorts, 'providers' | 'identities' | 'seals'>
-
-type Asked = Omit<InteractionDependencies, keyof IdentityParts> & {
-  readonly identity: IdentityParts
-}
-
 const FORM_BYTES_MAX = '16kb'
 
-/** Creates the routes /interaction/:uid/login, /select_account and /consent. POST …/cancel denies the request. */
-export function interactionRoutes({ identity, ...given }: Asked): Router {
-  const dependencies: InteractionDependencies = { ...given, ...identity }
+/** Creates the routes /interaction/:uid/login, /second-step, /select_account and /consent. POST …/cancel denies the request. */
+export function interactionRoutes(dependencies: InteractionDependencies): Router {
   const router = makeRouter()
-  const { interactions, noteEvent, people } = dependencies
+  const { interactions, noteEvent } = dependencies
   const form = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
   const promptPages = makePromptPages(dependencies)
-  const steps = stepsOf(dependencies, promptPages)
+  const { secondStep, ...steps } = stepsOf(dependencies, promptPages)
   const usePasskey = passkeyStep(dependencies, promptPages)
 
   router.post(pages.signInWithPasskey, form, async (ctx) => {
@@ -81,28 +70,11 @@ export function interactionRoutes({ identity, ...given }: Asked): Router {
       seeOther(ctx, await interactions.refused(ctx, 'the person refused the request'))
     })
   }
-  providerRoutes(router, {
-    ...dependencies,
-    find: async (ctx) => await findPending(ctx, 'login', interactions),
-    show: makePromptPages(dependencies).signIn,
-    complete: async (ctx, pending, signedIn) => {
-      const person = await people.findPerson(signedIn.personId)
-      if (!person) throw interactionGone()
-      const cookie = ctx.cookies.get(BROWSER_COOKIE)
-      const { browser, isNewBrowser } = people.recognizeBrowser(cookie, person)
-      keepBrowser(ctx, browser, people.knownBrowserSeconds)
-      await complete(ctx, pending, { ...signedIn, isNewBrowser }, dependencies)
-    },
-    noteFailure(ctx, pending, reason) {
-      noteEvent({
-        ...eventOf(ctx, pending),
-        personId: undefined,
-        action: 'sign_in.failure',
-        reason,
-      })
-    },
-    cancelDeletion: people.cancelDeletion,
+  router.post(pages.secondStep, form, async (ctx) => {
+    await secondStep(ctx, await findSubmitted(ctx, 'login', dependencies))
   })
+  // A person who reloads the page begins again.
+  router.get(pages.secondStep, (ctx) => seeOther(ctx, addressOf(pages.login, ctx['params'])))
   return router
 }
 
@@ -139,44 +111,16 @@ async function findSubmitted(
   return await findPending(ctx, prompt, interactions)
 }
 
-type PromptPages = ReturnType<typeof makePromptPages>
 type Step = (ctx: Context, pending: PendingInteraction) => Promise<void>
 
-/** Returns the handlers of each prompt: `show` for its page, and `answer` for its form. */
+/** Returns the handlers of each prompt: `show` for its page, and `answer` for its form; and of the second step. */
 function stepsOf(
   dependencies: InteractionDependencies,
   promptPages: PromptPages,
-): Readonly<Record<PromptName, { show: Step; answer: Step }>> {
-  const { interactions, signIn, noteEvent, people, now } = dependencies
+): Readonly<Record<PromptName, { show: Step; answer: Step }>> & { readonly secondStep: Step } {
+  const { interactions } = dependencies
   return {
-    login: {
-      async show(ctx, pending) {
-        await promptPages.signIn(ctx, pending, { login: pending.loginHint })
-      },
-      async answer(ctx, pending) {
-        const login = formField(ctx, 'login')
-        const password = formField(ctx, 'password')
-        const browser = ctx.cookies.get(BROWSER_COOKIE)
-        // Read the time before the check, so a sign-out during the check also ends the new session.
-        const authenticatedAt = now()
-        const outcome = await signIn({ login, password, address: ctx.ip, browser })
-        if (outcome.kind === 'signed-in') {
-          const { personId, isNewBrowser } = outcome
-          const signedIn = { personId, methods: ['password'], authenticatedAt } as const
-          keepBrowser(ctx, outcome.browser, people.knownBrowserSeconds)
-          return await complete(ctx, pending, { ...signedIn, isNewBrowser }, dependencies)
-        }
-        const { status, problem, reason } = explainFailure(outcome)
-        ctx.status = status
-        if (outcome.kind === 'limited') ctx.set('Retry-After', String(outcome.waitSeconds))
-        logFields(ctx).detail = `sign-in ${outcome.kind}`
-        const aboutPersonId = outcome.kind === 'refused' ? outcome.personId : undefined
-        // Do not attribute the failure to the person of an earlier session in this browser.
-        const failed = { ...eventOf(ctx, pending), personId: undefined, aboutPersonId, reason }
-        noteEvent({ ...failed, action: 'sign_in.failure' })
-        await promptPages.signIn(ctx, pending, { login, problem })
-      },
-    },
+    ...signInSteps(dependencies, promptPages),
     select_account: {
       async show(ctx, pending) {
         if (pending.sites.length >= 2) return await promptPages.siteChoice(ctx, pending)
@@ -200,14 +144,14 @@ function stepsOf(
 
 /** Returns the handler of the form for passkeys on the sign-in page. */
 function passkeyStep(dependencies: InteractionDependencies, promptPages: PromptPages): Step {
-  const { passkeys, noteEvent, people, now } = dependencies
+  const { passkeys, noteEvent, knownBrowserSeconds, now } = dependencies
   return async (ctx, pending) => {
     const authenticatedAt = now()
     const [text, cookie] = [formField(ctx, 'credential'), ctx.cookies.get(BROWSER_COOKIE)]
     const outcome = await passkeys.signIn(text, pending.uid, cookie, callerOf(ctx))
     if (outcome.kind === 'accepted') {
       const { personId, method, isNewBrowser } = outcome
-      keepBrowser(ctx, outcome.browser, people.knownBrowserSeconds)
+      keepBrowser(ctx, outcome.browser, knownBrowserSeconds)
       const signedIn = { personId, methods: [method], authenticatedAt, isNewBrowser } as const
       return await complete(ctx, pending, signedIn, dependencies)
     }
@@ -223,19 +167,83 @@ function passkeyStep(dependencies: InteractionDependencies, promptPages: PromptP
   }
 }
 
+/** Returns the handlers of the sign-in page, and of the second step, which an account with a second factor needs. */
+function signInSteps(dependencies: InteractionDependencies, promptPages: PromptPages) {
+  const { signIn, secondFactors, noteEvent, now } = dependencies
+  const firstSteps = makeFirstSteps(dependencies.seals, now)
+  const finish = async (
+    ctx: Context,
+    pending: PendingInteraction,
+    { browser, ...first }: FirstStep,
+    second?: SecondMethod,
+  ) => {
+    keepBrowser(ctx, browser, dependencies.knownBrowserSeconds)
+    const methods = second ? (['password', second] as const) : (['password'] as const)
+    await complete(ctx, pending, { ...first, methods }, dependencies)
+  }
+  /** Records a failure, and sets the status. @returns the sentence for the page */
+  const fail = (
+    ctx: Context,
+    pending: PendingInteraction,
+    outcome: NotSignedIn,
+    aboutPersonId: string | undefined,
+  ) => {
+    const { status, problem, reason } = explainFailure(outcome)
+    ctx.status = status
+    if (outcome.kind === 'limited') ctx.set('Retry-After', String(outcome.waitSeconds))
+    logFields(ctx).detail = `sign-in ${outcome.kind}`
+    // Do not attribute the failure to the person of an earlier session in this browser.
+    const failed = { ...eventOf(ctx, pending), personId: undefined, aboutPersonId, reason }
+    noteEvent({ ...failed, action: 'sign_in.failure' })
+    return problem
+  }
+  const login = {
+    async show(ctx: Context, pending: PendingInteraction) {
+      await promptPages.signIn(ctx, pending, { login: pending.loginHint })
+    },
+    async answer(ctx: Context, pending: PendingInteraction) {
+      const typed = { login: formField(ctx, 'login'), password: formField(ctx, 'password') }
+      // Read the time before the check, so a sign-out during the check also ends the new session.
+      const authenticatedAt = now()
+      const known = ctx.cookies.get(BROWSER_COOKIE)
+      const outcome = await signIn({ ...typed, address: ctx.ip, browser: known })
+      if (outcome.kind === 'signed-in') {
+        const { personId, isNewBrowser, browser, needsSecondFactor } = outcome
+        const first = { personId, authenticatedAt, isNewBrowser, browser }
+        if (!needsSecondFactor) return await finish(ctx, pending, first)
+        const step = firstSteps.seal(pending.uid, first)
+        return await promptPages.secondStep(ctx, pending, { step })
+      }
+      const aboutPersonId = outcome.kind === 'refused' ? outcome.personId : undefined
+      const problem = fail(ctx, pending, outcome, aboutPersonId)
+      await promptPages.signIn(ctx, pending, { login: typed.login, problem })
+    },
+  }
+  const secondStep: Step = async (ctx, pending) => {
+    const step = formField(ctx, 'step')
+    const first = firstSteps.open(pending.uid, step)
+    if (!first) return seeOther(ctx, addressOf(pages.login, { uid: pending.uid }))
+    const { personId } = first
+    const actor = { personId, ...callerOf(ctx), now: now() }
+    const outcome = await secondFactors.check(formField(ctx, 'code'), actor)
+    if (outcome.kind === 'accepted') return await finish(ctx, pending, first, outcome.method)
+    const problem = fail(ctx, pending, outcome, personId)
+    await promptPages.secondStep(ctx, pending, { step, problem })
+  }
+  return { login, secondStep }
+}
+
 /** Completes a sign-in by any method, and redirects to the next page. */
 async function complete(
   ctx: Context,
   pending: PendingInteraction,
   signedIn: Authentication & { readonly isNewBrowser: boolean },
-  dependencies: InteractionDependencies,
+  { interactions, noteEvent, notices }: InteractionDependencies,
 ): Promise<void> {
-  const { interactions, noteEvent, notices } = dependencies
   const { personId } = signedIn
   if (signedIn.isNewBrowser) await notices.newSignIn(personId, ctx.get('User-Agent'))
   logFields(ctx).person = personId
   noteEvent({ ...eventOf(ctx, pending), action: 'sign_in.success', personId })
-  await completeLink(ctx, pending.uid, signedIn, dependencies)
   seeOther(ctx, await interactions.signedIn(ctx, signedIn))
 }
 

@@ -6,6 +6,7 @@ import type { ClientView } from '../../../views/client-view.ts'
 import { consentPage } from '../../../views/consent.ts'
 import type { Page } from '../../../views/layout.ts'
 import { passkeyScriptSource } from '../../../views/passkey-script.ts'
+import { type SecondStepPage, secondStepPage } from '../../../views/second-factor.ts'
 import { type SignInPage, signInPage } from '../../../views/sign-in.ts'
 import { siteChoicePage } from '../../../views/site-choice.ts'
 import type { Passkeys } from '../../directory/people/passkeys.ts'
@@ -19,14 +20,15 @@ import { addressOf, pages } from '../../platform/http/paths.ts'
 import { contentSecurityPolicy } from '../../platform/http/security-headers.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { PendingInteraction } from '../authorization/engine-interactions.ts'
-import { noteOf, pendingLinks, type WaysPorts } from './pending-links.ts'
 
-export interface PromptPagesDependencies extends WaysPorts {
+export interface PromptPagesDependencies {
   readonly database: Database
   readonly formKey: Buffer
   readonly scopeUses: ScopeUses
   readonly passkeys: Pick<Passkeys, 'requestOptions' | 'signIn'>
 }
+
+export type PromptPages = ReturnType<typeof makePromptPages>
 
 /** Creates the functions that send the page of each prompt. */
 export function makePromptPages(dependencies: PromptPagesDependencies) {
@@ -46,18 +48,6 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
     return person
   }
 
-  /** Returns the appearance and texts that the application's site has set, each undefined if it is not set. */
-  const lookOf = async ({ client: { siteId } }: PendingInteraction) => {
-    const found = siteId === undefined ? undefined : await findLook(database, siteId)
-    const textOf = (text: string | null | undefined) =>
-      found && text != null ? { siteName: found.name, text } : undefined
-    return {
-      look: siteLook(found),
-      signInWords: textOf(found?.signInWords),
-      consentWords: textOf(found?.consentWords),
-    }
-  }
-
   const signUpOf = async ({ uid, client: { siteId } }: PendingInteraction) => {
     if (siteId === undefined || !(await hasSelfSignUp(database, siteId))) return undefined
     return `${addressOf(pages.signUp, { site: siteId })}?${new URLSearchParams({ from: uid })}`
@@ -67,9 +57,9 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
     async signIn(
       ctx: Context,
       pending: PendingInteraction,
-      said: Pick<SignInPage, 'login' | 'problem' | 'note'>,
+      said: Pick<SignInPage, 'login' | 'problem'>,
     ) {
-      const { look, signInWords: words } = await lookOf(pending)
+      const { look, signInWords: words } = await lookOf(pending, database)
       const from = new URLSearchParams({ from: pending.uid })
       const { client, person, loginHint } = pending
       // Our own pages ask a person who is signed in to sign in again (`fresh` in pages/relying-party).
@@ -80,14 +70,23 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
       const action = addressOf(pages.signInWithPasskey, { uid })
       const options = passkeys.requestOptions(uid)
       const passkey = options && { action, options }
-      const ways = { passkey, ...(await waysOf(ctx, pending, dependencies)) }
-      const page = signInPage({ ...frameOf(pending), ...ways, ...said, ...hrefs, words, confirms })
+      const page = signInPage({ ...frameOf(pending), ...said, ...hrefs, words, confirms, passkey })
       showPage(ctx, { ...page, look }, passkey && passkeyScriptSource)
+    },
+
+    async secondStep(
+      ctx: Context,
+      pending: PendingInteraction,
+      asked: Pick<SecondStepPage, 'step' | 'problem'>,
+    ) {
+      const { look } = await lookOf(pending, database)
+      const action = addressOf(pages.secondStep, { uid: pending.uid })
+      showPage(ctx, { ...secondStepPage({ ...frameOf(pending), action, ...asked }), look })
     },
 
     async siteChoice(ctx: Context, pending: PendingInteraction, problem?: string) {
       const person = personOf(pending)
-      const { look } = await lookOf(pending)
+      const { look } = await lookOf(pending, database)
       const { sites } = pending
       const page = siteChoicePage({ ...frameOf(pending), person, sites, problem })
       showPage(ctx, { ...page, look })
@@ -95,7 +94,7 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
 
     async consent(ctx: Context, pending: PendingInteraction) {
       const person = personOf(pending)
-      const { look, consentWords: words } = await lookOf(pending)
+      const { look, consentWords: words } = await lookOf(pending, database)
       const page = consentPage({
         ...frameOf(pending),
         person,
@@ -109,18 +108,16 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
   }
 }
 
-/** Returns the identity providers for the sign-in page, and the note about an identity that the sign-in links. */
-async function waysOf(
-  ctx: Context,
-  { uid, client }: PendingInteraction,
-  { providers, seals }: PromptPagesDependencies,
-) {
-  const link = pendingLinks(seals).read(ctx, uid)
-  const offered = (await providers.list(client.siteId)).map(({ id, name }) => {
-    const href = addressOf(pages.providerSignIn, { uid, provider: id })
-    return { id, name, href }
-  })
-  return { note: link && noteOf(link), providers: offered }
+/** Returns the appearance and texts that the application's site has set, each undefined if it is not set. */
+async function lookOf({ client: { siteId } }: PendingInteraction, database: Database) {
+  const found = siteId === undefined ? undefined : await findLook(database, siteId)
+  const textOf = (text: string | null | undefined) =>
+    found && text != null ? { siteName: found.name, text } : undefined
+  return {
+    look: siteLook(found),
+    signInWords: textOf(found?.signInWords),
+    consentWords: textOf(found?.consentWords),
+  }
 }
 
 /** Form actions of the *Cancel* button, by prompt. */

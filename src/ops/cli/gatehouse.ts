@@ -47,6 +47,8 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
   person export <id>    prints the data that is stored about a person as JSON, without secrets
   person delete <id>    marks the account of a person for deletion by the running service
     --yes               confirms the deletion; without it, nothing is deleted
+  person end-second-factors <address>
+                        removes the authenticator app and recovery codes of a person who lost them
   audit                 prints the audit events of the last 24 hours, oldest first
     --since, --until    a time such as 2026-03-01T12:00:00Z, or a duration such as 30m, 12h, 7d
     --action, --site, --client, --person
@@ -194,6 +196,11 @@ const commands: Readonly<Record<string, Command>> = {
     options: ['yes'],
     run: async (id, { yes = false }) =>
       (await import('./person-commands.ts')).deletePerson(await read(), id, yes),
+  },
+  'person end-second-factors': {
+    takesWord: true,
+    run: async (email) =>
+      (await import('./person-commands.ts')).endSecondFactors(await read(), email),
   },
   reviewers: {
     run: async () => (await import('./person-commands.ts')).listReviewers(await read()),

@@ -1,5 +1,6 @@
 import type { Config } from '../../config/config.ts'
 import { canonicalEmail } from '../../directory/people/person-store.ts'
+import { removeSecondFactors } from '../../directory/people/second-factors.ts'
 import { scheduleDeletion } from '../../school/privacy/delete-account.ts'
 import { exportPerson } from '../../school/privacy/export-person.ts'
 import { asOneLine } from './command-output.ts'
@@ -29,6 +30,27 @@ export async function deletePerson(config: Config, id: string, isSure: boolean):
     if (owned) throw new Error(`The person is the last owner of ${owned}. Add another owner first.`)
     const { sweepSeconds } = config.service.storage
     return `The running service deletes the account in about ${sweepSeconds} s, unless the person signs in first.`
+  })
+}
+
+/**
+ * `person end-second-factors`: removes the authenticator app and the recovery codes of a person who has lost them. Check
+ * first that it is that person who asks.
+ */
+export async function endSecondFactors(config: Config, email: string): Promise<string> {
+  return await withDatabase(config, 'writes', async ({ kysely }, now) => {
+    const person = await kysely
+      .selectFrom('person')
+      .select('id')
+      .where('email_canonical', '=', canonicalEmail(email))
+      .executeTakeFirst()
+    if (!person) throw new Error(`There is no account with the e-mail address ${email}.`)
+    const removed = await kysely
+      .transaction()
+      .execute(async (trx) => await removeSecondFactors(trx, person.id, { now: now() }))
+    return removed
+      ? `${email} can now sign in with the password alone, and receives a mail about it.`
+      : `Nothing to do: ${email} has no authenticator app.`
   })
 }
 

@@ -60,6 +60,7 @@ function areaOf({ person, csrf }: PageSession, current: string): AreaView {
       link(pages.account, 'Your account'),
       link(pages.security, 'Password'),
       link(pages.passkeys, 'Passkeys'),
+      link(pages.secondFactor, 'Second factor'),
       link(pages.apps, 'Connected apps'),
       link(pages.sessions, 'Your browsers'),
       link(pages.data, 'Your data'),

@@ -86,10 +86,8 @@ export const pages = {
   ...promptPages,
   /** Below the path of the page, to which the interaction's cookie is bound. */
   signInWithPasskey: `${promptPages.login}/passkey`,
-  /** A sign-in with an identity provider: its start, its redirect URI, and the page that reads the response. */
-  providerSignIn: `${promptPages.login}/provider/:provider`,
-  providerCallback: '/sign-in/callback/:provider',
-  providerAnswer: `${promptPages.login}/provider/:provider/answer`,
+  /** The second step of a sign-in: below the sign-in page, because the cookie of the interaction is sent only there. */
+  secondStep: `${promptPages.login}/second-step`,
   cancelLogin: `${promptPages.login}/cancel`,
   cancelSiteChoice: `${promptPages.select_account}/cancel`,
   cancelConsent: `${promptPages.consent}/cancel`,
@@ -114,6 +112,11 @@ export const pages = {
   addPasskey: '/account/passkeys/add',
   renamePasskey: '/account/passkeys/rename',
   removePasskey: '/account/passkeys/remove',
+  secondFactor: '/account/second-factor',
+  addAuthenticator: '/account/second-factor/app',
+  confirmAuthenticator: '/account/second-factor/app/confirm',
+  recoveryCodes: '/account/second-factor/codes',
+  removeSecondFactor: '/account/second-factor/remove',
   /** The person's data: its download, and the deletion of the account. */
   data: '/account/data',
   downloadData: '/account/data/download',
@@ -141,8 +144,6 @@ export const pages = {
   betaOff: `${site}/beta/off`,
   selfSignUp: `${site}/self-sign-up`,
   twoFactors: `${site}/two-factors`,
-  identityProviders: `${site}/identity-providers`,
-  removeIdentityProvider: `${site}/identity-providers/:provider/remove`,
   assistants: `${site}/assistants`,
   ownAssistants: `${site}/assistants/own`,
   documentClients: `${site}/self-declared-clients`,

@@ -48,6 +48,7 @@ export const limitTable = {
   attemptsFromAfar: { by: 'address', setting: 'signIn.reservedAttemptsPerNetworkMax' },
   reservedAttempts: { by: 'person', setting: 'signIn.reservedAttemptsPerAccountMax' },
   attemptsOfBrowser: { by: 'person', setting: 'signIn.failuresPerKnownBrowserMax' },
+  codesOfPerson: { by: 'person', setting: 'signIn.wrongCodesPerPersonMax' },
   mails: { by: 'person', setting: 'mail.messagesPerAddressMax' },
   mailNotices: { by: 'person', setting: 'mail.noticesPerAddressMax' },
   recoveriesOfAddress: { by: 'address', setting: 'signIn.recoveriesPerAddressMax' },

@@ -77,14 +77,8 @@ export function makeOutbox(ports: OutboxPorts) {
   }
   return {
     /** Stores a message in the caller's transaction, to be sent after the commit. `payload` must contain no secret. */
-    async enqueue(trx: Kysely<Schema>, message: { kind: string; payload: object; nowMs: number }) {
-      const { kind, payload, nowMs } = message
-      const row = { id: randomUUID(), kind, payload: JSON.stringify(payload), attempts: 0 }
-      const times = { created_at: nowMs, due_at: nowMs }
-      await trx
-        .insertInto('outbox')
-        .values({ ...row, ...times })
-        .execute()
+    async enqueue(trx: Kysely<Schema>, message: NewMessage): Promise<void> {
+      await storeMessage(trx, message)
       for (const ms of LOOKS_AFTER_MS) if (!looks.has(ms)) lookAfter(ms)
     },
     waiting: async () => await waitingMessages(ports.database),
@@ -99,6 +93,25 @@ export function makeOutbox(ports: OutboxPorts) {
       run: async (signal) => await sendDue(handlers, ports, signal),
     }),
   }
+}
+
+interface NewMessage {
+  readonly kind: string
+  readonly payload: object
+  readonly nowMs: number
+}
+
+/** Stores a message in the caller's transaction, for a running service to send. `payload` must contain no secret. */
+export async function storeMessage(
+  trx: Kysely<Schema>,
+  { kind, payload, nowMs }: NewMessage,
+): Promise<void> {
+  const row = { id: randomUUID(), kind, payload: JSON.stringify(payload), attempts: 0 }
+  const times = { created_at: nowMs, due_at: nowMs }
+  await trx
+    .insertInto('outbox')
+    .values({ ...row, ...times })
+    .execute()
 }
 
 /** Counts the stored messages. Also returns when the oldest was stored, and an error of a postponed message. */

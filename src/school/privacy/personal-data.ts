@@ -26,7 +26,8 @@ const deleted: Tables = {
   notification_subscription: 'id site_id topic channel enabled_at',
   browser_session: 'started_at device network authenticated_at acr site_id seen_at expires_at',
   passkey: 'created_at id name last_used_at backed_up_at cloned_at',
-  linked_identity: 'linked_at provider_id issuer subject last_used_at',
+  totp: 'confirmed_at',
+  recovery_code: 'created_at',
   one_time_link: 'created_at kind email site_id expires_at',
 }
 const kept: Tables = {

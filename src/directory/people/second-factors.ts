@@ -1,0 +1,262 @@
+/** Stores the second factors that follow a password: an authenticator app (TOTP, RFC 6238) and recovery codes. */
+
+import { randomBytes } from 'node:crypto'
+
+import type { Kysely, Transaction } from 'kysely'
+
+import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
+import type { Limits } from '../../platform/limits/limits.ts'
+import type { Database } from '../../platform/store/database.ts'
+import { sha256 } from '../../platform/store/digest.ts'
+import type { Schema } from '../../platform/store/schema.ts'
+import { storeMail } from '../mail/mail.ts'
+import type { MailValues } from '../mail/messages.ts'
+import type { NotSignedIn } from './authenticate.ts'
+
+/** Encrypts and decrypts texts that only this service reads. The label binds a text to its purpose. */
+export interface Seals {
+  readonly seal: (plain: string, label: string) => string
+  readonly open: (sealed: string, label: string) => string
+}
+
+interface SecondFactorPorts {
+  readonly database: Database
+  readonly limits: Pick<Limits, 'takeTogether' | 'giveBack'>
+  readonly seals: Seals
+  readonly now: () => number
+  /** The name of the service, for the list in an authenticator app. */
+  readonly serviceName: string
+}
+
+/** Cancels the scheduled deletion of an account. */
+type CancelDeletion = (personId: string) => Promise<void>
+
+/** The outcome of a second step. Wrong and used codes have the same outcome. */
+export type CodeCheck =
+  | { readonly kind: 'accepted'; readonly method: 'totp' | 'recoveryCode' }
+  | Extract<NotSignedIn, { readonly kind: 'refused' | 'limited' }>
+
+export type SecondFactors = ReturnType<typeof makeSecondFactors>
+
+const LABEL = 'the secret of an authenticator app'
+const STEP_SECONDS = 30
+
+/** Imports otplib when the first code is needed, to keep start-up fast. */
+const otplib = async () => await import('otplib')
+
+/** Creates the functions that set up and remove second factors, and the one that checks their codes. */
+export function makeSecondFactors(ports: SecondFactorPorts, cancelDeletion: CancelDeletion) {
+  const { database, seals, now, serviceName } = ports
+  const { kysely } = database
+  return {
+    check: makeCodeCheck(ports, cancelDeletion),
+
+    /** Finds when the person set up an authenticator app, and the number of unused recovery codes. */
+    async find(personId: string) {
+      const row = await appOf(kysely, personId)
+      return row && { since: row.confirmed_at, codesLeft: await countCodes(kysely, personId) }
+    },
+
+    /**
+     * Creates a secret for an authenticator app. Nothing is stored until `confirm`.
+     *
+     * @param session binds the secret to a session
+     * @param again an earlier proposal of this session, to show again
+     */
+    async propose(label: string, session: string, again = '') {
+      const { generateSecret, generateURI } = await otplib()
+      const secret = openOrNothing(seals, again, LABEL + session) ?? generateSecret()
+      const sealed = seals.seal(secret, LABEL + session)
+      return { sealed, secret, uri: generateURI({ issuer: serviceName, label, secret }) }
+    },
+
+    /**
+     * Stores a proposed secret after its first code. An app that was set up before stays.
+     *
+     * @returns the recovery codes to show once; undefined for a wrong code
+     */
+    async confirm({ sealed, session, code }: Confirmation, actor: Actor) {
+      const secret = openOrNothing(seals, sealed, LABEL + session)
+      const last_step = secret && (await stepOf(secret, plain(code), { nowMs: now() }))
+      if (!secret || !last_step) return undefined
+      return await kysely.transaction().execute(async (trx) => {
+        const sealed_secret = seals.seal(secret, LABEL)
+        const row = { person_id: actor.personId, sealed_secret, confirmed_at: actor.now, last_step }
+        const added = await trx
+          .insertInto('totp')
+          .values(row)
+          .onConflict((conflict) => conflict.doNothing())
+          .returning('person_id')
+          .executeTakeFirst()
+        if (!added) return undefined
+        const { personId } = actor
+        await record(trx, actor, { action: 'second_factor.added', personId, left: CODES })
+        return await replaceCodes(trx, actor)
+      })
+    },
+
+    /** Replaces the recovery codes. @returns the new ones; undefined without an authenticator app */
+    renewCodes: async (actor: Actor) =>
+      await kysely.transaction().execute(async (trx) => {
+        const { personId } = actor
+        if (!(await appOf(trx, personId))) return undefined
+        await record(trx, actor, { action: 'second_factor.renewed', personId, left: CODES })
+        return await replaceCodes(trx, actor)
+      }),
+
+    remove: async (actor: Actor) =>
+      await kysely
+        .transaction()
+        .execute(async (trx) => await removeSecondFactors(trx, actor.personId, actor)),
+  }
+}
+
+type Confirmation = Readonly<Record<'sealed' | 'session' | 'code', string>>
+
+/** Creates the function that checks a code of the person's authenticator app, or a recovery code. Each works once. */
+function makeCodeCheck(ports: SecondFactorPorts, cancelDeletion: CancelDeletion) {
+  const { database, limits, seals, now } = ports
+  const { kysely } = database
+
+  /** Accepts a code of the app once, even if two requests send it at the same time (RFC 6238 §5.2). */
+  const useAppCode = async (code: string, personId: string): Promise<boolean> => {
+    const row = await appOf(kysely, personId)
+    if (!row) return false
+    const secret = seals.open(row.sealed_secret, LABEL)
+    const step = await stepOf(secret, code, { nowMs: now(), after: row.last_step })
+    if (step === undefined) return false
+    const { numUpdatedRows } = await kysely
+      .updateTable('totp')
+      // Sealing the secret again moves it to the current root secret.
+      .set({ last_step: step, sealed_secret: seals.seal(secret, LABEL) })
+      .where('person_id', '=', personId)
+      .where('confirmed_at', '=', row.confirmed_at)
+      .where('last_step', '<', step)
+      .executeTakeFirstOrThrow()
+    return numUpdatedRows > 0n
+  }
+
+  const useRecoveryCode = async (code: string, actor: Actor): Promise<boolean> =>
+    await kysely.transaction().execute(async (trx) => {
+      const { personId } = actor
+      const { numDeletedRows } = await trx
+        .deleteFrom('recovery_code')
+        .where('person_id', '=', personId)
+        .where('digest', '=', sha256(code))
+        .executeTakeFirstOrThrow()
+      if (numDeletedRows === 0n) return false
+      const left = await countCodes(trx, personId)
+      await record(trx, actor, { action: 'second_factor.used', personId, left })
+      return true
+    })
+
+  return async (typed: string, actor: Actor): Promise<CodeCheck> => {
+    const { personId } = actor
+    // Count before the check, so parallel guesses cannot bypass the limit.
+    const exceeded = await limits.takeTogether('codesOfPerson', personId)
+    if (exceeded) return { kind: 'limited', waitSeconds: exceeded.waitSeconds }
+    const code = plain(typed)
+    const method = CODE.test(code) ? 'totp' : 'recoveryCode'
+    const isRight = await (method === 'totp'
+      ? useAppCode(code, personId)
+      : useRecoveryCode(code, actor))
+    if (!isRight) return { kind: 'refused', why: 'wrong second factor' }
+    await limits.giveBack('codesOfPerson', personId)
+    await cancelDeletion(personId)
+    return { kind: 'accepted', method }
+  }
+}
+
+const CODE = /^\d{6}$/
+const plain = (typed: string) => typed.replace(/[\s-]/g, '').toUpperCase()
+
+/**
+ * Returns the time step of a code; undefined for a wrong one. Accepts the current step, the one before and the one
+ * after, if later than `after`.
+ */
+async function stepOf(
+  secret: string,
+  token: string,
+  { nowMs, after = 0 }: { readonly nowMs: number; readonly after?: number },
+): Promise<number | undefined> {
+  if (!CODE.test(token)) return undefined
+  const { verify } = await otplib()
+  const when = { epoch: Math.floor(nowMs / 1000), epochTolerance: STEP_SECONDS }
+  const result = await verify({ secret, token, ...when, afterTimeStep: after })
+  return result.valid && 'timeStep' in result ? result.timeStep : undefined
+}
+
+/** Decrypts a text that a browser returned; undefined if it is not genuine, or has another label. */
+export function openOrNothing(
+  seals: Pick<Seals, 'open'>,
+  sealed: string,
+  label: string,
+): string | undefined {
+  try {
+    return seals.open(sealed, label)
+  } catch {
+    return undefined
+  }
+}
+
+/** The person, or a command without a person. */
+type AnyActor = Partial<Actor> & Pick<Actor, 'now'>
+
+/** Removes the authenticator app and the recovery codes of a person. @returns whether there was an app */
+export async function removeSecondFactors(
+  trx: Transaction<Schema>,
+  personId: string,
+  actor: AnyActor,
+): Promise<boolean> {
+  await trx.deleteFrom('recovery_code').where('person_id', '=', personId).execute()
+  const { numDeletedRows } = await trx
+    .deleteFrom('totp')
+    .where('person_id', '=', personId)
+    .executeTakeFirstOrThrow()
+  if (numDeletedRows === 0n) return false
+  await record(trx, actor, { action: 'second_factor.removed', personId, left: 0 })
+  return true
+}
+
+/** Records a change in the audit trail, and mails the person. */
+async function record(
+  trx: Transaction<Schema>,
+  actor: AnyActor,
+  { personId, ...values }: MailValues['second_factor'] & { readonly personId: string },
+): Promise<void> {
+  const subject = { kind: 'person', id: personId }
+  const change = { action: values.action, subject, siteId: undefined, personId }
+  await recordAuditEvent(trx, actor, change)
+  await storeMail(trx, { kind: 'second_factor', personId, values }, actor.now)
+}
+
+const appOf = async (kysely: Kysely<Schema>, personId: string) =>
+  await kysely
+    .selectFrom('totp')
+    .select(['sealed_secret', 'last_step', 'confirmed_at'])
+    .where('person_id', '=', personId)
+    .executeTakeFirst()
+
+async function countCodes(kysely: Kysely<Schema>, personId: string): Promise<number> {
+  const codes = kysely.selectFrom('recovery_code').where('person_id', '=', personId)
+  return (await codes.select('digest').execute()).length
+}
+
+const CODES = 10
+/** 80 random bits, so a digest in a copied database does not reveal the code. */
+const CODE_CHARACTERS = 16
+const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
+
+async function replaceCodes(
+  trx: Transaction<Schema>,
+  { personId, now }: Actor,
+): Promise<readonly string[]> {
+  const codes = Array.from({ length: CODES }, () =>
+    Array.from(randomBytes(CODE_CHARACTERS), (byte) => ALPHABET[byte % ALPHABET.length]).join(''),
+  )
+  await trx.deleteFrom('recovery_code').where('person_id', '=', personId).execute()
+  const common = { person_id: personId, created_at: now }
+  const rows = codes.map((code) => ({ ...common, digest: sha256(code) }))
+  await trx.insertInto('recovery_code').values(rows).execute()
+  return codes.map((code) => code.replace(/.{4}(?=.)/g, '$&-'))
+}

@@ -1,0 +1,304 @@
+import { expect } from 'chai'
+import { generateSync } from 'otplib'
+
+import { endSessions } from '../src/oauth/grants/end-access.ts'
+import { endEverything } from '../src/oauth/grants/end-grants.ts'
+import { type Answers, makeHeadlessPerson } from '../tools/token/headless-person.ts'
+import { authorizeUrl, obtain } from './support/client.ts'
+import { change, insert, rowOf, rowsOf } from './support/database.ts'
+import { flushing, noor, policyWith, sam } from './support/gatehouse.ts'
+import { mailsTo } from './support/mail-folder.ts'
+import {
+  hiddenField,
+  makePagePerson,
+  type Seen,
+  submitPage,
+  textOf,
+} from './support/page-person.ts'
+import { eventually } from './support/programs.ts'
+import { forEachDatabase } from './support/storages.ts'
+import { encode } from './support/wire.ts'
+
+const NOOR = 'per_noor'
+const page = '/account/second-factor'
+const STEP_MS = 30_000
+
+forEachDatabase('second factors', (start) => {
+  const begin = async (who = sam) => {
+    const ahead = { ms: 0 }
+    const now = () => Date.now() + ahead.ms
+    const service = await start({
+      policy: policyWith({ ...flushing, signIn: { freshSeconds: 60 } }),
+      now,
+    })
+    const person = makePagePerson(service.url, who)
+    const form = await person.send(await person.visit(page), `${page}/app`)
+    const secret = textOf(form, 'key').replaceAll(' ', '')
+    const codeAt = (ms: number) => generateSync({ secret, epoch: Math.floor(ms / 1000) })
+    const codes = await person.send(form, `${page}/app/confirm`, { code: codeAt(now()) })
+    /** Waits for the next code of the app. */
+    const next = () => {
+      ahead.ms += STEP_MS
+      return codeAt(now())
+    }
+    const answers: Answers = { ...who, code: next }
+    return {
+      service,
+      url: service.url,
+      person,
+      form,
+      now,
+      ahead,
+      codeAt,
+      next,
+      answers,
+      recovery: listed(codes),
+    }
+  }
+  const listed = ({ text }: Seen) =>
+    [...text.matchAll(/<code>([A-Z2-7-]{19})<\/code>/g)].map(([, code = '']) => code)
+
+  /** Sends the right password, and returns what sends the second step. */
+  const firstStep = async (url: string, who: Answers = sam) => {
+    const person = makeHeadlessPerson(who)
+    const { headers } = await person.open(authorizeUrl(url))
+    const login = new URL(headers.get('location') ?? '', url)
+    const { login: address, password } = who
+    const answer = await submitPage(person, login, { login: address, password })
+    const text = await answer.text()
+    const step = /name="step" value="([^"]+)"/.exec(text)?.[1] ?? ''
+    const csrf = hiddenField(text)
+    const target = new URL(`${login.href}/second-step`)
+    const send = async (code: string, more: object = {}) =>
+      await person.open(target, { method: 'POST', body: encode({ csrf, step, code, ...more }) })
+    return { person, answer, text, step, send, target }
+  }
+  const isDone = (response: Response) =>
+    /\/oauth\/authorize\//.test(response.headers.get('location') ?? '')
+
+  // [303]
+  it('has no effect of the password before the code: no session, cookie, notice or success', async () => {
+    const { service, url, next } = await begin()
+    await using _ = service
+    const leaving = () => rowOf(service.kysely, 'person', { id: 'per_sam' })
+    await change(service.kysely, 'person', { id: 'per_sam' }, { deletion_due_at: 9e15 })
+    const { answer, text, person, send, target } = await firstStep(url)
+    expect((await leaving()).deletion_due_at).to.equal(9e15)
+    expect(answer.status).to.equal(200)
+    expect(text).to.include('id="second-step-page"')
+    expect(answer.headers.getSetCookie().join()).not.to.match(/gatehouse_browser|session/)
+    expect((await person.open(target)).headers.get('location')).to.match(/\/login$/)
+    expect((await person.open(authorizeUrl(url))).headers.get('location')).to.match(/\/login$/)
+    expect((await send('000000')).status).to.equal(401)
+    await eventually(5000, async () => {
+      expect(
+        await rowsOf(service.kysely, 'audit_event', { action: 'sign_in.failure' }),
+      ).to.have.length(1)
+    })
+    const signedIn = { action: 'sign_in.success' } as const
+    expect(await rowsOf(service.kysely, 'audit_event', signedIn), 'for the set-up').to.have.length(
+      1,
+    )
+    expect(isDone(await send(next()))).to.equal(true)
+    expect((await leaving()).deletion_due_at).to.equal(null)
+  })
+
+  it('records that two factors were used, and mails each change', async () => {
+    const { service, url, answers } = await begin()
+    await using _ = service
+    await obtain(url, { person: answers })
+    const sessions = await rowsOf(service.kysely, 'browser_session', { person_id: 'per_sam' })
+    expect(sessions.map(({ acr }) => acr)).to.have.members([
+      'urn:gatehouse:password',
+      'urn:gatehouse:mfa',
+    ])
+    await eventually(10_000, async () => {
+      expect(mailsTo(service).join()).to.include('An authenticator app was added for your account')
+    })
+  })
+
+  // [304]
+  it('accepts a code once, in any interaction, and also if two requests send it together', async () => {
+    const { service, url, form, next, codeAt, now } = await begin()
+    await using _ = service
+    expect(form.text).to.include('data:image/svg+xml,')
+    const sent = codeAt(now())
+    expect((await (await firstStep(url)).send(sent)).status, 'the code of the set-up').to.equal(401)
+    const [one, other] = await Promise.all([firstStep(url), firstStep(url)])
+    const code = next()
+    const both = await Promise.all([one.send(code), other.send(code)])
+    expect(both.filter(isDone).length).to.equal(1)
+    expect((await (await firstStep(url)).send(code)).status).to.equal(401)
+  })
+
+  // [305]
+  it('accepts the steps before and after the current one, and no others', async () => {
+    const { service, url, ahead, codeAt, now } = await begin()
+    await using _ = service
+    const statuses: boolean[] = []
+    for (const steps of [-2, 2, -1, 1]) {
+      ahead.ms += 5 * STEP_MS
+      statuses.push(isDone(await (await firstStep(url)).send(codeAt(now() + steps * STEP_MS))))
+    }
+    expect(statuses).to.deep.equal([false, false, true, true])
+  })
+
+  // [306]
+  it('rejects the right code after five wrong ones, in every browser, but only of this person', async () => {
+    const { service, url, next } = await begin()
+    await using _ = service
+    const statuses: number[] = []
+    for (let turn = 0; turn < 6; turn += 1) {
+      const { send } = await firstStep(url)
+      statuses.push((await send(turn === 5 ? next() : '000000')).status)
+    }
+    expect(statuses).to.deep.equal([401, 401, 401, 401, 401, 429])
+    expect((await makePagePerson(url, noor).visit('/account')).status).to.equal(200)
+    await eventually(5000, async () => {
+      const events = await rowsOf(service.kysely, 'audit_event', { action: 'sign_in.failure' })
+      const reasons = events.map(({ person_id, reason }) => `${person_id} ${reason}`)
+      expect(reasons).to.include.members([
+        'per_sam wrong second factor',
+        'per_sam too many attempts',
+      ])
+    })
+  })
+
+  // [307]
+  it('accepts each recovery code once, however it is written, also in parallel', async () => {
+    const { service, url, recovery } = await begin()
+    await using _ = service
+    const [first = '', second = ''] = recovery
+    expect(new Set(recovery).size).to.equal(10)
+    const steps = await Promise.all([firstStep(url), firstStep(url)])
+    const both = await Promise.all(steps.map(({ send }) => send(first)))
+    expect(both.filter(isDone).length).to.equal(1)
+    expect((await (await firstStep(url)).send(first)).status).to.equal(401)
+    expect(
+      isDone(await (await firstStep(url)).send(second.toLowerCase().replaceAll('-', ' '))),
+    ).to.equal(true)
+    await eventually(10_000, async () => {
+      expect(mailsTo(service).join()).to.include('You have 8 unused recovery codes')
+    })
+  })
+
+  // [308]
+  it('accepts no recovery code of another person, and no earlier one after new ones were created', async () => {
+    const { service, url, person, recovery } = await begin()
+    await using _ = service
+    const rows = recovery.map((_code, at) => ({
+      digest: `${at}`,
+      created_at: 1,
+      person_id: NOOR,
+    }))
+    await insert(service.kysely, 'recovery_code', rows)
+    const renewed = listed(await person.send(await person.visit(page), `${page}/codes`))
+    expect(renewed).to.have.length(10)
+    expect(isDone(await (await firstStep(url)).send(recovery[0] ?? ''))).to.equal(false)
+    expect(isDone(await (await firstStep(url)).send(renewed[0] ?? ''))).to.equal(true)
+    expect(await rowsOf(service.kysely, 'recovery_code', { person_id: NOOR })).to.have.length(10)
+  })
+
+  // [309]
+  it('begins again if the first step is changed, older than ten minutes, or of another sign-in', async () => {
+    const { service, url, ahead, next } = await begin()
+    await using _ = service
+    const other = await firstStep(url)
+    const { send, step } = await firstStep(url)
+    for (const foreign of [other.step, `${step}A`, '']) {
+      const answer = await send(next(), { step: foreign })
+      expect(answer.headers.get('location'), foreign.slice(0, 9)).to.match(/\/login$/)
+    }
+    ahead.ms += 600_001
+    expect((await send(next())).headers.get('location')).to.match(/\/login$/)
+    const foreignForm = await other.send(next(), { csrf: 'wrong' })
+    expect(foreignForm.status).to.equal(403)
+  })
+
+  // [310]
+  it('signs no one in whose sessions ended between the two steps', async () => {
+    const { service, url, next, now } = await begin()
+    await using _ = service
+    const { send, person } = await firstStep(url)
+    await endSessions(service.kysely, ['per_sam'], now())
+    const resume = (await send(next())).headers.get('location') ?? ''
+    expect((await person.open(new URL(resume, url))).headers.get('location')).to.match(/\/login$/)
+  })
+
+  // [311]
+  it('asks for the second step again after a new password and for sensitive pages', async () => {
+    const { service, url, answers, ahead } = await begin()
+    await using _ = service
+    const person = makePagePerson(url, answers)
+    await person.visit('/account')
+    ahead.ms += 61_000
+    const again = await person.open(`${page}/remove`, {
+      method: 'POST',
+      body: encode({ csrf: hiddenField((await person.visit(page)).text) }),
+    })
+    const login = await person.open(again.headers.get('location') ?? '')
+    expect(login.headers.get('location')).to.match(/\/login$/)
+    expect(await rowsOf(service.kysely, 'totp', {})).to.have.length(1)
+    const removed = await person.send(await person.visit(page), `${page}/remove`)
+    expect(removed.path).to.equal(page)
+    await person.send(removed, `${page}/remove`)
+    expect(await rowsOf(service.kysely, 'totp', {})).to.have.length(0)
+    expect(await rowsOf(service.kysely, 'recovery_code', {})).to.have.length(0)
+    expect((await makePagePerson(url, sam).visit('/account')).status).to.equal(200)
+  })
+
+  // [312]
+  it('keeps the app that was set up first, and no secret of another session or without its code', async () => {
+    const { service, url, form } = await begin()
+    await using _ = service
+    const person = makePagePerson(url, noor)
+    const own = await person.send(await person.visit(page), `${page}/app`)
+    const confirm = `${page}/app/confirm`
+    const sealed = /name="sealed" value="([^"]+)"/.exec(form.text)?.[1] ?? ''
+    const secret = textOf(own, 'key').replaceAll(' ', '')
+    expect((await person.send(own, confirm, { code: '000000' })).status).to.equal(422)
+    const code = generateSync({ secret })
+    expect((await person.send(own, confirm, { code, sealed })).status).to.equal(422)
+    expect(await rowsOf(service.kysely, 'totp', {})).to.have.length(1)
+    const second = await person.send(await person.visit(page), `${page}/app`)
+    expect(listed(await person.send(own, confirm, { code }))).to.have.length(10)
+    const later = generateSync({ secret: textOf(second, 'key').replaceAll(' ', '') })
+    expect(listed(await person.send(second, confirm, { code: later }))).to.have.length(0)
+  })
+
+  // [313]
+  it('stores no secret or recovery code that is usable without the root secret', async () => {
+    const { service, form, recovery } = await begin()
+    await using _ = service
+    const secret = textOf(form, 'key').replaceAll(' ', '')
+    const stored = JSON.stringify([
+      ...(await rowsOf(service.kysely, 'totp', {})),
+      ...(await rowsOf(service.kysely, 'recovery_code', {})),
+      ...(await rowsOf(service.kysely, 'outbox', {})),
+      ...(await rowsOf(service.kysely, 'audit_event', {})),
+      service.log,
+    ])
+    for (const value of [
+      secret,
+      ...recovery,
+      ...recovery.map((code) => code.replaceAll('-', '')),
+    ]) {
+      expect(stored).not.to.include(value)
+    }
+  })
+
+  // [314]
+  it('accepts no code after a restore that was valid before', async () => {
+    const { service, url, recovery, codeAt, now, ahead, next } = await begin()
+    await using _ = service
+    ahead.ms += STEP_MS
+    const before = codeAt(now())
+    await endEverything(service.service.stores.database, now())
+    ahead.ms += 1000
+    for (const code of [before, recovery[0] ?? '']) {
+      expect(isDone(await (await firstStep(url)).send(code)), code).to.equal(false)
+    }
+    ahead.ms += STEP_MS
+    expect(isDone(await (await firstStep(url)).send(next()))).to.equal(true)
+  })
+})
