@@ -1,8 +1,11 @@
 import { expect } from 'chai'
 import { generateSync } from 'otplib'
 
+import { makeSecondFactors } from '../src/directory/people/second-factors.ts'
 import { endSessions } from '../src/oauth/grants/end-access.ts'
 import { endEverything } from '../src/oauth/grants/end-grants.ts'
+import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
+import { makeLimits } from '../src/platform/limits/limits.ts'
 import { type Answers, makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { authorizeUrl, obtain } from './support/client.ts'
 import { change, insert, rowOf, rowsOf } from './support/database.ts'
@@ -129,6 +132,25 @@ forEachDatabase('second factors', (start) => {
     const both = await Promise.all([one.send(code), other.send(code)])
     expect(both.filter(isDone).length).to.equal(1)
     expect((await (await firstStep(url)).send(code)).status).to.equal(401)
+  })
+
+  // [304]
+  it('accepts a code once if five checks have read the last step before any of them stores it', async () => {
+    const { service, now } = await begin()
+    await using _ = service
+    const { database } = service.service.stores
+    const policy = { ...service.config.service }
+    const limits = makeLimits({ policy, shared: undefined, now })
+    const seals = makeSecretRoot(['a root secret of this test'])
+    const ports = { database, limits, seals, now, serviceName: 'Test' }
+    const factors = makeSecondFactors(ports, async () => {})
+    const actor = { personId: NOOR, requestId: 'r', now: now() }
+    const { secret, sealed } = await factors.propose('noor', 's')
+    const codeAt = (ms: number) => generateSync({ secret, epoch: Math.floor(ms / 1000) })
+    await factors.confirm({ sealed, session: 's', code: codeAt(now() - STEP_MS) }, actor)
+    const code = codeAt(now())
+    const all = await Promise.all([1, 2, 3, 4, 5].map(() => factors.check(code, actor)))
+    expect(all.filter(({ kind }) => kind === 'accepted')).to.have.length(1)
   })
 
   // [305]
