@@ -3,7 +3,7 @@ import { expect } from 'chai'
 import { type Lies, makeAuthenticator } from './support/authenticator.ts'
 import { authorizeUrl } from './support/client.ts'
 import { rowOf, rowsOf } from './support/database.ts'
-import { flushingSoon, noor, olivia, sam } from './support/gatehouse.ts'
+import { flushingSoon, june, noor, olivia, sam } from './support/gatehouse.ts'
 import { mailsTo } from './support/mail-folder.ts'
 import { decode, hiddenField, makePagePerson, type Seen } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
@@ -98,6 +98,19 @@ describe('passkeys', () => {
     await browser.open(new URL(answer.location ?? '', here()))
     const acrs = (await sessionsOf(olivia.login)).map(({ acr }) => acr)
     expect(acrs).to.include('urn:gatehouse:passkey').and.not.include('urn:gatehouse:mfa')
+  })
+
+  // [315]
+  it('need to verify the user of an account with an authenticator app', async () => {
+    const { device } = await enrol(june)
+    const app = { person_id: 'per_june', sealed_secret: '', confirmed_at: 1, last_step: 0 }
+    await service().kysely.insertInto('totp').values(app).execute()
+    const { send, options } = await arrive()
+    const refused = await send(device.use(options, { flags: 1 }))
+    expect(refused).to.include({ status: 401, location: null })
+    expect(refused.text).to.include('did not ask for your PIN')
+    await eventOf('sign_in.failure', 'unverified passkey')
+    expect((await send(device.use(options))).status).to.equal(303)
   })
 
   for (const [what, lies] of [

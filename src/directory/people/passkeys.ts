@@ -42,6 +42,8 @@ export function makePasskeys(ports: PasskeyPorts) {
     const info = await webauthn.verifyUse(sent, found.publicKey, { party, challenge })
     if (!info) return refused('invalid passkey response')
     if (found.disabledAt !== null) return refused('disabled account')
+    // It is a single factor, and must not replace the two that this account needs.
+    if (!info.userVerified && found.appAddedAt !== null) return refused('unverified passkey')
     const recorded = await store.use(sent.id, { ...info, challenge }, request)
     if (recorded !== 'used') return refused(`${recorded} passkey`)
     const method = info.userVerified ? 'verifiedPasskey' : 'passkey'
@@ -117,7 +119,9 @@ function makePasskeyStore({ database: { kysely }, queueMail, now }: PasskeyPorts
         .selectFrom('passkey')
         .innerJoin('person', 'person.id', 'passkey.person_id')
         .leftJoin('signed_out_everywhere as out', 'out.person_id', 'person.id')
+        .leftJoin('totp', 'totp.person_id', 'person.id')
         .select(['person.id as personId', 'email_canonical as login', 'public_key as publicKey'])
+        .select('totp.confirmed_at as appAddedAt')
         .select(['disabled_at as disabledAt', 'out.signed_out_at as signedOutAt'])
         .where('passkey.id', '=', id)
         .executeTakeFirst(),

@@ -142,6 +142,11 @@ function stepsOf(
   }
 }
 
+const passkeyProblems: Readonly<Record<string, string>> = {
+  'copied passkey': 'is locked, because a copy of it was used',
+  'unverified passkey': 'did not ask for your PIN, fingerprint or face, which your account needs',
+}
+
 /** Returns the handler of the form for passkeys on the sign-in page. */
 function passkeyStep(dependencies: InteractionDependencies, promptPages: PromptPages): Step {
   const { passkeys, noteEvent, knownBrowserSeconds, now } = dependencies
@@ -160,8 +165,7 @@ function passkeyStep(dependencies: InteractionDependencies, promptPages: PromptP
     logFields(ctx).detail = `sign-in with ${reason}`
     const failed = { ...eventOf(ctx, pending), personId: undefined, aboutPersonId, reason }
     noteEvent({ ...failed, action: 'sign_in.failure' })
-    const isLocked = reason === 'copied passkey'
-    const what = isLocked ? 'is locked, because a copy of it was used' : 'is not valid here'
+    const what = passkeyProblems[reason] ?? 'is not valid here'
     const problem = `This passkey ${what}. Sign in another way.`
     await promptPages.signIn(ctx, pending, { login: pending.loginHint, problem })
   }
