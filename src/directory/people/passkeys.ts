@@ -143,12 +143,9 @@ function makePasskeyStore({ database: { kysely }, queueMail, now }: PasskeyPorts
         const public_key = Buffer.from(publicKey).toString('base64url')
         const times = { created_at: now(), backed_up_at: info.credentialBackedUp ? now() : null }
         const row = { id, person_id, public_key, counter, name, ...times }
-        const unless = trx
-          .insertInto('passkey')
-          .values(row)
-          .onConflict((on) => on.doNothing())
-        const { numInsertedOrUpdatedRows } = await unless.executeTakeFirstOrThrow()
-        if (numInsertedOrUpdatedRows === 0n) return 'known'
+        const insert = trx.insertInto('passkey').values(row).returning('id')
+        const added = await insert.onConflict((on) => on.doNothing()).executeTakeFirst()
+        if (!added) return 'known'
         return await report('add', person_id, name, actor)(trx)
       }),
     async rename(id: string, personId: string, name: string): Promise<void> {
