@@ -154,7 +154,7 @@ export const operatorTools: readonly Tool[] = [
       description: 'Enrols a person with a role at the site in a course, without an order.',
       selection: 'id isNew',
     },
-    update_enrolment: 'Changes when an enrolment ends, or grants lifetime access.',
+    update_enrolment: 'Sets the end of an enrolment, or grants lifetime access.',
     end_enrolment: "Ends an enrolment and the student's access to the course now.",
   }),
   ...readBoth('lecturers', {

@@ -107,7 +107,7 @@ function instructionsOf(call: ToolCall): string {
 const signedIn: Readonly<Record<ToolAudience, string>> = {
   member:
     'You act for a member of one site and see their purchases and notifications. Start with ' +
-    'list_enrolled_courses or list_notifications; get_viewer returns the person. The only changes ' +
+    'list_enrolled_courses or list_notifications; get_viewer returns that member. The only changes ' +
     'that you can make are to mark notifications as read and to change notification settings.',
   operator:
     'You act for an operator of one site. Start with get_site or list_site_courses; lists contain the ids. ' +

@@ -108,7 +108,7 @@ interface ToolDefinition<Input extends z.ZodType>
   readonly run: (values: z.output<Input>, call: ToolCall) => Promise<object | string>
 }
 
-/** Creates a tool that only reads. */
+/** Creates a read-only tool. */
 export function defineTool<Input extends z.ZodType>(definition: ToolDefinition<Input>): Tool {
   const { takes, run, ...described } = definition
   // With `io: 'input'`, arguments with a default are optional.

@@ -83,7 +83,8 @@ export function makeSignIn(ports: SignInPorts): SignInService {
     if ('waitSeconds' in begun) return { kind: 'limited', waitSeconds: begun.waitSeconds }
 
     const outcome = await check({ login, password }, ports)
-    // A refusal counts even if the platform did not answer. Otherwise, guesses would be free until it does.
+    // A refusal counts against the limits even if the platform did not answer. Otherwise, guesses would be unlimited
+    // while the platform is down.
     const isFree = outcome.kind === 'signed-in' || outcome.kind === 'busy'
     if (isFree) await limits.giveBack(begun.taken)
     if (outcome.kind !== 'signed-in') return outcome

@@ -53,7 +53,7 @@ export function makePasskeys(ports: PasskeyPorts) {
   return {
     ...store,
     check,
-    /** Whether browsers have passkeys for the host of the service. */
+    /** Whether browsers support passkeys for the host of the service. They do not for IP addresses. */
     areAvailable: party !== undefined,
     /** Checks the response of a passkey that signs in, cancels a scheduled deletion, and makes the browser known. */
     async signIn(text: string, uid: string, cookie: string | undefined, request: Partial<Actor>) {

@@ -17,7 +17,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
   const policy = base()
 
   const login = policy.get('login')
-  // The engine would ask again and again for an `acr` that the person cannot reach.
+  // The engine would prompt forever for an `acr` that the person cannot satisfy.
   for (const reason of ['essential_acr', 'essential_acrs']) login?.checks.remove(reason)
   for (const check of [...loginChecks(), ...assuranceChecks()]) login?.checks.add(check)
 

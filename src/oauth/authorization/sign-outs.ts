@@ -1,4 +1,4 @@
-/** Tracks sessions at applications that are notified of sign-outs, and queues and sends the notices. */
+/** Tracks the sessions of applications that receive sign-out notices. Queues and sends the notices. */
 
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'

@@ -65,8 +65,8 @@ export async function endSessions(
 }
 
 /**
- * Ends a person's sessions that began by `untilMs` and the grants that the person gave by then. Records an audit event
- * if any grants ended. A new password alone would not disconnect a program that an attacker has connected (RFC 9700
+ * Ends a person's sessions and grants that were created at or before `untilMs`. Records an audit event if any grants
+ * ended. A new password alone would not disconnect a program that an attacker has connected (RFC 9700
  * §4.14.2). A repeated call with the same time does not end newer access.
  */
 export async function endAllAccess(

@@ -69,8 +69,9 @@ interface Run extends ImportSettings {
 
 /**
  * Imports records in batches, each in one transaction, and then handles missing people. An invalid line is rejected,
- * and so are the lines that depend on its record. Lines of people who deleted their accounts are skipped. If an import
- * of a file without `missing` is interrupted, the next run resumes after the last batch before the first rejected line.
+ * and so are the lines that depend on its record. Lines of people who deleted their accounts are skipped. If the import
+ * of a file is interrupted and `missing` is not set, the next run resumes after the last batch before the first
+ * rejected line.
  */
 export async function importLines(settings: ImportSettings): Promise<Readonly<ImportReport>> {
   const { database, sources, missing, now } = settings

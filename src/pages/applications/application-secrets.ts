@@ -74,7 +74,7 @@ export async function insertSecret(
   return secret
 }
 
-/** Locks the application's row with a no-op update, so changes wait for each other. Then lists the valid secrets. */
+/** Locks the application's row with a no-op update, to serialize concurrent changes. Then lists the valid secrets. */
 async function lockAndList(trx: Transaction<Schema>, clientId: string, nowMs: number) {
   await trx
     .updateTable('oauth_application')

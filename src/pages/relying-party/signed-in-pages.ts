@@ -199,7 +199,7 @@ async function finishSignIn(
     if (await sessions.find(ctx)) return seeOther(ctx, pages.account)
     throw signInIncomplete('no cookie')
   }
-  // Another tab has overwritten the cookie since. Open the page that it requested, which starts its sign-in again.
+  // Another tab has overwritten the cookie since. Redirect to the page that it requested, to restart its sign-in.
   if (answer.get('state') !== pending.state) return seeOther(ctx, pending.returnTo)
   const error = answer.get('error')
   if (error === 'access_denied') {

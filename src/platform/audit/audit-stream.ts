@@ -111,7 +111,7 @@ async function appendTo(path: string, lines: readonly string[]): Promise<void> {
   await using file = await open(path, 'a+', 0o600)
   const { size } = await file.stat()
   const last = size === 0 ? undefined : await file.read({ position: size - 1, length: 1 })
-  // A killed process may have left a partial line, whose event is sent again.
+  // A killed process may have left a partial line. End it with a newline; its event is written again.
   const separator = last === undefined || last.buffer.toString('utf8', 0, 1) === '\n' ? '' : '\n'
   await file.writeFile(`${separator}${lines.join('\n')}\n`)
   await file.datasync()

@@ -118,7 +118,7 @@ const mistakesInCode = [TypeError, RangeError, ReferenceError, SyntaxError]
 /**
  * SQLite result codes that concern the statement, not the file (sqlite.org/rescode.html). Codes that concern the file
  * include BUSY, LOCKED, IOERR, FULL, CANTOPEN, CORRUPT and READONLY. CONSTRAINT_TRIGGER is excluded: our triggers
- * never reject a statement, so an operator added the trigger.
+ * never reject a statement, so the error comes from a trigger that an operator added.
  */
 const sqliteMistake = /^SQLITE_(ERROR|CONSTRAINT(?!_TRIGGER)|MISMATCH|MISUSE|RANGE|TOOBIG)(_|$)/
 

@@ -135,7 +135,7 @@ export async function openDatabase(
   return await openPostgres(location, complete)
 }
 
-/** Returns which migrations opening the database would apply. Does not create or change the database. */
+/** Returns the applied migrations, and those that a start would apply. Does not create or change the database. */
 export async function readSchemaStatus(location: DatabaseLocation): Promise<MigrationStatus> {
   if (location.kind === 'sqlite') {
     const { readSqliteStatus } = await import('./sqlite.ts')

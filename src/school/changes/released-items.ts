@@ -160,7 +160,7 @@ export function releasedItems<
   }
 }
 
-/** Creates a function that counts the rows that refer to each item, under a condition. Omits items without any. */
+/** Creates a function that counts each item's referring rows that match a condition. Omits items without such rows. */
 export function countReferring(
   table: ItemTable,
   referring: ReferringTable,

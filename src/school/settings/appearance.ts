@@ -24,7 +24,7 @@ const logoTypes = ['image/png', 'image/jpeg', 'image/webp']
 const color = z
   .string()
   .transform((value) => value.toLowerCase())
-  .refine((value) => /^#[0-9a-f]{6}$/.test(value), 'must be a color like #0c665a')
+  .refine((value) => /^#[0-9a-f]{6}$/.test(value), 'must be a six-digit hex color, such as #0c665a')
   .nullable()
 
 const form = z
