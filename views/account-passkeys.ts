@@ -37,8 +37,8 @@ export function passkeysPage(page: PasskeysPage): Page {
     ...page,
     title: 'Passkeys',
     id: 'passkeys-page',
-    body: html`<p>With a passkey, you sign in by unlocking your phone, your computer or a security key. Nobody can guess it, and no
-other site can ask for it. Your password keeps working.</p>
+    body: html`<p>With a passkey, you sign in by unlocking your phone, your computer or a security key. It cannot be guessed, and
+no other site can ask for it. Your password keeps working.</p>
 ${
   addHref === undefined
     ? html`<p class="notice" id="no-host">Browsers have no passkeys for this service, because its address has no name.</p>`

@@ -90,7 +90,7 @@ interface SessionAuthentication {
   readonly id: string
   /** When the person last authenticated, in epoch milliseconds. */
   readonly authenticatedAt: number
-  /** The method (people/authentication.ts). */
+  /** The `acr` of that authentication (people/authentication.ts). */
   readonly acr: string
   /** The only site at which the session counts; undefined for all sites. */
   readonly siteId?: string | undefined

@@ -102,7 +102,7 @@ function makePasskeyStore({ database: { kysely }, queueMail, now }: PasskeyPorts
   type Work<Result> = (trx: Transaction<Schema>) => Promise<Result>
   const inTransaction = async <Result>(work: Work<Result>) =>
     await kysely.transaction().execute(work)
-  /** Returns the step that reports a change. Nobody knows who used a copy, so that event has no actor. */
+  /** Returns the step that reports a change. The user of a copy is unknown, so that event has no actor. */
   const report =
     (change: keyof typeof changes, personId: string, passkey: string, actor: Partial<Actor>) =>
     async (trx: Transaction<Schema>) => {

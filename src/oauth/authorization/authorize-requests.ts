@@ -129,8 +129,8 @@ export type RequestLengths = ServicePolicy['authorizationRequests']
 /**
  * Length limits of parameters, in bytes of JSON. They exist because each request is stored until the person responds.
  * No honest client exceeds them: the list of all scopes has about 550 characters, our id_token 1,500, and an ASP.NET
- * nonce 140. `state` has its own, higher limit, because libraries such as ASP.NET's encrypt data into it, at times over
- * 2,000 characters.
+ * nonce 140. `state` has its own, higher limit, because libraries such as ASP.NET's put encrypted data into it, which
+ * may exceed 2,000 characters.
  */
 const bytesMax: Readonly<Record<string, number>> = {
   redirect_uri: 2048,

@@ -85,7 +85,7 @@ const CLIENTS_MAX = 1000
 /**
  * Caches clients, except loopback clients, with their engine metadata until the client's version in the database
  * changes or one of its secrets expires. Triggers increment the version (platform/store/migrations), and the query for
- * a token or code reads it anyway. So with a known token or code, an unchanged client costs no query of its own. A
+ * a token or code reads the version, so a request with a known token or code needs no query for an unchanged client. A
  * change takes effect at the next request in every process, even if it was made by hand.
  */
 export function makeKeptClients(

@@ -68,8 +68,8 @@ export async function provenKey(
 
 /**
  * Returns the key to bind the family to; undefined if the binding does not change. Rejects a wrong or missing key. If
- * the refresh token was also replaced before, it was probably stolen, so the grant ends (RFC 9700 §4.14.2), except at
- * a retry for an unbound family.
+ * the refresh token has been replaced as well, it was probably stolen, so the grant ends (RFC 9700 §4.14.2). A retry
+ * for an unbound family does not end the grant.
  *
  * @throws invalidGrant
  */

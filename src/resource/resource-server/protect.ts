@@ -117,7 +117,7 @@ async function demandMore(
   return { resourceMetadataUrl, scopes, error: 'insufficient_scope', description, ...dpop }
 }
 
-/** Demands a sign-in with two factors, for the scopes of the token (RFC 9470 §3). */
+/** Returns the challenge for a new authorization with two factors and the scopes of the token (RFC 9470 §3). */
 function demandStepUp(
   { token, demand: { maxAgeSeconds } }: Extract<Verdict, { kind: 'step-up' }>,
   { resourceMetadataUrl }: Protection,
