@@ -45,10 +45,11 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     pages.refusals.noteSignOut(clientId, reason)
     platform.noteEvent({ action: 'sign_out_notice.failure', clientId, reason })
   }
-  const fromOthers = { keys, own: pages.client, scopeUses, noteSignOutFailure }
+  const school = await makeSchool(config, platform, secretRoot.downloadKeys)
+  const { createMember } = school
+  const fromOthers = { keys, own: pages.client, scopeUses, createMember, noteSignOutFailure }
   const oauth = await makeOauth(config, platform, directory, fromOthers)
   const resource = makeResource(config, platform, oauth, discovery.metadataUrl('origin'))
-  const school = await makeSchool(config, platform, secretRoot.downloadKeys)
   if (ops.demoPeople.length > 0) await school.storeDemoFiles()
   const api = makeApi(config, platform, { directory, oauth, resource, school, discovery, cursors })
 

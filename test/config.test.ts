@@ -34,7 +34,7 @@ describe('environment: defaults (design, Errors and configuration)', () => {
     expect(read({})).to.deep.equal({
       ...{ baseUrl: 'http://127.0.0.1:3000', host: '127.0.0.1', port: 3000, workers: 1 },
       ...{ dataDir: './data', databaseUrl: undefined, redis: undefined, secrets: undefined },
-      ...{ firebaseSignerKey: undefined },
+      ...{ firebaseSignerKey: undefined, providerSecrets: {} },
       ...{ filesS3: undefined, trustProxy: false, demoData: 'auto', conformanceProfile: 'off' },
       ...{ auditStream: undefined, logLevel: 'info', metricsAddress: undefined },
       ...{ traces: undefined, migrateAtStart: true },

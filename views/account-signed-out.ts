@@ -50,3 +50,14 @@ export function twoFactorsNeededPage(hrefs: {
 <a id="account" href="${hrefs.accountHref}">Your account</a>, then <a id="again" href="${hrefs.againHref}">open the page again</a>.</p>`,
   }
 }
+
+/** The page shown to people who are signed in for one site only, when they open another page. */
+export function otherWayPage({ againHref }: { readonly againHref: string }): Page {
+  return {
+    title: 'Sign in another way',
+    id: 'other-way-page',
+    body: html`<h1>Sign in another way</h1>
+<p>You signed in with the identity provider of a site, which counts only at that site. This page is for your whole account.</p>
+<p><a id="again" href="${againHref}">Sign in another way</a></p>`,
+  }
+}

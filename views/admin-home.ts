@@ -26,7 +26,14 @@ export interface AdminHomePage {
   readonly siteName: string
   readonly hrefs: Readonly<
     Record<
-      'beta' | 'assistants' | 'overview' | 'audit' | 'queries' | 'resourceServers' | 'twoFactors',
+      | 'beta'
+      | 'identityProviders'
+      | 'assistants'
+      | 'overview'
+      | 'audit'
+      | 'queries'
+      | 'resourceServers'
+      | 'twoFactors',
       string
     >
   >
@@ -62,6 +69,7 @@ ${documentClientsHref !== undefined && html`<li><a href="${documentClientsHref}"
 </ul>
 <h2>Security</h2>
 <ul class="links">
+<li><a href="${hrefs.identityProviders}">Identity providers</a> <span class="muted">let people sign in to your site as they do at your school or company</span></li>
 <li><a href="${hrefs.overview}">The last 30 days</a> <span class="muted">connected apps, people, calls, sign-ins and refusals, as pictures and numbers</span></li>
 <li><a href="${hrefs.audit}">Audit trail</a> <span class="muted">who did what, when, and why</span></li>
 <li><a href="${hrefs.twoFactors}">Two factors</a> <span class="muted">for what operators must sign in with a second factor; for owners</span></li>

@@ -23,6 +23,10 @@ export interface SignInPage {
   readonly words?: SiteWords | undefined
   /** The form for passkeys; undefined if browsers have none for this host. */
   readonly passkey?: Pick<PasskeyForm, 'action' | 'options'> | undefined
+  /** What the next sign-in does in addition, as a sentence. */
+  readonly note?: string | undefined
+  /** The identity providers with which people can sign in. */
+  readonly providers?: readonly Readonly<Record<'id' | 'name' | 'href', string>>[] | undefined
   /** Whether the person is signed in, and must sign in again for a page of this service. */
   readonly confirms?: boolean | undefined
 }
@@ -42,8 +46,17 @@ again.</p>`
 }
 ${siteWords(page.words)}
 ${problemAlert('login-problem', page.problem)}
+${page.note !== undefined && html`<p class="notice" id="login-note">${page.note}</p>`}
 ${signInForm(page)}
 ${page.passkey && passkeyForm({ ...page.passkey, csrf: page.csrf, purpose: 'use' })}
+${page.providers?.map(
+  ({
+    id,
+    name,
+    href,
+  }) => html`<div class="actions"><a id="provider-${id}" class="button second" href="${href}">Sign in with ${name}</a></div>
+`,
+)}
 ${refusalForm(page)}
 <p><a id="recover" href="${page.recoverHref}">Forgot your password?</a>${page.signUpHref !== undefined && html` · <a id="sign-up" href="${page.signUpHref}">Create an account</a>`}</p>
 <p class="small">Only this page sees your password. The application never does.</p>`,

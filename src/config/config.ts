@@ -9,7 +9,7 @@ import { readDocumentAddress } from '../platform/http/client-addresses.ts'
 import { FREE_SEGMENT, isRedirectPattern, mayBeConfigured } from '../platform/http/redirect-uri.ts'
 import { assistantTable } from './assistant-table.ts'
 import { mayServeDemo, readEnvironment } from './environment.ts'
-import { problemsOfAudiences, servicePolicy } from './service-policy.ts'
+import { problemsOfAudiences, problemsOfProviders, servicePolicy } from './service-policy.ts'
 
 /** The whole configuration: addresses and secrets from the environment, and policy from `config/*.json`. */
 export type Config = ReturnType<typeof readConfig>
@@ -87,6 +87,8 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
   for (const repeated of repeatedIn(integrations ?? [])) {
     problems.push(`integrations.json: ${repeated} is listed twice`)
   }
+  const { identityProviders = [] } = service?.signIn ?? {}
+  problems.push(...problemsOfProviders(identityProviders, env?.providerSecrets))
   const clientIds = [...(integrations ?? []), ...(conformance?.clients ?? [])].map(
     ({ client_id }) => client_id,
   )

@@ -60,6 +60,15 @@ const secrets = z
     error: `each secret in SECRET or SECRET_FILE must have ${SECRET_LENGTH_MIN} characters or more`,
   })
 
+const providerSecrets = z
+  .string()
+  .regex(/^\s*([a-z0-9-]+=\S+\s*)*$/, {
+    error: 'IDENTITY_PROVIDER_SECRETS must be id=secret pairs separated by spaces',
+  })
+  .transform((text) =>
+    Object.fromEntries([...text.matchAll(/([^\s=]+)=(\S+)/g)].map((pair) => pair.slice(1))),
+  )
+
 /** Creates the schema of a variable that names a file. Its output is the content of the file. */
 const fileOf = (name: string) =>
   z.string().transform((file, context) => {
@@ -148,6 +157,11 @@ export const environmentVariables = z.object({
     })
     .optional()
     .describe('base64_signer_key of a Firebase project, for imported password hashes.'),
+  IDENTITY_PROVIDER_SECRETS: providerSecrets
+    .optional()
+    .describe(
+      'Client secrets of the identity providers in service.json, as id=secret separated by spaces.',
+    ),
   FILES_S3_ENDPOINT: originOf('FILES_S3_ENDPOINT')
     .optional()
     .describe('Endpoint of an S3-compatible store for files. Empty: files are stored in DATA_DIR.'),
@@ -278,6 +292,8 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     /** The root secrets, the current one first; undefined if the service generates its secret. */
     secrets: data.SECRET ?? data.SECRET_FILE,
     firebaseSignerKey: data.FIREBASE_SIGNER_KEY,
+    /** The client secrets of the platform's identity providers, by id. */
+    providerSecrets: data.IDENTITY_PROVIDER_SECRETS ?? {},
     filesS3: s3LocationOf(data),
     /** The URL of the mail server, often with a password; undefined if messages are files in DATA_DIR/mail. */
     smtpUrl: data.SMTP_URL,

@@ -41,6 +41,14 @@ const passwordCheck = z.strictObject({
   timeoutMs: z.int().min(100).max(10_000),
 })
 
+/** An identity provider of the platform (directory/people/identity-providers.ts). */
+const identityProvider = z.strictObject({
+  id: z.string().regex(/^[a-z0-9-]{1,40}$/, 'must have only a–z, 0–9 and hyphens'),
+  name: z.string().min(1).max(60),
+  issuer: z.url({ protocol: /^https$/, error: 'must be an https URL' }).max(500),
+  clientId: z.string().min(1).max(200),
+})
+
 /** Limits of sign-in attempts (directory/people/attempt-limits.ts), recoveries and sign-ups. */
 const signInLimits = {
   failuresPerAccountAndAddressMax: z.int().min(1).max(1000),
@@ -193,6 +201,7 @@ export const servicePolicy = z.strictObject({
     passwordCharactersMin: z.int().min(8).max(64).default(15),
     waitingHashesMax: z.int().min(1).max(1000),
     passwordCheck: passwordCheck.nullable().default(null),
+    identityProviders: z.array(identityProvider).max(20).default([]),
     ...signInLimits,
     // Whether people get mail about sign-ins in new browsers and about new apps.
     notices: z.boolean().default(true),
@@ -289,6 +298,18 @@ export function problemsOfAudiences(
     return readDocumentAddress(audience)
       ? [`${name}: could be the client_id of a metadata document; use a urn: URI or omit the path`]
       : []
+  })
+}
+
+/** Returns the problems of identity providers: a repeated id, or a missing client secret. */
+export function problemsOfProviders(
+  rows: readonly { readonly id: string }[],
+  secrets: Readonly<Record<string, string>> = {},
+): string[] {
+  return rows.flatMap(({ id }, position) => {
+    const name = `service.json: signIn.identityProviders.${position}`
+    if (rows.findIndex((row) => row.id === id) < position) return [`${name}.id: is listed twice`]
+    return secrets[id] ? [] : [`${name}: add ${id}=<client secret> to IDENTITY_PROVIDER_SECRETS`]
   })
 }
 

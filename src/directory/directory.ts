@@ -6,6 +6,7 @@ import { makeAttemptLimits } from './people/attempt-limits.ts'
 import { makeRenewHash, makeSignIn } from './people/authenticate.ts'
 import { makeBrowserSessions, type SessionLifetimes } from './people/browser-sessions.ts'
 import { makeCredentialStore } from './people/credential-store.ts'
+import { type ConfiguredProvider, makeIdentity } from './people/identity.ts'
 import { makeKnownBrowsers } from './people/known-browsers.ts'
 import { makeLinkRequests } from './people/link-requests.ts'
 import { makeOneTimeLinks } from './people/one-time-links.ts'
@@ -23,10 +24,12 @@ export type Directory = ReturnType<typeof makeDirectory>
 
 interface DirectorySettings extends MailSettings {
   readonly firebaseSignerKey: string | undefined
+  readonly providerSecrets: Readonly<Record<string, string>>
   readonly service: MailSettings['service'] & {
     readonly signIn: PasswordLimits & {
       readonly knownBrowserSeconds: number
       readonly passwordCheck: PasswordHookSettings | null
+      readonly identityProviders: readonly ConfiguredProvider[]
     }
     readonly lifetimes: SessionLifetimes
   }
@@ -74,9 +77,11 @@ export function makeDirectory(
   const signInPorts = { store, passwords, limits, browsers, renewHash, hook, cancelDeletion }
   const { name: serviceName } = settings.service
   const ofFactors = { database, limits: requestLimits, seals: secretRoot, now, serviceName }
+  const ofIdentities = { database, browsers, cancelDeletion, now, seals: secretRoot }
   return {
     passkeys: makePasskeys(ofPasskeys),
     secondFactors: makeSecondFactors(ofFactors, cancelDeletion),
+    identity: makeIdentity(platform, settings, ofIdentities),
     signIn: watch.signIn(makeSignIn(signInPorts)),
     links,
     queueMail,

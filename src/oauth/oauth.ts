@@ -14,6 +14,7 @@ import { registrationRoutes } from './clients/registration.ts'
 import { makeScopeAdvice } from './clients/scope-advice.ts'
 import { makeGrants } from './grants/grants.ts'
 import { interactionRoutes } from './interaction/interaction-routes.ts'
+import type { ProviderPorts } from './interaction/provider-routes.ts'
 import type { Keys } from './keys/key-rings.ts'
 import { makeTokens } from './token/tokens.ts'
 
@@ -23,6 +24,7 @@ export interface OauthPorts {
   readonly own: Client
   /** The URLs at which each operator scope grants access, so the consent page can mark unused scopes. */
   readonly scopeUses: ScopeUses
+  readonly createMember: ProviderPorts['createMember']
   /** Records that an application did not accept a sign-out notice. */
   readonly noteSignOutFailure: (clientId: string, reason: string) => void
 }
@@ -32,8 +34,8 @@ export type Oauth = Awaited<ReturnType<typeof makeOauth>>
 export async function makeOauth(
   { baseUrl, service, integrations, conformance, documentCopies, assistants }: Config,
   platform: Platform,
-  { people, browserSessions, signIn, passkeys, secondFactors, notices }: Directory,
-  { keys, own, scopeUses, noteSignOutFailure: noteFailure }: OauthPorts,
+  { people, browserSessions, signIn, passkeys, secondFactors, notices, identity }: Directory,
+  { keys, own, scopeUses, createMember, noteSignOutFailure: noteFailure }: OauthPorts,
 ) {
   const { database, logger, noteEvent, now, fetch, sweeps } = platform
   const { lifetimes, furtherPlans, loopbackHosts, metadataDocuments } = service
@@ -93,6 +95,9 @@ export async function makeOauth(
         interactions,
         database,
         knownBrowserSeconds: people.knownBrowserSeconds,
+        providers: identity.providers,
+        identities: identity.identities,
+        createMember,
         signIn,
         passkeys,
         secondFactors,

@@ -37,6 +37,7 @@ export function makePages(
   { keys, scopeUses, handler }: PagesPorts,
 ) {
   const { people, browserSessions, signIn, links, linkRequests, queueMail } = directory
+  const { siteProviders } = directory.identity
   const { loopbackHosts, furtherPlans } = service
   const { secretRoot: seals, cursors } = keys
   const sessionSeconds = service.lifetimes.pageSessionSeconds
@@ -49,7 +50,7 @@ export function makePages(
   const signedInPages = makeSignedInPages(platform, signedIn)
   const listPages = makeListPages(cursors)
   const { database, state, noteEvent, now } = platform
-  const ownPages = { database, baseUrl, scopeUses, signedInPages, listPages, now }
+  const ownPages = { database, baseUrl, scopeUses, signedInPages, listPages, siteProviders, now }
   const refusals = makeRefusedRequests(database)
   const policy = { loopbackHosts, assistants, furtherPlans }
   const { hashPassword } = people

@@ -8,6 +8,7 @@ import { makeDownloadLinks } from './files/download-links.ts'
 import { downloadRoutes } from './files/download-routes.ts'
 import { openFiles } from './files/file-storage.ts'
 import { storeBundledFiles } from './files/receive-file.ts'
+import { makeNewcomers } from './members/newcomers.ts'
 import { postDelivery } from './posts/delivery.ts'
 
 export type School = Awaited<ReturnType<typeof makeSchool>>
@@ -24,6 +25,7 @@ export async function makeSchool(
   const downloadLinks = makeDownloadLinks({ keys, baseUrl, seconds, now })
   return {
     files,
+    createMember: makeNewcomers(database, now),
     uploadLimits: service.files,
     downloadAddress: downloadLinks.addressFor,
     downloadRoutes: downloadRoutes({ database, downloadLinks, files }),

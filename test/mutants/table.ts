@@ -223,15 +223,17 @@ export const mutants: readonly Mutant[] = [
   ...inFile('oauth/clients/secret.ts', 'introspection-answers hostile/client-endpoint', [
     '.length === digest.length« && timingSafeEqual(expected, digest)→»',
   ]),
-  ...inFile('pages/relying-party/sign-in.ts', 'own-sign-in', [
-    ", client, answer, «pending.state→answer.get('state') ?? undefined»)",
-    'expectedNonce: «pending.nonce→undefined»,',
+  ...inFile('directory/people/relying-party.ts', 'own-sign-in', [
+    "validateAuthResponse(server, client, answer, «state→answer.get('state') ?? undefined»)",
+    'expectedNonce: «nonce→undefined»,',
     '«await validateApplicationLevelSignature(server, response, options)→»',
+    "«verifier→'a'.repeat(43)»,\n    options,",
+  ]),
+  ...inFile('pages/relying-party/sign-in.ts', 'own-sign-in', [
     [
       'authorization_response_iss_parameter_supported: «true→false»,',
       'a foreign issuer is refused either way, and a missing one in test/hostile/page',
     ],
-    "«pending.verifier→'a'.repeat(43)»,\n    options,",
     '[clockTolerance]: «0→3600»,',
     '«if (response.status === 503) throw storageUnavailable(await response.text())→»',
   ]),
@@ -334,7 +336,7 @@ export const mutants: readonly Mutant[] = [
     'openOrNothing(seals, sealed, LABEL« + session→»)\n      const last',
   ]),
   ...inFile('oauth/interaction/second-step.ts', 'second-factor', [
-    '«now() <= first.authenticatedAt + STEP_MS→true»',
+    '«now() <= sealedAt + STEP_MS→true»',
     'the sign-in «$→»{uid}',
   ]),
   ...inFile('oauth/interaction/interaction-routes.ts', 'second-factor', [
@@ -436,6 +438,29 @@ export const mutants: readonly Mutant[] = [
     'if (attempt === «1→0») await takeLimit',
     'mail.to« ?? person?.email→»',
     'replace(/[\\p{«Cc→Lu»}',
+  ]),
+  ...inFile('directory/people/identity-providers.ts', 'identity-providers', [
+    'if («begun.isAgain && !(latestAt >= begun.begunAt)→false»)',
+    "typeof email === 'string'« && isMailAddress(email)→» ? email",
+    "«throw new Error('the `sub` of the id_token is invalid')→void 0»",
+  ]),
+  ...inFile('oauth/interaction/provider-routes.ts', 'identity-providers', [
+    'if («!identity.isVerified || →»(await identities.hasAccount(email)))',
+    'if (begun«?.providerId !== provider.id→ === undefined»)',
+  ]),
+  ...inFile('oauth/authorization/prompts.ts', 'identity-providers', [
+    "if (siteId === undefined || origin === 'first_party' ||« ofClient === siteId→ true») return false",
+  ]),
+  ...inFile('pages/admin/operator-pages.ts', 'identity-providers', [
+    'if (!operates(site.roles)« || (siteId ?? site.id) !== site.id→») throw',
+  ]),
+  ...inFile('school/members/newcomers.ts', 'identity-providers', [
+    'email_verified_at: «ofSite === undefined ? nowMs : null→nowMs»,',
+  ]),
+  ...inFile('directory/people/linked-identities.ts', 'identity-providers', [
+    'if («disabledAt !== null→false») return',
+    'const needsSecondFactor = «person.confirmed_at !== null→false»',
+    "«.where('email_canonical', '=', canonicalEmail(email))\n          →».executeTakeFirst()\n        if",
   ]),
   ...inFile('directory/mail/notices.ts', 'mail', [
     "«    .where('granted_at', '<', createdAt)\n→»",

@@ -1,4 +1,5 @@
 import { deletionPage, deletionScheduledPage } from '../../views/account-data.ts'
+import { otherWayPage } from '../../views/account-signed-out.ts'
 import { memberApiPage } from '../../views/api-pages.ts'
 import type { ClientView } from '../../views/client-view.ts'
 import { consentPage } from '../../views/consent.ts'
@@ -116,6 +117,12 @@ function pagesOf(values: Values): Record<string, View> {
   const links = [{ href: address('/docs'), label: words, what: words }]
   return {
     'sign-in': signInPage(signIn),
+    'other-way': otherWayPage({ againHref: address('/account') }),
+    'sign-in-with-provider': signInPage({
+      ...signIn,
+      note: words,
+      providers: [{ id: 'acme', name: words, href: address('/provider') }],
+    }),
     'sign-in-again': signInPage({ ...signIn, login: person.email, problem }),
     'sign-in-of-site': {
       ...signInPage({ ...signIn, signUpHref: address('/sign-up'), words: siteWords }),

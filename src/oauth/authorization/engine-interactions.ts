@@ -120,6 +120,8 @@ function describe({ details, person, client, redirectUri, byPattern, mustPush }:
     /** The person who is signed in, if any. */
     person,
     loginHint: typeof params['login_hint'] === 'string' ? params['login_hint'] : undefined,
+    /** Whether the person must authenticate for this request, even if a session exists somewhere. */
+    mustAuthenticate: /\blogin\b/.test(String(params['prompt'])) || params['max_age'] !== undefined,
     scopes: scopesToShow(params),
     /** At `select_account`, the sites to choose from. At `consent`, the site of the grant, if any. */
     sites: sitesOf(prompt.details as PromptDetails),

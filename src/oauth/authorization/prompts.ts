@@ -5,7 +5,7 @@ import { pages } from '../../platform/http/paths.ts'
 import { factsOf } from '../clients/client-metadata.ts'
 import { consentCannotBeRemembered, isApproved } from './decide-consent.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
-import { decideRequestedSite, sitesOf } from './requested-site.ts'
+import { decideRequestedSite, siteOfSession, sitesOf } from './requested-site.ts'
 import { assuranceChecks } from './required-acr.ts'
 
 /**
@@ -20,6 +20,16 @@ export function promptPolicy(dependencies: EngineDependencies) {
   // The engine would prompt forever for an `acr` that the person cannot satisfy.
   for (const reason of ['essential_acr', 'essential_acrs']) login?.checks.remove(reason)
   for (const check of [...loginChecks(), ...assuranceChecks()]) login?.checks.add(check)
+
+  login?.checks.add(
+    new Check('other_site', 'the session is for another site', 'login_required', async (ctx) => {
+      const siteId = siteOfSession(ctx.oidc)
+      const { origin, siteId: ofClient } = ctx.oidc.client ? factsOf(ctx.oidc.client) : {}
+      // Our own pages check the site themselves, because the request does not name the page.
+      if (siteId === undefined || origin === 'first_party' || ofClient === siteId) return false
+      return sitesOf(await decideRequestedSite(ctx, dependencies))[0]?.id !== siteId
+    }),
+  )
 
   policy.add(
     new Prompt(

@@ -1,5 +1,6 @@
 import type { KoaContextWithOIDC } from 'oidc-provider'
 
+import type { LiveSession } from '../../directory/people/browser-sessions.ts'
 import { needsOperator, needsToChange } from '../../directory/scopes/policy.ts'
 import { decideSite, type HeldSite, type SiteDecision } from '../../directory/sites/site-choice.ts'
 import type { DocumentState } from '../clients/client.ts'
@@ -23,10 +24,12 @@ export async function decideRequestedSite(
   const scopes = String(oidc.params?.['scope'] ?? '').split(' ')
   const operator = needsOperator(scopes)
   if (siteId === undefined && !operator) return { kind: 'none' }
+  const onlySiteId = siteOfSession(oidc)
+  const held = await listHeldSites(account.accountId, document && clientId)
   return decideSite({
     clientSiteId: siteId,
     operator,
-    held: await listHeldSites(account.accountId, document && clientId),
+    held: held.filter(({ id }) => onlySiteId === undefined || id === onlySiteId),
     admits: (site) => !document || admitsDocument(site, document, scopes),
     chosenSiteId: chosenSite(oidc),
     // With prompt=select_account, the person must choose again.
@@ -34,6 +37,11 @@ export async function decideRequestedSite(
       ? undefined
       : (await grants.findGrant({ grantId: oidc.session?.grantIdFor(clientId) }))?.grant.siteId,
   })
+}
+
+/** Returns the site whose identity provider began the session, so the session counts only there; or undefined. */
+export function siteOfSession({ account }: KoaContextWithOIDC['oidc']): string | undefined {
+  return (account?.['session'] as LiveSession | undefined)?.siteId
 }
 
 /** Returns the site of a decision, or the sites to choose from. Empty if there is neither. */

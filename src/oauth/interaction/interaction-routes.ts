@@ -7,7 +7,7 @@ import type Router from 'koa-router'
 import type { Notices } from '../../directory/mail/notices.ts'
 import type { NotSignedIn, SignInService } from '../../directory/people/authenticate.ts'
 import type { Authentication, SecondMethod } from '../../directory/people/authentication.ts'
-import type { Seals, SecondFactors } from '../../directory/people/second-factors.ts'
+import type { SecondFactors } from '../../directory/people/second-factors.ts'
 import { explainFailure } from '../../directory/people/sign-in-failure.ts'
 import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
 import { interactionGone } from '../../platform/http/errors.ts'
@@ -21,6 +21,7 @@ import type {
   PendingInteraction,
   PromptName,
 } from '../authorization/engine-interactions.ts'
+import { completeLink } from './pending-links.ts'
 import {
   cancelAddresses,
   formToken,
@@ -28,15 +29,17 @@ import {
   type PromptPages,
   type PromptPagesDependencies,
 } from './prompt-pages.ts'
+import { type ProviderPorts, providerRoutes } from './provider-routes.ts'
 import { type FirstStep, makeFirstSteps } from './second-step.ts'
 
-export interface InteractionDependencies extends PromptPagesDependencies {
+export interface InteractionDependencies
+  extends Omit<PromptPagesDependencies, 'providers'>,
+    ProviderPorts {
   readonly interactions: Interactions
   /** How long a browser counts as known after a person has signed in with it. */
   readonly knownBrowserSeconds: number
   readonly signIn: SignInService
   readonly secondFactors: Pick<SecondFactors, 'check'>
-  readonly seals: Seals
   readonly noteEvent: NoteEvent
   readonly notices: Pick<Notices, 'newSignIn'>
   readonly now: () => number
@@ -50,7 +53,7 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
   const { interactions, noteEvent } = dependencies
   const form = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
   const promptPages = makePromptPages(dependencies)
-  const { secondStep, ...steps } = stepsOf(dependencies, promptPages)
+  const { secondStep, proceed, ...steps } = stepsOf(dependencies, promptPages)
   const usePasskey = passkeyStep(dependencies, promptPages)
 
   router.post(pages.signInWithPasskey, form, async (ctx) => {
@@ -75,6 +78,17 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
   })
   // A person who reloads the page begins again.
   router.get(pages.secondStep, (ctx) => seeOther(ctx, addressOf(pages.login, ctx['params'])))
+  providerRoutes(router, {
+    ...dependencies,
+    find: async (ctx) => await findPending(ctx, 'login', interactions),
+    show: promptPages.signIn,
+    cookieOf: (ctx) => ctx.cookies.get(BROWSER_COOKIE),
+    proceed,
+    noteFailure(ctx, pending, reason) {
+      const failed = { ...eventOf(ctx, pending), personId: undefined, reason }
+      noteEvent({ ...failed, action: 'sign_in.failure' })
+    },
+  })
   return router
 }
 
@@ -113,11 +127,11 @@ async function findSubmitted(
 
 type Step = (ctx: Context, pending: PendingInteraction) => Promise<void>
 
-/** Returns the handlers of each prompt: `show` for its page, and `answer` for its form; and of the second step. */
+/** Returns the handlers of each prompt: `show` for its page, and `answer` for its form; and the steps that sign-ins share. */
 function stepsOf(
   dependencies: InteractionDependencies,
   promptPages: PromptPages,
-): Readonly<Record<PromptName, { show: Step; answer: Step }>> & { readonly secondStep: Step } {
+): Readonly<Record<PromptName, { show: Step; answer: Step }>> & ReturnType<typeof signInSteps> {
   const { interactions } = dependencies
   return {
     ...signInSteps(dependencies, promptPages),
@@ -178,12 +192,22 @@ function signInSteps(dependencies: InteractionDependencies, promptPages: PromptP
   const finish = async (
     ctx: Context,
     pending: PendingInteraction,
-    { browser, ...first }: FirstStep,
+    { browser, method, ...first }: FirstStep,
     second?: SecondMethod,
   ) => {
     keepBrowser(ctx, browser, dependencies.knownBrowserSeconds)
-    const methods = second ? (['password', second] as const) : (['password'] as const)
+    const methods = second ? ([method, second] as const) : ([method] as const)
     await complete(ctx, pending, { ...first, methods }, dependencies)
+  }
+  /** Completes a sign-in whose first method succeeded, or asks for the code that it needs in addition. */
+  const proceed = async (
+    ctx: Context,
+    pending: PendingInteraction,
+    { needsSecondFactor, ...first }: FirstStep & { readonly needsSecondFactor: boolean },
+  ) => {
+    if (!needsSecondFactor) return await finish(ctx, pending, first)
+    const step = firstSteps.seal(pending.uid, first)
+    await promptPages.secondStep(ctx, pending, { step })
   }
   /** Records a failure, and sets the status. @returns the sentence for the page */
   const fail = (
@@ -212,11 +236,8 @@ function signInSteps(dependencies: InteractionDependencies, promptPages: PromptP
       const known = ctx.cookies.get(BROWSER_COOKIE)
       const outcome = await signIn({ ...typed, address: ctx.ip, browser: known })
       if (outcome.kind === 'signed-in') {
-        const { personId, isNewBrowser, browser, needsSecondFactor } = outcome
-        const first = { personId, authenticatedAt, isNewBrowser, browser }
-        if (!needsSecondFactor) return await finish(ctx, pending, first)
-        const step = firstSteps.seal(pending.uid, first)
-        return await promptPages.secondStep(ctx, pending, { step })
+        const { kind: _, ...first } = outcome
+        return await proceed(ctx, pending, { ...first, authenticatedAt, method: 'password' })
       }
       const aboutPersonId = outcome.kind === 'refused' ? outcome.personId : undefined
       const problem = fail(ctx, pending, outcome, aboutPersonId)
@@ -234,7 +255,7 @@ function signInSteps(dependencies: InteractionDependencies, promptPages: PromptP
     const problem = fail(ctx, pending, outcome, personId)
     await promptPages.secondStep(ctx, pending, { step, problem })
   }
-  return { login, secondStep }
+  return { login, secondStep, proceed }
 }
 
 /** Completes a sign-in by any method, and redirects to the next page. */
@@ -242,12 +263,14 @@ async function complete(
   ctx: Context,
   pending: PendingInteraction,
   signedIn: Authentication & { readonly isNewBrowser: boolean },
-  { interactions, noteEvent, notices }: InteractionDependencies,
+  dependencies: InteractionDependencies,
 ): Promise<void> {
+  const { interactions, noteEvent, notices } = dependencies
   const { personId } = signedIn
   if (signedIn.isNewBrowser) await notices.newSignIn(personId, ctx.get('User-Agent'))
   logFields(ctx).person = personId
   noteEvent({ ...eventOf(ctx, pending), action: 'sign_in.success', personId })
+  await completeLink(ctx, pending.uid, signedIn, dependencies)
   seeOther(ctx, await interactions.signedIn(ctx, signedIn))
 }
 

@@ -20,8 +20,9 @@ import { addressOf, pages } from '../../platform/http/paths.ts'
 import { contentSecurityPolicy } from '../../platform/http/security-headers.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { PendingInteraction } from '../authorization/engine-interactions.ts'
+import { noteOf, pendingLinks, type WaysPorts } from './pending-links.ts'
 
-export interface PromptPagesDependencies {
+export interface PromptPagesDependencies extends WaysPorts {
   readonly database: Database
   readonly formKey: Buffer
   readonly scopeUses: ScopeUses
@@ -57,7 +58,7 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
     async signIn(
       ctx: Context,
       pending: PendingInteraction,
-      said: Pick<SignInPage, 'login' | 'problem'>,
+      said: Pick<SignInPage, 'login' | 'problem' | 'note'>,
     ) {
       const { look, signInWords: words } = await lookOf(pending, database)
       const from = new URLSearchParams({ from: pending.uid })
@@ -70,7 +71,8 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
       const action = addressOf(pages.signInWithPasskey, { uid })
       const options = passkeys.requestOptions(uid)
       const passkey = options && { action, options }
-      const page = signInPage({ ...frameOf(pending), ...said, ...hrefs, words, confirms, passkey })
+      const ways = { passkey, ...(await waysOf(ctx, pending, dependencies)) }
+      const page = signInPage({ ...frameOf(pending), ...ways, ...said, ...hrefs, words, confirms })
       showPage(ctx, { ...page, look }, passkey && passkeyScriptSource)
     },
 
@@ -118,6 +120,20 @@ async function lookOf({ client: { siteId } }: PendingInteraction, database: Data
     signInWords: textOf(found?.signInWords),
     consentWords: textOf(found?.consentWords),
   }
+}
+
+/** Returns the identity providers for the sign-in page, and the note about an identity that the sign-in links. */
+async function waysOf(
+  ctx: Context,
+  { uid, client }: PendingInteraction,
+  { providers, seals }: PromptPagesDependencies,
+) {
+  const link = pendingLinks(seals).read(ctx, uid)
+  const offered = (await providers.list(client.siteId)).map(({ id, name }) => {
+    const href = addressOf(pages.providerSignIn, { uid, provider: id })
+    return { id, name, href }
+  })
+  return { note: link && noteOf(link), providers: offered }
 }
 
 /** Form actions of the *Cancel* button, by prompt. */

@@ -11,6 +11,7 @@ import { assistantRoutes } from './assistant-routes.ts'
 import { auditRoutes } from './audit-routes.ts'
 import { documentClientRoutes } from './document-client-routes.ts'
 import { makeOperatorPages } from './operator-pages.ts'
+import { providerRoutes } from './provider-routes.ts'
 import { operatorQueryRoutes } from './query-routes.ts'
 import { resourceServerRoutes } from './resource-server-routes.ts'
 import { siteRoutes } from './site-routes.ts'
@@ -22,6 +23,7 @@ export function adminRoutes(ownPages: OwnPages, policy: AdminPolicy, ports: Admi
   const router = makeRouter()
   const operatorPages = makeOperatorPages(router, parts)
   siteRoutes(router, operatorPages, parts)
+  providerRoutes(operatorPages, parts)
   auditRoutes(operatorPages, parts)
   operatorQueryRoutes(operatorPages, parts)
   applicationFormRoutes(operatorPages, parts)

@@ -71,10 +71,12 @@ export function documentClientRoutes(
       return confirmPage(operator, review, clientId, false)
     })
     operatorPages.form(reviewAddresses[review], async (operator, ctx) => {
-      const { actor, address, site } = operator
+      const { actor, address, site, session } = operator
       const clientId = formField(ctx, 'client')
       const fingerprint = formField(ctx, 'fingerprint')
       const forAll = formField(ctx, 'for') === 'all'
+      // A site's identity provider cannot speak for the whole service.
+      if (forAll && session.browser.siteId !== undefined) throw notPlatformReviewer()
       const verdict = { clientId, review, fingerprint, forAll, siteId: site.id }
       const reviewed = await reviews.reviewDocumentClient(verdict, actor)
       if (reviewed === 'unknown') throw nothingHere()

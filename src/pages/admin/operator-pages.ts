@@ -101,7 +101,8 @@ function ifOn(handler: OperatorHandler): OperatorHandler {
 async function operatorOf(ctx: PageContext, session: PageSession, { database, now }: AdminParts) {
   const site = await findAdminSite(database, ctx.params['site'] ?? '', session.person.id)
   if (!site) throw nothingHere()
-  if (!operates(site.roles)) throw notAnOperator()
+  const { siteId } = session.browser
+  if (!operates(site.roles) || (siteId ?? site.id) !== site.id) throw notAnOperator()
   /** Returns the path of an administration page. Takes missing parameters from the current path. */
   const address = (pattern: string, values?: Readonly<Record<string, string>>) =>
     addressOf(pattern, { ...ctx.params, site: nameOfSite(site), ...values })

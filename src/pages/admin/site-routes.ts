@@ -99,6 +99,7 @@ function homeRoutes(operatorPages: OperatorPages, { database, reviews }: AdminPa
       hrefs: {
         beta: address(pages.beta),
         assistants: address(pages.assistants),
+        identityProviders: address(pages.identityProviders),
         overview: address(pages.overview),
         audit: address(pages.audit),
         queries: address(pages.queries),

@@ -1,31 +1,19 @@
 import type { RequestListener } from 'node:http'
 
 import type { Context } from 'koa'
-import {
-  allowInsecureRequests,
-  authorizationCodeGrantRequest,
-  calculatePKCECodeChallenge,
-  clockSkew,
-  clockTolerance,
-  customFetch,
-  generateRandomCodeVerifier,
-  generateRandomNonce,
-  generateRandomState,
-  getValidatedIdTokenClaims,
-  None,
-  processAuthorizationCodeResponse,
-  validateApplicationLevelSignature,
-  validateAuthResponse,
-} from 'oauth4webapi'
+import { allowInsecureRequests, clockSkew, clockTolerance, customFetch, None } from 'oauth4webapi'
 
+import {
+  beginCodeFlow,
+  type KeptValues,
+  redeemAnswer,
+} from '../../directory/people/relying-party.ts'
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import type { Keys } from '../../oauth/keys/key-rings.ts'
-import { signInIncomplete, storageUnavailable } from '../../platform/http/errors.ts'
+import { isRefusal, signInIncomplete, storageUnavailable } from '../../platform/http/errors.ts'
 import type { VisitorForms } from '../../platform/http/page-form.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
-
-// The relying party's side of a sign-in: authorization code with PKCE, state, nonce and the `iss` check (RFC 9207).
 
 /** The client_id of our own pages. */
 export const OWN_CLIENT_ID = 'gatehouse-pages'
@@ -62,22 +50,19 @@ export async function beginSignIn(
   baseUrl: string,
   { login, acr }: AskedSignIn = {},
 ) {
-  const [state, nonce] = [generateRandomState(), generateRandomNonce()]
-  const verifier = generateRandomCodeVerifier()
-  const query = new URLSearchParams({
-    response_type: 'code',
+  const redirect_uri = baseUrl + pages.signedIn
+  const { kept, query } = await beginCodeFlow({
     client_id: OWN_CLIENT_ID,
-    redirect_uri: baseUrl + pages.signedIn,
+    redirect_uri,
     scope: OPENID,
-    state,
-    nonce,
-    code_challenge: await calculatePKCECodeChallenge(verifier),
-    code_challenge_method: 'S256',
-    claims: JSON.stringify({ id_token: { auth_time: { essential: true } } }),
-    ...(login !== undefined && { prompt: 'login', login_hint: login }),
-    ...(acr !== undefined && { acr_values: acr }),
   })
-  const pending: PendingSignIn = { state, nonce, verifier, returnTo }
+  query.set('claims', JSON.stringify({ id_token: { auth_time: { essential: true } } }))
+  if (login !== undefined) {
+    query.set('prompt', 'login')
+    query.set('login_hint', login)
+  }
+  if (acr !== undefined) query.set('acr_values', acr)
+  const pending: PendingSignIn = { ...kept, returnTo }
   return { pending, address: `${paths.authorization}?${query}` }
 }
 
@@ -156,38 +141,26 @@ export async function completeSignIn(
     [clockSkew]: Math.round(skewMs / 1000),
     [clockTolerance]: 0,
   }
-  // These requests never leave the process, so they need no TLS.
-  const options = { [customFetch]: ownFetch, [allowInsecureRequests]: true }
-
-  if (!answer.get('code')) throw signInIncomplete('the response has no code from this issuer')
-  const callback = await orRefuse('the response has no code from this issuer', () =>
-    validateAuthResponse(server, client, answer, pending.state),
-  )
-  const response = await authorizationCodeGrantRequest(
+  const fetchHere: typeof ownFetch = async (address, request) => {
+    const response = await ownFetch(address, request)
+    if (response.status === 503) throw storageUnavailable(await response.text())
+    return response
+  }
+  const flow = {
     server,
     client,
-    None(),
-    callback,
-    baseUrl + pages.signedIn,
-    pending.verifier,
-    options,
-  )
-  if (response.status === 503) throw storageUnavailable(await response.text())
-  if (!response.ok) throw signInIncomplete(`the token endpoint returned ${response.status}`)
-  // Checks iss, aud, exp, nonce, and the signature with the key of `kid` (specification, Authentication 7).
-  return await orRefuse('the id_token is invalid', async () => {
-    const tokens = await processAuthorizationCodeResponse(server, client, response, {
-      expectedNonce: pending.nonce,
-      requireIdToken: true,
-    })
-    await validateApplicationLevelSignature(server, response, options)
-    const claims = getValidatedIdTokenClaims(tokens)
-    const sid = claims?.['sid']
-    if (typeof sid !== 'string' || claims?.auth_time === undefined) {
+    authentication: None(),
+    redirectUri: baseUrl + pages.signedIn,
+    // These requests never leave the process, so they need no TLS.
+    options: { [customFetch]: fetchHere, [allowInsecureRequests]: true },
+  }
+  if (!answer.get('code')) throw signInIncomplete('the response has no code from this issuer')
+  return await orRefuse('the response or its id_token is invalid', async () => {
+    const { sid, auth_time: authTime, sub: personId } = await redeemAnswer(answer, pending, flow)
+    if (typeof sid !== 'string' || authTime === undefined) {
       throw new Error('the id_token has no sid or no auth_time')
     }
-    const authenticatedAt = claims.auth_time * 1000 + 999 + skewMs
-    return { personId: claims.sub, browserSessionId: sid, authenticatedAt }
+    return { personId, browserSessionId: sid, authenticatedAt: authTime * 1000 + 999 + skewMs }
   })
 }
 
@@ -195,7 +168,7 @@ async function orRefuse<Value>(why: string, step: () => Value | Promise<Value>):
   try {
     return await step()
   } catch (error) {
-    throw Object.assign(signInIncomplete(why), { cause: error })
+    throw isRefusal(error) ? error : Object.assign(signInIncomplete(why), { cause: error })
   }
 }
 
@@ -209,7 +182,7 @@ export interface PendingPorts {
 }
 
 /** The values that the callback of a sign-in needs. */
-type PendingSignIn = Readonly<Record<'state' | 'nonce' | 'verifier' | 'returnTo', string>>
+type PendingSignIn = KeptValues & { readonly returnTo: string }
 
 const COOKIE = 'gatehouse_sign_in'
 const LABEL = 'a sign-in to the pages in the browser '

@@ -6,8 +6,13 @@ import { bodyParser } from '@koa/bodyparser'
 import type { Context, Middleware } from 'koa'
 import type Router from 'koa-router'
 
-import { signInCancelledPage, twoFactorsNeededPage } from '../../../views/account-signed-out.ts'
+import {
+  otherWayPage,
+  signInCancelledPage,
+  twoFactorsNeededPage,
+} from '../../../views/account-signed-out.ts'
 import type { Page } from '../../../views/layout.ts'
+import type { SiteProviders } from '../../directory/people/site-providers.ts'
 import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import { isRefusal, signedOut, signInIncomplete } from '../../platform/http/errors.ts'
 import { seeOther, sendPage } from '../../platform/http/page.ts'
@@ -54,6 +59,7 @@ export interface OwnPages {
   readonly scopeUses: ScopeUses
   readonly signedInPages: SignedInPages
   readonly listPages: ListPages
+  readonly siteProviders: SiteProviders
   readonly now: () => number
 }
 
@@ -80,7 +86,7 @@ export function makeSignedInPages(
       async (ctx) => {
         const session = await sessions.find(ctx)
         if (!session) return seeOther(ctx, await startSignIn(ctx, ports, ctx.url))
-        if (isTooMany(ctx, session, 'page')) return
+        if (isTooMany(ctx, session, 'page') || (await isElsewhere(ctx, session, ports))) return
         send(ctx, await show(ctx as PageContext, session))
       },
 
@@ -91,7 +97,7 @@ export function makeSignedInPages(
         const session = await sessions.find(ctx)
         // Discard the input: without a session, its CSRF token cannot be checked.
         if (!session) return seeOther(ctx, areaOf(ctx.path))
-        if (isTooMany(ctx, session, 'page')) return
+        if (isTooMany(ctx, session, 'page') || (await isElsewhere(ctx, session, ports))) return
         await parse(ctx, async () => {})
         refuseNul(ctx)
         checkFormToken(ctx, session.csrf)
@@ -122,7 +128,7 @@ export function makeSignedInPages(
       async (ctx) => {
         const session = await sessions.find(ctx)
         if (!session) throw signedOut()
-        if (isTooMany(ctx, session, 'json')) return
+        if (isTooMany(ctx, session, 'json') || (await isElsewhere(ctx, session, ports))) return
         checkScriptToken(ctx, session.csrf)
         ctx.set('Cache-Control', 'no-store')
         await answer(ctx as PageContext, session)
@@ -159,6 +165,19 @@ export function makeSignedInPages(
     },
   }
   return signedInPages
+}
+
+/** Refuses a session that a site's identity provider began. Pages of a site check whether it is their site. */
+async function isElsewhere(ctx: Context, session: PageSession, ports: PendingPorts) {
+  const { browser, person } = session
+  if (browser.siteId === undefined || ctx.path.startsWith(`${pages.admin}/`)) return false
+  if (ctx.query['sign-in'] === 'again') {
+    seeOther(ctx, await startSignIn(ctx, ports, ctx.path, { login: person.email }))
+  } else {
+    ctx.status = 403
+    sendPage(ctx, otherWayPage({ againHref: `${ctx.path}?sign-in=again` }))
+  }
+  return true
 }
 
 function send(ctx: Context, answer: Answer): void {

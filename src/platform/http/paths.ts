@@ -88,6 +88,10 @@ export const pages = {
   signInWithPasskey: `${promptPages.login}/passkey`,
   /** The second step of a sign-in: below the sign-in page, because the cookie of the interaction is sent only there. */
   secondStep: `${promptPages.login}/second-step`,
+  /** A sign-in with an identity provider: its start, its redirect URI, and the page that reads the response. */
+  providerSignIn: `${promptPages.login}/provider/:provider`,
+  providerCallback: '/sign-in/callback/:provider',
+  providerAnswer: `${promptPages.login}/provider/:provider/answer`,
   cancelLogin: `${promptPages.login}/cancel`,
   cancelSiteChoice: `${promptPages.select_account}/cancel`,
   cancelConsent: `${promptPages.consent}/cancel`,
@@ -144,6 +148,8 @@ export const pages = {
   betaOff: `${site}/beta/off`,
   selfSignUp: `${site}/self-sign-up`,
   twoFactors: `${site}/two-factors`,
+  identityProviders: `${site}/identity-providers`,
+  removeIdentityProvider: `${site}/identity-providers/:provider/remove`,
   assistants: `${site}/assistants`,
   ownAssistants: `${site}/assistants/own`,
   documentClients: `${site}/self-declared-clients`,

@@ -99,6 +99,14 @@ export interface Schema {
   }
   totp: { person_id: string; sealed_secret: string; confirmed_at: number; last_step: number }
   recovery_code: { person_id: string; digest: string; created_at: number }
+  linked_identity: {
+    provider_id: string
+    issuer: string
+    subject: string
+    person_id: string
+    linked_at: number
+    last_used_at: number
+  }
   signed_out_session: { digest: string; signed_out_at: number; kept_until: number }
   signed_out_everywhere: { person_id: string; signed_out_at: number }
   platform_reviewer: { person_id: string; granted_at: number }
@@ -112,6 +120,14 @@ export interface Schema {
     language: string | null
   }
   site_role: { person_id: string; site_id: string; role: SiteRole; granted_at: number }
+  identity_provider: Created & {
+    site_id: string
+    name: string
+    issuer: string
+    client_id: string
+    sealed_secret: string
+    role: 'student' | 'lecturer'
+  }
   site_feature: { site_id: string; feature: string; enabled_at: number }
   site_assurance: {
     site_id: string

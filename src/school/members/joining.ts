@@ -1,6 +1,6 @@
 /** Lets people join a site: by an invitation, or by self sign-up with a confirmed address. */
 
-import type { Kysely, Transaction } from 'kysely'
+import type { Insertable, Kysely, Transaction } from 'kysely'
 
 import type { OneTimeLink, OneTimeLinks } from '../../directory/people/one-time-links.ts'
 import { canonicalEmail } from '../../directory/people/person-store.ts'
@@ -95,21 +95,29 @@ async function accept(
     if (accountId !== ('personId' in joiner ? joiner.personId : undefined)) return 'taken'
     if (!(await links.use(trx, link, nowMs))) return 'gone'
     const personId = await verifiedPerson(trx, link, joiner, nowMs)
-    const at = { siteId: site.id, now: nowMs }
-    const before = await findRoles(trx, site.id, personId)
-    await grantRoles(trx, at, personId, roles)
-    await subscribe(trx, at, personId)
-    const after = { roles: [...new Set([...before, ...roles])].sort() }
-    const subject = { kind: 'person', id: personId }
-    const change = { subject, siteId: site.id, before: { roles: before }, after }
-    const actor = { ...caller, personId, now: nowMs }
-    await recordAuditEvent(trx, actor, { action: 'member.join', ...change })
+    await joinSite(trx, { ...caller, siteId: site.id, personId, now: nowMs }, roles)
     return 'joined'
   })
   return await joining.catch((error: unknown) => {
     if (error instanceof AddressTaken) return 'taken'
     throw error
   })
+}
+
+/** Grants roles to a person who joins a site, and records an audit event. */
+export async function joinSite(
+  trx: Transaction<Schema>,
+  actor: Omit<SiteActor, 'clientId'>,
+  roles: readonly SiteRole[],
+): Promise<void> {
+  const { siteId, personId } = actor
+  const before = await findRoles(trx, siteId, personId)
+  await grantRoles(trx, actor, personId, roles)
+  await subscribe(trx, actor, personId)
+  const after = { roles: [...new Set([...before, ...roles])].sort() }
+  const subject = { kind: 'person', id: personId }
+  const change = { subject, siteId, before: { roles: before }, after }
+  await recordAuditEvent(trx, actor, { action: 'member.join', ...change })
 }
 
 /** Reads the site and roles that a link offers; undefined if the site is gone or joining is no longer permitted. */
@@ -169,17 +177,25 @@ async function verifiedPerson(
       .execute()
     return joiner.personId
   }
-  const id = newId('per')
   const { name, passwordHash: password_hash } = joiner
-  const email = { email: link.email, email_canonical: canonicalEmail(link.email) }
+  const row = { email: link.email, email_verified_at: nowMs, name, password_hash }
+  const id = await insertPerson(trx, { ...row, created_at: nowMs })
+  if (id === undefined) throw new AddressTaken()
+  return id
+}
+
+/** Creates an account. @returns its id; undefined if the address has an account */
+export async function insertPerson(
+  trx: Transaction<Schema>,
+  row: Omit<Insertable<Schema['person']>, 'id' | 'email_canonical'>,
+): Promise<string | undefined> {
   const created = await trx
     .insertInto('person')
-    .values({ id, ...email, email_verified_at: nowMs, name, password_hash, created_at: nowMs })
+    .values({ ...row, id: newId('per'), email_canonical: canonicalEmail(row.email) })
     .onConflict((known) => known.column('email_canonical').doNothing())
     .returning('id')
     .executeTakeFirst()
-  if (!created) throw new AddressTaken()
-  return id
+  return created?.id
 }
 
 /** Sets whether people can sign up to the site themselves. Throws ChangeRefused if the actor is not an owner. */

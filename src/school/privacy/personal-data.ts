@@ -28,6 +28,7 @@ const deleted: Tables = {
   passkey: 'created_at id name last_used_at backed_up_at cloned_at',
   totp: 'confirmed_at',
   recovery_code: 'created_at',
+  linked_identity: 'linked_at provider_id issuer subject last_used_at',
   one_time_link: 'created_at kind email site_id expires_at',
 }
 const kept: Tables = {

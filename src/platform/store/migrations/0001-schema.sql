@@ -72,6 +72,19 @@ create table recovery_code (
   primary key (person_id, digest)
 );
 
+-- The identities of people at identity providers: the issuer and the `sub` of its id_tokens. `provider_id` is the id of
+-- the provider in the configuration, or that of a site's provider.
+create table linked_identity (
+  provider_id text not null,
+  issuer text not null,
+  subject text not null,
+  person_id text not null references person (id) on update cascade on delete cascade,
+  linked_at bigint not null,
+  last_used_at bigint not null,
+  primary key (provider_id, issuer, subject)
+);
+create index linked_identity_by_person on linked_identity (person_id, linked_at);
+
 -- Digests of the ids of signed-out sessions on our own pages, because a restored Redis may still contain them. A row is
 -- kept until the session would have expired.
 create table signed_out_session (
@@ -131,6 +144,19 @@ create table browser_session (
 );
 create index browser_session_by_person on browser_session (person_id, seen_at);
 create index browser_session_by_expiry on browser_session (expires_at);
+
+-- The identity providers of sites. Each can speak for its site only. `role` is that of people at their first sign-in.
+create table identity_provider (
+  id text not null primary key,
+  site_id text not null references site (id) on delete cascade,
+  name text not null,
+  issuer text not null,
+  client_id text not null,
+  sealed_secret text not null,
+  role text not null check (role in ('student', 'lecturer')),
+  created_at bigint not null
+);
+create index identity_provider_by_site on identity_provider (site_id, created_at);
 
 -- The features that a site has enabled.
 create table site_feature (

@@ -1,0 +1,236 @@
+/** Lets people sign in with identity providers (OpenID Connect): discovery, requests, and checks of their responses. */
+
+import {
+  type AuthorizationServer,
+  allowInsecureRequests,
+  ClientSecretBasic,
+  ClientSecretPost,
+  clockSkew,
+  clockTolerance,
+  customFetch,
+  discoveryRequest,
+  generateRandomState,
+  type IDToken,
+  type JWKSCacheInput,
+  jwksCache,
+  processDiscoveryResponse,
+} from 'oauth4webapi'
+
+import { addressOf, pages } from '../../platform/http/paths.ts'
+import type { SendOutgoing } from '../../platform/outgoing/guarded-fetch.ts'
+import { isMailAddress } from '../mail/mail-address.ts'
+import { beginCodeFlow, type KeptValues, redeemAnswer } from './relying-party.ts'
+
+export interface IdentityProvider {
+  readonly id: string
+  readonly name: string
+  readonly issuer: string
+  readonly clientId: string
+  readonly clientSecret: string
+  /** The only site for which the provider can speak; undefined for a provider of the platform. */
+  readonly siteId?: string | undefined
+  /** The role of people at their first sign-in; only for a provider of a site. */
+  readonly role?: 'student' | 'lecturer' | undefined
+}
+
+/** What an identity provider says about a person. Only issuer and subject identify the person. */
+export interface ProvidedIdentity {
+  readonly issuer: string
+  readonly subject: string
+  /** The e-mail address; undefined without a valid one. */
+  readonly email: string | undefined
+  /** Whether the provider has verified that the address is the person's. */
+  readonly isVerified: boolean
+  /** The claim `name`, which can be anything. */
+  readonly name: unknown
+}
+
+/** Lists the identity providers for an application of this site, or of no site. */
+export type ListProviders = (siteId: string | undefined) => Promise<readonly IdentityProvider[]>
+
+/** The identity provider did not answer, or answered that it is broken. */
+export class ProviderUnreachable extends Error {}
+
+/** A sign-in that has begun, for the check of its response. */
+export interface BegunSignIn extends KeptValues {
+  readonly providerId: string
+  /** When the person left for the provider, in epoch milliseconds. */
+  readonly begunAt: number
+  /** Whether the person must authenticate at the provider again. */
+  readonly isAgain: boolean
+}
+
+interface ProviderPorts {
+  readonly baseUrl: string
+  readonly fetch: SendOutgoing
+  readonly now: () => number
+}
+
+export type ProviderSignIn = ReturnType<typeof makeProviderSignIn>
+
+const SCOPE = 'openid email profile'
+/** How long metadata and keys of a provider are used without asking again, and how soon a failed request is repeated. */
+const KNOWN_MS = 3_600_000
+const FAILED_MS = 5000
+const PROVIDERS_KNOWN_MAX = 1000
+const ANSWER_WITHIN_MS = 5000
+const ANSWER_BYTES_MAX = 256 * 1024
+const SKEW_SECONDS = 60
+
+interface KnownServer {
+  readonly found: Promise<AuthorizationServer>
+  readonly keys: JWKSCacheInput
+  until: number
+}
+
+/** Creates the functions that send people to identity providers, and check the responses. */
+export function makeProviderSignIn({ baseUrl, fetch, now }: ProviderPorts, list: ListProviders) {
+  const servers = new Map<string, KnownServer>()
+
+  const discover = (provider: IdentityProvider): KnownServer => {
+    const key = `${provider.id} ${provider.issuer}`
+    const known = servers.get(key)
+    if (known && now() < known.until) return known
+    const found = requestMetadata(provider, fetchOf(provider, fetch))
+    const next: KnownServer = { found, keys: {}, until: now() + KNOWN_MS }
+    found.catch(() => {
+      next.until = now() + FAILED_MS
+    })
+    servers.delete(key)
+    servers.set(key, next)
+    const [oldest] = servers.keys()
+    if (servers.size > PROVIDERS_KNOWN_MAX && oldest !== undefined) servers.delete(oldest)
+    return next
+  }
+
+  const redirectUriOf = ({ id }: IdentityProvider) =>
+    baseUrl + addressOf(pages.providerCallback, { provider: id })
+
+  return {
+    list,
+
+    /**
+     * Creates an authorization request for the interaction `uid`, and the values that check its response.
+     *
+     * @throws ProviderUnreachable; another error if the provider's metadata is invalid
+     */
+    async begin(provider: IdentityProvider, asked: Asked) {
+      const server = await discover(provider).found
+      const address = new URL(server.authorization_endpoint ?? '')
+      // The state names the interaction, so the callback needs no cookie to find its pages.
+      const { kept, query } = await beginCodeFlow(
+        { client_id: provider.clientId, redirect_uri: redirectUriOf(provider), scope: SCOPE },
+        `${generateRandomState()}.${asked.uid}`,
+      )
+      for (const [name, value] of query) address.searchParams.set(name, value)
+      if (asked.loginHint !== undefined) address.searchParams.set('login_hint', asked.loginHint)
+      if (asked.isAgain) {
+        address.searchParams.set('prompt', 'login')
+        address.searchParams.set('max_age', '0')
+      }
+      const { isAgain } = asked
+      const begun: BegunSignIn = { ...kept, providerId: provider.id, begunAt: now(), isAgain }
+      return { begun, address: address.href }
+    },
+
+    /**
+     * Checks the response of a provider, and returns what it says about the person.
+     *
+     * @throws ProviderUnreachable; another error, without secrets in its message, if the response is invalid
+     */
+    async complete(
+      provider: IdentityProvider,
+      begun: BegunSignIn,
+      answer: URLSearchParams,
+    ): Promise<ProvidedIdentity> {
+      const { found, keys } = discover(provider)
+      const server = await found
+      const skewMs = now() - Date.now()
+      const isPost = server.token_endpoint_auth_methods_supported?.includes('client_secret_post')
+      const claims = await redeemAnswer(answer, begun, {
+        server,
+        client: {
+          client_id: provider.clientId,
+          [clockSkew]: Math.round(skewMs / 1000),
+          [clockTolerance]: SKEW_SECONDS,
+        },
+        authentication: (isPost ? ClientSecretPost : ClientSecretBasic)(provider.clientSecret),
+        redirectUri: redirectUriOf(provider),
+        options: { ...requestOptions(fetchOf(provider, fetch)), [jwksCache]: keys },
+      })
+      // Some providers ignore `max_age`, and would let anyone at an unlocked computer confirm.
+      const latestAt = Number(claims.auth_time) * 1000 + SKEW_SECONDS * 1000
+      if (begun.isAgain && !(latestAt >= begun.begunAt)) {
+        throw new Error('the person did not authenticate again')
+      }
+      return identityOf(claims, provider)
+    },
+  }
+}
+
+interface Asked {
+  /** The interaction. */
+  readonly uid: string
+  readonly isAgain: boolean
+  readonly loginHint: string | undefined
+}
+
+type Fetch = (address: string, init: Sent) => Promise<Response>
+type Sent = Readonly<Record<'method', string>> & {
+  readonly headers: Record<string, string>
+  readonly body?: URLSearchParams | undefined
+}
+
+/** Returns the options of requests to a provider. `fetch` itself requires https. */
+function requestOptions(fetch: Fetch) {
+  return { [customFetch]: fetch, [allowInsecureRequests]: true }
+}
+
+async function requestMetadata({ issuer }: IdentityProvider, fetch: Fetch) {
+  const url = new URL(issuer)
+  const response = await discoveryRequest(url, { algorithm: 'oidc', ...requestOptions(fetch) })
+  // Checks that the metadata names this issuer.
+  const server = await processDiscoveryResponse(url, response)
+  if (URL.parse(server.authorization_endpoint ?? '')?.protocol !== url.protocol) {
+    throw new Error('the authorization endpoint of the provider must be an https URL')
+  }
+  return server
+}
+
+/** Creates a fetch for one provider. Only the configured host of a platform's provider may have a private address. */
+function fetchOf({ issuer, siteId }: IdentityProvider, fetch: SendOutgoing): Fetch {
+  return async (address, { method, headers, body }) => {
+    const isConfigured = siteId === undefined && new URL(address).host === new URL(issuer).host
+    try {
+      const response = await fetch(address, {
+        ...{ method, headers, body: body ?? null, privateAddress: isConfigured },
+        ...{ purpose: 'identity', signal: AbortSignal.timeout(ANSWER_WITHIN_MS) },
+      })
+      const read: Uint8Array[] = []
+      let bytes = 0
+      for await (const part of response.body ?? []) {
+        read.push(part)
+        bytes += part.length
+        if (bytes > ANSWER_BYTES_MAX) throw new Error('its response is too long')
+      }
+      if (response.status >= 500) throw new Error(`it responded with status ${response.status}`)
+      return new Response(Buffer.concat(read), response)
+    } catch (cause) {
+      const detail = cause instanceof Error ? cause.message : String(cause)
+      throw new ProviderUnreachable(`the provider did not answer: ${detail}`, { cause })
+    }
+  }
+}
+
+const MICROSOFT = 'https://login.microsoftonline.com/'
+
+/** Reads the claims about a person. @throws an error without a usable `sub` (OpenID Connect Core §2) */
+function identityOf(claims: IDToken, { issuer }: IdentityProvider): ProvidedIdentity {
+  const { sub, email, name } = claims
+  if (!/^[\x20-\x7e]{1,255}$/.test(sub)) throw new Error('the `sub` of the id_token is invalid')
+  const address = typeof email === 'string' && isMailAddress(email) ? email : undefined
+  // Microsoft has no `email_verified`; `xms_edov` says whether it has verified the domain of the address.
+  const verified = claims[issuer.startsWith(MICROSOFT) ? 'xms_edov' : 'email_verified']
+  const isVerified = verified === true || verified === 'true' || verified === 1 || verified === '1'
+  return { issuer: claims.iss, subject: sub, email: address, isVerified, name }
+}

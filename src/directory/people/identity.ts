@@ -1,0 +1,39 @@
+import type { SendOutgoing } from '../../platform/outgoing/guarded-fetch.ts'
+import { type IdentityProvider, makeProviderSignIn } from './identity-providers.ts'
+import { makeLinkedIdentities } from './linked-identities.ts'
+import type { Seals } from './second-factors.ts'
+import { makeSiteProviders } from './site-providers.ts'
+
+/** A provider of the platform, as configured. */
+export type ConfiguredProvider = Omit<IdentityProvider, 'clientSecret' | 'siteId' | 'role'>
+
+type IdentityPorts = Parameters<typeof makeLinkedIdentities>[0] & { readonly seals: Seals }
+
+interface IdentitySettings {
+  readonly baseUrl: string
+  /** The client secrets of the platform's providers, by id. */
+  readonly providerSecrets: Readonly<Record<string, string>>
+  readonly service: {
+    readonly signIn: { readonly identityProviders: readonly ConfiguredProvider[] }
+  }
+}
+
+/** Creates the identity providers of the platform and of sites, and the store of linked identities. */
+export function makeIdentity(
+  { fetch }: { readonly fetch: SendOutgoing },
+  { baseUrl, providerSecrets, service }: IdentitySettings,
+  ports: IdentityPorts,
+) {
+  const { database, seals, now } = ports
+  const siteProviders = makeSiteProviders(database, seals)
+  const ofPlatform: readonly IdentityProvider[] = service.signIn.identityProviders.map(
+    (provider) => ({ ...provider, clientSecret: providerSecrets[provider.id] ?? '' }),
+  )
+  const list = async (siteId: string | undefined) =>
+    siteId === undefined ? ofPlatform : ofPlatform.concat(await siteProviders.list(siteId))
+  return {
+    siteProviders,
+    providers: makeProviderSignIn({ baseUrl, fetch, now }, list),
+    identities: makeLinkedIdentities(ports),
+  }
+}

@@ -1,0 +1,39 @@
+/** Creates the accounts of people who sign in with an identity provider for the first time. */
+
+import { addIdentity, type Newcomer } from '../../directory/people/linked-identities.ts'
+import { hasSelfSignUp } from '../../directory/sites/site-admin.ts'
+import type { Database } from '../../platform/store/database.ts'
+import type { SiteActor } from '../changes/change.ts'
+import { insertPerson, joinSite, personName } from './joining.ts'
+
+/**
+ * Creates the function that creates the account of a newcomer, whose address the provider has verified. It returns
+ * false if the site does not let people sign up themselves, or the address has an account.
+ */
+export function makeNewcomers({ kysely }: Database, now: () => number) {
+  return async (
+    { email, name, siteId, ...identity }: Newcomer,
+    caller: Pick<SiteActor, 'requestId' | 'address'>,
+  ): Promise<boolean> => {
+    const { siteId: ofSite, role = 'student' } = identity.provider
+    if (siteId === undefined) return false
+    if (ofSite === undefined && !(await hasSelfSignUp({ kysely }, siteId))) return false
+    const nowMs = now()
+    const row = {
+      email,
+      // A site's provider can say that the address is verified, but only to its own site.
+      email_verified_at: ofSite === undefined ? nowMs : null,
+      name: personName.safeParse(name).data ?? email.replace(/@.*/, ''),
+      created_at: nowMs,
+    }
+    return await kysely.transaction().execute(async (trx) => {
+      const personId = await insertPerson(trx, row)
+      if (personId === undefined) return false
+      const isAdded = await addIdentity(trx, identity, personId, nowMs)
+      // The rollback leaves no account that nobody can use.
+      if (!isAdded) throw new Error('a parallel sign-in has linked the identity')
+      await joinSite(trx, { ...caller, siteId, personId, now: nowMs }, [role])
+      return true
+    })
+  }
+}

@@ -1,0 +1,604 @@
+import { expect } from 'chai'
+import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
+import { generateSync } from 'otplib'
+
+import { SELF_SIGN_UP } from '../src/directory/sites/site-admin.ts'
+import type { SendOutgoing } from '../src/platform/outgoing/guarded-fetch.ts'
+import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
+import { asClaude, authorizeUrl } from './support/client.ts'
+import { insert } from './support/database.ts'
+import {
+  notes,
+  olivia,
+  policyWith,
+  portal,
+  type RunningService,
+  sam,
+  startService,
+} from './support/gatehouse.ts'
+import { decode, hiddenField, makePagePerson, textOf } from './support/page-person.ts'
+import { sharedService } from './support/storages.ts'
+
+type Person = ReturnType<typeof makeHeadlessPerson>
+
+/** Opens a URL and follows redirects, until a page or the callback of the application. */
+async function follow(person: Person, start: URL, init: RequestInit = {}) {
+  let [url, sent] = [start, init]
+  for (let step = 0; step < 10; step += 1) {
+    const response = await person.open(url, sent)
+    const location = response.headers.get('location')
+    const target = location === null ? undefined : new URL(location, url)
+    if (!target || target.origin !== start.origin) {
+      return { status: response.status, url, target, text: await response.text() }
+    }
+    ;[url, sent] = [target, {}]
+  }
+  throw new Error(`${start} redirects for ever`)
+}
+
+type Page = Awaited<ReturnType<typeof follow>>
+
+const problemOf = (page: Page) => textOf({ ...page, path: '' }, 'login-problem')
+const noteOf = (page: Page) => textOf({ ...page, path: '' }, 'login-note')
+const isSignedIn = ({ target, text }: Page) =>
+  Boolean(target?.searchParams.get('code')) || text.includes('id="consent-page"')
+
+/** Opens the sign-in page of an authorization, and leaves for a provider. */
+async function leave({ url }: Pick<RunningService, 'url'>, provider: string, fields = {}) {
+  const person = makeHeadlessPerson(sam)
+  const page = await follow(person, authorizeUrl(url, fields))
+  const href = new RegExp(`id="provider-${provider}"[^>]*href="([^"]+)"`).exec(page.text)?.[1]
+  const left = await follow(person, new URL(decode(href ?? 'none'), url))
+  return { person, page, left, asked: left.target?.searchParams ?? new URLSearchParams() }
+}
+
+async function submit(person: Person, page: Page, typed: Record<string, string>) {
+  const action = decode(/<form method="post" action="([^"]+)"/.exec(page.text)?.[1] ?? '')
+  const step = /name="step" value="([^"]+)"/.exec(page.text)?.[1] ?? ''
+  const body = new URLSearchParams({ csrf: hiddenField(page.text), step, ...typed })
+  return await follow(person, new URL(action, page.url), { method: 'POST', body })
+}
+
+const linksOf = async ({ kysely }: RunningService) =>
+  await kysely.selectFrom('linked_identity').select(['subject', 'person_id']).execute()
+
+describe('signing in with another Gatehouse as the identity provider', () => {
+  const provider = sharedService()
+  const service = sharedService(undefined, async () => {
+    const started = await startService({
+      environment: { IDENTITY_PROVIDER_SECRETS: `campus=${portal.clientSecret}` },
+      policy: policyWith({
+        signIn: {
+          identityProviders: [
+            ...[
+              { id: 'campus', name: 'Campus', issuer: provider().url, clientId: portal.clientId },
+            ],
+          ],
+        },
+      }),
+      fetch: async (address, { method, headers, body } = {}) =>
+        await fetch(address, { ...{ method, headers, body } } as RequestInit),
+    })
+    const uri = `${started.url}/sign-in/callback/campus`
+    const redirect = { client_id: portal.clientId, uri, position: 9 }
+    await insert(provider().kysely, 'oauth_application_redirect_uri', redirect)
+    return started
+  })
+
+  const signInAt = async (fields = {}) => {
+    const { person, left } = await leave(service(), 'campus', fields)
+    const callback = `${service().url}/sign-in/callback/campus`
+    const answer = await makeHeadlessPerson(sam).authorize(
+      left.target ?? new URL('none:'),
+      callback,
+    )
+    return { person, answer, page: await follow(person, answer) }
+  }
+
+  // [OpenID Connect Core §3.1.2.1; 321]
+  it('asks a person with an account to sign in as before, links it, and signs in by it from then on', async () => {
+    const { person, page } = await signInAt()
+    expect(page.status).to.equal(200)
+    expect(isSignedIn(page)).to.equal(false)
+    expect(noteOf(page)).to.include('Campus says that your address is sam@northlight.example')
+    expect(await linksOf(service())).to.deep.equal([])
+    expect(isSignedIn(await submit(person, page, sam))).to.equal(true)
+    expect(await linksOf(service())).to.deep.equal([{ subject: 'per_sam', person_id: 'per_sam' }])
+    const again = await signInAt()
+    expect(isSignedIn(again.page)).to.equal(true)
+    const { acr } = await service()
+      .kysely.selectFrom('browser_session')
+      .select('acr')
+      .orderBy('started_at', 'desc')
+      .executeTakeFirstOrThrow()
+    expect(acr).to.equal('urn:gatehouse:identity-provider')
+    const fresh = await signInAt({ prompt: 'login' })
+    expect(isSignedIn(fresh.page), 'the provider asks for the password again').to.equal(true)
+  })
+})
+
+const ISSUER = 'https://id.acme.example'
+
+/** The network of one service: two identity providers that say what `lie` says. */
+async function makeLyingProviders() {
+  const [own, other] = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')])
+  const lie: Lie = {}
+  let nonce = ''
+  const sent: string[] = []
+  const fetch: SendOutgoing = async (address, init) => {
+    sent.push(address)
+    if (lie.fails) return await lie.fails(address, init?.signal ?? undefined)
+    const { origin, pathname } = new URL(address)
+    if (pathname.endsWith('/openid-configuration')) {
+      return Response.json({
+        issuer: origin,
+        authorization_endpoint: `${origin}/authorize`,
+        token_endpoint: `${origin}/token`,
+        jwks_uri: `${origin}/jwks`,
+        id_token_signing_alg_values_supported: ['ES256'],
+        authorization_response_iss_parameter_supported: true,
+        ...lie.metadata,
+      })
+    }
+    if (pathname === '/jwks') {
+      return Response.json({ keys: [{ ...(await exportJWK(own.publicKey)), alg: 'ES256' }] })
+    }
+    const now = Math.floor(Date.now() / 1000)
+    const payload = {
+      ...{ iss: origin, aud: 'gatehouse', sub: 'u1', nonce, iat: now, exp: now + 300 },
+      ...{ email: 'ada@acme.example', email_verified: true, name: 'Ada', ...lie.claims },
+    }
+    const id_token = await new SignJWT(payload as JWTPayload)
+      .setProtectedHeader({ alg: 'ES256' })
+      .sign((lie.foreignKey ? other : own).privateKey)
+    return Response.json({ access_token: 'a', token_type: 'Bearer', id_token, ...lie.tokens })
+  }
+  return {
+    fetch,
+    sent,
+    /** What the providers say next, until the next call. */
+    says: (next: Lie) => {
+      for (const name of Object.keys(lie)) Reflect.deleteProperty(lie, name)
+      Object.assign(lie, next)
+    },
+    hears: (asked: URLSearchParams) => {
+      nonce = asked.get('nonce') ?? ''
+    },
+  }
+}
+
+interface Lie {
+  claims?: Record<string, unknown>
+  metadata?: Record<string, unknown>
+  tokens?: Record<string, unknown>
+  foreignKey?: boolean
+  fails?: (address: string, signal: AbortSignal | undefined) => Promise<Response>
+}
+
+describe('an identity provider that lies', () => {
+  let network: Awaited<ReturnType<typeof makeLyingProviders>>
+  const service = sharedService(undefined, async () => {
+    network = await makeLyingProviders()
+    const row = { clientId: 'gatehouse' }
+    return await startService({
+      environment: { IDENTITY_PROVIDER_SECRETS: 'acme=a other=b bad=c' },
+      policy: policyWith({
+        signIn: {
+          identityProviders: [
+            { ...row, id: 'acme', name: 'Acme', issuer: ISSUER },
+            { ...row, id: 'other', name: 'Other', issuer: 'https://other.example' },
+            { ...row, id: 'bad', name: 'Bad', issuer: 'https://bad.example' },
+          ],
+        },
+      }),
+      fetch: async (...request) => await network.fetch(...request),
+    })
+  })
+
+  /** Signs in with Acme, which says this; `sends` is the query of its response. */
+  const signIn = async (
+    said: Lie = {},
+    { fields = {}, sends = {} as Record<string, string | undefined> } = {},
+  ) => {
+    network.says({})
+    const { person, asked } = await leave(service(), 'acme', fields)
+    network.hears(asked)
+    network.says(said)
+    const answer = { iss: ISSUER, code: 'c', state: asked.get('state') ?? '', ...sends }
+    const given = Object.entries(answer).filter(
+      (pair): pair is [string, string] => pair[1] !== undefined,
+    )
+    const callback = new URL(`/sign-in/callback/acme?${new URLSearchParams(given)}`, service().url)
+    return { person, callback, page: await follow(person, callback) }
+  }
+  const ofSam = { email: sam.login, sub: 'sam' }
+  const link = async (subject: string, personId: string) =>
+    await insert(service().kysely, 'linked_identity', {
+      ...{ provider_id: 'acme', issuer: ISSUER, subject, person_id: personId },
+      ...{ linked_at: 1, last_used_at: 1 },
+    })
+
+  afterEach(async () => {
+    network.says({})
+    await service().kysely.deleteFrom('linked_identity').execute()
+    await service().kysely.deleteFrom('totp').execute()
+  })
+
+  it('gets a request with PKCE, state, nonce, and its own redirect URI', async () => {
+    const { left, asked } = await leave(service(), 'acme', { login_hint: sam.login })
+    expect(`${left.target?.origin}${left.target?.pathname}`).to.equal(`${ISSUER}/authorize`)
+    expect(asked.get('redirect_uri')).to.equal(`${service().url}/sign-in/callback/acme`)
+    expect(asked.get('code_challenge_method')).to.equal('S256')
+    expect(asked.get('login_hint')).to.equal(sam.login)
+    for (const name of ['state', 'nonce', 'code_challenge'])
+      expect(asked.get(name)).to.match(/^[\w.-]{43,}$/)
+  })
+
+  const now = Math.floor(Date.now() / 1000)
+  const wrong: Record<string, [Lie, Record<string, string | undefined>?]> = {
+    'another iss': [{ claims: { iss: 'https://other.example' } }],
+    'another aud': [{ claims: { aud: 'another' } }],
+    'two audiences without azp': [{ claims: { aud: ['gatehouse', 'another'] } }],
+    'another nonce': [{ claims: { nonce: 'another' } }],
+    'no nonce': [{ claims: { nonce: undefined } }],
+    'a foreign key': [{ foreignKey: true }],
+    'a past expiry': [{ claims: { exp: now - 120 } }],
+    'a future start': [{ claims: { nbf: now + 600 } }],
+    'no id_token': [{ tokens: { id_token: undefined } }],
+    'an unsigned id_token': [
+      { tokens: { id_token: `${btoa('{"alg":"none"}').replace(/=/g, '')}.e30.` } },
+    ],
+    'a subject with a line break': [{ claims: { sub: 'u1\n' } }],
+    'a subject that is too long': [{ claims: { sub: 'u'.repeat(256) } }],
+    'a subject that is a number': [{ claims: { sub: 7 } }],
+    'another iss beside the code': [{}, { iss: 'https://other.example' }],
+    'no iss beside the code': [{}, { iss: undefined }],
+    'no code': [{}, { code: undefined }],
+  }
+  for (const [what, [said, sends]] of Object.entries(wrong)) {
+    // [RFC 9207 §2.4; OpenID Connect Core §3.1.3.7; 317, 327]
+    it(`signs nobody in with ${what}, says so and offers other ways`, async () => {
+      await link('u1', 'per_sam')
+      const { page, person } = await signIn(said, { sends: sends ?? {} })
+      expect(page.status).to.equal(400)
+      expect(problemOf(page)).to.include('Acme did not prove who you are')
+      expect(isSignedIn(page)).to.equal(false)
+      expect(isSignedIn(await submit(person, page, sam)), 'the password still works').to.equal(true)
+    })
+  }
+
+  // [318]
+  it('answers 503 with other ways while a provider is down, redirects, or answers without end', async () => {
+    const endless = new ReadableStream({ pull: (sink) => sink.enqueue(new Uint8Array(65_536)) })
+    const failures: Lie['fails'][] = [
+      async () => await Promise.reject(new Error('no such host')),
+      async () => new Response('down', { status: 502 }),
+      async () => new Response(endless),
+    ]
+    for (const fails of failures) {
+      const { page } = await signIn({ fails: fails ?? (async () => new Response()) })
+      expect(page.status).to.equal(503)
+      expect(problemOf(page)).to.include('Acme cannot be reached at the moment')
+    }
+    const redirected = async () =>
+      new Response(null, { status: 302, headers: { location: ISSUER } })
+    expect((await signIn({ fails: redirected })).page.status).to.equal(400)
+    expect(service().log.join()).to.not.include('"code":"c"')
+  })
+
+  // [319]
+  it('refuses metadata that names another issuer', async () => {
+    network.says({ metadata: { issuer: ISSUER } })
+    const { left } = await leave(service(), 'bad')
+    expect(left.status).to.equal(400)
+    expect(problemOf(left)).to.include('Bad did not prove')
+  })
+
+  // [320, 322]
+  it('neither signs in nor links a person by an unverified address, and does not reveal whether it has an account', async () => {
+    const texts = new Set<string>()
+    for (const email of [sam.login, 'nobody@northlight.example']) {
+      const { page, person } = await signIn({
+        claims: { sub: 'eve', email, email_verified: false },
+      })
+      expect(isSignedIn(page)).to.equal(false)
+      texts.add(noteOf(page).replaceAll(email, ''))
+      await submit(person, page, olivia)
+    }
+    expect(texts.size).to.equal(1)
+    expect(await linksOf(service()), 'the sign-in of another person links nothing').to.deep.equal(
+      [],
+    )
+  })
+
+  // [322]
+  it('links nothing if the person signs in to another account, or in another interaction', async () => {
+    const { page, person } = await signIn({ claims: ofSam })
+    expect(noteOf(page)).to.include(sam.login)
+    const elsewhere = await follow(person, authorizeUrl(service().url, { state: 'another' }))
+    expect(noteOf(elsewhere)).to.equal('')
+    expect(isSignedIn(await submit(person, elsewhere, sam))).to.equal(true)
+    expect(await linksOf(service())).to.deep.equal([])
+    const second = await signIn({ claims: ofSam })
+    await submit(second.person, second.page, olivia)
+    expect(await linksOf(service())).to.deep.equal([])
+  })
+
+  // [326]
+  it('needs the code of an authenticator app in addition, before it signs in or links anything', async () => {
+    const path = '/account/second-factor'
+    const own = makePagePerson(service().url, sam)
+    const form = await own.send(await own.visit(path), `${path}/app`)
+    const secret = textOf(form, 'key').replaceAll(' ', '')
+    const epoch = Math.floor(Date.now() / 1000)
+    const codeAt = (steps: number) => generateSync({ secret, epoch: epoch + steps * 30 })
+    await own.send(form, `${path}/app/confirm`, { code: codeAt(-1) })
+
+    const { page, person } = await signIn({ claims: ofSam })
+    const asked = await submit(person, page, sam)
+    expect(asked.text).to.include('id="second-step-page"')
+    expect(await linksOf(service())).to.deep.equal([])
+    expect(isSignedIn(await submit(person, asked, { code: codeAt(0) }))).to.equal(true)
+    expect(await linksOf(service())).to.deep.equal([{ subject: 'sam', person_id: 'per_sam' }])
+
+    const sessions = async () =>
+      await service()
+        .kysely.selectFrom('browser_session')
+        .select('acr')
+        .where('person_id', '=', 'per_sam')
+        .orderBy('started_at', 'desc')
+        .execute()
+    const before = await sessions()
+    const again = await signIn({ claims: ofSam })
+    expect(again.page.text).to.include('id="second-step-page"')
+    const wrong = await submit(again.person, again.page, { code: '000000' })
+    expect(isSignedIn(wrong)).to.equal(false)
+    expect(await sessions()).to.deep.equal(before)
+    expect(isSignedIn(await submit(again.person, again.page, { code: codeAt(1) }))).to.equal(true)
+    expect((await sessions())[0]?.acr).to.equal('urn:gatehouse:mfa')
+  })
+
+  // [328]
+  it('knows a person by issuer and subject only, whatever the address says', async () => {
+    await link('u1', 'per_olivia')
+    const { page } = await signIn({ claims: { email: sam.login } })
+    expect(isSignedIn(page)).to.equal(true)
+    const sessions = await service()
+      .kysely.selectFrom('browser_session')
+      .select('person_id')
+      .orderBy('started_at', 'desc')
+      .limit(1)
+      .execute()
+    expect(sessions).to.deep.equal([{ person_id: 'per_olivia' }])
+    const stranger = await signIn({ claims: { sub: 'u2', email: olivia.login } })
+    expect(isSignedIn(stranger.page)).to.equal(false)
+  })
+
+  // [323]
+  it('takes the response of one provider only at its own callback', async () => {
+    await link('u1', 'per_sam')
+    const { person, asked } = await leave(service(), 'acme')
+    network.hears(asked)
+    const query = new URLSearchParams({ iss: ISSUER, code: 'c', state: asked.get('state') ?? '' })
+    const page = await follow(person, new URL(`/sign-in/callback/other?${query}`, service().url))
+    expect(isSignedIn(page)).to.equal(false)
+    expect(page.text).to.include('id="login-page"')
+    expect(
+      network.sent.some((address) => address.startsWith('https://other.example/token')),
+    ).to.equal(false)
+  })
+
+  // [324, 325]
+  it('ignores the response in another browser, a second use, and another state', async () => {
+    await link('u1', 'per_sam')
+    const { person, callback, page } = await signIn()
+    expect(isSignedIn(page)).to.equal(true)
+    expect((await follow(makeHeadlessPerson(sam), callback)).status, 'another browser').to.equal(
+      400,
+    )
+    expect(isSignedIn(await follow(person, callback)), 'a second use').to.equal(false)
+    for (const state of ['', 'x', 'x.', 'x.../..', `x.${'a'.repeat(65)}`]) {
+      const forged = new URL(callback)
+      forged.searchParams.set('state', state)
+      expect((await follow(person, forged)).status, state).to.equal(400)
+    }
+    const other = await signIn({}, { sends: { state: callback.searchParams.get('state') ?? '' } })
+    expect(isSignedIn(other.page), 'the state of another interaction').to.equal(false)
+  })
+
+  // [329]
+  it('must authenticate a person again if the request demands it', async () => {
+    await link('u1', 'per_sam')
+    for (const fields of [{ prompt: 'login' }, { max_age: '60' }]) {
+      for (const claims of [{}, { auth_time: now - 600 }]) {
+        const { page } = await signIn({ claims }, { fields })
+        expect(page.status).to.equal(400)
+        expect(isSignedIn(page)).to.equal(false)
+      }
+      const again = await signIn(
+        { claims: { auth_time: Math.floor(Date.now() / 1000) } },
+        { fields },
+      )
+      expect(isSignedIn(again.page)).to.equal(true)
+    }
+  })
+
+  // [332]
+  it('signs in no disabled account, and explains a refusal of the provider', async () => {
+    await link('u1', 'per_noor')
+    const disabled = { disabled_at: 1 }
+    await service()
+      .kysely.updateTable('person')
+      .set(disabled)
+      .where('id', '=', 'per_noor')
+      .execute()
+    const { page } = await signIn()
+    expect([page.status, problemOf(page)]).to.deep.equal([
+      403,
+      'Your account is disabled. Please ask an operator of your site.',
+    ])
+    const denied = await signIn({}, { sends: { code: undefined, error: 'access_denied' } })
+    expect([denied.page.status, problemOf(denied.page)]).to.deep.equal([
+      403,
+      'Acme did not sign you in. Please try again, or sign in another way.',
+    ])
+  })
+
+  // [331]
+  it('creates an account only for a verified address, at a site with self sign-up, with a harmless name', async () => {
+    const claims = { sub: 'new', email: 'new@acme.example', name: '<b>Ada\u202e\n</b>' }
+    const refused = await signIn({ claims })
+    expect(refused.page.status).to.equal(403)
+    expect(problemOf(refused.page)).to.include('There is no account for new@acme.example')
+    const nameless = await signIn({ claims: { ...claims, email: 'x y@acme.example' } })
+    expect(problemOf(nameless.page)).to.include('Acme did not tell your e-mail address')
+    const feature = { site_id: 'sit_northlight', feature: SELF_SIGN_UP, enabled_at: 1 }
+    await insert(service().kysely, 'site_feature', feature)
+    expect(isSignedIn((await signIn({ claims })).page)).to.equal(true)
+    const marked = { sub: 'marked', email: 'marked@acme.example', name: '<b>Ada</b>' }
+    expect(isSignedIn((await signIn({ claims: marked })).page)).to.equal(true)
+    const made = await service()
+      .kysely.selectFrom('person')
+      .innerJoin('site_role', 'person_id', 'person.id')
+      .select(['name', 'role', 'site_id', 'password_hash'])
+      .where('email', 'in', [claims.email, marked.email])
+      .orderBy('email', 'desc')
+      .execute()
+    const common = { role: 'student', site_id: 'sit_northlight', password_hash: null }
+    expect(made).to.deep.equal([
+      { name: 'new', ...common },
+      { name: '<b>Ada</b>', ...common },
+    ])
+    expect(isSignedIn((await signIn({ claims })).page), 'the next time').to.equal(true)
+  })
+
+  // [330]
+  it('is found only if the sign-in page offers it', async () => {
+    const person = makeHeadlessPerson(sam)
+    const page = await follow(person, authorizeUrl(service().url))
+    const { status } = await follow(
+      person,
+      new URL(`${page.url.pathname}/provider/unknown`, page.url),
+    )
+    expect(status).to.equal(404)
+    expect(notes.clientId).to.equal('northlight-notes')
+  })
+})
+
+describe('the identity provider of a site', () => {
+  let network: Awaited<ReturnType<typeof makeLyingProviders>>
+  const service = sharedService(undefined, async () => {
+    network = await makeLyingProviders()
+    return await startService({ fetch: async (...request) => await network.fetch(...request) })
+  })
+  const page = '/admin/northlight/identity-providers'
+  const typed = { name: 'School', issuer: ISSUER, clientId: 'gatehouse', role: 'student' }
+  const row = async () =>
+    await service().kysely.selectFrom('identity_provider').selectAll().executeTakeFirstOrThrow()
+
+  before(async () => {
+    const owner = makePagePerson(service().url, olivia)
+    const seen = await owner.visit(page)
+    const refused = { ...typed, clientSecret: 's', issuer: 'http://id.acme.example' }
+    expect((await owner.send(seen, page, refused)).status).to.equal(422)
+    const added = await owner.send(seen, page, { ...typed, clientSecret: 'a-client-secret' })
+    expect(added.text).to.include(`/sign-in/callback/${(await row()).id}`)
+    expect(added.text + service().log.join()).to.not.include('a-client-secret')
+    expect((await row()).sealed_secret).to.not.include('a-client-secret')
+  })
+
+  /** Signs in as a new or linked person, with the session of that browser. */
+  const signIn = async (claims: Record<string, unknown>) => {
+    network.says({})
+    const { id } = await row()
+    const { person, asked } = await leave(service(), id)
+    network.hears(asked)
+    network.says({ claims })
+    const query = new URLSearchParams({ iss: ISSUER, code: 'c', state: asked.get('state') ?? '' })
+    const seen = await follow(person, new URL(`/sign-in/callback/${id}?${query}`, service().url))
+    return { person, page: seen }
+  }
+  const link = async (personId: string, changes = {}) => {
+    const times = { linked_at: 1, last_used_at: 1 }
+    const { id: provider_id, issuer } = await row()
+    const identity = { provider_id, issuer, subject: personId, person_id: personId }
+    await insert(service().kysely, 'linked_identity', { ...identity, ...times, ...changes })
+  }
+
+  // [335]
+  it('creates people with the role of the rule, whose address counts as verified nowhere', async () => {
+    const claims = { sub: 'first', email: 'first@acme.example' }
+    expect(isSignedIn((await signIn(claims)).page)).to.equal(true)
+    const made = await service()
+      .kysely.selectFrom('person')
+      .innerJoin('site_role', 'person_id', 'person.id')
+      .select(['email_verified_at', 'role', 'site_id'])
+      .where('email', '=', claims.email)
+      .execute()
+    expect(made).to.deep.equal([
+      { email_verified_at: null, role: 'student', site_id: 'sit_northlight' },
+    ])
+  })
+
+  // [333, 334]
+  it('opens its site, and no other site, account page, administration or linking', async () => {
+    await link('per_olivia')
+    await insert(service().kysely, 'site_role', {
+      ...{ person_id: 'per_olivia', site_id: 'sit_open_kitchen', role: 'owner', granted_at: 1 },
+    })
+    const { person, page: seen } = await signIn({ sub: 'per_olivia', email: 'x@acme.example' })
+    expect(isSignedIn(seen)).to.equal(true)
+    const { url } = service()
+    const open = async (path: string) => await follow(person, new URL(path, url))
+    expect((await open('/admin/northlight')).status, 'its own site').to.equal(200)
+    for (const path of ['/account', '/account/security', '/account/data', '/admin']) {
+      const refused = await open(path)
+      expect(refused.status, path).to.equal(403)
+      expect(refused.text).to.include('id="other-way-page"')
+    }
+    expect((await open('/admin/open-kitchen')).status).to.equal(403)
+    expect((await open('/account?sign-in=again')).text).to.include('id="login-page"')
+    const otherSite = { scope: 'openid', resource: undefined, ...asClaude }
+    const asked = await open(authorizeUrl(url, otherSite).href)
+    expect(asked.text, 'a grant of no site').to.include('id="login-page"')
+    const none = await open(authorizeUrl(url, { ...otherSite, prompt: 'none' }).href)
+    expect(none.target?.searchParams.get('error')).to.equal('login_required')
+    expect(isSignedIn(await open(authorizeUrl(url).href)), 'its own application').to.equal(true)
+  })
+
+  // [336]
+  it('knows nobody whom the provider of another site has linked', async () => {
+    await link('per_marco', { provider_id: 'idp_of_another_site', subject: 'marco' })
+    const { page: seen } = await signIn({ sub: 'marco', email: 'marco@openkitchen.example' })
+    expect(isSignedIn(seen)).to.equal(false)
+    expect(noteOf(seen)).to.include('School says that your address is')
+  })
+
+  it('is offered only to applications of its site, and changed only by owners', async () => {
+    const person = makeHeadlessPerson(sam)
+    const ofNoSite = authorizeUrl(service().url, {
+      scope: 'openid',
+      resource: undefined,
+      ...asClaude,
+    })
+    const { url, text } = await follow(person, ofNoSite)
+    expect(text).to.include('id="login-page"').and.to.not.include('Sign in with School')
+    const { id } = await row()
+    const forced = await follow(person, new URL(`${url.pathname}/provider/${id}`, url))
+    expect(forced.status).to.equal(404)
+    const member = makePagePerson(service().url, sam)
+    expect((await member.visit(page)).status).to.equal(403)
+  })
+
+  it('ends its sessions and links when an owner removes it', async () => {
+    const { person, page: seen } = await signIn({ sub: 'first' })
+    expect(isSignedIn(seen)).to.equal(true)
+    const owner = makePagePerson(service().url, olivia)
+    const { id } = await row()
+    await owner.send(await owner.visit(page), `${page}/${id}/remove`)
+    const gone = await follow(person, authorizeUrl(service().url, { prompt: 'none' }))
+    expect(gone.target?.searchParams.get('error')).to.equal('login_required')
+    const left = await linksOf(service())
+    expect(left.map(({ subject }) => subject)).to.deep.equal(['marco'])
+  })
+})
