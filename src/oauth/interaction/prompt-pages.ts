@@ -2,7 +2,6 @@ import { createHmac } from 'node:crypto'
 
 import type { Context } from 'koa'
 
-import type { ClientView } from '../../../views/client-view.ts'
 import { consentPage } from '../../../views/consent.ts'
 import type { Page } from '../../../views/layout.ts'
 import { passkeyScriptSource } from '../../../views/passkey-script.ts'
@@ -14,12 +13,12 @@ import { describeScopes, type ScopeUses } from '../../directory/scopes/scope-use
 import { hasSelfSignUp } from '../../directory/sites/site-admin.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
 import { interactionGone } from '../../platform/http/errors.ts'
-import { isLoopbackHost } from '../../platform/http/loopback.ts'
 import { sendPage } from '../../platform/http/page.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import { contentSecurityPolicy } from '../../platform/http/security-headers.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { PendingInteraction } from '../authorization/engine-interactions.ts'
+import { clientView } from './client-view.ts'
 import { noteOf, pendingLinks, type WaysPorts } from './pending-links.ts'
 
 export interface PromptPagesDependencies extends WaysPorts {
@@ -155,41 +154,4 @@ export function formToken(uid: string, formKey: Buffer): string {
 function showPage(ctx: Context, page: Page, scripts?: string): void {
   sendPage(ctx, page)
   ctx.set('Content-Security-Policy', contentSecurityPolicy({ leadsToClient: true, scripts }))
-}
-
-const kindOf = {
-  integration: 'vendor',
-  site: 'operator-created',
-  document: 'self-declared',
-  loopback: 'loopback',
-  first_party: 'own',
-} as const satisfies Record<PendingInteraction['client']['origin'], ClientView['kind']>
-
-function clientView({ client, redirectUri }: PendingInteraction): ClientView {
-  return {
-    name: client.name,
-    kind: kindOfClient(client, redirectUri),
-    host: hostOf(redirectUri),
-    siteName: client.siteName,
-    describedAt: client.describedAt,
-  }
-}
-
-function kindOfClient(
-  { origin, reviewed, byPattern }: PendingInteraction['client'],
-  redirectUri: string,
-): ClientView['kind'] {
-  if (reviewed === true) return 'reviewed'
-  if (origin !== 'integration') return kindOf[origin]
-  if (!redirectUri.startsWith('https:')) return 'vendor-on-device'
-  return byPattern ? 'vendor-connection' : 'vendor'
-}
-
-/** Returns the text that shows where a redirect URI leads: to a host, this computer, or an app on this device. */
-function hostOf(redirectUri: string): string {
-  const url = new URL(redirectUri)
-  if (isLoopbackHost(url.hostname)) return `this computer (${url.hostname})`
-  return /^https?:$/.test(url.protocol)
-    ? url.host
-    : `an app on this device (${url.protocol.slice(0, -1)})`
 }

@@ -1,0 +1,41 @@
+import type { ClientView } from '../../../views/client-view.ts'
+import { isLoopbackHost } from '../../platform/http/loopback.ts'
+import type { PendingInteraction } from '../authorization/engine-interactions.ts'
+
+const kindOf = {
+  integration: 'vendor',
+  site: 'operator-created',
+  document: 'self-declared',
+  loopback: 'loopback',
+  first_party: 'own',
+} as const satisfies Record<PendingInteraction['client']['origin'], ClientView['kind']>
+
+/** Returns what the pages of an interaction show about its application. */
+export function clientView({ client, redirectUri }: PendingInteraction): ClientView {
+  return {
+    name: client.name,
+    kind: kindOfClient(client, redirectUri),
+    host: hostOf(redirectUri),
+    siteName: client.siteName,
+    describedAt: client.describedAt,
+  }
+}
+
+function kindOfClient(
+  { origin, reviewed, byPattern }: PendingInteraction['client'],
+  redirectUri: string,
+): ClientView['kind'] {
+  if (reviewed === true) return 'reviewed'
+  if (origin !== 'integration') return kindOf[origin]
+  if (!redirectUri.startsWith('https:')) return 'vendor-on-device'
+  return byPattern ? 'vendor-connection' : 'vendor'
+}
+
+/** Returns the text that shows where a redirect URI leads: to a host, this computer, or an app on this device. */
+function hostOf(redirectUri: string): string {
+  const url = new URL(redirectUri)
+  if (isLoopbackHost(url.hostname)) return `this computer (${url.hostname})`
+  return /^https?:$/.test(url.protocol)
+    ? url.host
+    : `an app on this device (${url.protocol.slice(0, -1)})`
+}
