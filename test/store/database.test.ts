@@ -202,7 +202,11 @@ function migrationsWith(name: string, text: string): string {
 }
 
 function columnsOfTypes(): string[] {
-  const text = readFileSync(join(import.meta.dirname, '../../src/platform/store/schema.ts'), 'utf8')
+  const folder = join(import.meta.dirname, '../../src/platform/store')
+  const files = ['schema.ts', 'oauth-tables.ts'].map((file) =>
+    readFileSync(join(folder, file), 'utf8'),
+  )
+  const text = files.join('\n')
   const columnsIn = (body: string): string[] =>
     [...body.matchAll(/(\w+): ([^\n{};]+?) *[\n};]/g)].map(
       ([, column, kind]) => `${column}${kind?.endsWith('| null') ? '?' : ''}`,
@@ -210,10 +214,12 @@ function columnsOfTypes(): string[] {
   // Columns of several tables have an interface of their own: `Shared & { … }`.
   const columnsOf = (type: string): string[] =>
     type.split(' & ').flatMap((part) => {
-      const [, body = part] = text.split(`\ninterface ${part} `)
+      const [, body = part] = text.split(`interface ${part} `)
       return columnsIn(body.slice(0, body.indexOf('}') + 1))
     })
-  const lists = text.matchAll(/export interface Schema \{\n(.*?)\n\}/gs)
+  const lists = text.matchAll(
+    /export interface (?:Schema extends OAuthTables|OAuthTables) \{\n(.*?)\n\}/gs,
+  )
   return [...lists]
     .flatMap(([, list = '']) => [...list.matchAll(/^ {2}(\w+): (\w+|.*?\})$/gms)])
     .flatMap(([, table, type = '']) => columnsOf(type).map((column) => `${table}.${column}`))

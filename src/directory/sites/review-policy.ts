@@ -1,4 +1,4 @@
-import type { DocumentReview } from '../../platform/store/schema.ts'
+import type { DocumentReview } from '../../platform/store/oauth-tables.ts'
 
 /** A review of a client's metadata document, and the fingerprint of the reviewed version. */
 export interface Decision {

@@ -4,7 +4,7 @@ import type { z } from 'zod'
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import { type ClientOrigin, decideScopes } from '../../directory/scopes/policy.ts'
-import type { ApplicationType, ClientAuthMethod } from '../../platform/store/schema.ts'
+import type { ApplicationType, ClientAuthMethod } from '../../platform/store/oauth-tables.ts'
 import type { ClientKeys } from './optional-protocols.ts'
 
 /** An OAuth client: application, resource server, platform, loopback client, document client or our own pages. */

@@ -2,7 +2,7 @@ import { decideReview, decisionOf } from '../../directory/sites/review-policy.ts
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { type PageRequest, readCountedPage } from '../../platform/store/keyset.ts'
-import type { DocumentReview } from '../../platform/store/schema.ts'
+import type { DocumentReview } from '../../platform/store/oauth-tables.ts'
 import { clientDocument } from './metadata-document.ts'
 
 export type DocumentReviews = ReturnType<typeof makeDocumentReviews>

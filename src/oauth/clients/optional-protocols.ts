@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 import type { ServicePolicy } from '../../config/config.ts'
 import { parseStrictObject } from '../../platform/http/strict-json.ts'
-import type { ClientAuthMethod } from '../../platform/store/schema.ts'
+import type { ClientAuthMethod } from '../../platform/store/oauth-tables.ts'
 
 /**
  * The optional protocols of this deployment, which clients may choose: Back-Channel Logout 1.0, pushed authorization

@@ -7,7 +7,7 @@ import { type AdminSite, findAdminSite } from '../../directory/sites/site-admin.
 import { operates } from '../../directory/sites/site-choice.ts'
 import { notAnOperator, nothingHere } from '../../platform/http/errors.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
-import type { ApplicationKind } from '../../platform/store/schema.ts'
+import type { ApplicationKind } from '../../platform/store/oauth-tables.ts'
 import { type Application, findApplication } from '../applications/application-lists.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import type { Answer, PageContext } from '../relying-party/signed-in-pages.ts'

@@ -1,7 +1,7 @@
 import { refusalsPage, removeSecretPage, stopPage } from '../../../views/admin-application-use.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { pages } from '../../platform/http/paths.ts'
-import type { ApplicationKind } from '../../platform/store/schema.ts'
+import type { ApplicationKind } from '../../platform/store/oauth-tables.ts'
 import type { Application } from '../applications/application-lists.ts'
 import { LIVE_SECRETS_MAX } from '../applications/application-secrets.ts'
 import { REFUSALS_PER_CLIENT } from '../applications/refused-requests.ts'

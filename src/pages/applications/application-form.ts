@@ -3,7 +3,7 @@ import { catalogue } from '../../directory/scopes/catalogue.ts'
 import { describeScope } from '../../directory/scopes/scope-uses.ts'
 import { hasForbiddenCharacters } from '../../oauth/clients/client.ts'
 import { leadsToThisMachine } from '../../platform/http/loopback.ts'
-import type { ApplicationType, ClientAuthMethod } from '../../platform/store/schema.ts'
+import type { ApplicationType, ClientAuthMethod } from '../../platform/store/oauth-tables.ts'
 
 /** The validated input for an application (design 2). The engine accepts all input that is valid here. */
 export interface CheckedApplication {

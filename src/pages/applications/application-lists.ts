@@ -1,7 +1,8 @@
 import type { Kysely, Selectable } from 'kysely'
 
 import { type PageRequest, readPage } from '../../platform/store/keyset.ts'
-import type { ApplicationKind, Schema } from '../../platform/store/schema.ts'
+import type { ApplicationKind } from '../../platform/store/oauth-tables.ts'
+import type { Schema } from '../../platform/store/schema.ts'
 import { choicesOf } from './protocol-choices.ts'
 
 /** An application or resource server as shown to operators of its site. */

@@ -3,13 +3,11 @@
 
 import type { Generated } from 'kysely'
 
+import type { Created, OAuthTables } from './oauth-tables.ts'
+
 export type SiteRole = 'owner' | 'admin' | 'lecturer' | 'student'
 export type NotificationChannel = 'inbox' | 'email'
-export type ApplicationKind = 'site' | 'resource_server'
-export type ClientAuthMethod = 'none' | 'client_secret_post' | 'private_key_jwt'
-export type ApplicationType = 'web' | 'native'
 export type OneTimeLinkKind = 'recovery' | 'invitation' | 'address' | 'deletion'
-export type DocumentReview = 'approved' | 'blocked'
 
 interface CatalogueItem {
   id: string
@@ -18,11 +16,6 @@ interface CatalogueItem {
   title: string
   summary: string
   published_at: number | null
-  created_at: number
-}
-
-interface Created {
-  id: string
   created_at: number
 }
 
@@ -36,16 +29,7 @@ interface Purchase {
   order_id: string | null
 }
 
-interface KeyTable {
-  kid: string
-  state: 'next' | 'current' | 'retired'
-  public_jwk: string
-  sealed_private: string
-  created_at: number
-  retired_at: number | null
-}
-
-export interface Schema {
+export interface Schema extends OAuthTables {
   person: Created & {
     email: string
     email_canonical: string
@@ -241,141 +225,6 @@ export interface Schema {
     topic: string
     channel: NotificationChannel
     enabled_at: number | null
-  }
-  oauth_application: {
-    client_id: string
-    kind: ApplicationKind
-    site_id: string | null
-    name: string
-    auth_method: ClientAuthMethod
-    application_type: ApplicationType
-    assistant: string | null
-    jwks: string | null
-    jwks_uri: string | null
-    pushed_requests_required_at: number | null
-    bound_tokens_required_at: number | null
-    backchannel_logout_uri: string | null
-    backchannel_logout_session_required_at: number | null
-    created_by: string | null
-    created_at: number
-    disabled_at: number | null
-    deleted_at: number | null
-  }
-  unused_client: { client_id: string; network: string; registered_at: number; expires_at: number }
-  oauth_application_redirect_uri: { client_id: string; uri: string; position: number }
-  oauth_application_post_logout_uri: { client_id: string; uri: string }
-  oauth_application_scope: { client_id: string; scope: string }
-  client_secret: Created & {
-    client_id: string
-    digest: string
-    hint: string
-    expires_at: number | null
-  }
-  integration_override: {
-    client_id: string
-    disabled_at: number | null
-    updated_at: number
-  }
-  platform_callback: {
-    client_id: string
-    uri: string
-    registered_at: number
-    used_at: number | null
-    used_by: string | null
-    expires_at: number
-  }
-  client_version: { client_id: string; version: number }
-  signing_key: KeyTable
-  upstream_key: KeyTable
-  redis_server: { run_id: string; seen_at: number }
-  oauth_state: {
-    model: string
-    id: string
-    uid: string | null
-    payload: string
-    consumed_at: number | null
-    expires_at: number
-  }
-  document_client: {
-    client_id: string
-    document: string
-    fingerprint: string
-    first_seen_at: number
-    fetched_at: number
-    fresh_until: number
-    review: DocumentReview | null
-    reviewed_fingerprint: string | null
-    reviewed_by: string | null
-    reviewed_at: number | null
-  }
-  document_site_review: {
-    client_id: string
-    site_id: string
-    review: DocumentReview
-    fingerprint: string
-    reviewed_by: string | null
-    reviewed_at: number
-  }
-  oauth_grant: {
-    id: string
-    person_id: string
-    client_id: string
-    client_name: string
-    client_origin: string
-    site_id: string | null
-    document_fingerprint: string | null
-    allowed: string
-    granted_at: number
-    expires_at: number
-    ended_at: number | null
-    end_reason: string | null
-    last_used_at: number | null
-  }
-  oauth_grant_scope: { grant_id: string; scope: string }
-  oauth_grant_day: { grant_id: string; day: number; calls: number }
-  refresh_token_family: {
-    id: string
-    grant_id: string
-    seed: string
-    token: string
-    generation: number
-    steps: string
-    started_at: number
-    kept_until: number
-    ended_at: number | null
-  }
-  relying_party_session: {
-    family_id: string
-    grant_id: string
-    client_id: string
-    person_id: string
-    sid: string | null
-    browser_session_id: string | null
-    started_at: number
-    expires_at: number
-  }
-  sign_out_notice: Created & {
-    client_id: string
-    person_id: string
-    sid: string | null
-    attempts: number
-    next_attempt_at: number
-  }
-  outbox: Created & {
-    kind: string
-    payload: string
-    due_at: number
-    attempts: number
-    last_error: string | null
-  }
-  client_refusal: {
-    id: string
-    client_id: string
-    occurred_at: number
-    route: string
-    error: string
-    reason: string | null
-    request_id: string
   }
   audit_event: {
     id: string
