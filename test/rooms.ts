@@ -16,7 +16,7 @@ export const SRC_LINES_MAX = 49_500
 
 /** Lines of the composition root, and of all composition with it and main.ts. */
 export const COMPOSE_LINES_MAX = 140
-export const COMPOSITION_LINES_MAX = 740
+export const COMPOSITION_LINES_MAX = 760
 
 // The table begins.
 export const rooms: Readonly<Record<string, Room>> = {
@@ -34,9 +34,8 @@ export const rooms: Readonly<Record<string, Room>> = {
       outgoing: 'guarded-fetch',
       process: 'background-tasks open-log primary server welcome worker',
       store: `clock compiled cursor database digest entered-text keyset migrate oauth-state
-        oauth-tables
-        open-stores postgres redis-durability redis-memory redis remove-expired restore-marker
-        schema search settings`,
+        oauth-tables open-stores postgres redis-durability redis-memory redis remove-expired
+        restore-marker schema search settings`,
     },
   },
   directory: {
