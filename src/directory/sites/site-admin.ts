@@ -56,15 +56,15 @@ export async function findAdminSite({ kysely }: Database, name: string, personId
     mcpConnectionsOnSince: enabled_at ?? undefined,
     hasSelfSignUp: joinsOnSince !== null,
     /** What the site demands for sensitive operations; undefined if nothing. */
-    assuranceDemand: demandOf({ areas, max_age_seconds }),
+    assuranceDemand: demandOf(areas, max_age_seconds),
     roles: rows.flatMap(({ role }) => role ?? []),
   }
 }
 
-function demandOf(row: { areas: string | null; max_age_seconds: number | null } | undefined) {
-  if (typeof row?.areas !== 'string') return undefined
-  const maxAgeSeconds = row.max_age_seconds ?? undefined
-  return { areas: row.areas.split(' ').filter(Boolean), maxAgeSeconds }
+/** Returns what a site demands, from the columns of `site_assurance`; undefined if they are missing or null. */
+export function demandOf(areas?: string | null, maxAge?: number | null) {
+  if (typeof areas !== 'string') return undefined
+  return { areas: areas.split(' ').filter(Boolean), maxAgeSeconds: maxAge ?? undefined }
 }
 
 /** Sets or removes what a site demands for sensitive operations. Records an audit event. */
@@ -89,7 +89,8 @@ export async function setAssuranceDemand(
         .execute()
     }
     const subject = { kind: 'site', id: siteId }
-    const [before, after] = [demandOf(earlier), demand].map((each) => each && { ...each })
+    const before = demandOf(earlier?.areas, earlier?.max_age_seconds)
+    const after = demand && { ...demand }
     const change = { action: 'site.assurance', subject, siteId, before, after } as const
     await recordAuditEvent(trx, actor, change)
   })

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 
 import { decideReview, decisionOf } from '../../directory/sites/review-policy.ts'
-import { MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
+import { demandOf, MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { DocumentReview } from '../../platform/store/oauth-tables.ts'
@@ -61,7 +61,8 @@ interface FactsRow {
     readonly steps: string
     readonly endedAt?: number
   }
-  readonly demand?: { readonly areas: string; readonly maxAgeSeconds?: number }
+  readonly demandedAreas?: string
+  readonly demandedMaxAge?: number
   readonly callerVersion?: number
 }
 
@@ -91,7 +92,7 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
       (grant.clientOrigin === 'site' && application.clientId === undefined),
     featureOff: application.siteId !== undefined && row.featureEnabledAt === undefined,
     documentReview: grant.clientOrigin === 'document' ? review : undefined,
-    assuranceDemand: row.demand && { ...row.demand, areas: row.demand.areas.split(' ') },
+    assuranceDemand: demandOf(row.demandedAreas, row.demandedMaxAge),
     family: family && {
       ...family,
       token: JSON.parse(family.token),
@@ -113,13 +114,21 @@ function factsQuery({ kysely, engine }: Database, by: 'grantId' | 'familyId') {
     postgres: sql.raw(`json_strip_nulls(${factsRow('json_build_object')})::text`),
   }[engine]
   return compiled(kysely, (value: Valued<Record<'grantId' | 'familyId' | 'callerId', string>>) => {
-    const id = {
-      grantId: sql`${value('grantId')}`,
-      familyId: sql`(select grant_id from refresh_token_family where id = ${value('familyId')})`,
+    const familyId = value('familyId')
+    const { tables, id } = {
+      grantId: {
+        tables: sql`oauth_grant g
+          left join refresh_token_family f on f.grant_id = g.id and f.id = ${familyId}`,
+        id: sql`g.id = ${value('grantId')}`,
+      },
+      familyId: {
+        tables: sql`refresh_token_family f join oauth_grant g on g.id = f.grant_id`,
+        id: sql`f.id = ${familyId}`,
+      },
     }[by]
     const query = sql<{ readonly facts: string }>`
       select ${facts} as facts
-      from oauth_grant g
+      from ${tables}
       join person p on p.id = g.person_id
       left join site_role r on r.person_id = g.person_id and r.site_id = g.site_id
       left join oauth_application app on app.client_id = g.client_id
@@ -127,10 +136,9 @@ function factsQuery({ kysely, engine }: Database, by: 'grantId' | 'familyId') {
       left join site_feature sf on sf.site_id = app.site_id and sf.feature = ${MCP_CONNECTIONS}
       left join document_client d on d.client_id = g.client_id
       left join document_site_review ds on ds.client_id = g.client_id and ds.site_id = g.site_id
-      left join refresh_token_family f on f.grant_id = g.id and f.id = ${value('familyId')}
       left join site_assurance sa on sa.site_id = g.site_id
       left join client_version v on v.client_id = ${value('callerId')}
-      where g.id = ${id}`
+      where ${id}`
     return { compile: () => query.compile(kysely) }
   })
 }
@@ -156,7 +164,6 @@ function factsRow(object: string): string {
     'family', case when f.id is not null then ${object}(
       'id', f.id, 'seed', f.seed, 'token', f.token, 'generation', f.generation, 'steps', f.steps,
       'startedAt', f.started_at, 'endedAt', f.ended_at) end,
-    'demand', case when sa.site_id is not null then ${object}(
-      'areas', sa.areas, 'maxAgeSeconds', sa.max_age_seconds) end,
+    'demandedAreas', sa.areas, 'demandedMaxAge', sa.max_age_seconds,
     'callerVersion', v.version)`
 }
