@@ -59,6 +59,18 @@ async function submit(person: Person, page: Page, typed: Record<string, string>)
   return await follow(person, new URL(action, page.url), { method: 'POST', body })
 }
 
+/** Sets up an authenticator app for Sam. Returns the function that makes its codes. */
+async function setUpApp({ url }: RunningService) {
+  const path = '/account/second-factor'
+  const own = makePagePerson(url, sam)
+  const form = await own.send(await own.visit(path), `${path}/app`)
+  const secret = textOf(form, 'key').replaceAll(' ', '')
+  const epoch = Math.floor(Date.now() / 1000)
+  const codeAt = (steps: number) => generateSync({ secret, epoch: epoch + steps * 30 })
+  await own.send(form, `${path}/app/confirm`, { code: codeAt(-1) })
+  return codeAt
+}
+
 const linksOf = async ({ kysely }: RunningService) =>
   await kysely.selectFrom('linked_identity').select(['subject', 'person_id']).execute()
 
@@ -326,14 +338,7 @@ describe('an identity provider that lies', () => {
 
   // [326]
   it('needs the code of an authenticator app in addition, before it signs in or links anything', async () => {
-    const path = '/account/second-factor'
-    const own = makePagePerson(service().url, sam)
-    const form = await own.send(await own.visit(path), `${path}/app`)
-    const secret = textOf(form, 'key').replaceAll(' ', '')
-    const epoch = Math.floor(Date.now() / 1000)
-    const codeAt = (steps: number) => generateSync({ secret, epoch: epoch + steps * 30 })
-    await own.send(form, `${path}/app/confirm`, { code: codeAt(-1) })
-
+    const codeAt = await setUpApp(service())
     const { page, person } = await signIn({ claims: ofSam })
     const asked = await submit(person, page, sam)
     expect(asked.text).to.include('id="second-step-page"')
@@ -564,6 +569,23 @@ describe('the identity provider of a site', () => {
     const none = await open(authorizeUrl(url, { ...otherSite, prompt: 'none' }).href)
     expect(none.target?.searchParams.get('error')).to.equal('login_required')
     expect(isSignedIn(await open(authorizeUrl(url).href)), 'its own application').to.equal(true)
+  })
+
+  // [355]
+  it('cancels no deletion of an account, with or without a code', async () => {
+    await link('per_sam')
+    await link('per_noor')
+    const codeAt = await setUpApp(service())
+    const { kysely } = service()
+    await kysely.updateTable('person').set({ deletion_due_at: 9e15 }).execute()
+    const { person, page: asked } = await signIn({ sub: 'per_sam' })
+    expect(isSignedIn(await submit(person, asked, { code: codeAt(0) }))).to.equal(true)
+    expect(isSignedIn((await signIn({ sub: 'per_noor' })).page)).to.equal(true)
+    const leaving = kysely.selectFrom('person').select('id').where('deletion_due_at', '=', 9e15)
+    const ids = (await leaving.execute()).map(({ id }) => id)
+    expect(ids).to.include.members(['per_sam', 'per_noor'])
+    await kysely.updateTable('person').set({ deletion_due_at: null }).execute()
+    await kysely.deleteFrom('totp').execute()
   })
 
   // [336]

@@ -444,6 +444,9 @@ export const mutants: readonly Mutant[] = [
     "typeof email === 'string'« && isMailAddress(email)→» ? email",
     "«throw new Error('the `sub` of the id_token is invalid')→void 0»",
   ]),
+  ...inFile('directory/people/second-factors.ts', 'identity-providers', [
+    '«if (siteId === undefined) →»await cancelDeletion(personId)',
+  ]),
   ...inFile('oauth/interaction/provider-routes.ts', 'identity-providers', [
     'if («!identity.isVerified || →»(await identities.hasAccount(email)))',
     'if (begun«?.providerId !== provider.id→ === undefined»)',

@@ -113,7 +113,10 @@ export function makeSecondFactors(ports: SecondFactorPorts, cancelDeletion: Canc
 
 type Confirmation = Readonly<Record<'sealed' | 'session' | 'code', string>>
 
-/** Creates the function that checks a code of the person's authenticator app, or a recovery code. Each works once. */
+/**
+ * Creates the function that checks a code of the person's authenticator app, or a recovery code. Each works once. Its
+ * `siteId` is the site of the identity provider that was the first step, if it speaks for one site only.
+ */
 function makeCodeCheck(ports: SecondFactorPorts, cancelDeletion: CancelDeletion) {
   const { database, limits, seals, now } = ports
   const { kysely } = database
@@ -150,7 +153,7 @@ function makeCodeCheck(ports: SecondFactorPorts, cancelDeletion: CancelDeletion)
       return true
     })
 
-  return async (typed: string, actor: Actor): Promise<CodeCheck> => {
+  return async (typed: string, actor: Actor, siteId?: string): Promise<CodeCheck> => {
     const { personId } = actor
     // Count before the check, so parallel guesses cannot bypass the limit.
     const exceeded = await limits.takeTogether('codesOfPerson', personId)
@@ -162,7 +165,8 @@ function makeCodeCheck(ports: SecondFactorPorts, cancelDeletion: CancelDeletion)
       : useRecoveryCode(code, actor))
     if (!isRight) return { kind: 'refused', why: 'wrong second factor' }
     await limits.giveBack('codesOfPerson', personId)
-    await cancelDeletion(personId)
+    // A sign-in that counts only at one site must not change the account.
+    if (siteId === undefined) await cancelDeletion(personId)
     return { kind: 'accepted', method }
   }
 }

@@ -250,7 +250,7 @@ function signInSteps(dependencies: InteractionDependencies, promptPages: PromptP
     if (!first) return seeOther(ctx, addressOf(pages.login, { uid: pending.uid }))
     const { personId } = first
     const actor = { personId, ...callerOf(ctx), now: now() }
-    const outcome = await secondFactors.check(formField(ctx, 'code'), actor)
+    const outcome = await secondFactors.check(formField(ctx, 'code'), actor, first.siteId)
     if (outcome.kind === 'accepted') return await finish(ctx, pending, first, outcome.method)
     const problem = fail(ctx, pending, outcome, personId)
     await promptPages.secondStep(ctx, pending, { step, problem })
