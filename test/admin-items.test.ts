@@ -114,6 +114,10 @@ forEachDatabase('changes by the Admin API', (start) => {
       expect(new Set(made.map(({ id }) => id)).size).to.equal(1)
       const other = { input: { ...input, title: 'Another wish' } }
       expect(await refused(mutationOf(mutation), other)).to.equal('BAD_INPUT idempotencyKey')
+      await kysely().updateTable('change_key').set({ expires_at: 1 }).execute()
+      if ('slug' in valid)
+        expect(await refused(mutationOf(mutation), { input })).to.equal('CONFLICT slug')
+      else expect((await value(mutationOf(mutation), { input })).id).not.to.equal(made[0]?.id)
     })
   }
 

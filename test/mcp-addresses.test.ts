@@ -137,7 +137,7 @@ describe('challenges name scopes that this client can get', () => {
     expectForbidden(
       refused,
       undefined,
-      'an operator of the site can add the scope to this application',
+      'an operator of the site can add the required scope to this application',
     )
   })
 

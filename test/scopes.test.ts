@@ -121,7 +121,7 @@ describe('the scopes that a challenge names [design 23]', () => {
     [ofSite, [], [MEMBER_READ], [MEMBER_READ]],
     [ofSite, ['openid', MEMBER_READ], [MEMBER_WRITE], ['openid', MEMBER_READ, MEMBER_WRITE]],
     [readingOnly, [], member, [MEMBER_READ], true],
-    [readingOnly, [], member, 'can add the scope to this application'],
+    [readingOnly, [], member, 'can add the required scopes to this application'],
     [readingOnly, [MEMBER_WRITE], [MEMBER_READ], [MEMBER_READ]],
     [ofSite, [], ['courses:read'], `${baseUrl}/mcp/admin`],
     [loopback, [], [MEMBER_READ], `${baseUrl}/connect`],

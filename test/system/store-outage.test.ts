@@ -118,6 +118,13 @@ describe('A PostgreSQL server that fails', function () {
     expect(error.message).to.equal(`PostgreSQL at 127.0.0.1:${port} cannot be reached.`)
     expect(String(error.cause)).not.to.include('topsecret')
   })
+
+  it('is named with its own reason when it refuses the connection', async () => {
+    const existing = new URL(await server.createDatabase())
+    const url = Object.assign(existing, { pathname: '/none' }).href
+    const error = await rejection(openDatabase({ kind: 'postgres', url, connectionsMax: 1 }))
+    expect(error.message).to.include('refused the connection: database "none" does not exist')
+  })
 })
 
 describe('A Redis server at the start', () => {

@@ -47,9 +47,10 @@ export function adviseScopes(
 
 function remedyFor(client: Client, needed: readonly string[], baseUrl: string): string {
   const isOfSite = client.origin === 'site'
+  const scopes = needed.length === 1 ? 'the required scope' : 'the required scopes'
   if (needsResource(needed)) {
     return isOfSite
-      ? 'an operator of the site can add the scope to this application'
+      ? `an operator of the site can add ${scopes} to this application`
       : `member scopes need an application created by a site operator: ask an operator for a client_id at ${baseUrl}${pages.connectHome}`
   }
   if (needsOperator(needed) && isOfSite) {
@@ -57,5 +58,5 @@ function remedyFor(client: Client, needed: readonly string[], baseUrl: string): 
   }
   return isUnreviewed(client)
     ? `an operator must first approve this client in the admin area under Self-declared clients (${baseUrl}${pages.admin})`
-    : 'this client cannot get the required scope'
+    : `this client cannot get ${scopes}`
 }

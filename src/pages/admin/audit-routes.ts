@@ -1,3 +1,5 @@
+import { z } from 'zod'
+
 import { type AuditEntryView, auditPage } from '../../../views/admin-audit.ts'
 import { auditActions } from '../../platform/audit/audit-actions.ts'
 import { findPersonId, listEvents } from '../../platform/audit/audit-list.ts'
@@ -62,9 +64,8 @@ function questionOf(ctx: PageContext) {
 
 /** Parses a date, such as `2026-01-31`. Returns its start in UTC, in epoch milliseconds; undefined if parsing fails. */
 function startOfDay(date: string): number | undefined {
-  if (!/^\d{4}-\d{2}-\d{2}$/.test(date)) return undefined
-  const ms = Date.parse(date)
-  return Number.isNaN(ms) ? undefined : ms
+  if (!z.iso.date().safeParse(date).success) return undefined
+  return Date.parse(date)
 }
 
 /** Parses the JSON of an audit event into names and values. */

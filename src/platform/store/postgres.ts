@@ -211,7 +211,9 @@ export async function withClient<Result>(
   try {
     await client.connect()
   } catch (cause) {
-    throw new Error(`PostgreSQL at ${client.host}:${client.port} cannot be reached.`, { cause })
+    const refusal = cause instanceof pg.DatabaseError && `refused the connection: ${cause.message}`
+    const problem = refusal || 'cannot be reached'
+    throw new Error(`PostgreSQL at ${client.host}:${client.port} ${problem}.`, { cause })
   }
   try {
     return await work(client)

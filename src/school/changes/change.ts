@@ -161,7 +161,13 @@ async function useKey(
   const taken = await trx
     .insertInto('change_key')
     .values({ site_id: siteId, client_id: clientId, key, digest, ...use })
-    .onConflict((conflict) => conflict.doNothing())
+    .onConflict((conflict) =>
+      conflict
+        .columns(['site_id', 'client_id', 'key'])
+        .doUpdateSet({ digest, ...use })
+        // Clean-up has not yet deleted the key.
+        .where('change_key.expires_at', '<=', now),
+    )
     .returning('key')
     .executeTakeFirst()
   if (taken) return undefined
