@@ -63,6 +63,7 @@ const values: { readonly [Kind in MailKind]: Extract<Mail, { kind: Kind }>['valu
   passkey_removed: { passkey: 'Phone' },
   passkey_copied: { passkey: 'Phone' },
   second_factor: { action: 'second_factor.added', left: 10 },
+  second_factor_locked: {},
   deletion_requested: {},
   account_deleted: {},
   deletion_stopped: { sites: 'Northlight' },

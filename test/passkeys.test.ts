@@ -1,14 +1,26 @@
 import { expect } from 'chai'
 
+import { makePasskeys } from '../src/directory/people/passkeys.ts'
+import type { Person } from '../src/directory/people/person-store.ts'
+import { makeLimits } from '../src/platform/limits/limits.ts'
 import { type Lies, makeAuthenticator } from './support/authenticator.ts'
 import { authorizeUrl } from './support/client.ts'
-import { rowOf, rowsOf } from './support/database.ts'
-import { flushingSoon, june, noor, olivia, sam } from './support/gatehouse.ts'
+import { insert, rowOf, rowsOf } from './support/database.ts'
+import {
+  amir,
+  flushingSoon,
+  june,
+  marco,
+  noor,
+  olivia,
+  policyWith,
+  sam,
+} from './support/gatehouse.ts'
 import { mailsTo } from './support/mail-folder.ts'
 import { decode, hiddenField, makePagePerson, type Seen } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
-import { sharedService } from './support/storages.ts'
-import { encode } from './support/wire.ts'
+import { forEachDatabase, sharedService } from './support/storages.ts'
+import { encode, type Fields } from './support/wire.ts'
 
 const [list, add] = ['/account/passkeys', '/account/passkeys/add']
 const optionsOf = (text: string) =>
@@ -38,9 +50,9 @@ describe('passkeys', () => {
   }
 
   /** Opens the sign-in page in a new browser. */
-  const arrive = async () => {
+  const arrive = async (asked: Fields = {}) => {
     const { browser } = makePagePerson(here(), sam)
-    const start = await browser.open(authorizeUrl(here()))
+    const start = await browser.open(authorizeUrl(here(), asked))
     const at = new URL(start.headers.get('location') ?? '', here())
     const page = await browser.open(at)
     const { headers } = page
@@ -58,6 +70,23 @@ describe('passkeys', () => {
       return { status: answer.status, location, text: location ? '' : await answer.text() }
     }
     return { browser, at, headers, text, ...fields, options: optionsOf(text), send }
+  }
+
+  /** Opens the sign-in page in a new browser, and sends the right password. */
+  const arriveWithPassword = async ({ login, password }: typeof sam, asked?: Fields) => {
+    const { browser, at, csrf } = await arrive(asked)
+    const post = async (path: string, fields: Fields) => {
+      const answer = await browser.open(new URL(path, here()), {
+        ...{ method: 'POST', body: encode({ csrf, ...fields }) },
+      })
+      const { status, headers } = answer
+      return { status, location: headers.get('location'), text: await answer.text() }
+    }
+    const { text, location } = await post(at.pathname, { login, password })
+    const step = /name="step" value="([^"]+)"/.exec(text)?.[1] ?? ''
+    const target = `${at.pathname}/second-step`
+    const send = async (credential: string) => await post(target, { step, credential })
+    return { browser, text, location, options: location ? {} : optionsOf(text), send }
   }
 
   const sessionsOf = async (email: string) => {
@@ -100,15 +129,19 @@ describe('passkeys', () => {
     expect(acrs).to.include('urn:gatehouse:passkey').and.not.include('urn:gatehouse:mfa')
   })
 
+  const useApp = async (person_id: string) => {
+    const app = { person_id, sealed_secret: '', confirmed_at: 1, last_step: 0 }
+    await insert(service().kysely, 'totp', [app])
+  }
+
   // [315]
   it('need to verify the user of an account with an authenticator app', async () => {
     const { device } = await enrol(june)
-    const app = { person_id: 'per_june', sealed_secret: '', confirmed_at: 1, last_step: 0 }
-    await service().kysely.insertInto('totp').values(app).execute()
+    await useApp('per_june')
     const { send, options } = await arrive()
     const refused = await send(device.use(options, { flags: 1 }))
     expect(refused).to.include({ status: 401, location: null })
-    expect(refused.text).to.include('did not ask for your PIN')
+    expect(refused.text).to.include('needs a passkey that asks for your PIN')
     await eventOf('sign_in.failure', 'unverified passkey')
     expect((await send(device.use(options))).status).to.equal(303)
   })
@@ -217,37 +250,34 @@ describe('passkeys', () => {
   })
 
   // [300]
-  it('belong to one person: another cannot add, see, rename, remove or use it as their own', async () => {
+  it('belong to one person: another cannot add, see, remove or use it as their own', async () => {
     const { device } = await enrol(sam)
     const { seen, person } = await enrol(noor, { device })
     expect(seen).to.include({ status: 422 })
     expect(seen.text).to.include('was added before')
     const page = await person.visit(list)
     expect(page.text).not.to.include(device.id)
-    const { csrf, post } = { csrf: hiddenField(page.text), post: person.post }
-    for (const action of ['rename', 'remove']) {
-      const path = `${list}/${action}`
-      expect((await post(path, { csrf, passkey: device.id, name: 'Mine' })).status).to.equal(200)
-    }
+    const fields = { csrf: hiddenField(page.text), passkey: device.id }
+    expect((await person.post(`${list}/remove`, fields)).status).to.equal(200)
     expect(await rowOfDevice(device.id)).to.include({ name: 'Phone' })
   })
 
-  it('are added, renamed and removed only shortly after a sign-in', async () => {
+  it('are added and removed only shortly after a sign-in', async () => {
     const { device, person } = await enrol(sam)
     const { text } = await person.visit(list)
     const csrf = hiddenField(text)
     const change = async (path: string, method = 'POST') => {
-      const fields = { csrf, passkey: device.id, name: 'Desk' }
+      const fields = { csrf, passkey: device.id }
       const init = method === 'POST' ? { method, body: encode(fields) } : {}
       return (await person.open(path, init)).headers.get('location') ?? ''
     }
-    expect(await change(`${list}/rename`)).to.equal(`${list}?done=renamed`)
     aheadMs = 11 * 60_000
-    for (const path of [add, `${list}/rename`, `${list}/remove`]) {
+    for (const path of [add, `${list}/remove`]) {
       expect(await change(path)).to.include('prompt=login')
     }
     expect(await change(add, 'GET')).to.include('prompt=login')
-    expect(await rowOfDevice(device.id)).to.include({ name: 'Desk' })
+    aheadMs = 0
+    expect(await change(`${list}/remove`)).to.equal(`${list}?done=removed`)
   })
 
   // [301]
@@ -308,18 +338,85 @@ describe('passkeys', () => {
     expect(policies[1]).to.include("script-src 'none'")
   })
 
-  it('are limited to twenty for each person', async () => {
-    const { person } = await enrol(noor)
-    const { id } = await rowOf(service().kysely, 'person', { email: noor.login })
-    const rows = Array.from({ length: 20 }, (_, at) => ({ id: `full-${at}`, name: 'Full' }))
-    const values = { person_id: id, public_key: '', counter: 0, created_at: 1 }
-    await service()
-      .kysely.insertInto('passkey')
-      .values(rows.map((row) => ({ ...row, ...values })))
-      .execute()
-    const { seen } = await enrol(noor, { person })
-    expect(seen.text).to.include('maximum of 20')
-    await service().kysely.deleteFrom('passkey').where('id', 'like', 'full-%').execute()
+  // [RFC 8176 §2]
+  it('are a second factor after the password where a request needs two, verified or not', async () => {
+    const { device } = await enrol(noor, { lies: { flags: 1 | 64 } })
+    expect((await arriveWithPassword(noor)).location, 'needs one').to.match(/authorize/)
+    const asked = { acr_values: 'urn:gatehouse:mfa' }
+    expect((await arrive(asked)).text).to.include('href="/account/second-factor"')
+    const { text, options, send, browser } = await arriveWithPassword(noor, asked)
+    expect(text).to.include('id="second-step-page"').and.not.include('name="code"')
+    expect(options.allowCredentials).to.deep.include({ type: 'public-key', id: device.id })
+    const { status, location } = await send(device.use(options, { flags: 1 }))
+    expect(status).to.equal(303)
+    await browser.open(new URL(location ?? '', here()))
+    expect((await sessionsOf(noor.login)).map(({ acr }) => acr)).to.include('urn:gatehouse:mfa')
+    expect((await arriveWithPassword(amir, asked)).location, 'has none').to.match(/authorize/)
+  })
+
+  // [316, 360]
+  it('of another person are no second factor, and count as wrong codes', async () => {
+    const [{ device }, { device: foreign }] = [await enrol(marco), await enrol(sam)]
+    await useApp('per_marco')
+    const { send, options, text } = await arriveWithPassword(marco)
+    expect(text).to.include('id="code"').and.include('id="passkey"')
+    const forged = () => device.use(options, { challenge: 'x'.repeat(43) })
+    for (const response of [() => foreign.use(options), forged, forged, forged, () => '{}']) {
+      expect(await send(response())).to.include({ status: 401, location: null })
+    }
+    expect((await send(device.use(options))).status).to.equal(429)
+    expect((await rowOfDevice(foreign.id)).last_used_at).to.equal(null)
+    await eventually(5000, async () => {
+      const mails = mailsTo(service(), marco.login)
+      expect(mails.filter((mail) => mail.includes('Wrong codes'))).to.have.length(1)
+    })
+  })
+})
+
+forEachDatabase('passkeys of one person or network', (start) => {
+  // [361]
+  it('are limited to twenty, also if they are added at the same time', async () => {
+    await using service = await start()
+    const { database } = service.service.stores
+    const { kysely } = database
+    const rows = Array.from({ length: 19 }, (_, at) => ({ id: `full-${at}`, name: 'Full' }))
+    const values = { person_id: 'per_noor', public_key: '', counter: 0, created_at: 1 }
+    const full = rows.map((row) => ({ ...row, ...values }))
+    await insert(kysely, 'passkey', full)
+    const baseUrl = 'http://localhost:1'
+    const policy = { ...service.config.service }
+    const limits = makeLimits({ policy, shared: undefined, now: Date.now })
+    const cancelDeletion = async () => {}
+    const passkeys = makePasskeys(
+      { database, now: Date.now, cancelDeletion, limits },
+      {
+        ...{ baseUrl, challengeKey: Buffer.alloc(32), queueMail: async () => {} },
+        browsers: { find: () => undefined, remember: () => '' },
+      },
+    )
+    const person = { id: 'per_noor', name: 'Noor', email: noor.login }
+    const options = passkeys.creationOptions(person as Person, 's', [])
+    const actor = { personId: 'per_noor', requestId: 'r', now: 1 }
+    const added = [1, 2, 3, 4, 5].map(async () => {
+      const text = makeAuthenticator(baseUrl).create(options as { challenge: string })
+      return await passkeys.add(text, 's', 'Phone', actor)
+    })
+    const refusals = (await Promise.all(added)).filter((refusal) => refusal === 'too many')
+    expect(refusals).to.have.length(4)
+  })
+
+  // [362]
+  it('are limited to some failures of a network', async () => {
+    const policy = policyWith({ signIn: { failuresPerAddressMax: 2 } })
+    await using service = await start({ host: 'localhost', policy })
+    const { browser } = makePagePerson(service.url, sam)
+    const { headers } = await browser.open(authorizeUrl(service.url))
+    const at = new URL(headers.get('location') ?? '', service.url)
+    const csrf = hiddenField(await (await browser.open(at)).text())
+    const body = encode({ csrf, credential: '{}' })
+    const send = async () => await browser.open(new URL(`${at}/passkey`), { method: 'POST', body })
+    const statuses = [(await send()).status, (await send()).status, (await send()).status]
+    expect(statuses).to.deep.equal([401, 401, 429])
   })
 })
 

@@ -22,14 +22,13 @@ interface PasskeyView {
 export interface PasskeysPage {
   readonly area: AreaView
   readonly passkeys: readonly PasskeyView[]
-  readonly renameAction: string
   readonly removeAction: string
   /** Undefined if browsers have no passkeys for the host of the service. */
   readonly addHref: string | undefined
   readonly done: string | undefined
 }
 
-/** Lists the passkeys of a person, with forms that rename and remove them. */
+/** Lists the passkeys of a person, with forms that remove them. */
 export function passkeysPage(page: PasskeysPage): Page {
   const { passkeys, addHref } = page
   const none = html`<p id="no-passkeys">You have no passkeys yet.</p>`
@@ -45,19 +44,15 @@ ${
     : html`<p><a id="add" class="button" href="${addHref}">Add a passkey</a></p>`
 }
 ${cards(
-  passkeys.map((passkey, at) => card(passkey, `name-${at + 1}`, page)),
+  passkeys.map((passkey) => card(passkey, page)),
   none,
 )}`,
   })
 }
 
-function card(passkey: PasskeyView, field: string, page: PasskeysPage): Html {
+function card(passkey: PasskeyView, { area, removeAction }: PasskeysPage): Html {
   const { id, name, addedAt, usedAt, backedUpAt, clonedAt } = passkey
-  const { area, renameAction, removeAction } = page
-  const button = (label: string, kind: string) =>
-    html`<div class="actions"><button type="submit" class="${kind}">${label} <span class="hidden"><bdi>${name}</bdi></span></button></div>`
-  const target = { csrf: area.csrf, hidden: { passkey: id } }
-  const rename = html`${nameField(field, name)}\n${button('Rename', 'second')}`
+  const target = { action: removeAction, csrf: area.csrf, hidden: { passkey: id } }
   return html`<h2><bdi>${name}</bdi></h2>
 ${clonedAt !== null && html`<p class="notice problem">Someone used a copy of this passkey on ${timeOf(clonedAt)}. It no longer works. Remove it.</p>`}
 <dl class="facts">
@@ -65,10 +60,7 @@ ${clonedAt !== null && html`<p class="notice problem">Someone used a copy of thi
 <div><dt>Added</dt><dd>${timeOf(addedAt)}</dd></div>
 <div><dt>Last used</dt><dd>${usedAt === null ? 'Never' : timeOf(usedAt)}</dd></div>
 </dl>
-<details><summary>Rename or remove</summary>
-${postForm({ ...target, action: renameAction }, rename)}
-${postForm({ ...target, action: removeAction }, button('Remove', 'danger'))}
-</details>`
+${postForm(target, html`<div class="actions"><button type="submit" class="danger">Remove <span class="hidden"><bdi>${name}</bdi></span></button></div>`)}`
 }
 
 export interface AddPasskeyPage {
@@ -84,6 +76,9 @@ export interface AddPasskeyPage {
 export function addPasskeyPage({ area, action, listHref, name, ...page }: AddPasskeyPage): Page {
   const { options, problem } = page
   const form = { action, csrf: area.csrf, options, purpose: 'create' } as const
+  const length = String(PASSKEY_NAME_CHARACTERS_MAX)
+  const attributes = html` type="text" autocomplete="off" maxlength="${length}" required value="${name}"`
+  const fields = inputField({ id: 'name', label: 'Name', attributes })
   return areaPage({
     area,
     title: problem === undefined ? 'Add a passkey' : 'Add a passkey: please try again',
@@ -92,12 +87,6 @@ export function addPasskeyPage({ area, action, listHref, name, ...page }: AddPas
     back: { href: listHref, name: 'Passkeys' },
     body: html`${problemAlert('form-problem', problem)}
 <p id="passkey-unsupported" class="notice">This browser cannot add a passkey. Use a current browser with JavaScript.</p>
-${passkeyForm({ ...form, fields: nameField('name', name) })}`,
+${passkeyForm({ ...form, fields })}`,
   })
-}
-
-function nameField(id: string, name: string): Html {
-  const length = String(PASSKEY_NAME_CHARACTERS_MAX)
-  const attributes = html` type="text" autocomplete="off" maxlength="${length}" required value="${name}"`
-  return inputField({ id, name: 'name', label: 'Name', attributes })
 }

@@ -40,14 +40,14 @@ export function signInCancelledPage({ againHref }: { readonly againHref: string 
 /** The page shown after a sign-in with one factor, where two are needed. */
 export function twoFactorsNeededPage(hrefs: {
   readonly againHref: string
-  readonly accountHref: string
+  readonly factorHref: string
 }): Page {
   return {
     title: 'Two factors needed',
     id: 'two-factors-needed-page',
     body: html`<h1>This page needs two factors</h1>
-<p>Sign in with a passkey, or with your password and a second factor. If you have none yet, add one under
-<a id="account" href="${hrefs.accountHref}">Your account</a>, then <a id="again" href="${hrefs.againHref}">open the page again</a>.</p>`,
+<p>Sign in with a passkey, or with your password and a second factor. If you have none yet,
+<a id="add-factor" href="${hrefs.factorHref}">add one</a>, then <a id="again" href="${hrefs.againHref}">open the page again</a>.</p>`,
   }
 }
 

@@ -11,7 +11,7 @@ const script = readFileSync(join(import.meta.dirname, 'passkey.js'), 'utf8')
 export const passkeyScriptSource = `'sha256-${createHash('sha256').update(script).digest('base64')}'`
 
 export interface PasskeyForm extends FormTarget {
-  readonly purpose: 'use' | 'create'
+  readonly purpose: keyof typeof texts
   /** The options for the browser (WebAuthn §5.1.8 and §5.1.9). */
   readonly options: object
   readonly fields?: HtmlValue
@@ -22,6 +22,10 @@ const texts = {
     label: 'Sign in with a passkey',
     failed: 'No passkey was used. Try again, or sign in another way.',
   },
+  second: {
+    label: 'Use a passkey',
+    failed: 'No passkey was used. Try again, or use another way.',
+  },
   create: {
     label: 'Add a passkey',
     failed: 'No passkey was created. Try again, or on another device.',
@@ -29,12 +33,12 @@ const texts = {
 }
 
 /** The form that sends a passkey's response, and its script, which shows the form in browsers that have passkeys. */
-export function passkeyForm({ purpose, options, fields, ...target }: PasskeyForm): Html {
+export function passkeyForm({ purpose, options, fields, hidden, ...target }: PasskeyForm): Html {
   const { label, failed } = texts[purpose]
   const attributes = html` id="passkey" hidden data-purpose="${purpose}" data-options="${JSON.stringify(options)}" data-failed="${failed}"`
   const shown = html`<p class="notice problem" id="passkey-problem" role="alert" hidden></p>
 ${fields}
-${submitButton('passkey-submit', label, { kind: purpose === 'use' ? 'second' : undefined })}`
-  return html`${postForm({ ...target, hidden: { credential: '' }, attributes }, shown)}
+${submitButton('passkey-submit', label, { kind: purpose === 'create' ? undefined : 'second' })}`
+  return html`${postForm({ ...target, hidden: { ...hidden, credential: '' }, attributes }, shown)}
 <script>${trusted(script)}</script>`
 }

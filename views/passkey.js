@@ -19,7 +19,7 @@
 
   // Lists passkeys among the e-mail addresses that the browser suggests.
   const offer = async () => {
-    if (purpose === 'create' || !(await Passkey.isConditionalMediationAvailable?.())) return
+    if (purpose !== 'use' || !(await Passkey.isConditionalMediationAvailable?.())) return
     autofill = new AbortController()
     // If it fails, the person signs in another way.
     await ask({ mediation: 'conditional', signal: autofill.signal }).catch(() => {})

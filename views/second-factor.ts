@@ -2,6 +2,7 @@ import { type AreaView, areaPage, plainList } from './area.ts'
 import { type ClientView, foreignName } from './client-view.ts'
 import {
   buttonForm,
+  type FormTarget,
   inputField,
   postForm,
   problemAlert,
@@ -10,6 +11,7 @@ import {
 } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { passkeyForm } from './passkey-script.ts'
 import { areaStylesheet } from './stylesheet.ts'
 import { timeOf } from './time.ts'
 
@@ -20,13 +22,18 @@ export interface SecondStepPage {
   readonly client: ClientView
   /** The sealed first step. */
   readonly step: string
+  /** Whether the person has an authenticator app. */
+  readonly hasApp: boolean
+  /** The options for using a passkey; undefined if the person has none. */
+  readonly options: object | undefined
   readonly problem?: string | undefined
 }
 
-/** Asks for a code after the password. */
+/** Asks for a second factor. */
 export function secondStepPage(page: SecondStepPage): Page {
-  const { action, csrf, step, problem } = page
+  const { action, csrf, step, hasApp, options, problem } = page
   const form = { action, csrf, hidden: { step } }
+  const passkey = options && passkeyForm({ ...form, options, purpose: 'second' })
   return {
     title: problem ? 'Second step: please try again' : 'Second step',
     id: 'second-step-page',
@@ -34,15 +41,25 @@ export function secondStepPage(page: SecondStepPage): Page {
     body: html`<h1>Second step</h1>
 <p>to continue to ${foreignName(page.client.name)}</p>
 ${problemAlert('login-problem', problem)}
-${postForm(form, [
-  codeField(html` autofocus`, 'Your authenticator app shows it.'),
-  html`<div class="actions">
-<button id="continue" type="submit">Continue</button>
-<button id="login-cancel" type="submit" form="refusal" class="second">Cancel and go back</button>
-</div>`,
-])}
-${refusalForm(page)}
+${hasApp ? codeForms(form, passkey) : passkeyAlone(passkey)}
+<div class="actions"><button id="login-cancel" type="submit" form="refusal" class="second">Cancel and go back</button></div>
+${refusalForm(page)}`,
+  }
+}
+
+function passkeyAlone(form: Html | undefined): Html {
+  return html`<p>Two factors are needed. After your password, use one of your passkeys.</p>
+<p id="passkey-unsupported" class="notice">This browser cannot use a passkey. Use a current browser with JavaScript.</p>
+${form}`
+}
+
+function codeForms(form: FormTarget, passkey: Html | undefined): Html {
+  return html`${postForm(form, [
+    codeField(html` autofocus`, 'Your authenticator app shows it.'),
+    submitButton('continue', 'Continue'),
+  ])}
 <h2>Without the app</h2>
+${passkey}
 ${postForm(form, [
   inputField({
     id: 'recovery-code',
@@ -53,9 +70,8 @@ ${postForm(form, [
   }),
   submitButton('use-recovery-code', 'Use the recovery code'),
 ])}
-<p class="small">A new password does not replace the second step. Without a recovery code, ask the people who run this service to
-remove your authenticator app.</p>`,
-  }
+<p class="small">A new password by mail does not replace the second step. Without a recovery code${passkey && ' or a passkey'}, ask the people
+who run this service to remove your authenticator app.</p>`
 }
 
 /** The field for a code of six digits. */
@@ -75,12 +91,13 @@ export interface SecondFactorPage {
   readonly app: { readonly since: number; readonly codesLeft: number } | undefined
   readonly actions: Readonly<Record<'add' | 'codes' | 'remove', string>>
   readonly sessionsHref: string
+  readonly passkeysHref: string
   readonly done?: string | undefined
 }
 
 /** The page where a person sets up or removes a second factor. */
 export function secondFactorPage(page: SecondFactorPage): Page {
-  const { area, app, actions, sessionsHref } = page
+  const { area, app, actions, sessionsHref, passkeysHref } = page
   const form = (action: string) => ({ action, csrf: area.csrf })
   return areaPage({
     ...page,
@@ -97,7 +114,8 @@ ${buttonForm(form(actions.codes), 'renew', 'Create new recovery codes', 'second'
 ${buttonForm(form(actions.remove), 'remove', 'Remove the authenticator app', 'danger')}`
       : html`<p>An authenticator app on your phone shows a new code every 30 seconds. If you add one, the sign-in asks for your
 password and this code. Someone who knows your password cannot sign in without your phone.</p>
-${buttonForm(form(actions.add), 'add', 'Add an authenticator app')}`,
+${buttonForm(form(actions.add), 'add', 'Add an authenticator app')}
+<p>Or <a href="${passkeysHref}">add a passkey</a>. Where two factors are needed, you can also use it after your password.</p>`,
   })
 }
 

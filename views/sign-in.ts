@@ -1,5 +1,5 @@
 import { type ClientView, foreignName } from './client-view.ts'
-import { loginField, postForm, problemAlert, refusalForm } from './forms.ts'
+import { loginField, postForm, problemAlert, refusalForm, submitButton } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { type PasskeyForm, passkeyForm } from './passkey-script.ts'
@@ -27,6 +27,8 @@ export interface SignInPage {
   readonly note?: string | undefined
   /** The identity providers with which people can sign in. */
   readonly providers?: readonly Readonly<Record<'id' | 'name' | 'href', string>>[] | undefined
+  /** The page on which a person adds a second factor; undefined if the request needs no second one. */
+  readonly factorsHref?: string | undefined
   /** Whether the person is signed in, and must sign in again for a page of this service. */
   readonly confirms?: boolean | undefined
 }
@@ -44,6 +46,7 @@ again.</p>`
     : html`<p>to continue to ${foreignName(page.client.name)}<br>
 <span class="muted"><bdi>${page.client.host}</bdi></span></p>`
 }
+${page.factorsHref !== undefined && twoFactorsNote(page.factorsHref)}
 ${siteWords(page.words)}
 ${problemAlert('login-problem', page.problem)}
 ${page.note !== undefined && html`<p class="notice" id="login-note">${page.note}</p>`}
@@ -57,6 +60,7 @@ ${page.providers?.map(
   }) => html`<div class="actions"><a id="provider-${id}" class="button second" href="${href}">Sign in with ${name}</a></div>
 `,
 )}
+<div class="actions"><button id="login-cancel" type="submit" form="refusal" class="second">Cancel and go back</button></div>
 ${refusalForm(page)}
 <p><a id="recover" href="${page.recoverHref}">Forgot your password?</a>${page.signUpHref !== undefined && html` · <a id="sign-up" href="${page.signUpHref}">Create an account</a>`}</p>
 <p class="small">Only this page sees your password. The application never does.</p>`,
@@ -69,9 +73,11 @@ function signInForm({ login, problem, ...page }: SignInPage): Html {
   const fields = html`${loginField(login, html`${described}${!login && focused}`, page.passkey && 'username webauthn')}
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" maxlength="1024" required${described}${login && focused}>
-<div class="actions">
-<button id="login-submit" type="submit">Sign in</button>
-<button id="login-cancel" type="submit" form="refusal" class="second">Cancel and go back</button>
-</div>`
+${submitButton('login-submit', 'Sign in')}`
   return postForm(page, fields)
+}
+
+function twoFactorsNote(href: string): Html {
+  return html`<p class="notice" id="needs-two-factors">Two factors are needed: a passkey that asks for your PIN, fingerprint or face, or your password and a second
+factor. If you have neither, first <a href="${href}" target="_blank">add one in your account (new tab)</a>. Then come back here.</p>`
 }

@@ -59,6 +59,7 @@ const signInLimits = {
   reservedAttemptsPerAccountMax: z.int().min(1).max(100_000).default(100),
   failuresPerKnownBrowserMax: z.int().min(1).max(1000).default(10),
   wrongCodesPerPersonMax: z.int().min(1).max(100).default(5),
+  lockMailsPerPersonMax: z.int().min(1).max(100).default(1),
   // Successful sign-ins are limited, too, because each one costs CPU time.
   signInsPerAccountMax: z.int().min(1).max(1_000_000).default(300),
   recoveriesPerAddressMax: z.int().min(1).max(100_000).default(100),

@@ -73,14 +73,14 @@ export function makeDirectory(
   const mail = makeMail(platform, settings, links)
   const { queueMail } = mail
   const asked = { database, links, queueMail, limits: requestLimits, now }
-  const ofPasskeys = { database, browsers, queueMail, cancelDeletion, now, challengeKey, baseUrl }
+  const ofFactors = { database, limits: requestLimits, cancelDeletion, now }
+  const passkeys = makePasskeys(ofFactors, { browsers, queueMail, challengeKey, baseUrl })
   const signInPorts = { store, passwords, limits, browsers, renewHash, hook, cancelDeletion }
   const { name: serviceName } = settings.service
-  const ofFactors = { database, limits: requestLimits, seals: secretRoot, now, serviceName }
   const ofIdentities = { database, browsers, cancelDeletion, now, seals: secretRoot }
   return {
-    passkeys: makePasskeys(ofPasskeys),
-    secondFactors: makeSecondFactors(ofFactors, cancelDeletion),
+    passkeys,
+    secondFactors: makeSecondFactors(ofFactors, { passkeys, seals: secretRoot, serviceName }),
     identity: makeIdentity(platform, settings, ofIdentities),
     signIn: watch.signIn(makeSignIn(signInPorts)),
     links,

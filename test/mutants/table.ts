@@ -257,7 +257,9 @@ export const mutants: readonly Mutant[] = [
     ],
   ]),
   ...inFile('directory/people/passkeys.ts', 'passkeys', [
-    "if («found.disabledAt !== null→false») return refused('disabled account')",
+    "if («disabledAt !== null→false») return 'passkey of a disabled account'",
+    '«found.personId !== personId→false») return refused',
+    'refusalOf(found, info.userVerified «|| owner !== undefined→»',
     "counter === 0 ? '=' : '«<→<=»'",
     "updateTable('passkey').where('id', '=', id)«.where('cloned_at', 'is', null)→»",
     '(row.counter === counter «&&→||» row.last_challenge',
@@ -340,7 +342,7 @@ export const mutants: readonly Mutant[] = [
     'the sign-in «$→»{uid}',
   ]),
   ...inFile('oauth/interaction/interaction-routes.ts', 'second-factor', [
-    'if («!needsSecondFactor→true») return await finish',
+    'if («!hasApp && !options→true») return await finish',
   ]),
   ...inFile('directory/people/authenticate.ts', 'second-factor', [
     'account.isLeaving« && !needsSecondFactor→»',

@@ -1,5 +1,7 @@
 import { deletionPage, deletionScheduledPage } from '../../views/account-data.ts'
+import { passkeysPage } from '../../views/account-passkeys.ts'
 import { otherWayPage } from '../../views/account-signed-out.ts'
+import { twoFactorsPage } from '../../views/admin-two-factors.ts'
 import { memberApiPage } from '../../views/api-pages.ts'
 import type { ClientView } from '../../views/client-view.ts'
 import { consentPage } from '../../views/consent.ts'
@@ -19,6 +21,7 @@ import {
 import {
   newAuthenticatorPage,
   recoveryCodesPage,
+  secondFactorPage,
   secondStepPage,
 } from '../../views/second-factor.ts'
 import { signInPage } from '../../views/sign-in.ts'
@@ -123,12 +126,17 @@ function pagesOf(values: Values): Record<string, View> {
       note: words,
       providers: [{ id: 'acme', name: words, href: address('/provider') }],
     }),
-    'sign-in-again': signInPage({ ...signIn, login: person.email, problem }),
+    'sign-in-again': signInPage({
+      ...{ ...signIn, login: person.email, problem, factorsHref: address('/factors') },
+    }),
     'sign-in-of-site': {
       ...signInPage({ ...signIn, signUpHref: address('/sign-up'), words: siteWords }),
       look: { name: siteWords.siteName, logoHref: onePixel, colorsHref: undefined },
     },
-    'second-step': secondStepPage({ ...form, client, step: words, problem }),
+    'second-step': secondStepPage({
+      ...{ ...form, client, step: words, problem, hasApp: true, options: undefined },
+    }),
+    ...factorPages(values),
     'new-authenticator': newAuthenticatorPage({
       ...{ area: areaOf(values), action: address('/app'), cancelHref: address('/back') },
       ...{
@@ -174,6 +182,30 @@ function pagesOf(values: Values): Record<string, View> {
 
 function areaOf({ person, csrf, address }: Values) {
   return { name: 'Your account', links: [], signOutAction: address('/out'), person, csrf }
+}
+
+/** The pages of passkeys, of second factors, and of the rule of a site, in every state. */
+function factorPages(values: Values) {
+  const { person, sites, words, address } = values
+  const area = areaOf(values)
+  const times = { addedAt: 1.8e12, usedAt: null, backedUpAt: null, clonedAt: null }
+  const own = { id: words, name: person.name, ...times }
+  const copied = { ...own, usedAt: 1.8e12, backedUpAt: 1.8e12, clonedAt: 1.8e12 }
+  const list = { area, removeAction: address('/remove'), done: words }
+  const [add, codes, remove] = ['/add', '/codes', '/remove'].map(address)
+  const factor = {
+    ...{ area, actions: { add, codes, remove } as Record<'add' | 'codes' | 'remove', string> },
+    ...{ sessionsHref: address('/sessions'), passkeysHref: address('/passkeys'), done: words },
+  }
+  const rule = { area, siteName: sites[0]?.name ?? '', areas: ['members', words], done: words }
+  const to = { action: address('/rule'), homeHref: address('/home') }
+  return {
+    passkeys: passkeysPage({ ...list, passkeys: [own, copied], addHref: address('/add') }),
+    'passkeys-none': passkeysPage({ ...list, passkeys: [], addHref: undefined }),
+    'second-factor': secondFactorPage({ ...factor, app: { since: 1.8e12, codesLeft: 9 } }),
+    'second-factor-none': secondFactorPage({ ...factor, app: undefined }),
+    'two-factors': twoFactorsPage({ ...rule, ...to, demand: { areas: [words] } }),
+  }
 }
 
 /** The pages on which people join a site, in every state. */

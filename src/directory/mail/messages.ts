@@ -31,6 +31,8 @@ export interface MailValues {
     /** The number of unused recovery codes. */
     readonly left: number
   }
+  /** Tells a person that someone with the password sent too many wrong codes. */
+  second_factor_locked: NoValues
   /** Lets a person confirm the deletion of the account. */
   deletion_requested: NoValues
   account_deleted: NoValues
@@ -199,6 +201,14 @@ export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
         ? 'From now on, your password alone is enough to sign in.'
         : `You have ${left} unused recovery codes.`,
       'If this was you, you do not need to do anything.',
+      ...notYou(frame),
+    ],
+  },
+  second_factor_locked: {
+    subject: (_, { place }) => `Wrong codes at the sign-in to ${place}`,
+    blocks: (_, frame) => [
+      `On ${frame.at}, someone began to sign in to your account at ${frame.place}, and sent too many wrong codes for the second step. For some minutes, no code is accepted.`,
+      'If this was you, wait and try again.',
       ...notYou(frame),
     ],
   },

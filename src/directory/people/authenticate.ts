@@ -3,6 +3,7 @@ import type { Logger } from 'pino'
 import type { Attempt, AttemptLimits } from './attempt-limits.ts'
 import type { CredentialStore } from './credential-store.ts'
 import type { KnownBrowsers } from './known-browsers.ts'
+import type { PasskeyRefusal } from './passkeys.ts'
 import { type Passwords, TooManyHashes } from './password.ts'
 import { isOutdated } from './password-formats.ts'
 import type { PasswordHook } from './password-hook.ts'
@@ -33,10 +34,11 @@ export type NotSignedIn =
         | 'wrong second factor'
         | 'disabled account'
         | 'too long'
-      /** The account with this e-mail address, if there is one. */
-      readonly personId?: string
+        | PasskeyRefusal
+      /** The account with this e-mail address or passkey, if there is one. */
+      readonly personId?: string | undefined
     }
-  | { readonly kind: 'limited'; readonly waitSeconds: number }
+  | { readonly kind: 'limited'; readonly waitSeconds: number; readonly personId?: string }
   | { readonly kind: 'busy' }
   /** The platform did not answer whether the password is right. */
   | { readonly kind: 'unavailable' }

@@ -43,6 +43,14 @@ export function assuranceOf([first, second]: Authentication['methods']): Assuran
   return { acr: MFA_ACR, amr: [...amr, ...secondMethods[second], 'mfa'] }
 }
 
+/** Whether these methods do not meet the required values of `acr`, but would with a second factor. */
+export function lacksSecondFactor(
+  required: readonly string[] | undefined,
+  methods: Authentication['methods'],
+): boolean {
+  return required?.includes(MFA_ACR) === true && !required.includes(assuranceOf(methods).acr)
+}
+
 export interface Assurance {
   readonly acr: string
   readonly amr: readonly string[]

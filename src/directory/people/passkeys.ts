@@ -3,6 +3,8 @@ import { createHmac } from 'node:crypto'
 import type { Transaction } from 'kysely'
 
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
+import { networkOf } from '../../platform/limits/client-network.ts'
+import type { Limits } from '../../platform/limits/limits.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import type { QueueMail } from '../mail/messages.ts'
@@ -10,13 +12,17 @@ import type { KnownBrowsers } from './known-browsers.ts'
 import type { Person } from './person-store.ts'
 import * as webauthn from './webauthn.ts'
 
-interface PasskeyPorts {
+export interface FactorPorts {
   readonly database: Database
-  readonly browsers: KnownBrowsers
-  readonly queueMail: QueueMail
+  readonly limits: Pick<Limits, 'takeTogether' | 'giveBack' | 'exceeded'>
   /** Cancels the scheduled deletion of an account. */
   readonly cancelDeletion: (personId: string) => Promise<void>
   readonly now: () => number
+}
+
+interface PasskeyPorts {
+  readonly browsers: KnownBrowsers
+  readonly queueMail: QueueMail
   readonly baseUrl: string
   readonly challengeKey: Buffer
 }
@@ -24,31 +30,40 @@ interface PasskeyPorts {
 export type Passkeys = ReturnType<typeof makePasskeys>
 
 /** Creates the functions that check, add and manage passkeys, and return the options for browsers. */
-export function makePasskeys(ports: PasskeyPorts) {
-  const { browsers, baseUrl, challengeKey } = ports
+export function makePasskeys(ports: FactorPorts, more: PasskeyPorts) {
+  const { limits, cancelDeletion } = ports
+  const { browsers, queueMail, baseUrl, challengeKey } = more
   const party = webauthn.relyingPartyOf(baseUrl)
-  const store = makePasskeyStore(ports)
+  const store = makePasskeyStore(ports, queueMail)
   // Each challenge belongs to one interaction or session, so none is stored.
   const keyed = (what: string) =>
     createHmac('sha256', challengeKey).update(`passkey ${what}`).digest('base64url')
 
-  /** Checks a passkey's response in an interaction, and records the use. The reason `why` is for the audit trail. */
-  const check = async (text: string, uid: string, request: Partial<Actor>) => {
+  /**
+   * Checks a passkey's response in an interaction, and records the use.
+   *
+   * @param owner the person who has given a first factor; undefined if the passkey is the first one
+   */
+  const check = async (text: string, uid: string, request: Partial<Actor>, owner?: string) => {
     const sent = webauthn.readCredential(text)
     const found = sent && (await store.find(sent.id))
-    const refused = (why: string) => ({ kind: 'refused', why, personId: found?.personId }) as const
-    if (!found || !party) return refused('unknown passkey')
+    const personId = owner ?? found?.personId
+    const refused = (why: PasskeyRefusal) => ({ kind: 'refused', why, personId }) as const
+    if (!found || !party || found.personId !== personId) return refused('unknown passkey')
     const challenge = keyed(`in interaction ${uid}`)
     const info = await webauthn.verifyUse(sent, found.publicKey, { party, challenge })
     if (!info) return refused('invalid passkey response')
-    if (found.disabledAt !== null) return refused('disabled account')
-    // It is a single factor, and must not replace the two that this account needs.
-    if (!info.userVerified && found.appAddedAt !== null) return refused('unverified passkey')
+    const refusal = refusalOf(found, info.userVerified || owner !== undefined)
+    if (refusal) return refused(refusal)
     const recorded = await store.use(sent.id, { ...info, challenge }, request)
     if (recorded !== 'used') return refused(`${recorded} passkey`)
     const method = info.userVerified ? 'verifiedPasskey' : 'passkey'
     return { ...found, kind: 'accepted', method } as const
   }
+
+  /** Returns the options for using a passkey in an interaction; undefined if browsers have none for this host. */
+  const requestOptions = (uid: string) =>
+    party && { challenge: keyed(`in interaction ${uid}`), rpId: party.id }
 
   return {
     ...store,
@@ -56,17 +71,26 @@ export function makePasskeys(ports: PasskeyPorts) {
     /** Whether browsers support passkeys for the host of the service. They do not for IP addresses. */
     areAvailable: party !== undefined,
     /** Checks the response of a passkey that signs in, cancels a scheduled deletion, and makes the browser known. */
-    async signIn(text: string, uid: string, cookie: string | undefined, request: Partial<Actor>) {
+    async signIn(text: string, { uid, cookie, address }: PasskeyUse, request: Partial<Actor>) {
+      const limit = ['attemptsOfAddress', networkOf(address)] as const
+      const exceeded = await limits.takeTogether(...limit)
+      if (exceeded) return { kind: 'limited', waitSeconds: exceeded.waitSeconds } as const
       const checked = await check(text, uid, request)
       if (checked.kind === 'refused') return checked
+      await limits.giveBack(...limit)
       const { personId, login, signedOutAt } = checked
-      await ports.cancelDeletion(personId)
+      await cancelDeletion(personId)
       const isNewBrowser = (browsers.find(cookie, login)?.signedInAt ?? 0) <= (signedOutAt ?? 0)
       return { ...checked, isNewBrowser, browser: browsers.remember(cookie, login) }
     },
-    /** Returns the options for using a passkey in an interaction; undefined if browsers have none for this host. */
-    requestOptions: (uid: string) =>
-      party && { challenge: keyed(`in interaction ${uid}`), rpId: party.id },
+    requestOptions,
+    /** Returns the options for using one of a person's passkeys; undefined if the person has none. */
+    async optionsOf(personId: string, uid: string) {
+      const live = (await store.list(personId)).filter(({ clonedAt }) => clonedAt === null)
+      const allowCredentials = live.map(({ id }) => ({ type: 'public-key', id }))
+      const options = requestOptions(uid)
+      return options && live.length > 0 ? { ...options, allowCredentials } : undefined
+    },
     /** Returns the options for adding a passkey in a session; undefined if browsers have none for this host. */
     creationOptions: ({ id, name, email }: Person, sessionId: string, existing: string[]) =>
       party && {
@@ -88,6 +112,29 @@ export function makePasskeys(ports: PasskeyPorts) {
   }
 }
 
+/** Why a passkey was refused, for the audit trail. */
+export type PasskeyRefusal =
+  | `${'unknown' | 'unverified' | 'stale' | 'copied'} passkey`
+  | 'invalid passkey response'
+  | 'passkey of a disabled account'
+
+function refusalOf(
+  { disabledAt, appAddedAt }: { disabledAt: number | null; appAddedAt: number | null },
+  hasTwoFactors: boolean,
+): PasskeyRefusal | undefined {
+  if (disabledAt !== null) return 'passkey of a disabled account'
+  // A single factor must not replace the two that an account with an authenticator app needs.
+  return hasTwoFactors || appAddedAt === null ? undefined : 'unverified passkey'
+}
+
+interface PasskeyUse {
+  readonly uid: string
+  /** The known-browser cookie. */
+  readonly cookie: string | undefined
+  /** The client IP address. */
+  readonly address: string
+}
+
 /** The maximum number of passkeys of a person. */
 const PASSKEYS_MAX = 20
 
@@ -98,7 +145,7 @@ const changes = {
 } as const
 
 /** Creates the functions that store passkeys. Each addition, removal and copy is audited and mailed to the person. */
-function makePasskeyStore({ database: { kysely }, queueMail, now }: PasskeyPorts) {
+function makePasskeyStore({ database: { kysely }, now }: FactorPorts, queueMail: QueueMail) {
   type Work<Result> = (trx: Transaction<Schema>) => Promise<Result>
   const inTransaction = async <Result>(work: Work<Result>) =>
     await kysely.transaction().execute(work)
@@ -137,6 +184,9 @@ function makePasskeyStore({ database: { kysely }, queueMail, now }: PasskeyPorts
     insert: async (info: webauthn.NewInfo, name: string, actor: Actor) =>
       await inTransaction(async (trx) => {
         const { personId: person_id } = actor
+        // A no-op update locks the person, so parallel additions cannot exceed the maximum.
+        const lock = trx.updateTable('person').set((e) => ({ id: e.ref('id') }))
+        await lock.where('id', '=', person_id).execute()
         const own = trx.selectFrom('passkey').select('id').where('person_id', '=', person_id)
         if ((await own.execute()).length >= PASSKEYS_MAX) return 'too many'
         const { id, publicKey, counter } = info.credential
@@ -148,10 +198,6 @@ function makePasskeyStore({ database: { kysely }, queueMail, now }: PasskeyPorts
         if (!added) return 'known'
         return await report('add', person_id, name, actor)(trx)
       }),
-    async rename(id: string, personId: string, name: string): Promise<void> {
-      const update = kysely.updateTable('passkey').set({ name }).where('id', '=', id)
-      await update.where('person_id', '=', personId).execute()
-    },
     remove: async (id: string, actor: Actor) =>
       await inTransaction(async (trx) => {
         const removal = trx.deleteFrom('passkey').where('id', '=', id).returning('name')

@@ -1,17 +1,17 @@
-/** Stores the second factors that follow a password: an authenticator app (TOTP, RFC 6238) and recovery codes. */
+/** Checks second factors, and stores authenticator apps (TOTP, RFC 6238) and recovery codes. */
 
 import { randomBytes } from 'node:crypto'
 
 import type { Kysely, Transaction } from 'kysely'
 
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
-import type { Limits } from '../../platform/limits/limits.ts'
-import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { storeMail } from '../mail/mail.ts'
 import type { MailValues } from '../mail/messages.ts'
 import type { NotSignedIn } from './authenticate.ts'
+import type { SecondMethod } from './authentication.ts'
+import type { FactorPorts, Passkeys } from './passkeys.ts'
 
 /** Encrypts and decrypts texts that only this service reads. The label binds a text to its purpose. */
 export interface Seals {
@@ -20,20 +20,24 @@ export interface Seals {
 }
 
 interface SecondFactorPorts {
-  readonly database: Database
-  readonly limits: Pick<Limits, 'takeTogether' | 'giveBack'>
+  readonly passkeys: Pick<Passkeys, 'check'>
   readonly seals: Seals
-  readonly now: () => number
   /** The name of the service, for the list in an authenticator app. */
   readonly serviceName: string
 }
 
-/** Cancels the scheduled deletion of an account. */
-type CancelDeletion = (personId: string) => Promise<void>
+/** A code, or a passkey's response in an interaction. */
+interface SentFactor {
+  readonly code: string
+  readonly credential: string
+  readonly uid: string
+  /** The site of the identity provider that was the first step, if it speaks for one site only. */
+  readonly siteId: string | undefined
+}
 
 /** The outcome of a second step. Wrong and used codes have the same outcome. */
-export type CodeCheck =
-  | { readonly kind: 'accepted'; readonly method: 'totp' | 'recoveryCode' }
+export type FactorCheck =
+  | { readonly kind: 'accepted'; readonly method: SecondMethod }
   | Extract<NotSignedIn, { readonly kind: 'refused' | 'limited' }>
 
 export type SecondFactors = ReturnType<typeof makeSecondFactors>
@@ -44,12 +48,13 @@ const STEP_SECONDS = 30
 /** Imports otplib when the first code is needed, to keep start-up fast. */
 const otplib = async () => await import('otplib')
 
-/** Creates the functions that set up and remove second factors, and the one that checks their codes. */
-export function makeSecondFactors(ports: SecondFactorPorts, cancelDeletion: CancelDeletion) {
-  const { database, seals, now, serviceName } = ports
+/** Creates the functions that set up, check and remove second factors. */
+export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
+  const { database, now } = ports
+  const { seals, serviceName } = more
   const { kysely } = database
   return {
-    check: makeCodeCheck(ports, cancelDeletion),
+    check: makeFactorCheck(ports, more),
 
     /** Finds when the person set up an authenticator app, and the number of unused recovery codes. */
     async find(personId: string) {
@@ -113,21 +118,20 @@ export function makeSecondFactors(ports: SecondFactorPorts, cancelDeletion: Canc
 
 type Confirmation = Readonly<Record<'sealed' | 'session' | 'code', string>>
 
-/**
- * Creates the function that checks a code of the person's authenticator app, or a recovery code. Each works once. Its
- * `siteId` is the site of the identity provider that was the first step, if it speaks for one site only.
- */
-function makeCodeCheck(ports: SecondFactorPorts, cancelDeletion: CancelDeletion) {
-  const { database, limits, seals, now } = ports
+/** Creates the function that checks a code of the person's authenticator app, a recovery code or a passkey. */
+function makeFactorCheck(
+  { database, limits, cancelDeletion, now }: FactorPorts,
+  { passkeys, seals }: SecondFactorPorts,
+) {
   const { kysely } = database
 
   /** Accepts a code of the app once, even if two requests send it at the same time (RFC 6238 §5.2). */
   const useAppCode = async (code: string, personId: string): Promise<boolean> => {
     const row = await appOf(kysely, personId)
     if (!row) return false
-    const secret = seals.open(row.sealed_secret, LABEL)
-    const step = await stepOf(secret, code, { nowMs: now(), after: row.last_step })
-    if (step === undefined) return false
+    const secret = openOrNothing(seals, row.sealed_secret, LABEL)
+    const step = secret && (await stepOf(secret, code, { nowMs: now(), after: row.last_step }))
+    if (!secret || !step) return false
     const { numUpdatedRows } = await kysely
       .updateTable('totp')
       // Sealing the secret again moves it to the current root secret.
@@ -153,21 +157,44 @@ function makeCodeCheck(ports: SecondFactorPorts, cancelDeletion: CancelDeletion)
       return true
     })
 
-  return async (typed: string, actor: Actor, siteId?: string): Promise<CodeCheck> => {
+  const checkCode = async (typed: string, actor: Actor): Promise<FactorCheck> => {
     const { personId } = actor
-    // Count before the check, so parallel guesses cannot bypass the limit.
-    const exceeded = await limits.takeTogether('codesOfPerson', personId)
-    if (exceeded) return { kind: 'limited', waitSeconds: exceeded.waitSeconds }
     const code = plain(typed)
     const method = CODE.test(code) ? 'totp' : 'recoveryCode'
     const isRight = await (method === 'totp'
       ? useAppCode(code, personId)
       : useRecoveryCode(code, actor))
-    if (!isRight) return { kind: 'refused', why: 'wrong second factor' }
-    await limits.giveBack('codesOfPerson', personId)
-    // A sign-in that counts only at one site must not change the account.
-    if (siteId === undefined) await cancelDeletion(personId)
-    return { kind: 'accepted', method }
+    return isRight
+      ? { kind: 'accepted', method }
+      : { kind: 'refused', why: 'wrong second factor', personId }
+  }
+
+  const checkPasskey = async (text: string, uid: string, actor: Actor): Promise<FactorCheck> => {
+    const checked = await passkeys.check(text, uid, actor, actor.personId)
+    return checked.kind === 'accepted' ? { kind: 'accepted', method: 'passkey' } : checked
+  }
+
+  /** Mails the person that no code is accepted for a while. */
+  const tell = async (personId: string) => {
+    if (await limits.takeTogether('lockMailsOfPerson', personId)) return
+    await storeMail(kysely, { kind: 'second_factor_locked', personId, values: {} }, now())
+  }
+
+  return async (sent: SentFactor, actor: Actor): Promise<FactorCheck> => {
+    const { code, credential, uid, siteId } = sent
+    const { personId } = actor
+    // Count before the check, so parallel guesses cannot bypass the limit.
+    const exceeded = await limits.takeTogether('codesOfPerson', personId)
+    if (exceeded) return { kind: 'limited', waitSeconds: exceeded.waitSeconds, personId }
+    const checked = credential
+      ? await checkPasskey(credential, uid, actor)
+      : await checkCode(code, actor)
+    if (checked.kind === 'accepted') {
+      await limits.giveBack('codesOfPerson', personId)
+      // A sign-in that counts only at one site must not change the account.
+      if (siteId === undefined) await cancelDeletion(personId)
+    } else if (limits.exceeded('codesOfPerson', personId)) await tell(personId)
+    return checked
   }
 }
 

@@ -3,8 +3,8 @@ import type { NotSignedIn } from './authenticate.ts'
 /** Returns the status and sentence for the page of a failed sign-in, and the reason for the audit trail. */
 export function explainFailure(outcome: NotSignedIn) {
   if (outcome.kind === 'refused') {
-    const problem = outcome.why === 'wrong second factor' ? WRONG_CODE : refused.problem
-    return { ...refused, problem, reason: outcome.why }
+    const { why: reason } = outcome
+    return { status: 401, problem: problems[reason] ?? WRONG_PASSWORD, reason }
   }
   if (outcome.kind !== 'limited') return failures[outcome.kind]
   const minutes = Math.ceil(outcome.waitSeconds / 60)
@@ -13,12 +13,20 @@ export function explainFailure(outcome: NotSignedIn) {
   return { status: 429, problem, reason: 'too many attempts' }
 }
 
-const WRONG_CODE =
-  'This code is incorrect, or was used before. Please enter the code that is shown now.'
+const WRONG_PASSWORD = 'The e-mail address or password is incorrect. Please try again.'
+const INVALID_PASSKEY = 'This passkey is not valid here. Please try another way.'
 
-const refused = {
-  status: 401,
-  problem: 'The e-mail address or password is incorrect. Please try again.',
+const problems: Readonly<Record<string, string>> = {
+  'wrong second factor':
+    'This code is incorrect, or was used before. Please enter the code that is shown now.',
+  'unknown passkey': INVALID_PASSKEY,
+  'invalid passkey response': INVALID_PASSKEY,
+  'stale passkey': INVALID_PASSKEY,
+  'passkey of a disabled account': INVALID_PASSKEY,
+  'copied passkey':
+    'This passkey is locked, because a copy of it was used. Please try another way.',
+  'unverified passkey':
+    'Your account needs a passkey that asks for your PIN, fingerprint or face. This one did not. Please try another way.',
 }
 
 const failures = {

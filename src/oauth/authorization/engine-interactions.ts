@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import { errors, type InteractionResults, type Provider } from 'oidc-provider'
 
-import type { Authentication } from '../../directory/people/authentication.ts'
+import { type Authentication, lacksSecondFactor } from '../../directory/people/authentication.ts'
 import { findScope } from '../../directory/scopes/catalogue.ts'
 import type { HeldSite } from '../../directory/sites/site-choice.ts'
 import { interactionGone } from '../../platform/http/errors.ts'
@@ -14,6 +14,7 @@ import { claimsByScope } from '../token/claims.ts'
 import { loginResult } from './browser-session.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 import { newGrantId } from './remembered-grant.ts'
+import { requiredAcr } from './required-acr.ts'
 
 export type Interactions = ReturnType<typeof makeInteractions>
 
@@ -122,6 +123,9 @@ function describe({ details, person, client, redirectUri, byPattern, mustPush }:
     loginHint: typeof params['login_hint'] === 'string' ? params['login_hint'] : undefined,
     /** Whether the person must authenticate for this request, even if a session exists somewhere. */
     mustAuthenticate: /\blogin\b/.test(String(params['prompt'])) || params['max_age'] !== undefined,
+    /** Whether the request needs a second factor in addition to these methods. */
+    lacksFactor: (methods: Authentication['methods']) =>
+      lacksSecondFactor(requiredAcr(params), methods),
     scopes: scopesToShow(params),
     /** At `select_account`, the sites to choose from. At `consent`, the site of the grant, if any. */
     sites: sitesOf(prompt.details as PromptDetails),

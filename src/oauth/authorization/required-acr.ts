@@ -25,7 +25,7 @@ type Params = Readonly<Record<string, unknown>>
  *
  * @throws InvalidRequest if the values of the essential `acr` are not a list
  */
-function requiredAcr(params: Params): readonly string[] | undefined {
+export function requiredAcr(params: Params): readonly string[] | undefined {
   const essential = essentialAcr(params['claims'])
   if (essential) return essential
   const named = params['acr_values'] ?? params[plainNames.acr_values]

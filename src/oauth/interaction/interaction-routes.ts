@@ -53,12 +53,7 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
   const { interactions, noteEvent } = dependencies
   const form = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
   const promptPages = makePromptPages(dependencies)
-  const { secondStep, proceed, ...steps } = stepsOf(dependencies, promptPages)
-  const usePasskey = passkeyStep(dependencies, promptPages)
-
-  router.post(pages.signInWithPasskey, form, async (ctx) => {
-    await usePasskey(ctx, await findSubmitted(ctx, 'login', dependencies))
-  })
+  const { passkey, secondStep, proceed, ...steps } = stepsOf(dependencies, promptPages)
   for (const prompt of ['login', 'select_account', 'consent'] as const) {
     const { show, answer } = steps[prompt]
     router.get(pages[prompt], async (ctx) => {
@@ -73,9 +68,14 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
       seeOther(ctx, await interactions.refused(ctx, 'the person refused the request'))
     })
   }
-  router.post(pages.secondStep, form, async (ctx) => {
-    await secondStep(ctx, await findSubmitted(ctx, 'login', dependencies))
-  })
+  for (const [path, answer] of [
+    [pages.signInWithPasskey, passkey],
+    [pages.secondStep, secondStep],
+  ] as const) {
+    router.post(path, form, async (ctx) => {
+      await answer(ctx, await findSubmitted(ctx, 'login', dependencies))
+    })
+  }
   // A person who reloads the page begins again.
   router.get(pages.secondStep, (ctx) => seeOther(ctx, addressOf(pages.login, ctx['params'])))
   providerRoutes(router, {
@@ -156,38 +156,9 @@ function stepsOf(
   }
 }
 
-const passkeyProblems: Readonly<Record<string, string>> = {
-  'copied passkey': 'is locked, because a copy of it was used',
-  'unverified passkey': 'did not ask for your PIN, fingerprint or face, which your account needs',
-}
-
-/** Returns the handler of the form for passkeys on the sign-in page. */
-function passkeyStep(dependencies: InteractionDependencies, promptPages: PromptPages): Step {
-  const { passkeys, noteEvent, knownBrowserSeconds, now } = dependencies
-  return async (ctx, pending) => {
-    const authenticatedAt = now()
-    const [text, cookie] = [formField(ctx, 'credential'), ctx.cookies.get(BROWSER_COOKIE)]
-    const outcome = await passkeys.signIn(text, pending.uid, cookie, callerOf(ctx))
-    if (outcome.kind === 'accepted') {
-      const { personId, method, isNewBrowser } = outcome
-      keepBrowser(ctx, outcome.browser, knownBrowserSeconds)
-      const signedIn = { personId, methods: [method], authenticatedAt, isNewBrowser } as const
-      return await complete(ctx, pending, signedIn, dependencies)
-    }
-    const { why: reason, personId: aboutPersonId } = outcome
-    ctx.status = 401
-    logFields(ctx).detail = `sign-in with ${reason}`
-    const failed = { ...eventOf(ctx, pending), personId: undefined, aboutPersonId, reason }
-    noteEvent({ ...failed, action: 'sign_in.failure' })
-    const what = passkeyProblems[reason] ?? 'is not valid here'
-    const problem = `This passkey ${what}. Sign in another way.`
-    await promptPages.signIn(ctx, pending, { login: pending.loginHint, problem })
-  }
-}
-
-/** Returns the handlers of the sign-in page, and of the second step, which an account with a second factor needs. */
+/** Returns the handlers of the sign-in page, of its form for passkeys, and of the second step. */
 function signInSteps(dependencies: InteractionDependencies, promptPages: PromptPages) {
-  const { signIn, secondFactors, noteEvent, now } = dependencies
+  const { signIn, passkeys, secondFactors, now } = dependencies
   const firstSteps = makeFirstSteps(dependencies.seals, now)
   const finish = async (
     ctx: Context,
@@ -199,32 +170,21 @@ function signInSteps(dependencies: InteractionDependencies, promptPages: PromptP
     const methods = second ? ([method, second] as const) : ([method] as const)
     await complete(ctx, pending, { ...first, methods }, dependencies)
   }
-  /** Completes a sign-in whose first method succeeded, or asks for the code that it needs in addition. */
+  /** Completes a sign-in whose first method succeeded, or asks for the second factor that it needs in addition. */
   const proceed = async (
     ctx: Context,
     pending: PendingInteraction,
-    { needsSecondFactor, ...first }: FirstStep & { readonly needsSecondFactor: boolean },
+    first: FirstStep,
+    again?: Readonly<Record<'step' | 'problem', string>>,
   ) => {
-    if (!needsSecondFactor) return await finish(ctx, pending, first)
-    const step = firstSteps.seal(pending.uid, first)
-    await promptPages.secondStep(ctx, pending, { step })
+    const { needsSecondFactor: hasApp, personId, method } = first
+    const needsFactor = hasApp || pending.lacksFactor([method])
+    const options = needsFactor ? await passkeys.optionsOf(personId, pending.uid) : undefined
+    if (!hasApp && !options) return await finish(ctx, pending, first)
+    const step = again?.step ?? firstSteps.seal(pending.uid, first)
+    await promptPages.secondStep(ctx, pending, { step, hasApp, options, problem: again?.problem })
   }
-  /** Records a failure, and sets the status. @returns the sentence for the page */
-  const fail = (
-    ctx: Context,
-    pending: PendingInteraction,
-    outcome: NotSignedIn,
-    aboutPersonId: string | undefined,
-  ) => {
-    const { status, problem, reason } = explainFailure(outcome)
-    ctx.status = status
-    if (outcome.kind === 'limited') ctx.set('Retry-After', String(outcome.waitSeconds))
-    logFields(ctx).detail = `sign-in ${outcome.kind}`
-    // Do not attribute the failure to the person of an earlier session in this browser.
-    const failed = { ...eventOf(ctx, pending), personId: undefined, aboutPersonId, reason }
-    noteEvent({ ...failed, action: 'sign_in.failure' })
-    return problem
-  }
+  const fail = makeFail(dependencies)
   const login = {
     async show(ctx: Context, pending: PendingInteraction) {
       await promptPages.signIn(ctx, pending, { login: pending.loginHint })
@@ -239,23 +199,51 @@ function signInSteps(dependencies: InteractionDependencies, promptPages: PromptP
         const { kind: _, ...first } = outcome
         return await proceed(ctx, pending, { ...first, authenticatedAt, method: 'password' })
       }
-      const aboutPersonId = outcome.kind === 'refused' ? outcome.personId : undefined
-      const problem = fail(ctx, pending, outcome, aboutPersonId)
+      const problem = fail(ctx, pending, outcome)
       await promptPages.signIn(ctx, pending, { login: typed.login, problem })
     },
   }
-  const secondStep: Step = async (ctx, pending) => {
-    const step = formField(ctx, 'step')
-    const first = firstSteps.open(pending.uid, step)
-    if (!first) return seeOther(ctx, addressOf(pages.login, { uid: pending.uid }))
-    const { personId } = first
-    const actor = { personId, ...callerOf(ctx), now: now() }
-    const outcome = await secondFactors.check(formField(ctx, 'code'), actor, first.siteId)
-    if (outcome.kind === 'accepted') return await finish(ctx, pending, first, outcome.method)
-    const problem = fail(ctx, pending, outcome, personId)
-    await promptPages.secondStep(ctx, pending, { step, problem })
+  const passkey: Step = async (ctx, pending) => {
+    const authenticatedAt = now()
+    const [text, cookie] = [formField(ctx, 'credential'), ctx.cookies.get(BROWSER_COOKIE)]
+    const use = { uid: pending.uid, cookie, address: ctx.ip }
+    const outcome = await passkeys.signIn(text, use, callerOf(ctx))
+    if (outcome.kind === 'accepted') {
+      const { personId, method, isNewBrowser, browser } = outcome
+      const first = { personId, method, isNewBrowser, browser, authenticatedAt }
+      return await finish(ctx, pending, { ...first, needsSecondFactor: false })
+    }
+    const problem = fail(ctx, pending, outcome)
+    await promptPages.signIn(ctx, pending, { login: pending.loginHint, problem })
   }
-  return { login, secondStep, proceed }
+  const secondStep: Step = async (ctx, pending) => {
+    const { uid } = pending
+    const step = formField(ctx, 'step')
+    const first = firstSteps.open(uid, step)
+    if (!first) return seeOther(ctx, addressOf(pages.login, { uid }))
+    const { personId, siteId } = first
+    const actor = { personId, ...callerOf(ctx), now: now() }
+    const [code, credential] = [formField(ctx, 'code'), formField(ctx, 'credential')]
+    const outcome = await secondFactors.check({ code, credential, uid, siteId }, actor)
+    if (outcome.kind === 'accepted') return await finish(ctx, pending, first, outcome.method)
+    await proceed(ctx, pending, first, { step, problem: fail(ctx, pending, outcome) })
+  }
+  return { login, passkey, secondStep, proceed }
+}
+
+/** Creates the function that records a failure, sets the status and returns the sentence for the page. */
+function makeFail({ noteEvent }: InteractionDependencies) {
+  return (ctx: Context, pending: PendingInteraction, outcome: NotSignedIn): string => {
+    const { status, problem, reason } = explainFailure(outcome)
+    ctx.status = status
+    if (outcome.kind === 'limited') ctx.set('Retry-After', String(outcome.waitSeconds))
+    logFields(ctx).detail = `sign-in ${outcome.kind}`
+    // Do not attribute the failure to the person of an earlier session in this browser.
+    const aboutPersonId = 'personId' in outcome ? outcome.personId : undefined
+    const failed = { ...eventOf(ctx, pending), personId: undefined, aboutPersonId, reason }
+    noteEvent({ ...failed, action: 'sign_in.failure' })
+    return problem
+  }
 }
 
 /** Completes a sign-in by any method, and redirects to the next page. */

@@ -25,7 +25,7 @@ export interface PromptPagesDependencies extends WaysPorts {
   readonly database: Database
   readonly formKey: Buffer
   readonly scopeUses: ScopeUses
-  readonly passkeys: Pick<Passkeys, 'requestOptions' | 'signIn'>
+  readonly passkeys: Pick<Passkeys, 'requestOptions' | 'optionsOf' | 'signIn'>
 }
 
 export type PromptPages = ReturnType<typeof makePromptPages>
@@ -66,23 +66,25 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
       const isAgain = client.origin === 'first_party' && loginHint !== undefined
       const confirms = isAgain && person?.email === loginHint
       const hrefs = { recoverHref: `${pages.recover}?${from}`, signUpHref: await signUpOf(pending) }
-      const { uid } = pending
-      const action = addressOf(pages.signInWithPasskey, { uid })
-      const options = passkeys.requestOptions(uid)
+      const action = addressOf(pages.signInWithPasskey, { uid: pending.uid })
+      const options = passkeys.requestOptions(pending.uid)
       const passkey = options && { action, options }
       const ways = { passkey, ...(await waysOf(ctx, pending, dependencies)) }
-      const page = signInPage({ ...frameOf(pending), ...ways, ...said, ...hrefs, words, confirms })
+      const factorsHref = pending.lacksFactor(['password']) ? pages.secondFactor : undefined
+      const frame = { ...frameOf(pending), ...hrefs, factorsHref }
+      const page = signInPage({ ...frame, ...ways, ...said, words, confirms })
       showPage(ctx, { ...page, look }, passkey && passkeyScriptSource)
     },
 
     async secondStep(
       ctx: Context,
       pending: PendingInteraction,
-      asked: Pick<SecondStepPage, 'step' | 'problem'>,
+      asked: Pick<SecondStepPage, 'step' | 'problem' | 'hasApp' | 'options'>,
     ) {
       const { look } = await lookOf(pending, database)
       const action = addressOf(pages.secondStep, { uid: pending.uid })
-      showPage(ctx, { ...secondStepPage({ ...frameOf(pending), action, ...asked }), look })
+      const page = secondStepPage({ ...frameOf(pending), action, ...asked })
+      showPage(ctx, { ...page, look }, asked.options && passkeyScriptSource)
     },
 
     async siteChoice(ctx: Context, pending: PendingInteraction, problem?: string) {

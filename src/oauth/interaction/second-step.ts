@@ -4,6 +4,8 @@ import { openOrNothing, type Seals } from '../../directory/people/second-factors
 /** A sign-in whose first method succeeded. Until the second step succeeds, it has no effect. */
 export interface FirstStep extends Omit<Authentication, 'methods'> {
   readonly method: FirstMethod
+  /** Whether the person has an authenticator app. */
+  readonly needsSecondFactor: boolean
   readonly isNewBrowser: boolean
   /** The new value of the known-browser cookie. */
   readonly browser: string

@@ -25,7 +25,7 @@ const refusals = {
   'too many': 'You have the maximum of 20 passkeys. Remove one first.',
 }
 
-/** Creates the pages on which a person lists, adds, renames and removes passkeys. */
+/** Creates the pages on which a person lists, adds and removes passkeys. */
 export function passkeyRoutes(ownPages: OwnPages, passkeys: Passkeys): Router {
   const router = makeRouter()
   const accountPages = makeAccountPages(router, ownPages)
@@ -33,12 +33,10 @@ export function passkeyRoutes(ownPages: OwnPages, passkeys: Passkeys): Router {
     passkeysPage({
       area,
       passkeys: await passkeys.list(person.id),
-      renameAction: pages.renamePasskey,
       removeAction: pages.removePasskey,
       addHref: passkeys.areAvailable ? pages.addPasskey : undefined,
       done: noticeOf(ctx, {
         added: 'The passkey was added. You can now sign in with it.',
-        renamed: 'The passkey was renamed.',
         removed: 'The passkey was removed. Remove it from your device or password manager, too.',
       }),
     }),
@@ -59,7 +57,8 @@ export function passkeyRoutes(ownPages: OwnPages, passkeys: Passkeys): Router {
   )
   accountPages.freshForm(pages.addPasskey, pages.addPasskey, async (asked) => {
     const { ctx, session } = asked
-    const [text, name] = [formField(ctx, 'credential'), nameOf(asked)]
+    const text = formField(ctx, 'credential')
+    const name = formField(ctx, 'name').trim().slice(0, PASSKEY_NAME_CHARACTERS_MAX) || 'Passkey'
     const actor = actorOf(ctx, session, ownPages.now)
     const refusal = await passkeys.add(text, session.sessionId, name, actor)
     if (refusal === undefined) return `${pages.passkeys}?done=added`
@@ -67,18 +66,9 @@ export function passkeyRoutes(ownPages: OwnPages, passkeys: Passkeys): Router {
     return await showForm(asked, name, refusals[refusal])
   })
   // The responses are the same for an unknown passkey and for that of another person.
-  accountPages.freshForm(pages.renamePasskey, pages.passkeys, async (asked) => {
-    const { ctx, session } = asked
-    await passkeys.rename(formField(ctx, 'passkey'), session.person.id, nameOf(asked))
-    return `${pages.passkeys}?done=renamed`
-  })
   accountPages.freshForm(pages.removePasskey, pages.passkeys, async ({ ctx, session }) => {
     await passkeys.remove(formField(ctx, 'passkey'), actorOf(ctx, session, ownPages.now))
     return `${pages.passkeys}?done=removed`
   })
   return router
-}
-
-function nameOf({ ctx }: Asked): string {
-  return formField(ctx, 'name').trim().slice(0, PASSKEY_NAME_CHARACTERS_MAX) || 'Passkey'
 }

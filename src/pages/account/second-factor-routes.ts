@@ -44,6 +44,7 @@ export function secondFactorRoutes(ownPages: OwnPages, secondFactors: SecondFact
         remove: pages.removeSecondFactor,
       },
       sessionsHref: pages.sessions,
+      passkeysHref: pages.passkeys,
       done: noticeOf(ctx, {
         removed: 'The authenticator app and the recovery codes were removed.',
       }),

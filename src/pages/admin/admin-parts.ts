@@ -1,6 +1,7 @@
 import type { TryQuery } from '../../api/graphql/query-page.ts'
 import type { QueryToolFiles } from '../../api/graphql/query-tool.ts'
 import { type Assistant, schemesOf } from '../../config/assistant-table.ts'
+import type { Seals } from '../../directory/people/second-factors.ts'
 import { makeDocumentReviews } from '../../oauth/clients/document-review.ts'
 import { type OptionalProtocols, offersProtocols } from '../../oauth/clients/optional-protocols.ts'
 import { makeGrantLists } from '../../oauth/grants/grant-lists.ts'
@@ -8,7 +9,6 @@ import type { StateStore } from '../../platform/store/oauth-state.ts'
 import { makeApplicationSecrets, makeNewSecrets } from '../applications/application-secrets.ts'
 import { makeApplicationStore } from '../applications/application-store.ts'
 import type { RefusedRequests } from '../applications/refused-requests.ts'
-import type { Seals } from '../relying-party/sign-in.ts'
 import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 
 /** The settings that limit the choices of operators. */

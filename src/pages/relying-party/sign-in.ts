@@ -8,9 +8,9 @@ import {
   type KeptValues,
   redeemAnswer,
 } from '../../directory/people/relying-party.ts'
+import type { Seals } from '../../directory/people/second-factors.ts'
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import type { Client } from '../../oauth/clients/client.ts'
-import type { Keys } from '../../oauth/keys/key-rings.ts'
 import { isRefusal, signInIncomplete, storageUnavailable } from '../../platform/http/errors.ts'
 import type { VisitorForms } from '../../platform/http/page-form.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
@@ -171,9 +171,6 @@ async function orRefuse<Value>(why: string, step: () => Value | Promise<Value>):
     throw isRefusal(error) ? error : Object.assign(signInIncomplete(why), { cause: error })
   }
 }
-
-/** Encrypts and decrypts values that only this service reads. The label binds a value to its purpose. */
-export type Seals = Pick<Keys['secretRoot'], 'seal' | 'open'>
 
 export interface PendingPorts {
   readonly baseUrl: string

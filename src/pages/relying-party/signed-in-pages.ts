@@ -228,7 +228,7 @@ async function finishSignIn(
   }
   if (error === 'unmet_authentication_requirements') {
     const { returnTo: againHref } = pending
-    return sendPage(ctx, twoFactorsNeededPage({ againHref, accountHref: pages.account }))
+    return sendPage(ctx, twoFactorsNeededPage({ againHref, factorHref: pages.secondFactor }))
   }
   if (error !== null) throw signInIncomplete(error)
   try {

@@ -114,7 +114,6 @@ export const pages = {
   security: '/account/security',
   passkeys: '/account/passkeys',
   addPasskey: '/account/passkeys/add',
-  renamePasskey: '/account/passkeys/rename',
   removePasskey: '/account/passkeys/remove',
   secondFactor: '/account/second-factor',
   addAuthenticator: '/account/second-factor/app',

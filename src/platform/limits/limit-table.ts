@@ -49,6 +49,7 @@ export const limitTable = {
   reservedAttempts: { by: 'person', setting: 'signIn.reservedAttemptsPerAccountMax' },
   attemptsOfBrowser: { by: 'person', setting: 'signIn.failuresPerKnownBrowserMax' },
   codesOfPerson: { by: 'person', setting: 'signIn.wrongCodesPerPersonMax' },
+  lockMailsOfPerson: { by: 'person', setting: 'signIn.lockMailsPerPersonMax' },
   mails: { by: 'person', setting: 'mail.messagesPerAddressMax' },
   mailNotices: { by: 'person', setting: 'mail.noticesPerAddressMax' },
   recoveriesOfAddress: { by: 'address', setting: 'signIn.recoveriesPerAddressMax' },
