@@ -167,6 +167,13 @@ describe('doctor', () => {
     await rename.where('id', '=', 'sit_northlight').execute()
     const hidden = await runGatehouse(['doctor'], { DATA_DIR })
     expect([hidden.code, problems(hidden)], 'behind its folder').to.deep.equal([0, []])
+    const imported = { password_hash: '$firescrypt$ln=14,r=8,p=1$c2FsdA$aGFzaA$Bw' }
+    await database.kysely.updateTable('person').set(imported).execute()
+    const locked = problems(await runGatehouse(['doctor'], { DATA_DIR }))
+    expect(locked.join()).to.include('FIREBASE_SIGNER_KEY is not set; set it to base64_signer_key')
+    const FIREBASE_SIGNER_KEY = 'c2lnbmVy'
+    const given = await runGatehouse(['doctor'], { DATA_DIR, FIREBASE_SIGNER_KEY })
+    expect(problems(given)).to.deep.equal([])
     expect(hidden.stdout).to.include(
       'note   The service itself uses the path /admin/graphql, so the pages of site sit_northlight are at ' +
         '/admin/sit_northlight; import the site with another slug if people look for its pages at the old path.',

@@ -19,7 +19,7 @@ import { type CheckName, type Finding, type Findings, found, ok } from './checks
 import { checkClients } from './client-checks.ts'
 import { checkOutbox, checkProxy } from './machine-checks.ts'
 
-/** Checks the database: schema, clock, keys, clients, slugs, proxy, files, restores, demo data and waiting mail. */
+/** Checks the database: schema, clock, keys, clients, slugs, proxy, files, restores, demo data, hashes and waiting mail. */
 export async function* checkDatabase(config: Config): Findings {
   const file = join(config.dataDir, 'gatehouse.db')
   const check = config.databaseUrl ? 'database.silent' : 'database.unusable'
@@ -52,6 +52,7 @@ async function* checkOpenDatabase(config: Config, database: Database, now: () =>
   yield* checkFiles(config, database)
   yield* orFound('redis.silent', 'Redis does not respond', () => checkRestore(config, database))
   yield* checkDemo(config, database)
+  yield* checkHashes(config, database)
   yield* checkOutbox(database, now)
 }
 
@@ -152,6 +153,17 @@ async function* checkDemo({ mayServeDemo }: Config, database: Database): Finding
   const said = 'The database contains the demo campus, whose passwords are public'
   if (mayServeDemo) yield found('demo.present', said)
   else yield found('demo.exposed', `${said}, so the service will not start`)
+}
+
+/** Checks that the key exists without which imported Firebase passwords cannot be verified. */
+async function* checkHashes({ firebaseSignerKey }: Config, { kysely }: Database): Findings {
+  if (firebaseSignerKey !== undefined) return
+  const query = kysely.selectFrom('person').select('id').limit(1)
+  if (await query.where('password_hash', 'like', '$firescrypt$%').executeTakeFirst()) {
+    const said =
+      'Passwords from Firebase cannot be verified, because FIREBASE_SIGNER_KEY is not set'
+    yield found('firebase.key', said)
+  }
 }
 
 /** Checks Redis, if configured: that it responds, that its clock agrees with this machine's, and how it keeps data. */
