@@ -6,7 +6,7 @@ import { MFA_ACR } from '../src/directory/people/authentication.ts'
 import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { sensitiveOperations } from '../src/directory/scopes/sensitive-operations.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import type { HeadlessPerson } from '../tools/token/headless-person.ts'
+import { type HeadlessPerson, makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import {
   asResourceServer,
   authorizeUrl,
@@ -22,7 +22,7 @@ import { rowsOf } from './support/database.ts'
 import { marco, notes, olivia, sam } from './support/gatehouse.ts'
 import { later } from './support/later.ts'
 import { callTool, operatorToken, toolNames } from './support/mcp.ts'
-import { hiddenField, makePagePerson } from './support/page-person.ts'
+import { hiddenField, makePagePerson, submitPage } from './support/page-person.ts'
 import { sharedService } from './support/storages.ts'
 import { useTwoFactors } from './support/two-factors.ts'
 import { answerOf, type Fields, get, postJson, send } from './support/wire.ts'
@@ -314,7 +314,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     const refused = await weak.visit(page)
     expect(refused.text).to.include('id="two-factors-needed-page"')
     const csrf = hiddenField((await weak.visit(site)).text)
-    await weak.post(page, { csrf, on: 'yes' })
+    await weak.post(page, { csrf, for: 'everything' })
     expect(await kysely.selectFrom('site_assurance').selectAll().execute()).to.deep.equal([])
 
     const owner = makePagePerson(url, olivia)
@@ -322,7 +322,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     await useTwoFactors(owner.browser, service())
     const form = await owner.visit(page)
     expect(form.path).to.equal(page)
-    const typed = { on: 'yes', 'max-age': '86400', area: ['orders', 'posts', 'nonsense'] }
+    const typed = { for: 'sensitive', 'max-age': '86400', area: ['orders', 'posts', 'nonsense'] }
     const saved = await owner.send(form, page, typed)
     expect(saved.text).to.include('id="done"')
     const [row] = await kysely.selectFrom('site_assurance').selectAll().execute()
@@ -339,8 +339,98 @@ describe('the assurance that a site demands for sensitive operations', () => {
     const admin = makePagePerson(url, olivia)
     expect((await admin.visit(portal)).text).to.include('id="two-factors-needed-page"')
     expect((await admin.visit(`${site}/audit`)).status).to.equal(200)
-    expect((await owner.send(await owner.visit(page), page)).text).to.include('id="done"')
+    const off = { for: 'nothing' }
+    expect((await owner.send(await owner.visit(page), page, off)).text).to.include('id="done"')
     expect(await kysely.selectFrom('site_assurance').selectAll().execute()).to.deep.equal([])
-    expect((await makePagePerson(url, sam).visit(page)).status).to.equal(200)
+    expect((await makePagePerson(url, sam).visit(page)).status).to.equal(403)
+  })
+
+  // [346]
+  it('can cover every page, form and script of the operators', async () => {
+    const { url, kysely } = service()
+    const site = '/admin/northlight'
+    const page = `${site}/two-factors`
+    const owner = makePagePerson(url, olivia)
+    const other = makePagePerson(url, olivia)
+    const csrf = hiddenField((await other.visit(`${site}/queries`)).text)
+    const form = await other.visit(site)
+    await owner.visit(site)
+    await useTwoFactors(owner.browser, service())
+    await owner.send(await owner.visit(page), page, { for: 'everything', area: 'orders' })
+    const [row] = await kysely.selectFrom('site_assurance').selectAll().execute()
+    expect(row).to.include({ areas: '*', max_age_seconds: null })
+    expect(await owner.visit(`${site}/audit`)).to.include({ status: 200, path: `${site}/audit` })
+    expect((await owner.visit(page)).text).to.match(/value="everything"[^>]* checked/)
+
+    for (const path of [site, `${site}/audit?from=x`, `${site}/overview`, `${site}/queries`]) {
+      const { headers } = await other.open(path)
+      const asked = new URL(headers.get('location') ?? '', url).searchParams
+      expect([asked.get('prompt'), asked.get('acr_values')], path).to.deep.equal(['login', MFA_ACR])
+      expect((await other.visit(path)).text).to.include('id="two-factors-needed-page"')
+    }
+    const features = await rowsOf(kysely, 'site_feature')
+    const on = features.some(({ feature }) => feature === 'self_sign_up') ? 'no' : 'yes'
+    const changed = await other.send(form, `${site}/self-sign-up`, { on })
+    expect(changed.text).to.include('id="two-factors-needed-page"')
+    expect(await rowsOf(kysely, 'site_feature')).to.deep.equal(features)
+    const script = { method: 'POST', headers: { 'x-form-token': csrf }, body: '{}' }
+    expect((await other.open(`${site}/queries/run`, script)).status).to.equal(401)
+    // The browser of a copied cookie signs in with two factors elsewhere.
+    const copied = makePagePerson(url, olivia)
+    await copied.visit('/account')
+    await useTwoFactors(copied.browser, service())
+    expect((await copied.visit(`${site}/audit`)).path).to.equal(`${site}/audit`)
+    const authenticated_at = Date.now() + 9000
+    await kysely.updateTable('browser_session').set({ authenticated_at }).execute()
+    expect((await copied.open(`${site}/audit`)).status).to.equal(303)
+    expect((await makePagePerson(url, olivia).visit('/account')).status).to.equal(200)
+  })
+
+  // [347]
+  it('can cover every operator scope: at the authorization, and for tokens from before', async () => {
+    const { url, kysely } = service()
+    const before = await tokenOf('courses:read')
+    const read = '{ courses(first: 1) { totalCount } }'
+    expect((await ask(before, read)).status).to.equal(200)
+    await demand('*')
+    const { status, body } = await ask(before, read)
+    expect([status, body.error]).to.deep.equal([401, 'insufficient_user_authentication'])
+    expect((await callTool(url, 'list_site_courses', { token: before })).status).to.equal(401)
+    expect((await callTool(url, 'list_public_courses', { token: before })).status).to.equal(200)
+
+    const redirect_uri = 'http://127.0.0.1:9/'
+    const wanted = { client_id: 'integration-vscode', redirect_uri, scope: 'openid courses:read' }
+    const answerTo = async (person: HeadlessPerson, fields: Fields = wanted) =>
+      (await person.authorize(authorizeUrl(url, fields), redirect_uri)).searchParams
+    const weak = makeHeadlessPerson(olivia)
+    expect((await answerTo(weak)).get('error')).to.equal(unmet)
+    expect((await answerTo(weak, { ...wanted, prompt: 'none' })).get('error')).to.equal(
+      'login_required',
+    )
+    expect((await codeBy(weak, url)).code, 'a member scope').to.be.a('string')
+    const strong = (await obtainCode(url, {}, olivia)).person
+    await useTwoFactors(strong, service())
+    expect((await answerTo(strong)).has('code')).to.equal(true)
+
+    // The choice of the site comes after the sign-in.
+    const role = { person_id: 'per_olivia', site_id: 'sit_open_kitchen', granted_at: 1 }
+    await kysely
+      .insertInto('site_role')
+      .values({ ...role, role: 'admin' })
+      .execute()
+    const chooser = (await obtainCode(url, {}, olivia)).person
+    const first = await chooser.open(authorizeUrl(url, wanted))
+    const choice = new URL(first.headers.get('location') ?? '', url)
+    let response = await submitPage(chooser, choice, { site: 'sit_northlight' })
+    let target = new URL(response.headers.get('location') ?? '', url)
+    response = await chooser.open(target)
+    target = new URL(response.headers.get('location') ?? '', url)
+    expect(await (await chooser.open(target)).text())
+      .to.include('id="login-page"')
+      .and.include('href="/account/second-factor"')
+    const kitchen = { ...olivia, site: 'sit_open_kitchen' }
+    expect((await answerTo(makeHeadlessPerson(kitchen))).has('code')).to.equal(true)
+    const northlight = { ...olivia, site: 'sit_northlight' }
+    expect((await answerTo(makeHeadlessPerson(northlight))).get('error')).to.equal(unmet)
   })
 })

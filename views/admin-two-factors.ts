@@ -15,6 +15,8 @@ export interface TwoFactorsPage {
   readonly area: AreaView
   readonly siteName: string
   readonly demand: { areas: readonly string[]; maxAgeSeconds?: number | undefined } | undefined
+  /** Whether the demand is for everything that operators do. */
+  readonly isAll: boolean
   /** All areas of operator scopes. */
   readonly areas: readonly string[]
   readonly action: string
@@ -24,13 +26,17 @@ export interface TwoFactorsPage {
 
 /** The form with which an owner demands two factors for sensitive operations of a site. */
 export function twoFactorsPage(page: TwoFactorsPage): Page {
-  const { area, demand, areas, action, homeHref: href } = page
-  const box = { type: 'checkbox', name: 'on', value: 'yes', checked: demand !== undefined } as const
-  const fields = html`${choice(box, html`Demand two factors for secrets, roles, deletions and how people sign in`)}
+  const { area, demand, isAll, areas, action, homeHref: href } = page
+  const option = (value: string, checked: boolean, words: string) =>
+    choice({ type: 'radio', name: 'for', value, checked }, html`${words}`)
+  const fields = html`<fieldset><legend>Operators need two factors</legend>
+${option('nothing', !demand, 'for nothing')}
+${option('sensitive', demand !== undefined && !isAll, 'for secrets, roles, deletions and how people sign in')}
+${option('everything', isAll, 'for everything that they do at this site')}</fieldset>
 <label for="max-age">The sign-in must have happened (for applications and assistants)</label>
 <select id="max-age" name="max-age">
 ${maxAges.map(([seconds, words]) => html`<option value="${seconds?.toString() ?? ''}"${seconds === demand?.maxAgeSeconds && html` selected`}>${words}</option>\n`)}</select>
-<fieldset><legend>Also demand them when an application or assistant uses anything of:</legend>
+<fieldset><legend>With the second choice, also when an application or assistant uses anything of</legend>
 ${areas.map((value) => choice({ type: 'checkbox', name: 'area', value, checked: demand?.areas.includes(value) ?? false }, html`${value.replaceAll('_', ' ')}`))}
 </fieldset>
 ${submitButton('save', 'Save', { cancelHref: href })}`
@@ -39,7 +45,7 @@ ${submitButton('save', 'Save', { cancelHref: href })}`
     title: 'Two factors',
     id: 'two-factors-page',
     back: { href, name: page.siteName },
-    body: html`<p>Operators then need a passkey, or a password with a second factor, for these operations, here and through
+    body: html`<p>Two factors are a passkey, or a password with a second factor. They are then needed here and through
 applications. An operator without a second factor is told how to add one.</p>
 ${postForm({ action, csrf: area.csrf }, fields)}`,
   })

@@ -273,7 +273,7 @@ export const mutants: readonly Mutant[] = [
     ".where('«person_id', '=', personId)\n        .where('→»id', others",
   ]),
   ...inFile('pages/relying-party/signed-in-pages.ts', 'sessions', [
-    'suffices && «now() < session.authenticatedAt + freshSeconds * 1000→true»',
+    '=> «now() < authenticatedAt + freshSeconds * 1000→true»',
   ]),
   ...inFile('pages/relying-party/page-session.ts', 'sessions', [
     "const isLater = «browser.authenticatedAt > Number(record['authenticatedAt'])→false»",
@@ -396,6 +396,8 @@ export const mutants: readonly Mutant[] = [
     'if («!isPossible || →»oidc.result?.login) throw',
     'if (!isPossible« || oidc.result?.login→») throw',
     '!session?.accountId« || session.past(maxAgeSeconds)→»',
+    '«if (entities.Interaction?.prompt.reasons→if (!entities.Interaction?.prompt.reasons».includes',
+    "«if (decision.kind !==→if (true || decision.kind !==» 'bound'",
   ]),
   ...inFile('resource/resource-server/judge-token.ts', 'assurance', [
     'const isMet = «acr === MFA_ACR && →»nowMs / 1000',
@@ -407,9 +409,12 @@ export const mutants: readonly Mutant[] = [
   ...inFile('directory/scopes/sensitive-operations.ts', 'assurance', [
     'if («operations.some((name) => sensitiveOperations.has(name))→false») return',
     'return «scopes.some(→false && scopes.some(»(scope)',
+    'if (areas.includes(EVERYTHING)) return «needsOperator(scopes)→false»',
   ]),
-  ...inFile('pages/relying-party/signed-in-pages.ts', 'assurance', [
-    'const suffices = «acr === undefined || session.browser.acr === acr→true»',
+  ...inFile('pages/admin/operator-pages.ts', 'assurance', [
+    'return acr === undefined || («authenticatedAt > 0 && →»browser.acr === acr)',
+    '(authenticatedAt > 0 && «browser.acr === acr→true»)',
+    'if («demandsMfa(operator.site) && !reaches(session, MFA_ACR)→false») throw',
   ]),
   ...inFile('oauth/authorization/engine-interactions.ts', 'hostile/interaction', [
     "«if (details.prompt.details['browser'] !== visitors.digestOf(ctx)) throw interactionGone()→»",

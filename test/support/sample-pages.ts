@@ -204,7 +204,7 @@ function factorPages(values: Values) {
     'passkeys-none': passkeysPage({ ...list, passkeys: [], addHref: undefined }),
     'second-factor': secondFactorPage({ ...factor, app: { since: 1.8e12, codesLeft: 9 } }),
     'second-factor-none': secondFactorPage({ ...factor, app: undefined }),
-    'two-factors': twoFactorsPage({ ...rule, ...to, demand: { areas: [words] } }),
+    'two-factors': twoFactorsPage({ ...rule, ...to, demand: { areas: [words] }, isAll: false }),
   }
 }
 

@@ -1,5 +1,10 @@
 /** Lists the operations for which a site can demand two factors (RFC 9470; docs/security.md). */
 
+import { needsOperator } from './policy.ts'
+
+/** The entry of `areas` with which a site demands two factors for everything that its operators do. */
+export const EVERYTHING = '*'
+
 /** What a site demands for sensitive operations, besides two factors. */
 export interface AssuranceDemand {
   /** The areas of the scope catalogue whose operations are all sensitive at this site, even those that read. */
@@ -25,5 +30,6 @@ export function isSensitive(
   operations: readonly string[],
 ): boolean {
   if (operations.some((name) => sensitiveOperations.has(name))) return true
+  if (areas.includes(EVERYTHING)) return needsOperator(scopes)
   return scopes.some((scope) => areas.includes(scope.split(':')[0] ?? ''))
 }

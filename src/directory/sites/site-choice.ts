@@ -1,6 +1,7 @@
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { SiteRole } from '../../platform/store/schema.ts'
+import { EVERYTHING } from '../scopes/sensitive-operations.ts'
 import type { Decision } from './review-policy.ts'
 
 const operatorRoles: ReadonlySet<SiteRole> = new Set(['owner', 'admin'])
@@ -18,6 +19,8 @@ export interface HeldSite {
   readonly roles: readonly SiteRole[]
   /** The review of the client's metadata document by the operators of this site. */
   readonly documentReview?: Decision | undefined
+  /** Whether the site demands two factors for everything that its operators do. */
+  readonly operatorsNeedMfa?: boolean
 }
 
 /** The outcome of choosing the site of a new authorization (design 15 and 16). */
@@ -80,8 +83,11 @@ export function makeFindHeldSites({ kysely }: Database) {
       .leftJoin('document_site_review as d', (join) =>
         join.onRef('d.site_id', '=', 'site.id').on('d.client_id', '=', value('clientId')),
       )
+      .leftJoin('site_assurance as a', (join) =>
+        join.onRef('a.site_id', '=', 'site.id').on('a.areas', '=', EVERYTHING),
+      )
       .select(['site.id', 'site.slug', 'site.name', 'site_role.role'])
-      .select(['d.review', 'd.fingerprint'])
+      .select(['d.review', 'd.fingerprint', 'a.demanded_at'])
       .where('site_role.person_id', '=', value('personId'))
       .orderBy('site.name')
       .orderBy('site.id')
@@ -90,9 +96,10 @@ export function makeFindHeldSites({ kysely }: Database) {
   return async (personId: string, clientId = ''): Promise<HeldSite[]> => {
     const { rows } = await query({ personId, clientId })
     const sites = new Map<string, HeldSite & { roles: SiteRole[] }>()
-    for (const { role, review, fingerprint, ...row } of rows) {
+    for (const { role, review, fingerprint, demanded_at, ...row } of rows) {
       const decided = review !== null && { documentReview: { review, fingerprint } }
-      const site = sites.get(row.id) ?? { ...row, ...decided, roles: [] }
+      const demanded = demanded_at !== null && { operatorsNeedMfa: true }
+      const site = sites.get(row.id) ?? { ...row, ...decided, ...demanded, roles: [] }
       site.roles.push(role)
       sites.set(row.id, site)
     }

@@ -1,7 +1,11 @@
 import type { Context } from 'koa'
 import { errors, type InteractionResults, type Provider } from 'oidc-provider'
 
-import { type Authentication, lacksSecondFactor } from '../../directory/people/authentication.ts'
+import {
+  type Authentication,
+  lacksSecondFactor,
+  MFA_ACR,
+} from '../../directory/people/authentication.ts'
 import { findScope } from '../../directory/scopes/catalogue.ts'
 import type { HeldSite } from '../../directory/sites/site-choice.ts'
 import { interactionGone } from '../../platform/http/errors.ts'
@@ -14,7 +18,7 @@ import { claimsByScope } from '../token/claims.ts'
 import { loginResult } from './browser-session.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 import { newGrantId } from './remembered-grant.ts'
-import { requiredAcr } from './required-acr.ts'
+import { OPERATORS_NEED_MFA, requiredAcr } from './required-acr.ts'
 
 export type Interactions = ReturnType<typeof makeInteractions>
 
@@ -37,8 +41,12 @@ export function makeInteractions(provider: Provider, dependencies: EngineDepende
      */
     find: async (ctx: Context) => describe(await findWaiting(ctx, provider, dependencies)),
     /** Completes a sign-in. A sign-out after `authenticatedAt` ends the session. */
-    signedIn: async (ctx: Context, authentication: Authentication) =>
-      await finish(ctx, { login: loginResult(authentication) }, false),
+    async signedIn(ctx: Context, authentication: Authentication) {
+      // The site that the person has chosen may be the reason for this second sign-in.
+      const { lastSubmission } = await provider.interactionDetails(ctx.req, ctx.res)
+      const chosen = lastSubmission && { select_account: lastSubmission['select_account'] }
+      return await finish(ctx, { ...chosen, login: loginResult(authentication) }, false)
+    },
     siteChosen: async (ctx: Context, siteId: string | undefined) =>
       await finish(ctx, { select_account: { site: siteId } }, true),
     /** Sends `access_denied` to the client, with `state` and `iss`. */
@@ -125,7 +133,10 @@ function describe({ details, person, client, redirectUri, byPattern, mustPush }:
     mustAuthenticate: /\blogin\b/.test(String(params['prompt'])) || params['max_age'] !== undefined,
     /** Whether the request needs a second factor in addition to these methods. */
     lacksFactor: (methods: Authentication['methods']) =>
-      lacksSecondFactor(requiredAcr(params), methods),
+      lacksSecondFactor(
+        prompt.reasons.includes(OPERATORS_NEED_MFA) ? [MFA_ACR] : requiredAcr(params),
+        methods,
+      ),
     scopes: scopesToShow(params),
     /** At `select_account`, the sites to choose from. At `consent`, the site of the grant, if any. */
     sites: sitesOf(prompt.details as PromptDetails),

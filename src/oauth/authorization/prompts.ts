@@ -19,7 +19,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
   const login = policy.get('login')
   // The engine would prompt forever for an `acr` that the person cannot satisfy.
   for (const reason of ['essential_acr', 'essential_acrs']) login?.checks.remove(reason)
-  for (const check of [...loginChecks(), ...assuranceChecks()]) login?.checks.add(check)
+  for (const check of [...loginChecks(), ...assuranceChecks(dependencies)]) login?.checks.add(check)
 
   login?.checks.add(
     new Check('other_site', 'the session is for another site', 'login_required', async (ctx) => {

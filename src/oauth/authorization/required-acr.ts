@@ -3,7 +3,9 @@
 import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provider'
 
 import { acrValues, assuranceOf, MFA_ACR } from '../../directory/people/authentication.ts'
+import { needsOperator } from '../../directory/scopes/policy.ts'
 import { unmetAuthentication } from '../../platform/http/errors.ts'
+import { decideRequestedSite, type RequestedSiteDependencies } from './requested-site.ts'
 
 /**
  * Names for `acr_values` and `max_age` in a request without `openid`, for which the engine rejects the standard names
@@ -48,12 +50,15 @@ function essentialAcr(claims: unknown): readonly string[] | undefined {
   throw new errors.InvalidRequest('invalid claims.id_token.acr.values type')
 }
 
+/** The reason for a sign-in with two factors: the site demands them of its operators. */
+export const OPERATORS_NEED_MFA = 'operators_need_mfa'
+
 /**
  * Creates the checks that ask a person to sign in, if the session was authenticated by another method than the request
  * requires, or too long ago. A request that no method meets, or that the sign-in has not met, ends with
- * unmet_authentication_requirements.
+ * unmet_authentication_requirements. A site can require two factors for all operator scopes.
  */
-export function assuranceChecks() {
+export function assuranceChecks(dependencies: RequestedSiteDependencies) {
   const { Check } = interactionPolicy
   const description = 'the session was authenticated by another method or too long ago'
   return [
@@ -62,6 +67,17 @@ export function assuranceChecks() {
       if (!required || required.includes(oidc.acr ?? '')) return false
       const isPossible = required.some((acr) => acrValues.includes(acr))
       if (!isPossible || oidc.result?.login) throw unmetAuthentication(oidc.issuer)
+      return true
+    }),
+    new Check(OPERATORS_NEED_MFA, description, 'login_required', async (ctx) => {
+      const { acr, params, issuer, entities } = ctx.oidc
+      if (acr === MFA_ACR || !needsOperator(String(params?.['scope'] ?? '').split(' ')))
+        return false
+      const decision = await decideRequestedSite(ctx, dependencies)
+      if (decision.kind !== 'bound' || !decision.site.operatorsNeedMfa) return false
+      // The first sign-in page does not know the person, so it does not ask for two factors.
+      if (entities.Interaction?.prompt.reasons.includes(OPERATORS_NEED_MFA))
+        throw unmetAuthentication(issuer)
       return true
     }),
     new Check('step_up_max_age', description, 'login_required', ({ oidc }) => {

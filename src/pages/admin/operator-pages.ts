@@ -3,9 +3,10 @@ import type Router from 'koa-router'
 
 import type { AreaView } from '../../../views/area.ts'
 import { MFA_ACR } from '../../directory/people/authentication.ts'
+import { EVERYTHING } from '../../directory/scopes/sensitive-operations.ts'
 import { type AdminSite, findAdminSite } from '../../directory/sites/site-admin.ts'
 import { operates } from '../../directory/sites/site-choice.ts'
-import { notAnOperator, nothingHere } from '../../platform/http/errors.ts'
+import { notAnOperator, nothingHere, signedOut } from '../../platform/http/errors.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
 import type { ApplicationKind } from '../../platform/store/oauth-tables.ts'
 import { type Application, findApplication } from '../applications/application-lists.ts'
@@ -31,38 +32,35 @@ export type OperatorPages = ReturnType<typeof makeOperatorPages>
 /** Creates the functions that declare pages of a site. Only owners and admins of the site can open these pages. */
 export function makeOperatorPages(router: Router, parts: AdminParts) {
   const { signedInPages, database } = parts
-  /** Returns the `acr` that the site demands for pages of secrets, deletions and how people sign in. */
-  const demandedAcr =
-    (pattern: string) =>
-    async (ctx: PageContext, { person }: PageSession) =>
-      pattern === pages.twoFactors ||
-      (await findAdminSite(database, ctx.params['site'] ?? '', person.id))?.assuranceDemand
-        ? MFA_ACR
-        : undefined
   const declaring = <Handler>(enter: (handler: Handler) => OperatorHandler) => {
-    const entering = (handler: Handler) => async (ctx: PageContext, session: PageSession) =>
-      await enter(handler)(await operatorOf(ctx, session, parts), ctx)
+    /** @param shownAt where a person who had to sign in again continues, instead of submitting the form */
+    const entering =
+      (pattern: string, handler: Handler, { isFresh = false, shownAt }: Entry = {}) =>
+      async (ctx: PageContext, session: PageSession) => {
+        const operator = await operatorOf(ctx, session, parts)
+        const needsMfa = pattern === pages.twoFactors || demandsMfa(operator.site, isFresh)
+        const acr = needsMfa ? MFA_ACR : undefined
+        const suffices = (!isFresh || signedInPages.isFresh(session)) && reaches(session, acr)
+        if (suffices) return await enter(handler)(operator, ctx)
+        const returnTo = shownAt === undefined ? ctx.url : operator.address(shownAt)
+        return await signedInPages.signInAgain(ctx, session, returnTo, acr)
+      }
     return {
       page(pattern: string, show: Handler): void {
-        router.get(pattern, signedInPages.page(entering(show)))
+        router.get(pattern, signedInPages.page(entering(pattern, show)))
       },
       /** Declares a form. Its CSRF token is checked before `answer` is called. */
       form(pattern: string, answer: Handler): void {
-        router.post(pattern, signedInPages.form(entering(answer)))
+        router.post(pattern, signedInPages.form(entering(pattern, answer, { shownAt: pages.site })))
       },
       /** Declares a page that first asks for the password, unless the person gave it a short time ago. */
       freshPage(pattern: string, show: Handler): void {
-        router.get(
-          pattern,
-          signedInPages.page(signedInPages.fresh(entering(show), undefined, demandedAcr(pattern))),
-        )
+        router.get(pattern, signedInPages.page(entering(pattern, show, { isFresh: true })))
       },
       /** Declares a form that asks for the password as `freshPage` does. The person then continues at `shownAt`. */
       freshForm(pattern: string, shownAt: string, answer: Handler): void {
-        router.post(
-          pattern,
-          signedInPages.form(signedInPages.fresh(entering(answer), shownAt, demandedAcr(pattern))),
-        )
+        const entry = { isFresh: true, shownAt }
+        router.post(pattern, signedInPages.form(entering(pattern, answer, entry)))
       },
     }
   }
@@ -70,8 +68,11 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
     ...declaring<OperatorHandler>((handler) => handler),
     /** Declares the handler of a request that a script on one of these pages sends. */
     script(pattern: string, answer: (operator: Operator, ctx: PageContext) => Promise<void>): void {
-      const entering = async (ctx: PageContext, session: PageSession) =>
-        await answer(await operatorOf(ctx, session, parts), ctx)
+      const entering = async (ctx: PageContext, session: PageSession) => {
+        const operator = await operatorOf(ctx, session, parts)
+        if (demandsMfa(operator.site) && !reaches(session, MFA_ACR)) throw signedOut()
+        await answer(operator, ctx)
+      }
       router.post(pattern, signedInPages.script(entering))
     },
     /** Declares pages that redirect to Beta features while MCP connections are off. */
@@ -89,6 +90,21 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
         return kind === 'site' ? ifOn(found) : found
       }),
   }
+}
+
+interface Entry {
+  readonly isFresh?: boolean
+  readonly shownAt?: string
+}
+
+/** Whether the site demands two factors for a page. @param isSensitive whether it shows secrets, deletes, or the like */
+function demandsMfa({ assuranceDemand: demand }: AdminSite, isSensitive = false): boolean {
+  return demand !== undefined && (isSensitive || demand.areas.includes(EVERYTHING))
+}
+
+/** Whether the sign-in of this session reached the `acr`, not only a later one of the same browser. */
+function reaches({ authenticatedAt, browser }: PageSession, acr: string | undefined): boolean {
+  return acr === undefined || (authenticatedAt > 0 && browser.acr === acr)
 }
 
 function ifOn(handler: OperatorHandler): OperatorHandler {

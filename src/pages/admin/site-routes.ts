@@ -9,6 +9,7 @@ import {
 import { overviewPage } from '../../../views/admin-overview.ts'
 import { maxAges, twoFactorsPage } from '../../../views/admin-two-factors.ts'
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
+import { EVERYTHING } from '../../directory/scopes/sensitive-operations.ts'
 import {
   listOperatedSites,
   MCP_CONNECTIONS,
@@ -128,8 +129,8 @@ function homeRoutes(operatorPages: OperatorPages, { database, reviews }: AdminPa
 }
 
 /**
- * Registers the page with which an owner demands two factors for sensitive operations. The owner must have used two
- * factors to open it, so no site demands what its owner cannot do.
+ * Registers the page with which an owner demands two factors of operators. The owner must have used two factors to open
+ * it, so no site demands what its owner cannot do.
  */
 function twoFactorRoutes(operatorPages: OperatorPages, { database }: AdminParts): void {
   const areas = [...new Set(scopeNames('operator').map((scope) => scope.split(':')[0] ?? ''))]
@@ -138,7 +139,8 @@ function twoFactorRoutes(operatorPages: OperatorPages, { database }: AdminParts)
     const { name: siteName, assuranceDemand: demand } = site
     const [action, homeHref] = [address(pages.twoFactors), address(pages.site)]
     const done = noticeOf(ctx, { saved: 'Saved. It applies at once, to existing tokens too.' })
-    return twoFactorsPage({ area, siteName, demand, areas, action, homeHref, done })
+    const isAll = demand?.areas.includes(EVERYTHING) ?? false
+    return twoFactorsPage({ area, siteName, demand, isAll, areas, action, homeHref, done })
   })
   operatorPages.freshForm(pages.twoFactors, pages.twoFactors, async (operator, ctx) => {
     const { site, actor, address } = operator
@@ -147,8 +149,9 @@ function twoFactorRoutes(operatorPages: OperatorPages, { database }: AdminParts)
       ([seconds]) => `${seconds}` === formField(ctx, 'max-age'),
     )?.[0]
     const chosen = areas.filter((area) => formFields(ctx, 'area').includes(area))
-    const isOn = formField(ctx, 'on') === 'yes'
-    const demand = isOn ? { areas: chosen, maxAgeSeconds } : undefined
+    const isOn = formField(ctx, 'for') !== 'nothing'
+    const covered = formField(ctx, 'for') === 'everything' ? [EVERYTHING] : chosen
+    const demand = isOn ? { areas: covered, maxAgeSeconds } : undefined
     await setAssuranceDemand(database, site.id, demand, actor)
     return `${address(pages.twoFactors)}?done=saved`
   })

@@ -41,7 +41,6 @@ export type PageContext = Context & { params: Record<string, string> }
 /** A page to send, or a URL to redirect to; undefined if the handler has already responded. */
 export type Answer = Page | string | undefined
 export type PageHandler = (ctx: PageContext, session: PageSession) => Answer | Promise<Answer>
-type RequiredAcr = (ctx: PageContext, session: PageSession) => Promise<string | undefined>
 type ScriptHandler = (ctx: PageContext, session: PageSession) => Promise<void>
 
 export interface SignedInPagesPorts extends PendingPorts {
@@ -109,18 +108,20 @@ export function makeSignedInPages(
      * unlocked computer, or with a stolen cookie, must not be able to use the page or form. Asking discards the input.
      *
      * @param pattern the page to open afterwards, with the parameters of this path; the same URL by default
-     * @param requiredAcr returns the `acr` that the session needs, too; undefined if any will do
      */
     fresh:
-      (handler: PageHandler, pattern?: string, requiredAcr?: RequiredAcr): PageHandler =>
+      (handler: PageHandler, pattern?: string): PageHandler =>
       async (ctx, session) => {
-        const acr = await requiredAcr?.(ctx, session)
-        const suffices = acr === undefined || session.browser.acr === acr
-        if (suffices && now() < session.authenticatedAt + freshSeconds * 1000)
-          return await handler(ctx, session)
+        if (signedInPages.isFresh(session)) return await handler(ctx, session)
         const returnTo = pattern === undefined ? ctx.url : addressOf(pattern, ctx.params)
-        return await startSignIn(ctx, ports, returnTo, { login: session.person.email, acr })
+        return await signedInPages.signInAgain(ctx, session, returnTo)
       },
+
+    isFresh: ({ authenticatedAt }: PageSession) => now() < authenticatedAt + freshSeconds * 1000,
+
+    /** Starts a new sign-in of the person, which reaches this `acr`, if any. @returns the URL to redirect to */
+    signInAgain: async (ctx: Context, { person }: PageSession, returnTo: string, acr?: string) =>
+      await startSignIn(ctx, ports, returnTo, { login: person.email, acr }),
 
     /** Handles a request that a script on one of our pages sends. Rejects a missing session and a wrong CSRF token. */
     script:

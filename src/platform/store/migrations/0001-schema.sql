@@ -167,7 +167,7 @@ create table site_feature (
 );
 
 -- The sites that demand two factors for sensitive operations. `areas` are the areas of the scope catalogue that are
--- sensitive as a whole, separated by spaces. `max_age_seconds` is null if the time of the sign-in does not matter.
+-- sensitive as a whole, separated by spaces, or `*` for everything that operators do. `max_age_seconds` is null if the time of the sign-in does not matter.
 create table site_assurance (
   site_id text not null primary key references site (id) on delete cascade,
   areas text not null,
