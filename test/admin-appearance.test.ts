@@ -3,8 +3,15 @@ import { join } from 'node:path'
 
 import { expect } from 'chai'
 
-import { contrastOf, darker } from '../src/directory/sites/site-look.ts'
+import {
+  brighter,
+  contrastOf,
+  darker,
+  dimmed,
+  textColorOn,
+} from '../src/directory/sites/site-look.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
+import { stylesheet } from '../views/stylesheet.ts'
 import { mutationOf, operatorSite } from './support/admin-api.ts'
 import { asClaude, authorizeUrl } from './support/client.ts'
 import { pdf, png, sendFile } from './support/files.ts'
@@ -75,8 +82,9 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
     expect(sheet.headers.get('content-type')).to.match(/^text\/css/)
     expect(sheet.headers.get('cache-control')).to.include('immutable')
     expect(await sheet.text())
-      .to.include('--accent: #8a1c4a')
-      .and.include('body { background: #102030; color: #ffffff; }')
+      .to.include(':root { --accent: #8a1c4a; --accent-over: #681538; --on-accent: #ffffff;')
+      .and.include('--ground: #102030; --on-ground: #ffffff;')
+      .and.include(`(prefers-color-scheme: dark) { :root { --accent: ${brighter('#8a1c4a')};`)
 
     expect((await signInPage({ ...asClaude, scope: 'openid' })).text)
       .to.include('Sign in')
@@ -154,5 +162,23 @@ describe('the contrast of two colors (WCAG 2.2)', () => {
   it('with white grows when a color is made darker', () => {
     expect(darker('#8a1c4a')).to.equal('#681538')
     expect(contrastOf(darker('#8a1c4a'), '#ffffff')).to.be.above(contrastOf('#8a1c4a', '#ffffff'))
+  })
+  it('suffices in the dark scheme for the colors of every site', () => {
+    const dark = /scheme: dark\)[^}]*/.exec(String(stylesheet.content))?.[0] ?? ''
+    const grounds = [...dark.matchAll(/--(?:card|page|warn|bad|good): (#\w+)/g)].map(
+      ([, color]) => color ?? '',
+    )
+    const parts = ['00', '33', '66', '99', 'cc', 'ff']
+    const colors = parts.flatMap((red) =>
+      parts.flatMap((green) => parts.map((blue) => `#${red}${green}${blue}`)),
+    )
+    for (const color of colors) {
+      const accent = brighter(color)
+      for (const ground of [...grounds, textColorOn(accent)])
+        expect(contrastOf(accent, ground), color).to.be.least(4.5)
+      expect(contrastOf(dimmed(color), textColorOn(dimmed(color))), color).to.be.least(10)
+    }
+    expect(grounds).to.have.length(5)
+    expect(dimmed('#102030')).to.equal('#102030')
   })
 })

@@ -90,7 +90,7 @@ function form(
   const { id, name, application, ownCallback } = assistant
   const button = application
     ? submitButton(`add-${id}`, 'Add this callback', { kind: 'second' })
-    : submitButton(`add-${id}`, `Add ${name}`)
+    : submitButton(`add-${id}`, `Add ${name}`, { kind: 'second' })
   return postForm({ action, csrf: area.csrf, hidden: { assistant: id } }, [
     ownCallback !== undefined && callbackField(assistant, ownCallback),
     button,

@@ -24,23 +24,6 @@ export function adminSitesPage({
 export interface AdminHomePage {
   readonly area: AreaView
   readonly siteName: string
-  readonly hrefs: Readonly<
-    Record<
-      | 'beta'
-      | 'identityProviders'
-      | 'assistants'
-      | 'overview'
-      | 'audit'
-      | 'queries'
-      | 'resourceServers'
-      | 'twoFactors',
-      string
-    >
-  >
-  /** The page that lists applications; undefined if MCP connections are off. */
-  readonly applicationsHref: string | undefined
-  /** The page for reviewing clients; undefined if the service accepts no metadata documents. */
-  readonly documentClientsHref: string | undefined
   readonly selfSignUp: {
     readonly isOn: boolean
     readonly signUpHref: string
@@ -52,29 +35,13 @@ export interface AdminHomePage {
 
 /** The start page for operators of a site. */
 export function adminHomePage(page: AdminHomePage): Page {
-  const { siteName, hrefs, applicationsHref, documentClientsHref } = page
+  const { siteName } = page
   return areaPage({
     ...page,
     title: `Administer ${siteName}`,
     heading: html`<bdi>${siteName}</bdi>`,
     id: 'admin-page',
-    body: html`<h2>Developers</h2>
-<ul class="links">
-<li><a href="${hrefs.assistants}">Connect assistants</a> <span class="muted">Claude, ChatGPT, editors: for your members with one press each, and for yourself</span></li>
-${applicationsHref !== undefined && html`<li><a href="${applicationsHref}">OAuth applications</a> <span class="muted">applications with which your members may use their own data</span></li>`}
-${documentClientsHref !== undefined && html`<li><a href="${documentClientsHref}">Self-declared clients</a> <span class="muted">applications that describe themselves, and what you decided about them</span></li>`}
-<li><a href="${hrefs.queries}">Try the Admin API</a> <span class="muted">queries about this site, in your browser</span></li>
-<li><a href="${hrefs.resourceServers}">Resource servers</a> <span class="muted">APIs and proxies of your own that take your members’ tokens</span></li>
-<li><a href="${hrefs.beta}">Beta features</a> <span class="muted">MCP connections: ${applicationsHref === undefined ? 'off' : 'on'}</span></li>
-</ul>
-<h2>Security</h2>
-<ul class="links">
-<li><a href="${hrefs.identityProviders}">Identity providers</a> <span class="muted">let people sign in to your site as they do at your school or company</span></li>
-<li><a href="${hrefs.overview}">The last 30 days</a> <span class="muted">connected apps, people, calls, sign-ins and refusals, as pictures and numbers</span></li>
-<li><a href="${hrefs.audit}">Audit trail</a> <span class="muted">who did what, when, and why</span></li>
-<li><a href="${hrefs.twoFactors}">Two factors</a> <span class="muted">for what operators must sign in with a second factor; for owners</span></li>
-</ul>
-${selfSignUpSection(page)}`,
+    body: html`${selfSignUpSection(page)}`,
   })
 }
 

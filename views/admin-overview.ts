@@ -118,7 +118,7 @@ ${numbers(title, 'Reason', 'Refusals', rows)}`
 function numbers(title: string, of: string, measure: string, rows: readonly Bar[]): Html {
   return html`<details>
 <summary>${title}: the numbers</summary>
-<table>
+<table class="figures">
 <caption class="hidden">${title}: the numbers</caption>
 <thead><tr><th scope="col">${of}</th><th scope="col">${measure}</th></tr></thead>
 <tbody>

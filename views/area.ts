@@ -8,15 +8,23 @@ import { areaStylesheet } from './stylesheet.ts'
 export interface AreaView {
   /** The name of the area for screen readers. */
   readonly name: string
+  /** The name of the site that the area administers. */
+  readonly siteName?: string
+  readonly groups: readonly AreaGroup[]
+  readonly signOutAction: string
+  readonly person: PersonView
+  /** The CSRF token for all forms of the page. */
+  readonly csrf: string
+}
+
+/** Links of the navigation that belong together. */
+export interface AreaGroup {
+  readonly name?: string
   readonly links: readonly {
     readonly href: string
     readonly label: string
     readonly current: boolean
   }[]
-  readonly signOutAction: string
-  readonly person: PersonView
-  /** The CSRF token for all forms of the page. */
-  readonly csrf: string
 }
 
 export interface AreaPage {
@@ -35,22 +43,43 @@ export interface AreaPage {
 
 /** Creates a page with the navigation of its area and a button to sign out. */
 export function areaPage({ title, id, area, heading = title, back, done, body }: AreaPage): Page {
-  const signOut = html`<span class="muted"><bdi>${area.person.name}</bdi></span>
-<button id="sign-out" type="submit" class="second">Sign out</button>`
   return {
     title,
     id,
     stylesheet: areaStylesheet,
-    navigation: html`<nav class="area" aria-label="${area.name}">
-<ul>
-${area.links.map(({ href, label, current }) => html`<li><a href="${href}"${current && html` aria-current="page"`}><bdi>${label}</bdi></a></li>\n`)}</ul>
-${postForm({ action: area.signOutAction, csrf: area.csrf }, signOut)}
-</nav>`,
+    look: lookOf(area),
+    navigation: navigation(area),
     body: html`${back && html`<p class="small"><a href="${back.href}"><bdi>${back.name}</bdi></a></p>`}
 <h1>${heading}</h1>
 ${done !== undefined && html`<p class="notice done" id="done" role="status">${done}</p>`}
 ${body}`,
   }
+}
+
+/** The header names the site. Its logo and colors are for pages of its members. */
+function lookOf({ siteName }: AreaView): Page['look'] {
+  return siteName === undefined
+    ? undefined
+    : { name: siteName, logoHref: undefined, colorsHref: undefined }
+}
+
+/** The links of the area: a sidebar on a wide screen, and a menu on a narrow one. Neither needs a script. */
+function navigation({ name, groups, signOutAction, person, csrf }: AreaView): Html {
+  const signOut = html`<span><bdi>${person.name}</bdi></span>
+<button id="sign-out" type="submit" class="second">Sign out</button>`
+  return html`<nav class="area" aria-label="${name}">
+<button type="button" class="menu second" popovertarget="menu">Menu</button>
+<div id="menu" popover>
+${groups.map(group)}${postForm({ action: signOutAction, csrf }, signOut)}
+</div>
+</nav>`
+}
+
+function group({ name, links }: AreaGroup, index: number): Html {
+  const id = `menu-${index}`
+  return html`${name !== undefined && html`<p class="muted" id="${id}">${name}</p>\n`}<ul${name !== undefined && html` aria-labelledby="${id}"`}>
+${links.map(({ href, label, current }) => html`<li><a href="${href}"${current && html` aria-current="page"`}><bdi>${label}</bdi></a></li>\n`)}</ul>
+`
 }
 
 export interface AreaConfirmPage

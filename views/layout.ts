@@ -34,6 +34,7 @@ const icon = `data:image/svg+xml,${encodeURIComponent(iconSvg)}`
 /** Renders the whole document of a page. */
 export function layout(page: Page, { serviceName, stylesheetHref }: Frame): Html {
   const { title, id, body, navigation, head, look } = page
+  const brand = look ? siteBrand(look, serviceName) : ownBrand(serviceName)
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -46,9 +47,8 @@ export function layout(page: Page, { serviceName, stylesheetHref }: Frame): Html
 ${look?.colorsHref !== undefined && html`<link rel="stylesheet" href="${look.colorsHref}">`}
 ${head}
 </head>
-<body>
-${look ? siteBrand(look, serviceName) : ownBrand(serviceName)}
-${navigation}
+<body${navigation && html` class="with-side"`}>
+${navigation ? side(page, navigation, brand) : brand}
 <main id="${id}">
 ${body}
 </main>
@@ -57,9 +57,17 @@ ${body}
 `
 }
 
+function side({ id }: Page, navigation: Html, brand: Html): Html {
+  return html`<a class="skip" href="#${id}">Skip to the content</a>
+<div class="side">
+${brand}
+${navigation}
+</div>`
+}
+
 function ownBrand(serviceName: string): Html {
   return html`<header class="brand">
-<svg viewBox="0 0 24 24" width="24" height="24" aria-hidden="true"><path fill="currentColor" d="${iconShape}"/></svg>
+<span class="avatar"><svg viewBox="0 0 24 24" width="20" height="20" aria-hidden="true"><path fill="currentColor" d="${iconShape}"/></svg></span>
 <span>${serviceName}</span>
 </header>`
 }

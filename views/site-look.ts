@@ -21,7 +21,7 @@ export interface SiteWords {
  */
 export function siteBrand({ name, logoHref }: SiteLook, serviceName: string): Html {
   return html`<header class="brand">
-${logoHref !== undefined && html`<img src="${logoHref}" alt="${name}">`}
+${logoHref === undefined ? html`<span class="avatar" aria-hidden="true">${[...name][0]?.toUpperCase()}</span>` : html`<img src="${logoHref}" alt="${name}">`}
 <span><span${logoHref !== undefined && html` aria-hidden="true"`}><bdi>${name}</bdi></span>
 <small>on ${serviceName}</small></span>
 </header>`

@@ -12,44 +12,39 @@ export interface Stylesheet {
 export const stylesheet: Stylesheet = sheetOf('style', ['style.css'])
 
 /** The stylesheet of pages with lists and forms, such as those for signed-in people. */
-export const areaStylesheet: Stylesheet = sheetOf('area', ['style.css', 'area.css'])
+export const areaStylesheet: Stylesheet = sheetOf('area', ['style.css', 'frame.css', 'area.css'])
 
-/** The colors that a site chose, and the text colors that fit them. An undefined color is that of the service. */
-type SitePalette = Readonly<
-  Record<'accent' | 'accentOver' | 'background' | 'onBackground', string | undefined>
->
+/** Values of custom properties of style.css, without their leading `--`. */
+type Tokens = Readonly<Record<string, string>>
 
-/** The rule with the colors of the light scheme: the first `:root` rule of the stylesheet. */
-const [lightColors = ''] = /:root \{[^}]*\}/.exec(stylesheet.content.toString()) ?? []
+/** The colors that a site chose, and the tokens that follow from them in each scheme. */
+interface SitePalette {
+  readonly accent: string | null
+  readonly background: string | null
+  readonly light: Tokens
+  readonly dark: Tokens
+}
 
-/**
- * Creates the stylesheet with the colors of a site. It disables the dark scheme, because these colors were chosen for
- * light cards.
- */
-export function colorSheet(palette: SitePalette): Stylesheet {
-  const { accent, accentOver, background, onBackground } = palette
+/** Creates the stylesheet with the colors of a site. A logo made for its background has no white ground there. */
+export function colorSheet({ accent, background, light, dark }: SitePalette): Stylesheet {
+  const bareLogo = '.brand img { padding: 0; background: none; }'
+  const keepsGround = light['ground'] === dark['ground']
   const rules = [
-    lightColors.replace('light dark', 'light'),
-    accent && `:root { --accent: ${accent}; --accent-over: ${accentOver}; }`,
-    background && onBackground && groundRules(background, onBackground),
+    rootRule(light),
+    `@media (prefers-color-scheme: dark) { ${rootRule(dark)} }`,
+    background && (keepsGround ? bareLogo : `@media (prefers-color-scheme: light) { ${bareLogo} }`),
   ]
   const content = Buffer.from(rules.filter(Boolean).join('\n'))
-  const digits = (color: string | undefined) => color?.slice(1) ?? 'own'
+  const digits = (color: string | null) => color?.slice(1) ?? 'own'
   return {
     file: `colors-${digits(accent)}-${digits(background)}-${digestOf(content)}.css`,
     content,
   }
 }
 
-/** The rules for elements that are directly on the background of the page, not on a card. */
-function groundRules(background: string, words: string): string {
-  return `body { background: ${background}; color: ${words}; }
-main { color: var(--text); }
-.brand svg, nav.area a, nav.area a:hover, nav.area [aria-current], nav.area .muted { color: ${words}; }
-nav.area [aria-current] { text-decoration-color: ${words}; }
-nav.area :focus-visible { outline-color: ${words}; }
-nav.area .second { background: var(--card); color: var(--text); }
-.brand img { padding: 0; background: none; }`
+function rootRule(tokens: Tokens): string {
+  const values = Object.entries(tokens).map(([name, value]) => `--${name}: ${value};`)
+  return `:root { ${values.join(' ')} }`
 }
 
 function sheetOf(name: string, files: readonly string[]): Stylesheet {

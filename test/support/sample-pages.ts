@@ -181,7 +181,9 @@ function pagesOf(values: Values): Record<string, View> {
 }
 
 function areaOf({ person, csrf, address }: Values) {
-  return { name: 'Your account', links: [], signOutAction: address('/out'), person, csrf }
+  const links = [{ href: address('/apps'), label: person.name, current: true }]
+  const groups = [{ links }, { name: 'Signing in', links }]
+  return { name: 'Your account', groups, signOutAction: address('/out'), person, csrf }
 }
 
 /** The pages of passkeys, of second factors, and of the rule of a site, in every state. */

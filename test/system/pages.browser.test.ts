@@ -47,6 +47,7 @@ describe('pages in a browser', () => {
         await page.goto(`${served.url}/${name}`)
         // Long text changes the width of a page, and nothing that axe looks at.
         const found = name in pages ? await violations(page) : []
+        if (await openMenu(page)) found.push(...(await violations(page)))
         if (await overflows(page)) found.push('scrolls to the side')
         complaints.push(...found.map((violation) => `${name}: ${violation}`))
       }
@@ -84,11 +85,20 @@ describe('pages in a browser', () => {
   })
 })
 
+/** Opens the menu of an area, if there is one. A wide screen has a sidebar instead. */
+async function openMenu(page: Page): Promise<boolean> {
+  const menu = page.locator('.menu:visible')
+  const isThere = (await menu.count()) > 0
+  if (isThere) await menu.click()
+  return isThere
+}
+
 /** Walks the page by Tab, a group of radio buttons being one stop, and returns the controls it missed. */
 async function missedByTab(page: Page): Promise<string[]> {
   const describe = `(element) => element.name === 'site' ? 'site' : element.id || element.textContent`
   const controls: string[] = await page.evaluate(
-    `[...document.querySelectorAll('a[href], button, input:not([type=hidden])')].map(${describe})`,
+    `[...document.querySelectorAll('a[href], button, input:not([type=hidden])')]
+      .filter((element) => element.checkVisibility()).map(${describe})`,
   )
   const met = new Set<string>()
   // One press more than there are controls: the page itself is a stop.

@@ -72,11 +72,32 @@ export function logoAddress(siteId: string, logoDigest: string | null): string |
 function sheetOf({ accentColor, backgroundColor }: SiteColors): Stylesheet | undefined {
   if (accentColor === null && backgroundColor === null) return undefined
   return colorSheet({
-    accent: accentColor ?? undefined,
-    accentOver: accentColor === null ? undefined : darker(accentColor),
-    background: backgroundColor ?? undefined,
-    onBackground: backgroundColor === null ? undefined : textColorOn(backgroundColor),
+    accent: accentColor,
+    background: backgroundColor,
+    light: tokensOf(accentColor, backgroundColor, darker),
+    dark: tokensOf(
+      accentColor && brighter(accentColor),
+      backgroundColor && dimmed(backgroundColor),
+      (color) => mixed(color, WHITE, 0.25),
+    ),
   })
+}
+
+/** Returns the tokens of style.css that follow from the colors of a site. `over` is the accent under the pointer. */
+function tokensOf(accent: string | null, ground: string | null, over: (color: string) => string) {
+  return {
+    ...(accent !== null && {
+      accent,
+      'accent-over': over(accent),
+      'on-accent': textColorOn(accent),
+    }),
+    ...(ground !== null && {
+      ground,
+      'on-ground': textColorOn(ground),
+      'on-ground-muted': textColorOn(ground),
+      current: 'transparent',
+    }),
+  }
 }
 
 /** Generates the stylesheet with this file name, which contains the colors; undefined for an invalid name. */
@@ -116,8 +137,37 @@ function luminance(color: string): number {
 
 /** Darkens a color: each channel gets three quarters of its value. */
 export function darker(color: string): string {
-  const shades = channelsOf(color).map((channel) => Math.round(channel * 0.75))
-  return `#${shades.map((shade) => shade.toString(16).padStart(2, '0')).join('')}`
+  return mixed(color, '#000000', 0.25)
+}
+
+/** The color of cards in the dark scheme (style.css). */
+const DARK_CARD = '#192126'
+/** Above CONTRAST_MIN, because notices are a little lighter than cards. */
+const DARK_ACCENT_CONTRAST_MIN = 5.5
+const DARK_GROUND_CONTRAST_MIN = 10
+
+/** Lightens an accent color until it is readable on dark cards and notices. */
+export function brighter(color: string): string {
+  return firstMix(color, WHITE, (mix) => contrastOf(mix, DARK_CARD) >= DARK_ACCENT_CONTRAST_MIN)
+}
+
+/** Darkens a background color until it suits the dark scheme. Keeps a color that is dark enough. */
+export function dimmed(color: string): string {
+  return firstMix(color, '#000000', (mix) => contrastOf(mix, WHITE) >= DARK_GROUND_CONTRAST_MIN)
+}
+
+function firstMix(color: string, other: string, suits: (mix: string) => boolean): string {
+  const mixes = Array.from({ length: 20 }, (_, step) => mixed(color, other, step / 20))
+  return mixes.find(suits) ?? other
+}
+
+/** Mixes two colors. `part` is the share of the second color, from 0 to 1. */
+function mixed(color: string, other: string, part: number): string {
+  const added = channelsOf(other)
+  const channels = channelsOf(color).map((channel, index) =>
+    Math.round(channel * (1 - part) + (added[index] ?? 0) * part),
+  )
+  return `#${channels.map((channel) => channel.toString(16).padStart(2, '0')).join('')}`
 }
 
 function channelsOf(color: string): number[] {

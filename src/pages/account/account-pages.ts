@@ -56,14 +56,23 @@ function areaOf({ person, csrf }: PageSession, current: string): AreaView {
   const link = (href: string, label: string) => ({ href, label, current: href === current })
   return {
     name: 'Your account',
-    links: [
-      link(pages.account, 'Your account'),
-      link(pages.security, 'Password'),
-      link(pages.passkeys, 'Passkeys'),
-      link(pages.secondFactor, 'Second factor'),
-      link(pages.apps, 'Connected apps'),
-      link(pages.sessions, 'Your browsers'),
-      link(pages.data, 'Your data'),
+    groups: [
+      {
+        links: [
+          link(pages.account, 'Your account'),
+          link(pages.apps, 'Connected apps'),
+          link(pages.data, 'Your data'),
+        ],
+      },
+      {
+        name: 'Signing in',
+        links: [
+          link(pages.security, 'Password'),
+          link(pages.passkeys, 'Passkeys'),
+          link(pages.secondFactor, 'Second factor'),
+          link(pages.sessions, 'Your browsers'),
+        ],
+      },
     ],
     signOutAction: pages.signOut,
     person,

@@ -114,7 +114,8 @@ function ifOn(handler: OperatorHandler): OperatorHandler {
       : handler(operator, ctx)
 }
 
-async function operatorOf(ctx: PageContext, session: PageSession, { database, now }: AdminParts) {
+async function operatorOf(ctx: PageContext, session: PageSession, parts: AdminParts) {
+  const { database, now, reviews } = parts
   const site = await findAdminSite(database, ctx.params['site'] ?? '', session.person.id)
   if (!site) throw nothingHere()
   const { siteId } = session.browser
@@ -127,7 +128,7 @@ async function operatorOf(ctx: PageContext, session: PageSession, { database, no
     site,
     actor: actorOf(ctx, session, now),
     address,
-    area: areaOf(ctx, session, site, address),
+    area: areaOf(ctx, session, site, { address, hasReviews: reviews !== undefined }),
   }
 }
 
@@ -135,18 +136,48 @@ function areaOf(
   ctx: Context,
   { person, csrf }: PageSession,
   site: AdminSite,
-  address: (pattern: string) => string,
+  { address, hasReviews }: { address: (pattern: string) => string; hasReviews: boolean },
 ): AreaView {
-  const link = (href: string, label: string) => ({ href, label, current: ctx.path === href })
+  const home = address(pages.site)
+  const link = (pattern: string, label: string) => {
+    const href = address(pattern)
+    const isBelow = href !== home && ctx.path.startsWith(`${href}/`)
+    return { href, label, current: ctx.path === href || isBelow }
+  }
+  const isOn = site.mcpConnectionsOnSince !== undefined
   return {
     name: `Administration of ${site.name}`,
-    links: [
-      link(address(pages.site), site.name),
-      ...(site.mcpConnectionsOnSince === undefined
-        ? []
-        : [link(address(pages.applications), 'OAuth applications')]),
-      link(address(pages.audit), 'Audit trail'),
-      link(pages.account, 'Your account'),
+    siteName: site.name,
+    groups: [
+      { links: [link(pages.site, 'Home')] },
+      {
+        name: 'Apps',
+        links: [
+          link(pages.assistants, 'Connect assistants'),
+          ...(isOn ? [link(pages.applications, 'OAuth applications')] : []),
+          ...(hasReviews ? [link(pages.documentClients, 'Self-declared clients')] : []),
+        ],
+      },
+      {
+        name: 'Activity',
+        links: [link(pages.overview, 'The last 30 days'), link(pages.audit, 'Audit trail')],
+      },
+      {
+        name: 'Signing in',
+        links: [
+          link(pages.identityProviders, 'Identity providers'),
+          link(pages.twoFactors, 'Two factors'),
+        ],
+      },
+      {
+        name: 'For developers',
+        links: [
+          link(pages.resourceServers, 'Resource servers'),
+          link(pages.queries, 'Try the Admin API'),
+          link(pages.beta, 'Beta features'),
+        ],
+      },
+      { links: [link(pages.account, 'Your account')] },
     ],
     signOutAction: pages.signOut,
     person,

@@ -42,7 +42,13 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
       if (!only) throw notAnOperator()
       if (!second) return only.href
       const links = [{ href: pages.account, label: 'Your account', current: false }]
-      const area = { name: 'Administration', links, signOutAction: pages.signOut, person, csrf }
+      const area = {
+        name: 'Administration',
+        groups: [{ links }],
+        signOutAction: pages.signOut,
+        person,
+        csrf,
+      }
       return adminSitesPage({ area, sites })
     }),
   )
@@ -91,24 +97,11 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
 }
 
 /** Registers the home page of a site, and its form for self sign-up. Only owners may use the form. */
-function homeRoutes(operatorPages: OperatorPages, { database, reviews }: AdminParts): void {
+function homeRoutes(operatorPages: OperatorPages, { database }: AdminParts): void {
   operatorPages.page(pages.site, ({ area, site, address }, ctx) => {
-    const on = site.mcpConnectionsOnSince !== undefined
     return adminHomePage({
       area,
       siteName: site.name,
-      hrefs: {
-        beta: address(pages.beta),
-        assistants: address(pages.assistants),
-        identityProviders: address(pages.identityProviders),
-        overview: address(pages.overview),
-        audit: address(pages.audit),
-        queries: address(pages.queries),
-        resourceServers: address(pages.resourceServers),
-        twoFactors: address(pages.twoFactors),
-      },
-      applicationsHref: on ? address(pages.applications) : undefined,
-      documentClientsHref: reviews && address(pages.documentClients),
       selfSignUp: {
         isOn: site.hasSelfSignUp,
         signUpHref: address(pages.signUp),
