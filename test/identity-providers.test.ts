@@ -16,7 +16,9 @@ import {
   sam,
   startService,
 } from './support/gatehouse.ts'
+import { mailsTo } from './support/mail-folder.ts'
 import { decode, hiddenField, makePagePerson, textOf } from './support/page-person.ts'
+import { eventually } from './support/programs.ts'
 import { sharedService } from './support/storages.ts'
 
 type Person = ReturnType<typeof makeHeadlessPerson>
@@ -116,6 +118,9 @@ describe('signing in with another Gatehouse as the identity provider', () => {
     expect(await linksOf(service())).to.deep.equal([])
     expect(isSignedIn(await submit(person, page, sam))).to.equal(true)
     expect(await linksOf(service())).to.deep.equal([{ subject: 'per_sam', person_id: 'per_sam' }])
+    await eventually(5000, async () =>
+      expect(mailsTo(service(), sam.login).join()).to.include('Campus can now sign you in'),
+    )
     const again = await signInAt()
     expect(isSignedIn(again.page)).to.equal(true)
     const { acr } = await service()

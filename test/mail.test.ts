@@ -62,6 +62,8 @@ const values: { readonly [Kind in MailKind]: Extract<Mail, { kind: Kind }>['valu
   passkey_added: { passkey: 'Phone' },
   passkey_removed: { passkey: 'Phone' },
   passkey_copied: { passkey: 'Phone' },
+  identity_linked: { provider: 'Acme' },
+  identity_removed: { provider: 'Acme' },
   second_factor: { action: 'second_factor.added', left: 10 },
   second_factor_locked: {},
   deletion_requested: {},

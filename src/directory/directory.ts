@@ -77,7 +77,7 @@ export function makeDirectory(
   const passkeys = makePasskeys(ofFactors, { browsers, queueMail, challengeKey, baseUrl })
   const signInPorts = { store, passwords, limits, browsers, renewHash, hook, cancelDeletion }
   const { name: serviceName } = settings.service
-  const ofIdentities = { database, browsers, cancelDeletion, now, seals: secretRoot }
+  const ofIdentities = { database, browsers, cancelDeletion, queueMail, now, seals: secretRoot }
   return {
     passkeys,
     secondFactors: makeSecondFactors(ofFactors, { passkeys, seals: secretRoot, serviceName }),

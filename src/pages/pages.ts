@@ -10,6 +10,7 @@ import { makeVisitorForms } from '../platform/http/page-form.ts'
 import type { Platform } from '../platform/platform.ts'
 import { accountRoutes } from './account/account-routes.ts'
 import { dataRoutes } from './account/data-routes.ts'
+import { identityRoutes } from './account/identity-routes.ts'
 import { passkeyRoutes } from './account/passkey-routes.ts'
 import { secondFactorRoutes } from './account/second-factor-routes.ts'
 import { securityRoutes } from './account/security-routes.ts'
@@ -84,6 +85,7 @@ export function makePages(
         accountRoutes(ownPages, api.member),
         securityRoutes(ownPages, security, authorization.renewSession),
         passkeyRoutes(ownPages, directory.passkeys),
+        identityRoutes(ownPages, directory.identity.identities),
         secondFactorRoutes(ownPages, directory.secondFactors),
         sessionRoutes(ownPages, { sessions, browserSessions, noteEvent, signOuts }),
         dataRoutes(ownPages, visitorPages),

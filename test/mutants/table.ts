@@ -472,6 +472,11 @@ export const mutants: readonly Mutant[] = [
     'const needsSecondFactor = «person.confirmed_at !== null→false»',
     "«.where('email_canonical', '=', canonicalEmail(email))\n          →».executeTakeFirst()\n        if",
   ]),
+  ...inFile('directory/people/linked-identities.ts', 'linked-identities', [
+    'if («isLast && !hasOtherWay→false») return true',
+    "«    .where('l.person_id', '=', personId)\n→»    .orderBy('linked_at')",
+    "«await passkey.where('cloned_at', 'is', null)→await passkey».executeTakeFirst()",
+  ]),
   ...inFile('directory/mail/notices.ts', 'mail', [
     "«    .where('granted_at', '<', createdAt)\n→»",
     '«Boolean(row.used) === (clientId === undefined)→true»',

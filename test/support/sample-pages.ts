@@ -1,4 +1,5 @@
 import { deletionPage, deletionScheduledPage } from '../../views/account-data.ts'
+import { identitiesPage } from '../../views/account-identities.ts'
 import { passkeysPage } from '../../views/account-passkeys.ts'
 import { otherWayPage } from '../../views/account-signed-out.ts'
 import { twoFactorsPage } from '../../views/admin-two-factors.ts'
@@ -133,6 +134,14 @@ function pagesOf(values: Values): Record<string, View> {
       ...signInPage({ ...signIn, signUpHref: address('/sign-up'), words: siteWords }),
       look: { name: siteWords.siteName, logoHref: onePixel, colorsHref: undefined },
     },
+    identities: identitiesPage({
+      ...{ area: areaOf(values), removeAction: address('/remove'), done: words, problem },
+      passkeysHref: address('/passkeys'),
+      identities: [null, words].map((siteName) => ({
+        ...{ providerId: words, providerName: words, issuer: words, subject: words },
+        ...{ siteName, linkedAt: 1, usedAt: 1 },
+      })),
+    }),
     'second-step': secondStepPage({
       ...{ ...form, client, step: words, problem, hasApp: true, options: undefined },
     }),

@@ -25,6 +25,8 @@ export interface MailValues {
   passkey_added: { readonly passkey: string }
   passkey_removed: { readonly passkey: string }
   passkey_copied: { readonly passkey: string }
+  identity_linked: { readonly provider: string }
+  identity_removed: { readonly provider: string }
   /** A change of the authenticator app or the recovery codes, or the use of a recovery code. */
   second_factor: {
     readonly action: keyof typeof secondFactorSubjects
@@ -92,7 +94,7 @@ const oneUse = ({ liveSeconds }: MailFrame) =>
 
 /** What to do about a change that the person did not make. */
 const notYou = ({ accountHref }: MailFrame): readonly MailBlock[] => [
-  'If this was not you, someone else may know your password. In your account, change the password, sign out everywhere, and remove the passkeys and apps that you do not recognize:',
+  'If this was not you, someone else may know your password. In your account, change the password, sign out everywhere, and remove the passkeys, identity providers and apps that you do not recognize:',
   { label: 'Open your account', href: accountHref },
 ]
 
@@ -101,6 +103,15 @@ const aboutPasskey = (happened: string, then: string): AboutPasskey => ({
   subject: (_, { place }) => `A passkey for ${place} was ${happened}`,
   blocks: ({ passkey }, frame) => [
     `The passkey “${passkey}” of your account at ${frame.place} was ${happened} on ${frame.at}. ${then}`,
+    ...notYou(frame),
+  ],
+})
+
+type AboutIdentity = Pick<Message<'identity_linked'>, 'subject' | 'blocks'>
+const aboutIdentity = (can: string, happened: string): AboutIdentity => ({
+  subject: ({ provider }, { place }) => `${provider} ${can} sign you in to ${place}`,
+  blocks: ({ provider }, frame) => [
+    `Your account at ${provider} was ${happened} your account at ${frame.place} on ${frame.at}. It ${can} sign you in.`,
     ...notYou(frame),
   ],
 })
@@ -193,6 +204,8 @@ export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
     'locked',
     'Someone used a copy of it, and was not signed in. Sign in another way, and remove the passkey.',
   ),
+  identity_linked: aboutIdentity('can now', 'linked to'),
+  identity_removed: aboutIdentity('can no longer', 'removed from'),
   second_factor: {
     subject: ({ action }, { place }) => `${secondFactorSubjects[action]} for ${place}`,
     blocks: ({ action, left }, frame) => [

@@ -7,7 +7,9 @@ import { makeSiteProviders } from './site-providers.ts'
 /** A provider of the platform, as configured. */
 export type ConfiguredProvider = Omit<IdentityProvider, 'clientSecret' | 'siteId' | 'role'>
 
-type IdentityPorts = Parameters<typeof makeLinkedIdentities>[0] & { readonly seals: Seals }
+type IdentityPorts = Omit<Parameters<typeof makeLinkedIdentities>[0], 'platformProviders'> & {
+  readonly seals: Seals
+}
 
 interface IdentitySettings {
   readonly baseUrl: string
@@ -34,6 +36,9 @@ export function makeIdentity(
   return {
     siteProviders,
     providers: makeProviderSignIn({ baseUrl, fetch, now }, list),
-    identities: makeLinkedIdentities(ports),
+    identities: makeLinkedIdentities({
+      ...ports,
+      platformProviders: new Map(ofPlatform.map(({ id, name }) => [id, name])),
+    }),
   }
 }

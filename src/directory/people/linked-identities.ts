@@ -1,10 +1,11 @@
 /** Stores which person an identity at an identity provider belongs to. Only issuer and subject identify a person. */
 
-import type { Kysely } from 'kysely'
+import type { Kysely, Transaction } from 'kysely'
 
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
+import type { QueueMail } from '../mail/messages.ts'
 import type { SignIn } from './authenticate.ts'
 import type { IdentityProvider, ProvidedIdentity } from './identity-providers.ts'
 import type { KnownBrowsers } from './known-browsers.ts'
@@ -13,7 +14,7 @@ import { canonicalEmail } from './person-store.ts'
 export type LinkedIdentities = ReturnType<typeof makeLinkedIdentities>
 
 export interface NewIdentity extends Pick<ProvidedIdentity, 'issuer' | 'subject'> {
-  readonly provider: Pick<IdentityProvider, 'id' | 'siteId' | 'role'>
+  readonly provider: Pick<IdentityProvider, 'id' | 'name' | 'siteId' | 'role'>
 }
 
 /** A person without an account. */
@@ -31,13 +32,19 @@ interface IdentitiesPorts {
   readonly browsers: Pick<KnownBrowsers, 'find' | 'remember'>
   /** Cancels the scheduled deletion of an account. */
   readonly cancelDeletion: (personId: string) => Promise<void>
+  readonly queueMail: QueueMail
+  /** The names of the platform's providers, by id. */
+  readonly platformProviders: ReadonlyMap<string, string>
   readonly now: () => number
 }
+
+/** The key of a linked identity. */
+export type IdentityKey = Readonly<Record<'providerId' | 'issuer' | 'subject', string>>
 
 type Caller = Pick<Actor, 'requestId' | 'address'>
 
 export function makeLinkedIdentities(ports: IdentitiesPorts) {
-  const { browsers, cancelDeletion, now } = ports
+  const { browsers, cancelDeletion, queueMail, now } = ports
   const { kysely } = ports.database
   return {
     /** Finds the person to whom an identity is linked, records its use, and makes the browser known. */
@@ -97,20 +104,93 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
           .where('email_canonical', '=', canonicalEmail(email))
           .executeTakeFirst()
         if (!person || !(await addIdentity(trx, identity, personId, now()))) return
+        const { id: provider, name, siteId } = identity.provider
+        const actor = { ...caller, personId, now: now() }
         const subject = { kind: 'person', id: personId }
-        await recordAuditEvent(
-          trx,
-          { ...caller, personId, now: now() },
-          {
-            action: 'identity.link',
-            subject,
-            siteId: identity.provider.siteId,
-            after: { provider: identity.provider.id },
-          },
-        )
+        const change = { action: 'identity.link', subject, siteId, after: { provider } } as const
+        await recordAuditEvent(trx, actor, change)
+        const values = { provider: name }
+        await queueMail(trx, { kind: 'identity_linked', personId, siteId, values }, now())
       })
     },
+
+    ...makeIdentityList(ports),
   }
+}
+
+/** Creates the functions that list and remove the linked identities of a person. */
+function makeIdentityList(ports: IdentitiesPorts) {
+  const { queueMail, platformProviders, now } = ports
+  const { kysely } = ports.database
+  const nameOf = ({ name, providerId, issuer }: IdentityKey & { readonly name: string | null }) =>
+    name ?? platformProviders.get(providerId) ?? issuer
+  return {
+    /** Lists the identities that are linked to a person, the oldest first. */
+    list: async (personId: string) => {
+      const rows = await linkedTo(kysely, personId).execute()
+      return rows.map((row) => ({ ...row, providerName: nameOf(row) }))
+    },
+
+    /**
+     * Removes an identity from a person's account, unless it is the only way to sign in to the whole account. Records an
+     * audit event, and mails the person.
+     *
+     * @returns whether nothing was removed for that reason
+     */
+    remove: async ({ providerId, issuer, subject }: IdentityKey, actor: Actor) =>
+      await kysely.transaction().execute(async (trx) => {
+        const { personId } = actor
+        const hasOtherWay = await lockWays(trx, personId)
+        const linked = await linkedTo(trx, personId).execute()
+        const isMeant = (row: IdentityKey) =>
+          row.providerId === providerId && row.issuer === issuer && row.subject === subject
+        const row = linked.find(isMeant)
+        if (!row) return false
+        const isWhole = (each: IdentityKey) => platformProviders.has(each.providerId)
+        const isLast = !linked.some((each) => isWhole(each) && !isMeant(each))
+        if (isLast && !hasOtherWay) return true
+        await trx
+          .deleteFrom('linked_identity')
+          .where('provider_id', '=', providerId)
+          .where('issuer', '=', issuer)
+          .where('subject', '=', subject)
+          .execute()
+        const siteId = row.siteId ?? undefined
+        const about = { kind: 'person', id: personId }
+        const change = { action: 'identity.unlink', subject: about, siteId } as const
+        await recordAuditEvent(trx, actor, { ...change, before: { provider: providerId } })
+        const values = { provider: nameOf(row) }
+        await queueMail(trx, { kind: 'identity_removed', personId, siteId, values }, now())
+        return false
+      }),
+  }
+}
+
+function linkedTo(kysely: Kysely<Schema>, personId: string) {
+  return kysely
+    .selectFrom('linked_identity as l')
+    .leftJoin('identity_provider as p', 'p.id', 'l.provider_id')
+    .leftJoin('site as s', 's.id', 'p.site_id')
+    .select(['l.provider_id as providerId', 'l.issuer', 'subject', 'linked_at as linkedAt'])
+    .select(['last_used_at as usedAt', 'p.name', 'p.site_id as siteId', 's.name as siteName'])
+    .where('l.person_id', '=', personId)
+    .orderBy('linked_at')
+}
+
+/**
+ * Whether a person has a password or a passkey. Locks the person (a no-op update locks in both databases), so that two
+ * removals at once cannot each rely on the other identity.
+ */
+async function lockWays(trx: Transaction<Schema>, personId: string): Promise<boolean> {
+  const person = await trx
+    .updateTable('person')
+    .set((eb) => ({ name: eb.ref('name') }))
+    .where('id', '=', personId)
+    .returning('password_hash')
+    .executeTakeFirst()
+  const passkey = trx.selectFrom('passkey').select('id').where('person_id', '=', personId)
+  const usable = await passkey.where('cloned_at', 'is', null).executeTakeFirst()
+  return Boolean(person?.password_hash ?? usable)
 }
 
 /** Links an identity to a person, unless it is linked already. @returns whether it was not */

@@ -3,7 +3,7 @@
 import type { Context } from 'koa'
 
 import type { Authentication } from '../../directory/people/authentication.ts'
-import type { IdentityProvider, ListProviders } from '../../directory/people/identity-providers.ts'
+import type { ListProviders } from '../../directory/people/identity-providers.ts'
 import type { LinkedIdentities, NewIdentity } from '../../directory/people/linked-identities.ts'
 import { openOrNothing, type Seals } from '../../directory/people/second-factors.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
@@ -11,7 +11,6 @@ import { callerOf } from '../../platform/http/request-log.ts'
 
 /** An identity to link, with the address that its provider named. */
 export interface PendingLink extends NewIdentity {
-  readonly provider: Pick<IdentityProvider, 'id' | 'siteId' | 'role' | 'name'>
   readonly email: string
 }
 

@@ -70,6 +70,7 @@ function areaOf({ person, csrf }: PageSession, current: string): AreaView {
           link(pages.security, 'Password'),
           link(pages.passkeys, 'Passkeys'),
           link(pages.secondFactor, 'Second factor'),
+          link(pages.linkedIdentities, 'Identity providers'),
           link(pages.sessions, 'Your browsers'),
         ],
       },

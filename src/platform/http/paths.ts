@@ -115,6 +115,8 @@ export const pages = {
   passkeys: '/account/passkeys',
   addPasskey: '/account/passkeys/add',
   removePasskey: '/account/passkeys/remove',
+  linkedIdentities: '/account/identity-providers',
+  removeIdentity: '/account/identity-providers/remove',
   secondFactor: '/account/second-factor',
   addAuthenticator: '/account/second-factor/app',
   confirmAuthenticator: '/account/second-factor/app/confirm',

@@ -1,0 +1,45 @@
+import type Router from 'koa-router'
+
+import { identitiesPage } from '../../../views/account-identities.ts'
+import type { LinkedIdentities } from '../../directory/people/linked-identities.ts'
+import { noticeOf } from '../../platform/http/page.ts'
+import { formField } from '../../platform/http/page-form.ts'
+import { pages } from '../../platform/http/paths.ts'
+import { makeRouter } from '../../platform/http/router.ts'
+import { actorOf } from '../relying-party/page-session.ts'
+import type { OwnPages } from '../relying-party/signed-in-pages.ts'
+import { type Asked, makeAccountPages } from './account-pages.ts'
+
+/** Creates the page on which a person lists and removes linked identities. */
+export function identityRoutes(ownPages: OwnPages, identities: LinkedIdentities): Router {
+  const router = makeRouter()
+  const accountPages = makeAccountPages(router, ownPages)
+  const show = async ({ area, session: { person }, ctx }: Asked, problem?: string) =>
+    identitiesPage({
+      area,
+      identities: await identities.list(person.id),
+      removeAction: pages.removeIdentity,
+      passkeysHref: pages.passkeys,
+      done: noticeOf(ctx, { removed: 'The identity provider can no longer sign you in.' }),
+      problem,
+    })
+  accountPages.page(pages.linkedIdentities, async (asked) => await show(asked))
+  // The response is the same for an unknown identity and for that of another person.
+  accountPages.freshForm(pages.removeIdentity, pages.linkedIdentities, async (asked) => {
+    const { ctx, session } = asked
+    const [providerId, issuer, subject] = [
+      formField(ctx, 'provider'),
+      formField(ctx, 'issuer'),
+      formField(ctx, 'subject'),
+    ]
+    const actor = actorOf(ctx, session, ownPages.now)
+    const isLastWay = await identities.remove({ providerId, issuer, subject }, actor)
+    if (!isLastWay) return `${pages.linkedIdentities}?done=removed`
+    ctx.status = 422
+    return await show(
+      asked,
+      'You could not sign in without this identity provider. Add a passkey first.',
+    )
+  })
+  return router
+}

@@ -1,0 +1,108 @@
+import { expect } from 'chai'
+
+import { change, insert, rowOf, rowsOf } from './support/database.ts'
+import { policyWith, sam, startService } from './support/gatehouse.ts'
+import { mailsTo } from './support/mail-folder.ts'
+import { makePagePerson } from './support/page-person.ts'
+import { eventually } from './support/programs.ts'
+import { sharedService } from './support/storages.ts'
+
+const [list, remove] = ['/account/identity-providers', '/account/identity-providers/remove']
+
+describe('the page of linked identities', () => {
+  let aheadMs = 0
+  const service = sharedService(undefined, async () => {
+    const ids = ['acme', 'other']
+    return await startService({
+      environment: { IDENTITY_PROVIDER_SECRETS: ids.map((id) => `${id}=s`).join(' ') },
+      policy: policyWith({
+        signIn: {
+          freshSeconds: 120,
+          identityProviders: ids.map((id) => ({
+            ...{ id, name: `At ${id}`, issuer: `https://${id}.example`, clientId: 'c' },
+          })),
+        },
+      }),
+      now: () => Date.now() + aheadMs,
+    })
+  })
+  const keyOf = (provider: string, subject = 's1') => ({
+    ...{ provider, issuer: `https://${provider}.example`, subject },
+  })
+  const link = async (provider: string, person_id: string, subject?: string) => {
+    const { issuer, subject: named } = keyOf(provider, subject)
+    await insert(service().kysely, 'linked_identity', {
+      ...{ provider_id: provider, issuer, subject: named, person_id },
+      ...{ linked_at: 1, last_used_at: 1 },
+    })
+  }
+  const left = async () => {
+    const rows = await rowsOf(service().kysely, 'linked_identity')
+    return rows.map(({ provider_id, subject }) => `${provider_id} ${subject}`).sort()
+  }
+  beforeEach(async () => {
+    await insert(service().kysely, 'identity_provider', {
+      ...{
+        id: 'idp_1',
+        site_id: 'sit_northlight',
+        name: 'School',
+        issuer: 'https://idp_1.example',
+      },
+      ...{ client_id: 'c', sealed_secret: '', role: 'student', created_at: 1 },
+    })
+    for (const provider of ['acme', 'other', 'idp_1']) await link(provider, 'per_sam')
+    await link('acme', 'per_olivia', 's2')
+  })
+  afterEach(async () => {
+    aheadMs = 0
+    await service().kysely.deleteFrom('linked_identity').execute()
+    await service().kysely.deleteFrom('identity_provider').execute()
+  })
+
+  // [370]
+  it('removes an own identity only, after a sign-in of now, and tells the person', async () => {
+    const person = makePagePerson(service().url, sam)
+    const page = await person.visit(list)
+    expect(page.text).to.include('At acme').and.include('<bdi>Northlight')
+    expect((await person.send(page, remove, keyOf('acme', 's2'))).path).to.include('done=removed')
+    expect((await person.send(page, remove, { ...keyOf('acme'), issuer: 'x' })).status).to.equal(
+      200,
+    )
+    expect(await left()).to.have.length(4)
+    aheadMs = 130_000
+    const returned = await person.send(page, remove, keyOf('acme'))
+    expect(returned, 'asked for a sign-in first').to.include({ status: 200, path: list })
+    expect(await left()).to.have.length(4)
+    await person.send(returned, remove, keyOf('acme'))
+    expect(await left()).to.deep.equal(['acme s2', 'idp_1 s1', 'other s1'])
+    const { before } = await rowOf(service().kysely, 'audit_event', { action: 'identity.unlink' })
+    expect(before).to.equal('{"provider":"acme"}')
+    await eventually(5000, async () =>
+      expect(mailsTo(service(), sam.login).join()).to.include('At acme can no longer sign you in'),
+    )
+  })
+
+  // [371]
+  it('keeps one identity that opens the whole account of a person without password and passkey', async () => {
+    const person = makePagePerson(service().url, sam)
+    const page = await person.visit(list)
+    const { kysely } = service()
+    const { password_hash } = await rowOf(kysely, 'person', { id: 'per_sam' })
+    await change(kysely, 'person', { id: 'per_sam' }, { password_hash: null })
+    const answers = await Promise.all(
+      ['acme', 'other'].map(async (provider) => await person.send(page, remove, keyOf(provider))),
+    )
+    expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, 422])
+    expect(answers.map(({ text }) => text).join()).to.include('Add a passkey first.')
+    expect(await left()).to.have.length(3)
+    expect((await person.send(page, remove, keyOf('idp_1'))).status).to.equal(200)
+    const passkey = { id: 'k', person_id: 'per_sam', public_key: '', counter: 0, name: 'Key' }
+    await insert(kysely, 'passkey', { ...passkey, created_at: 1, cloned_at: 1 })
+    for (const provider of ['acme', 'other']) await person.send(page, remove, keyOf(provider))
+    expect(await left(), 'a copied passkey signs nobody in').to.have.length(2)
+    await change(kysely, 'passkey', { id: 'k' }, { cloned_at: null })
+    for (const provider of ['acme', 'other']) await person.send(page, remove, keyOf(provider))
+    expect(await left()).to.deep.equal(['acme s2'])
+    await change(kysely, 'person', { id: 'per_sam' }, { password_hash })
+  })
+})
