@@ -274,6 +274,30 @@ forEachDatabase('second factors', (start) => {
     expect((await makePagePerson(url, sam).visit('/account')).status).to.equal(200)
   })
 
+  // [363]
+  it('stays in the session after a new password, which then needs a sign-in of now', async () => {
+    const { service, url, answers, ahead } = await begin()
+    await using _ = service
+    const security = '/account/security'
+    const person = makePagePerson(url, answers)
+    const password = 'three horses and a tram'
+    const typed = { current: sam.password, password, repeated: password }
+    const page = await person.visit(security)
+    ahead.ms += 61_000
+    const csrf = hiddenField(page.text)
+    const init = { method: 'POST', body: encode({ csrf, ...typed }) }
+    const stale = await person.open(security, init)
+    expect(stale.headers.get('location')).to.include('prompt=login')
+    expect((await person.send(await person.visit(security), security, typed)).path).to.match(
+      /changed$/,
+    )
+    const query = { scope: 'openid', acr_values: 'urn:gatehouse:mfa', prompt: 'none' }
+    const answer = await person.open(authorizeUrl(url, query))
+    expect(new URL(answer.headers.get('location') ?? '').searchParams.get('error')).to.equal(
+      'consent_required',
+    )
+  })
+
   // [312]
   it('keeps the app that was set up first, and no secret of another session or without its code', async () => {
     const { service, url, form } = await begin()

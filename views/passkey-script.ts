@@ -12,6 +12,8 @@ export const passkeyScriptSource = `'sha256-${createHash('sha256').update(script
 
 export interface PasskeyForm extends FormTarget {
   readonly purpose: keyof typeof texts
+  /** `second` beside a more prominent button. */
+  readonly kind?: 'second' | undefined
   /** The options for the browser (WebAuthn §5.1.8 and §5.1.9). */
   readonly options: object
   readonly fields?: HtmlValue
@@ -33,12 +35,13 @@ const texts = {
 }
 
 /** The form that sends a passkey's response, and its script, which shows the form in browsers that have passkeys. */
-export function passkeyForm({ purpose, options, fields, hidden, ...target }: PasskeyForm): Html {
+export function passkeyForm(form: PasskeyForm): Html {
+  const { purpose, options, fields, hidden, kind, ...target } = form
   const { label, failed } = texts[purpose]
   const attributes = html` id="passkey" hidden data-purpose="${purpose}" data-options="${JSON.stringify(options)}" data-failed="${failed}"`
   const shown = html`<p class="notice problem" id="passkey-problem" role="alert" hidden></p>
 ${fields}
-${submitButton('passkey-submit', label, { kind: purpose === 'create' ? undefined : 'second' })}`
+${submitButton('passkey-submit', label, { kind })}`
   return html`${postForm({ ...target, hidden: { ...hidden, credential: '' }, attributes }, shown)}
 <script>${trusted(script)}</script>`
 }

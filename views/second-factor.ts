@@ -33,7 +33,8 @@ export interface SecondStepPage {
 export function secondStepPage(page: SecondStepPage): Page {
   const { action, csrf, step, hasApp, options, problem } = page
   const form = { action, csrf, hidden: { step } }
-  const passkey = options && passkeyForm({ ...form, options, purpose: 'second' })
+  const kind = hasApp ? 'second' : undefined
+  const passkey = options && passkeyForm({ ...form, options, purpose: 'second', kind })
   return {
     title: problem ? 'Second step: please try again' : 'Second step',
     id: 'second-step-page',
@@ -48,7 +49,7 @@ ${refusalForm(page)}`,
 }
 
 function passkeyAlone(form: Html | undefined): Html {
-  return html`<p>Two factors are needed. After your password, use one of your passkeys.</p>
+  return html`<p>Two factors are needed. Continue with one of your passkeys.</p>
 <p id="passkey-unsupported" class="notice">This browser cannot use a passkey. Use a current browser with JavaScript.</p>
 ${form}`
 }
@@ -68,7 +69,7 @@ ${postForm(form, [
     hint: 'You received ten of them with the authenticator app. Each works once.',
     attributes: html` type="text" autocomplete="off" autocapitalize="characters" spellcheck="false" maxlength="40" required`,
   }),
-  submitButton('use-recovery-code', 'Use the recovery code'),
+  submitButton('use-recovery-code', 'Use the recovery code', { kind: 'second' }),
 ])}
 <p class="small">A new password by mail does not replace the second step. Without a recovery code${passkey && ' or a passkey'}, ask the people
 who run this service to remove your authenticator app.</p>`
@@ -115,7 +116,7 @@ ${buttonForm(form(actions.remove), 'remove', 'Remove the authenticator app', 'da
       : html`<p>An authenticator app on your phone shows a new code every 30 seconds. If you add one, the sign-in asks for your
 password and this code. Someone who knows your password cannot sign in without your phone.</p>
 ${buttonForm(form(actions.add), 'add', 'Add an authenticator app')}
-<p>Or <a href="${passkeysHref}">add a passkey</a>. Where two factors are needed, you can also use it after your password.</p>`,
+<p>Or <a id="passkeys" href="${passkeysHref}">add a passkey</a>. Where two factors are needed, you can also use it after your password.</p>`,
   })
 }
 

@@ -51,7 +51,7 @@ ${siteWords(page.words)}
 ${problemAlert('login-problem', page.problem)}
 ${page.note !== undefined && html`<p class="notice" id="login-note">${page.note}</p>`}
 ${signInForm(page)}
-${page.passkey && passkeyForm({ ...page.passkey, csrf: page.csrf, purpose: 'use' })}
+${page.passkey && passkeyForm({ ...page.passkey, csrf: page.csrf, purpose: 'use', kind: 'second' })}
 ${page.providers?.map(
   ({
     id,

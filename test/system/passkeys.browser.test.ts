@@ -2,7 +2,9 @@ import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 
 import { look, sharedBrowser, signInAs } from '../support/browser.ts'
-import { sam } from '../support/gatehouse.ts'
+import { authorizeUrl } from '../support/client.ts'
+import { insert } from '../support/database.ts'
+import { noor, sam } from '../support/gatehouse.ts'
 import { sharedService } from '../support/storages.ts'
 
 describe('passkeys in a browser', () => {
@@ -82,6 +84,50 @@ describe('passkeys in a browser', () => {
     await signInAs(page, sam)
     await page.waitForURL(`${url}/account`)
     expect(complaints).to.deep.equal([])
+  })
+
+  it('follow the password where two factors are needed, with the keyboard', async () => {
+    const { page, complaints } = await openWithAuthenticator()
+    const { url, kysely } = service()
+    await page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = undefined')
+    await page.goto(`${url}/account/passkeys/add`)
+    await signInAs(page, noor)
+    await page.locator('#passkey:not([hidden])').waitFor()
+    await press(page, '#passkey-submit')
+    await page.locator('#done').waitFor()
+    await page.context().clearCookies()
+
+    const demand = authorizeUrl(url, { acr_values: 'urn:gatehouse:mfa' }).href
+    await page.goto(demand)
+    await look(page, 'sign-in-two-factors')
+    const [tab] = await Promise.all([
+      page.waitForEvent('popup'),
+      press(page, '#needs-two-factors a'),
+    ])
+    await signInAs(tab, noor)
+    await tab.locator('#second-factor-page').waitFor()
+    await look(tab, 'no-second-factor')
+    await tab.close()
+    await signInAs(page, noor)
+    await page.locator('#second-step-page #passkey:not([hidden])').waitFor()
+    expect(await page.locator('#passkey-unsupported').count()).to.equal(0)
+    await look(page, 'second-step-passkey')
+    await press(page, '#passkey-submit')
+    await page.locator('#consent-page').waitFor()
+
+    await insert(kysely, 'totp', [
+      { person_id: 'per_noor', sealed_secret: '', confirmed_at: 1, last_step: 0 },
+    ])
+    await page.context().clearCookies()
+    await page.goto(demand)
+    await signInAs(page, noor)
+    await page.fill('#code', '000000')
+    await page.keyboard.press('Enter')
+    await page.locator('#login-problem').waitFor()
+    await look(page, 'second-step-problem')
+    await press(page, '#passkey-submit')
+    await page.locator('#consent-page').waitFor()
+    expect(complaints.filter((text) => !text.includes('401'))).to.deep.equal([])
   })
 
   it('are not mentioned where scripts do not run', async () => {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { Context } from 'koa'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
-import { type Authentication, assuranceOf } from '../../directory/people/authentication.ts'
+import { type Authentication, assuranceOf, MFA_ACR } from '../../directory/people/authentication.ts'
 import type { Person } from '../../directory/people/person-store.ts'
 import { browserOf } from '../../platform/http/browser.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
@@ -39,19 +39,22 @@ export function makeFindSessionPerson({ people, browserSessions }: EngineDepende
 
 /**
  * Replaces the browser's session, after the person has given the password on our own pages. Copies of the old cookie
- * no longer work. Returns the id of the new session.
+ * no longer work. The new session has two factors if that with the id `from` had. Returns the id of the new session.
  */
 export async function renewSession(
   engine: Provider,
   ctx: Context,
-  { personId, authenticatedAt, methods }: Authentication,
+  { personId, authenticatedAt, methods, from }: Authentication & { readonly from: string },
   { browserSessions, lifetimes: { sessionIdleSeconds } }: EngineDependencies,
 ): Promise<string> {
   const session = await engine.Session.get(ctx)
+  const given = assuranceOf(methods)
+  const keepsFactor = session.uid === from && session.acr === MFA_ACR
+  const acr = keepsFactor ? MFA_ACR : given.acr
+  const amr = [...new Set([...given.amr, ...((keepsFactor && session.amr) || [])])]
   session.resetIdentifier()
   Object.assign(session, { uid: newId(), authorizations: undefined })
-  const { acr, amr } = assuranceOf(methods)
-  session.loginAccount({ accountId: personId, acr, amr: [...amr] })
+  session.loginAccount({ accountId: personId, acr, amr })
   await session.save(sessionIdleSeconds)
   const options = { httpOnly: true, sameSite: 'lax', secure: ctx.secure, signed: true } as const
   const maxAge = sessionIdleSeconds * 1000

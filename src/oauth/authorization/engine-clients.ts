@@ -212,9 +212,9 @@ export function makeCurrentEngine(dependencies: EngineDependencies) {
     follow(engine: Provider): void {
       current = { engine, send: queueSignOuts(engine, dependencies.signOuts) }
     },
-    async renewSession(ctx: Context, renewed: Authentication) {
+    async renewSession(ctx: Context, renewed: Authentication, from: string) {
       if (!current) throw new Error('there is no engine before the keys are loaded')
-      return await renewSession(current.engine, ctx, renewed, dependencies)
+      return await renewSession(current.engine, ctx, { ...renewed, from }, dependencies)
     },
     findClientKeys: async (clientId: string): Promise<JSONWebKeySet> =>
       current ? await keysOfClient(current.engine, clientId) : { keys: [] },

@@ -3,7 +3,7 @@ import type Router from 'koa-router'
 import { type PasswordProblems, securityPage } from '../../../views/account-security.ts'
 import type { QueueMail } from '../../directory/mail/messages.ts'
 import type { SignInService } from '../../directory/people/authenticate.ts'
-import type { Authentication } from '../../directory/people/authentication.ts'
+import { type Authentication, MFA_ACR } from '../../directory/people/authentication.ts'
 import { explainFailure } from '../../directory/people/sign-in-failure.ts'
 import { storeNewPassword } from '../../oauth/grants/end-access.ts'
 import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
@@ -13,7 +13,7 @@ import { pages } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { actorOf, type Sessions } from '../relying-party/page-session.ts'
-import type { OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
+import type { Answer, OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
 import { type Asked, makeAccountPages } from './account-pages.ts'
 import { type NewPasswords, readNewPassword } from './password-fields.ts'
 
@@ -28,7 +28,7 @@ export interface SecurityPorts extends NewPasswords {
 export function securityRoutes(
   ownPages: OwnPages,
   ports: SecurityPorts,
-  renewSession: (ctx: PageContext, renewed: Authentication) => Promise<string>,
+  renewSession: (ctx: PageContext, renewed: Authentication, from: string) => Promise<string>,
 ): Router {
   const router = makeRouter()
   const { database, now } = ownPages
@@ -50,8 +50,16 @@ export function securityRoutes(
       }),
     })
 
-  accountPages.page(pages.security, (asked) => show(asked, { endApps: true }))
-  accountPages.form(pages.security, async (asked) => {
+  // The new session keeps the second factor of this one, so it must have been given a short time ago.
+  const fresh = (answer: (asked: Asked) => Promise<Answer>) => async (asked: Asked) => {
+    const { ctx, session } = asked
+    if (session.browser.acr !== MFA_ACR) return await answer(asked)
+    const handler = async () => await answer(asked)
+    return await ownPages.signedInPages.fresh(handler, pages.security)(ctx, session)
+  }
+  const showForm = fresh(async (asked) => show(asked, { endApps: true }))
+  accountPages.page(pages.security, showForm)
+  const change = fresh(async (asked) => {
     const { session, ctx } = asked
     const { person } = session
     const endApps = formField(ctx, 'end_apps') === 'yes'
@@ -81,13 +89,11 @@ export function securityRoutes(
     })
     // All sessions have ended, because there may be copies of their cookies. This browser gets a new session.
     const authenticatedAt = actor.now + 1
-    const browserSessionId = await renewSession(ctx, {
-      personId,
-      methods: ['password'],
-      authenticatedAt,
-    })
+    const renewed = { personId, methods: ['password'], authenticatedAt } as const
+    const browserSessionId = await renewSession(ctx, renewed, session.browser.id)
     await ports.sessions.begin(ctx, { personId, browserSessionId, authenticatedAt })
     return `${pages.security}?done=changed`
   })
+  accountPages.form(pages.security, change)
   return router
 }
