@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers'
 import { expect } from 'chai'
 
 import { makeCertificate } from '../../conformance/certificate.ts'
+import { makeSecretRoot } from '../../src/oauth/keys/secret-root.ts'
 import { type CheckName, checks, type Finding, found } from '../../src/ops/doctor/checks.ts'
 import { type ClientFacts, judgeClients } from '../../src/ops/doctor/client-checks.ts'
 import { judgeRoom } from '../../src/ops/doctor/machine-checks.ts'
@@ -184,11 +185,17 @@ describe('doctor', () => {
     expect(problems(copied).join()).to.match(/can read \S+gatehouse\.db;/)
     chmodSync(DATA_DIR, 0o700)
 
+    const { seal } = makeSecretRoot([readFileSync(join(DATA_DIR, 'secret'), 'utf8').trim()])
+    const sealed_secret = seal('JBSWY3DP', 'the secret of an authenticator app')
+    const app = { person_id: 'per_sam', sealed_secret, confirmed_at: 1, last_step: 0 }
+    await database.kysely.insertInto('totp').values(app).execute()
+    expect(problems(await runGatehouse(['doctor'], { DATA_DIR }))).to.deep.equal([])
     const other = { DATA_DIR, SECRET, BASE_URL: 'https://id.example' }
     const reachable = await runGatehouse(['doctor'], other)
-    expect([reachable.code, problems(reachable).length]).to.deep.equal([1, 2])
+    expect([reachable.code, problems(reachable).length]).to.deep.equal([1, 3])
     expect(problems(reachable)[0]).to.include('was sealed with another secret')
-    expect(problems(reachable)[1]).to.include('the service will not start')
+    expect(problems(reachable)[1]).to.include('because a root secret was removed: 1;')
+    expect(problems(reachable)[2]).to.include('the service will not start')
   })
 
   it('finds a damaged database file', async () => {

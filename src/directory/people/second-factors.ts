@@ -261,6 +261,16 @@ async function record(
   await storeMail(trx, { kind: 'second_factor', personId, values }, actor.now)
 }
 
+/** Counts the apps that no longer work, because the root secret that sealed theirs was removed. */
+export async function countUnreadableApps(
+  kysely: Kysely<Schema>,
+  seals: Pick<Seals, 'open'>,
+): Promise<number> {
+  const apps = await kysely.selectFrom('totp').select('sealed_secret').execute()
+  const isLost = (sealed: string) => openOrNothing(seals, sealed, LABEL) === undefined
+  return apps.filter(({ sealed_secret }) => isLost(sealed_secret)).length
+}
+
 const appOf = async (kysely: Kysely<Schema>, personId: string) =>
   await kysely
     .selectFrom('totp')

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { sql } from 'kysely'
 
 import type { Config } from '../../config/config.ts'
+import { countUnreadableApps } from '../../directory/people/second-factors.ts'
 import { listKeys, openKeys, readKeyRing } from '../../oauth/keys/key-rings.ts'
 import { addressOf, nameOfSite, pages, takenSlugs } from '../../platform/http/paths.ts'
 import { CLOCK_DIFFERENCE_MAX_MS } from '../../platform/store/clock.ts'
@@ -46,6 +47,7 @@ async function* checkOpenDatabase(config: Config, database: Database, now: () =>
   yield* orFound('keys.unusable', 'The signing keys cannot be used', () =>
     checkKeys(config, database, now),
   )
+  yield* checkApps(config, database, now)
   yield* await checkClients(config, database)
   yield* checkSlugs(database)
   yield* checkProxy(config, database, now)
@@ -114,6 +116,15 @@ async function* checkKeys(config: Config, database: Database, now: () => number)
       yield found('keys.unusable', said)
     }
   }
+}
+
+/** Finds authenticator apps whose secrets no listed root secret decrypts. */
+async function* checkApps(config: Config, database: Database, now: () => number): Findings {
+  const { secretRoot } = openKeys(config, { database, now })
+  const count = await countUnreadableApps(database.kysely, secretRoot)
+  if (count === 0) return
+  const sentence = 'Authenticator apps whose codes are rejected, because a root secret was removed'
+  yield found('apps.unreadable', `${sentence}: ${count}`)
 }
 
 /** Finds sites whose slug is now a path of the service, because a later version added that route. */
