@@ -2,6 +2,7 @@ import { expect } from 'chai'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
 import { generateSync } from 'otplib'
 
+import { standardClaims } from '../src/directory/people/provider-presets.ts'
 import { SELF_SIGN_UP } from '../src/directory/sites/site-admin.ts'
 import type { SendOutgoing } from '../src/platform/outgoing/guarded-fetch.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
@@ -85,7 +86,13 @@ describe('signing in with another Gatehouse as the identity provider', () => {
         signIn: {
           identityProviders: [
             ...[
-              { id: 'campus', name: 'Campus', issuer: provider().url, clientId: portal.clientId },
+              {
+                id: 'campus',
+                name: 'Campus',
+                issuer: provider().url,
+                clientId: portal.clientId,
+                claims: standardClaims,
+              },
             ],
           ],
         },
@@ -196,14 +203,15 @@ describe('an identity provider that lies', () => {
   let network: Awaited<ReturnType<typeof makeLyingProviders>>
   const service = sharedService(undefined, async () => {
     network = await makeLyingProviders()
-    const row = { clientId: 'gatehouse' }
+    const row = { clientId: 'gatehouse', claims: standardClaims }
+    const claims = { email: 'mail', emailVerified: 'mail_ok', name: 'nick' }
     return await startService({
       environment: { IDENTITY_PROVIDER_SECRETS: 'acme=a other=b bad=c' },
       policy: policyWith({
         signIn: {
           identityProviders: [
             { ...row, id: 'acme', name: 'Acme', issuer: ISSUER },
-            { ...row, id: 'other', name: 'Other', issuer: 'https://other.example' },
+            { ...row, id: 'other', name: 'Other', issuer: 'https://other.example', claims },
             { ...row, id: 'bad', name: 'Bad', issuer: 'https://bad.example' },
           ],
         },
@@ -215,17 +223,21 @@ describe('an identity provider that lies', () => {
   /** Signs in with Acme, which says this; `sends` is the query of its response. */
   const signIn = async (
     said: Lie = {},
-    { fields = {}, sends = {} as Record<string, string | undefined> } = {},
+    { fields = {}, sends = {} as Record<string, string | undefined>, provider = 'acme' } = {},
   ) => {
     network.says({})
-    const { person, asked } = await leave(service(), 'acme', fields)
+    const { person, asked } = await leave(service(), provider, fields)
     network.hears(asked)
     network.says(said)
-    const answer = { iss: ISSUER, code: 'c', state: asked.get('state') ?? '', ...sends }
+    const iss = provider === 'acme' ? ISSUER : `https://${provider}.example`
+    const answer = { iss, code: 'c', state: asked.get('state') ?? '', ...sends }
     const given = Object.entries(answer).filter(
       (pair): pair is [string, string] => pair[1] !== undefined,
     )
-    const callback = new URL(`/sign-in/callback/acme?${new URLSearchParams(given)}`, service().url)
+    const callback = new URL(
+      `/sign-in/callback/${provider}?${new URLSearchParams(given)}`,
+      service().url,
+    )
     return { person, callback, page: await follow(person, callback) }
   }
   const ofSam = { email: sam.login, sub: 'sam' }
@@ -433,6 +445,18 @@ describe('an identity provider that lies', () => {
     }
   })
 
+  // [372]
+  it('describes people by the configured claims only', async () => {
+    const standard = { email: sam.login, email_verified: true }
+    const silent = await signIn({ claims: standard }, { provider: 'other' })
+    expect(problemOf(silent.page)).to.include('Other did not tell your e-mail address')
+    const unsure = { ...standard, mail: 'odd@acme.example' }
+    const asked = await signIn({ claims: unsure }, { provider: 'other' })
+    expect(noteOf(asked.page)).to.include('odd@acme.example')
+    const known = await signIn({ claims: { ...unsure, mail_ok: '1' } }, { provider: 'other' })
+    expect(problemOf(known.page)).to.include('There is no account for odd@acme.example')
+  })
+
   // [332]
   it('signs in no disabled account, and explains a refusal of the provider', async () => {
     await link('u1', 'per_noor')
@@ -502,15 +526,23 @@ describe('the identity provider of a site', () => {
     return await startService({ fetch: async (...request) => await network.fetch(...request) })
   })
   const page = '/admin/northlight/identity-providers'
-  const typed = { name: 'School', issuer: ISSUER, clientId: 'gatehouse', role: 'student' }
+  const typed = {
+    ...{ name: 'School', issuer: ISSUER, clientId: 'gatehouse', role: 'student' },
+    ...{ emailClaim: 'email', verifiedClaim: 'email_verified', nameClaim: 'name' },
+  }
   const row = async () =>
     await service().kysely.selectFrom('identity_provider').selectAll().executeTakeFirstOrThrow()
 
   before(async () => {
     const owner = makePagePerson(service().url, olivia)
-    const seen = await owner.visit(page)
-    const refused = { ...typed, clientSecret: 's', issuer: 'http://id.acme.example' }
-    expect((await owner.send(seen, page, refused)).status).to.equal(422)
+    const seen = await owner.visit(`${page}?preset=microsoft`)
+    const [, issuer = ''] = /id="issuer"[^>]* value="([^"]*)"/.exec(seen.text) ?? []
+    expect(issuer).to.include('microsoftonline.com/{tenant}/')
+    expect(seen.text).to.include('value="xms_edov"').and.include('Microsoft Entra admin center')
+    for (const wrong of [{ issuer }, { issuer: 'http://id.acme.example' }, { nameClaim: 'a b' }]) {
+      const refused = await owner.send(seen, page, { ...typed, clientSecret: 's', ...wrong })
+      expect(refused.status).to.equal(422)
+    }
     const added = await owner.send(seen, page, { ...typed, clientSecret: 'a-client-secret' })
     expect(added.text).to.include(`/sign-in/callback/${(await row()).id}`)
     expect(added.text + service().log.join()).to.not.include('a-client-secret')

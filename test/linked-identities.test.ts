@@ -1,5 +1,6 @@
 import { expect } from 'chai'
 
+import { standardClaims } from '../src/directory/people/provider-presets.ts'
 import { change, insert, rowOf, rowsOf } from './support/database.ts'
 import { policyWith, sam, startService } from './support/gatehouse.ts'
 import { mailsTo } from './support/mail-folder.ts'
@@ -20,6 +21,7 @@ describe('the page of linked identities', () => {
           freshSeconds: 120,
           identityProviders: ids.map((id) => ({
             ...{ id, name: `At ${id}`, issuer: `https://${id}.example`, clientId: 'c' },
+            claims: standardClaims,
           })),
         },
       }),
@@ -49,6 +51,7 @@ describe('the page of linked identities', () => {
         issuer: 'https://idp_1.example',
       },
       ...{ client_id: 'c', sealed_secret: '', role: 'student', created_at: 1 },
+      ...{ email_claim: 'email', verified_claim: 'email_verified', name_claim: 'name' },
     })
     for (const provider of ['acme', 'other', 'idp_1']) await link(provider, 'per_sam')
     await link('acme', 'per_olivia', 's2')

@@ -41,12 +41,22 @@ const passwordCheck = z.strictObject({
   timeoutMs: z.int().min(100).max(10_000),
 })
 
+/** The name of a claim that an identity provider sends. */
+const claimName = (name: string) => z.string().min(1).max(100).default(name)
+
 /** An identity provider of the platform (directory/people/identity-providers.ts). */
 const identityProvider = z.strictObject({
   id: z.string().regex(/^[a-z0-9-]{1,40}$/, 'must have only a–z, 0–9 and hyphens'),
   name: z.string().min(1).max(60),
   issuer: z.url({ protocol: /^https$/, error: 'must be an https URL' }).max(500),
   clientId: z.string().min(1).max(200),
+  claims: z
+    .strictObject({
+      email: claimName('email'),
+      emailVerified: claimName('email_verified'),
+      name: claimName('name'),
+    })
+    .prefault({}),
 })
 
 /** Limits of sign-in attempts (directory/people/attempt-limits.ts), recoveries and sign-ups. */

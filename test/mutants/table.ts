@@ -450,6 +450,7 @@ export const mutants: readonly Mutant[] = [
     'if («begun.isAgain && !(latestAt >= begun.begunAt)→false»)',
     "typeof email === 'string'« && isMailAddress(email)→» ? email",
     "«throw new Error('the `sub` of the id_token is invalid')→void 0»",
+    '[names.emailVerified]: «verified→verified = true» } = claims',
   ]),
   ...inFile('directory/people/second-factors.ts', 'identity-providers', [
     '«if (siteId === undefined) →»await cancelDeletion(personId)',

@@ -19,6 +19,7 @@ import {
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import type { SendOutgoing } from '../../platform/outgoing/guarded-fetch.ts'
 import { isMailAddress } from '../mail/mail-address.ts'
+import type { ClaimNames } from './provider-presets.ts'
 import { beginCodeFlow, type KeptValues, redeemAnswer } from './relying-party.ts'
 
 export interface IdentityProvider {
@@ -27,6 +28,7 @@ export interface IdentityProvider {
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string
+  readonly claims: ClaimNames
   /** The only site for which the provider can speak; undefined for a provider of the platform. */
   readonly siteId?: string | undefined
   /** The role of people at their first sign-in; only for a provider of a site. */
@@ -41,7 +43,7 @@ export interface ProvidedIdentity {
   readonly email: string | undefined
   /** Whether the provider has verified that the address is the person's. */
   readonly isVerified: boolean
-  /** The claim `name`, which can be anything. */
+  /** The claim with the name, which can be anything. */
   readonly name: unknown
 }
 
@@ -222,15 +224,12 @@ function fetchOf({ issuer, siteId }: IdentityProvider, fetch: SendOutgoing): Fet
   }
 }
 
-const MICROSOFT = 'https://login.microsoftonline.com/'
-
 /** Reads the claims about a person. @throws an error without a usable `sub` (OpenID Connect Core §2) */
-function identityOf(claims: IDToken, { issuer }: IdentityProvider): ProvidedIdentity {
-  const { sub, email, name } = claims
+function identityOf(claims: IDToken, { claims: names }: IdentityProvider): ProvidedIdentity {
+  const { sub, [names.email]: email, [names.name]: name, [names.emailVerified]: verified } = claims
   if (!/^[\x20-\x7e]{1,255}$/.test(sub)) throw new Error('the `sub` of the id_token is invalid')
   const address = typeof email === 'string' && isMailAddress(email) ? email : undefined
-  // Microsoft has no `email_verified`; `xms_edov` says whether it has verified the domain of the address.
-  const verified = claims[issuer.startsWith(MICROSOFT) ? 'xms_edov' : 'email_verified']
+  // Some providers send strings or numbers.
   const isVerified = verified === true || verified === 'true' || verified === 1 || verified === '1'
   return { issuer: claims.iss, subject: sub, email: address, isVerified, name }
 }

@@ -25,27 +25,37 @@ export function makeSiteProviders({ kysely }: Database, seals: Seals) {
       const rows = await kysely
         .selectFrom('identity_provider')
         .select(['id', 'site_id as siteId', 'name', 'issuer', 'client_id as clientId', 'role'])
-        .select('sealed_secret')
+        .select(['sealed_secret', 'email_claim', 'verified_claim', 'name_claim'])
         .where('site_id', '=', siteId)
         .orderBy('created_at')
         .execute()
-      return rows.map(({ sealed_secret, ...row }) => ({
+      return rows.map(({ sealed_secret, email_claim, verified_claim, name_claim, ...row }) => ({
         ...row,
+        claims: { email: email_claim, emailVerified: verified_claim, name: name_claim },
         clientSecret: seals.open(sealed_secret, labelOf(row.id)),
       }))
     },
 
     /** Adds a provider, and records an audit event. */
     async add(provider: NewSiteProvider, actor: Actor): Promise<void> {
-      const { siteId, name, issuer, clientId, role } = provider
+      const { siteId, name, issuer, clientId, role, claims } = provider
       const id = `idp_${randomBytes(15).toString('base64url')}`
       const sealed_secret = seals.seal(provider.clientSecret, labelOf(id))
       const named = { name, issuer, client_id: clientId, role }
-      const row = { id, site_id: siteId, ...named, sealed_secret, created_at: actor.now }
+      const row = {
+        ...{ id, site_id: siteId, ...named, sealed_secret, created_at: actor.now },
+        ...{ email_claim: claims.email, verified_claim: claims.emailVerified },
+        name_claim: claims.name,
+      }
       await kysely.transaction().execute(async (trx) => {
         await trx.insertInto('identity_provider').values(row).execute()
         const subject = { kind: 'identity_provider', id }
-        const change = { action: 'identity_provider.add', subject, siteId, after: named } as const
+        const change = {
+          action: 'identity_provider.add',
+          subject,
+          siteId,
+          after: { ...named, claims },
+        } as const
         await recordAuditEvent(trx, actor, change)
       })
     },

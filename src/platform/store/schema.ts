@@ -111,6 +111,9 @@ export interface Schema extends OAuthTables {
     client_id: string
     sealed_secret: string
     role: 'student' | 'lecturer'
+    email_claim: string
+    verified_claim: string
+    name_claim: string
   }
   site_feature: { site_id: string; feature: string; enabled_at: number }
   site_assurance: {

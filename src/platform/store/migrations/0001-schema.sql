@@ -154,6 +154,9 @@ create table identity_provider (
   client_id text not null,
   sealed_secret text not null,
   role text not null check (role in ('student', 'lecturer')),
+  email_claim text not null,
+  verified_claim text not null,
+  name_claim text not null,
   created_at bigint not null
 );
 create index identity_provider_by_site on identity_provider (site_id, created_at);
