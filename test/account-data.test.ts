@@ -122,9 +122,7 @@ forEachDatabase('the data of a person', (start) => {
         new Set(['refresh_token_family', 'relying_party_session', 'sign_out_notice']),
       )
       expect(
-        covered.filter(
-          (column) => !referring.concat('person.id', 'outbox.payload').includes(column),
-        ),
+        covered.filter((one) => !referring.concat('person.id', 'outbox.payload').includes(one)),
       ).to.deep.equal([])
     })
   })

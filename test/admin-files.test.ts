@@ -255,9 +255,7 @@ forEachDatabase('files of a site', (start) => {
       await remove(body.id)
       expect(await refused(removal, { id: body.id })).to.equal('NOT_FOUND')
       const events = await audited('digital_product.file')
-      expect(events.map((event) => event.actor_person_id)).to.deep.equal(
-        events.map(() => 'per_olivia'),
-      )
+      expect(events.map((one) => one.actor_person_id)).to.deep.equal(events.map(() => 'per_olivia'))
       const before = events.map((event) => JSON.parse(event.before ?? '').fileId)
       expect(before).to.have.length(3)
       expect(before.filter((fileId) => fileId === null)).to.have.length(1)

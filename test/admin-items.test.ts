@@ -277,9 +277,8 @@ forEachDatabase('changes by the Admin API', (start) => {
     it('lists registrations page by page, and counts those that stand', async () => {
       const eventId = await make('listed')
       const people = ['per_sam', 'per_noor', 'per_theo']
-      const made = []
-      for (const person of people) made.push((await register(eventId, person)).id)
-      await cancel(made[0])
+      const [made] = await Array.fromAsync(people, (person) => register(eventId, person))
+      await cancel(made.id)
       const page = async (args: string) =>
         await value(
           `{ event(slug: "listed") { registrationCount registrations(${args}) { totalCount nodes { personId } pageInfo { endCursor hasNextPage } } } }`,

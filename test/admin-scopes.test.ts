@@ -15,6 +15,7 @@ import { amir, type RunningService, startService } from './support/gatehouse.ts'
 import { partsOf, schemaSuite } from './support/schema-suite.ts'
 import { exampleOf, operationsOf, slotsOf } from './support/schema-walk.ts'
 import { forEachDatabase } from './support/storages.ts'
+import { postJson } from './support/wire.ts'
 
 const schema = makeAdminSchema()
 const operations = operationsOf(schema)
@@ -113,12 +114,10 @@ describe('the Admin API over HTTP', () => {
   })
 
   it('reads no cookie', async () => {
-    const response = await fetch(running().url + paths.adminGraphql, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', cookie: `token=${operator().token}` },
-      body: JSON.stringify({ query: '{ site { id } }' }),
-    })
-    expect(response.status).to.equal(401)
+    const headers = { cookie: `token=${operator().token}` }
+    const query = '{ site { id } }'
+    const answer = await postJson(running().url + paths.adminGraphql, { query }, { headers })
+    expect(answer.status).to.equal(401)
   })
 
   it('needs the scopes of all fields of a document, and names them', async () => {

@@ -123,12 +123,10 @@ describe('/oauth/authorize', () => {
     const { url } = service()
     const fields = { state: 'ä &=+%\r\nx: <b>', resource: [url, `${url}/mcp`] }
     const { searchParams, pathname } = authorizeUrl(url, fields)
-    const answer = await postForm(url + pathname, {
-      ...Object.fromEntries(searchParams),
-      ...fields,
-    })
-    expect([answer.status, answer.headers.get('cache-control')]).to.deep.equal([303, 'no-store'])
-    const target = new URL(answer.headers.get('location') ?? '', url)
+    const sent = { ...Object.fromEntries(searchParams), ...fields }
+    const { status, headers } = await postForm(url + pathname, sent)
+    expect([status, headers.get('cache-control')]).to.deep.equal([303, 'no-store'])
+    const target = new URL(headers.get('location') ?? '', url)
     expect([...target.searchParams]).to.deep.equal([...searchParams])
     expect((await get(target.href)).headers.get('location')).to.match(toSignIn)
     const asJson = { method: 'POST', path: paths.authorization, body: '{}' }

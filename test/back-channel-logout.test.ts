@@ -377,14 +377,11 @@ describe('back-channel logout', () => {
     const guarded = makeGuardedFetch()
     await using service = await startService({
       ...on,
-      fetch: async (input, init) => {
-        try {
-          return await guarded(input, init)
-        } catch (error) {
+      fetch: async (input, init) =>
+        await guarded(input, init).catch((error) => {
           refused += 1
           throw error
-        }
-      },
+        }),
     })
     const own = `${service.url.replace('http:', 'https:')}/healthz`
     await choose(service, { backchannel_logout_uri: own })
@@ -429,20 +426,17 @@ function withSecret({ form }: Parameters<typeof redeem>[1]) {
   return { form: { ...form, client_secret: portal.clientSecret } }
 }
 
-async function run({ service }: RunningService, statement: string): Promise<void> {
-  await sql.raw(statement).execute(service.stores.database.kysely)
+const run = async ({ kysely }: RunningService, statement: string) =>
+  await sql.raw(statement).execute(kysely)
+
+type Pending = Awaited<ReturnType<typeof pending>>
+
+async function pending({ kysely }: RunningService) {
+  const sessions = (await rowsOf(kysely, 'relying_party_session')).length
+  return { sessions, notices: (await rowsOf(kysely, 'sign_out_notice')).length }
 }
 
-async function pending({ service: { stores } }: RunningService) {
-  const count = async (table: 'relying_party_session' | 'sign_out_notice') =>
-    (await stores.database.kysely.selectFrom(table).selectAll().execute()).length
-  return { sessions: await count('relying_party_session'), notices: await count('sign_out_notice') }
-}
-
-async function becomes(
-  service: RunningService,
-  expected: Partial<Awaited<ReturnType<typeof pending>>>,
-): Promise<void> {
+async function becomes(service: RunningService, expected: Partial<Pending>): Promise<void> {
   await eventually(20_000, async () => expect(await pending(service)).to.include(expected))
 }
 

@@ -273,12 +273,11 @@ forEachDatabase('an imported person', (start) => {
     await bring({ accessEndedAt })
     expect(await statuses(before), 'accessEndedAt').to.deep.equal([401, false])
     expect(await statuses(others), 'another person').to.deep.equal([200, true])
-    const events = database.kysely
-      .selectFrom('audit_event')
-      .select(['subject_id', 'after'])
-      .where('action', '=', 'grants.end_person')
-    const written = [{ subject_id: 'per_sam', after: '{"grants":2}' }]
-    expect(await events.execute()).to.deep.equal(written)
+    const events = async () => {
+      const rows = await rowsOf(database.kysely, 'audit_event', { action: 'grants.end_person' })
+      return rows.map(({ subject_id, after }) => `${subject_id} ${after}`)
+    }
+    expect(await events()).to.deep.equal(['per_sam {"grants":2}'])
 
     await delay(1100)
     const after = await obtainTokens(url)
@@ -286,7 +285,7 @@ forEachDatabase('an imported person', (start) => {
     await bring({ accessEndedAt: '2020-01-01T00:00:00Z' })
     expect(await statuses(after), 'the same line again').to.deep.equal([200, true])
     expect((await member.open('/account')).status, 'an earlier time opens nothing').to.equal(303)
-    expect(await events.execute()).to.deep.equal(written)
+    expect(await events()).to.deep.equal(['per_sam {"grants":2}'])
   })
 
   it('loses sessions when disabled, and gets none back when enabled', async () => {

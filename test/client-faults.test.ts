@@ -129,10 +129,8 @@ describe('the error of a faulty client', () => {
       expect(answer.headers.get('allow')).to.equal('POST, OPTIONS')
       expect(sentenceOf(answer, 405)).to.include('this endpoint accepts only POST')
     }
-    const fields = { ...asPortal, grant_type: 'client_credentials', redirect_uri: undefined }
-    expect(sentenceOf(await ask(fields), 400)).to.include(
-      'send authorization_code or refresh_token',
-    )
+    const asked = { ...asPortal, grant_type: 'client_credentials', redirect_uri: undefined }
+    expect(sentenceOf(await ask(asked), 400)).to.include('send authorization_code or refresh_token')
   })
 
   it('names all causes of invalid_grant, and shows operators the one that applies', async () => {
@@ -217,10 +215,8 @@ describe('the error of a faulty client', () => {
       client_id: notes.clientId,
       post_logout_redirect_uri: 'https://notes.example/signed-out/?id=secret"><a href=x>',
     })
-    const answer = await get(`${service().url}${paths.endSession}?${query}`, [
-      'Accept',
-      'text/html',
-    ])
+    const asPage = { accept: 'text/html' }
+    const answer = await get(`${service().url}${paths.endSession}?${query}`, asPage)
     expect(answer.status).to.equal(400)
     expect(answer.text)
       .to.include('<code id="sent-address">https://notes.example/signed-out/?…</code>')

@@ -18,7 +18,8 @@ import {
   signProof,
   withPlans,
 } from './support/proofs.ts'
-import { discover, MEMBER_SCOPE, signIn } from './support/relying-party.ts'
+import { MEMBER_SCOPE, signIn } from './support/relying-party.ts'
+import { shared } from './support/shared.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
 import { startWithPlatform, type WithPlatform } from './support/upstream.ts'
 import { type Answer, type Fields, get, postForm, refusalOf, send } from './support/wire.ts'
@@ -111,24 +112,14 @@ async function refreshWith(url: string, token: string, key?: ClientKey, client: 
 forEachStorage('DPoP (RFC 9449)', (start) => {
   const running = sharedService(on, start)
 
-  for (const [kind, asking] of [
-    ['public', notes],
-    ['confidential', portal],
-  ] as const) {
+  for (const [kind, asking] of Object.entries({ public: notes, confidential: portal })) {
     // [RFC 9449 §4.1; RFC 9449 §5; RFC 9449 §6.2; RFC 9449 §7; RFC 9700 §2.2.1; RFC 9700 §4.10.1]
     it(`works with openid-client as a ${kind} client`, async () => {
       const { url } = running()
-      const configuration = await discover(url, asking)
+      const { configuration, exchange } = await signIn(url, asking)
       const key = await oidc.randomDPoPKeyPair('ES256', { extractable: true })
       const DPoP = oidc.getDPoPHandle(configuration, key)
-      const { callback, checks } = await signIn(url, asking)
-      const tokens = await oidc.authorizationCodeGrant(
-        configuration,
-        callback,
-        checks,
-        { resource: url },
-        { DPoP },
-      )
+      const tokens = await exchange({ DPoP })
       const refreshToken = tokens.refresh_token ?? ''
       const next = await oidc.refreshTokenGrant(configuration, refreshToken, {}, { DPoP })
       // FAPI 2.0 §5.3.2.1: not rotated, so that a lost response signs nobody out.
@@ -162,9 +153,8 @@ forEachStorage('DPoP (RFC 9449)', (start) => {
   })
 
   it('keeps a refresh token when it is used and extends its idle time', async () => {
-    const { url, service } = running()
+    const { url, kysely } = running()
     const { key, refreshToken } = await boundToken(url)
-    const { kysely } = service.stores.database
     const [family = ''] = refreshToken.split('.')
     const lastUsedAt = async (ms: number) =>
       await change(kysely, 'refresh_token_family', { id: family }, { steps: String(ms) })
@@ -255,14 +245,11 @@ describe('DPoP at every endpoint that takes a token', () => {
 
 describe('DPoP proofs that are hostile', () => {
   const running = sharedService(on)
-  let holder: Awaited<ReturnType<typeof boundToken>>
-  before(async () => {
-    holder = await boundToken(running().url)
-  })
+  const holder = shared(async () => await boundToken(running().url))
 
   // [RFC 9449 §4.2; RFC 9449 §4.3; RFC 9449 §11.6; 129]
   it('are refused unsigned, with a shared secret, of another type or malformed', async () => {
-    const { key, accessToken } = holder
+    const { key, accessToken } = holder()
     const at = { htm: 'GET', htu: running().url + paths.userinfo }
     const claims = { ...at, jti: 'j', iat: Math.floor(Date.now() / 1000), ...ath(accessToken) }
     const unsigned = new UnsecuredJWT(claims).encode()
@@ -276,15 +263,15 @@ describe('DPoP proofs that are hostile', () => {
     const odd = headers.map((header) => signProof(key, { ...at, claims: ath(accessToken), header }))
     const malformed = ['x', 'x'.repeat(5000), `${none}.${unsigned.split('.')[1]}.`]
     for (const proof of [unsigned, shared, ...malformed, ...(await Promise.all(odd))])
-      expect((await ask(holder, proof)).status, proof.slice(0, 40)).to.equal(401)
+      expect((await ask(holder(), proof)).status, proof.slice(0, 40)).to.equal(401)
   })
 
   // [RFC 9449 §4.1; RFC 9449 §4.2]
   it('are refused without an id or a time, and in two headers', async () => {
     for (const claims of [{ jti: undefined }, { jti: '' }, { jti: 7 }, { iat: undefined }])
-      expect((await ask(holder, await prove(holder, claims))).status).to.equal(401)
-    const authorization = ['Authorization', `DPoP ${holder.accessToken}`]
-    const twice = ['DPoP', await prove(holder), 'DPoP', await prove(holder)]
+      expect((await ask(holder(), await prove(holder(), claims))).status).to.equal(401)
+    const authorization = ['Authorization', `DPoP ${holder().accessToken}`]
+    const twice = ['DPoP', await prove(holder()), 'DPoP', await prove(holder())]
     const { status } = await get(running().url + paths.userinfo, [...authorization, ...twice])
     expect(status).to.equal(401)
   })
@@ -292,13 +279,13 @@ describe('DPoP proofs that are hostile', () => {
   // [RFC 9449 §8; RFC 9449 §9]
   it('need a nonce when they are old, which every endpoint accepts (§8)', async () => {
     const { url } = running()
-    const { key, refreshToken } = holder
+    const { key, refreshToken } = holder()
     const iat = Math.floor(Date.now() / 1000) - 3600
-    const answer = await ask(holder, await prove(holder, { iat }))
+    const answer = await ask(holder(), await prove(holder(), { iat }))
     expect(answer.status).to.equal(401)
     expect(answer.headers.get('www-authenticate')).to.include('error="use_dpop_nonce"')
     const nonce = answer.headers.get('dpop-nonce') ?? ''
-    expect((await ask(holder, await prove(holder, { iat, nonce }))).status).to.equal(200)
+    expect((await ask(holder(), await prove(holder(), { iat, nonce }))).status).to.equal(200)
     const { form } = await obtainCode(url)
     const exchanged = await postWithProof(url, form, await proveAtToken(url, key, { iat, nonce }))
     expect(exchanged.status).to.equal(200)
@@ -315,7 +302,7 @@ describe('DPoP proofs that are hostile', () => {
     expect(nonces).to.deep.equal([theirs, theirs])
     const proven = await proveAtToken(url, key, { iat, nonce: theirs })
     expect((await postWithProof(url, refresh, proven)).status).to.equal(200)
-    expect((await ask(holder, await prove(holder, { nonce: 'made-up' }))).status).to.equal(401)
+    expect((await ask(holder(), await prove(holder(), { nonce: 'made-up' }))).status).to.equal(401)
   })
 
   it('may use a nonce for some minutes', () => {
@@ -339,7 +326,7 @@ describe('DPoP proofs that are hostile', () => {
 
   it('are needed for a bound token in a form', async () => {
     const address = running().url + paths.userinfo
-    expect((await postForm(address, { access_token: holder.accessToken })).status).to.equal(401)
+    expect((await postForm(address, { access_token: holder().accessToken })).status).to.equal(401)
   })
 
   it('are offered beside Bearer to a request without a token [RFC 9449 §7.1]', async () => {

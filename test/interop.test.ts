@@ -80,9 +80,7 @@ describe('tables of libraries and clients', () => {
 
   it('give an unfit library no section, but a substitute that has one', () => {
     const anchors = documents.flatMap((file) =>
-      headingsOf(file).map(
-        (heading) => `${file.replace('docs/libraries/', '')}#${anchorOf(heading)}`,
-      ),
+      headingsOf(file).map((text) => `${file.replace('docs/libraries/', '')}#${anchorOf(text)}`),
     )
     const run = libraries.map(({ name }) => name)
     expect(unfit).to.have.length.above(5)

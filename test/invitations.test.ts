@@ -13,6 +13,7 @@ const withdraw = 'mutation ($id: ID!) { withdrawInvitation(id: $id) { deletedId 
 const recover = 'mutation ($id: ID!) { sendPasswordRecovery(id: $id) { id } }'
 const pending = '{ invitations { nodes { id email name roles } totalCount } }'
 const amirHere = { person: { ...amir, site: 'sit_northlight' } }
+const amirThere = { person: { ...amir, site: 'sit_open_kitchen' } }
 const new1 = 'new@example.com'
 const inputOf = (email: string, ...roles: string[]) => ({
   input: { email, name: 'Entered', roles: roles.length === 0 ? ['STUDENT'] : roles },
@@ -85,9 +86,7 @@ forEachDatabase('the Admin API: invitations', (start) => {
 
   it('of another site are unknown, and recovery links are no invitations', async () => {
     const { id } = await value(invite, inputOf(new1))
-    const kitchen = await startOperator(running(), {
-      person: { ...amir, site: 'sit_open_kitchen' },
-    })
+    const kitchen = await startOperator(running(), amirThere)
     expect((await kitchen.value(pending)).totalCount).to.equal(0)
     for (const change of [resend, withdraw])
       expect(await kitchen.refused(change, { id })).to.equal('NOT_FOUND')
@@ -146,9 +145,7 @@ forEachDatabase('invitations of a site in 24 hours', (start) => {
     const { input: values } = inputOf('two@example.com')
     const { body } = await callTool(other.url, 'invite_member', { values, token: other.token })
     expect(JSON.stringify(body)).to.include('a site can send 2 invitations in 24 hours')
-    const kitchen = await startOperator(running(), {
-      person: { ...amir, site: 'sit_open_kitchen' },
-    })
+    const kitchen = await startOperator(running(), amirThere)
     expect((await kitchen.value(invite, inputOf('two@example.com'))).id).to.be.a('string')
   })
 })

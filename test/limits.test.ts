@@ -49,14 +49,10 @@ const withLimits = (limits: Partial<ServicePolicy['limits']>) => policyWith({ li
 const startWith = async (limits: Partial<ServicePolicy['limits']>, setup: ServiceSetup = {}) =>
   await startService({ ...setup, policy: withLimits(limits) })
 
-async function statusesOf(
-  count: number,
-  ask: (turn: number) => Promise<{ readonly status: number }>,
-): Promise<number[]> {
-  const statuses: number[] = []
-  for (let turn = 0; turn < count; turn += 1) statuses.push((await ask(turn)).status)
-  return statuses
-}
+type Ask = (turn: number) => Promise<{ readonly status: number }>
+
+const statusesOf = async (length: number, ask: Ask) =>
+  await Array.fromAsync({ length }, async (_, turn) => (await ask(turn)).status)
 
 describe('limits: counts in one process', () => {
   it('end with their window, which starts with the first count of a key', () => {
@@ -326,10 +322,8 @@ describe('limits: 429', () => {
   })
 
   it('counts by client address behind a trusted proxy only, and by IPv6 /64 [212]', async () => {
-    for (const [TRUST_PROXY, expected] of [
-      ['yes', [401, 429, 401]],
-      ['no', [401, 429, 429]],
-    ] as const) {
+    const statusesBy = { yes: [401, 429, 401], no: [401, 429, 429] }
+    for (const [TRUST_PROXY, expected] of Object.entries(statusesBy)) {
       const limits = { tokenFailurePointsPerAddressMax: 3 }
       await using service = await startWith(limits, { environment: { TRUST_PROXY } })
       const addresses = ['2001:db8:1:2::1', '2001:db8:1:2:ffff::9', '2001:db8:1:3::1']

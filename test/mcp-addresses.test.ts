@@ -127,8 +127,7 @@ describe('challenges name scopes that this client can get', () => {
   })
 
   it('for an application without the scope: none, and who can add it', async () => {
-    const { url, service } = running()
-    const { kysely } = service.stores.database
+    const { url, kysely } = running()
     const token = await memberToken(url, readOnly)
     const scope = { client_id: notes.clientId, scope: MEMBER_WRITE }
     await remove(kysely, 'oauth_application_scope', scope)

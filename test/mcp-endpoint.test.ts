@@ -35,7 +35,7 @@ import { startRedis } from './support/redis.ts'
 import { getTokens } from './support/relying-party.ts'
 import { describeOnServers, requireProgram } from './support/skipped.ts'
 import { sharedService } from './support/storages.ts'
-import { type Answer, bearer, send as sendOnWire } from './support/wire.ts'
+import { type Answer, bearer, postJson, send as sendOnWire } from './support/wire.ts'
 
 const json = { 'content-type': 'application/json' }
 const clientInfo = { name: 'test', version: '1.0.0' }
@@ -100,10 +100,8 @@ describe('the tool endpoint', () => {
       // [MCP Authorization §Scope Selection Strategy; MCP Authorization §Error Handling; 111]
       it('answers an anonymous call with 401 and the scope that the tool needs', async () => {
         const { url } = running()
-        for (const [name, scope] of [
-          ['get_viewer', MEMBER_READ],
-          ['sign_in', 'openid profile email'],
-        ] as const) {
+        const needed = { get_viewer: MEMBER_READ, sign_in: 'openid profile email' }
+        for (const [name, scope] of Object.entries(needed)) {
           const { status, headers } = await callTool(url, name, { era })
           expect(status).to.equal(401)
           const expected = challenge(url, ['invalid_token', 'an access token is required', scope])
@@ -177,11 +175,7 @@ describe('the tool endpoint', () => {
   it('reads the token from a single Authorization header only [RFC 6750 §2]', async () => {
     const { url } = running()
     const token = await memberToken(url)
-    const inQuery = await fetch(`${url}${paths.mcp}?access_token=${token}`, {
-      method: 'POST',
-      headers: json,
-      body: JSON.stringify(getViewer),
-    })
+    const inQuery = await postJson(`${url}${paths.mcp}?access_token=${token}`, getViewer)
     expect(inQuery.status).to.equal(401)
     const inBody = await postRaw(url, JSON.stringify({ ...getViewer, access_token: token }))
     expect(inBody.status).to.equal(401)
@@ -327,8 +321,8 @@ describe('the limits of the tool endpoint', () => {
   // [Not shown 12]
   it('answer 429 with Retry-After when one address sends too many requests', async () => {
     await using service = await startWith({ mcp: { requestsPerAddressMax: 3 } })
-    const statuses = []
-    for (let sent = 0; sent < 4; sent += 1) statuses.push((await send(service.url, 'ping')).status)
+    const ping = async () => (await send(service.url, 'ping')).status
+    const statuses = await Array.fromAsync({ length: 4 }, ping)
     expect(statuses).to.deep.equal([200, 200, 200, 429])
     const { headers, body } = await send(service.url, 'ping')
     expect(Number(headers.get('retry-after'))).to.be.within(1, 60)

@@ -6,6 +6,7 @@ import { paths } from '../src/platform/http/paths.ts'
 import { type Era, eras, messageOf, operatorToken } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { sharedService } from './support/storages.ts'
+import { postJson } from './support/wire.ts'
 
 const [everywhere] = toolAddresses
 
@@ -51,14 +52,10 @@ describe('plain requests of the tool endpoint', () => {
         expect([isPlain(plain), isPlain(other)]).to.deep.equal([true, false])
         const answers = []
         for (const { headers, message } of [plain, other]) {
-          const token = tokens[who]
-          const response = await fetch(running().url + paths.mcp, {
-            method: 'POST',
-            headers: { ...headers, ...(token && { authorization: `Bearer ${token}` }) },
-            body: JSON.stringify(message),
-          })
-          const { 'x-request-id': _id, date: _date, ...told } = Object.fromEntries(response.headers)
-          answers.push({ status: response.status, told, text: await response.text() })
+          const how = { headers, token: tokens[who] }
+          const answer = await postJson(running().url + paths.mcp, message, how)
+          const { 'x-request-id': _id, date: _date, ...told } = Object.fromEntries(answer.headers)
+          answers.push({ status: answer.status, told, text: answer.text })
         }
         expect([answers[0], answers[0]?.status]).to.deep.equal([answers[1], 200])
       })

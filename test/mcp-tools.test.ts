@@ -373,10 +373,8 @@ describe('public courses as tools show them', () => {
       return totalCount
     }
     const before = await counted()
-    for (const [slug, published_at] of [
-      ['reading-light', null],
-      ['street-corner', Date.now() + 86_400_000],
-    ] as const) {
+    const hidden = { 'reading-light': null, 'street-corner': Date.now() + 86_400_000 }
+    for (const [slug, published_at] of Object.entries(hidden)) {
       await kysely.updateTable('course').set({ published_at }).where('slug', '=', slug).execute()
       await problemOf(url, 'get_public_course', { values: { ...values, slug } })
       const [search] = slug.split('-')

@@ -1,21 +1,17 @@
 import { expect } from 'chai'
 
-import type { Database } from '../src/platform/store/database.ts'
 import { watched, withDatabases } from './support/database.ts'
 import { memberApiOver, samAtNorthlight, withCampus } from './support/member-api.ts'
+import { shared } from './support/shared.ts'
 
 const page = 'pageInfo { hasNextPage hasPreviousPage startCursor endCursor } totalCount'
 
 withDatabases('the member data', (open) => {
-  let database: Database
-  before(async () => {
-    database = await withCampus(await open())
-  })
-  after(async () => await database?.[Symbol.asyncDispose]())
+  const database = shared(async () => await withCampus(await open()))
 
   // [What the service does 5; Viewer 0.5; Viewer 0.6; Viewer 0.7; Viewer 0.8; Viewer 1.1]
   it('lists the purchases of the member at the site of the token, the latest first', async () => {
-    const { viewer } = await memberApiOver(database).read(
+    const { viewer } = await memberApiOver(database()).read(
       `{ viewer {
         id name email schools { id slug name roles }
         enrolledCourses { nodes {
@@ -47,11 +43,11 @@ withDatabases('the member data', (open) => {
   })
 
   it('gives for each course the lecture that was watched last, or null [Viewer 3]', async () => {
-    const { viewer } = await memberApiOver(database).read(
+    const { viewer } = await memberApiOver(database()).read(
       '{ viewer { enrolledCourses { nodes { slug lastWatchedLecture { lectureId positionSeconds } } } } }',
     )
-    const rows = await database.kysely
-      .selectFrom('watch_position')
+    const rows = await database()
+      .kysely.selectFrom('watch_position')
       .innerJoin('lecture', 'lecture.id', 'watch_position.lecture_id')
       .innerJoin('course', 'course.id', 'lecture.course_id')
       .select(['course.slug', 'lecture.id', 'position_seconds'])
@@ -70,7 +66,7 @@ withDatabases('the member data', (open) => {
 
   it('costs the same number of statements for one nested node and for many', async () => {
     const counts: number[] = []
-    const { read } = memberApiOver(watched(database, [], counts))
+    const { read } = memberApiOver(watched(database(), [], counts))
     const query = `query ($first: Int) { viewer {
       schools { name }
       enrolledCourses(first: $first) { totalCount nodes { slug lastWatchedLecture { lectureId } } }
@@ -85,14 +81,14 @@ withDatabases('the member data', (open) => {
   })
 
   it('walks a list in a stable order, without gaps or repeats, while rows are added', async () => {
-    const { kysely } = database
+    const { kysely } = database()
     const rows = Array.from({ length: 25 }, (_, place) => ({
       id: `not_walk_${String(place).padStart(2, '0')}`,
       ...{ person_id: 'per_lena', site_id: 'sit_northlight', topic: 'replies' },
       ...{ title: 't', body: 'b', created_at: place < 20 ? 1000 : 2000 },
     }))
     await kysely.insertInto('notification').values(rows).execute()
-    const { read } = memberApiOver(database)
+    const { read } = memberApiOver(database())
     const seen: string[] = []
     let after: string | null = null
     for (let pages = 0; pages < 10; pages += 1) {
@@ -125,7 +121,7 @@ withDatabases('the member data', (open) => {
   it('has no cursors on an empty page', async () => {
     const nobody = { ...samAtNorthlight, personId: 'per_nobody' }
     const query = `{ notifications { nodes { id } ${page} } }`
-    expect((await memberApiOver(database).read(query, {}, nobody)).notifications).to.deep.equal({
+    expect((await memberApiOver(database()).read(query, {}, nobody)).notifications).to.deep.equal({
       nodes: [],
       pageInfo: { hasNextPage: false, hasPreviousPage: false, startCursor: null, endCursor: null },
       totalCount: 0,
@@ -133,7 +129,7 @@ withDatabases('the member data', (open) => {
   })
 
   it('refuses a page of fewer than 1 or more than 100 [Not shown 14]', async () => {
-    const { execute, read } = memberApiOver(database)
+    const { execute, read } = memberApiOver(database())
     const query = 'query ($first: Int) { viewer { enrolledCourses(first: $first) { totalCount } } }'
     for (const first of [0, -1, 101, 2 ** 31 - 1]) {
       const { errors } = await execute(query, { first }, samAtNorthlight)
@@ -144,7 +140,7 @@ withDatabases('the member data', (open) => {
   })
 
   it('finds nothing for an id that no row can have', async () => {
-    const { execute } = memberApiOver(database)
+    const { execute } = memberApiOver(database())
     const query = 'mutation ($id: ID!) { markNotificationRead(id: $id) { notification { id } } }'
     for (const id of ['', '\0', 'not_sam_14\0', "' or 1=1 --", 'x'.repeat(5000), '😀']) {
       const { errors } = await execute(query, { id }, samAtNorthlight)
@@ -153,7 +149,7 @@ withDatabases('the member data', (open) => {
   })
 
   it('marks everything read once, however many requests come at once [109]', async () => {
-    const { read } = memberApiOver(database, () => 5000)
+    const { read } = memberApiOver(database(), () => 5000)
     const query = 'mutation { markAllNotificationsRead { markedCount unreadNotificationCount } }'
     const answers = await Promise.all(Array.from({ length: 20 }, () => read(query)))
     const marked = answers.map(({ markAllNotificationsRead }) => markAllNotificationsRead)

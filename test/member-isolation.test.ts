@@ -44,9 +44,7 @@ describe('the Member API for the token of one person at one site', () => {
     await askMember({ url: running().url, token }, { query, variables })
   const cursorsOf = async (token: string, list: string) => {
     const data = await read(token, `{ ${page(list, 'first: 100', '{ edges { cursor } }')} }`)
-    return [...JSON.stringify(data).matchAll(/"cursor":"([^"]+)"/g)].map(
-      ([, cursor = '']) => cursor,
-    )
+    return [...JSON.stringify(data).matchAll(/"cursor":"([^"]+)"/g)].map(([, found = '']) => found)
   }
 
   it('refuses a person without a role at the site', async () => {

@@ -1,6 +1,5 @@
 import { expect } from 'chai'
 
-import type { Database } from '../src/platform/store/database.ts'
 import { withDatabases } from './support/database.ts'
 import {
   memberApiOver,
@@ -10,6 +9,7 @@ import {
   samAtNorthlight,
   withCampus,
 } from './support/member-api.ts'
+import { shared } from './support/shared.ts'
 import { sharedService } from './support/storages.ts'
 
 type Node = Record<string, unknown>
@@ -38,14 +38,10 @@ const fieldsOf: Record<string, string> = {
 }
 
 withDatabases('the lists of a member', (open) => {
-  let database: Database
-  before(async () => {
-    database = await withCampus(await open())
-  })
-  after(async () => await database?.[Symbol.asyncDispose]())
+  const database = shared(async () => await withCampus(await open()))
 
   const walk = async (list: string, args: string, fields: string) => {
-    const { read } = memberApiOver(database, () => CAMPUS_MS)
+    const { read } = memberApiOver(database(), () => CAMPUS_MS)
     const inside = `{ nodes { ${fields} } totalCount pageInfo { hasNextPage endCursor } }`
     const field = `${list}(first: 1, after: $after${args && `, ${args}`}) ${inside}`
     const isViewers = list !== 'notifications'
@@ -103,7 +99,7 @@ withDatabases('the lists of a member', (open) => {
   })
 
   it('accept a cursor of the same sequence only, with any filter', async () => {
-    const { execute, read } = memberApiOver(database)
+    const { execute, read } = memberApiOver(database())
     const page = (args: string) =>
       `{ viewer { enrolledCourses(${args}) { pageInfo { endCursor } } } }`
     const { viewer } = await read(page('first: 1, sort: TITLE'))
@@ -117,8 +113,8 @@ withDatabases('the lists of a member', (open) => {
   })
 
   it('give the progress of each course', async () => {
-    const lectures = await database.kysely
-      .selectFrom('lecture')
+    const lectures = await database()
+      .kysely.selectFrom('lecture')
       .innerJoin('course', 'course.id', 'lecture.course_id')
       .leftJoin('watch_position as watched', (join) =>
         join.onRef('watched.lecture_id', '=', 'lecture.id').on('watched.person_id', '=', 'per_sam'),

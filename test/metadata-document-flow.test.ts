@@ -501,14 +501,11 @@ describe('Client ID Metadata Documents', () => {
     })
     await using service = await startService({
       policy: policyWith({ metadataDocuments: { hosts: ['client.example'] } }),
-      fetch: async (input, init) => {
-        try {
-          return await guarded(input, init)
-        } catch (error) {
+      fetch: async (input, init) =>
+        await guarded(input, init).catch((error) => {
           failure = error
           throw error
-        }
-      },
+        }),
     })
     expect(await refusal(signIn(service.url, identity))).to.include('invalid_client')
     expect(connections).to.equal(0)

@@ -38,7 +38,7 @@ import {
 } from './support/gatehouse.ts'
 import { messageOf, operatorToken } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
-import { documentCoverage, responseValidator } from './support/openapi.ts'
+import { documentCoverage, follow, responseValidator } from './support/openapi.ts'
 import { sharedService } from './support/storages.ts'
 import { mapping, startWithPlatform } from './support/upstream.ts'
 import { type Answer, answerOf, basic, encode, type Fields, postForm } from './support/wire.ts'
@@ -605,7 +605,7 @@ async function withBrokenStore<T>(
   { service }: RunningService,
   error: Error,
   work: () => Promise<T>,
-): Promise<T> {
+) {
   const executor = service.stores.database.kysely.getExecutor()
   if (!(executor instanceof StatementExecutor)) throw new Error('statements run in another way')
   const { run } = executor
@@ -641,7 +641,6 @@ async function listen(address: string, token: string): Promise<Answer> {
 }
 
 interface Described {
-  readonly $ref?: string
   readonly required?: boolean
   readonly content?: Record<string, unknown>
   readonly headers?: Record<string, Described>
@@ -649,17 +648,22 @@ interface Described {
 
 function differences(document: object, [method, path]: readonly [Method, string], answer: Answer) {
   const { status, headers } = answer
-  const described = at(document, ['paths', path, method.toLowerCase(), 'responses', `${status}`])
+  const place = ['paths', path, method.toLowerCase(), 'responses', `${status}`]
+  const found = follow(document, place)
+  const described: Described = found?.value ?? {}
   const mediaType = mediaTypeOf(answer)
-  const known = Object.entries(described.headers ?? {})
-  const names = known.map(([name]) => name.toLowerCase())
+  const known = Object.keys(described.headers ?? {}).map((name) => ({
+    name: name.toLowerCase(),
+    header: follow(document, [...(found?.place ?? []), 'headers', name])?.value,
+  }))
+  const names = known.map(({ name }) => name)
   return [
     ...(described.content && !Object.keys(described.content).includes(mediaType)
       ? [`it is ${mediaType}`]
       : []),
     ...known
-      .filter(([name, header]) => resolve(document, header).required && !headers.has(name))
-      .map(([name]) => `it lacks ${name}`),
+      .filter(({ name, header }) => header?.['required'] && !headers.has(name))
+      .map(({ name }) => `it lacks ${name}`),
     ...['location', 'retry-after', 'www-authenticate']
       .filter((name) => headers.has(name) && !names.includes(name))
       .map((name) => `it has ${name}`),
@@ -668,16 +672,4 @@ function differences(document: object, [method, path]: readonly [Method, string]
 
 function mediaTypeOf({ headers }: Answer): string {
   return headers.get('content-type')?.split(';')[0] ?? 'none'
-}
-
-function at(document: object, place: readonly string[]): Described {
-  const found = place.reduce<unknown>(
-    (node, key) => (node as Record<string, unknown> | undefined)?.[key],
-    document,
-  )
-  return resolve(document, (found ?? {}) as Described)
-}
-
-function resolve(document: object, node: Described): Described {
-  return node.$ref === undefined ? node : at(document, node.$ref.split('/').slice(1))
 }

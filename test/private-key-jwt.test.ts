@@ -349,10 +349,8 @@ describe('private_key_jwt with keys at an address', () => {
     })
     const person = makePagePerson(service.url, olivia)
     const security = `/admin/northlight/applications/${portal.clientId}/security`
-    for (const [host, status] of [
-      ['keys.campus.internal:8443', 200],
-      ['keys.campus.internal', 422],
-    ] as const) {
+    const statuses = { 'keys.campus.internal:8443': 200, 'keys.campus.internal': 422 }
+    for (const [host, status] of Object.entries(statuses)) {
       const keys = `https://${host}/keys`
       await chooseAddress(service, keys)
       expect(await introspectWith(service.url, key)).to.equal(200)
@@ -413,10 +411,7 @@ describe('private_key_jwt on the pages of an operator', () => {
     await using own = await startService(on)
     await own.kysely.insertInto('oauth_application_redirect_uri').values(row).execute()
     const person = makePagePerson(own.url, olivia)
-    for (const [host, status] of [
-      ['client.example', 422],
-      ['portal.example', 200],
-    ] as const) {
+    for (const [host, status] of Object.entries({ 'client.example': 422, 'portal.example': 200 })) {
       const keys = `https://${host}:2222/keys`
       const answer = await person.send(await person.visit(security), security, { keys })
       expect(answer.status, host).to.equal(status)

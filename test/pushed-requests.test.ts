@@ -157,13 +157,8 @@ describe('pushed authorization requests that are refused', () => {
   it('ignore parameters beside them (§4) [RFC 9126 §4]', async () => {
     const { url } = running()
     const address = pushedUrl(url, (await push(url, { scope: 'openid' })).body.request_uri)
-    for (const [name, value] of [
-      ['scope', MEMBER_SCOPE],
-      ['state', 'other'],
-      ['redirect_uri', elsewhere],
-    ] as const) {
-      address.searchParams.set(name, value)
-    }
+    const beside = { scope: MEMBER_SCOPE, state: 'other', redirect_uri: elsewhere }
+    for (const [name, value] of Object.entries(beside)) address.searchParams.set(name, value)
     const { code, state } = await authorizePushed(address)
     expect(state).to.equal('the-state')
     expect((await exchange(url, code, asPortal)).body.scope).to.equal('openid')

@@ -135,9 +135,7 @@ describe('references', () => {
 describe('documents', () => {
   it('quote titles of tests in docs/recipes.md', () => {
     const quoted = [...flowing(read('docs/recipes.md')).matchAll(/"([^"]+)"/g)]
-    const texts = tests.flatMap(
-      (file) => read(file).match(/(['"`])(?:\\.|(?!\1)[^\\\n])*\1/g) ?? [],
-    )
+    const texts = tests.flatMap((one) => read(one).match(/(['"`])(?:\\.|(?!\1)[^\\\n])*\1/g) ?? [])
     const broken = quoted.filter(([, title = '']) => !texts.some((text) => text.includes(title)))
     expect(quoted).to.have.length.greaterThan(3)
     expect(broken.map(([, title]) => title)).to.deep.equal([])

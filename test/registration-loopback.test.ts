@@ -8,7 +8,8 @@ import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { openRedis } from '../src/platform/store/redis.ts'
 import { cleanUpAt } from './support/clean-up.ts'
 import { patiently, sqlitePlace, withDatabases } from './support/database.ts'
-import { type RedisServer, startRedis } from './support/redis.ts'
+import { startRedis } from './support/redis.ts'
+import { shared } from './support/shared.ts'
 import { describeOnServers, requireProgram } from './support/skipped.ts'
 
 const DAY_MS = 86_400_000
@@ -60,8 +61,7 @@ async function replaceOldest({ clients, clock }: ReturnType<typeof watch>): Prom
   const used = await register('2001:db8:0:1::1')
   await clients.use(used)
   const elsewhere = await register(HERE)
-  const ids: string[] = []
-  for (const host of [2, 3, 4, 5, 6]) ids.push(await register(`2001:db8:0:1::${host}`))
+  const ids = await Array.fromAsync([2, 3, 4, 5, 6], (host) => register(`2001:db8:0:1::${host}`))
   const other = await register('2001:db8:0:2::1')
   const found = await Promise.all([used, elsewhere, other, ...ids].map((id) => clients.find(id)))
   const known = found.map((client) => client !== undefined)
@@ -144,37 +144,35 @@ withDatabases('loopback clients', (open) => {
 })
 
 describeOnServers('loopback clients on Redis', () => {
-  let redis: RedisServer
-  before(async function () {
-    redis = await startRedis(requireProgram(this, 'redis-server'))
+  const redis = shared(async function () {
+    return await startRedis(requireProgram(this, 'redis-server'))
   })
-  after(async () => await redis?.[Symbol.asyncDispose]())
 
   it('live 90 days from their last use, give or take a day (design 8)', async () => {
-    await using state = redisState(await openRedis({ url: redis.url }, { answerWithinMs: 300 }))
+    await using state = redisState(await openRedis({ url: redis().url }, { answerWithinMs: 300 }))
     await using place = await sqlitePlace()
     await using database = await openDatabase(place.location, patiently)
     const { clients, clock, counted } = watch(database, state)
     const { clientId } = await clients.register(registration, HERE)
-    const key = String([await redis.ask('KEYS', '*Client*')].flat()[0])
+    const key = String([await redis().ask('KEYS', '*Client*')].flat()[0])
     const expectLife = async (seconds: number) =>
-      expect(Number(await redis.ask('PTTL', key))).to.be.closeTo(seconds * 1000, 5000)
+      expect(Number(await redis().ask('PTTL', key))).to.be.closeTo(seconds * 1000, 5000)
     await expectLife(UNUSED_SECONDS)
     await clients.use(clientId)
     await expectLife(IDLE_SECONDS)
-    await redis.ask('PEXPIRE', key, 60_000)
+    await redis().ask('PEXPIRE', key, 60_000)
     expect(await clients.find(clientId)).to.include({ clientId })
     expect(counted.writes).to.equal(2)
     clock.ms += DAY_MS + 1
     expect(await clients.find(clientId)).to.include({ clientId })
     expect(counted.writes).to.equal(3)
     await expectLife(IDLE_SECONDS)
-    await redis.ask('PEXPIRE', key, 0)
+    await redis().ask('PEXPIRE', key, 0)
     expect(await clients.find(clientId)).to.equal(undefined)
   })
 
   it('are replaced by later ones of their network', async () => {
-    await using state = redisState(await openRedis({ url: redis.url }, { answerWithinMs: 300 }))
+    await using state = redisState(await openRedis({ url: redis().url }, { answerWithinMs: 300 }))
     await using place = await sqlitePlace()
     await using database = await openDatabase(place.location, patiently)
     await replaceOldest(watch(database, state))

@@ -12,7 +12,7 @@ import { olivia, startService, startWith } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
 import { getTokens, signIn } from './support/relying-party.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
-import { get, refusalOf, send } from './support/wire.ts'
+import { get, postJson, refusalOf, send } from './support/wire.ts'
 
 const loopback = 'http://127.0.0.1:49152/callback'
 const plain = { redirect_uris: [loopback] }
@@ -65,15 +65,9 @@ describe('registration', () => {
   }
 
   it('refuses a body that is not UTF-8', async () => {
-    const headers = { 'content-type': 'application/json' }
     const body = Buffer.from('{"client_name":"\xe9"}', 'latin1')
-    const response = await fetch(service().url + paths.registration, {
-      method: 'POST',
-      headers,
-      body,
-    })
-    expect(response.status).to.equal(400)
-    expect(await response.json()).to.include({ error: 'invalid_client_metadata' })
+    const answer = await postJson(service().url + paths.registration, body)
+    expect(refusalOf(answer)).to.equal('400 invalid_client_metadata')
   })
 
   // [Client registration 1.1; class identifier; threat 23; 93]

@@ -119,8 +119,7 @@ forEachStorage('a sign-out request without a session', (start) => {
   })
 })
 
-async function bytesStored({ service }: RunningService, ask: () => Promise<void>): Promise<number> {
-  const { kysely } = service.stores.database
+async function bytesStored({ service, kysely }: RunningService, ask: () => Promise<void>) {
   const { redis } = service.stores
   const total = async () => {
     if (redis && 'dbsize' in redis) {

@@ -35,12 +35,12 @@ describe('pages that need a fresh sign-in', () => {
     aheadMs = 0
   })
 
+  /** The address to which a page or form redirects. */
+  const targetOf = ({ headers }: Response) => new URL(headers.get('location') ?? '', service().url)
+
   /** The authorization request to which a page or form redirects; undefined if it does not. */
   const asked = (response: Response) => {
-    const { pathname, searchParams } = new URL(
-      response.headers.get('location') ?? '',
-      service().url,
-    )
+    const { pathname, searchParams } = targetOf(response)
     return pathname === '/oauth/authorize' ? Object.fromEntries(searchParams) : undefined
   }
 
@@ -64,27 +64,21 @@ describe('pages that need a fresh sign-in', () => {
       expect(asked(await person.open(path))).to.include(again)
     }
     expect((await person.visit(portal)).status).to.equal(200)
-    expect(asked(await makePagePerson(service().url, olivia).open(portal))).not.to.have.property(
-      'prompt',
-    )
+    const other = makePagePerson(service().url, olivia)
+    expect(asked(await other.open(portal))).not.to.have.property('prompt')
   })
 
   it('open after the password only, whatever the authorization request says [271]', async () => {
     const person = makePagePerson(service().url, olivia)
     await person.visit(portal)
     aheadMs = 3 * MINUTE_MS
-    const start = await person.open(`${portal}/delete`)
-    const edited = new URL(start.headers.get('location') ?? '', service().url)
+    const edited = targetOf(await person.open(`${portal}/delete`))
     edited.searchParams.delete('prompt')
-    const page = await person.open((await person.open(edited)).headers.get('location') ?? '')
-    expect(page.headers.get('location'), 'signed in without the password').to.equal(
-      `${portal}/delete`,
-    )
+    const page = await person.open(targetOf(await person.open(edited)))
+    expect(page.headers.get('location'), 'without the password').to.equal(`${portal}/delete`)
     expect(asked(await person.open(`${portal}/delete`))).to.include({ prompt: 'login' })
-    expect(await person.visit(`${portal}/delete`)).to.include({
-      status: 200,
-      path: `${portal}/delete`,
-    })
+    const shown = await person.visit(`${portal}/delete`)
+    expect(shown).to.include({ status: 200, path: `${portal}/delete` })
     expect((await person.open(`${portal}/delete`)).status).to.equal(200)
   })
 
@@ -113,15 +107,12 @@ describe('pages that need a fresh sign-in', () => {
     expect(asked(await copy.open(`${portal}/delete`))).to.include({ prompt: 'login' })
   })
 
-  // [289]
-  it('open only after the authentication of their own authorization code', async () => {
+  it('open only after the authentication of their own authorization code [289]', async () => {
     const person = makePagePerson(service().url, olivia)
     await person.visit(portal)
     const copy = makePagePerson(service().url, olivia)
     copy.browser.keep(new URL(service().url), engineCookies(person))
-    const start = await copy.open(portal)
-    const callback = await copy.open(start.headers.get('location') ?? '')
-    const held = callback.headers.get('location') ?? ''
+    const held = targetOf(await copy.open(targetOf(await copy.open(portal)))).href
     expect(held).to.include('/signed-in?code=')
     aheadMs = 3 * MINUTE_MS
     await person.visit(`${portal}/delete`)
@@ -144,18 +135,14 @@ describe('pages that need a fresh sign-in', () => {
     const person = makePagePerson(service().url, olivia)
     await person.visit(portal)
     aheadMs = 3 * MINUTE_MS
-    const start = await person.open(`${portal}/delete`)
-    const login = await person.open(start.headers.get('location') ?? '')
-    const address = login.headers.get('location') ?? ''
-    const shown = await (await person.open(address)).text()
+    const start = targetOf(await person.open(`${portal}/delete`))
+    const { pathname } = targetOf(await person.open(start))
+    const shown = await (await person.open(pathname)).text()
     expect(shown).to.include('Confirm that it is you before you continue.')
-    const csrf = hiddenField(shown)
-    const refused = await person.open(`${address}/cancel`, {
-      method: 'POST',
-      body: new URLSearchParams({ csrf }),
-    })
-    const resumed = await person.open(refused.headers.get('location') ?? '')
-    const back = await person.open(resumed.headers.get('location') ?? '')
+    const body = new URLSearchParams({ csrf: hiddenField(shown) })
+    const refused = await person.open(`${pathname}/cancel`, { method: 'POST', body })
+    const resumed = await person.open(targetOf(refused))
+    const back = await person.open(targetOf(resumed))
     expect(back.headers.get('location')).to.equal(pages.admin)
     expect((await person.visit(portal)).status).to.equal(200)
   })

@@ -4,16 +4,10 @@ import { join } from 'node:path'
 import { expect } from 'chai'
 import { sql } from 'kysely'
 
-import {
-  addressOf,
-  enginePages,
-  forwardAuthFor,
-  pages,
-  paths,
-  planPaths,
-} from '../src/platform/http/paths.ts'
+import { paths, planPaths } from '../src/platform/http/paths.ts'
 import { askToAuthorize, authorizeUrl, obtainTokens, register } from './support/client.ts'
 import { rowOf, rowsOf } from './support/database.ts'
+import { everyPattern, someAddress } from './support/every-address.ts'
 import { defaultsInForce } from './support/figures.ts'
 import { notes, policyWith, type RunningService } from './support/gatehouse.ts'
 import { everyPlan } from './support/proofs.ts'
@@ -35,13 +29,6 @@ it('the memory of a process for strangers is listed completely', () => {
   )
   expect(keeping.filter((file) => !named.includes(file))).to.deep.equal([])
 })
-
-const anything = {
-  ...{ uid: 'x', site: 'northlight', client: 'northlight-notes', person: 'x', secret: 'x' },
-  ...{ file: 'x', digest: 'x', token: 'x', name: 'x', path: 'x' },
-}
-
-const patterns = [paths, planPaths, pages, enginePages].flatMap((each) => Object.values(each))
 
 function requestsTo(address: string, url: string): WireRequest[] {
   const query = authorizeUrl(url).searchParams
@@ -160,9 +147,9 @@ type Limit = 'bytesMax' | 'countedAsOneBytesMax'
 
 async function leftAt(running: RunningService): Promise<Map<string, ReadonlySet<string>>> {
   const left = new Map<string, ReadonlySet<string>>()
-  for (const pattern of [...patterns, forwardAuthFor]) {
+  for (const pattern of everyPattern) {
     const before = await countRows(running)
-    const requests = requestsTo(addressOf(pattern, anything), running.url)
+    const requests = requestsTo(someAddress(pattern), running.url)
     for (const request of requests) await send(running.url, request)
     const after = await countRows(running)
     const grown = Object.keys(after).filter((name) => after[name] !== before[name])
@@ -174,8 +161,7 @@ async function leftAt(running: RunningService): Promise<Map<string, ReadonlySet<
 /** Written some seconds later, by requests to any path. */
 const writtenLater = ['client_refusal', 'site_refusal_day', 'audit_event', 'request_count']
 
-async function countRows({ service }: RunningService): Promise<Record<string, number>> {
-  const { kysely } = service.stores.database
+async function countRows({ kysely }: RunningService): Promise<Record<string, number>> {
   const tables = await kysely.introspection.getTables()
   const counts: Record<string, number> = {}
   for (const { name } of tables) {
@@ -194,7 +180,7 @@ async function countRows({ service }: RunningService): Promise<Record<string, nu
   return counts
 }
 
-async function countBytes({ service }: RunningService): Promise<number> {
-  const rows = await service.stores.database.kysely.selectFrom('oauth_state').selectAll().execute()
+async function countBytes({ kysely }: RunningService): Promise<number> {
+  const rows = await rowsOf(kysely, 'oauth_state')
   return rows.reduce((sum, row) => sum + Buffer.byteLength(Object.values(row).join()), 0)
 }

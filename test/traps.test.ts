@@ -5,7 +5,7 @@ import { Redis } from 'ioredis'
 import type { Adapter } from 'oidc-provider'
 
 import { paths } from '../src/platform/http/paths.ts'
-import { type BareEngine, startBareEngine } from './support/bare-engine.ts'
+import { startBareEngine } from './support/bare-engine.ts'
 import {
   asClaude,
   askToAuthorize,
@@ -23,9 +23,10 @@ import {
   register,
   userinfo,
 } from './support/client.ts'
-import { notes, policyWith, startService } from './support/gatehouse.ts'
+import { notes, startWith } from './support/gatehouse.ts'
 import { later } from './support/later.ts'
 import { startRedis } from './support/redis.ts'
+import { shared } from './support/shared.ts'
 import { describeOnServers, requireProgram } from './support/skipped.ts'
 import { sharedService } from './support/storages.ts'
 import { type Answer, postForm, refusalOf, send } from './support/wire.ts'
@@ -50,11 +51,7 @@ async function refreshAfterSecondConsent(url: string): Promise<Answer> {
 
 /** Faults of the engine without our repairs. The comments name the tests of the repair. */
 describe('engine traps', () => {
-  let bare: BareEngine
-  before(async () => {
-    bare = await startBareEngine()
-  })
-  after(async () => await bare[Symbol.asyncDispose]())
+  const bare = shared(async () => await startBareEngine())
 
   const parallel = async (task: () => Promise<Answer>) => {
     const answers = await Promise.all(Array.from({ length: 20 }, task))
@@ -63,23 +60,23 @@ describe('engine traps', () => {
 
   // system/races (design 10, 11)
   it('parallel exchanges of one code all succeed, and parallel refreshes start several families', async () => {
-    const code = await obtainCode(bare.url)
-    expect(await parallel(() => redeem(bare.url, code))).to.have.length.greaterThan(1)
-    const { refreshToken } = await obtainTokens(bare.url)
-    const refreshed = await parallel(() => refresh(bare.url, refreshToken))
+    const code = await obtainCode(bare().url)
+    expect(await parallel(() => redeem(bare().url, code))).to.have.length.greaterThan(1)
+    const { refreshToken } = await obtainTokens(bare().url)
+    const refreshed = await parallel(() => refresh(bare().url, refreshToken))
     expect(new Set(refreshed.map(({ body }) => body.refresh_token)).size).to.be.greaterThan(1)
   })
 
   // token, hostile/grant (design 3)
   it('a request refused for its resource consumes the code and the refresh token', async () => {
-    const { refreshToken } = await obtainTokens(bare.url)
-    const refused = await refresh(bare.url, refreshToken, { resource: foreign })
+    const { refreshToken } = await obtainTokens(bare().url)
+    const refused = await refresh(bare().url, refreshToken, { resource: foreign })
     expect(refusalOf(refused)).to.equal('400 invalid_target')
-    expect(refusalOf(await refresh(bare.url, refreshToken))).to.equal('400 invalid_grant')
-    const code = await getCode(bare.url)
-    const exchanged = await exchange(bare.url, code, { resource: foreign })
+    expect(refusalOf(await refresh(bare().url, refreshToken))).to.equal('400 invalid_grant')
+    const code = await getCode(bare().url)
+    const exchanged = await exchange(bare().url, code, { resource: foreign })
     expect(refusalOf(exchanged)).to.equal('400 invalid_target')
-    expect(refusalOf(await exchange(bare.url, code))).to.equal('400 invalid_grant')
+    expect(refusalOf(await exchange(bare().url, code))).to.equal('400 invalid_grant')
   })
 
   // discovery, hostile/connection (design 1)
@@ -88,14 +85,14 @@ describe('engine traps', () => {
       [paths.openidConfiguration, ['Host', evil]],
       [`http://${evil}${paths.openidConfiguration}`, []],
     ] as const) {
-      const { body } = await send(bare.url, { path, headers })
+      const { body } = await send(bare().url, { path, headers })
       expect(body['token_endpoint']).to.equal(`http://${evil}${paths.token}`)
     }
   })
 
   // below (design 9)
   it('a grant ends before the refresh tokens of a second consent', async () => {
-    expect(refusalOf(await refreshAfterSecondConsent(bare.url))).to.equal('400 invalid_grant')
+    expect(refusalOf(await refreshAfterSecondConsent(bare().url))).to.equal('400 invalid_grant')
   })
 
   // access (design 13, 15)
@@ -108,7 +105,7 @@ describe('engine traps', () => {
 
   // registration-replayed (Client registration)
   it('registration without token_endpoint_auth_method issues a secret', async () => {
-    const answer = await register(bare.url, tool)
+    const answer = await register(bare().url, tool)
     expect(answer.status).to.equal(201)
     expect(answer.body).to.have.property('client_secret')
   })
@@ -116,53 +113,54 @@ describe('engine traps', () => {
   // authorize (Errors 3)
   it('a missing resource hides that a platform requested account scopes', async () => {
     const fields = { ...asClaude, scope: 'openid account:read', resource: undefined }
-    const { searchParams } = locationOf(await askToAuthorize(bare.url, fields))
+    const { searchParams } = locationOf(await askToAuthorize(bare().url, fields))
     expect(searchParams.get('error')).to.equal('invalid_target')
   })
 
   // addresses, and below
   it('paths ignore letter case and a trailing slash', async () => {
     for (const path of caseAndSlash)
-      expect((await postForm(bare.url + path, {})).status, path).to.equal(400)
+      expect((await postForm(bare().url + path, {})).status, path).to.equal(400)
   })
 
   // userinfo-answers, token (design 4)
   it('UserInfo refuses a token with an audience, and the response omits granted scopes', async () => {
-    const { accessToken, answer } = await obtainTokens(bare.url)
-    expect((await userinfo(bare.url, accessToken)).status).to.equal(403)
+    const { accessToken, answer } = await obtainTokens(bare().url)
+    expect((await userinfo(bare().url, accessToken)).status).to.equal(403)
     expect(answer['scope']).to.equal('account:read')
   })
 
   // token (Token)
   it('a refresh returns an id_token', async () => {
-    const { refreshToken } = await obtainTokens(bare.url)
-    expect((await refresh(bare.url, refreshToken)).body).to.have.property('id_token')
+    const { refreshToken } = await obtainTokens(bare().url)
+    expect((await refresh(bare().url, refreshToken)).body).to.have.property('id_token')
   })
 
   // authorize, token (design 19)
   it('a client with one redirect_uri may omit it', async () => {
     const request = { ...asPortal, scope: 'openid', resource: undefined }
-    const omitted = await askToAuthorize(bare.url, { ...request, redirect_uri: undefined })
+    const omitted = await askToAuthorize(bare().url, { ...request, redirect_uri: undefined })
     expect(omitted.status).to.equal(303)
-    const code = await getCode(bare.url, request)
-    const exchanged = await exchange(bare.url, code, { ...request, redirect_uri: undefined })
+    const code = await getCode(bare().url, request)
+    const exchanged = await exchange(bare().url, code, { ...request, redirect_uri: undefined })
     expect(exchanged.status).to.equal(200)
   })
 
   // authorize (design 18)
   it('the authorization endpoint does not accept POST', async () => {
-    expect((await postForm(bare.url + paths.authorization, {})).status).to.equal(404)
+    expect((await postForm(bare().url + paths.authorization, {})).status).to.equal(404)
   })
 
   // authorize (design 3)
   it('a trailing slash makes another resource', async () => {
-    const answer = await exchange(bare.url, await getCode(bare.url), { resource: `${bare.url}/` })
+    const { url } = bare()
+    const answer = await exchange(url, await getCode(url), { resource: `${url}/` })
     expect(refusalOf(answer)).to.equal('400 invalid_target')
   })
 
   // discovery (design 20)
   it('discovery advertises pushed requests and DPoP by default', async () => {
-    expect((await send(bare.url, { path: paths.openidConfiguration })).body).to.include.keys(
+    expect((await send(bare().url, { path: paths.openidConfiguration })).body).to.include.keys(
       'pushed_authorization_request_endpoint',
       'dpop_signing_alg_values_supported',
     )
@@ -170,16 +168,16 @@ describe('engine traps', () => {
 
   // token (design 28)
   it('the token endpoint refuses pages of other origins', async () => {
-    const { form } = await obtainCode(bare.url)
-    const answer = await postForm(bare.url + paths.token, form, { origin: foreign })
+    const { form } = await obtainCode(bare().url)
+    const answer = await postForm(bare().url + paths.token, form, { origin: foreign })
     expect(refusalOf(answer)).to.equal('400 invalid_request')
   })
 
   // introspection-answers (design 13)
   it('every confidential client may introspect every token', async () => {
-    const { accessToken } = await obtainTokens(bare.url)
+    const { accessToken } = await obtainTokens(bare().url)
     const { client_id, client_secret } = asPortal
-    const { body } = await introspect(bare.url, accessToken, { client_id, client_secret })
+    const { body } = await introspect(bare().url, accessToken, { client_id, client_secret })
     expect(body['active']).to.equal(true)
   })
 })
@@ -197,11 +195,8 @@ describe('engine traps, repaired', () => {
 
   it('a grant outlives the refresh tokens of a second consent', async () => {
     // The grant lives 14 days from its last use, as the engine lets it live from its first.
-    const lifetime = { refreshTokenSeconds: 12 * 86_400, refreshTokenAbsoluteSeconds: 12 * 86_400 }
-    await using short = await startService({
-      now: () => Date.now(),
-      policy: policyWith({ lifetimes: lifetime }),
-    })
+    const lifetimes = { refreshTokenSeconds: 12 * 86_400, refreshTokenAbsoluteSeconds: 12 * 86_400 }
+    await using short = await startWith({ lifetimes }, { now: () => Date.now() })
     const answer = await refreshAfterSecondConsent(short.url)
     expect(answer.status, answer.text).to.equal(200)
   })

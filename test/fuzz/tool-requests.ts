@@ -32,9 +32,7 @@ export function toolRequest(chance: Chance, tools: readonly ListedTool[]): FuzzR
   const changed = chance.is(0.15) ? { ...message, ...oddMember(chance) } : message
   const batch = chance.is(0.02) ? [changed, changed] : changed
   const text = bytesOf(JSON.stringify(batch))
-  const kept = Object.entries(headers).filter(
-    ([name]) => name !== 'content-type' && !chance.is(0.05),
-  )
+  const kept = Object.entries(headers).filter(([key]) => key !== 'content-type' && !chance.is(0.05))
   return {
     method: chance.is(0.96) ? 'POST' : chance.pick(['GET', 'DELETE', 'PUT', 'HEAD', 'OPTIONS']),
     path: chance.pick([paths.mcp, paths.mcp, paths.mcpMember, paths.mcpAdmin]),

@@ -5,6 +5,7 @@ import { sha256 } from '../../src/platform/store/digest.ts'
 import { storedId } from '../../src/platform/store/oauth-state.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { asClaude, authorizeUrl, obtainCode } from '../support/client.ts'
+import { rowOf, rowsOf } from '../support/database.ts'
 import { amir, june, noor, notes, olivia, portal, sam, startService } from '../support/gatehouse.ts'
 import { withoutAnyLimit } from '../support/limits.ts'
 import { hiddenField } from '../support/page-person.ts'
@@ -82,10 +83,8 @@ function plant(victim: HeadlessPerson, attacker: HeadlessPerson, url: URL): void
   const cookies = attacker.cookiesFor(url).split('; ')
   const planted = cookies.filter((pair) => /^gatehouse_(interaction|resume|sign_in)[.=]/.test(pair))
   expect(planted).to.not.deep.equal([])
-  victim.keep(
-    url,
-    planted.map((pair) => `${pair}; path=${url.pathname}`),
-  )
+  const lines = planted.map((pair) => `${pair}; path=${url.pathname}`)
+  victim.keep(url, lines)
 }
 
 // [threat 7; class CSRF]
@@ -136,10 +135,8 @@ describe('interaction: cookies that a sibling host plants', () => {
     for (const victim of await victims()) {
       const attacker = makeHeadlessPerson(sam)
       const start = (await attacker.open(url)).headers.get('location') ?? ''
-      const callback = await attacker.authorize(
-        new URL(start, url),
-        new URL('/signed-in', url).href,
-      )
+      const signedIn = new URL('/signed-in', url).href
+      const callback = await attacker.authorize(new URL(start, url), signedIn)
       plant(victim, attacker, callback)
       const refused = await victim.open(callback)
       expect(refused.status).to.equal(400)
@@ -203,9 +200,7 @@ describe('interaction: a page belongs to one browser (CVE-2026-7507) [37]', () =
     expect(next.url.pathname, 'the other person is asked').to.match(/\/consent$/)
 
     const grants = async () => {
-      const { kysely } = service()
-      const rows = kysely.selectFrom('oauth_grant').select('id').where('person_id', '=', 'per_sam')
-      return (await rows.execute()).length
+      return (await rowsOf(service().kysely, 'oauth_grant', { person_id: 'per_sam' })).length
     }
     const before = await grants()
     const late = await submit(person, page)
@@ -300,12 +295,9 @@ describe('interaction: consent covers exactly the request (design 2) [41]', () =
     expect(answer.status).to.equal(303)
     const callback = await person.authorize(targetOf(answer, page), notes.redirectUri)
     const code = callback.searchParams.get('code') ?? ''
-    const { payload } = await service()
-      .kysely.selectFrom('oauth_state')
-      .select('payload')
-      .where('id', '=', storedId('AuthorizationCode', code))
-      .executeTakeFirstOrThrow()
-    const issued = JSON.parse(payload)
+    const { kysely } = service()
+    const stored = await rowOf(kysely, 'oauth_state', { id: storedId('AuthorizationCode', code) })
+    const issued = JSON.parse(stored.payload)
     expect(issued).to.include({
       accountId: 'per_sam',
       clientId: notes.clientId,
@@ -313,12 +305,8 @@ describe('interaction: consent covers exactly the request (design 2) [41]', () =
       redirectUri: notes.redirectUri,
       resource: service().url,
     })
-    const grant = await service()
-      .kysely.selectFrom('oauth_grant')
-      .select('site_id')
-      .where('id', '=', issued.grantId)
-      .executeTakeFirst()
-    expect(grant).to.deep.equal({ site_id: 'sit_northlight' })
+    const grant = await rowOf(kysely, 'oauth_grant', { id: issued.grantId })
+    expect(grant.site_id).to.equal('sit_northlight')
   })
 
   // [OpenID Connect Core §3.1.2.3; OpenID Connect Core §3.1.2.4; RFC 9700 §4.11.2]
@@ -438,9 +426,8 @@ describe('interaction: headers and cookies of the pages [RFC 9700 §4.16] [45]',
   })
 
   async function sessions(): Promise<string[]> {
-    const { kysely } = service()
-    const rows = kysely.selectFrom('oauth_state').select('id').where('model', '=', 'Session')
-    return (await rows.execute()).map(({ id }) => id)
+    const rows = await rowsOf(service().kysely, 'oauth_state', { model: 'Session' })
+    return rows.map(({ id }) => id)
   }
 })
 

@@ -10,6 +10,7 @@ import {
 import { paths } from '../../src/platform/http/paths.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { asClaude, authorizeUrl } from '../support/client.ts'
+import { rowsOf } from '../support/database.ts'
 import { june, noor, notes } from '../support/gatehouse.ts'
 import { hiddenField, makePagePerson, submitPage } from '../support/page-person.ts'
 import { eventually } from '../support/programs.ts'
@@ -326,11 +327,7 @@ const strangers: readonly Row[] = [
       const stranger = makeHeadlessPerson({ ...june, refuse: true })
       await stranger.authorize(authorizeUrl(url), notes.redirectUri)
       await eventually(10_000, async () => {
-        const rows = await running.kysely
-          .selectFrom('audit_event')
-          .select(['action', 'person_id', 'actor_person_id'])
-          .where('client_id', '=', notes.clientId)
-          .execute()
+        const rows = await rowsOf(running.kysely, 'audit_event', { client_id: notes.clientId })
         const people = rows.map((row) => `${row.action} ${row.person_id ?? row.actor_person_id}`)
         expect(people).to.include.members([
           ...['sign_in.failure per_june', 'sign_in.failure null', 'sign_in.failure per_noor'],

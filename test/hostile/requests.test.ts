@@ -2,31 +2,16 @@ import { gzipSync } from 'node:zlib'
 
 import { expect } from 'chai'
 
-import {
-  addressOf,
-  enginePages,
-  forwardAuthFor,
-  pages,
-  paths,
-  planPaths,
-} from '../../src/platform/http/paths.ts'
+import { addressOf, enginePages, pages, paths } from '../../src/platform/http/paths.ts'
 import { authorizeUrl } from '../support/client.ts'
+import { everyPattern, someAddress } from '../support/every-address.ts'
 import { olivia } from '../support/gatehouse.ts'
 import { hiddenField, makePagePerson } from '../support/page-person.ts'
 import { forEachDatabase, sharedService } from '../support/storages.ts'
 import { send, sendBytes } from '../support/wire.ts'
 
-const anything = {
-  ...{ uid: 'x', site: 'northlight', client: 'northlight-notes', person: 'x', secret: 'x' },
-  ...{ file: 'x', digest: 'x', token: 'x', name: 'x', path: 'x' },
-}
-
 /** Every address of the service. Forwarded bodies are the platform's to read. */
-const ours = [paths, planPaths, pages, enginePages]
-  .flatMap((table) => Object.values<string>(table))
-  .map((pattern) => addressOf(pattern, anything))
-  .concat(`${forwardAuthFor}x`)
-  .filter((address) => !address.startsWith('/admin/api/'))
+const ours = everyPattern.map(someAddress).filter((address) => !address.startsWith('/admin/api/'))
 
 const bodies: readonly (readonly [type: string, body: string])[] = [
   ['application/x-www-form-urlencoded', 'a=b'],
@@ -146,7 +131,7 @@ forEachDatabase('invalid text', (start) => {
     await person.visit(pages.account)
     await person.visit(pages.admin)
     for (const pattern of Object.values(pages)) {
-      const path = addressOf(pattern, anything)
+      const path = someAddress(pattern)
       for (const broken of ['%00', 'a%00', '%ED%A0%80', '%C0%80']) {
         const asked = `${path}?after=${broken}&client=${broken}&q=${broken}&name=${broken}`
         const { status } = await person.open(asked)
@@ -158,7 +143,7 @@ forEachDatabase('invalid text', (start) => {
 
   it('is refused in every form of a signed-in person', async () => {
     const person = makePagePerson(service().url, olivia)
-    const page = await person.visit(addressOf(pages.newApplication, anything))
+    const page = await person.visit(someAddress(pages.newApplication))
     // The token belongs to the session, so it fits every form.
     const csrf = hiddenField(page.text)
     expect(csrf).to.not.equal('')
@@ -166,7 +151,7 @@ forEachDatabase('invalid text', (start) => {
     for (const pattern of Object.values(pages)) {
       // These end the session of the test.
       if (pattern === pages.signOut || pattern === pages.signOutEverywhere) continue
-      const path = addressOf(pattern, anything)
+      const path = someAddress(pattern)
       for (const broken of ['\0', 'a\0b', '\ud800']) {
         const body = new URLSearchParams(fields.map((name) => [name, broken] as [string, string]))
         body.set('csrf', csrf)

@@ -134,12 +134,8 @@ describe('client authentication at the token endpoint [RFC 6749 §2.3] [63, 65]'
     ['one secret twice', '400 invalid_request', { client_id, client_secret }, asHeader],
     ['a resource server', '400 invalid_request', asResourceServer],
     ...guesses.map(
-      (guess) =>
-        [
-          `the secret "${guess}"`,
-          '401 invalid_client',
-          { client_id, client_secret: guess },
-        ] as const,
+      (bad) =>
+        [`the secret "${bad}"`, '401 invalid_client', { client_id, client_secret: bad }] as const,
     ),
   ]
   for (const [what, expected, fields, headers] of attempts) {

@@ -116,9 +116,7 @@ function report(chosen: readonly Mutant[], outcomes: readonly Outcome[]): void {
   const wrong = chosen.filter(({ lives }, at) =>
     lives === undefined ? outcomes[at] === 'lives' : outcomes[at] === 'killed',
   )
-  const explained = chosen.filter(
-    ({ lives }, at) => lives !== undefined && outcomes[at] === 'lives',
-  )
+  const explained = chosen.filter(({ lives }, i) => lives !== undefined && outcomes[i] === 'lives')
   process.stdout.write(
     `${chosen.length} mutants: ${count('killed')} killed, ${explained.length} live and are explained, ${count('not run')} not run\n`,
   )

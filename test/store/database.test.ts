@@ -177,11 +177,8 @@ it('The SQLite file belongs to its owner alone, and is durable to the last ackno
   await using database = await openDatabase({ kind: 'sqlite', file })
   expect(statSync(file).mode & 0o777).to.equal(0o600)
   expect(statSync(dirname(file)).mode & 0o777).to.equal(0o700)
-  for (const [pragma, value] of [
-    ['synchronous', 2],
-    ['journal_mode', 'wal'],
-    ['foreign_keys', 1],
-  ] as const) {
+  const expected = { synchronous: 2, journal_mode: 'wal', foreign_keys: 1 }
+  for (const [pragma, value] of Object.entries(expected)) {
     const { rows } = await sql.raw(`pragma ${pragma}`).execute(database.kysely)
     expect(rows[0]).to.deep.equal({ [pragma]: value })
   }

@@ -16,7 +16,7 @@ import { startBackgroundTasks } from '../../src/platform/process/background-task
 import type { Database } from '../../src/platform/store/database.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import type { WorkerTask } from '../store-worker.ts'
-import { patiently, withEveryDatabase } from '../support/database.ts'
+import { patiently, rowOf, withEveryDatabase } from '../support/database.ts'
 import { startMailServer } from '../support/mail-server.ts'
 import { endWithTests, eventually, race } from '../support/programs.ts'
 import { rejection } from '../support/rejection.ts'
@@ -118,11 +118,7 @@ withEveryDatabase('the outbox', (open, newPlace) => {
     await enqueue({ slow: false })
     for (const [at, seconds] of WAITS_SECONDS.entries()) {
       await eventually(10_000, async () => {
-        const row = await database.kysely
-          .selectFrom('outbox')
-          .selectAll()
-          .where('last_error', '=', 'not now')
-          .executeTakeFirstOrThrow()
+        const row = await rowOf(database.kysely, 'outbox', { last_error: 'not now' })
         expect(attempts).to.have.length(at + 1)
         const waitMs = row.due_at - Date.now() - clock.aheadMs
         expect(waitMs).to.be.within(seconds * 1000 - 8000, seconds * 1000)

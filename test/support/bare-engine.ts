@@ -21,8 +21,6 @@ import { listen } from './listen.ts'
 
 type Records = Map<string, AdapterPayload>
 
-export type BareEngine = Awaited<ReturnType<typeof startBareEngine>>
-
 /** The engine without our repairs. A test that passes only on the service shows that a repair is needed. */
 export async function startBareEngine(adapter?: Configuration['adapter']) {
   const server = createServer()

@@ -2,17 +2,13 @@ import { sql } from 'kysely'
 
 import { makeSecretRoot, readOrMakeSecret } from '../../src/oauth/keys/secret-root.ts'
 import { makeTokenValues } from '../../src/oauth/token/token-values.ts'
+import { rowOf } from './database.ts'
 import type { RunningService } from './gatehouse.ts'
 
 /** Binds the family of a token to another audience, as if another origin had issued it. */
-export async function bindTo(audience: string, ofFamily: string, { service }: RunningService) {
-  const { kysely } = service.stores.database
+export async function bindTo(audience: string, ofFamily: string, { kysely }: RunningService) {
   const [familyId = ''] = ofFamily.split('.')
-  const { token } = await kysely
-    .selectFrom('refresh_token_family')
-    .select('token')
-    .where('id', '=', familyId)
-    .executeTakeFirstOrThrow()
+  const { token } = await rowOf(kysely, 'refresh_token_family', { id: familyId })
   const bound = JSON.stringify({ ...JSON.parse(token), audience })
   await sql`update refresh_token_family set token = ${bound} where id = ${familyId}`.execute(kysely)
 }
@@ -20,14 +16,10 @@ export async function bindTo(audience: string, ofFamily: string, { service }: Ru
 /** The first access token of a family, as if it had been issued so long ago that it has expired. */
 export async function expiredToken(
   accessToken: string,
-  { config: { secrets, dataDir, service: policy }, service }: RunningService,
+  { config: { secrets, dataDir, service: policy }, kysely }: RunningService,
 ): Promise<string> {
   const [id = ''] = accessToken.split('.')
-  const { seed, token } = await service.stores.database.kysely
-    .selectFrom('refresh_token_family')
-    .select(['seed', 'token'])
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow()
+  const { seed, token } = await rowOf(kysely, 'refresh_token_family', { id })
   const { tokenKeys } = makeSecretRoot(secrets ?? [readOrMakeSecret(dataDir)])
   const { scopes } = JSON.parse(token)
   const ageSeconds = policy.lifetimes.accessTokenSeconds + 3

@@ -25,11 +25,7 @@ export function renderNumber(value: number): string {
   return value < 10_000 ? String(value) : value.toLocaleString('en').replaceAll(',', ' ')
 }
 
-const units = [
-  ['day', 86_400],
-  ['hour', 3600],
-  ['minute', 60],
-] as const
+const units = Object.entries({ day: 86_400, hour: 3600, minute: 60 })
 
 /** "90 days": the largest unit that fits. */
 export function renderDuration(seconds: number): string {

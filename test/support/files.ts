@@ -43,8 +43,7 @@ export async function sendFile(sending: Sending): Promise<Answer> {
 }
 
 /** Takes away what the demo campus brings, for tests that count files. */
-export async function removeDemoFiles({ service, config }: RunningService): Promise<void> {
-  const { kysely } = service.stores.database
+export async function removeDemoFiles({ kysely, config }: RunningService): Promise<void> {
   await kysely.updateTable('digital_product').set({ file_id: null }).execute()
   await kysely.deleteFrom('stored_file').execute()
   await rm(join(config.dataDir, 'files'), { recursive: true, force: true })

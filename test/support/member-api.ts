@@ -2,6 +2,7 @@ import { join } from 'node:path'
 
 import { makeMemberApi } from '../../src/api/member-api/member-api.ts'
 import type { MemberCaller } from '../../src/api/member-api/resolvers.ts'
+import { readConfig } from '../../src/config/config.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../../src/directory/scopes/catalogue.ts'
 import { readCampusFolder } from '../../src/ops/import/campus-folder.ts'
 import { loadDemo } from '../../src/ops/import/demo-campus.ts'
@@ -86,19 +87,7 @@ export async function withCampus<D extends Database>(database: D): Promise<D> {
 
 const CAMPUS_NOW = Date.UTC(2026, 0, 15, 12)
 
-const wideLimits = {
-  bodyBytesMax: 100_000,
-  documentTokensMax: 2000,
-  depthMax: 10,
-  nestingMax: 50,
-  fieldsMax: 300,
-  aliasesMax: 30,
-  directivesMax: 30,
-  costMax: 10_000,
-  cachedDocumentsMax: 500,
-  cachedDocumentCharactersMax: 4000,
-  cachedCharactersMax: 200_000,
-}
+const { memberApi: limits } = readConfig({}, configFolder).service
 
 /** The Member API without HTTP over a database of the test's own. */
 export function memberApiOver(database: Database, now: () => number = Date.now) {
@@ -107,7 +96,7 @@ export function memberApiOver(database: Database, now: () => number = Date.now) 
     cursors: makeCursors([Buffer.alloc(32, 1)]),
     downloadAddress: ({ fileId }: { readonly fileId: string }) => `https://files.example/${fileId}`,
   }
-  const api = makeMemberApi(parts, wideLimits)
+  const api = makeMemberApi(parts, limits)
   return {
     ...api,
     /** The data of an operation that has to succeed; Sam's unless another caller is named. */

@@ -109,7 +109,8 @@ interface Found {
   readonly place: readonly string[]
 }
 
-function follow(document: object, place: readonly string[]): Found | undefined {
+/** The part of a document at a place, behind references. */
+export function follow(document: object, place: readonly string[]): Found | undefined {
   const value = place.reduce<unknown>((node, key) => (node as Node | undefined)?.[key], document)
   if (value === undefined) return undefined
   const { $ref } = value as { $ref?: string }

@@ -4,6 +4,7 @@ import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK, SignJWT }
 
 import type { ServicePolicy } from '../../src/config/config.ts'
 import type { Schema } from '../../src/platform/store/schema.ts'
+import { change } from './database.ts'
 import { policyWith, portal, type RunningService, type ServiceSetup } from './gatehouse.ts'
 
 type Plans = ServicePolicy['furtherPlans']
@@ -37,19 +38,15 @@ export type ClientKey = Awaited<ReturnType<typeof makeClientKey>>
 
 /** Changes the settings of an application of the demo, as an operator would. */
 export async function choose(
-  { service }: Pick<RunningService, 'service'>,
+  { kysely }: Pick<RunningService, 'kysely'>,
   chosen: Partial<Schema['oauth_application']>,
   clientId: string = portal.clientId,
 ): Promise<void> {
-  await service.stores.database.kysely
-    .updateTable('oauth_application')
-    .set(chosen)
-    .where('client_id', '=', clientId)
-    .execute()
+  await change(kysely, 'oauth_application', { client_id: clientId }, chosen)
 }
 
 export async function giveKeys(
-  service: Pick<RunningService, 'service'>,
+  service: Pick<RunningService, 'kysely'>,
   keys: readonly ClientKey[],
   clientId?: string,
 ): Promise<void> {

@@ -37,13 +37,9 @@ export async function signIn(url: string, asking: Asking = {}) {
   const person = makeHeadlessPerson(asking.person ?? sam)
   const callback = await person.authorize(start, redirectUri)
   const checks = { pkceCodeVerifier, expectedNonce, expectedState }
-  const exchange = async () =>
-    await oidc.authorizationCodeGrant(
-      configuration,
-      callback,
-      checks,
-      resource !== false ? { resource } : {},
-    )
+  const parameters = resource !== false ? { resource } : {}
+  const exchange = async (options: oidc.AuthorizationCodeGrantOptions = {}) =>
+    await oidc.authorizationCodeGrant(configuration, callback, checks, parameters, options)
   return { configuration, person, start, callback, checks, exchange }
 }
 

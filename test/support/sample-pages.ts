@@ -83,12 +83,8 @@ const formOf = ({ address, csrf }: Values) => ({
 const consentOf = (values: Values) => {
   const { person, canSee, canChange, address, sites } = values
   return {
-    ...formOf(values),
-    person,
-    canSee,
-    canChange,
-    signOutHref: address('/out'),
-    site: sites[0],
+    ...{ ...formOf(values), person, canSee, canChange },
+    ...{ signOutHref: address('/out'), site: sites[0] },
   }
 }
 
@@ -148,13 +144,8 @@ function pagesOf(values: Values): Record<string, View> {
     ...factorPages(values),
     'new-authenticator': newAuthenticatorPage({
       ...{ area: areaOf(values), action: address('/app'), cancelHref: address('/back') },
-      ...{
-        sealed: words,
-        secret: words,
-        uri: address('otpauth://totp/a'),
-        image: onePixel,
-        problem,
-      },
+      ...{ sealed: words, secret: words, uri: address('otpauth://totp/a') },
+      ...{ image: onePixel, problem },
     }),
     'recovery-codes': recoveryCodesPage({
       ...{ area: areaOf(values), codes: [words], nextHref: address('/next') },
@@ -222,10 +213,8 @@ function factorPages(values: Values) {
 /** The pages on which people join a site, in every state. */
 function joiningPages({ client, person, sites, csrf, problem, address }: Values) {
   const view = {
-    siteName: sites[0]?.name ?? '',
-    action: address('/sign-up'),
-    csrf,
-    look: undefined,
+    ...{ siteName: sites[0]?.name ?? '', action: address('/sign-up') },
+    ...{ csrf, look: undefined },
   }
   const link = { ...view, email: person.email, roles: sites[0]?.roles ?? [] }
   const account = { ...link, name: person.name, charactersMin: 15, needsCode: true }

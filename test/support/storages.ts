@@ -1,6 +1,7 @@
 import { type RunningService, type ServiceSetup, startService } from './gatehouse.ts'
 import { sharedPostgres } from './postgres.ts'
-import { type RedisServer, startRedis } from './redis.ts'
+import { startRedis } from './redis.ts'
+import { shared } from './shared.ts'
 import { describeOnServers, sharedProgram, storesOfRun } from './skipped.ts'
 
 /** Starts a whole service with the demo campus in a new database of the storage. */
@@ -8,15 +9,7 @@ export type Start = (setup?: ServiceSetup) => Promise<RunningService>
 
 /** One service for all tests of a block, which change nothing that another of them reads. */
 export function sharedService(setup?: ServiceSetup, start: Start = startService) {
-  let running: RunningService | undefined
-  before(async () => {
-    running = await start(setup)
-  })
-  after(async () => await running?.[Symbol.asyncDispose]())
-  return () => {
-    if (!running) throw new Error('the service runs only while tests of its block do')
-    return running
-  }
+  return shared(async () => await start(setup))
 }
 
 /** Runs a suite on every storage of the run: SQLite, PostgreSQL, and PostgreSQL with Redis. */
@@ -25,15 +18,8 @@ export function forEachStorage(name: string, suite: (start: Start) => void): voi
 
   describeOnServers(`${name} on PostgreSQL and Redis`, () => {
     const [postgres, redisFile] = [sharedProgram('postgres'), sharedProgram('redis-server')]
-    let redis: RedisServer | undefined
-    before(async () => {
-      redis = await startRedis(redisFile())
-    })
-    after(async () => await redis?.[Symbol.asyncDispose]())
-    suite(async (setup) => {
-      if (!redis) throw new Error('Redis was not started')
-      return await startOnPostgres(postgres(), setup, { REDIS_URL: redis.url })
-    })
+    const redis = shared(async () => await startRedis(redisFile()))
+    suite((setup) => startOnPostgres(postgres(), setup, { REDIS_URL: redis().url }))
   })
 }
 

@@ -21,7 +21,6 @@ import { operatorToken } from '../support/mcp.ts'
 import {
   configWith,
   dataFolderWithDemo,
-  type Pair,
   patientService,
   runGatehouse,
   runService,
@@ -29,6 +28,7 @@ import {
   startProcess,
 } from '../support/process.ts'
 import { eventually, freePort, temporaryFolder } from '../support/programs.ts'
+import { shared } from '../support/shared.ts'
 import { mapping, startPlatform } from '../support/upstream.ts'
 import { bearer, get } from '../support/wire.ts'
 
@@ -40,14 +40,10 @@ describe('signing keys of two processes on one database', () => {
   const gatehouse = (...words: string[]) => runGatehouse(words, { DATA_DIR, CONFIG_DIR })
   const open = async () =>
     await openDatabase({ kind: 'sqlite', file: join(DATA_DIR, 'gatehouse.db') })
-  let pair: Pair
-  before(async () => {
-    pair = await startPair({ DATA_DIR, CONFIG_DIR }, patientService)
-  })
-  after(() => pair?.[Symbol.asyncDispose]())
+  const pair = shared(async () => await startPair({ DATA_DIR, CONFIG_DIR }, patientService))
 
   async function idTokenFrom(address: string): Promise<string> {
-    return (await redeem(address, await obtainCode(pair.first.url))).body.id_token
+    return (await redeem(address, await obtainCode(pair().first.url))).body.id_token
   }
 
   async function keySetAt(address: string): Promise<JSONWebKeySet> {
@@ -56,7 +52,7 @@ describe('signing keys of two processes on one database', () => {
 
   // [OpenID Connect Discovery §3; 117]
   it('are published without a private member, the next one included', async () => {
-    for (const { url } of [pair.first, pair.second]) {
+    for (const { url } of [pair().first, pair().second]) {
       const { keys } = await keySetAt(url)
       expect(keys).to.have.length(2)
       for (const key of keys)
@@ -67,10 +63,10 @@ describe('signing keys of two processes on one database', () => {
   // [OpenID Connect Core §10.1.1; Authentication 7.8; 117]
   it('verify every id_token before, during and after a rotation by the command', async () => {
     // A relying party that fetches the key set once, before the rotation, has the next key already.
-    const early = createLocalJWKSet(await keySetAt(pair.first.url))
-    const before = await idTokenFrom(pair.first.url)
+    const early = createLocalJWKSet(await keySetAt(pair().first.url))
+    const before = await idTokenFrom(pair().first.url)
     const old = await kidOf(before, early)
-    const addresses = [pair.first.url, pair.second.url]
+    const addresses = [pair().first.url, pair().second.url]
     const kidsAt = async (address: string) => (await keySetAt(address)).keys.map(({ kid }) => kid)
 
     const rotation = eventually(20_000, async () => {

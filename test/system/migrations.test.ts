@@ -104,10 +104,7 @@ describe('migrate', () => {
 
   it('is named by doctor, which is wrong only where a start does not migrate', async () => {
     const variables = await behind()
-    for (const [MIGRATE_AT_START, expected] of [
-      ['no', 1],
-      ['yes', 0],
-    ] as const) {
+    for (const [MIGRATE_AT_START, expected] of Object.entries({ no: 1, yes: 0 })) {
       const { code, stdout } = await runGatehouse(['doctor'], { ...variables, MIGRATE_AT_START })
       expect(code).to.equal(expected)
       expect(stdout).to.include(`pending migrations: ${newest}`)

@@ -84,10 +84,8 @@ describe('storage out of reach [design 24]', function () {
       await expectRecovered(url, before)
     })
 
-    for (const [kind, service] of [
-      ['with', () => withRedis],
-      ['without', () => withoutRedis],
-    ] as const) {
+    const services = { with: () => withRedis, without: () => withoutRedis }
+    for (const [kind, service] of Object.entries(services)) {
       it(`when PostgreSQL ${how}, ${kind} Redis: 503 in time at every endpoint, and all recovers`, async () => {
         const { url } = service()
         const before = await prepare(url)
@@ -147,10 +145,9 @@ describe('work that storage interrupts [design 10, design 24]', function () {
 
   async function whileFamiliesFail<Result>(
     event: 'insert' | 'update',
-    { service }: RunningService,
+    { kysely }: RunningService,
     work: () => Promise<Result>,
   ): Promise<Result> {
-    const { kysely } = service.stores.database
     await sql`create trigger failing before ${sql.raw(event)} on refresh_token_family
       begin select raise(abort, 'disk'); end`.execute(kysely)
     const result = await work()

@@ -45,12 +45,12 @@ describe('traces by OTLP', () => {
     expect(asked?.resource).to.include({ 'service.name': 'campus', site: 'north' })
     const below = spans.filter(({ parentSpanId }) => parentSpanId === asked?.spanId)
     expect(below.map(({ name, traceId }) => [name, traceId])).to.deep.equal([
-      ['select oauth_grant', asked?.traceId],
+      ['select refresh_token_family', asked?.traceId],
     ])
     expect(below[0]?.attributes).to.deep.equal({
       'db.system.name': 'sqlite',
       'db.operation.name': 'select',
-      'db.query.summary': 'select oauth_grant',
+      'db.query.summary': 'select refresh_token_family',
     })
     const line = log.split('\n').find((text) => text.includes(String(asked?.traceId)))
     expect(JSON.parse(line ?? '{}')).to.include({
@@ -66,10 +66,7 @@ describe('traces by OTLP', () => {
     expect(spans.map(({ name }) => name.split(' ')[0])).to.not.include('')
   })
 
-  for (const [TRUST_TRACEPARENT, parents] of [
-    ['no', []],
-    ['yes', [SPAN]],
-  ] as const) {
+  for (const [TRUST_TRACEPARENT, parents] of Object.entries({ no: [], yes: [SPAN] })) {
     it(`continue the trace of a caller with TRUST_TRACEPARENT=yes only: ${TRUST_TRACEPARENT}`, async () => {
       const { spans } = await exported({ TRUST_TRACEPARENT }, async (url) => {
         await get(url + paths.jwks, { traceparent: SAMPLED })

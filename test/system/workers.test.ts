@@ -82,8 +82,7 @@ describe('workers', function () {
   it('count failed sign-ins together without Redis, also when one of them dies', async () => {
     // A guess is three requests and workers take turns, so each next guess meets the other worker.
     await using service = await startWorkers(2, { CONFIG_DIR: fewFailures() })
-    const statuses = []
-    for (let turn = 0; turn < FAILURES_MAX + 3; turn += 1) statuses.push(await guess(service))
+    const statuses = await Array.fromAsync({ length: FAILURES_MAX + 3 }, () => guess(service))
     expect(statuses).to.deep.equal([401, 401, 401, 401, 429, 429, 429])
     const [victim = 0] = service.served()
     process.kill(victim, 'SIGKILL')
@@ -100,9 +99,8 @@ describe('workers', function () {
     expect(await guessOn(service, kept)).to.equal(401)
     service.signal('SIGSTOP')
     await eventually(WAIT_MS, async () => expect(isStopped(service.pid)).to.equal(true))
-    const statuses: number[] = []
-    for (let turn = 0; turn < FAILURES_MAX + 2; turn += 1)
-      statuses.push(await guessOn(service, kept))
+    const tries = { length: FAILURES_MAX + 2 }
+    const statuses = await Array.fromAsync(tries, () => guessOn(service, kept))
     service.signal('SIGCONT')
     kept.close()
     expect(statuses.slice(0, FAILURES_MAX - 1)).to.deep.equal([401, 401, 401])
