@@ -273,12 +273,20 @@ describe('/admin', () => {
       ...{ first_seen_at: 1, fetched_at: Date.now(), fresh_until: Date.now() },
     })
     const person = makePagePerson(own.url, olivia)
+    await insert(own.kysely, 'oauth_grant', {
+      ...{ id: 'used', person_id: 'per_sam', client_id: client, client_name: 'Planner' },
+      ...{ client_origin: 'document', site_id: 'sit_northlight', allowed: '{}' },
+      ...{ granted_at: 1, expires_at: 1 },
+    })
+    const home = async () => (await person.visit('/admin/northlight')).text
+    expect(await home()).to.include('1 connected app is not reviewed')
     const list = '/admin/northlight/self-declared-clients'
     expect((await person.visit(list)).text).to.match(/Planner.*not reviewed/s)
     for (const review of ['approved', 'blocked']) {
       const asked = await person.visit(`${list}/${review}?client=${encodeURIComponent(client)}`)
       expect((await person.send(asked, `${list}/${review}`)).text).to.include(`was ${review}`)
     }
+    expect(await home()).not.to.include('not reviewed')
     // The decision is about the document that the page showed.
     const address = `${list}/approved`
     const open = await person.visit(`${address}?client=${encodeURIComponent(client)}`)

@@ -5,7 +5,7 @@ import { makeGrantUsage } from '../src/oauth/grants/grant-usage.ts'
 import { makeRefusedRequests } from '../src/pages/applications/refused-requests.ts'
 import { countOverview, OVERVIEW_DAYS } from '../src/school/analytics/overview.ts'
 import { obtainTokens, refresh, userinfo } from './support/client.ts'
-import { withDatabases } from './support/database.ts'
+import { insert, withDatabases } from './support/database.ts'
 import { marco, olivia, policyWith, sam } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
@@ -42,7 +42,7 @@ withDatabases('the overview of thirty days', (open) => {
     for (const [id, calls] of [['g1', 1] as const, ['g2', 4] as const]) await use(id, calls)
     for (const [id, calls] of [['g3', 8] as const, ['g4', 100] as const]) await use(id, calls)
 
-    const { days, people } = await countOverview(database, 'north', nowMs)
+    const { days, people, peopleByWeek } = await countOverview(database, 'north', nowMs)
     expect(days.map(({ date }) => date)).to.deep.equal(
       Array.from({ length: OVERVIEW_DAYS }, (_, index) =>
         new Date(nowMs - (OVERVIEW_DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10),
@@ -56,7 +56,9 @@ withDatabases('the overview of thirty days', (open) => {
       { ...none, connected: 3, people: 2, calls: 13 },
     ])
     expect(days[0]).to.include({ connected: 0, people: 0, calls: 0 })
-    expect(people).to.equal(2)
+    expect([people, peopleByWeek]).to.deep.equal([2, { last: 2, before: 0 }])
+    const later = await countOverview(database, 'north', nowMs + 7 * DAY_MS)
+    expect(later.peopleByWeek).to.deep.equal({ last: 0, before: 2 })
   })
 
   it('counts refusals of the applications of the site by day and reason, in one row each', async () => {
@@ -110,7 +112,7 @@ describe('/admin/<site>/overview and /audit', () => {
     expect(status).to.equal(200)
     for (const measure of ['connected', 'people', 'calls', 'signIns', 'refusals', 'reasons'])
       expect(text).to.include(`aria-labelledby="${measure}-chart-title ${measure}-chart-summary"`)
-    expect(text.match(/<table>/g)).to.have.length(6)
+    expect(text.match(/<table class="figures">/g)).to.have.length(6)
     expect(text.match(/<th scope="row">\d{4}-\d{2}-\d{2}<\/th>/g)).to.have.length(150)
     expect(text).to.include('a code or access that was over').and.include('UTC')
     expect(text).not.to.include('<script')
@@ -156,5 +158,35 @@ describe('/admin/<site>/overview and /audit', () => {
     for (const wrong of ['action=nothing', 'from=yesterday', `person=${'x'.repeat(600)}`])
       expect((await operator.visit(`${address}?${wrong}`)).status).to.equal(200)
     expect((await operator.visit(`${address}?client=%00`)).status).to.equal(400)
+  })
+
+  it('begin at a home page with the next steps, figures and what needs attention', async () => {
+    const { kysely } = service()
+    const operator = makePagePerson(service().url, marco)
+    const home = async () => (await operator.visit('/admin/open-kitchen')).text
+    const site_id = 'sit_open_kitchen'
+    await kysely.deleteFrom('oauth_application').where('site_id', '=', site_id).execute()
+    expect(await home())
+      .to.include('Add the first app')
+      .and.include('Nothing needs your attention')
+    const client_id = 'app_old'
+    await insert(kysely, 'oauth_application', {
+      ...{
+        client_id,
+        kind: 'site',
+        site_id,
+        name: 'Old <Books>',
+        auth_method: 'client_secret_post',
+      },
+      ...{ application_type: 'web', created_at: 0 },
+    })
+    const created_at = Date.now() - 366 * DAY_MS
+    const secret = { id: 'sec_old', client_id, digest: 'd', hint: 'abcd', created_at }
+    await insert(kysely, 'client_secret', { ...secret, expires_at: null })
+    const text = await home()
+    expect(text).to.include('A secret of <bdi>Old &#60;Books&#62;</bdi> is older than a year.')
+    expect(text).to.include('/admin/open-kitchen/applications/app_old')
+    expect(text.match(/<svg class="spark"/g)).to.have.length(5)
+    expect(text).to.include('1 app</a>').and.not.include('Nothing needs your attention')
   })
 })

@@ -1,4 +1,4 @@
-import { switchOnForm } from './admin-home.ts'
+import { switchOnForm } from './admin-beta.ts'
 import { type AreaView, areaPage } from './area.ts'
 import { type ConnectStepsView, connectSteps, snippet } from './connect-steps.ts'
 import { inputField, postForm, problemAlert, submitButton } from './forms.ts'

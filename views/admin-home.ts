@@ -1,8 +1,10 @@
-import { type AreaView, areaConfirmPage, areaPage, type Confirmation, cards } from './area.ts'
-import { buttonForm, type FormTarget } from './forms.ts'
+import type { Measure, OverviewDayView } from './admin-overview.ts'
+import { type AreaView, areaPage, cards, plainList } from './area.ts'
+import { sparkline } from './chart.ts'
+import { snippet } from './connect-steps.ts'
+import { buttonForm } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { timeOf } from './time.ts'
 
 /** Lists the sites that a person operates. */
 export function adminSitesPage({
@@ -24,6 +26,27 @@ export function adminSitesPage({
 export interface AdminHomePage {
   readonly area: AreaView
   readonly siteName: string
+  /** Whether members can connect apps at all: the beta feature MCP connections. */
+  readonly isOn: boolean
+  readonly figures: {
+    readonly days: readonly OverviewDayView[]
+    readonly peopleByWeek: Readonly<Record<'last' | 'before', number>>
+  }
+  readonly state: SiteStateView
+  /** The URL of the page with the steps for members. */
+  readonly memberAddress: string
+  readonly hrefs: Readonly<
+    Record<
+      | 'applications'
+      | 'assistants'
+      | 'beta'
+      | 'documentClients'
+      | 'identityProviders'
+      | 'overview'
+      | 'queries',
+      string
+    >
+  >
   readonly selfSignUp: {
     readonly isOn: boolean
     readonly signUpHref: string
@@ -33,7 +56,20 @@ export interface AdminHomePage {
   readonly done: string | undefined
 }
 
-/** The start page for operators of a site. */
+/** What is set up at a site, and what its operators should look at. */
+export interface SiteStateView {
+  readonly applications: number
+  readonly operators: number
+  readonly hasLogo: boolean
+  /** The names of the identity providers. */
+  readonly providers: readonly string[]
+  /** Connected clients with a metadata document that no operator has reviewed. */
+  readonly unreviewed: number
+  /** Applications and resource servers with a secret older than a year. */
+  readonly oldSecrets: readonly { readonly name: string; readonly href: string }[]
+}
+
+/** The start page for operators of a site: figures, what needs attention, first steps, and how people sign in. */
 export function adminHomePage(page: AdminHomePage): Page {
   const { siteName } = page
   return areaPage({
@@ -41,72 +77,147 @@ export function adminHomePage(page: AdminHomePage): Page {
     title: `Administer ${siteName}`,
     heading: html`<bdi>${siteName}</bdi>`,
     id: 'admin-page',
-    body: html`${selfSignUpSection(page)}`,
+    body: html`<p id="summary">${summary(page)}</p>
+${page.state.applications > 0 ? tiles(page) : html`<p><a class="button" href="${page.hrefs.assistants}">Add the first app</a></p>`}
+<div class="cards">
+${attentionCard(page)}
+${stepsCard(page)}
+${membersCard(page)}
+${signInCard(page)}
+</div>`,
   })
 }
 
-function selfSignUpSection({ area, selfSignUp }: AdminHomePage): Html {
+function summary({ isOn, state, figures, hrefs }: AdminHomePage): Html {
+  const { applications } = state
+  if (applications === 0)
+    return html`Your school has no app yet. An app, such as Claude, helps members with their own courses.`
+  if (!isOn)
+    return html`Members cannot use apps: <a href="${hrefs.beta}">MCP connections is off</a>.`
+  const people = figures.peopleByWeek.last
+  return html`Members can connect <a href="${hrefs.applications}">${counted(applications, 'app')}</a>. ${
+    people === 0 ? 'Nobody' : counted(people, 'person', 'people')
+  } used apps in the last 7 days.`
+}
+
+const WEEK = 7
+const sum = (values: readonly number[]) => values.reduce((one, other) => one + other, 0)
+
+function tiles({ figures: { days, peopleByWeek }, hrefs }: AdminHomePage): Html {
+  const tile = (
+    measure: Measure,
+    label: string,
+    now: number,
+    before: number,
+  ) => html`<li class="card">
+<a href="${hrefs.overview}#${measure}-heading">${label}</a>
+<strong>${now.toLocaleString('en')}</strong>
+<span class="small">${changeOf(now, before)}</span>
+${sparkline(days.map((day) => day[measure]))}
+</li>
+`
+  const weekly = (measure: Measure, label: string) => {
+    const values = days.map((day) => day[measure])
+    return tile(measure, label, sum(values.slice(-WEEK)), sum(values.slice(-2 * WEEK, -WEEK)))
+  }
+  const connected = days.map((day) => day.connected)
+  return html`<h2 class="hidden">The last 7 days</h2>
+<ul class="tiles">
+${tile('connected', 'Connections', connected.at(-1) ?? 0, connected.at(-1 - WEEK) ?? 0)}${tile('people', 'People', peopleByWeek.last, peopleByWeek.before)}${weekly('calls', 'Calls')}${weekly('signIns', 'Sign-ins')}${weekly('refusals', 'Refusals')}</ul>
+<p class="small">What apps did for members in the last 7 days, today included. The lines show 30 days.</p>`
+}
+
+/** Compares a figure with that of the week before. */
+function changeOf(now: number, before: number): string {
+  if (now === before) return 'as the week before'
+  if (before === 0) return 'none the week before'
+  const percent = Math.round((Math.abs(now - before) / before) * 100)
+  return `${now > before ? 'up' : 'down'} ${percent} % from ${before.toLocaleString('en')}`
+}
+
+/** Refusals that rose to twice those of the week before need attention, unless they are few. */
+const MANY_REFUSALS = 10
+
+function attentionCard({ figures, state, hrefs }: AdminHomePage): Html {
+  const refusals = figures.days.map((day) => day.refusals)
+  const [last, before] = [sum(refusals.slice(-WEEK)), sum(refusals.slice(-2 * WEEK, -WEEK))]
+  const { unreviewed, oldSecrets } = state
+  const rows = [
+    last >= MANY_REFUSALS &&
+      last >= 2 * before &&
+      html`Refusals rose from ${before} to ${last} in a week. <a href="${hrefs.overview}#reasons-heading">See the reasons</a>`,
+    unreviewed > 0 &&
+      html`${counted(unreviewed, 'connected app is', 'connected apps are')} not reviewed. <a href="${hrefs.documentClients}">Review</a>`,
+    ...oldSecrets.map(
+      ({ name, href }) =>
+        html`A secret of <bdi>${name}</bdi> is older than a year. <a href="${href}">Replace it</a>`,
+    ),
+  ].filter((row) => row !== false)
+  return card(
+    'attention',
+    'Needs attention',
+    rows.length === 0
+      ? html`<p><span class="tag good">All good</span> Nothing needs your attention.</p>`
+      : plainList(rows.map((row) => html`<span class="tag warning">Look</span> ${row}`)),
+  )
+}
+
+function stepsCard({ state, hrefs }: AdminHomePage): Html | undefined {
+  const steps = [
+    {
+      isDone: state.applications > 0,
+      words: 'Add the first app or assistant',
+      href: hrefs.assistants,
+    },
+    { isDone: state.hasLogo, words: 'Add the logo of your school', href: hrefs.queries },
+    { isDone: state.operators > 1, words: 'Make a colleague a second admin', href: hrefs.queries },
+  ]
+  if (steps.every(({ isDone }) => isDone)) return undefined
+  const rows = steps.map(({ isDone, words, href }) =>
+    isDone
+      ? html`<span class="tag good">Done</span> ${words}`
+      : html`<span class="tag">To do</span> <a href="${href}">${words}</a>`,
+  )
+  return card('steps', 'First steps', plainList(rows))
+}
+
+function membersCard({ isOn, state, memberAddress }: AdminHomePage): Html | undefined {
+  if (!isOn || state.applications === 0) return undefined
+  return card(
+    'members',
+    'For your members',
+    html`<p>Give them this address. It shows how to connect each app:</p>
+${snippet(memberAddress)}
+<p><a href="${memberAddress}">See what members see</a></p>`,
+  )
+}
+
+function signInCard({ area, state, hrefs, selfSignUp }: AdminHomePage): Html {
   const { isOn, signUpHref, action } = selfSignUp
   const hidden = { on: isOn ? 'no' : 'yes' }
   const label = `Switch self sign-up ${isOn ? 'off' : 'on'}`
-  return html`<h2>Self sign-up</h2>
+  const names = state.providers.map((name) => html`<bdi>${name}</bdi>, `)
+  return card(
+    'signing-in',
+    'How people sign in',
+    html`<p>With ${names}a password or a passkey. <a href="${hrefs.identityProviders}">Change</a></p>
+<h3>Self sign-up</h3>
 <p id="sign-up-state"><strong>${isOn ? 'On' : 'Off'}</strong>. ${
-    isOn
-      ? html`Anyone can <a href="${signUpHref}">create an account</a> and join as a student.`
-      : 'Only people whom an operator invites can join.'
-  }</p>
-${action !== undefined && buttonForm({ action, csrf: area.csrf, hidden }, 'switch-sign-up', label, 'second')}`
+      isOn
+        ? html`Anyone can <a href="${signUpHref}">create an account</a> and join as a student.`
+        : 'Only people whom an operator invites can join.'
+    }</p>
+${action !== undefined && buttonForm({ action, csrf: area.csrf, hidden }, 'switch-sign-up', label, 'second')}`,
+  )
 }
 
-export interface BetaPage {
-  readonly area: AreaView
-  readonly siteName: string
-  readonly onSince: number | undefined
-  readonly switchOnAction: string
-  readonly switchOffHref: string
-  readonly applicationsHref: string
-  readonly assistantsHref: string
-  readonly done: string | undefined
+function card(id: string, heading: string, body: Html): Html {
+  return html`<section class="card" aria-labelledby="${id}">
+<h2 id="${id}">${heading}</h2>
+${body}
+</section>`
 }
 
-/** Explains the beta feature MCP connections, with a button to switch it on or off. */
-export function betaPage(page: BetaPage): Page {
-  const on = page.onSince !== undefined
-  return areaPage({
-    ...page,
-    title: 'Beta features',
-    id: 'beta-page',
-    body: html`<section class="card" aria-labelledby="mcp-connections">
-<h2 id="mcp-connections">MCP connections</h2>
-<p id="beta-state"><strong>${on ? 'On' : 'Off'}</strong>${page.onSince !== undefined && html` since ${timeOf(page.onSince)}`}</p>
-<p>Lets applications act for your members. You create an application under <strong>OAuth
-applications</strong>, choose what it may do, and give its maker the <code>client_id</code>. Each
-member of <bdi>${page.siteName}</bdi>, students included, then decides alone whether to connect it, and
-it reaches only the data of that person at your site.</p>
-${
-  on
-    ? html`<p><a href="${page.assistantsHref}">Connect assistants</a> with one press each, or make
-<a href="${page.applicationsHref}">OAuth applications</a> of your own.</p>
-<p><a id="switch-off" class="button second" href="${page.switchOffHref}">Switch off…</a></p>`
-    : switchOnForm({ action: page.switchOnAction, csrf: page.area.csrf })
-}
-</section>`,
-  })
-}
-
-/** The button that switches MCP connections on. */
-export function switchOnForm(target: FormTarget): Html {
-  return buttonForm(target, 'switch-on', 'Switch MCP connections on')
-}
-
-export function switchOffPage(page: Confirmation & { readonly siteName: string }): Page {
-  return areaConfirmPage({
-    ...page,
-    title: 'Switch MCP connections off?',
-    id: 'switch-off-page',
-    consequences: html`<p>Every OAuth application of <bdi>${page.siteName}</bdi> stops at once: its tokens
-are refused, and people cannot connect it. Applications are kept, and so is what people allowed. When you switch
-it on again, applications may use what was not removed meanwhile.</p>`,
-    confirm: 'Switch off',
-  })
+function counted(count: number, one: string, several = `${one}s`): string {
+  return `${count} ${count === 1 ? one : several}`
 }

@@ -16,7 +16,7 @@ export interface OverviewPage {
   readonly auditHref: string
 }
 
-type Measure = 'connected' | 'people' | 'calls' | 'signIns' | 'refusals'
+export type Measure = 'connected' | 'people' | 'calls' | 'signIns' | 'refusals'
 
 export type OverviewDayView = Readonly<Record<Measure, number>> & { readonly date: string }
 

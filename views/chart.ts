@@ -58,6 +58,16 @@ export function rowChart({ bars, ...chart }: BarChart): Html {
   return picture(chart, bars.length * ROW, rows)
 }
 
+/** Draws values as a line without labels, for a page that also shows what they mean. */
+export function sparkline(values: readonly number[]): Html {
+  const most = Math.max(1, ...values)
+  const step = 100 / Math.max(1, values.length - 1)
+  const points = values.map(
+    (value, index) => `${round(index * step)},${round(29 - (value / most) * 28)}`,
+  )
+  return html`<svg class="spark" viewBox="0 0 100 30" preserveAspectRatio="none" aria-hidden="true"><polyline points="${points.join(' ')}"/></svg>`
+}
+
 function picture(
   { id, title, summary }: Omit<BarChart, 'bars'>,
   height: number,

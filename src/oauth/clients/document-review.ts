@@ -51,6 +51,18 @@ export function makeDocumentReviews({ kysely }: Database) {
       return row && reviewedClientOf(row)
     },
 
+    /** Counts the document clients that people use at the site without a decision about the current document. */
+    async countUnreviewed(siteId: string): Promise<number> {
+      const used = kysely
+        .selectFrom('oauth_grant')
+        .select('client_id')
+        .where('site_id', '=', siteId)
+        .where('ended_at', 'is', null)
+      const rows = await clientsAt(kysely, siteId).where('d.client_id', 'in', used).execute()
+      const states = rows.map((row) => reviewedClientOf(row).state)
+      return states.filter((state) => state === 'unreviewed' || state === 'changed').length
+    },
+
     decidesForAll: async (personId: string) => await hasPlatformRole(kysely, personId),
 
     /** Stores a decision and its audit event, or returns why not. Callers must check the person's role at the site. */

@@ -1,11 +1,7 @@
 import type Router from 'koa-router'
 
-import {
-  adminHomePage,
-  adminSitesPage,
-  betaPage,
-  switchOffPage,
-} from '../../../views/admin-home.ts'
+import { betaPage, switchOffPage } from '../../../views/admin-beta.ts'
+import { adminHomePage, adminSitesPage } from '../../../views/admin-home.ts'
 import { overviewPage } from '../../../views/admin-overview.ts'
 import { maxAges, twoFactorsPage } from '../../../views/admin-two-factors.ts'
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
@@ -21,9 +17,10 @@ import { notAnOperator } from '../../platform/http/errors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField, formFields } from '../../platform/http/page-form.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
-import { makeOverviews } from '../../school/analytics/overview.ts'
+import { makeOverviews, type Overview } from '../../school/analytics/overview.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { OperatorPages } from './operator-pages.ts'
+import { readSiteState } from './site-state.ts'
 
 /** Registers the page that lists an operator's sites, and the home, overview and Beta features pages of each site. */
 export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: AdminParts): void {
@@ -53,7 +50,7 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
     }),
   )
 
-  homeRoutes(operatorPages, parts)
+  homeRoutes(operatorPages, parts, overviewOf)
   twoFactorRoutes(operatorPages, parts)
 
   operatorPages.page(pages.overview, async ({ area, site, address }) => {
@@ -97,11 +94,30 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
 }
 
 /** Registers the home page of a site, and its form for self sign-up. Only owners may use the form. */
-function homeRoutes(operatorPages: OperatorPages, { database }: AdminParts): void {
-  operatorPages.page(pages.site, ({ area, site, address }, ctx) => {
+function homeRoutes(
+  operatorPages: OperatorPages,
+  parts: AdminParts,
+  overviewOf: (siteId: string) => Promise<Overview>,
+): void {
+  const { database, baseUrl } = parts
+  operatorPages.page(pages.site, async (operator, ctx) => {
+    const { area, site, address } = operator
     return adminHomePage({
       area,
       siteName: site.name,
+      isOn: site.mcpConnectionsOnSince !== undefined,
+      figures: await overviewOf(site.id),
+      state: await readSiteState(database, operator, parts),
+      memberAddress: baseUrl + addressOf(pages.connect, { site: site.slug }),
+      hrefs: {
+        applications: address(pages.applications),
+        assistants: address(pages.assistants),
+        beta: address(pages.beta),
+        documentClients: address(pages.documentClients),
+        identityProviders: address(pages.identityProviders),
+        overview: address(pages.overview),
+        queries: address(pages.queries),
+      },
       selfSignUp: {
         isOn: site.hasSelfSignUp,
         signUpHref: address(pages.signUp),

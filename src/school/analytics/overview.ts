@@ -10,6 +10,7 @@ import { addTo, DAY_MS, daysOf, idsOfSite, type Period, periodOf, type Tally } f
 
 /** Number of days in an overview. Counts of calls and refusals are stored for the same number of days. */
 export const OVERVIEW_DAYS = 30
+const WEEK_DAYS = 7
 const KEPT_MS = 60_000
 const SITES_KEPT_MAX = 200
 const PEOPLE_PER_PIECE = 500
@@ -45,6 +46,8 @@ export async function countOverview(database: Database, siteId: string, nowMs: n
     countedAt: nowMs,
     /** Number of distinct people who used an application. */
     people: people.inAll,
+    /** Number of distinct people who used an application in the last seven days, and in the seven days before. */
+    peopleByWeek: people.byWeek,
     /** Refusals by error code, most frequent first. */
     reasons: refused.reasons,
     days: daysOf(period).map(({ day, date }) => ({
@@ -62,6 +65,7 @@ export async function countOverview(database: Database, siteId: string, nowMs: n
 async function countPeople(kysely: Kysely<Schema>, siteId: string, period: Period) {
   const byDay: Tally<number> = new Map()
   let inAll = 0
+  const byWeek = { last: 0, before: 0 }
   const pieces = idsOfSite(kysely, siteId, ['oauth_grant', 'person_id'], PEOPLE_PER_PIECE)
   for await (const personIds of pieces) {
     const [first, last] = [personIds[0] ?? '', personIds.at(-1) ?? '']
@@ -75,10 +79,16 @@ async function countPeople(kysely: Kysely<Schema>, siteId: string, period: Perio
         and used.day >= ${period.firstDay} and used.day <= ${period.lastDay}
       group by oauth_grant.person_id, used.day`.execute(kysely)
     for (const { key } of rows) addTo(byDay, [{ key, total: 1 }])
-    inAll += new Set(rows.map(({ person }) => person)).size
+    const countUntil = (day: number, days = OVERVIEW_DAYS) => {
+      const used = rows.filter(({ key }) => key > day - days && key <= day)
+      return new Set(used.map(({ person }) => person)).size
+    }
+    inAll += countUntil(period.lastDay)
+    byWeek.last += countUntil(period.lastDay, WEEK_DAYS)
+    byWeek.before += countUntil(period.lastDay - WEEK_DAYS, WEEK_DAYS)
     await setImmediate()
   }
-  return { byDay, inAll }
+  return { byDay, inAll, byWeek }
 }
 
 async function countRefusals(kysely: Kysely<Schema>, siteId: string, period: Period) {

@@ -1,0 +1,61 @@
+import type { SiteStateView } from '../../../views/admin-home.ts'
+import type { DocumentReviews } from '../../oauth/clients/document-review.ts'
+import { pages } from '../../platform/http/paths.ts'
+import type { Database } from '../../platform/store/database.ts'
+import type { Operator } from './operator-pages.ts'
+
+const OLD_SECRET_MS = 365 * 86_400_000
+const OLD_SECRETS_SHOWN_MAX = 5
+
+/** Reads what is set up at a site, and what its operators should look at. */
+export async function readSiteState(
+  { kysely }: Database,
+  { site, address }: Pick<Operator, 'site' | 'address'>,
+  { reviews, now }: { readonly reviews: DocumentReviews | undefined; readonly now: () => number },
+): Promise<SiteStateView> {
+  const applications = kysely
+    .selectFrom('oauth_application as app')
+    .where('app.site_id', '=', site.id)
+    .where('app.deleted_at', 'is', null)
+  const { counted } = await applications
+    .where('app.kind', '=', 'site')
+    .select((eb) => eb.fn.countAll().as('counted'))
+    .executeTakeFirstOrThrow()
+  const oldSecrets = await applications
+    .innerJoin('client_secret as secret', 'secret.client_id', 'app.client_id')
+    .select(['app.client_id', 'app.name', 'app.kind'])
+    .distinct()
+    .where('secret.created_at', '<', now() - OLD_SECRET_MS)
+    .orderBy('app.client_id')
+    .limit(OLD_SECRETS_SHOWN_MAX)
+    .execute()
+  const { operators } = await kysely
+    .selectFrom('site_role')
+    .select((eb) => eb.fn.count('person_id').distinct().as('operators'))
+    .where('site_id', '=', site.id)
+    .where('role', 'in', ['owner', 'admin'])
+    .executeTakeFirstOrThrow()
+  const logo = await kysely
+    .selectFrom('site_appearance')
+    .select('logo_file_id')
+    .where('site_id', '=', site.id)
+    .executeTakeFirst()
+  const providers = await kysely
+    .selectFrom('identity_provider')
+    .select('name')
+    .where('site_id', '=', site.id)
+    .orderBy('created_at')
+    .execute()
+  const pageOf = { site: pages.application, resource_server: pages.resourceServer }
+  return {
+    applications: Number(counted),
+    operators: Number(operators),
+    hasLogo: typeof logo?.logo_file_id === 'string',
+    providers: providers.map(({ name }) => name),
+    unreviewed: (await reviews?.countUnreviewed(site.id)) ?? 0,
+    oldSecrets: oldSecrets.map(({ client_id: client, name, kind }) => ({
+      name,
+      href: address(pageOf[kind], { client }),
+    })),
+  }
+}
