@@ -1,12 +1,23 @@
+import {
+  Client,
+  StreamableHTTPClientTransport,
+  UnauthorizedError,
+} from '@modelcontextprotocol/client'
 import { expect } from 'chai'
 import { decodeJwt } from 'jose'
+import * as oidc from 'openid-client'
+import { generateSync } from 'otplib'
 
 import { makeAdminSchema } from '../src/api/admin-api/admin-api.ts'
 import { MFA_ACR } from '../src/directory/people/authentication.ts'
 import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { sensitiveOperations } from '../src/directory/scopes/sensitive-operations.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import { type HeadlessPerson, makeHeadlessPerson } from '../tools/token/headless-person.ts'
+import {
+  type Answers,
+  type HeadlessPerson,
+  makeHeadlessPerson,
+} from '../tools/token/headless-person.ts'
 import {
   asResourceServer,
   authorizeUrl,
@@ -19,10 +30,11 @@ import {
   refresh,
 } from './support/client.ts'
 import { rowsOf } from './support/database.ts'
-import { marco, notes, olivia, sam } from './support/gatehouse.ts'
+import { amir, marco, notes, olivia, sam } from './support/gatehouse.ts'
 import { later } from './support/later.ts'
-import { callTool, operatorToken, toolNames } from './support/mcp.ts'
-import { hiddenField, makePagePerson, submitPage } from './support/page-person.ts'
+import { callTool, operatorToken, sdkProvider, toolNames } from './support/mcp.ts'
+import { hiddenField, makePagePerson, submitPage, textOf } from './support/page-person.ts'
+import { getTokens } from './support/relying-party.ts'
 import { sharedService } from './support/storages.ts'
 import { useTwoFactors } from './support/two-factors.ts'
 import { answerOf, type Fields, get, postJson, send } from './support/wire.ts'
@@ -411,6 +423,12 @@ describe('the assurance that a site demands for sensitive operations', () => {
     const strong = (await obtainCode(url, {}, olivia)).person
     await useTwoFactors(strong, service())
     expect((await answerTo(strong)).has('code')).to.equal(true)
+    await demand('*', 600)
+    await later(700_000, async () => {
+      const { headers } = await strong.open(authorizeUrl(url, wanted))
+      expect(headers.get('location'), 'an old sign-in').to.match(/login$/)
+    })
+    await demand('*')
 
     // The choice of the site comes after the sign-in.
     const role = { person_id: 'per_olivia', site_id: 'sit_open_kitchen', granted_at: 1 }
@@ -432,5 +450,78 @@ describe('the assurance that a site demands for sensitive operations', () => {
     expect((await answerTo(makeHeadlessPerson(kitchen))).has('code')).to.equal(true)
     const northlight = { ...olivia, site: 'sit_northlight' }
     expect((await answerTo(makeHeadlessPerson(northlight))).get('error')).to.equal(unmet)
+  })
+
+  /** Gives a person an authenticator app, and returns what they then answer. */
+  const withApp = async (who: Answers) => {
+    const person = makePagePerson(service().url, who)
+    const page = '/account/second-factor'
+    const form = await person.send(await person.visit(page), `${page}/app`)
+    const secret = textOf(form, 'key').replaceAll(' ', '')
+    const code = () => generateSync({ secret, epoch: Math.floor((Date.now() + aheadMs) / 1000) })
+    await person.send(form, `${page}/app/confirm`, { code: code() })
+    return {
+      ...who,
+      code: () => {
+        aheadMs += 30_000
+        return code()
+      },
+    }
+  }
+
+  // [RFC 9470 §3; RFC 9470 §4]
+  it('is understood by openid-client, which reads the challenge and steps up', async () => {
+    const { url } = service()
+    const asking = { clientId: 'integration-vscode', redirectUri: 'http://127.0.0.1:9/' }
+    const scope = 'openid courses:read storage:write'
+    const { configuration, tokens } = await getTokens(url, { ...asking, scope, person: amir })
+    const run = async (token: string) =>
+      await oidc.fetchProtectedResource(
+        configuration,
+        token,
+        new URL(url + paths.adminGraphql),
+        'POST',
+        JSON.stringify({ query: remove }),
+        new Headers({ 'content-type': 'application/json' }),
+      )
+    expect((await run(tokens.access_token)).status).to.equal(200)
+    await demand('', 600)
+    const refused = await run(tokens.access_token).catch((error: unknown) => error)
+    if (!(refused instanceof oidc.WWWAuthenticateChallengeError)) throw new Error('not challenged')
+    const parameters: Record<string, string | undefined> = { ...refused.cause[0]?.parameters }
+    const { error, scope: wanted, acr_values = '', max_age = '' } = parameters
+    expect(error).to.equal('insufficient_user_authentication')
+    const person = await withApp(amir)
+    const stronger = { parameters: { acr_values, max_age }, person }
+    const stepped = await getTokens(url, { ...asking, ...stronger, scope: wanted ?? '' })
+    expect((await run(stepped.tokens.access_token)).status).to.equal(200)
+  })
+
+  it('is met by an MCP client that ignores step-up challenges, if it covers everything', async () => {
+    const { url } = service()
+    const answers: { -readonly [name in keyof Answers]: Answers[name] } = { ...olivia }
+    const redirectUri = 'http://127.0.0.1:9/callback'
+    const { provider, callback } = sdkProvider({ redirectUri }, answers)
+    const call = async () => {
+      const transport = new StreamableHTTPClientTransport(new URL(url + paths.mcp), {
+        authProvider: provider,
+      })
+      const client = new Client({ name: 'test', version: '1' })
+      await client.connect(transport)
+      try {
+        return (await client.callTool({ name: 'list_site_courses', arguments: {} })) as object
+      } catch (error) {
+        await transport.finishAuth(callback())
+        return error
+      } finally {
+        await client.close()
+      }
+    }
+    expect(await call()).to.be.instanceOf(UnauthorizedError)
+    expect(await call()).to.have.property('content')
+    await demand('*')
+    Object.assign(answers, await withApp(olivia))
+    expect(await call()).to.be.instanceOf(UnauthorizedError)
+    expect(await call()).to.have.property('content')
   })
 })

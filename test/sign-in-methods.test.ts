@@ -37,7 +37,8 @@ const essential = (value: string) => ({
 describe('the parameters of a request about the sign-in', () => {
   const campus = sharedService()
   const service = sharedService(undefined, async () => {
-    const provider = { id: 'campus', name: 'Campus', clientId: portal.clientId }
+    const claims = { email: 'email', emailVerified: 'email_verified', name: 'name' }
+    const provider = { id: 'campus', name: 'Campus', clientId: portal.clientId, claims }
     const started = await startService({
       ...{
         host: 'localhost',

@@ -397,11 +397,15 @@ export const mutants: readonly Mutant[] = [
     'if (!isPossible« || oidc.result?.login→») throw',
     '!session?.accountId« || session.past(maxAgeSeconds)→»',
     '«if (entities.Interaction?.prompt.reasons→if (!entities.Interaction?.prompt.reasons».includes',
-    "«if (decision.kind !==→if (true || decision.kind !==» 'bound'",
+    'if (!demand || («acr === MFA_ACR && →»!isOlder(',
+    '(acr === MFA_ACR« && !isOlder(session, demand.maxAgeSeconds)→»)',
   ]),
-  ...inFile('resource/resource-server/judge-token.ts', 'assurance', [
-    'const isMet = «acr === MFA_ACR && →»nowMs / 1000',
-    'acr === MFA_ACR« && nowMs / 1000 - authTime <= maxAgeSeconds→»',
+  ...inFile('directory/people/authentication.ts', 'assurance', [
+    'return «acr === MFA_ACR && →»nowMs / 1000',
+    'acr === MFA_ACR« && nowMs / 1000 - authTime <= (maxAgeSeconds ?? Number.POSITIVE_INFINITY)→»',
+  ]),
+  ...inFile('oauth/token/refresh-token.ts', 'assurance', [
+    'if (\n    «demand?.areas.includes(EVERYTHING)→false» &&',
   ]),
   ...inFile('resource/resource-server/verify-bearer.ts', 'assurance', [
     'return demand && «isSensitive(demand, needed, operations)→false»',

@@ -163,6 +163,10 @@ export function makeSdkState(
     codeVerifier: () => kept['verifier'],
     saveDiscoveryState: keep('discovery'),
     discoveryState: () => kept['discovery'],
+    /** Forgets the tokens after `invalid_grant`. */
+    invalidateCredentials: (what: string) => {
+      if (what === 'tokens') kept['tokens'] = undefined
+    },
   }
   return {
     asked,

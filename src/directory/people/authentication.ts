@@ -51,6 +51,18 @@ export function lacksSecondFactor(
   return required?.includes(MFA_ACR) === true && !required.includes(assuranceOf(methods).acr)
 }
 
+/** Whether a person used two factors, and not longer ago than this. @param authTime in epoch seconds; 0 if unknown */
+export function usedTwoFactors(
+  {
+    acr,
+    authTime = 0,
+  }: { readonly acr?: string | undefined; readonly authTime?: number | undefined },
+  maxAgeSeconds: number | undefined,
+  nowMs: number,
+): boolean {
+  return acr === MFA_ACR && nowMs / 1000 - authTime <= (maxAgeSeconds ?? Number.POSITIVE_INFINITY)
+}
+
 export interface Assurance {
   readonly acr: string
   readonly amr: readonly string[]

@@ -19,8 +19,8 @@ export interface HeldSite {
   readonly roles: readonly SiteRole[]
   /** The review of the client's metadata document by the operators of this site. */
   readonly documentReview?: Decision | undefined
-  /** Whether the site demands two factors for everything that its operators do. */
-  readonly operatorsNeedMfa?: boolean
+  /** Set if the site demands two factors for everything that its operators do. */
+  readonly operatorDemand?: { readonly maxAgeSeconds: number | undefined }
 }
 
 /** The outcome of choosing the site of a new authorization (design 15 and 16). */
@@ -87,7 +87,7 @@ export function makeFindHeldSites({ kysely }: Database) {
         join.onRef('a.site_id', '=', 'site.id').on('a.areas', '=', EVERYTHING),
       )
       .select(['site.id', 'site.slug', 'site.name', 'site_role.role'])
-      .select(['d.review', 'd.fingerprint', 'a.demanded_at'])
+      .select(['d.review', 'd.fingerprint', 'a.areas', 'a.max_age_seconds'])
       .where('site_role.person_id', '=', value('personId'))
       .orderBy('site.name')
       .orderBy('site.id')
@@ -96,9 +96,10 @@ export function makeFindHeldSites({ kysely }: Database) {
   return async (personId: string, clientId = ''): Promise<HeldSite[]> => {
     const { rows } = await query({ personId, clientId })
     const sites = new Map<string, HeldSite & { roles: SiteRole[] }>()
-    for (const { role, review, fingerprint, demanded_at, ...row } of rows) {
+    for (const { role, review, fingerprint, areas, max_age_seconds, ...row } of rows) {
       const decided = review !== null && { documentReview: { review, fingerprint } }
-      const demanded = demanded_at !== null && { operatorsNeedMfa: true }
+      const maxAgeSeconds = max_age_seconds ?? undefined
+      const demanded = areas !== null && { operatorDemand: { maxAgeSeconds } }
       const site = sites.get(row.id) ?? { ...row, ...decided, ...demanded, roles: [] }
       site.roles.push(role)
       sites.set(row.id, site)

@@ -70,11 +70,11 @@ export function assuranceChecks(dependencies: RequestedSiteDependencies) {
       return true
     }),
     new Check(OPERATORS_NEED_MFA, description, 'login_required', async (ctx) => {
-      const { acr, params, issuer, entities } = ctx.oidc
-      if (acr === MFA_ACR || !needsOperator(String(params?.['scope'] ?? '').split(' ')))
-        return false
+      const { acr, params, issuer, entities, session } = ctx.oidc
+      if (!needsOperator(String(params?.['scope'] ?? '').split(' '))) return false
       const decision = await decideRequestedSite(ctx, dependencies)
-      if (decision.kind !== 'bound' || !decision.site.operatorsNeedMfa) return false
+      const demand = decision.kind === 'bound' ? decision.site.operatorDemand : undefined
+      if (!demand || (acr === MFA_ACR && !isOlder(session, demand.maxAgeSeconds))) return false
       // The first sign-in page does not know the person, so it does not ask for two factors.
       if (entities.Interaction?.prompt.reasons.includes(OPERATORS_NEED_MFA))
         throw unmetAuthentication(issuer)
@@ -89,7 +89,10 @@ export function assuranceChecks(dependencies: RequestedSiteDependencies) {
 }
 
 /** Whether the person of a session authenticated more than this many seconds ago. */
-function isOlder(session: KoaContextWithOIDC['oidc']['session'], maxAgeSeconds: number): boolean {
+function isOlder(
+  session: KoaContextWithOIDC['oidc']['session'],
+  maxAgeSeconds = Number.POSITIVE_INFINITY,
+): boolean {
   return !session?.accountId || session.past(maxAgeSeconds)
 }
 

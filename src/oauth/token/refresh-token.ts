@@ -2,7 +2,9 @@
 
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
+import { usedTwoFactors } from '../../directory/people/authentication.ts'
 import { findScope } from '../../directory/scopes/catalogue.ts'
+import { EVERYTHING, isSensitive } from '../../directory/scopes/sensitive-operations.ts'
 import {
   invalidGrant,
   missingParameter,
@@ -101,6 +103,15 @@ async function findUse(
   const granted = narrowScopes(oidc, stillApproved(scopes, refreshToken))
   const lost = judgeAccess(refreshToken, scopes, platform.now())
   if (lost !== undefined) throw invalidGrant(lost)
+  const { assuranceDemand: demand } = refreshToken
+  // A client that ignores step-up challenges refreshes its token, and must find out that this does not help.
+  if (
+    demand?.areas.includes(EVERYTHING) &&
+    isSensitive(demand, scopes, []) &&
+    !usedTwoFactors(family.token, demand.maxAgeSeconds, platform.now())
+  ) {
+    throw invalidGrant('the site demands a sign-in with two factors; authorize again')
+  }
   logFields(ctx).person = personId
   return { ...refreshToken, value, granted }
 }

@@ -1,4 +1,4 @@
-import { MFA_ACR } from '../../directory/people/authentication.ts'
+import { usedTwoFactors } from '../../directory/people/authentication.ts'
 import { canBeClientId } from '../../oauth/clients/client.ts'
 import { judgeAccess } from '../../oauth/grants/judge-access.ts'
 import { judgeGeneration, type RefreshTokenLifetimes } from '../../oauth/token/refresh-token-use.ts'
@@ -82,9 +82,7 @@ export function makeTokenJudges(
 function withUnmetDemand<Token extends AccessToken | RefreshToken>(token: Token, nowMs: number) {
   const { assuranceDemand: unmetDemand, family } = token
   if (!unmetDemand) return token
-  const { acr, authTime = 0 } = family.token
-  const { maxAgeSeconds = Number.POSITIVE_INFINITY } = unmetDemand
-  const isMet = acr === MFA_ACR && nowMs / 1000 - authTime <= maxAgeSeconds
+  const isMet = usedTwoFactors(family.token, unmetDemand.maxAgeSeconds, nowMs)
   return isMet ? token : { ...token, unmetDemand }
 }
 
