@@ -61,9 +61,8 @@ forEachDatabase('lists of the Admin API', (start) => {
     const [name = '', given = ''] = list.replace(')', '').split('(')
     const key = { orders: 'number', posts: 'title' }[name] ?? 'id'
     const page = `totalCount nodes { ${key} } pageInfo { endCursor hasNextPage }`
-    const found = await value(
-      `{ ${name}(${[given, args].filter(Boolean).join(', ')}) { ${page} } }`,
-    )
+    const both = [given, args].filter(Boolean).join(', ')
+    const found = await value(`{ ${name}(${both}) { ${page} } }`)
     return { ...found, keys: found.nodes.map((node: Record<string, string>) => node[key]) }
   }
 

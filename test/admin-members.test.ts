@@ -52,9 +52,8 @@ forEachDatabase('the Admin API: members of the site', (start) => {
   })
 
   it('leaves the roles and the access of a person at another site as they are', async () => {
-    const kitchen = await startOperator(running(), {
-      person: { ...amir, site: 'sit_open_kitchen' },
-    })
+    const person = { ...amir, site: 'sit_open_kitchen' }
+    const kitchen = await startOperator(running(), { person })
     await run(remove, { id: 'per_amir' })
     expect(await kitchen.value('{ site { id } }')).to.deep.equal({ id: 'sit_open_kitchen' })
   })
@@ -113,10 +112,8 @@ forEachDatabase('the Admin API: members of the site', (start) => {
   it('leaves one of two owners who remove each other at the same time', async () => {
     await change('per_amir', 'OWNER')
     const other = await startOperator(running(), amirHere)
-    const answers = await Promise.all([
-      ask(remove, { id: 'per_amir' }),
-      other.ask(remove, { id: 'per_olivia' }),
-    ])
+    const removals = [ask(remove, { id: 'per_amir' }), other.ask(remove, { id: 'per_olivia' })]
+    const answers = await Promise.all(removals)
     expect(answers.filter(({ body }) => body.data?.['removeMember'])).to.have.length(1)
     const [winner, ...others] = await owners()
     expect(others).to.be.empty

@@ -8,24 +8,17 @@ import { networkOf, wideNetworkOf } from '../src/platform/limits/client-network.
 import { makeLimits } from '../src/platform/limits/limits.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { openSharedCounts } from '../src/platform/store/shared-counts.ts'
-import { configFolder } from './support/gatehouse.ts'
+import { configFolder, policyWith } from './support/gatehouse.ts'
 import { type RedisServer, startRedis } from './support/redis.ts'
 import { describeOnServers, sharedProgram } from './support/skipped.ts'
 
 const failureWindowSeconds = 900
 const { service } = readConfig({}, configFolder)
-const policy = {
-  ...service,
-  signIn: {
-    ...service.signIn,
-    failuresPerAccountAndAddressMax: 3,
-    failuresPerAccountMax: 5,
-    failuresPerAddressMax: 7,
-    reservedAttemptsPerNetworkMax: 1,
-    reservedAttemptsPerAccountMax: 4,
-    failureWindowSeconds,
-  },
+const signIn = {
+  ...{ failuresPerAccountAndAddressMax: 3, failuresPerAccountMax: 5, failuresPerAddressMax: 7 },
+  ...{ reservedAttemptsPerNetworkMax: 1, reservedAttemptsPerAccountMax: 4, failureWindowSeconds },
 }
+const policy = policyWith({ signIn })(service)
 
 type Attempt = Parameters<ReturnType<typeof makeAttemptLimits>['begin']>[0]
 

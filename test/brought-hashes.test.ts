@@ -319,9 +319,8 @@ describe('password hashes of other programs', () => {
   it('of Firebase match only with the signer key', async () => {
     const [, password = '', hash] = hashOf('$firescrypt$')
     const other = Buffer.alloc(64, 1).toString('base64')
-    for (const key of [undefined, other, firebaseSignerKey.slice(0, 40)]) {
+    for (const key of [undefined, other, firebaseSignerKey.slice(0, 40)])
       expect(await makePasswords(limits, 1, key).verify(hash, password), key).to.equal(false)
-    }
   })
 })
 

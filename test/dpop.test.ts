@@ -363,9 +363,8 @@ describe('DPoP: the key to which a refresh binds', () => {
   it('is the only one for the refresh token of a public client (§5)', async () => {
     const { url } = running()
     const { key, refreshToken } = await boundToken(url)
-    for (const wrong of [undefined, await makeClientKey()]) {
+    for (const wrong of [undefined, await makeClientKey()])
       expect((await refreshWith(url, refreshToken, wrong)).body.error).to.equal('invalid_grant')
-    }
     expect((await refreshWith(url, refreshToken, key)).status).to.equal(200)
   })
 
@@ -430,9 +429,8 @@ describe('DPoP: the key to which a refresh binds', () => {
     expect(bound.refresh_token).to.not.equal(refreshToken)
     expect((await refreshWith(url, bound.refresh_token)).body.error).to.equal('invalid_grant')
     // The old one is retried within seconds and gets the same response (design 10).
-    for (const token of [bound.refresh_token, refreshToken]) {
+    for (const token of [bound.refresh_token, refreshToken])
       expect((await refreshWith(url, token, key)).body.refresh_token).to.equal(bound.refresh_token)
-    }
   })
 
   describe('for an application that demands bound tokens', () => {

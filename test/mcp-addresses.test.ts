@@ -133,11 +133,8 @@ describe('challenges name scopes that this client can get', () => {
     await remove(kysely, 'oauth_application_scope', scope)
     const refused = await callTool(url, 'mark_all_notifications_read', { token })
     await insert(kysely, 'oauth_application_scope', scope)
-    expectForbidden(
-      refused,
-      undefined,
-      'an operator of the site can add the required scope to this application',
-    )
+    const advice = 'an operator of the site can add the required scope to this application'
+    expectForbidden(refused, undefined, advice)
   })
 
   it('for sign_in: those of the chosen role', async () => {

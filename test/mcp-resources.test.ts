@@ -152,6 +152,7 @@ describe('the catalogues of resources and prompts', () => {
 
 describe('prompts at the tool endpoint', () => {
   const running = sharedService()
+  const uri = 'gatehouse://me/courses/whatever'
 
   for (const era of eras) {
     it(`are listed as far as the token opens them, and filled in [${era}]`, async () => {
@@ -176,10 +177,8 @@ describe('prompts at the tool endpoint', () => {
 
     it(`and resources are challenged like tools: 401, and 403 without the scope [${era}]`, async () => {
       const { url } = running()
-      for (const [method, params] of [
-        ['prompts/get', { name: 'whats_new' }],
-        ['resources/read', { uri: 'gatehouse://me/courses/whatever' }],
-      ] as const) {
+      const asked = { 'prompts/get': { name: 'whats_new' }, 'resources/read': { uri } }
+      for (const [method, params] of Object.entries(asked)) {
         const anonymous = await send(url, method, { params, era })
         expect(anonymous.status).to.equal(401)
         expect(anonymous.headers.get('www-authenticate')).to.include(`scope="${MEMBER_READ}"`)

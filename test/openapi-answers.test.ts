@@ -440,13 +440,11 @@ describe('openapi.json describes', () => {
     [paths.mcpAdmin, (url: string) => operatorBearer(url, readScope('school'))],
   ] as const) {
     const sent =
-      (body: unknown, headers = {}, token: TokenOf = own): Ask =>
-      async (url) =>
-        call('POST', url + path, {
-          token: await token(url),
-          headers: { ...asTool, ...headers },
-          body,
-        })
+      (body: unknown, more = {}, token: TokenOf = own): Ask =>
+      async (url) => {
+        const headers = { ...asTool, ...more }
+        return await call('POST', url + path, { token: await token(url), headers, body })
+      }
     const modern = (method: string, headers = {}) => {
       const { message, headers: usual } = messageOf(method, '2026-07-28', {})
       return sent(message, { ...usual, ...headers })

@@ -166,12 +166,8 @@ describe('pages', () => {
     expect(advice('temporarily_unavailable')).to.match(/^Wait a minute/)
     expect(advice('constructor')).to.equal(advice('invalid_request'))
     expect(advice('invalid_request')).to.match(/^Go back to the application/)
-    for (const code of [
-      'invalid_request',
-      'server_error',
-      'temporarily_unavailable',
-      'forbidden',
-    ]) {
+    const codes = ['invalid_request', 'server_error', 'temporarily_unavailable', 'forbidden']
+    for (const code of codes) {
       const own = markupOf(errorPage({ code, description: 'x', isOwn: true }))
       expect(own, code).not.to.include('application')
     }

@@ -190,12 +190,10 @@ const passages: readonly Row[] = [
 
 type Attack = readonly [number: number, what: string]
 
+type Change = (answer: URLSearchParams) => void
+
 /** A response of the sign-in to the pages, changed on its way back. */
-function comesBack(
-  [number, how]: Attack,
-  answer: string,
-  change: (it: URLSearchParams) => void,
-): Row {
+function comesBack([number, how]: Attack, answer: string, change: Change): Row {
   const attack = `sign-in response ${how}`
   return [number, attack, answer, async (world) => await world.comeBack(change)]
 }

@@ -145,10 +145,8 @@ export async function kubelogin(settings: Settings): Promise<StartedProduct> {
       ...['kubelogin', 'get-token', '--skip-open-browser', '--token-cache-storage=none'],
       ...[`--oidc-issuer-url=${settings.ISSUER}`, `--oidc-client-id=${settings.CLIENT_ID}`],
       ...[`--oidc-client-secret=${settings.CLIENT_SECRET}`, '--oidc-extra-scope=email'],
-      ...[
-        `--listen-address=127.0.0.1:${settings.PORT}`,
-        `--oidc-redirect-url=${settings.REDIRECT_URI}`,
-      ],
+      `--listen-address=127.0.0.1:${settings.PORT}`,
+      `--oidc-redirect-url=${settings.REDIRECT_URI}`,
       `--open-url-after-authentication=${settings.ARRIVAL}`,
     ],
     {},
