@@ -343,7 +343,10 @@ describe('passkeys', () => {
     const { device } = await enrol(noor, { lies: { flags: 1 | 64 } })
     expect((await arriveWithPassword(noor)).location, 'needs one').to.match(/authorize/)
     const asked = { acr_values: 'urn:gatehouse:mfa' }
-    expect((await arrive(asked)).text).to.include('href="/account/second-factor"')
+    const alone = await arrive(asked)
+    expect(alone.text).to.include('href="/account/second-factor"')
+    expect(alone.options.userVerification).to.equal('required')
+    expect((await alone.send(device.use(alone.options, { flags: 1 }))).status).to.equal(401)
     const { text, options, send, browser } = await arriveWithPassword(noor, asked)
     expect(text).to.include('id="second-step-page"').and.not.include('name="code"')
     expect(options.allowCredentials).to.deep.include({ type: 'public-key', id: device.id })

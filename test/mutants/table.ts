@@ -259,7 +259,7 @@ export const mutants: readonly Mutant[] = [
   ...inFile('directory/people/passkeys.ts', 'passkeys', [
     "if («disabledAt !== null→false») return 'passkey of a disabled account'",
     '«found.personId !== personId→false») return refused',
-    'refusalOf(found, info.userVerified «|| owner !== undefined→»',
+    'refusalOf(found, info.userVerified« || owner !== undefined→»',
     "counter === 0 ? '=' : '«<→<=»'",
     "updateTable('passkey').where('id', '=', id)«.where('cloned_at', 'is', null)→»",
     '(row.counter === counter «&&→||» row.last_challenge',

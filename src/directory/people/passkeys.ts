@@ -39,12 +39,12 @@ export function makePasskeys(ports: FactorPorts, more: PasskeyPorts) {
   const keyed = (what: string) =>
     createHmac('sha256', challengeKey).update(`passkey ${what}`).digest('base64url')
 
-  /**
-   * Checks a passkey's response in an interaction, and records the use.
-   *
-   * @param owner the person who has given a first factor; undefined if the passkey is the first one
-   */
-  const check = async (text: string, uid: string, request: Partial<Actor>, owner?: string) => {
+  /** Checks a passkey's response in an interaction, and records the use. */
+  const check = async (
+    text: string,
+    { uid, owner, needsTwo }: Checked,
+    request: Partial<Actor>,
+  ) => {
     const sent = webauthn.readCredential(text)
     const found = sent && (await store.find(sent.id))
     const personId = owner ?? found?.personId
@@ -53,7 +53,7 @@ export function makePasskeys(ports: FactorPorts, more: PasskeyPorts) {
     const challenge = keyed(`in interaction ${uid}`)
     const info = await webauthn.verifyUse(sent, found.publicKey, { party, challenge })
     if (!info) return refused('invalid passkey response')
-    const refusal = refusalOf(found, info.userVerified || owner !== undefined)
+    const refusal = refusalOf(found, info.userVerified || owner !== undefined, needsTwo)
     if (refusal) return refused(refusal)
     const recorded = await store.use(sent.id, { ...info, challenge }, request)
     if (recorded !== 'used') return refused(`${recorded} passkey`)
@@ -62,8 +62,8 @@ export function makePasskeys(ports: FactorPorts, more: PasskeyPorts) {
   }
 
   /** Returns the options for using a passkey in an interaction; undefined if browsers have none for this host. */
-  const requestOptions = (uid: string) =>
-    party && { challenge: keyed(`in interaction ${uid}`), rpId: party.id }
+  const requestOptions = (uid: string, userVerification = 'preferred') =>
+    party && { challenge: keyed(`in interaction ${uid}`), rpId: party.id, userVerification }
 
   return {
     ...store,
@@ -71,11 +71,11 @@ export function makePasskeys(ports: FactorPorts, more: PasskeyPorts) {
     /** Whether browsers support passkeys for the host of the service. They do not for IP addresses. */
     areAvailable: party !== undefined,
     /** Checks the response of a passkey that signs in, cancels a scheduled deletion, and makes the browser known. */
-    async signIn(text: string, { uid, cookie, address }: PasskeyUse, request: Partial<Actor>) {
+    async signIn(text: string, { cookie, address, ...use }: PasskeyUse, request: Partial<Actor>) {
       const limit = ['attemptsOfAddress', networkOf(address)] as const
       const exceeded = await limits.takeTogether(...limit)
       if (exceeded) return { kind: 'limited', waitSeconds: exceeded.waitSeconds } as const
-      const checked = await check(text, uid, request)
+      const checked = await check(text, use, request)
       if (checked.kind === 'refused') return checked
       await limits.giveBack(...limit)
       const { personId, login, signedOutAt } = checked
@@ -121,14 +121,23 @@ export type PasskeyRefusal =
 function refusalOf(
   { disabledAt, appAddedAt }: { disabledAt: number | null; appAddedAt: number | null },
   hasTwoFactors: boolean,
+  needsTwo = false,
 ): PasskeyRefusal | undefined {
   if (disabledAt !== null) return 'passkey of a disabled account'
   // A single factor must not replace the two that an account with an authenticator app needs.
-  return hasTwoFactors || appAddedAt === null ? undefined : 'unverified passkey'
+  const isOneEnough = appAddedAt === null && !needsTwo
+  return hasTwoFactors || isOneEnough ? undefined : 'unverified passkey'
 }
 
-interface PasskeyUse {
+interface Checked {
   readonly uid: string
+  /** The person who has given a first factor; undefined if the passkey is the first one. */
+  readonly owner?: string | undefined
+  /** Whether the request needs two factors. */
+  readonly needsTwo?: boolean | undefined
+}
+
+interface PasskeyUse extends Checked {
   /** The known-browser cookie. */
   readonly cookie: string | undefined
   /** The client IP address. */

@@ -170,7 +170,7 @@ function makeFactorCheck(
   }
 
   const checkPasskey = async (text: string, uid: string, actor: Actor): Promise<FactorCheck> => {
-    const checked = await passkeys.check(text, uid, actor, actor.personId)
+    const checked = await passkeys.check(text, { uid, owner: actor.personId }, actor)
     return checked.kind === 'accepted' ? { kind: 'accepted', method: 'passkey' } : checked
   }
 

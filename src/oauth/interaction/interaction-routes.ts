@@ -206,7 +206,8 @@ function signInSteps(dependencies: InteractionDependencies, promptPages: PromptP
   const passkey: Step = async (ctx, pending) => {
     const authenticatedAt = now()
     const [text, cookie] = [formField(ctx, 'credential'), ctx.cookies.get(BROWSER_COOKIE)]
-    const use = { uid: pending.uid, cookie, address: ctx.ip }
+    const needsTwo = pending.lacksFactor(['passkey'])
+    const use = { uid: pending.uid, cookie, address: ctx.ip, needsTwo }
     const outcome = await passkeys.signIn(text, use, callerOf(ctx))
     if (outcome.kind === 'accepted') {
       const { personId, method, isNewBrowser, browser } = outcome

@@ -67,12 +67,12 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
       const confirms = isAgain && person?.email === loginHint
       const hrefs = { recoverHref: `${pages.recover}?${from}`, signUpHref: await signUpOf(pending) }
       const action = addressOf(pages.signInWithPasskey, { uid: pending.uid })
-      const options = passkeys.requestOptions(pending.uid)
+      const verification = pending.lacksFactor(['passkey']) ? 'required' : 'preferred'
+      const options = passkeys.requestOptions(pending.uid, verification)
       const passkey = options && { action, options }
-      const ways = { passkey, ...(await waysOf(ctx, pending, dependencies)) }
       const factorsHref = pending.lacksFactor(['password']) ? pages.secondFactor : undefined
-      const frame = { ...frameOf(pending), ...hrefs, factorsHref }
-      const page = signInPage({ ...frame, ...ways, ...said, words, confirms })
+      const ways = { passkey, factorsHref, ...(await waysOf(ctx, pending, dependencies)) }
+      const page = signInPage({ ...frameOf(pending), ...ways, ...said, ...hrefs, words, confirms })
       showPage(ctx, { ...page, look }, passkey && passkeyScriptSource)
     },
 
