@@ -350,7 +350,10 @@ describe('the assurance that a site demands for sensitive operations', () => {
     expect((await owner.visit(portal)).path).to.equal(portal)
     const admin = makePagePerson(url, olivia)
     expect((await admin.visit(portal)).text).to.include('id="two-factors-needed-page"')
-    expect((await admin.visit(`${site}/audit`)).status).to.equal(200)
+    const home = await admin.visit(site)
+    expect(home.status).to.equal(200)
+    const switched = await admin.send(home, `${site}/self-sign-up`)
+    expect(switched.text).to.include('id="two-factors-needed-page"')
     const off = { for: 'nothing' }
     expect((await owner.send(await owner.visit(page), page, off)).text).to.include('id="done"')
     expect(await kysely.selectFrom('site_assurance').selectAll().execute()).to.deep.equal([])

@@ -129,7 +129,7 @@ function homeRoutes(
       }),
     })
   })
-  operatorPages.form(pages.selfSignUp, async ({ site, actor, address }, ctx) => {
+  operatorPages.freshForm(pages.selfSignUp, pages.site, async ({ site, actor, address }, ctx) => {
     if (!site.roles.includes('owner')) throw notAnOperator()
     const on = formField(ctx, 'on') === 'yes'
     await switchFeature(database, { siteId: site.id, feature: SELF_SIGN_UP, on }, actor)
