@@ -361,6 +361,8 @@ describe('passkeys', () => {
   it('of another person are no second factor, and count as wrong codes', async () => {
     const [{ device }, { device: foreign }] = [await enrol(marco), await enrol(sam)]
     await useApp('per_marco')
+    const own = await arriveWithPassword(marco)
+    expect((await own.send(device.use(own.options, { flags: 1 }))).status).to.equal(303)
     const { send, options, text } = await arriveWithPassword(marco)
     expect(text).to.include('id="code"').and.include('id="passkey"')
     const forged = () => device.use(options, { challenge: 'x'.repeat(43) })
