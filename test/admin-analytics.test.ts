@@ -8,7 +8,7 @@ import { forEachDatabase } from './support/storages.ts'
 const at = (moment: string) => Date.parse(`${moment}Z`)
 
 /** Days without data of the demo. */
-const days = 'from: "2015-03-01T23:59:00Z", to: "2015-03-03T00:00:00Z"'
+const days = 'from: "2015-03-01T23:59:00Z", until: "2015-03-04T00:00:00Z"'
 
 const nothing = {
   ...{ enrolments: 0, activeMembers: 0, completedCourses: 0 },
@@ -60,7 +60,7 @@ forEachDatabase('the Admin API: analytics', (start) => {
   it('counts more than one statement reads at a single time', async () => {
     await enrolTwentyThousand(running().service.stores.database, at('2015-05-05T05:05:05'))
     const analytics = await value(
-      `{ analytics(from: "2015-05-04T00:00:00Z", to: "2015-05-06T00:00:00Z") {
+      `{ analytics(from: "2015-05-04T00:00:00Z", until: "2015-05-07T00:00:00Z") {
         days { enrolments } courses(first: 100) { nodes { slug enrolments } } } }`,
     )
     const counted = analytics.days.map(({ enrolments }: { enrolments: number }) => enrolments)
@@ -76,11 +76,11 @@ forEachDatabase('the Admin API: analytics', (start) => {
   })
 
   it('covers at most 92 days, in their order', async () => {
-    const ask = (from: string, to: string) =>
-      `{ analytics(from: "${from}T00:00:00Z", to: "${to}T00:00:00Z") { days { date } } }`
-    expect((await value(ask('2015-01-01', '2015-04-02'))).days).to.have.length(92)
-    expect(await refused(ask('2015-01-01', '2015-04-03'))).to.equal('BAD_ARGUMENT from')
-    expect(await refused(ask('2015-01-02', '2015-01-01'))).to.equal('BAD_ARGUMENT to')
+    const ask = (from: string, until: string) =>
+      `{ analytics(from: "${from}T00:00:00Z", until: "${until}T00:00:00Z") { days { date } } }`
+    expect((await value(ask('2015-01-01', '2015-04-03'))).days).to.have.length(92)
+    expect(await refused(ask('2015-01-01', '2015-04-04'))).to.equal('BAD_ARGUMENT from')
+    expect(await refused(ask('2015-01-02', '2015-01-02'))).to.equal('BAD_ARGUMENT until')
   })
 })
 

@@ -104,6 +104,34 @@ forEachDatabase('changes by the Admin API', (start) => {
     })
   }
 
+  for (const [kind, valid] of Object.entries(kinds)) {
+    it(`${kind}: is deleted only if it was never published and no person has it, which frees its slug`, async () => {
+      const input = { ...valid, slug: `gone-${kind.toLowerCase()}` }
+      const make = async () => (await value(mutationOf(`create${kind}`), { input })).id
+      const remove = (id: string) => `mutation { delete${kind}(id: "${id}") { deletedId } }`
+      const change = async (name: string, id: string, args = '') =>
+        await run(`mutation { ${name}${kind}(id: "${id}"${args}) { id } }`)
+      const draft = await make()
+      await change('publish', draft, ', at: "2999-01-01T00:00:00Z"')
+      await change('archive', draft)
+      expect(await value(remove(draft))).to.deep.equal({ deletedId: draft })
+      expect(await refused(remove(draft))).to.equal('NOT_FOUND')
+      const held = await make()
+      const person = { person_id: 'per_theo', order_id: null, id: `held_${held}` }
+      if (kind === 'Course') {
+        const bought = { ...person, course_id: held, purchased_at: 1, expires_at: 2 }
+        await kysely().insertInto('course_purchase').values(bought).execute()
+        expect(await refused(remove(held))).to.equal('CONFLICT')
+        await kysely().deleteFrom('course_purchase').where('course_id', '=', held).execute()
+      }
+      await change('publish', held)
+      await change('unpublish', held)
+      expect(await refused(remove(held))).to.equal('CONFLICT')
+      const area = kind.replace('lP', 'l_p').toLowerCase()
+      expect(await audited(`${area}.delete`)).to.have.length(1)
+    })
+  }
+
   for (const [mutation, valid] of [
     ...Object.entries(kinds).map(([kind, input]) => [`create${kind}`, input] as const),
     ['createPost', post] as const,

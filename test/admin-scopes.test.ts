@@ -184,7 +184,7 @@ const foreignChanges: readonly (readonly [id: string, mutation: string])[] = [
   ['post', 'updatePost(input: { id: "$", title: "Mine" })'],
   ['post', 'publishPost(id: "$")'],
   ['post', 'deletePost(id: "$")'],
-  ...['publish', 'unpublish', 'archive', 'restore'].map(
+  ...['publish', 'unpublish', 'archive', 'restore', 'delete'].map(
     (change) => ['dig_sunday_recipes', `${change}DigitalProduct(id: "$")`] as const,
   ),
   ['file', 'deleteFile(id: "$")'],

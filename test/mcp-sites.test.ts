@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-import { readScope, scopeNames } from '../src/directory/scopes/catalogue.ts'
+import { readScope, scopeNames, writeScope } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { insert } from './support/database.ts'
 import { operatorToken, problemOf, readTool, send } from './support/mcp.ts'
@@ -104,7 +104,7 @@ describe('a refusal names the next step', () => {
     }
     const asked = { values: { id: 'not_noor_01' }, token: await memberToken(url) }
     expect(await problemOf(url, 'mark_notification_read', asked)).to.equal(
-      'there is no such notification. Call list_notifications to list valid values.',
+      'id: there is no such notification. Call list_notifications to list valid values.',
     )
   })
 
@@ -112,9 +112,11 @@ describe('a refusal names the next step', () => {
     const { url } = running()
     const member = await memberToken(url)
     const operator = await operatorToken(url, readScope('courses'))
+    const writer = await operatorToken(url, writeScope('courses'))
     for (const [name, path, token, said] of [
       ['listCourses', paths.mcp, undefined, 'list_public_courses'],
       ['get-course', paths.mcp, undefined, 'get_public_course'],
+      ['remove_lesson_course', paths.mcpAdmin, writer, 'archive_course'],
       ['zzz', paths.mcp, undefined, 'There is no tool with that name. Call tools/list for'],
       ['list_site_courses', paths.mcpMember, member, `Connect to ${url}${paths.mcpAdmin}`],
       ['get_viewer', paths.mcpAdmin, operator, `Connect to ${url}${paths.mcpMember}`],

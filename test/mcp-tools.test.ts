@@ -66,6 +66,7 @@ const changedElsewhere = [
   ...['update_section', 'remove_member', 'update_enrolment', 'end_enrolment'],
   ...['cancel_registration', 'get_site_post', 'update_post', 'publish_post'],
   ...['delete_section', 'delete_lecture', 'delete_post'],
+  ...['delete_course', 'delete_digital_product', 'delete_event'],
 ]
 
 const lists: Record<string, Values> = {
@@ -257,16 +258,20 @@ describe('tools and their callers', () => {
     }
   })
 
-  it('describe their effect by four hints', async () => {
+  it('describe their effect by four hints, and their scopes where ChatGPT reads them', async () => {
     const { url } = running()
-    const { body } = await send(url, 'tools/list', { token: await memberToken(url) })
-    for (const { name, annotations } of body.result.tools) {
-      const effect = findTool(name, everywhere)?.effect
-      expect(annotations, name).to.include({
-        ...{ readOnlyHint: effect === 'reads', destructiveHint: effect === 'destroys' },
-        openWorldHint: false,
-      })
-      expect(annotations.idempotentHint, name).to.equal(effect === 'reads' ? undefined : true)
+    for (const token of [await memberToken(url), await operatorToken(url, toolScopes.join(' '))]) {
+      const { body } = await send(url, 'tools/list', { token })
+      for (const { name, annotations, securitySchemes } of body.result.tools) {
+        const { effect, access } = findTool(name, everywhere) as Tool
+        expect(annotations, name).to.deep.equal({
+          ...{ readOnlyHint: effect === 'reads', destructiveHint: effect === 'destroys' },
+          ...{ idempotentHint: name !== 'invite_member', openWorldHint: name === 'invite_member' },
+        })
+        const oauth2 = { type: 'oauth2', ...(name !== 'sign_in' && { scopes: scopesOf(access) }) }
+        const isPublic = access.kind === 'public'
+        expect(securitySchemes, name).to.deep.equal([isPublic ? { type: 'noauth' } : oauth2])
+      }
     }
   })
 

@@ -134,8 +134,8 @@ describe('tidy', () => {
       .flatMap((text) => text.match(/\baction\b[^,]*|\brecord\([^,]*/g) ?? [])
       .flatMap((text) => [...text.matchAll(/'([a-z_]+\.[a-z_]+)'/g)])
       .map(([, action]) => action)
-    // Each kind of released items writes the same six actions, named after its table.
-    const changes = ['create', 'update', 'publish', 'unpublish', 'archive', 'restore']
+    // Each kind of released items writes the same seven actions, named after its table.
+    const changes = ['create', 'update', 'publish', 'unpublish', 'archive', 'restore', 'delete']
     const ofItems = texts
       .flatMap((text) => [...text.matchAll(/releasedItems\(\{\n\s+table: '(\w+)'/g)])
       .flatMap(([, table]) => changes.map((change) => `${table}.${change}`))

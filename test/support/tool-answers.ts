@@ -13,13 +13,13 @@ import {
 import { z } from 'zod'
 
 import { PAGE_SIZE_MAX } from '../../src/api/graphql/connections.ts'
-import { leafSchema } from '../../src/api/mcp/document-tool.ts'
-import type { FixedDocument, JsonSchema, Tool } from '../../src/api/mcp/tool.ts'
+import type { JsonSchema, Tool } from '../../src/api/mcp/tool.ts'
+import { leafSchema } from '../../src/api/mcp/tool-arguments.ts'
 import { LECTURES_SHOWN_MAX } from '../../src/directory/sites/public-sites.ts'
 
 /** The JSON Schema of a tool's result, for docs and tests; clients do not get it (decision 15). */
 export function answerSchemaOf({ name, runs }: Tool): JsonSchema {
-  if (runs) return answerSchema(runs.document(), runs.pick)
+  if (runs) return answerSchema(runs)
   const answer = answers[name]
   if (!answer) throw new Error(`the answer of ${name} has no schema`)
   const { $schema: _dialect, ...schema } = z.toJSONSchema(answer)
@@ -81,10 +81,16 @@ const answers: Readonly<Record<string, z.ZodType>> = {
 }
 
 /** The result of a fixed GraphQL document with one operation, without aliases and fragments. */
-function answerSchema({ schema, operation }: FixedDocument, pick: readonly string[]): JsonSchema {
+function answerSchema({ document, pick, optional }: NonNullable<Tool['runs']>): JsonSchema {
+  const { schema, operation } = document()
   const root = schema.getRootType(operation.operation)
   if (!root) throw new Error('the schema has no such operation')
-  return { ...pick.reduce(propertyOf, objectSchema(root, operation.selectionSet)) }
+  const answer = pick.reduce(propertyOf, objectSchema(root, operation.selectionSet))
+  const required = Object.keys(answer['properties'] as object).filter(
+    (name) => !optional.includes(name),
+  )
+  const note = optional.includes('note') && { note: { type: 'string' } }
+  return { ...answer, properties: { ...Object(answer['properties']), ...note }, required }
 }
 
 function objectSchema(type: GraphQLObjectType, { selections }: SelectionSetNode): JsonSchema {

@@ -72,8 +72,12 @@ function checkAndTranslate(resolve: Resolve): Resolve {
       return await resolve(...given)
     } catch (error) {
       if (!(error instanceof ChangeRefused)) throw error
-      const { code, field } = error
-      const extensions = { code, ...(field !== undefined && { argument: field }) }
+      const { code, field, subject } = error
+      const extensions = {
+        code,
+        ...(field !== undefined && { argument: field }),
+        ...(subject !== undefined && { subject }),
+      }
       // Omit `originalError`. With it, `faultsIn` would treat the error as internal and hide it from the caller.
       // biome-ignore lint/style/useErrorCause: GraphQL has no causes, and the message is the same
       throw new GraphQLError(error.message, { extensions })

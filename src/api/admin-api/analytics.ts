@@ -10,19 +10,19 @@ const DAYS_DEFAULT = 30
 
 interface Days {
   readonly from?: number | null
-  readonly to?: number | null
+  readonly until?: number | null
 }
 
 /** Resolvers for statistics of the site (scope `analytics:read`). A field is computed only if it is selected. */
 export const analyticsResolvers = {
   Query: {
-    analytics: (_source, { from, to }: Days, { caller, parts }) => {
-      const toMs = to ?? parts.now()
-      const period = periodOf(from ?? toMs - (DAYS_DEFAULT - 1) * DAY_MS, toMs)
+    analytics: (_source, { from, until }: Days, { caller, parts }) => {
+      const lastMs = until == null ? parts.now() : until - 1
+      const period = periodOf(from ?? lastMs - (DAYS_DEFAULT - 1) * DAY_MS, lastMs)
       const { firstDay, lastDay } = period
-      if (lastDay < firstDay) throw badArgument('to', '`to` must not be before `from`')
+      if (lastDay < firstDay) throw badArgument('until', 'until must be after from')
       if (lastDay - firstDay >= DAYS_MAX) {
-        throw badArgument('from', `\`from\` must be at most ${DAYS_MAX - 1} days before \`to\``)
+        throw badArgument('from', `from must be at most ${DAYS_MAX} days before until`)
       }
       const { siteId } = caller
       return siteFigures(

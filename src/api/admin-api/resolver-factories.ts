@@ -3,7 +3,7 @@ import type { Kysely } from 'kysely'
 import type { Database } from '../../platform/store/database.ts'
 import type { PagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import type { SiteActor } from '../../school/changes/change.ts'
+import type { Created, SiteActor } from '../../school/changes/change.ts'
 import {
   type ItemKey,
   type Release,
@@ -95,14 +95,17 @@ type Payload = (id: string, context: AdminContext) => object
 export function payloadWith(name: string, find: Find): Payload {
   return (id, { caller, parts }) => ({
     id,
+    isNew: false,
     [name]: async () => await find(parts.database.kysely, caller.siteId, id),
   })
 }
 
-/** Creates the resolver of a mutation that creates an object. */
-export function creates<Input>(create: Change<Input, string>, payload: Payload) {
-  return async (_source: unknown, { input }: { readonly input: Input }, context: AdminContext) =>
-    payload(await create(context.parts.database, actorOf(context), input), context)
+/** Creates the resolver of a mutation that creates an object, unless it exists. */
+export function creates<Input>(create: Change<Input, Created>, payload: Payload) {
+  return async (_source: unknown, { input }: { readonly input: Input }, context: AdminContext) => {
+    const { id, isNew } = await create(context.parts.database, actorOf(context), input)
+    return { ...payload(id, context), isNew }
+  }
 }
 
 /** Creates the resolver of a mutation whose input includes an id. */
@@ -134,9 +137,10 @@ interface Items {
   readonly find: Find<ItemKey>
   readonly mustFind: Find
   readonly list: (database: Database, question: never) => PagedRows<object>
-  readonly create: Change<never, string>
+  readonly create: Change<never, Created>
   readonly update: Change<never, void>
   readonly release: Change<{ readonly id: string; readonly change: ReleaseChange }, void>
+  readonly remove: Change<string, void>
 }
 
 /** Creates the resolvers of one kind of item, such as `courses`, `createCourse` and `publishCourse` (item.graphql). */
@@ -170,6 +174,7 @@ export function itemResolvers(
       [`unpublish${type}`]: releases(() => ({ kind: 'unpublish' })),
       [`archive${type}`]: releases(() => ({ kind: 'archive' })),
       [`restore${type}`]: releases(() => ({ kind: 'restore' })),
+      [`delete${type}`]: deletes(items.remove),
     },
     [type]: {
       state: (item: Release, _args: object, { parts }: AdminContext) =>

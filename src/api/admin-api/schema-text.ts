@@ -54,14 +54,24 @@ const payloads = [
   ['PostPayload', 'post', 'Post', 'posts'],
 ] as const
 
+/** The payloads of mutations that create an object. */
+const creations: ReadonlySet<string> = new Set([
+  ...['CoursePayload', 'DigitalProductPayload', 'EventPayload', 'SectionPayload', 'LecturePayload'],
+  ...['EnrolStudentPayload', 'PostPayload'],
+])
+
 function payloadText([payload, field, type, area]: (typeof payloads)[number]): string {
   const noun = nounOf(field)
+  const isNew = `
+  "True if this request created the ${noun}; false if it already existed."
+  isNew: Boolean!
+`
   return `
 "The result of changing the ${noun}."
 type ${payload} {
   "The identifier of the ${field === 'appearance' ? 'site' : noun}."
   id: ID!
-
+${creations.has(payload) ? isNew : ''}
   "The ${noun} after the change."
   ${field}: ${type}! @needs(scopes: ["${area}:read"])
 }

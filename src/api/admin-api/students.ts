@@ -1,7 +1,6 @@
 import {
   countEnrolments,
   type Enrolment,
-  type EnrolmentWish,
   endEnrolment,
   enrolStudent,
   findEnrolment,
@@ -11,9 +10,9 @@ import {
   updateEnrolment,
 } from '../../school/members/enrolments.ts'
 import { listStudents, type SitePerson } from '../../school/members/people-list.ts'
-import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
+import type { AdminResolver } from './context.ts'
 import { personWith, rolesOf } from './people.ts'
-import { batched, changes, listed, payloadWith, updates } from './resolver-factories.ts'
+import { batched, changes, creates, listed, payloadWith, updates } from './resolver-factories.ts'
 
 const payload = payloadWith('enrolment', findEnrolment)
 
@@ -21,14 +20,7 @@ const payload = payloadWith('enrolment', findEnrolment)
 export const studentResolvers = {
   Query: { students: listed('students', listStudents), student: personWith('student') },
   Mutation: {
-    enrolStudent: async (
-      _source: unknown,
-      { input }: { input: EnrolmentWish },
-      context: AdminContext,
-    ) => {
-      const { id, isNew } = await enrolStudent(context.parts.database, actorOf(context), input)
-      return { isNew, ...payload(id, context) }
-    },
+    enrolStudent: creates(enrolStudent, payload),
     updateEnrolment: updates(updateEnrolment, payload),
     endEnrolment: changes(endEnrolment, payload),
   },

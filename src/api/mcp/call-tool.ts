@@ -2,6 +2,7 @@ import { type CallToolResult, ProtocolError, ProtocolErrorCode } from '@modelcon
 
 import { type Tool, type ToolCall, ToolProblem } from './tool.ts'
 import { accessTo, isOpen } from './tool-access.ts'
+import { findTool } from './tool-catalogue.ts'
 
 /** The state of one request inside the SDK, with any failure. */
 export interface Exchange {
@@ -50,8 +51,15 @@ export async function callTool(
   } catch (error) {
     if (!(error instanceof ToolProblem)) throw error
     call.onProblem()
-    return { content: [{ type: 'text', text: error.message }], isError: true }
+    const text = `${error.message} ${hintOf(error, call)}`.trim()
+    return { content: [{ type: 'text', text }], isError: true }
   }
+}
+
+/** Names the tool that lists valid values, if the caller may use it at this endpoint. */
+function hintOf({ listedBy }: ToolProblem, { caller, address }: ToolCall): string {
+  const tool = findTool(listedBy, address)
+  return tool && isOpen(tool.access, caller) ? `Call ${tool.name} to list valid values.` : ''
 }
 
 const TOO_LONG = `The result has more than ${ANSWER_LENGTH_MAX} characters. Request fewer objects, for example with \`first\`.`

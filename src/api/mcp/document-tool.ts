@@ -1,42 +1,28 @@
-import { createHash } from 'node:crypto'
-
 import {
   type ExecutionResult,
   type GraphQLArgument,
   type GraphQLError,
   type GraphQLField,
-  type GraphQLInputField,
-  type GraphQLInputType,
   type GraphQLNamedType,
   type GraphQLSchema,
   getNamedType,
-  isEnumType,
-  isInputObjectType,
-  isListType,
-  isNonNullType,
   isObjectType,
   Kind,
   parse,
   validate,
 } from 'graphql'
 
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../graphql/connections.ts'
 import { once } from '../graphql/graphql-api.ts'
+import { type FixedDocument, type Tool, type ToolCall, ToolProblem } from './tool.ts'
 import {
-  describeArguments,
-  type FixedDocument,
-  type JsonSchema,
-  plainSchema,
-  type Tool,
-  type ToolCall,
-  ToolProblem,
-} from './tool.ts'
-
-/** Descriptions of the two paging arguments. They are short because every list repeats them. */
-export const pageWords = {
-  first: `Page size, 1 to ${PAGE_SIZE_MAX}; default ${PAGE_SIZE_DEFAULT}.`,
-  after: 'pageInfo.endCursor of the previous page.',
-} as const
+  type Arguments,
+  argumentsSchema,
+  fieldsOfInput,
+  isInput,
+  readArguments,
+  type ToolArgument,
+  withKey,
+} from './tool-arguments.ts'
 
 /** The message for an invalid cursor, such as one from another list. */
 export const FOREIGN_CURSOR =
@@ -49,7 +35,7 @@ export function pageOf(nodes: string): string {
 
 /** The definition of a tool that runs one fixed document of an API, in this process. */
 export interface DocumentDefinition
-  extends Pick<Tool, 'name' | 'title' | 'description'>,
+  extends Pick<Tool, 'name' | 'title' | 'description' | 'mails'>,
     Partial<Pick<Tool, 'effect'>> {
   /** The scopes of the document. `test/mcp-tools.test.ts` compares them with the schema. */
   readonly scopes: readonly string[]
@@ -57,6 +43,8 @@ export interface DocumentDefinition
   readonly path: readonly string[]
   /** The selection for the last field. */
   readonly selection: string
+  /** One more field of the result, for callers that also have its scope. */
+  readonly returns?: { readonly scope: string; readonly selection: string } | undefined
   /** The tool that lists valid ids and slugs, for error messages. */
   readonly listedBy?: string | undefined
 }
@@ -69,30 +57,39 @@ export interface DocumentApi {
     document: string,
     variables: Record<string, unknown>,
   ) => Promise<ExecutionResult>
+  /** The tools that list valid ids, by the kind of object that does not exist. */
+  readonly listOf?: Readonly<Record<string, string>> | undefined
 }
 
 /** Creates the function that creates tools of an API, with arguments and their descriptions from the schema. */
 export function makeDocumentTool(api: DocumentApi) {
   return (definition: DocumentDefinition): Tool => {
-    const { name, title, description, effect = 'reads', scopes, path, listedBy } = definition
+    const { name, title, description, effect = 'reads', mails = false } = definition
+    const { scopes, path, returns, listedBy } = definition
     const declared = once(() => fieldAt(api.schema(), effect, path)?.args ?? [])
-    const document = once(() => documentOf(definition, declared()))
+    const brief = once(() => documentOf(definition, declared()))
+    const whole = once(() => {
+      const selection = `${definition.selection} ${returns?.selection ?? ''}`
+      return documentOf({ ...definition, selection }, declared())
+    })
     const taken = once(() => declared().flatMap(fieldsOfInput))
     const input = once(() => argumentsSchema(taken()))
+    const optional = [
+      ...(returns?.selection.match(/\w+/) ?? []),
+      ...(/\bisNew\b/.test(definition.selection) ? ['note'] : []),
+    ]
     return {
-      ...{ name, title, description, effect, input },
+      ...{ name, title, description, effect, mails, input },
       access: { kind: 'scopes', needed: scopes, operation: path[0] },
-      runs: { document: once(() => readDocument(api.schema(), document())), pick: path },
+      runs: { document: once(() => readDocument(api.schema(), whole())), pick: path, optional },
       async run(values, call) {
-        const given = checkNames(values ?? {}, taken(), input())
+        const given = readArguments(values ?? {}, taken(), input())
         const keyed = effect === 'reads' ? given : withKey(given, input())
         const variables = declared().some(isInput) ? { input: keyed } : keyed
-        const { data, errors } = await api.execute(call, document(), variables)
-        const [problem] = errors ?? []
-        if (problem) throw new ToolProblem(sentenceOf(problem, input(), listedBy))
-        const answer = path.reduce((value, field) => value[field] as Answer, data as Answer)
-        if (answer === null) throw new ToolProblem(`${NOTHING} ${hintFor(listedBy)}`.trim())
-        return answer
+        const seesAll = returns && call.caller?.scopes.includes(returns.scope)
+        const { data, errors } = await api.execute(call, (seesAll ? whole : brief)(), variables)
+        const about = { given, taken: taken(), listOf: api.listOf, listedBy }
+        return answerOf(path, { data: data as Answer, problem: errors?.[0] }, about)
       },
     }
   }
@@ -123,101 +120,58 @@ function documentOf(
   return `${kind} ${variables} ${fields} { ${selection} }${' }'.repeat(path.length)}`
 }
 
-/** An argument of a tool: an argument of its field, or a field of the argument `input`. */
-type ToolArgument = GraphQLArgument | GraphQLInputField
-
-function isInput({ name }: GraphQLArgument): boolean {
-  return name === 'input'
-}
-
-function fieldsOfInput(argument: GraphQLArgument): ToolArgument[] {
-  const type = getNamedType(argument.type)
-  return isInput(argument) && isInputObjectType(type) ? Object.values(type.getFields()) : [argument]
-}
-
-/** The message for an id, slug or order number that does not exist at the site. */
-const NOTHING = 'The site has no object with this identifier.'
-
-function hintFor(listedBy: string | undefined): string {
-  return listedBy === undefined ? '' : `Call ${listedBy} to list valid values.`
-}
-
 type Answer = Record<string, unknown>
 
-/** Rejects unknown arguments, because GraphQL ignores unknown variables. Drops null for arguments with a default. */
-function checkNames(values: unknown, taken: readonly ToolArgument[], input: JsonSchema): Arguments {
-  if (typeof values !== 'object' || values === null || Array.isArray(values)) {
-    throw new ToolProblem(`${INVALID} Send them as one JSON object. ${describeArguments(input)}`)
-  }
-  const known = new Map(taken.map((argument) => [argument.name, argument]))
-  const unknown = Object.keys(values).filter((name) => !known.has(name))
-  if (unknown.length > 0) {
-    const said = unknown.join(', ').slice(0, NAMES_LENGTH_MAX)
-    throw new ToolProblem(`${INVALID} Unknown arguments: ${said}. ${describeArguments(input)}`)
-  }
-  // Some models send null for omitted arguments. Null is meaningful only for arguments without a default.
-  const given = Object.entries(values).filter(
-    ([name, value]) => value !== null || known.get(name)?.defaultValue === undefined,
-  )
-  return Object.fromEntries(given)
+/** The call that a result belongs to, for messages. */
+interface Asked extends Pick<DocumentApi, 'listOf'>, Pick<DocumentDefinition, 'listedBy'> {
+  readonly given: Arguments
+  readonly taken: readonly ToolArgument[]
 }
 
-const INVALID = 'The arguments are invalid.'
-
-type Arguments = Readonly<Record<string, unknown>>
-
-const NAMES_LENGTH_MAX = 200
-
-/** Adds a missing idempotency key, derived from the arguments, so a repeated call creates nothing twice. */
-function withKey(given: Arguments, { properties }: JsonSchema): Arguments {
-  if (!('idempotencyKey' in (properties as object)) || given['idempotencyKey'] != null) return given
-  const digest = createHash('sha256').update(JSON.stringify(given)).digest('base64url')
-  return { ...given, idempotencyKey: `call ${digest}` }
+/** Returns the part of a result that a tool returns. @throws ToolProblem for an error, and for an object that does not exist */
+function answerOf(
+  path: readonly string[],
+  { data, problem }: { readonly data: Answer; readonly problem: GraphQLError | undefined },
+  asked: Asked,
+): Answer {
+  if (problem) throw problemOf(problem, asked)
+  const answer = path.reduce((value, field) => value[field] as Answer, data)
+  if (answer === null) throw nothingFor(asked)
+  return answer['isNew'] === false ? { ...answer, note: alreadyExisted(asked) } : answer
 }
 
-/** Converts a GraphQL error to a message for the caller. Adds a remedy where one is known. */
-function sentenceOf(
-  { message, extensions, path }: GraphQLError,
-  input: JsonSchema,
-  listedBy: string | undefined,
-): string {
-  if (extensions['argument'] === 'after') return FOREIGN_CURSOR
+/** Creates the error for an id, slug or number that does not exist at the site, or for a call without any. */
+function nothingFor({ given, taken, listedBy }: Asked): ToolProblem {
+  const [argument] = Object.keys(given)
+  const names = taken.map(({ name }) => name)
+  if (argument === undefined) return new ToolProblem(`Send ${names.join(' or ')}.`, listedBy)
+  return new ToolProblem(`The site has no object with this ${argument}.`, listedBy)
+}
+
+function alreadyExisted({ taken }: Asked): string {
+  return taken.some(({ name }) => name === 'idempotencyKey')
+    ? 'already existed: an equal call created it. To create another, send a new idempotencyKey.'
+    : 'already existed and is unchanged'
+}
+
+/** Converts a GraphQL error to an error for the caller, which names the argument and a tool that lists valid values. */
+function problemOf(
+  { message, extensions }: GraphQLError,
+  { taken, listOf = {}, listedBy }: Asked,
+): ToolProblem {
+  if (extensions['argument'] === 'after') return new ToolProblem(FOREIGN_CURSOR)
   const said = message.slice(0, MESSAGE_LENGTH_MAX)
   const sentence = /[.!?]$/.test(said) ? said : `${said}.`
-  if (extensions['code'] === 'NOT_FOUND') return `${sentence} ${hintFor(listedBy)}`.trim()
-  // An error without a path occurred before execution: a value has the wrong type.
-  return path === undefined ? `${sentence} ${describeArguments(input)}` : sentence
+  if (extensions['code'] !== 'NOT_FOUND') return new ToolProblem(sentence)
+  const { subject } = extensions
+  const noun = typeof subject === 'string' ? subject : ''
+  const own = `${noun.split(' ').at(-1)}Id`
+  const argument = taken.some(({ name }) => name === own) ? own : 'id'
+  return new ToolProblem(`${argument}: ${sentence}`, listOf[noun] ?? listedBy)
 }
 
-/** Maximum length of a message. GraphQL's messages repeat the invalid value, which may be very long. */
+/** Maximum length of a message, which may quote an invalid value. */
 const MESSAGE_LENGTH_MAX = 500
-
-function argumentsSchema(taken: readonly ToolArgument[]): JsonSchema {
-  const required = taken.filter(
-    ({ type, defaultValue }) => isNonNullType(type) && defaultValue === undefined,
-  )
-  return plainSchema({
-    type: 'object',
-    properties: Object.fromEntries(taken.map((argument) => [argument.name, schemaOf(argument)])),
-    ...(required.length > 0 && { required: required.map(({ name }) => name) }),
-  })
-}
-
-function schemaOf({ name, type, description, defaultValue }: ToolArgument): JsonSchema {
-  const ofPage: Readonly<Record<string, string>> = pageWords
-  const said = ofPage[name] ?? description ?? ''
-  const isDefault = defaultValue != null && !(name in pageWords)
-  const words = [said, ...(isDefault ? [`Default ${JSON.stringify(defaultValue)}.`] : [])]
-  return { ...valueSchema(type), description: words.join(' ').trim() }
-}
-
-function valueSchema(type: GraphQLInputType): JsonSchema {
-  const present = isNonNullType(type) ? type.ofType : type
-  if (isListType(present)) return { type: 'array', items: valueSchema(present.ofType) }
-  const named = getNamedType(present)
-  if (isInputObjectType(named)) throw new Error('an argument of a tool must not be an object')
-  return leafSchema(named)
-}
 
 /** Parses and validates the document of a tool. @throws Error unless it matches the schema and has an operation */
 function readDocument(schema: GraphQLSchema, document: string): FixedDocument {
@@ -227,21 +181,4 @@ function readDocument(schema: GraphQLSchema, document: string): FixedDocument {
   const [operation] = parsed.definitions
   if (operation?.kind !== Kind.OPERATION_DEFINITION) throw new Error('a tool needs one operation')
   return { schema, operation }
-}
-
-/** JSON Schemas of our scalars. */
-const scalars: Readonly<Record<string, JsonSchema>> = {
-  ID: { type: 'string' },
-  String: { type: 'string' },
-  Int: { type: 'integer' },
-  Boolean: { type: 'boolean' },
-  DateTime: { type: 'string', format: 'date-time' },
-}
-
-/** Returns the JSON Schema of a scalar or enum. @throws Error for another type */
-export function leafSchema(type: GraphQLNamedType): JsonSchema {
-  if (isEnumType(type)) return { type: 'string', enum: type.getValues().map(({ name }) => name) }
-  const schema = scalars[type.name]
-  if (!schema) throw new Error(`no JSON Schema is known for ${type.name}`)
-  return schema
 }

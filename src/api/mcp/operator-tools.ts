@@ -17,6 +17,7 @@ export const operatorTools: readonly Tool[] = [
       title: 'Change the site',
       description:
         "Changes the name and settings of the token's site. Omit an argument to keep its current value.",
+      returns: 'site { name description contactEmail address timeZone language }',
     },
   }),
   ...readBoth('orders', {
@@ -47,16 +48,26 @@ export const operatorTools: readonly Tool[] = [
     field: 'lecture',
     selection: lecture,
   }),
-  ...changes('curriculum', {
-    create_section: 'Creates a section in a course, at a given position or at the end.',
-    update_section: 'Renames or moves a section.',
-    delete_section: 'Removes a section. Its lectures move before the first section.',
-    create_lecture: 'Creates a lecture in a course, at a given position or at the end.',
-    update_lecture:
-      'Changes the title or duration of a lecture. Omit an argument to keep its current value.',
-    move_lecture: 'Moves a lecture to another section or position of its course.',
-    delete_lecture: 'Removes a lecture and the watch progress in it. This cannot be undone.',
-  }),
+  ...changes(
+    'curriculum',
+    {
+      create_section: 'Creates a section in a course, at a given position or at the end.',
+      update_section: 'Renames or moves a section.',
+      delete_section: 'Removes a section. Its lectures move before the first section.',
+    },
+    'section { courseId position title }',
+  ),
+  ...changes(
+    'curriculum',
+    {
+      create_lecture: 'Creates a lecture in a course, at a given position or at the end.',
+      update_lecture:
+        'Changes the title or duration of a lecture. Omit an argument to keep its current value.',
+      move_lecture: 'Moves a lecture to another section or position of its course.',
+      delete_lecture: 'Removes a lecture and the watch progress in it. This cannot be undone.',
+    },
+    'lecture { courseId sectionId position title durationSeconds }',
+  ),
   ...itemTools(
     'digital_product',
     'id slug title summary fileName state publishedAt archivedAt createdAt buyerCount',
@@ -66,39 +77,47 @@ export const operatorTools: readonly Tool[] = [
     `id slug title summary location startsAt endsAt state publishedAt archivedAt createdAt
       registrationCount`,
   ),
-  ...changes('events', {
-    register_for_event: {
-      title: 'Register a person for an event',
-      description: 'Registers a person with a role at the site for an event.',
+  ...changes(
+    'events',
+    {
+      register_for_event: {
+        title: 'Register a person for an event',
+        description: 'Registers a person with a role at the site for an event.',
+      },
+      cancel_registration: "Cancels a person's registration for an event.",
     },
-    cancel_registration: "Cancels a person's registration for an event.",
-  }),
+    'registration { eventId personId name registeredAt cancelledAt }',
+  ),
   ...readBoth('posts', {
     noun: 'post',
     selection: 'id topic title body link createdAt updatedAt publishedAt deliveredAt',
     order: ': announcements, newest first, including drafts',
   }),
-  ...changes('posts', {
-    create_post: {
-      title: 'Create an announcement',
-      description: 'Creates an announcement as a draft. publish_post sends it.',
+  ...changes(
+    'posts',
+    {
+      create_post: {
+        title: 'Create an announcement',
+        description: 'Creates an announcement as a draft. publish_post sends it.',
+      },
+      update_post: {
+        title: 'Change an announcement',
+        description: 'Changes a draft announcement. Omit an argument to keep its current value.',
+      },
+      publish_post: {
+        title: 'Send an announcement',
+        description:
+          'Sends an announcement to the inbox of every member who subscribes to its topic. ' +
+          'Afterwards, it can only be removed.',
+        effect: 'destroys',
+      },
+      delete_post: {
+        title: 'Remove an announcement',
+        description: 'Removes an announcement, sent or not, and its notifications.',
+      },
     },
-    update_post: {
-      title: 'Change an announcement',
-      description: 'Changes a draft announcement. Omit an argument to keep its current value.',
-    },
-    publish_post: {
-      title: 'Send an announcement',
-      description:
-        'Sends an announcement to the inbox of every member who subscribes to its topic. ' +
-        'Afterwards, it can only be removed.',
-      effect: 'destroys',
-    },
-    delete_post: {
-      title: 'Remove an announcement',
-      description: 'Removes an announcement and its notifications.',
-    },
-  }),
+    'post { topic title publishedAt deliveredAt }',
+  ),
   find('appearance', {
     name: 'get_site_appearance',
     title: 'Get the appearance of the site',
@@ -113,6 +132,8 @@ export const operatorTools: readonly Tool[] = [
       description:
         'Changes the name, logo, colors or texts of the sign-in and consent pages. Omit an argument to keep its ' +
         'current value.',
+      returns:
+        'appearance { displayName logoFileId accentColor backgroundColor signInWords consentWords }',
     },
   }),
   find('analytics', {
@@ -130,12 +151,17 @@ export const operatorTools: readonly Tool[] = [
     selection: 'id name email memberSince roles { role since }',
   }),
   ...changes('members', {
-    invite_member:
-      'Invites a person to the site by e-mail. The person gets the roles when they accept. ' +
-      'Only owners can invite owners.',
+    invite_member: {
+      description:
+        'Invites a person to the site by e-mail. The person gets the roles when they accept. ' +
+        'Only owners can invite owners. Each call sends a mail.',
+      mails: true,
+      returns: 'invitation { email name roles expiresAt }',
+    },
     set_member_roles: {
       title: 'Change the roles of a member',
       description: 'Replaces the roles of a member.',
+      returns: 'roles { role since }',
     },
     remove_member:
       'Removes all roles of a person at the site. Access ends at once. Purchases are kept and become ' +
@@ -149,27 +175,37 @@ export const operatorTools: readonly Tool[] = [
       progress { lectureCount completedLectureCount lastWatchedAt }
     }`,
   }),
-  ...changes('students', {
-    enrol_student: {
-      description: 'Enrols a person with a role at the site in a course, without an order.',
-      selection: 'id isNew',
+  ...changes(
+    'students',
+    {
+      enrol_student: {
+        description:
+          'Enrols a person with a role at the site in a course, without an order. Send either expireDate or ' +
+          'hasLifetimeAccess: true.',
+      },
+      update_enrolment:
+        'Changes the end of an enrolment. Send either expireDate or hasLifetimeAccess: true.',
+      end_enrolment: "Ends an enrolment and the student's access to the course now.",
     },
-    update_enrolment: 'Sets the end of an enrolment, or grants lifetime access.',
-    end_enrolment: "Ends an enrolment and the student's access to the course now.",
-  }),
+    'enrolment { personId course { slug } expireDate hasLifetimeAccess hasEnded }',
+  ),
   ...readBoth('lecturers', {
     noun: 'lecturer',
     selection: 'id name email picture lecturerSince courses { id slug title }',
     order: ' and their courses',
   }),
-  ...changes('lecturers', {
-    assign_lecturer: {
-      title: 'Assign a lecturer to a course',
-      description: 'Assigns a lecturer of the site to a course.',
+  ...changes(
+    'lecturers',
+    {
+      assign_lecturer: {
+        title: 'Assign a lecturer to a course',
+        description: 'Assigns a lecturer of the site to a course.',
+      },
+      unassign_lecturer: {
+        title: 'Remove a lecturer from a course',
+        description: 'Removes a person from the lecturers of a course.',
+      },
     },
-    unassign_lecturer: {
-      title: 'Remove a lecturer from a course',
-      description: 'Removes a person from the lecturers of a course.',
-    },
-  }),
+    'lecturers { id name }',
+  ),
 ]

@@ -12,9 +12,16 @@ const operatorTool: (definition: DocumentDefinition) => Tool = makeDocumentTool(
     const caller = adminCaller(signedInCaller(call), call.request)
     return await call.parts.executeAdmin(document, variables, caller)
   },
+  // A person who may enrol or register need not be a student, so members list them.
+  listOf: {
+    ...{ course: 'list_site_courses', event: 'list_site_events', post: 'list_site_posts' },
+    ...{ section: 'get_site_curriculum', lecture: 'get_site_curriculum' },
+    ...{ enrolment: 'get_site_student', person: 'list_site_members' },
+    'digital product': 'list_site_digital_products',
+  },
 })
 
-/** The tools that list the ids and slugs of an area. */
+/** The tool that lists the ids and slugs of an area. */
 const listOfArea: Readonly<Record<string, string>> = {
   courses: 'list_site_courses',
   curriculum: 'get_site_curriculum',
@@ -24,7 +31,7 @@ const listOfArea: Readonly<Record<string, string>> = {
   members: 'list_site_members',
   orders: 'list_site_orders',
   posts: 'list_site_posts',
-  students: 'list_site_students and list_site_courses',
+  students: 'list_site_students',
 }
 
 interface FindDefinition
@@ -81,29 +88,47 @@ export function readBoth(area: string, definition: ReadDefinition): Tool[] {
 }
 
 /** The description of a tool, and the properties that differ from those its name implies. */
-type ChangeDefinition = Pick<DocumentDefinition, 'description'> &
-  Partial<Pick<DocumentDefinition, 'title' | 'effect' | 'selection'>>
+interface ChangeDefinition
+  extends Pick<DocumentDefinition, 'description' | 'mails'>,
+    Partial<Pick<DocumentDefinition, 'title' | 'effect'>> {
+  /** The changed object, for callers with the read scope. */
+  readonly returns?: string
+}
 
 /** The verbs of tools that neither remove nor overwrite data. */
 const addingVerbs: ReadonlySet<string> = new Set([
   ...['assign', 'create', 'enrol', 'invite', 'publish', 'register', 'restore'],
 ])
 
+/** The fields of a payload that the write scope covers, by verb; by default, only `id`. */
+const payloadFields: Readonly<Record<string, string>> = {
+  ...{ create: 'id isNew', enrol: 'id isNew', delete: 'deletedId', remove: 'deletedId' },
+}
+
 /**
  * Creates the tools that change an area. Each runs the mutation with the same name, in camel case. A result contains
- * only what the write scope covers.
+ * what the write scope covers, and the changed object if the caller may read the area.
+ *
+ * @param returned the changed object, unless the definition states it
  */
 export function changes(
   area: string,
   definitions: Readonly<Record<string, string | ChangeDefinition>>,
+  returned?: string,
 ): Tool[] {
   return Object.entries(definitions).map(([name, definition]) => {
     const [verb = ''] = name.split('_')
+    const own = typeof definition === 'string' ? { description: definition } : definition
+    const { returns = returned, ...described } = own
     return operatorTool({
       title: titleOf(name),
       effect: addingVerbs.has(verb) ? 'changes' : 'destroys',
-      selection: verb === 'delete' || verb === 'remove' ? 'deletedId' : 'id',
-      ...(typeof definition === 'string' ? { description: definition } : definition),
+      selection: payloadFields[verb] ?? 'id',
+      ...described,
+      ...(returns !== undefined &&
+        payloadFields[verb] !== 'deletedId' && {
+          returns: { scope: readScope(area), selection: returns },
+        }),
       name,
       scopes: [writeScope(area)],
       path: [camelCase(name)],
@@ -118,16 +143,18 @@ export function itemTools(noun: string, selection: string): Tool[] {
   const words = noun.replaceAll('_', ' ')
   const one = withArticle(words)
   const stay = 'Existing enrolments, purchases and registrations stay valid.'
+  const definitions = {
+    [`create_${noun}`]: `Creates ${one} as a draft, which visitors cannot see. publish_${noun} publishes it.`,
+    [`update_${noun}`]: `Changes ${one}. Omit an argument to keep its current value.`,
+    [`publish_${noun}`]: `Publishes ${one}, now or at a given time.`,
+    [`unpublish_${noun}`]: `Returns ${one} to draft. ${stay}`,
+    [`archive_${noun}`]: `Archives ${one}, published or not. ${stay} restore_${noun} undoes this.`,
+    [`restore_${noun}`]: `Restores an archived ${words} to its earlier state.`,
+    [`delete_${noun}`]: `Deletes ${one} that was never published, and frees its slug. For others, use archive_${noun}.`,
+  }
   return [
     ...readBoth(area, { noun, by: 'id or slug', selection, order: ', including drafts' }),
-    ...changes(area, {
-      [`create_${noun}`]: `Creates ${one} as a draft, which visitors cannot see. publish_${noun} publishes it.`,
-      [`update_${noun}`]: `Changes ${one}. Omit an argument to keep its current value.`,
-      [`publish_${noun}`]: `Publishes ${one}, now or at a given time.`,
-      [`unpublish_${noun}`]: `Returns ${one} to draft. ${stay}`,
-      [`archive_${noun}`]: `Archives ${one}. ${stay} restore_${noun} undoes this.`,
-      [`restore_${noun}`]: `Restores an archived ${words} to its earlier state.`,
-    }),
+    ...changes(area, definitions, `${camelCase(noun)} { slug title state publishedAt archivedAt }`),
   ]
 }
 

@@ -6,8 +6,9 @@ import type { PublishedCourse } from '../../directory/sites/public-sites.ts'
 import { addressOf, pages, paths } from '../../platform/http/paths.ts'
 import type { CountedPage, PageRequest } from '../../platform/store/keyset.ts'
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../graphql/connections.ts'
-import { FOREIGN_CURSOR, pageWords } from './document-tool.ts'
+import { FOREIGN_CURSOR } from './document-tool.ts'
 import { defineTool, protocolVersions, type Tool, type ToolCall, ToolProblem } from './tool.ts'
+import { pageWords } from './tool-arguments.ts'
 
 const CURSOR_LENGTH_MAX = 1024
 const WORDS_LENGTH_MAX = 200

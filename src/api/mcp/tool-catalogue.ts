@@ -93,7 +93,16 @@ function nameWords(name: string): string[] {
     .toLowerCase()
     .split(/[^a-z0-9]+/)
     .map((word) => word.replace(/s$/, ''))
+    .map((word) => verbs.find((alike) => alike.includes(word))?.[0] ?? word)
     .filter((word) => word !== '')
 }
+
+/** Verbs that models use for each other, so `remove_course` is nearest to tools that delete or archive. */
+const verbs: readonly (readonly string[])[] = [
+  ['delete', 'remove', 'archive', 'end', 'cancel', 'unassign', 'destroy'],
+  ['create', 'add', 'new', 'make', 'insert'],
+  ['update', 'edit', 'change', 'set', 'rename', 'modify'],
+  ['list', 'find', 'search', 'query'],
+]
 
 const NAME_LENGTH_MAX = 200

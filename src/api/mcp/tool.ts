@@ -54,10 +54,17 @@ export interface Tool {
   readonly accessFor?: (values: unknown) => ToolAccess
   /** The effect of the tool. `destroys` means a change that removes or overwrites data. */
   readonly effect: 'reads' | 'changes' | 'destroys'
+  /** Whether each call sends mail. Repeating such a call has an effect, and reaches people outside of the service. */
+  readonly mails?: boolean
   /** Returns the JSON Schema of the arguments, which is created on first use to keep start-up fast. */
   readonly input: () => JsonSchema
   /** The GraphQL document that the tool runs, and the path to the part of its result that the tool returns. */
-  readonly runs?: { readonly document: () => FixedDocument; readonly pick: readonly string[] }
+  readonly runs?: {
+    readonly document: () => FixedDocument
+    readonly pick: readonly string[]
+    /** The fields of the result that some calls omit. */
+    readonly optional: readonly string[]
+  }
   /** Runs the tool. Returns text, or an object to send as JSON. @throws ToolProblem for a mistake by the caller */
   readonly run: (values: unknown, call: ToolCall) => Promise<object | string>
 }
@@ -99,7 +106,15 @@ export function serverInfoOf({ service: { name, version, baseUrl } }: Pick<ToolP
 }
 
 /** A mistake that the caller can correct. Its message becomes a result marked as an error. */
-export class ToolProblem extends Error {}
+export class ToolProblem extends Error {
+  /** The tool that lists valid values. The result names it if the caller may use it. */
+  readonly listedBy: string | undefined
+
+  constructor(message: string, listedBy?: string) {
+    super(message)
+    this.listedBy = listedBy
+  }
+}
 
 /** The definition of a tool. `takes` validates the arguments; the JSON Schema for clients is derived from it. */
 interface ToolDefinition<Input extends z.ZodType>
@@ -146,21 +161,33 @@ function withoutNulls(values: unknown): unknown {
 const FAULTS_LENGTH_MAX = 500
 
 /** Describes a tool to clients. Sets all hints, because hosts may warn about a tool if a hint has its default. */
-export function describeTool({ name, title, description, effect, input }: Tool): ToolDescription {
-  const reads = effect === 'reads'
-  return {
+export function describeTool(tool: Tool): ToolDescription {
+  const { name, title, description, access, effect, mails = false, input } = tool
+  const described = {
     name,
     title,
     description,
     // The SDK's type requires the literal type 'object'.
     inputSchema: input() as ToolDescription['inputSchema'],
     annotations: {
-      readOnlyHint: reads,
+      readOnlyHint: effect === 'reads',
       destructiveHint: effect === 'destroys',
-      ...(!reads && { idempotentHint: true }),
-      openWorldHint: false,
+      idempotentHint: !mails,
+      openWorldHint: mails,
     },
+    securitySchemes: securitySchemesOf(access),
   }
+  return described
+}
+
+/**
+ * Returns the `securitySchemes` of a tool, without which ChatGPT repeats a rejected call instead of signing in. ChatGPT
+ * reads them at the top level (OpenAI, Apps SDK, Authentication, October 2026).
+ */
+function securitySchemesOf(access: ToolAccess) {
+  if (access.kind === 'public') return [{ type: 'noauth' }]
+  const scopes = access.kind === 'scopes' ? access.needed : []
+  return [{ type: 'oauth2', ...(scopes.length > 0 && { scopes }) }]
 }
 
 /** A JSON Schema (2020-12). */

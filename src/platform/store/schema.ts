@@ -21,6 +21,7 @@ interface CatalogueItem {
 
 interface Archivable {
   archived_at: number | null
+  first_published_at: number | null
 }
 
 interface Purchase {
@@ -180,13 +181,13 @@ export interface Schema extends OAuthTables {
   }
   digital_product: CatalogueItem & Archivable & { file_name: string; file_id: string | null }
   consulting_service: CatalogueItem & { duration_minutes: number }
-  event: CatalogueItem & {
-    archived_at: number | null
-    location: string | null
-    join_url: string | null
-    starts_at: number
-    ends_at: number
-  }
+  event: CatalogueItem &
+    Archivable & {
+      location: string | null
+      join_url: string | null
+      starts_at: number
+      ends_at: number
+    }
   customer_order: {
     id: string
     site_id: string

@@ -120,26 +120,32 @@ interface Creation<Input extends z.ZodType> {
   ) => Promise<void>
 }
 
+/** The row of a creation, and whether this request created it. */
+export interface Created {
+  readonly id: string
+  readonly isNew: boolean
+}
+
 /** How long an idempotency key is stored, in seconds. Clean-up then deletes it. */
 const KEY_SECONDS = 7 * 86_400
 
 /**
  * Creates a function that creates a row. If the client repeats an idempotency key at the site, the function creates no
- * other row as long as the first one exists. It returns the id of the new or the existing row. It throws ChangeRefused
- * for an invalid input, for a key that was used with other input, and as `changeSite` does.
+ * other row as long as the first one exists. It returns the id of the row, and whether it is new. It throws
+ * ChangeRefused for an invalid input, for a key that was used with other input, and as `changeSite` does.
  */
 export function siteCreation<
   Input extends z.ZodType<{ readonly idempotencyKey?: string | null | undefined }>,
 >({ prefix, schema, find, insert }: Creation<Input>) {
-  return async (database: Database, actor: SiteActor, input: z.input<Input>): Promise<string> => {
+  return async (database: Database, actor: SiteActor, input: z.input<Input>): Promise<Created> => {
     const { idempotencyKey: key, ...values } = readInput(schema, input)
     const id = newId(prefix)
     const digest = sha256(JSON.stringify([prefix, values]))
     return await changeSite(database, actor, async (site) => {
       const before = key == null ? undefined : await useKey(site, { key, digest, id, find })
-      if (before !== undefined) return before
+      if (before !== undefined) return { id: before, isNew: false }
       await insert(site, id, values)
-      return id
+      return { id, isNew: true }
     })
   }
 }

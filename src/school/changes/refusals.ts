@@ -11,23 +11,31 @@ type RefusalCode =
   /** The change would exceed a limit, such as the number of sections of a course. */
   | 'LIMIT_REACHED'
 
+interface About {
+  readonly field?: string | undefined
+  readonly subject?: string | undefined
+}
+
 /** The error that rejects a change, with a message for the caller. The transaction is rolled back. */
 export class ChangeRefused extends Error {
   override readonly name = 'ChangeRefused'
   readonly code: RefusalCode
   /** The field of the input that caused the error, as a path such as `roles.0`; undefined if no single field did. */
   readonly field: string | undefined
+  /** The kind of the object that does not exist, such as `course`. */
+  readonly subject: string | undefined
 
-  constructor(code: RefusalCode, message: string, field?: string) {
+  constructor(code: RefusalCode, message: string, { field, subject }: About = {}) {
     super(message)
     this.code = code
     this.field = field
+    this.subject = subject
   }
 }
 
 /** Creates the error for an invalid field. Its message is the name of the field, followed by `message`. */
 export function badInput(field: string, message: string): ChangeRefused {
-  return new ChangeRefused('BAD_INPUT', `${field} ${message}`, field)
+  return new ChangeRefused('BAD_INPUT', `${field} ${message}`, { field })
 }
 
 /** Returns the row. @throws ChangeRefused if it is undefined */
@@ -37,11 +45,11 @@ export function mustBeThere<Row>(row: Row | undefined, what: string): Row {
 }
 
 export function notFound(what: string): ChangeRefused {
-  return new ChangeRefused('NOT_FOUND', `there is no such ${what}`)
+  return new ChangeRefused('NOT_FOUND', `there is no such ${what}`, { subject: what })
 }
 
 export function conflict(message: string, field?: string): ChangeRefused {
-  return new ChangeRefused('CONFLICT', message, field)
+  return new ChangeRefused('CONFLICT', message, { field })
 }
 
 export function limitReached(message: string): ChangeRefused {

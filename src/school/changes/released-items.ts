@@ -25,10 +25,19 @@ type ReferringTable =
   | 'digital_product_purchase'
   | 'event_registration'
 
+/** The rows that people have of an item, for each kind. */
+const heldRows = {
+  course: 'course_purchase',
+  digital_product: 'digital_product_purchase',
+  event: 'event_registration',
+} as const satisfies Readonly<Record<ItemTable, ReferringTable>>
+
 export type ItemKey = { readonly id: string } | { readonly slug: string }
 
 /** The fields that every kind of item has. Each field has the name of its column, in camel case. */
 interface ItemRow extends Release {
+  /** When visitors could first see the item, even if it was a draft again since; null if never. */
+  readonly firstPublishedAt: number | null
   readonly id: string
   readonly slug: string
   readonly title: string
@@ -153,10 +162,22 @@ export function releasedItems<
         const wanted = decideRelease(item, change, { nowMs: actor.now, noun })
         const difference = differenceOf<Release>(item, wanted)
         if (!difference) return
-        await write(trx, table, id, difference.after)
+        const firstPublishedAt = firstPublicationOf(item, wanted, actor.now)
+        await write(trx, table, id, { ...difference.after, firstPublishedAt })
         await record(`${table}.${change.kind}`, { kind: table, id }, difference)
       },
     ),
+
+    /** Deletes an item that was never published. Throws ChangeRefused for others, which people may know or have. */
+    remove: siteChange(async ({ trx, actor, record }, id: string) => {
+      const { slug, title, ...release } = await mustFind(trx, actor.siteId, id)
+      const held = await countReferring(table, heldRows[table])(trx, [id])
+      if (firstPublicationOf(release, release, actor.now) !== null || held.size > 0) {
+        throw conflict(`the ${noun} was published, or people have it; archive it instead`)
+      }
+      await sql`delete from ${sql.table(table)} where id = ${id}`.execute(trx)
+      await record(`${table}.delete`, { kind: table, id }, { before: { slug, title } })
+    }),
   }
 }
 
@@ -199,6 +220,7 @@ export function itemColumns<Table extends ItemTable>(table: Table) {
     `${table}.summary`,
     `${table}.published_at as publishedAt`,
     `${table}.archived_at as archivedAt`,
+    `${table}.first_published_at as firstPublishedAt`,
     `${table}.created_at as createdAt`,
   ] as const
 }
@@ -257,6 +279,18 @@ export type ReleaseChange =
   | { readonly kind: 'unpublish' }
   | { readonly kind: 'archive' }
   | { readonly kind: 'restore' }
+
+/** Returns when visitors could first see an item, after a change at `nowMs`. A future publication may be withdrawn. */
+function firstPublicationOf(
+  { firstPublishedAt, publishedAt }: Pick<ItemRow, 'firstPublishedAt' | 'publishedAt'>,
+  wanted: Partial<Release>,
+  nowMs: number,
+): number | null {
+  const seen = [firstPublishedAt, publishedAt, wanted.publishedAt].filter(
+    (time) => time != null && time <= nowMs,
+  )
+  return seen.length > 0 ? Math.min(...(seen as number[])) : null
+}
 
 /** Returns the timestamp that a change sets; null clears it. @throws ChangeRefused for publishing an archived item */
 function decideRelease(

@@ -175,6 +175,6 @@ async function sectionWithin(
 ): Promise<string | null> {
   if (id == null) return null
   const section = await findSection(trx, siteId, id)
-  if (section?.courseId !== courseId) throw notFound('section in this course')
+  if (section?.courseId !== courseId) throw notFound('section')
   return id
 }

@@ -88,7 +88,6 @@ const lasting = z.strictObject({
 })
 
 const wish = lasting.extend({ personId: z.string(), courseId: z.string() })
-export type EnrolmentWish = z.input<typeof wish>
 
 /**
  * Enrols a member in a course without an order, and grants the student role. A person has at most one enrolment per

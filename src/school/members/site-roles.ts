@@ -51,7 +51,7 @@ export async function listHeldRoles(
 /** Returns the roles of a person at the site. @throws ChangeRefused if there are none */
 export async function mustHaveRoles(trx: Transaction<Schema>, siteId: string, personId: string) {
   const roles = await findRoles(trx, siteId, personId)
-  if (roles.length === 0) throw notFound('member')
+  if (roles.length === 0) throw notFound('person')
   return roles
 }
 

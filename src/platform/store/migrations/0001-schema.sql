@@ -242,6 +242,7 @@ create table change_key (
 create index change_key_by_expiry on change_key (expires_at);
 
 -- The offers of a site. An archived offer is hidden from visitors, but remains available to its buyers.
+-- `first_published_at` is when visitors could first see an offer that is a draft again.
 
 create table course (
   id text not null primary key,
@@ -253,6 +254,7 @@ create table course (
   image_url text,
   published_at bigint,
   archived_at bigint,
+  first_published_at bigint,
   created_at bigint not null,
   unique (site_id, slug)
 );
@@ -304,6 +306,7 @@ create table digital_product (
   file_id text references stored_file (id) on delete set null,
   published_at bigint,
   archived_at bigint,
+  first_published_at bigint,
   created_at bigint not null,
   unique (site_id, slug)
 );
@@ -333,6 +336,7 @@ create table event (
   ends_at bigint not null,
   published_at bigint,
   archived_at bigint,
+  first_published_at bigint,
   created_at bigint not null,
   unique (site_id, slug)
 );

@@ -1,0 +1,178 @@
+/** The arguments of tools that run a GraphQL document: their JSON Schema, and the check of their values. */
+
+import { createHash } from 'node:crypto'
+
+import {
+  coerceInputValue,
+  type GraphQLArgument,
+  type GraphQLInputField,
+  type GraphQLInputType,
+  type GraphQLNamedType,
+  getNamedType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
+} from 'graphql'
+
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../graphql/connections.ts'
+import { describeArguments, type JsonSchema, plainSchema, ToolProblem } from './tool.ts'
+
+/** Descriptions of the paging arguments. They are short because every list repeats them. */
+export const pageWords = {
+  first: `Page size, 1 to ${PAGE_SIZE_MAX}; default ${PAGE_SIZE_DEFAULT}.`,
+  after: 'pageInfo.endCursor of the previous page.',
+} as const
+
+/** An argument of a tool: an argument of its field, or a field of the argument `input`. */
+export type ToolArgument = GraphQLArgument | GraphQLInputField
+
+export function isInput({ name }: GraphQLArgument): boolean {
+  return name === 'input'
+}
+
+export function fieldsOfInput(argument: GraphQLArgument): ToolArgument[] {
+  const type = getNamedType(argument.type)
+  return isInput(argument) && isInputObjectType(type) ? Object.values(type.getFields()) : [argument]
+}
+
+/**
+ * Checks the arguments. Rejects unknown ones, because GraphQL ignores unknown variables, and names invalid ones, because
+ * GraphQL's messages quote the whole input. Drops null where it has no meaning.
+ */
+export function readArguments(
+  values: unknown,
+  taken: readonly ToolArgument[],
+  input: JsonSchema,
+): Arguments {
+  if (typeof values !== 'object' || values === null || Array.isArray(values)) {
+    throw new ToolProblem(`${INVALID} Send them as one JSON object. ${describeArguments(input)}`)
+  }
+  const known = new Map(taken.map((argument) => [argument.name, argument]))
+  const unknown = Object.keys(values).filter((name) => !known.has(name))
+  if (unknown.length > 0) {
+    const said = unknown.join(', ').slice(0, NAMES_LENGTH_MAX)
+    throw new ToolProblem(`${INVALID} Unknown arguments: ${said}. ${describeArguments(input)}`)
+  }
+  // Some models send null for omitted arguments.
+  const given: Arguments = Object.fromEntries(
+    Object.entries(values).filter(([name, value]) => {
+      const argument = known.get(name)
+      return value !== null || (argument && acceptsNull(argument))
+    }),
+  )
+  const faults = taken.flatMap((argument) => faultOf(argument, given[argument.name]))
+  if (faults.length === 0) return given
+  throw new ToolProblem(`${INVALID} ${faults.join(' ')} ${describeArguments(input)}`)
+}
+
+const INVALID = 'The arguments are invalid.'
+
+export type Arguments = Readonly<Record<string, unknown>>
+
+const NAMES_LENGTH_MAX = 200
+
+/** Whether null has a meaning for an argument. If so, its description says which. */
+function acceptsNull({ type, description, defaultValue }: ToolArgument): boolean {
+  return !isNonNullType(type) && defaultValue === undefined && /\bnull\b/i.test(description ?? '')
+}
+
+/** Describes what is wrong with a value, without quoting it. */
+function faultOf({ name, type, defaultValue }: ToolArgument, value: unknown): string[] {
+  if (value === undefined) {
+    return isNonNullType(type) && defaultValue === undefined ? [`${name} is required.`] : []
+  }
+  let isValid = true
+  coerceInputValue(value, type, () => {
+    isValid = false
+  })
+  return isValid ? [] : [`${name} must be ${wordsFor(type)}.`]
+}
+
+function wordsFor(type: GraphQLInputType): string {
+  const present = isNonNullType(type) ? type.ofType : type
+  if (isListType(present)) return `a list; each element must be ${wordsFor(present.ofType)}`
+  const named = getNamedType(present)
+  if (isEnumType(named))
+    return `one of ${named
+      .getValues()
+      .map((value) => value.name)
+      .join(', ')}`
+  return scalarWords[named.name] ?? 'a string'
+}
+
+const scalarWords: Readonly<Record<string, string>> = {
+  Int: 'an integer',
+  Boolean: 'true or false',
+  DateTime: 'a time in RFC 3339 format, like 2026-10-01T00:00:00Z',
+}
+
+/** Adds a missing idempotency key, derived from the arguments, so a repeated call creates nothing twice. */
+export function withKey(given: Arguments, { properties }: JsonSchema): Arguments {
+  if (!('idempotencyKey' in (properties as object)) || given['idempotencyKey'] != null) return given
+  const digest = createHash('sha256').update(JSON.stringify(given)).digest('base64url')
+  return { ...given, idempotencyKey: `call ${digest}` }
+}
+
+/** Returns the JSON Schema of arguments. */
+export function argumentsSchema(taken: readonly ToolArgument[]): JsonSchema {
+  const required = taken.filter(
+    ({ type, defaultValue }) => isNonNullType(type) && defaultValue === undefined,
+  )
+  return plainSchema({
+    type: 'object',
+    properties: Object.fromEntries(taken.map((argument) => [argument.name, schemaOf(argument)])),
+    ...(required.length > 0 && { required: required.map(({ name }) => name) }),
+  })
+}
+
+function schemaOf(argument: ToolArgument): JsonSchema {
+  const { name, type, description = '', defaultValue } = argument
+  const said = repeatedWords[name] ?? description?.replace(/^The identifier\b/, 'Id') ?? ''
+  const isDefault = defaultValue != null && !(name in pageWords)
+  const words = [
+    said,
+    ...(getNamedType(type).name === 'DateTime' ? [TIME_EXAMPLE] : []),
+    ...(isDefault ? [`Default ${JSON.stringify(defaultValue)}.`] : []),
+  ]
+  const schema = valueSchema(type)
+  return {
+    ...schema,
+    ...(acceptsNull(argument) && { type: [schema['type'], 'null'] }),
+    description: words.join(' ').trim(),
+  }
+}
+
+/** Descriptions for tools, shorter than those of the schema because many tools repeat them. */
+const repeatedWords: Readonly<Record<string, string>> = {
+  ...pageWords,
+  idempotencyKey: 'Only to create another object with equal arguments: a new key.',
+}
+
+/** The format of times as an example, because hosts drop the keyword `format`. */
+const TIME_EXAMPLE = 'Such as 2026-10-01T00:00:00Z.'
+
+function valueSchema(type: GraphQLInputType): JsonSchema {
+  const present = isNonNullType(type) ? type.ofType : type
+  if (isListType(present)) return { type: 'array', items: valueSchema(present.ofType) }
+  const named = getNamedType(present)
+  if (isInputObjectType(named)) throw new Error('an argument of a tool must not be an object')
+  return leafSchema(named)
+}
+
+/** JSON Schemas of our scalars. */
+const scalars: Readonly<Record<string, JsonSchema>> = {
+  ID: { type: 'string' },
+  String: { type: 'string' },
+  Int: { type: 'integer' },
+  Boolean: { type: 'boolean' },
+  DateTime: { type: 'string', format: 'date-time' },
+}
+
+/** Returns the JSON Schema of a scalar or enum. @throws Error for another type */
+export function leafSchema(type: GraphQLNamedType): JsonSchema {
+  if (isEnumType(type)) return { type: 'string', enum: type.getValues().map(({ name }) => name) }
+  const schema = scalars[type.name]
+  if (!schema) throw new Error(`no JSON Schema is known for ${type.name}`)
+  return schema
+}

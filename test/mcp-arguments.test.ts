@@ -1,0 +1,140 @@
+import { expect } from 'chai'
+
+import { toolCatalogue } from '../src/api/mcp/tool-catalogue.ts'
+import { writeScope } from '../src/directory/scopes/catalogue.ts'
+import { operatorToken, problemOf, readTool, toolScopes } from './support/mcp.ts'
+import { forEachDatabase } from './support/storages.ts'
+
+type Values = Record<string, unknown>
+
+const courseId = 'crs_reading_light'
+const lecture = { courseId, title: 'Break', durationSeconds: 60 }
+
+/** Changes whose arguments may be null, with the required arguments. */
+const clearing: Readonly<Record<string, Values>> = {
+  update_site: {},
+  update_course: { id: courseId },
+  update_event: { id: 'evt_dawn_walk' },
+  update_appearance: {},
+  create_course: { slug: 'nulls', title: 'Nulls', summary: 'None.' },
+  create_event: {
+    ...{ slug: 'nulls', title: 'Nulls', summary: 'None.' },
+    ...{ startsAt: '2030-01-01T10:00:00Z', endsAt: '2030-01-01T12:00:00+01:00' },
+  },
+  create_post: { title: 'Nulls', body: 'None.' },
+  update_post: {},
+  move_lecture: { id: 'lec_light_window' },
+}
+
+function propertiesOf(name: string) {
+  const tool = toolCatalogue.find((each) => each.name === name)
+  return (tool?.input()['properties'] ?? {}) as Record<
+    string,
+    { type: unknown; description: string }
+  >
+}
+
+function clearableOf(name: string): string[] {
+  const properties = Object.entries(propertiesOf(name))
+  return properties.filter(([, { type }]) => Array.isArray(type)).map(([argument]) => argument)
+}
+
+/** Calls with one mistake, and what the answer says. */
+const mistakes: readonly (readonly [tool: string, values: Values, said: RegExp])[] = [
+  ['create_course', { title: 'x' }, /slug is required\. summary is required\./],
+  ['create_course', { slug: 5, title: 'x', summary: 'x' }, /slug must be a string\./],
+  ['create_lecture', { ...lecture, courseId: 'nope' }, /^courseId: .* Call list_site_courses/],
+  ['create_lecture', { ...lecture, sectionId: 'nope' }, /^sectionId: .* Call get_site_curriculum/],
+  ['create_lecture', { ...lecture, durationSeconds: '1' }, /durationSeconds must be an integer/],
+  ['enrol_student', { personId: 'per_sam', courseId }, /expireDate .*hasLifetimeAccess/],
+  [
+    'enrol_student',
+    { personId: 'nope', courseId, hasLifetimeAccess: true },
+    /^personId: .* Call list_site_members/,
+  ],
+  ['update_event', { id: 'nope', location: 'Pier' }, /^id: .* Call list_site_events/],
+  [
+    'update_event',
+    { id: 'evt_dawn_walk', startsAt: '2026-10-01' },
+    /startsAt must be a time .* like 2026-10-01T00:00:00Z/,
+  ],
+  ['get_site_course', {}, /Send id or slug\. Call list_site_courses/],
+  ['get_site_course', { slug: 'nope' }, /no object with this slug\. Call list_site_courses/],
+  ['list_site_courses', { state: 'OPEN' }, /state must be one of DRAFT, SCHEDULED/],
+  ['set_member_roles', { id: 'per_sam', roles: ['PUPIL'] }, /roles must be a list; each/],
+  ['update_site', { name: '' }, /name must not be empty/],
+]
+
+forEachDatabase('the arguments of tools', (start) => {
+  it('may be null exactly where the schema says so, and null then has an effect', async () => {
+    await using service = await start()
+    const token = await operatorToken(service.url, toolScopes.join(' '))
+    const { id } = await readTool(service.url, 'create_post', {
+      values: { title: 'A draft', body: 'With a link.', link: 'https://school.example/' },
+      token,
+    })
+    const nullable = toolCatalogue.filter(({ name }) => clearableOf(name).length > 0)
+    expect(nullable.map(({ name }) => name)).to.have.members(Object.keys(clearing))
+    for (const [name, required] of Object.entries(clearing)) {
+      const own = name === 'update_post' ? { id } : required
+      const nulls = Object.fromEntries(clearableOf(name).map((argument) => [argument, null]))
+      await readTool(service.url, name, { values: { ...own, ...nulls }, token })
+    }
+    expect(await readTool(service.url, 'get_site_post', { values: { id }, token })).to.include({
+      link: null,
+    })
+    expect(await readTool(service.url, 'get_site', { token })).to.include({ contactEmail: null })
+    // Elsewhere, null is an omitted argument, as some models send it.
+    const values = { id: courseId, title: null, url: 'https://school.example/light' }
+    const { course } = await readTool(service.url, 'update_course', { values, token })
+    expect(course.title).to.be.a('string')
+  })
+
+  it('are named in errors, with a tool that the caller can use and no value of others', async () => {
+    await using service = await start()
+    const token = await operatorToken(service.url, toolScopes.join(' '))
+    for (const [name, values, said] of mistakes) {
+      const problem = await problemOf(service.url, name, { values, token })
+      expect(problem, name)
+        .to.match(said)
+        .and.to.not.match(/\$input|idempotencyKey: |call [\w-]{20}/)
+    }
+    const writer = await operatorToken(service.url, writeScope('curriculum'))
+    const values = { ...lecture, courseId: 'nope' }
+    const problem = await problemOf(service.url, 'create_lecture', { values, token: writer })
+    expect(problem).to.equal('courseId: there is no such course.')
+  })
+
+  it('state the format of each time with an example', () => {
+    const times = toolCatalogue.flatMap(({ name }) =>
+      Object.entries(propertiesOf(name)).filter(([argument]) =>
+        /^(from|until|at|startsAt|endsAt|expireDate)$/.test(argument),
+      ),
+    )
+    expect(times).to.have.length.above(10)
+    for (const [argument, { description }] of times)
+      expect(description, argument).to.include('2026-10-01T00:00:00Z')
+  })
+
+  it('of two equal calls create one object, and the second answer says so', async () => {
+    await using service = await start()
+    const token = await operatorToken(service.url, toolScopes.join(' '))
+    const create = async (more: Values = {}) =>
+      await readTool(service.url, 'create_lecture', { values: { ...lecture, ...more }, token })
+    const made = await create()
+    expect(made).to.deep.include({ isNew: true })
+    expect(made.lecture).to.include({ title: 'Break', sectionId: null })
+    const merged = await create()
+    expect([merged.id, merged.isNew]).to.deep.equal([made.id, false])
+    expect(merged.note).to.match(/^already existed/)
+    expect((await create({ idempotencyKey: 'another' })).id).to.not.equal(made.id)
+    const values = { personId: 'per_noor', courseId: 'crs_documentary', hasLifetimeAccess: true }
+    for (const isNew of [true, false]) {
+      const enrolled = await readTool(service.url, 'enrol_student', { values, token })
+      expect([enrolled.isNew, enrolled.note?.slice(0, 15)]).to.deep.equal(
+        isNew ? [true, undefined] : [false, 'already existed'],
+      )
+      expect(enrolled.enrolment).to.deep.include({ personId: 'per_noor', hasLifetimeAccess: true })
+    }
+  })
+})
