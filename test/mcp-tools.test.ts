@@ -59,6 +59,7 @@ const changingSamples: Record<string, Values> = {
   create_post: { title: 'By a tool', body: 'A model wrote this.' },
   update_appearance: { displayName: 'Northlight' },
   ...valuesFor(['get_site_appearance', 'get_site_analytics', 'list_site_posts'], {}),
+  get_site_revenue: { by: 'MONTH' },
 }
 
 /** Tools that change what another call made; test/operator-assistant.test.ts calls them. */
@@ -85,6 +86,7 @@ const lists: Record<string, Values> = {
 const samples: Record<string, Values> = {
   ...lists,
   ...valuesFor(['get_service_info', 'get_auth_guide', 'sign_in', 'get_viewer', 'get_site'], {}),
+  list_purchases: {},
   ...valuesFor(['get_unread_notification_count', 'list_notification_subscriptions'], {}),
   ...valuesFor(['get_site_course', 'get_site_curriculum'], { slug: 'reading-light' }),
   list_sites: { search: 'kitchen' },

@@ -82,7 +82,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     mayImport: ['platform', 'directory', 'config', 'oauth'],
     folders: {
       '.': 'school',
-      analytics: 'analytics counting overview',
+      analytics: 'analytics counting overview revenue',
       changes: 'change refusals released-items',
       commerce: 'events order-list product-store',
       courses: 'course-store curriculum-changes curriculum',

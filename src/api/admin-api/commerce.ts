@@ -1,3 +1,5 @@
+import { DAY_MS, DAYS_MAX } from '../../school/analytics/counting.ts'
+import { sumRevenue } from '../../school/analytics/revenue.ts'
 import { countReferring } from '../../school/changes/released-items.ts'
 import {
   type Attendance,
@@ -24,7 +26,7 @@ import {
   type ProductFile,
   setProductFile,
 } from '../../school/files/stored-files.ts'
-import type { PageArguments } from '../graphql/connections.ts'
+import { badArgument, type PageArguments } from '../graphql/connections.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
 import {
   batched,
@@ -36,6 +38,7 @@ import {
   payloadWith,
   siteList,
 } from './resolver-factories.ts'
+import { runInTurn } from './site-queue.ts'
 
 /** Resolvers for digital products of the site (scopes `digital_products:read` and `digital_products:write`). */
 export const digitalProductResolvers = itemResolvers('DigitalProduct', products, {
@@ -76,11 +79,42 @@ export const fileResolvers = {
 
 const buyerOf = batched('buyers', listBuyers, null)
 
+const REVENUE_DAYS_MAX = 1100
+const REVENUE_DAYS_DEFAULT = 30
+
+interface RevenueArguments {
+  readonly from?: number | null
+  readonly until?: number | null
+  readonly by: 'DAY' | 'MONTH' | 'TOTAL'
+}
+
+/** Resolves the revenue of the site. @throws GraphQLError for an empty or too long time */
+async function revenueOf(
+  _source: unknown,
+  { from, until, by }: RevenueArguments,
+  { caller: { siteId }, parts: { database, now } }: AdminContext,
+) {
+  const untilMs = until ?? now()
+  const fromMs = from ?? untilMs - REVENUE_DAYS_DEFAULT * DAY_MS
+  const daysMax = by === 'DAY' ? DAYS_MAX : REVENUE_DAYS_MAX
+  if (untilMs <= fromMs) throw badArgument('until', 'until must be after from')
+  if (untilMs - fromMs > daysMax * DAY_MS) {
+    throw badArgument('from', `from must be at most ${daysMax} days before until`)
+  }
+  const sum = async () => await sumRevenue(database, { siteId, fromMs, untilMs }, by)
+  return { from: fromMs, until: untilMs, sums: await runInTurn(`revenue of ${siteId}`, sum) }
+}
+
 /** Resolvers for orders of the site (scope `orders:read`). */
 export const orderResolvers = {
   Query: {
     orders: listed('orders', listOrders),
     order: foundBy('number', findOrder),
+    revenue: revenueOf,
+  },
+  RevenueSum: {
+    netCents: ({ grossCents, refundedCents }: Record<string, number>) =>
+      Number(grossCents) - Number(refundedCents),
   },
   Order: {
     buyer: ({ personId }, args, context) => buyerOf({ id: personId }, args, context),

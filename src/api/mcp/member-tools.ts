@@ -37,6 +37,18 @@ export const memberTools: readonly Tool[] = [
     selection: 'id name email schools { id slug name roles }',
   }),
   memberTool({
+    name: 'list_purchases',
+    title: 'My purchases',
+    description:
+      'Lists the latest 20 purchases of each kind at once: courses with the end of access, digital products, ' +
+      'consultations, and event registrations. For more, or for details, use the tool for one kind.',
+    path: ['viewer'],
+    selection: `enrolledCourses { nodes { id slug title expireDate hasLifetimeAccess progressPercent } totalCount }
+      digitalProducts { nodes { id slug title purchasedAt } totalCount }
+      consultingServices { nodes { id slug title scheduledAt } totalCount }
+      eventRegistrations { nodes { id slug title startsAt endsAt cancelledAt } totalCount }`,
+  }),
+  memberTool({
     name: 'list_enrolled_courses',
     title: 'My courses',
     description:

@@ -27,6 +27,16 @@ export const operatorTools: readonly Tool[] = [
       refundedAt items { kind id title }`,
     order: ' and their items',
   }),
+  find('orders', {
+    name: 'get_site_revenue',
+    title: 'Get the revenue of the site',
+    description:
+      'Returns the revenue of a period by currency, in hundredths of the currency: orders placed (gross), refunds ' +
+      'made, and net.',
+    field: 'revenue',
+    selection: `from until
+      sums { period currency orderCount grossCents refundCount refundedCents netCents }`,
+  }),
   ...itemTools(
     'course',
     'id slug title summary state publishedAt archivedAt createdAt lectureCount enrolmentCount',

@@ -358,6 +358,8 @@ create table customer_order (
   unique (site_id, number)
 );
 create index customer_order_by_time on customer_order (site_id, placed_at, id);
+-- Adds up the refunds of a site.
+create index customer_order_by_refund on customer_order (site_id, refunded_at) where refunded_at is not null;
 -- Finds a person's orders, at one site or at all sites.
 create index customer_order_by_person_and_time on customer_order (person_id, site_id, placed_at, id);
 

@@ -1,0 +1,67 @@
+import { expect } from 'chai'
+
+import { operatorToken, readTool, toolScopes } from './support/mcp.ts'
+import { memberToken } from './support/member-api.ts'
+import { sharedService } from './support/storages.ts'
+
+/** Counts the calls of a task. A call that fails ends the test. */
+function agentOf(url: string, token: string) {
+  let calls = 0
+  return {
+    calls: () => calls,
+    // biome-ignore lint/suspicious/noExplicitAny: a test looks at what it asked for
+    async call(name: string, values: Record<string, unknown> = {}): Promise<any> {
+      calls += 1
+      return await readTool(url, name, { values, token })
+    },
+  }
+}
+
+describe('the tasks of an agent, with what each answer says', () => {
+  const running = sharedService()
+
+  it('an operator makes, publishes, fills, reports and takes back a course in at most 18 calls', async () => {
+    const { url } = running()
+    const { call, calls } = agentOf(url, await operatorToken(url, toolScopes.join(' ')))
+    const made = await call('create_course', { slug: 'ice', title: 'Ice', summary: 'Cold.' })
+    const lectures = []
+    for (const title of ['Frost', 'Rime', 'Thaw'])
+      lectures.push(await call('create_lecture', { courseId: made.id, title, durationSeconds: 60 }))
+    expect(lectures.map(({ lecture }) => lecture.position)).to.deep.equal([1, 2, 3])
+    const { course } = await call('publish_course', { id: made.id })
+    expect(course.state).to.equal('PUBLISHED')
+    const { nodes } = await call('list_site_members', { search: 'theo' })
+    const wish = { personId: nodes[0].id, courseId: made.id, hasLifetimeAccess: true }
+    const { id: enrolmentId, isNew } = await call('enrol_student', wish)
+    expect(isNew).to.equal(true)
+    const now = new Date()
+    const monthStart = (back: number) =>
+      new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - back)).toISOString()
+    const period = { from: monthStart(1), until: monthStart(0) }
+    expect(await call('get_site_revenue', period)).to.deep.include(period)
+    expect((await call('end_enrolment', { id: enrolmentId })).enrolment.hasEnded).to.equal(true)
+    for (const { id } of lectures) await call('delete_lecture', { id })
+    await call('unpublish_course', { id: made.id })
+    expect((await call('archive_course', { id: made.id })).course.state).to.equal('ARCHIVED')
+    expect(calls()).to.be.at.most(18)
+  })
+
+  it('a student sees purchases and what ends next, and marks a message as read, in 5 calls', async () => {
+    const { url } = running()
+    const { call, calls } = agentOf(url, await memberToken(url))
+    const purchases = await call('list_purchases')
+    for (const kind of ['digitalProducts', 'consultingServices', 'eventRegistrations'])
+      expect(purchases[kind].nodes, kind).to.not.be.empty
+    const soon = { access: 'ACTIVE', sort: 'EXPIRE_DATE', first: 1 }
+    const { nodes } = await call('list_enrolled_courses', soon)
+    const ends = purchases.enrolledCourses.nodes.map(
+      ({ expireDate }: Record<string, string>) => expireDate,
+    )
+    expect(ends).to.include(nodes[0].expireDate)
+    const unread = await call('list_notifications', { unreadOnly: true })
+    await call('mark_notification_read', { id: unread.nodes[0].id })
+    const { unreadNotificationCount } = await call('get_unread_notification_count')
+    expect(unreadNotificationCount).to.equal(unread.totalCount - 1)
+    expect(calls()).to.equal(5)
+  })
+})
