@@ -169,7 +169,7 @@ describe('behind a proxy that terminates TLS', () => {
   }
 
   // [RFC 8414 §2; RFC 8414 §3.3; RFC 6749 §10.9; RFC 7009 §2; OpenID Connect Discovery §4.3;
-  // MCP Authorization §Communication Security]
+  // MCP Authorization §Communication Security; Endpoints 1]
   it('advertises {base_url} although requests come over HTTP [design 1]', async () => {
     for (const path of documents) {
       const { body } = await read(path)
@@ -211,7 +211,7 @@ describe('without a proxy', () => {
 
   // [RFC 9700 §4.12]
   it('signs in with redirects by 303 and cookies that are HttpOnly and SameSite=Lax', async () => {
-    const cookies = await signIn(service(), [], service().url)
+    const cookies = await signIn(service(), ['X-Forwarded-Proto', 'https'], service().url)
     for (const cookie of cookies) {
       expect(cookie)
         .to.match(/; httponly/i)

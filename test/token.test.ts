@@ -8,11 +8,14 @@ import {
   asPortal,
   authorize,
   authorizeUrl,
+  codeBy,
   codeVerifier,
   exchange,
   getCode,
   introspect,
   obtain,
+  obtainCode,
+  redeem,
   refresh,
   revoke,
   type Tokens,
@@ -20,7 +23,8 @@ import {
 } from './support/client.ts'
 import { change, remove, rowOf } from './support/database.ts'
 import { bindTo } from './support/families.ts'
-import { notes, portal, sam, startService } from './support/gatehouse.ts'
+import { notes, portal, sam, startService, startWith } from './support/gatehouse.ts'
+import { later } from './support/later.ts'
 import { MEMBER_SCOPE } from './support/relying-party.ts'
 import { sharedService } from './support/storages.ts'
 import {
@@ -218,6 +222,20 @@ describe('POST /api/oauth/token', () => {
     expect(exp - iat).to.be.closeTo(3 * 86_400, 5)
     laterMs += 3 * 86_400_000
     expect(refusalOf(await refresh(url, current))).to.equal('400 invalid_grant')
+  })
+
+  it('keeps a grant alive as long as the refresh tokens of a second consent [design 9]', async () => {
+    const dayMs = 86_400_000
+    // The grant lives 14 days from its last use, as the engine lets it live from its first.
+    const lifetimes = { refreshTokenSeconds: 12 * 86_400, refreshTokenAbsoluteSeconds: 12 * 86_400 }
+    await using short = await startWith({ lifetimes }, { now: () => Date.now() })
+    const { person } = await obtainCode(short.url)
+    const again = await later(10 * dayMs, async () => {
+      const { form } = await codeBy(person, short.url, { prompt: 'consent' })
+      return await redeem(short.url, { form })
+    })
+    const answer = await later(15 * dayMs, () => refresh(short.url, again.body.refresh_token))
+    expect(answer.status, answer.text).to.equal(200)
   })
 
   it('refuses a refresh token of another origin [Errors 6]', async () => {
