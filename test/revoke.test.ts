@@ -18,7 +18,7 @@ import { refusalOf } from './support/wire.ts'
 describe('POST /api/oauth/revoke', () => {
   const service = sharedService()
 
-  // [RFC 7009 §2.1; RFC 7009 §2.2; Not shown 6; class token handling]
+  // [RFC 7009 §5; RFC 7009 §2.1; RFC 7009 §2.2; Not shown 6; class token handling]
   it('answers alike for live, revoked, foreign and unknown tokens, and ends no foreign one [design 14]', async () => {
     const { url } = service()
     const { access_token: live, id_token = '' } = await obtain(url)

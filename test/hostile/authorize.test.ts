@@ -209,15 +209,6 @@ describe('authorize: unsupported features (OpenID Connect Core §6) [23]', () =>
       expect(redirectedError(answer)).to.equal('unsupported_response_type')
     })
   }
-
-  it('refuses every other response_mode', async () => {
-    for (const response_mode of ['jwt', 'web_message', 'query.jwt', '<script>']) {
-      const { text, headers } = await authorize({ response_mode })
-      const said = text + (headers.get('location') ?? '')
-      expect(said, response_mode).to.match(/unsupported_response_mode|invalid_request/)
-      expect(text).to.not.include('<script>')
-    }
-  })
 })
 
 // [RFC 6749 §10.14]
@@ -385,18 +376,6 @@ describe('authorize: odd requests', () => {
       expectPage(await send(service().url, { path: paths.authorization + query, headers }))
     })
   }
-
-  // [RFC 6749 §3.1]
-  it('ignores headers and parameters that override the method or the path', async () => {
-    for (const headers of [
-      ['X-Method-Override', 'DELETE'],
-      ['X-Original-URL', '/admin'],
-      ['X-Rewrite-URL', '/admin'],
-    ]) {
-      const answer = await ask(service().url, { _method: 'POST' }, { headers })
-      expect(answer.headers.get('location'), headers[0]).to.match(toInteraction)
-    }
-  })
 
   it('answers random requests without a failure or a redirect to an unregistered address', async () => {
     const name = fc.constantFrom(

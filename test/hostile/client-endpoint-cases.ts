@@ -125,6 +125,10 @@ const impostors: readonly (readonly [
     MALFORMED,
   ],
   ['secret in the query only (RFC 6749 §2.3.1)', (client_id) => [{ client_id }]],
+  ['secret of a public client in the header', () => [{}, basic(notes.clientId, 'x')]],
+  ['secret with a trailing space', (id, secret) => form(id, `${secret} `)],
+  ['placeholder of the secret at the engine', (id) => form(id, 'compared-by-digest')],
+  ['secret that is the word undefined', (id) => form(id, 'undefined')],
 ]
 
 function unsignedAssertion(clientId: string): Fields {
@@ -209,6 +213,10 @@ function refusalOfCarrier(path: string, what: string): string {
   return isForm ? '401 invalid_client' : '415 invalid_request'
 }
 
+const overrides = ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override'].flatMap(
+  (name) => [name, 'POST'],
+)
+
 const methodRows = endpoints.map(
   ({ at, path, complete, alive }, index): Row => [
     1840 + index,
@@ -217,8 +225,10 @@ const methodRows = endpoints.map(
     async (world) => {
       const query = encode(await complete(world))
       const answers: Answer[] = []
-      for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'TRACE'])
-        answers.push(await send(world.url, { method, path: `${path}?${query}` }))
+      for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'TRACE']) {
+        const request = { method, path: `${path}?${query}`, headers: overrides }
+        answers.push(await send(world.url, request))
+      }
       return answers
     },
   ],
