@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import { sql } from 'kysely'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 

@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import { type PluginTransformQueryArgs, type PluginTransformResultArgs, sql } from 'kysely'
 
 import type { Mail } from '../src/directory/mail/messages.ts'

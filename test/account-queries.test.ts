@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { makeQueryTool } from '../src/api/graphql/query-tool.ts'
 import { june, olivia, sam, startWith } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { authorizeUrl, userinfo } from './support/client.ts'
 import { rowOf } from './support/database.ts'
 import { flushing, flushingSoon, noor, sam, startService, startWith } from './support/gatehouse.ts'

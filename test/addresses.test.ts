@@ -1,8 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { expect } from 'chai'
-
 import { SELF_SIGN_UP } from '../src/directory/sites/site-admin.ts'
 import {
   addressOf,

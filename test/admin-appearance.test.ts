@@ -1,8 +1,6 @@
 import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { expect } from 'chai'
-
 import {
   brighter,
   contrastOf,

@@ -2,8 +2,6 @@ import { once } from 'node:events'
 import { globSync } from 'node:fs'
 import { request } from 'node:http'
 
-import { expect } from 'chai'
-
 import { readScope } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { attachment, rangeOf } from '../src/school/files/download-routes.ts'

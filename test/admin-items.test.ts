@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { mutationOf, operatorSite, startOperator } from './support/admin-api.ts'
 import { amir } from './support/gatehouse.ts'
 import { readTool } from './support/mcp.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { mutationOf, operatorSite } from './support/admin-api.ts'
 import { forEachDatabase } from './support/storages.ts'
 

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { mutationOf, operatorSite, startOperator } from './support/admin-api.ts'
 import { rowsOf } from './support/database.ts'
 import { amir, sam } from './support/gatehouse.ts'

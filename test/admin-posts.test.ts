@@ -1,7 +1,5 @@
 import { join } from 'node:path'
 
-import { expect } from 'chai'
-
 import type { DatabaseLocation } from '../src/platform/store/database.ts'
 import { postDelivery } from '../src/school/posts/delivery.ts'
 import type { WorkerResult, WorkerTask } from './store-worker.ts'

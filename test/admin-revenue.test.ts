@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { operatorSite } from './support/admin-api.ts'
 import { insert } from './support/database.ts'
 import { forEachDatabase } from './support/storages.ts'

@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import { getNamedType, isObjectType } from 'graphql'
 import { sql } from 'kysely'
 

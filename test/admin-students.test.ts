@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { mutationOf, operatorSite, startOperator } from './support/admin-api.ts'
 import { insert } from './support/database.ts'
 import { marco, noor } from './support/gatehouse.ts'

@@ -1,7 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
 
-import { expect } from 'chai'
-
 import { runInTurn } from '../src/api/admin-api/site-queue.ts'
 
 describe('the Admin API: work that reads all of a site', () => {

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { exchange, refresh, userinfo } from './support/client.ts'
 import { change, insert } from './support/database.ts'
 import {

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { authGuide } from '../src/api/discovery/auth-md.ts'
 import { toolAddresses } from '../src/api/mcp/tool-access.ts'
 import { pages, paths } from '../src/platform/http/paths.ts'

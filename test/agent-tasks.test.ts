@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { operatorToken, readTool, toolScopes } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { sharedService } from './support/storages.ts'

@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { expect } from 'chai'
 import { parse as parseToml } from 'smol-toml'
 
 import {

@@ -3,7 +3,6 @@ import {
   StreamableHTTPClientTransport,
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
-import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import * as oidc from 'openid-client'
 import { generateSync } from 'otplib'

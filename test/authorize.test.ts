@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { findScope } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import type { Database } from '../src/platform/store/database.ts'

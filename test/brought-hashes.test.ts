@@ -2,7 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises'
 
 import { hashSync } from '@node-rs/argon2'
 import { hashSync as hashBcrypt } from '@node-rs/bcrypt'
-import { expect } from 'chai'
 import { pino } from 'pino'
 
 import { readConfig } from '../src/config/config.ts'

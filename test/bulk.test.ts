@@ -1,7 +1,6 @@
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { expect } from 'chai'
 import { sql } from 'kysely'
 
 import { kindNames } from '../src/ops/import/record-kinds.ts'

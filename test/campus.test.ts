@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { expect } from 'chai'
 import { sql } from 'kysely'
 
 import { parseCampus, readCampusFolder } from '../src/ops/import/campus-folder.ts'

@@ -2,7 +2,6 @@ import { statSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setTimeout as delay, setImmediate as otherWork } from 'node:timers/promises'
 
-import { expect } from 'chai'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 

@@ -1,8 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { expect } from 'chai'
-
 import { askToAuthorize } from './support/client.ts'
 import { type DocumentHost, documentAnswer, startDocumentHost } from './support/document-host.ts'
 import {

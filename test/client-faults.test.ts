@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { paths } from '../src/platform/http/paths.ts'
 import {
   askToAuthorize,

@@ -2,7 +2,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 
-import { expect } from 'chai'
 import fc from 'fast-check'
 
 import { readConfig } from '../src/config/config.ts'

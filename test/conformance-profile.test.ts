@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import { decodeJwt, decodeProtectedHeader } from 'jose'
 
 import { readConfig } from '../src/config/config.ts'

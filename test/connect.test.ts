@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { rowOf, rowsOf } from './support/database.ts'
 import { olivia, sam, startWith } from './support/gatehouse.ts'
 import {

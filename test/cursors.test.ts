@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { makeCursors } from '../src/platform/store/cursor.ts'
 import { olivia } from './support/gatehouse.ts'
 import { linkOf, makePagePerson } from './support/page-person.ts'

@@ -1,6 +1,5 @@
 import { createServer } from 'node:http'
 
-import { expect } from 'chai'
 import Koa from 'koa'
 
 import { authMd } from '../src/api/discovery/auth-md.ts'

@@ -1,8 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { expect } from 'chai'
-
 import { makeAdminSchema } from '../src/api/admin-api/admin-api.ts'
 import { makeMemberSchema } from '../src/api/member-api/member-api.ts'
 import { environmentVariables } from '../src/config/environment.ts'

@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import { exportJWK, SignJWT, UnsecuredJWT } from 'jose'
 import * as oidc from 'openid-client'
 

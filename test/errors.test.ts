@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import type { errors } from 'oidc-provider'
 
 import * as refusals from '../src/platform/http/errors.ts'

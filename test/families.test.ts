@@ -1,7 +1,5 @@
 import { createHmac } from 'node:crypto'
 
-import { expect } from 'chai'
-
 import type { Family } from '../src/oauth/grants/family-store.ts'
 import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
 import {

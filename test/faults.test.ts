@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { type Code, type Family, type Issued, Ledger } from './faults/ledger.ts'
 import { paceOf } from './faults/machine.ts'
 

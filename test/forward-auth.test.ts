@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { forwardAuthFor, paths } from '../src/platform/http/paths.ts'
 import { verdictFor } from '../src/resource/resource-server/forward-auth-route.ts'
 import { headersOf, identityHeaders } from '../src/resource/resource-server/identity-headers.ts'

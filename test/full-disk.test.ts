@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import { sql } from 'kysely'
 
 import { paths } from '../src/platform/http/paths.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { furtherPlans } from '../src/config/service-policy.ts'
 import { lacksProtocol } from '../src/oauth/clients/optional-protocols.ts'
 import { paths, planPaths } from '../src/platform/http/paths.ts'

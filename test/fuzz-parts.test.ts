@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import { buildSchema, parse } from 'graphql'
 
 import { makeChance } from './fuzz/chance.ts'

@@ -3,7 +3,6 @@ import { hash } from 'node:crypto'
 import { ApolloClient, ApolloLink, gql, HttpLink, InMemoryCache } from '@apollo/client'
 import { PersistedQueryLink } from '@apollo/client/link/persisted-queries'
 import { Client, cacheExchange, fetchExchange } from '@urql/core'
-import { expect } from 'chai'
 
 import { paths } from '../src/platform/http/paths.ts'
 import { memberToken } from './support/member-api.ts'

@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import { getIntrospectionQuery } from 'graphql'
 import { auditServer } from 'graphql-http'
 import { sql } from 'kysely'

@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import { isEnumType, isInputObjectType, isObjectType } from 'graphql'
 
 import { makeMemberSchema, schemaText } from '../src/api/member-api/member-api.ts'

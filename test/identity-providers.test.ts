@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
 import { generateSync } from 'otplib'
 

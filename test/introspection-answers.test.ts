@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { CLIENT_NOT_AUTHENTICATED } from '../src/oauth/clients/authenticate-client.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { type Expected, type Group, runGroups } from './support/answer-table.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { mutationOf, operatorSite, startOperator } from './support/admin-api.ts'
 import { change, rowOf, rowsOf } from './support/database.ts'
 import { amir, flushingSoon, june, noor, policyWith } from './support/gatehouse.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { mutationOf, startOperator } from './support/admin-api.ts'
 import { authorizeUrl } from './support/client.ts'
 import { rowOf, rowsOf } from './support/database.ts'

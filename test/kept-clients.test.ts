@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import type { Client } from '../src/oauth/clients/client.ts'
 import { makeDocumentClients } from '../src/oauth/clients/document-clients.ts'
 import { makeKeptClients } from '../src/oauth/clients/find-client.ts'

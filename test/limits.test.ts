@@ -5,7 +5,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-import { expect } from 'chai'
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 

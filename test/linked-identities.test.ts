@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { standardClaims } from '../src/directory/people/provider-presets.ts'
 import { change, insert, rowOf, rowsOf } from './support/database.ts'
 import { policyWith, sam, startService } from './support/gatehouse.ts'

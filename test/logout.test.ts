@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import { UnsecuredJWT } from 'jose'
 import * as oidc from 'openid-client'
 

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { expect } from 'chai'
 import type { Transaction } from 'kysely'
 import nodemailer from 'nodemailer'
 import { pino } from 'pino'

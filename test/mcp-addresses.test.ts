@@ -3,7 +3,6 @@ import {
   StreamableHTTPClientTransport,
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
-import { expect } from 'chai'
 
 import { toolAddresses } from '../src/api/mcp/tool-access.ts'
 import { findScope, MEMBER_READ, MEMBER_WRITE } from '../src/directory/scopes/catalogue.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { toolCatalogue } from '../src/api/mcp/tool-catalogue.ts'
 import { writeScope } from '../src/directory/scopes/catalogue.ts'
 import { operatorToken, problemOf, readTool, toolScopes } from './support/mcp.ts'

@@ -2,8 +2,6 @@ import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import type { Socket } from 'node:net'
 
-import { expect } from 'chai'
-
 import type { Exchange } from '../src/api/mcp/call-tool.ts'
 import { makeAdmission } from '../src/api/mcp/host-and-origin.ts'
 import { makeToolServer } from '../src/api/mcp/server.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { readPlainRequest } from '../src/api/mcp/plain-requests.ts'
 import { toolAddresses } from '../src/api/mcp/tool-access.ts'
 import { paths } from '../src/platform/http/paths.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { type Prompt, promptCatalogue, promptText } from '../src/api/mcp/prompts.ts'
 import { resourceKinds } from '../src/api/mcp/resources.ts'
 import { toolCatalogue } from '../src/api/mcp/tool-catalogue.ts'

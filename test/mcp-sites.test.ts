@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { readScope, scopeNames, writeScope } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { insert } from './support/database.ts'

@@ -1,6 +1,5 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
-import { expect } from 'chai'
 
 import type { JsonSchema, Tool, ToolAccess } from '../src/api/mcp/tool.ts'
 import { scopesNeeded, toolAddresses } from '../src/api/mcp/tool-access.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { watched, withDatabases } from './support/database.ts'
 import { memberApiOver, samAtNorthlight, withCampus } from './support/member-api.ts'
 import { shared } from './support/shared.ts'

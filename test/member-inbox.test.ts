@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { MEMBER_READ, MEMBER_WRITE } from '../src/directory/scopes/catalogue.ts'
 import { rowsOf } from './support/database.ts'
 import { type RunningService, startService } from './support/gatehouse.ts'

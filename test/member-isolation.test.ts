@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import { sql } from 'kysely'
 
 import { makeMemberSchema } from '../src/api/member-api/member-api.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { withDatabases } from './support/database.ts'
 import {
   memberApiOver,

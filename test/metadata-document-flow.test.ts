@@ -2,7 +2,6 @@ import { createServer, type RequestListener } from 'node:http'
 import { setTimeout as delay } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 
-import { expect } from 'chai'
 import * as oidc from 'openid-client'
 
 import { makeDocumentReviews } from '../src/oauth/clients/document-review.ts'

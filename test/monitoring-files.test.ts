@@ -1,8 +1,6 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { expect } from 'chai'
-
 import {
   errorCodes,
   type Metric,

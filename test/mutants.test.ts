@@ -2,8 +2,6 @@ import { existsSync, readFileSync } from 'node:fs'
 import { stripTypeScriptTypes } from 'node:module'
 import { join } from 'node:path'
 
-import { expect } from 'chai'
-
 import { mutants } from './mutants/table.ts'
 
 const root = join(import.meta.dirname, '..')

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { readKeySet } from '../src/oauth/clients/optional-protocols.ts'
 import { welcomeText } from '../src/platform/process/welcome.ts'
 import { readWantedScopes } from '../src/resource/resource-server/forward-auth-route.ts'

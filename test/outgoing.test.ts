@@ -3,7 +3,6 @@ import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
 import { createServer } from 'node:https'
 
-import { expect } from 'chai'
 import { pino } from 'pino'
 
 import { openMetrics } from '../src/platform/monitoring/registry.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { makeGrantStore } from '../src/oauth/grants/grant-store.ts'
 import { makeGrantUsage } from '../src/oauth/grants/grant-usage.ts'
 import { makeRefusedRequests } from '../src/pages/applications/refused-requests.ts'

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 
-import { expect } from 'chai'
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
 
 import { beginSignIn, completeSignIn } from '../src/pages/relying-party/sign-in.ts'

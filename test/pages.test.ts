@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { type ClientView, kindSentence } from '../views/client-view.ts'
 import { consentPage } from '../views/consent.ts'
 import { errorPage } from '../views/error.ts'

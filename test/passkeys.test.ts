@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { makePasskeys } from '../src/directory/people/passkeys.ts'
 import type { Person } from '../src/directory/people/person-store.ts'
 import { makeLimits } from '../src/platform/limits/limits.ts'

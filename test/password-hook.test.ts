@@ -3,8 +3,6 @@ import type { RequestListener } from 'node:http'
 import { createServer } from 'node:https'
 import { join } from 'node:path'
 
-import { expect } from 'chai'
-
 import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
 import { openSignIn } from './support/client.ts'
 import { change, rowOf } from './support/database.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { problemOfNewPassword } from '../src/directory/people/password-rules.ts'
 
 const ada = { name: 'Ada Lovelace Byron', email: 'ada.lovelace@campus.example' }

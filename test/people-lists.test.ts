@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import { CompiledQuery, sql } from 'kysely'
 
 import type { Database } from '../src/platform/store/database.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { makePlatformCallbacks } from '../src/oauth/clients/platform-callbacks.ts'
 import {
   FREE_SEGMENT,

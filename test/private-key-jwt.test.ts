@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 
-import { expect } from 'chai'
 import { SignJWT, UnsecuredJWT } from 'jose'
 import * as oidc from 'openid-client'
 

@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import * as oidc from 'openid-client'
 
 import { paths, planPaths } from '../src/platform/http/paths.ts'

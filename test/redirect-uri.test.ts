@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import fc from 'fast-check'
 
 import { explainRedirect, shownUri } from '../src/oauth/clients/redirect-difference.ts'

@@ -1,8 +1,6 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
-import { expect } from 'chai'
-
 import { environmentVariables, renderExampleEnv } from '../src/config/environment.ts'
 import { attackers, nameOfSection } from '../tools/docs/data-documents.ts'
 import { caseTables } from '../tools/docs/hostile-document.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { makeLoopbackClients } from '../src/oauth/clients/loopback-clients.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import type { StateStore } from '../src/platform/store/oauth-state.ts'

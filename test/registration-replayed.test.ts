@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { register } from './support/client.ts'
 import { policyWith, startService } from './support/gatehouse.ts'

@@ -1,7 +1,6 @@
 import { registerClient as registerWithSdk2 } from '@modelcontextprotocol/client'
 import { registerClient as registerWithSdk1 } from '@modelcontextprotocol/sdk/client/auth.js'
 import { OAuthMetadataSchema } from '@modelcontextprotocol/sdk/shared/auth.js'
-import { expect } from 'chai'
 import fc from 'fast-check'
 import * as oidc from 'openid-client'
 

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { type Allowed, allowedByEither, allowedScopes } from '../src/oauth/grants/allowed-scopes.ts'
 import { claimsByScope, type Release, releasedClaims } from '../src/oauth/token/claims.ts'
 

@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import { sql } from 'kysely'
 
 import type { AccessToken, Tokens } from '../src/oauth/token/tokens.ts'

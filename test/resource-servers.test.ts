@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { applicationKinds } from '../src/pages/applications/application-store.ts'
 import { introspect, obtain } from './support/client.ts'
 import { rowsOf } from './support/database.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { asClaude, askToAuthorize, asPortal, locationOf, register } from './support/client.ts'
 import { sharedService } from './support/storages.ts'

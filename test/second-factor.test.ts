@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import { generateSync } from 'otplib'
 
 import { makeSecondFactors } from '../src/directory/people/second-factors.ts'

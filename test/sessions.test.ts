@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import { sql } from 'kysely'
 
 import { endSessions } from '../src/oauth/grants/end-access.ts'

@@ -1,7 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { expect } from 'chai'
-
 import type { Config } from '../src/config/config.ts'
 import { readScope } from '../src/directory/scopes/catalogue.ts'
 import { checkDatabase } from '../src/ops/doctor/store-checks.ts'

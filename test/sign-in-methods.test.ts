@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 import { generateSync } from 'otplib'
 

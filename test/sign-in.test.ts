@@ -2,7 +2,6 @@ import { readdirSync } from 'node:fs'
 import { getPriority } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
-import { expect } from 'chai'
 import fc from 'fast-check'
 
 import { readConfig, type ServicePolicy } from '../src/config/config.ts'

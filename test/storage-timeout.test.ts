@@ -1,7 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { expect } from 'chai'
-
 import { BUSY_LIMITS_MAX, StorageTimeout } from '../src/platform/store/storage-timeout.ts'
 
 const LIMIT_MS = 50

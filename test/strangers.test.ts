@@ -1,7 +1,6 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { expect } from 'chai'
 import { sql } from 'kysely'
 
 import { paths, planPaths } from '../src/platform/http/paths.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { fillTemplate } from '../src/api/discovery/template.ts'
 
 describe('a template', () => {

@@ -1,8 +1,6 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 
-import { expect } from 'chai'
-
 import { auditActions } from '../src/platform/audit/audit-actions.ts'
 import {
   COMPOSE_LINES_MAX,

@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { text } from 'node:stream/consumers'
 
-import { expect } from 'chai'
 import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 
 import { catalogue, readScope } from '../src/directory/scopes/catalogue.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { paths } from '../src/platform/http/paths.ts'
 import { type Expected, type Group, type Held, runGroups } from './support/answer-table.ts'
 import { obtain, userinfo } from './support/client.ts'

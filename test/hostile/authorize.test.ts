@@ -1,6 +1,5 @@
 import { createServer } from 'node:http'
 
-import { expect } from 'chai'
 import fc from 'fast-check'
 import { decodeJwt } from 'jose'
 

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { flushingSoon } from '../support/gatehouse.ts'
 import { withoutAnyLimit } from '../support/limits.ts'
 import { sharedService } from '../support/storages.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { paths } from '../../src/platform/http/paths.ts'
 import { get, send, sendBytes, type WireRequest } from '../support/wire.ts'
 import { type Row, tableOf } from './case.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { paths } from '../../src/platform/http/paths.ts'
 import { sha256 } from '../../src/platform/store/digest.ts'
 import { storedId } from '../../src/platform/store/oauth-state.ts'

@@ -1,7 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { expect } from 'chai'
-
 import { findApplication } from '../../src/pages/applications/application-lists.ts'
 import {
   makeApplicationStore,

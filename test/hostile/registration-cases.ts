@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { register } from '../support/client.ts'
 import type { Answer } from '../support/wire.ts'
 import { answered, type Entries, numbered, tableOf } from './case.ts'

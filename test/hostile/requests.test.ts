@@ -1,7 +1,5 @@
 import { gzipSync } from 'node:zlib'
 
-import { expect } from 'chai'
-
 import { addressOf, enginePages, pages, paths } from '../../src/platform/http/paths.ts'
 import { authorizeUrl } from '../support/client.ts'
 import { everyPattern, someAddress } from '../support/every-address.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { paths } from '../../src/platform/http/paths.ts'
 import type { Schema } from '../../src/platform/store/schema.ts'
 import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'

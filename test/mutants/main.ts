@@ -91,8 +91,9 @@ async function passesInTwo(tree: string, test: string): Promise<boolean> {
 
 /** Whether a test file passes. A mutant that hangs it is killed, too. */
 async function passes(tree: string, test: string): Promise<boolean> {
-  const words = [...'--exit --no-package --bail --timeout 60000 --reporter dot'.split(' '), test]
-  const child = spawn(process.execPath, ['node_modules/mocha/bin/mocha.js', ...words], {
+  const require = '--require test/support/expect.ts'
+  const words = `--exit --no-package ${require} --bail --timeout 60000 --reporter dot`.split(' ')
+  const child = spawn(process.execPath, ['node_modules/mocha/bin/mocha.js', ...words, test], {
     cwd: tree,
     // Some mutants are killed on PostgreSQL or Redis only.
     // biome-ignore lint/style/noProcessEnv: what tests find programs by

@@ -1,7 +1,6 @@
 import { cpSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-import { expect } from 'chai'
 import { sql } from 'kysely'
 
 import type { Database, DatabaseLocation } from '../../src/platform/store/database.ts'

@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import { sql } from 'kysely'
 
 import { compiled, type Valued } from '../../src/platform/store/compiled.ts'

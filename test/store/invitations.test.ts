@@ -1,6 +1,5 @@
 import { join } from 'node:path'
 
-import { expect } from 'chai'
 import type { CompiledQuery } from 'kysely'
 
 import { makeOneTimeLinks } from '../../src/directory/people/one-time-links.ts'

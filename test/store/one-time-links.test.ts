@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { makeOneTimeLinks } from '../../src/directory/people/one-time-links.ts'
 import { withEveryDatabase } from '../support/database.ts'
 

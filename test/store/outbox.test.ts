@@ -2,7 +2,6 @@ import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 
-import { expect } from 'chai'
 import { pino } from 'pino'
 
 import {

@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import { Cluster, Redis } from 'ioredis'
 
 import { redisState, sqlState } from '../../src/platform/store/oauth-state.ts'

@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 
 import { look, sharedBrowser, signInAs } from '../support/browser.ts'

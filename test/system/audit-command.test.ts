@@ -3,8 +3,6 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-import { expect } from 'chai'
-
 import { isEvent } from '../support/audit-events.ts'
 import { obtainTokens } from '../support/client.ts'
 import { flushingSoon, notes, sam } from '../support/gatehouse.ts'

@@ -14,8 +14,6 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-import { expect } from 'chai'
-
 import { readManifest } from '../../src/ops/backup/manifest.ts'
 import { placeParts } from '../../src/ops/backup/restore.ts'
 import {

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { expect } from 'chai'
 import { decodeJwt } from 'jose'
 
 import {

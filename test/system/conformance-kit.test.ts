@@ -6,7 +6,6 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { getCACertificates, setDefaultCACertificates } from 'node:tls'
 
-import { expect } from 'chai'
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK } from 'jose'
 import type { Page } from 'playwright-core'
 

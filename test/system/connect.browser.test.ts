@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 
 import { paths } from '../../src/platform/http/paths.ts'

@@ -4,8 +4,6 @@ import { createServer, type ServerOptions } from 'node:https'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
-import { expect } from 'chai'
-
 import { makeCertificate } from '../../conformance/certificate.ts'
 import { makeSecretRoot } from '../../src/oauth/keys/secret-root.ts'
 import { type CheckName, checks, type Finding, found } from '../../src/ops/doctor/checks.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { s3Storage } from '../../src/school/files/file-storage.ts'
 import { startOperator } from '../support/admin-api.ts'
 import { pdf, sendFile } from '../support/files.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { paths } from '../../src/platform/http/paths.ts'
 import { DiskRefused, emptyDisk, fillDisk, mountSmallDisk } from '../faults/small-disk.ts'
 import { mutationOf, startOperator } from '../support/admin-api.ts'

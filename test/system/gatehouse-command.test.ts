@@ -1,8 +1,6 @@
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { expect } from 'chai'
-
 import { holdsDemoCampus } from '../../src/ops/import/demo-campus.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { introspect, obtainTokens, refresh, userinfo } from '../support/client.ts'

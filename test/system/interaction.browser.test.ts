@@ -1,7 +1,6 @@
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { expect } from 'chai'
 import { generateSync } from 'otplib'
 
 import { paths } from '../../src/platform/http/paths.ts'

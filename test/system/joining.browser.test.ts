@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 
 import { mutationOf, startOperator } from '../support/admin-api.ts'

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { expect } from 'chai'
 import {
   createLocalJWKSet,
   createRemoteJWKSet,

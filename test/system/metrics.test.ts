@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { paths } from '../../src/platform/http/paths.ts'
 import { metricTable } from '../../src/platform/monitoring/metric-table.ts'
 import { exchange, introspect, obtainTokens, refresh, revoke, userinfo } from '../support/client.ts'

@@ -1,8 +1,6 @@
 import { cpSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { expect } from 'chai'
-
 import { effectOf, statementsOf } from '../../src/platform/store/migrate.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { runGatehouse, runService, startProcess } from '../support/process.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { pages, paths } from '../../src/platform/http/paths.ts'
 import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import {

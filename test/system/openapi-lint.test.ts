@@ -3,8 +3,6 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-import { expect } from 'chai'
-
 import { openApiDocument } from '../../src/api/discovery/openapi-document.ts'
 import { everyPlanFacts, facts, strictFacts } from '../support/facts.ts'
 import { temporaryFolder } from '../support/programs.ts'

@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import { sql } from 'kysely'
 
 import { pages, paths } from '../../src/platform/http/paths.ts'

@@ -1,6 +1,5 @@
 import { text } from 'node:stream/consumers'
 
-import { expect } from 'chai'
 import type { Page } from 'playwright-core'
 
 import { areaStylesheet, stylesheet } from '../../views/stylesheet.ts'

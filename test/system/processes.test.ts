@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import * as oidc from 'openid-client'
 
 import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'

@@ -2,8 +2,6 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { expect } from 'chai'
-
 import { scrape } from '../support/metrics.ts'
 import { startProcess } from '../support/process.ts'
 import { freePort, temporaryFolder } from '../support/programs.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { introspect, obtainCode, obtainTokens, redeem, refresh } from '../support/client.ts'
 import { policyWith } from '../support/gatehouse.ts'
 import {

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { openRedis } from '../../src/platform/store/redis.ts'
 import {
   type Durability,

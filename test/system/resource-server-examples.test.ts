@@ -3,8 +3,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import type { IncomingHttpHeaders } from 'node:http'
 import { join } from 'node:path'
 
-import { expect } from 'chai'
-
 import { paths } from '../../src/platform/http/paths.ts'
 import { identityHeaders } from '../../src/resource/resource-server/identity-headers.ts'
 import { obtain } from '../support/client.ts'

@@ -2,7 +2,6 @@ import { copyFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { expect } from 'chai'
 import { sql } from 'kysely'
 
 import { obtainTokens } from '../support/client.ts'

@@ -2,8 +2,6 @@ import { cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { expect } from 'chai'
-
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { obtainTokens, refresh, userinfo } from '../support/client.ts'
 import { patiently } from '../support/database.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { startRedis } from '../support/redis.ts'
 import { type CountedOperation, countRoundTrips, type RoundTrips } from '../support/round-trips.ts'
 import { requireProgram } from '../support/skipped.ts'

@@ -1,8 +1,6 @@
 import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { expect } from 'chai'
-
 import { startOperator } from '../support/admin-api.ts'
 import { pdf, sendFile } from '../support/files.ts'
 import { type RunningService, startService } from '../support/gatehouse.ts'

@@ -2,8 +2,6 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-import { expect } from 'chai'
-
 import { paths } from '../../src/platform/http/paths.ts'
 import { type ServiceProcess, startProcess } from '../support/process.ts'
 import { eventually } from '../support/programs.ts'

@@ -1,5 +1,3 @@
-import { expect } from 'chai'
-
 import { compiled, type Valued } from '../../src/platform/store/compiled.ts'
 import type { Database, DatabaseOptions } from '../../src/platform/store/database.ts'
 import { redisState, sqlState } from '../../src/platform/store/oauth-state.ts'

@@ -1,4 +1,3 @@
-import { expect } from 'chai'
 import { pino } from 'pino'
 
 import { readScope } from '../../src/directory/scopes/catalogue.ts'

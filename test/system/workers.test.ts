@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { expect } from 'chai'
 import { sql } from 'kysely'
 import { pino } from 'pino'
 
