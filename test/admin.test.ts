@@ -253,9 +253,10 @@ describe('/admin', () => {
     const changed = { ...confidentialEntry, name: 'Renamed', scope: [] as string[] }
     await operator.send(edit, edit.path, changed)
     const { text } = await operator.visit('/admin/northlight/audit')
-    const entry = text.split('<li class="card">')[1] ?? ''
+    const entry = text.split('<tr><th scope="row">')[1] ?? ''
     expect(entry).to.include('Olivia Hartmann').and.include('changed the application')
-    expect(entry).to.match(/Before.*Audited.*account:read.*After.*Renamed/s)
+    expect(entry).to.match(/<del>Audited<.*<bdi>Renamed<.*<del>account:read.*<bdi>none</s)
+    expect(entry).to.not.include('redirects to')
     expect(text).not.to.include(secret)
   })
 

@@ -93,6 +93,8 @@ withDatabases('the overview of thirty days', (open) => {
   })
 })
 
+const eventRow = /<tr><th scope="row">/g
+
 describe('/admin/<site>/overview and /audit', () => {
   const service = sharedService({ policy: policyWith({ storage: { usageFlushSeconds: 1 } }) })
 
@@ -125,7 +127,7 @@ describe('/admin/<site>/overview and /audit', () => {
     expect((await other.visit('/admin/open-kitchen/audit')).text).not.to.include('northlight-notes')
     const query = 'client=northlight-notes&person=per_sam'
     const asked = await other.visit(`/admin/open-kitchen/audit?${query}`)
-    expect(asked.text).to.include('Nothing like that happened.')
+    expect(asked.text).to.include('No event matches these filters.')
   })
 
   it('filter the audit trail by action, application, person and day, also on the next page', async () => {
@@ -136,26 +138,50 @@ describe('/admin/<site>/overview and /audit', () => {
     const query = `action=consent.given&client=northlight-notes&person=${encodeURIComponent(sam.login)}&from=${today}&to=${today}`
     const first = await eventually(20_000, async () => {
       const page = await operator.visit(`${address}?${query}`)
-      expect(page.text.match(/<li class="card">/g)).to.have.length(20)
+      expect(page.text.match(eventRow)).to.have.length(20)
       expect(page.text).to.include('id="next-page"')
       return page
     })
     expect(first.text).to.include(
-      'allowed the application to access the account <code>northlight-notes</code>',
+      'allowed the application to access the account <strong><bdi>Course Notes</bdi>',
     )
-    expect(first.text).not.to.include('signed in to the application <code>')
+    expect(first.text).not.to.include('signed in to the application <strong>')
     const next =
       /id="next-page" href="([^"]*)"/.exec(first.text)?.[1]?.replaceAll('&#38;', '&') ?? ''
     const second = await operator.visit(next)
-    expect(second.text.match(/<li class="card">/g)?.length).to.be.within(1, 4)
+    expect(second.text.match(eventRow)?.length).to.be.within(1, 4)
     expect(second.text).to.include('<option value="consent.given" selected>')
     // A cursor belongs to one filter.
     const cursor = new URLSearchParams(next.split('?')[1]).get('after')
     const foreign = await operator.visit(`${address}?action=sign_in.success&after=${cursor}`)
-    expect(foreign.text).to.include('signed in to the application <code>northlight-notes')
+    expect(foreign.text).to.include('signed in to the application <strong><bdi>Course Notes')
     for (const wrong of ['action=nothing', 'from=yesterday', `person=${'x'.repeat(600)}`])
       expect((await operator.visit(`${address}?${wrong}`)).status).to.equal(200)
     expect((await operator.visit(`${address}?client=%00`)).status).to.equal(400)
+  })
+
+  it('download the audit trail as CSV without formulas, and as NDJSON', async () => {
+    const operator = makePagePerson(service().url, olivia)
+    await insert(service().kysely, 'audit_event', {
+      ...{ id: 'evt_formula', occurred_at: Date.now(), action: 'course.update' },
+      ...{ subject_kind: 'course', subject_id: 'crs_gone', site_id: 'sit_northlight' },
+      ...{ before: '{"title":"Old"}', after: '{"title":"=1+1"}', reason: '@SUM(A1)' },
+    })
+    const address = '/admin/northlight/audit/download'
+    const csv = await operator.visit(`${address}/csv?action=course.update`)
+    expect(csv.text).to.match(/^time,actor,action,subject,account,reason/)
+    expect(csv.text)
+      .to.include(",course.update,'=1+1,,'@SUM(A1),")
+      .and.include('title: Old -> =1+1')
+    const lines = await operator.visit(`${address}/ndjson?action=course.update`)
+    const [event] = lines.text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    expect(event).to.include({ action: 'course.update', subject: '=1+1' })
+    expect((await operator.visit(`${address}/xls`)).status).to.equal(404)
+    const stranger = makePagePerson(service().url, marco)
+    expect((await stranger.visit(`${address}/csv`)).status).to.equal(403)
   })
 
   it('begin at a home page with the next steps, figures and what needs attention', async () => {

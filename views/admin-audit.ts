@@ -1,6 +1,7 @@
-import { areaPage, cards, type ListView, plainList } from './area.ts'
+import { areaPage, type ListView } from './area.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { type Column, table } from './table.ts'
 import { timeOf } from './time.ts'
 
 export interface AuditPage extends ListView {
@@ -11,6 +12,9 @@ export interface AuditPage extends ListView {
   readonly actions: readonly { readonly name: string; readonly words: string }[]
   readonly entries: readonly AuditEntryView[]
   readonly action: string
+  readonly downloads: readonly { readonly href: string; readonly label: string }[]
+  /** The maximum number of events in a download. */
+  readonly downloadMax: number
 }
 
 export type AuditQuestion = Readonly<Record<'action' | 'client' | 'person' | 'from' | 'to', string>>
@@ -23,101 +27,104 @@ export interface AuditEntryView {
   readonly aboutName: string | undefined
   /** The description of the action. */
   readonly words: string
-  readonly subjectId: string
+  /** The name of what was changed, or its id if it has no name. */
+  readonly subject: string
   readonly reason: string | undefined
   readonly address: string | undefined
   readonly requestId: string | undefined
   /** How many equal events the entry stands for. */
   readonly times: number
-  /** The values before the change. */
-  readonly before: readonly AuditFact[] | undefined
-  readonly after: readonly AuditFact[] | undefined
+  readonly differences: readonly AuditDifference[]
 }
 
-export interface AuditFact {
+/** A value that differs after a change. An empty text stands for no value. */
+export interface AuditDifference {
   readonly name: string
-  readonly value: string
+  readonly before: string
+  readonly after: string
 }
 
-/** Lists audit events, newest first, with a form to filter them. */
+/** Lists audit events, newest first, with a form to filter them and links to download them. */
 export function auditPage(page: AuditPage): Page {
-  const { siteName, question, entries, action } = page
+  const { siteName, question, entries, action, downloads } = page
   const isNarrowed = Object.values(question).some(Boolean)
-  const none = isNarrowed ? 'Nothing like that happened.' : 'Nothing happened yet.'
+  const none = isNarrowed
+    ? 'No event matches these filters.'
+    : 'Nothing happened yet. Changes by operators and sign-ins by members will appear here.'
   return areaPage({
     ...page,
     title: 'Audit trail',
     id: 'audit-page',
-    body: html`<p>Who did what at <bdi>${siteName}</bdi>, the newest first. Times and days are in UTC.</p>
-<details${isNarrowed && html` open`}>
-<summary>Show only some of it</summary>
-<form id="audit-filter" method="get" action="${action}">
+    body: html`<p>Who did what at <bdi>${siteName}</bdi>, newest first. Times are in UTC.</p>
+<form id="audit-filter" class="filter" method="get" action="${action}">
 ${filterFields(page)}
 <div class="actions">
-<button type="submit">Show</button>
-${isNarrowed && html`<a id="show-all" class="button second" href="${action}">Show all</a>`}
+<button type="submit" class="second">Filter</button>
+${isNarrowed && html`<a id="show-all" href="${action}">Show all</a>`}
 </div>
 </form>
-</details>
-${cards(entries.map(entry), html`<p id="no-events">${none}</p>`, page.pager)}`,
+${table('Events', columns, entries, { none: html`<p id="no-events" class="empty">${none}</p>`, paging: page.pager })}
+${entries.length > 0 && html`<p class="small">Download these events: ${downloads.map(({ href, label }, index) => html`${index > 0 && ', '}<a href="${href}">${label}</a>`)}. At most ${page.downloadMax.toLocaleString('en')} of the newest are included.</p>`}`,
   })
 }
 
 function filterFields({ question, actions }: AuditPage): Html {
   const option = ({ name, words }: { readonly name: string; readonly words: string }) =>
     html`<option value="${name}"${name === question.action && html` selected`}>${words}</option>\n`
-  return html`<label for="action">What was done</label>
+  const field = (id: keyof AuditQuestion, label: string, type: 'date' | 'text', hint?: string) =>
+    html`<div><label for="${id}">${label}</label>
+<input id="${id}" name="${id}" type="${type}" value="${question[id]}" autocomplete="off"${hint !== undefined && html` placeholder="${hint}"`}></div>`
+  return html`<div><label for="action">Action</label>
 <select id="action" name="action">
-${option({ name: '', words: 'anything' })}${actions.map(option)}</select>
-<label for="client">Application</label>
-<p class="hint" id="client-hint">Its client_id, as on its page.</p>
-<input id="client" name="client" value="${question.client}" aria-describedby="client-hint" autocomplete="off">
-<label for="person">Person</label>
-<p class="hint" id="person-hint">An e-mail address or an id: who did it, or whom it is about.</p>
-<input id="person" name="person" value="${question.person}" aria-describedby="person-hint" autocomplete="off">
-<label for="from">From this day</label>
-<input id="from" name="from" type="date" value="${question.from}">
-<label for="to">To this day</label>
-<input id="to" name="to" type="date" value="${question.to}">`
+${option({ name: '', words: 'any' })}${actions.map(option)}</select></div>
+${field('person', 'Person', 'text', 'e-mail address')}
+${field('client', 'App', 'text', 'client_id')}
+${field('from', 'From', 'date')}
+${field('to', 'To', 'date')}`
 }
 
-function entry(view: AuditEntryView): Html {
-  const { occurredAt, words, subjectId, times, before, after } = view
-  const { actorName, hasActor, aboutName, reason, address, requestId } = view
-  const who = actorName ?? (hasActor ? 'A deleted account' : 'An unknown person')
-  const known = [
-    { label: 'Whose account', value: aboutName },
-    { label: 'Why', value: reason },
-    { label: 'How often', value: times === 1 ? undefined : `${times} times within a minute` },
-    { label: 'From', value: address },
-    { label: 'Request', value: requestId },
-  ].filter(({ value }) => value !== undefined)
-  return html`<strong><bdi>${who}</bdi></strong> ${words}${subjectId !== '' && html` <code>${subjectId}</code>`}<br>
-<span class="small">${timeOf(occurredAt)}</span>
-${
-  (known.length > 0 || before !== undefined || after !== undefined) &&
-  html`<dl class="facts">
-${known.map(({ label, value }) => html`<div><dt>${label}</dt><dd><bdi>${value}</bdi></dd></div>\n`)}
-${before !== undefined && html`<div><dt>Before</dt><dd>${facts(before)}</dd></div>`}
-${after !== undefined && html`<div><dt>After</dt><dd>${facts(after)}</dd></div>`}
-</dl>`
-}`
-}
+const columns: readonly Column<AuditEntryView>[] = [
+  { heading: 'When', cell: ({ occurredAt }) => timeOf(occurredAt) },
+  {
+    heading: 'Who',
+    cell: ({ actorName, hasActor }) =>
+      html`<bdi>${actorName ?? (hasActor ? 'A deleted account' : 'An unknown person')}</bdi>`,
+  },
+  {
+    heading: 'What',
+    cell: ({
+      words,
+      subject,
+      aboutName,
+      reason,
+      times,
+    }) => html`${words} <strong><bdi>${subject}</bdi></strong>
+${aboutName !== undefined && aboutName !== subject && html`<br><span class="small">Account: <bdi>${aboutName}</bdi></span>`}
+${reason !== undefined && html`<br><span class="small">Reason: ${reason}</span>`}
+${times > 1 && html`<br><span class="small">${times} times within a minute</span>`}`,
+  },
+  { heading: 'Changed', cell: ({ differences }) => differences.map(difference) },
+  {
+    heading: 'Request',
+    cell: ({ address, requestId }) =>
+      html`<span class="small code">${address !== undefined && html`<bdi>${address}</bdi><br>`}${requestId}</span>`,
+  },
+]
 
 const factNames: ReadonlyMap<string, string> = new Map([
   ['authMethod', 'kind'],
   ['redirectUris', 'redirects to'],
   ['hint', 'ends with'],
-  ['grantsEnded', 'grants ended'],
   ['mcpConnections', 'on'],
   ['personId', 'person'],
+  ['eventId', 'event'],
 ])
 
-function facts(all: readonly AuditFact[]): Html {
-  return plainList(
-    all.map(
-      ({ name, value }) =>
-        html`<span class="muted">${factNames.get(name) ?? name}:</span> <bdi>${value === '' ? 'none' : value}</bdi>`,
-    ),
-  )
+/** Names of fields are written like `publishedAt`, and shown like "published at". */
+function difference({ name, before, after }: AuditDifference): Html {
+  const shown =
+    factNames.get(name) ?? name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+  const value = (text: string) => (text === '' ? 'none' : text)
+  return html`<div><span class="muted">${shown}:</span> ${before !== '' && html`<del>${before}</del> → `}<bdi>${value(after)}</bdi></div>
+`
 }

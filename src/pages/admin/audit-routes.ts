@@ -1,48 +1,110 @@
 import { z } from 'zod'
 
-import { type AuditEntryView, auditPage } from '../../../views/admin-audit.ts'
+import { type AuditEntryView, type AuditQuestion, auditPage } from '../../../views/admin-audit.ts'
 import { auditActions } from '../../platform/audit/audit-actions.ts'
-import { findPersonId, listEvents } from '../../platform/audit/audit-list.ts'
+import { type AuditFilter, findPersonId, listEvents } from '../../platform/audit/audit-list.ts'
+import { nothingHere } from '../../platform/http/errors.ts'
 import { pages } from '../../platform/http/paths.ts'
+import type { Database } from '../../platform/store/database.ts'
+import type { PlaceInList } from '../../platform/store/keyset.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
+import { sendCsv, sendDownload } from './downloads.ts'
 import type { OperatorPages } from './operator-pages.ts'
 
 const DAY_MS = 86_400_000
 /** Maximum length of a filter. A longer filter is ignored. */
 const FIELD_CHARACTERS_MAX = 2048
 
-/** Registers the page that shows and filters the audit trail of a site. */
+/** Maximum number of events in a download, the newest ones. */
+const DOWNLOAD_EVENTS_MAX = 10_000
+const EVENTS_PER_READ = 500
+
+/** Registers the page that shows and filters the audit trail of a site, and its downloads. */
 export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { database, listPages } = parts
-  operatorPages.page(pages.audit, async ({ area, site }, ctx) => {
+  operatorPages.page(pages.audit, async ({ area, site, address }, ctx) => {
     const question = questionOf(ctx)
     const kept = new URLSearchParams(Object.entries(question).filter(([, value]) => value !== ''))
-    const { action, client, person, from, to } = question
-    const lastDay = startOfDay(to)
-    const wanted = {
-      siteId: site.id,
-      action: action || undefined,
-      clientId: client || undefined,
-      // An unknown id or e-mail address stays as entered. Such an address matches no event.
-      personId: person === '' ? undefined : ((await findPersonId(database, person)) ?? person),
-      fromMs: startOfDay(from),
-      untilMs: lastDay === undefined ? undefined : lastDay + DAY_MS,
-    }
-    const found = await listEvents(database, wanted, listPages.requestOf(ctx, kept))
+    const filter = await filterOf(question, site.id, database)
+    const found = await listEvents(database, filter, listPages.requestOf(ctx, kept))
     return auditPage({
       area,
       siteName: site.name,
       question,
       actions: Object.entries(auditActions).map(([name, words]) => ({ name, words })),
-      entries: found.rows.map((entry): AuditEntryView => {
-        const { before, after } = entry
-        return { ...entry, before: factsOf(before), after: factsOf(after) }
-      }),
+      entries: found.rows,
       action: ctx.path,
+      downloads: Object.entries(downloadFormats).map(([format, label]) => ({
+        href: `${address(pages.auditDownload, { format })}?${kept}`,
+        label,
+      })),
+      downloadMax: DOWNLOAD_EVENTS_MAX,
       pager: listPages.pagerOf(ctx, found, kept),
     })
   })
+  operatorPages.page(pages.auditDownload, async ({ site }, ctx) => {
+    const format = ctx.params['format'] ?? ''
+    if (!Object.hasOwn(downloadFormats, format)) throw nothingHere()
+    const filter = await filterOf(questionOf(ctx), site.id, database)
+    const events = await readEvents(database, filter)
+    if (format === 'csv') return await sendCsv(ctx, 'audit', events.map(csvRowOf))
+    return sendDownload(
+      ctx,
+      'audit.ndjson',
+      events.map((event) => `${JSON.stringify(event)}\n`).join(''),
+    )
+  })
+}
+
+const downloadFormats = { csv: 'CSV', ndjson: 'NDJSON' } as const
+
+async function filterOf(
+  { action, client, person, from, to }: AuditQuestion,
+  siteId: string,
+  database: Database,
+): Promise<AuditFilter> {
+  const lastDay = startOfDay(to)
+  return {
+    siteId,
+    action: action || undefined,
+    clientId: client || undefined,
+    // An unknown id or e-mail address stays as entered. Such an address matches no event.
+    personId: person === '' ? undefined : ((await findPersonId(database, person)) ?? person),
+    fromMs: startOfDay(from),
+    untilMs: lastDay === undefined ? undefined : lastDay + DAY_MS,
+  }
+}
+
+async function readEvents(database: Database, filter: AuditFilter) {
+  const events: Awaited<ReturnType<typeof listEvents>>['rows'] = []
+  let after: PlaceInList | undefined
+  do {
+    const page = await listEvents(database, filter, { first: EVENTS_PER_READ, after })
+    events.push(...page.rows)
+    after = page.hasNextPage ? page.places.at(-1) : undefined
+  } while (after !== undefined && events.length < DOWNLOAD_EVENTS_MAX)
+  return events
+}
+
+function csvRowOf({
+  occurredAt,
+  differences,
+  ...event
+}: AuditEntryView & { readonly action: string }) {
+  const { actorName, action, subject, aboutName, reason, address, requestId, times } = event
+  const changed = differences.map(({ name, before, after }) => `${name}: ${before} -> ${after}`)
+  return {
+    ...{ time: new Date(occurredAt).toISOString(), actor: actorName, action, subject },
+    ...{
+      account: aboutName,
+      reason,
+      address,
+      request: requestId,
+      times,
+      changed: changed.join('; '),
+    },
+  }
 }
 
 /** Reads the filters from the query. An invalid filter is ignored. */
@@ -66,23 +128,4 @@ function questionOf(ctx: PageContext) {
 function startOfDay(date: string): number | undefined {
   if (!z.iso.date().safeParse(date).success) return undefined
   return Date.parse(date)
-}
-
-/** Parses the JSON of an audit event into names and values. */
-function factsOf(json: string | undefined): { name: string; value: string }[] | undefined {
-  if (json === undefined) return undefined
-  const facts: Record<string, unknown> = JSON.parse(json)
-  return Object.entries(facts).map(([name, value]) => ({
-    name,
-    value: [value]
-      .flat()
-      .map((one) => textOf(name, one))
-      .join(', '),
-  }))
-}
-
-/** Formats a value. A number in a field whose name ends in `At` is a time, in epoch milliseconds. */
-function textOf(name: string, value: unknown): string {
-  const isMoment = name.endsWith('At') && typeof value === 'number'
-  return isMoment ? new Date(value).toISOString() : String(value)
 }

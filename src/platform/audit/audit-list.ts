@@ -1,4 +1,4 @@
-import type { ExpressionBuilder } from 'kysely'
+import { type ExpressionBuilder, type Kysely, sql } from 'kysely'
 
 import type { Database } from '../store/database.ts'
 import { orderBy, type PageRequest, readPage } from '../store/keyset.ts'
@@ -64,23 +64,102 @@ export type FoundEvent = Awaited<ReturnType<ReturnType<typeof findEvents>['execu
 export async function listEvents(database: Database, filter: AuditFilter, request: PageRequest) {
   const order = orderBy('occurred_at', 'desc', 'e.occurred_at', 'e.id')
   const page = await readPage(findEvents(database, filter), order, request)
-  const rows = page.rows.map((row) => ({
-    occurredAt: row.occurred_at,
-    /** The actor's current name; undefined if the person was deleted, or no person acted. */
-    actorName: row.actor_name ?? undefined,
-    hasActor: row.actor_person_id !== null,
-    aboutName: row.about_name ?? row.person_id ?? undefined,
-    action: row.action,
-    words: describeAction(row.action),
-    subjectId: row.subject_id,
-    address: row.address ?? undefined,
-    reason: row.reason ?? undefined,
-    times: row.times ?? 1,
-    requestId: row.request_id ?? undefined,
-    before: row.before ?? undefined,
-    after: row.after ?? undefined,
+  return { ...page, rows: await describeEvents(database.kysely, page.rows) }
+}
+
+/** Describes events for operators: with names instead of ids, and with the values that differ. */
+async function describeEvents(kysely: Kysely<Schema>, rows: readonly FoundEvent[]) {
+  const parsed = rows.map((row) => ({
+    row,
+    before: factsOf(row.before),
+    after: factsOf(row.after),
   }))
-  return { ...page, rows }
+  const wanted = parsed.flatMap(({ row, before, after }) => [
+    [row.subject_kind, row.subject_id] as const,
+    ...[before, after].flatMap((facts) =>
+      Object.entries(kindOfField).map(([field, kind]) => [kind, `${facts[field] ?? ''}`] as const),
+    ),
+  ])
+  const names = await findNames(kysely, wanted)
+  return parsed.map(({ row, before, after }) => {
+    const own = after['name'] ?? after['title'] ?? before['name'] ?? before['title']
+    const textOf = (field: string, value: unknown) =>
+      [value ?? []]
+        .flat()
+        .map((one) => names.get(String(one)) ?? formatFact(field, one))
+        .join(', ')
+    const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+    return {
+      occurredAt: row.occurred_at,
+      /** The actor's current name; undefined if the person was deleted, or no person acted. */
+      actorName: row.actor_name ?? undefined,
+      hasActor: row.actor_person_id !== null,
+      aboutName: row.about_name ?? row.person_id ?? undefined,
+      action: row.action,
+      words: describeAction(row.action),
+      /** The name of what was changed, or its id if it has no name. The site itself needs no name. */
+      subject:
+        row.subject_kind === 'site'
+          ? ''
+          : (names.get(row.subject_id) ?? String(own ?? row.subject_id)),
+      address: row.address ?? undefined,
+      reason: row.reason ?? undefined,
+      times: row.times ?? 1,
+      requestId: row.request_id ?? undefined,
+      differences: fields
+        .map((name) => ({
+          name,
+          before: textOf(name, before[name]),
+          after: textOf(name, after[name]),
+        }))
+        .filter((each) => each.before !== each.after),
+    }
+  })
+}
+
+function factsOf(json: string | null): Record<string, unknown> {
+  return json === null ? {} : JSON.parse(json)
+}
+
+/** Formats a value. A number in a field whose name ends in `At` is a time, in epoch milliseconds. */
+function formatFact(field: string, value: unknown): string {
+  const isTime = field.endsWith('At') && typeof value === 'number'
+  return isTime ? new Date(value).toISOString() : String(value)
+}
+
+/** Kinds of subjects that have names: the table, and its columns with id and name. */
+const namedKinds: Readonly<Record<string, readonly [table: string, id: string, name: string]>> = {
+  application: ['oauth_application', 'client_id', 'name'],
+  resource_server: ['oauth_application', 'client_id', 'name'],
+  person: ['person', 'id', 'name'],
+  course: ['course', 'id', 'title'],
+  section: ['section', 'id', 'title'],
+  lecture: ['lecture', 'id', 'title'],
+  digital_product: ['digital_product', 'id', 'title'],
+  event: ['event', 'id', 'title'],
+  post: ['post', 'id', 'title'],
+}
+
+/** Fields of events that contain the id of a subject, with its kind. */
+const kindOfField = { personId: 'person', lecturer: 'person', course: 'course', eventId: 'event' }
+
+/** Finds the current names of subjects, by id, with one query per table. */
+async function findNames(
+  kysely: Kysely<Schema>,
+  wanted: readonly (readonly [kind: string, id: string])[],
+): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>()
+  for (const [key, pairs] of Map.groupBy(wanted, ([kind]) => namedKinds[kind])) {
+    const ids = [...new Set(pairs.map(([, id]) => id))].filter((id) => id !== '')
+    if (key === undefined || ids.length === 0) continue
+    const [table, id, name] = key
+    const found = await sql<{ id: string; name: string }>`select ${sql.ref(id)} as id,
+      ${sql.ref(name)} as name from ${sql.table(table)} where ${sql.ref(id)} in (${sql.join(ids)})`.execute(
+      kysely,
+    )
+    for (const row of found.rows) names.set(row.id, row.name)
+  }
+  return names
 }
 
 /** Returns the id of the person with this id or e-mail address; undefined if there is none. */

@@ -142,6 +142,7 @@ export const pages = {
   site,
   overview: `${site}/overview`,
   audit: `${site}/audit`,
+  auditDownload: `${site}/audit/download/:format`,
   queries: `${site}/queries`,
   runQuery: `${site}/queries/run`,
   beta: `${site}/beta`,
