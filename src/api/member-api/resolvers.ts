@@ -105,11 +105,14 @@ export const resolvers = {
   EnrolledCourse: {
     expireDate: ({ expiresAt }) => expiresAt,
     hasLifetimeAccess: ({ expiresAt }) => expiresAt === null,
-    lastWatchedLecture: ({ courseId }, _args, { oneOfMany, data, caller }) =>
-      oneOfMany('last watched', (ids) => data.findLastWatched(caller.personId, ids), courseId),
-    progressPercent: async ({ courseId }, _args, { oneOfMany, data, caller }) => {
-      const ofCourses = (ids: readonly string[]) => data.findProgressPercent(caller.personId, ids)
-      return (await oneOfMany('progress', ofCourses, courseId)) ?? 0
+    lastWatchedLecture: async ({ id }, _args, { oneOfMany, data }) => {
+      const progress = await oneOfMany('progress', data.findProgress, id)
+      return progress?.lectureId ? progress : null
+    },
+    progressPercent: async ({ id }, _args, { oneOfMany, data }) => {
+      const progress = await oneOfMany('progress', data.findProgress, id)
+      if (!progress?.lectureCount) return 0
+      return Math.floor((100 * progress.completedLectureCount) / progress.lectureCount)
     },
   } satisfies Record<string, Resolver<EnrolledCourse>>,
   DigitalProduct: {

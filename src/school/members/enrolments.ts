@@ -200,6 +200,8 @@ async function readProgress(kysely: Kysely<Schema>, ids: readonly string[]) {
       'bought.id',
       'lecture.id as lectureId',
       'lecture.title',
+      'lecture.duration_seconds as durationSeconds',
+      'watched.position_seconds as positionSeconds',
       'watched.watched_at as watchedAt',
       sql<number>`sum(case when watched.position_seconds >= lecture.duration_seconds
         then 1 else 0 end) over (partition by bought.id)`.as('completed'),
@@ -211,7 +213,8 @@ async function readProgress(kysely: Kysely<Schema>, ids: readonly string[]) {
     .leftJoin(watched.as('last'), (join) =>
       join.onRef('last.id', '=', 'bought.id').on('last.place', '=', 1),
     )
-    .select(['bought.id', 'last.lectureId', 'last.title', 'last.watchedAt', 'last.completed'])
+    .select(['bought.id', 'last.lectureId', 'last.title', 'last.durationSeconds'])
+    .select(['last.positionSeconds', 'last.watchedAt', 'last.completed'])
     .select(({ selectFrom, fn }) =>
       selectFrom('lecture')
         .select(fn.countAll<number>().as('total'))

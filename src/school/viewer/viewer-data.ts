@@ -4,7 +4,7 @@ import { sql } from 'kysely'
 
 import { makeFindHeldSites } from '../../directory/sites/site-choice.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { courseProgress } from './course-progress.ts'
+import { listProgress } from '../members/enrolments.ts'
 import { inboxData } from './notifications.ts'
 import type { Membership } from './paged-list.ts'
 import { purchaseLists } from './purchases.ts'
@@ -16,7 +16,7 @@ export function makeViewerData(database: Database, now: () => number) {
   return {
     /** Lists all sites where a person has a role, sorted by name. All other data comes from the token's site. */
     listSites: makeFindHeldSites(database),
-    ...courseProgress(database),
+    findProgress: (purchaseIds: readonly string[]) => listProgress(database.kysely, purchaseIds),
     ...purchases,
     ...inbox,
     findNode: makeFindNode(database, {
