@@ -5,13 +5,14 @@ import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
 import {
   endOf,
   judgeGeneration,
-  type RefreshTokenLifetimes,
+  type Lifetimes,
   stepsAfter,
 } from '../src/oauth/token/refresh-token-use.ts'
 import { familyOfCode, makeTokenValues, newSeed } from '../src/oauth/token/token-values.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { obtain, obtainTokens, refresh, userinfo } from './support/client.ts'
 import { rowOf, rowsOf } from './support/database.ts'
+import { defaultsInForce } from './support/figures.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
 import { refusalOf } from './support/wire.ts'
 
@@ -19,7 +20,8 @@ const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 const NOW_MS = 1_800_000_000_000
 
-const lifetimes: RefreshTokenLifetimes = {
+const lifetimes: Lifetimes = {
+  ...defaultsInForce().service.lifetimes,
   refreshTokenSeconds: 30 * 86_400,
   refreshTokenAbsoluteSeconds: 90 * 86_400,
   refreshRetrySeconds: 10,

@@ -8,6 +8,7 @@ import type { Database } from '../src/platform/store/database.ts'
 import { cleanUpAt } from './support/clean-up.ts'
 import { askToAuthorize, authorizeUrl, register } from './support/client.ts'
 import { withDatabases } from './support/database.ts'
+import { defaultsInForce } from './support/figures.ts'
 import { olivia, startService, startWith } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
 import { signIn } from './support/relying-party.ts'
@@ -115,6 +116,7 @@ withDatabases('callbacks admitted by a pattern', (open) => {
         },
       ],
       registration: {
+        ...defaultsInForce().service.registration,
         callbacksPerPlatformMax: max,
         unusedCallbackSeconds: 86_400,
         idleCallbackSeconds: 180 * 86_400,

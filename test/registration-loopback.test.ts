@@ -6,6 +6,7 @@ import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { openRedis } from '../src/platform/store/redis.ts'
 import { cleanUpAt } from './support/clean-up.ts'
 import { patiently, sqlitePlace, withDatabases } from './support/database.ts'
+import { defaultsInForce } from './support/figures.ts'
 import { startRedis } from './support/redis.ts'
 import { shared } from './support/shared.ts'
 import { describeOnServers, requireProgram } from './support/skipped.ts'
@@ -41,6 +42,7 @@ function watch(database: Database, given?: StateStore, loopbackHosts = ['127.0.0
     database,
     networkKey: Buffer.alloc(32, 1),
     registration: {
+      ...defaultsInForce().service.registration,
       unusedClientSeconds: UNUSED_SECONDS,
       unusedClientsPerNetworkMax: UNUSED_MAX,
       idleClientSeconds: IDLE_SECONDS,

@@ -11,6 +11,7 @@ import {
 } from '../src/resource/resource-server/verify-bearer.ts'
 import { accessToken } from './support/access-token.ts'
 import { bindTo } from './support/families.ts'
+import { defaultsInForce } from './support/figures.ts'
 import { startService } from './support/gatehouse.ts'
 import { askMember, memberToken, readOnly, readWrite } from './support/member-api.ts'
 import { sharedService } from './support/storages.ts'
@@ -34,7 +35,7 @@ function storage(changes: Partial<AccessToken> = {}, given?: Find) {
     findRefreshToken: async () => undefined,
   }
   const refreshing = { refreshTokenSeconds: 60, refreshTokenAbsoluteSeconds: 60 }
-  const lifetimes = { ...refreshing, refreshRetrySeconds: 10 }
+  const lifetimes = { ...defaultsInForce().service.lifetimes, ...refreshing }
   const judges = makeTokenJudges(finders, { audience: origin, now: () => 1, lifetimes })
   const countUse = (grantId: string) => void calls.push(`use of ${grantId}`)
   const verdict = makeVerifyBearer({ ...judges, countUse })

@@ -138,6 +138,7 @@ const upstream = z
   .strictObject({
     /** The path below /admin/api/. */
     path: z.string().max(200).regex(SEGMENTS, 'must be a path like coupons or shop/coupons'),
+    /** The scopes for read and write methods. Without one, its methods are disabled. */
     readScope: operatorScope('read').optional(),
     writeScope: operatorScope('write').optional(),
     /** The URL that replaces {base_url}/admin/api/{path}. */
@@ -200,7 +201,9 @@ export const servicePolicy = z.strictObject({
     })
     .default({ stateBytesMax: 4096, bytesMax: 8192 }),
   keys: z.strictObject({
+    // How long a key must have been published before it may sign.
     publishLeadSeconds: seconds(DAY_SECONDS),
+    // How long a retired key stays published.
     retiredKeepSeconds: z.int().min(600).max(DAY_SECONDS),
     reloadSeconds: seconds(300),
   }),

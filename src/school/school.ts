@@ -26,7 +26,6 @@ export async function makeSchool(
   return {
     files,
     createMember: makeNewcomers(database, now),
-    uploadLimits: service.files,
     downloadAddress: downloadLinks.addressFor,
     downloadRoutes: downloadRoutes({ database, downloadLinks, files }),
     delivery: postDelivery(platform, service.posts.deliverySeconds),

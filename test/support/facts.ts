@@ -1,27 +1,16 @@
-import type { ServiceFacts } from '../../src/api/discovery/service-facts.ts'
+import type { ServiceFacts } from '../../src/api/discovery/protected-resource.ts'
 import { readScope } from '../../src/directory/scopes/catalogue.ts'
+import { defaultsInForce } from './figures.ts'
 import { everyPlan } from './proofs.ts'
+
+const { service } = defaultsInForce()
 
 export const facts: ServiceFacts = {
   baseUrl: 'https://id.campus.example',
   service: {
+    ...service,
     name: 'Campus',
     metadataDocuments: { hosts: ['claude.ai', 'vscode.dev'], openRegistration: false },
-    files: { fileBytesMax: 20_971_520, uploadSeconds: 25 },
-    loopbackHosts: ['127.0.0.1', '[::1]', 'localhost'],
-    lifetimes: {
-      accessTokenSeconds: 3600,
-      refreshTokenSeconds: 30 * 86_400,
-      refreshTokenAbsoluteSeconds: 90 * 86_400,
-      authorizationCodeSeconds: 60,
-      idTokenSeconds: 600,
-      refreshRetrySeconds: 10,
-    },
-    documents: { cacheSeconds: 300 },
-    furtherPlans: {
-      ...{ backChannelLogout: false, pushedAuthorizationRequests: false },
-      ...{ dpop: false, privateKeyJwt: false },
-    },
   },
   scopeUses: {
     addressesOf: (scope) => (scope === readScope('coupons') ? ['/admin/api/coupons'] : []),

@@ -1,22 +1,16 @@
 /** Serves the Admin API over HTTP, and in process to tools and pages. */
 
 import { adminApiPage } from '../../../views/api-pages.ts'
+import type { ServicePolicy } from '../../config/config.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import { invalid, type Verdict } from '../../resource/resource-server/verify-bearer.ts'
 import type { Files } from '../../school/files/file-storage.ts'
-import type { UploadLimits } from '../../school/files/receive-file.ts'
 import { type InvitationPorts, makeInvitations } from '../../school/members/invitations.ts'
-import type { ApiLimits } from '../graphql/documents.ts'
 import { type EndpointPorts, graphqlEndpoint } from '../graphql/endpoint.ts'
 import { adminCaller } from './context.ts'
 import { schemaText } from './schema-text.ts'
 import { type Admission, uploadRoute } from './upload-route.ts'
-
-interface AdminSettings {
-  readonly adminApi: ApiLimits
-  readonly limits: { readonly invitationsPerSiteAndDayMax: number }
-}
 
 /**
  * Creates the endpoint of the Admin API (specification, Authentication 6; design 29): GraphQL, and uploads of files.
@@ -25,9 +19,9 @@ interface AdminSettings {
  */
 export function adminEndpoint(
   ports: EndpointPorts,
-  { adminApi, limits }: AdminSettings,
+  { adminApi, limits, files: uploadLimits }: ServicePolicy,
   mailing: InvitationPorts,
-  { files, uploadLimits }: { files: Files; uploadLimits: UploadLimits },
+  files: Files,
 ) {
   const { platform, cursors, discovery } = ports
   const { database, requestLimits, now } = platform

@@ -22,7 +22,8 @@ import {
 } from '../../resource/resource-server/verify-bearer.ts'
 import { ChangeRefused } from '../../school/changes/refusals.ts'
 import type { Files } from '../../school/files/file-storage.ts'
-import { receiveFile, type UploadLimits } from '../../school/files/receive-file.ts'
+import { receiveFile } from '../../school/files/receive-file.ts'
+import type { FileLimits } from '../../school/files/stored-files.ts'
 import type { EndpointPorts } from '../graphql/endpoint.ts'
 import type { AdminCaller } from './context.ts'
 
@@ -37,7 +38,7 @@ export interface Admission {
 export function uploadRoute(
   router: Router,
   { platform, verifyBearer }: EndpointPorts,
-  { files, limits }: { files: Files; limits: UploadLimits },
+  { files, limits }: { files: Files; limits: FileLimits },
   admission: Admission,
 ): void {
   const { database, requestLimits } = platform

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type Audience, catalogue } from '../../directory/scopes/catalogue.ts'
 import { proofAlgorithms } from '../../oauth/clients/proofs.ts'
 import { pages } from '../../platform/http/paths.ts'
-import type { ServiceFacts } from './service-facts.ts'
+import type { ServiceFacts } from './protected-resource.ts'
 import { fillTemplate } from './template.ts'
 
 const views = join(import.meta.dirname, '../../../views')

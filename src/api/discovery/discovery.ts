@@ -13,6 +13,7 @@ import {
   sendDocument,
 } from './cached-documents.ts'
 import { openApiDocument } from './openapi-document.ts'
+import type { ServiceFacts } from './protected-resource.ts'
 import {
   type ProtectedResource,
   protectedResourceMetadata,
@@ -28,7 +29,6 @@ import {
   serverCardType,
   toolServers,
 } from './server-card.ts'
-import type { ServiceFacts } from './service-facts.ts'
 
 const preflightMaxAgeSeconds = 3600
 

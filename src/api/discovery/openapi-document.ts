@@ -10,8 +10,8 @@ import {
 } from '../../directory/scopes/catalogue.ts'
 import { proofAlgorithms } from '../../oauth/clients/proofs.ts'
 import { paths, planPaths } from '../../platform/http/paths.ts'
+import type { ServiceFacts } from './protected-resource.ts'
 import { catalogType, serverCardType } from './server-card.ts'
-import type { ServiceFacts } from './service-facts.ts'
 import { fillTemplate } from './template.ts'
 
 /** Creates the OpenAPI 3.1 description of the endpoints for programs, from openapi.txt. */

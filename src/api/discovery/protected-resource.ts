@@ -1,7 +1,16 @@
+import type { Config, Integration } from '../../config/config.ts'
 import { findScope, scopeNames } from '../../directory/scopes/catalogue.ts'
+import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import { proofAlgorithms } from '../../oauth/clients/proofs.ts'
 import { paths } from '../../platform/http/paths.ts'
-import type { ServiceFacts } from './service-facts.ts'
+
+/** The facts about the service that discovery documents publish. */
+export interface ServiceFacts extends Pick<Config, 'baseUrl' | 'service'> {
+  readonly integrations: readonly Pick<Integration, 'client_name' | 'other_names'>[]
+  readonly scopeUses: Pick<ScopeUses, 'addressesOf'>
+  /** The supported revisions of the Model Context Protocol, newest first. */
+  readonly protocolVersions: readonly string[]
+}
 
 export type ProtectedResource = 'origin' | 'mcp' | 'mcpMember' | 'mcpAdmin' | 'graphql' | 'admin'
 

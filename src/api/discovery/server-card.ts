@@ -1,6 +1,6 @@
 import packageJson from '../../../package.json' with { type: 'json' }
 import { pages, paths } from '../../platform/http/paths.ts'
-import type { ServiceFacts } from './service-facts.ts'
+import type { ServiceFacts } from './protected-resource.ts'
 
 /** The server of the public tools. Titles and descriptions have at most 100 characters (MCP SEP-2127). */
 export const publicToolServer = {

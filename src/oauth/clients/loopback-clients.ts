@@ -12,13 +12,10 @@ import { type Client, grantTypesServed } from './client.ts'
 interface LoopbackClientDependencies {
   readonly database: Database
   readonly records: Pick<StateAdapter, 'find' | 'upsert' | 'destroy'>
-  readonly loopbackHosts: readonly string[]
   /** Key for the digests of networks. IP addresses are not stored. */
   readonly networkKey: Buffer
-  readonly registration: Pick<
-    ServicePolicy['registration'],
-    'unusedClientSeconds' | 'unusedClientsPerNetworkMax' | 'idleClientSeconds'
-  >
+  readonly loopbackHosts: readonly string[]
+  readonly registration: ServicePolicy['registration']
   readonly now: () => number
 }
 

@@ -3,15 +3,10 @@ import { matchesPattern } from '../../platform/http/redirect-uri.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { countRows } from '../../platform/store/keyset.ts'
 
-type CallbackPolicy = Pick<
-  ServicePolicy['registration'],
-  'callbacksPerPlatformMax' | 'unusedCallbackSeconds' | 'idleCallbackSeconds'
->
-
 interface PlatformCallbackDependencies {
   readonly database: Database
   readonly integrations: readonly Integration[]
-  readonly registration: CallbackPolicy
+  readonly registration: ServicePolicy['registration']
   readonly now: () => number
 }
 

@@ -4,25 +4,20 @@ import { calculateJwkThumbprint, exportJWK, generateKeyPair } from 'jose'
 import type { Transaction } from 'kysely'
 import type { JWK } from 'oidc-provider'
 
+import type { Config, ServicePolicy } from '../../config/config.ts'
 import { makeCursors } from '../../platform/store/cursor.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { makeSecretRoot, readOrMakeSecret, type SecretRoot } from './secret-root.ts'
-
-export interface KeySettings {
-  /** Root secrets, the current one first. If undefined, the secret in `dataDir` is used, and created if missing. */
-  readonly secrets: readonly string[] | undefined
-  readonly dataDir: string
-  readonly service: { readonly keys: KeyDependencies['policy'] }
-}
 
 export type Keys = ReturnType<typeof openKeys>
 
 /** The key rings of the two uses: for tokens, and for requests to upstreams. */
 export type Rings = ReturnType<typeof ringsOf>
 
+/** Opens the keys. Without configured root secrets, uses the one in `dataDir`, and creates it if it is missing. */
 export function openKeys(
-  { secrets, dataDir, service }: KeySettings,
+  { secrets, dataDir, service }: Config,
   { database, now }: Pick<KeyDependencies, 'database' | 'now'>,
 ) {
   const secretRoot = makeSecretRoot(secrets ?? [readOrMakeSecret(dataDir)])
@@ -78,12 +73,7 @@ export interface KeyDependencies {
   readonly use: KeyUse
   readonly database: Database
   readonly secretRoot: SecretRoot
-  readonly policy: {
-    /** How long a key must have been published before it may sign. */
-    readonly publishLeadSeconds: number
-    /** How long a retired key stays published. */
-    readonly retiredKeepSeconds: number
-  }
+  readonly policy: ServicePolicy['keys']
   readonly now: () => number
 }
 

@@ -16,7 +16,7 @@ import type { CheckDpop } from '../clients/proofs.ts'
 import type { NewFamily } from '../grants/family-store.ts'
 import type { Grants } from '../grants/grants.ts'
 import type { AccessFacts } from '../grants/judge-access.ts'
-import type { RefreshTokenLifetimes } from './refresh-token-use.ts'
+import type { Lifetimes } from './refresh-token-use.ts'
 import { namedResources, type Resources } from './resource-indicators.ts'
 import { familyOfCode, newSeed } from './token-values.ts'
 import type { RefreshToken, Tokens } from './tokens.ts'
@@ -69,10 +69,7 @@ interface TokenEndpointParts {
   readonly tokens: Tokens
   readonly proofs: { readonly checkDpop: CheckDpop | undefined }
   readonly resources: Resources
-  readonly lifetimes: RefreshTokenLifetimes & {
-    readonly accessTokenSeconds: number
-    readonly authorizationCodeSeconds: number
-  }
+  readonly lifetimes: Lifetimes
   /** Records sign-ins at applications that are notified of sign-outs. */
   readonly signOuts: { begin(session: BegunSession): Promise<void> } | undefined
 }

@@ -1,3 +1,4 @@
+import type { ServicePolicy } from '../../config/config.ts'
 import type { Family } from '../grants/family-store.ts'
 
 /** The verdict on a use of a refresh token, regardless of its grant. */
@@ -9,19 +10,13 @@ export type RefreshTokenUse =
   | { readonly kind: 'reused' }
   | { readonly kind: 'lost'; readonly reason: string }
 
-export interface RefreshTokenLifetimes {
-  /** Lifetime of an unused token. */
-  readonly refreshTokenSeconds: number
-  /** Lifetime of a family, regardless of how often it is refreshed. */
-  readonly refreshTokenAbsoluteSeconds: number
-  readonly refreshRetrySeconds: number
-}
+export type Lifetimes = ServicePolicy['lifetimes']
 
 /** Judges a use of the refresh token of a generation. Pure: a table in its test covers every case. */
 export function judgeGeneration(
   family: Family,
   generation: number,
-  { lifetimes, nowMs }: { readonly lifetimes: RefreshTokenLifetimes; readonly nowMs: number },
+  { lifetimes, nowMs }: { readonly lifetimes: Lifetimes; readonly nowMs: number },
 ): RefreshTokenUse {
   if (family.ended) return { kind: 'lost', reason: 'the refresh token was revoked' }
   if (!family.token.refreshes) return { kind: 'lost', reason: 'the client cannot refresh tokens' }
@@ -42,7 +37,7 @@ export function judgeGeneration(
 /** Returns when the current refresh token of a family expires if it is not used, in epoch milliseconds. */
 export function endOf(
   { steps, startedAt }: Pick<Family, 'steps' | 'startedAt'>,
-  { refreshTokenSeconds, refreshTokenAbsoluteSeconds }: RefreshTokenLifetimes,
+  { refreshTokenSeconds, refreshTokenAbsoluteSeconds }: Lifetimes,
 ): number {
   const issuedAt = steps.at(-1) ?? startedAt
   return Math.min(
@@ -57,7 +52,7 @@ const STEPS_MAX = 32
 /** Adds the start time of a generation. Keeps only the latest times, and only those within the retry window. */
 export function stepsAfter(
   { steps }: Pick<Family, 'steps'>,
-  { refreshRetrySeconds }: Pick<RefreshTokenLifetimes, 'refreshRetrySeconds'>,
+  { refreshRetrySeconds }: Pick<Lifetimes, 'refreshRetrySeconds'>,
   nowMs: number,
 ): number[] {
   const recent = steps.filter((step) => nowMs - step <= refreshRetrySeconds * 1000)

@@ -1,7 +1,7 @@
 import type { AssuranceDemand } from '../../directory/scopes/sensitive-operations.ts'
 import type { Family } from '../grants/family-store.ts'
 import type { AccessFacts, FindGrant } from '../grants/judge-access.ts'
-import { endOf, type RefreshTokenLifetimes } from './refresh-token-use.ts'
+import { endOf, type Lifetimes } from './refresh-token-use.ts'
 import { makeTokenValues, type TokenClaim } from './token-values.ts'
 
 /**
@@ -48,7 +48,7 @@ interface TokenPorts {
   readonly findGrant: FindGrant
   /** Keys that authenticate tokens, the current one first. */
   readonly keys: readonly Buffer[]
-  readonly lifetimes: RefreshTokenLifetimes & { readonly accessTokenSeconds: number }
+  readonly lifetimes: Lifetimes
 }
 
 export type Tokens = ReturnType<typeof makeTokens>

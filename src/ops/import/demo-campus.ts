@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 
 import type { Logger } from 'pino'
 
+import type { Config } from '../../config/config.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { readSetting, writeSetting } from '../../platform/store/settings.ts'
 import { campusError, readCampusFolder } from './campus-folder.ts'
@@ -15,12 +16,8 @@ const DEMO_MARKER = 'demo_campus'
 /** The number of records to write at once, few enough for one statement on both databases. */
 const RECORDS_PER_WRITE = 250
 
-export interface DemoSettings {
-  readonly demoFolder: string
-  readonly mayServeDemo: boolean
-  readonly baseUrl: string
-  readonly host: string
-  readonly databaseUrl: string | undefined
+export interface DemoSettings
+  extends Pick<Config, 'demoFolder' | 'mayServeDemo' | 'baseUrl' | 'host' | 'databaseUrl'> {
   readonly hashPassword: (password: string) => Promise<string>
   readonly now: () => number
   readonly logger: Logger

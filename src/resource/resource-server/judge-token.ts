@@ -1,7 +1,7 @@
 import { usedTwoFactors } from '../../directory/people/authentication.ts'
 import { canBeClientId } from '../../oauth/clients/client.ts'
 import { judgeAccess } from '../../oauth/grants/judge-access.ts'
-import { judgeGeneration, type RefreshTokenLifetimes } from '../../oauth/token/refresh-token-use.ts'
+import { judgeGeneration, type Lifetimes } from '../../oauth/token/refresh-token-use.ts'
 import type { AccessToken, FindToken, RefreshToken, Tokens } from '../../oauth/token/tokens.ts'
 
 export type Judged<Token = AccessToken> =
@@ -17,7 +17,7 @@ export interface WorthlessToken<Token = AccessToken> {
 }
 
 export interface JudgeSettings {
-  readonly lifetimes: RefreshTokenLifetimes
+  readonly lifetimes: Lifetimes
   /** The only accepted audience: the origin of this service. */
   readonly audience: string
   readonly now: () => number

@@ -3,6 +3,7 @@
 import type { Context, Middleware } from 'koa'
 import type { JWK } from 'oidc-provider'
 
+import type { ServicePolicy } from '../../config/config.ts'
 import { openCors } from '../../platform/http/cors.ts'
 import { methodNotAllowed, nonCanonicalPath, nothingMapped } from '../../platform/http/errors.ts'
 import { addressOf, paths } from '../../platform/http/paths.ts'
@@ -23,19 +24,7 @@ const prefix = addressOf(paths.upstream, { path: '' })
 const withoutSlash = prefix.slice(0, -1)
 
 /** A mapped part of the platform's own API, with the scopes that grant access to it. */
-export interface Upstream {
-  /** The path after /admin/api/. */
-  readonly path: string
-  /** The scope for read methods; undefined to disable them. */
-  readonly readScope?: string | undefined
-  /** The scope for write methods; undefined to disable them. */
-  readonly writeScope?: string | undefined
-  /** The URL that replaces {base_url}/admin/api/{path}. */
-  readonly address: string
-  readonly audience: string
-  readonly answerWithinSeconds: number
-  readonly bodyBytesMax: number
-}
+export type Upstream = ServicePolicy['upstreams'][number]
 
 /** Returns the path of a mapping and the scopes that grant access to it. */
 export function scopeUseOf({ path, readScope, writeScope }: Upstream) {

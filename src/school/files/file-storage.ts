@@ -8,6 +8,7 @@ import { Readable } from 'node:stream'
 
 import { AwsV4Signer } from 'aws4fetch'
 
+import type { Config } from '../../config/config.ts'
 import { storageUnavailable } from '../../platform/http/errors.ts'
 
 /** Stores bytes under keys from `storageKey`. All methods throw storageUnavailable if the storage fails. */
@@ -120,15 +121,8 @@ export async function orUnavailable<Result>(work: () => Promise<Result>): Promis
   }
 }
 
-/** The endpoint and credentials of an S3-compatible storage. */
-export interface S3Location {
-  /** Scheme, host and port of the storage. The bucket is the first path segment. */
-  readonly endpoint: string
-  readonly bucket: string
-  readonly region: string
-  readonly accessKeyId: string
-  readonly secretAccessKey: string
-}
+/** The endpoint and credentials of an S3-compatible storage. The bucket is the first path segment. */
+export type S3Location = NonNullable<Config['filesS3']>
 
 /** Time limit until the response headers arrive, including the time of an upload. Reading the body may take longer. */
 const ANSWER_MS = 20_000

@@ -21,12 +21,7 @@ import { fileName, readInput } from '../changes/input.ts'
 import { type FileKind, fitsName, HEAD_BYTES, kindOf, mediaTypes } from './file-kinds.ts'
 import { type Draft, FileMissing, type Files, orUnavailable, storageKey } from './file-storage.ts'
 import { mustShareFolder } from './shared-folder.ts'
-import { type SiteLimits, storeFile } from './stored-files.ts'
-
-export interface UploadLimits extends SiteLimits {
-  readonly fileBytesMax: number
-  readonly uploadSeconds: number
-}
+import { type FileLimits, storeFile } from './stored-files.ts'
 
 interface Upload {
   readonly stream: Readable
@@ -34,7 +29,7 @@ interface Upload {
   /** The media type in the Content-Type header; empty if the header is missing. */
   readonly declaredType: string
   readonly files: Files
-  readonly limits: UploadLimits
+  readonly limits: FileLimits
 }
 
 const naming = z.object({ name: fileName })

@@ -1,5 +1,6 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 
+import type { ServicePolicy } from '../../config/config.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { orderBy, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
@@ -9,10 +10,7 @@ import { conflict, limitReached, mustBeThere } from '../changes/refusals.ts'
 import { products } from '../commerce/product-store.ts'
 import { type Draft, type FileStorage, storageKey } from './file-storage.ts'
 
-export interface SiteLimits {
-  readonly siteBytesMax: number
-  readonly siteFilesMax: number
-}
+export type FileLimits = ServicePolicy['files']
 
 export type StoredFile = NonNullable<Awaited<ReturnType<typeof findFile>>>
 
@@ -53,7 +51,7 @@ export async function storeFile(
   database: Database,
   actor: SiteActor,
   file: { readonly draft: Draft; readonly name: string },
-  { storage, limits }: { readonly storage: FileStorage; readonly limits: SiteLimits },
+  { storage, limits }: { readonly storage: FileStorage; readonly limits: FileLimits },
 ): Promise<{ readonly file: StoredFile; readonly isNew: boolean }> {
   const { kysely } = database
   const { siteId } = actor
@@ -108,7 +106,7 @@ async function mustHaveRoom(
   kysely: Kysely<Schema>,
   siteId: string,
   bytes: number,
-  { siteBytesMax, siteFilesMax }: SiteLimits,
+  { siteBytesMax, siteFilesMax }: FileLimits,
 ): Promise<void> {
   const { files, used } = await kysely
     .selectFrom('stored_file')
