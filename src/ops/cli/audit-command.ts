@@ -10,7 +10,7 @@ import {
 } from '../../platform/audit/audit-list.ts'
 import { eventLine } from '../../platform/audit/audit-stream.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { asOneLine } from './command-output.ts'
+import { asOneLine, type Given } from './command-line.ts'
 import { withDatabase } from './configured-stores.ts'
 
 const EVENTS_PER_READ = 500
@@ -18,17 +18,6 @@ const FOLLOW_SECONDS = 1
 /** The maximum delay until an event is stored. Repetitions of an event are stored after their minute has ended. */
 const LATE_MS = 120_000
 const DAY_MS = 86_400_000
-
-interface Given {
-  readonly since?: string
-  readonly until?: string
-  readonly action?: string
-  readonly site?: string
-  readonly client?: string
-  readonly person?: string
-  readonly json?: boolean
-  readonly follow?: boolean
-}
 
 /**
  * `audit`: prints matching events, oldest first. Starts 24 hours ago unless `--since` is given. With `--follow`,

@@ -15,7 +15,7 @@ import { makeBackup } from '../backup/backup.ts'
 import { type Manifest, readManifest } from '../backup/manifest.ts'
 import { findObstacles, placeParts, verifyBackup } from '../backup/restore.ts'
 import { pathOfFile } from '../doctor/store-checks.ts'
-import { CommandRefused } from './command-output.ts'
+import { CommandRefused, type Given } from './command-line.ts'
 import { recordCommand, withDatabase } from './configured-stores.ts'
 
 const patience = { answerWithinMs: 30_000, migrationTimeoutMs: 60 * 60_000 }
@@ -32,7 +32,8 @@ function placeOf(config: Config) {
 }
 
 /** `backup <folder>`: backs up a running or stopped service. @throws {CommandRefused} if files are missing */
-export async function backUp(config: Config, folder: string, withSecret: boolean): Promise<string> {
+export async function backUp(config: Config, { word: folder, ...given }: Given): Promise<string> {
+  const withSecret = given['with-secret'] ?? false
   const place = placeOf(config)
   const { location, secretFile } = place
   if (location.kind === 'sqlite' && !existsSync(location.file)) {
@@ -110,12 +111,13 @@ function* remindersOf({ redis }: Config, { secret, files }: Manifest): Generator
 }
 
 /**
- * `restore <folder>`: restores a backup into an empty database and DATA_DIR. Ends all grants and sessions unless
- * `keepGrants` is set, because some may have ended since the backup.
+ * `restore <folder>`: restores a backup into an empty database and DATA_DIR. Ends all grants and sessions without
+ * `--keep-grants`, because some may have ended since the backup.
  *
  * @throws {CommandRefused} with all obstacles or all damage, before anything is written
  */
-export async function restore(config: Config, folder: string, keepGrants: boolean) {
+export async function restore(config: Config, { word: folder, ...given }: Given) {
+  const keepGrants = given['keep-grants'] ?? false
   const target = placeOf(config)
   const manifest = await readManifest(folder)
   const unknown = await unknownMigrations(manifest.schema, manifest.engine)
@@ -154,9 +156,9 @@ async function settle(location: DatabaseLocation, keepGrants: boolean, madeAt: s
   return grantsEnded
 }
 
-/** `grants end-all`: ends every grant, session and code, after a restore by other means. Asks unless `isConfirmed`. */
-export async function endAllGrants(config: Config, isConfirmed: boolean): Promise<string> {
-  if (!isConfirmed && !(await confirm('End every grant, session and code?'))) {
+/** `grants end-all`: ends every grant, session and code, after a restore by other means. Asks without `--yes`. */
+export async function endAllGrants(config: Config, { yes }: Given): Promise<string> {
+  if (!yes && !(await confirm('End every grant, session and code?'))) {
     throw new Error('Nothing was ended. Answer y to confirm, or use --yes if there is no terminal.')
   }
   const { grants, records } = await withDatabase(config, 'writes', endEverythingNow)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 
 import type { Config } from '../../config/config.ts'
-import { CommandRefused } from './command-output.ts'
+import { CommandRefused, type Given, options } from './command-line.ts'
 
 // Each command loads its modules lazily, to show the help quickly.
 
@@ -82,33 +82,11 @@ interface Command {
   /** Whether the name is followed by an argument. */
   readonly takesWord?: true
   readonly options?: readonly (keyof typeof options)[]
-  /** Runs the command. @returns the text to print; undefined if the command has printed it */
-  run(word: string, given: Given): Promise<string | undefined>
+  /** Loads the function of a command. It returns the text to print; undefined if it has printed it. */
+  load?(): Promise<(config: Config, given: Given) => Promise<string | undefined>>
+  /** Runs a command that needs no configuration. */
+  run?(given: Given): Promise<string>
 }
-
-/** The options of all commands. */
-const options = {
-  action: { type: 'string' },
-  client: { type: 'string' },
-  'dry-run': { type: 'boolean' },
-  follow: { type: 'boolean' },
-  force: { type: 'boolean' },
-  help: { type: 'boolean' },
-  json: { type: 'boolean' },
-  'keep-grants': { type: 'boolean' },
-  missing: { type: 'string' },
-  outside: { type: 'boolean' },
-  person: { type: 'string' },
-  rejects: { type: 'string' },
-  since: { type: 'string' },
-  site: { type: 'string' },
-  until: { type: 'string' },
-  upstream: { type: 'boolean' },
-  'with-secret': { type: 'boolean' },
-  yes: { type: 'boolean' },
-} as const
-
-type Given = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
 
 const showHelp: Command = { run: async () => help.trimEnd() }
 
@@ -117,103 +95,75 @@ const commands: Readonly<Record<string, Command>> = {
   help: showHelp,
   audit: {
     options: ['since', 'until', 'action', 'site', 'client', 'person', 'json', 'follow'],
-    run: async (_, given) => (await import('./audit-command.ts')).printAudit(await read(), given),
+    load: async () => (await import('./audit-command.ts')).printAudit,
   },
   doctor: {
     options: ['outside', 'json'],
-    async run(_, { outside = false, json = false }) {
-      const { diagnose } = await import('../doctor/diagnose.ts')
-      return await diagnose(await read(), { mustRespond: outside, asJson: json })
-    },
+    load: async () => (await import('../doctor/diagnose.ts')).diagnose,
   },
   'example-env': {
     run: async () => (await import('../../config/environment.ts')).renderExampleEnv().trimEnd(),
   },
-  'keys list': {
-    run: async () => (await import('./keys-command.ts')).listSigningKeys(await read()),
-  },
+  'keys list': { load: async () => (await import('./keys-command.ts')).listSigningKeys },
   'keys rotate': {
     options: ['upstream', 'force'],
-    async run(_, { upstream, force = false }) {
-      const { rotateSigningKeys } = await import('./keys-command.ts')
-      const use = upstream ? 'upstreams' : 'tokens'
-      return await rotateSigningKeys(await read(), { use, force })
-    },
+    load: async () => (await import('./keys-command.ts')).rotateSigningKeys,
   },
   import: {
     takesWord: true,
     options: ['rejects', 'missing'],
-    async run(path, { rejects, missing }) {
-      const { missingChoices } = await import('../import/absent-people.ts')
-      const choice = missingChoices.find((known) => known === missing)
-      if (missing !== choice)
-        throw new Error(`--missing must be one of ${missingChoices.join(', ')}`)
-      const { importCampus } = await import('./import-commands.ts')
-      return await importCampus(await read(), path, { rejects, missing: choice })
-    },
+    load: async () => (await import('./import-commands.ts')).importCampus,
   },
   export: {
     takesWord: true,
-    run: async (path) => (await import('./import-commands.ts')).exportCampus(await read(), path),
+    load: async () => (await import('./import-commands.ts')).exportCampus,
   },
   backup: {
     takesWord: true,
     options: ['with-secret'],
-    run: async (path, { 'with-secret': withSecret = false }) =>
-      (await import('./backup-commands.ts')).backUp(await read(), path, withSecret),
+    load: async () => (await import('./backup-commands.ts')).backUp,
   },
   'backup verify': {
     takesWord: true,
-    run: async (path) => (await import('./backup-commands.ts')).checkBackup(path),
+    run: async ({ word }) => (await import('./backup-commands.ts')).checkBackup(word),
   },
   restore: {
     takesWord: true,
     options: ['keep-grants'],
-    run: async (path, { 'keep-grants': keepGrants = false }) =>
-      (await import('./backup-commands.ts')).restore(await read(), path, keepGrants),
+    load: async () => (await import('./backup-commands.ts')).restore,
   },
   'grants end-all': {
     options: ['yes'],
-    run: async (_, { yes = false }) =>
-      (await import('./backup-commands.ts')).endAllGrants(await read(), yes),
+    load: async () => (await import('./backup-commands.ts')).endAllGrants,
   },
   migrate: {
     options: ['dry-run'],
-    async run(_, given) {
-      const { describeMigrations, migrateDatabase } = await import('./migrate-command.ts')
-      return await (given['dry-run'] ? describeMigrations : migrateDatabase)(await read())
-    },
+    load: async () => (await import('./migrate-command.ts')).migrateDatabase,
   },
   'migrate status': {
-    run: async () => (await import('./migrate-command.ts')).describeMigrations(await read()),
+    load: async () => (await import('./migrate-command.ts')).describeMigrations,
   },
   'person export': {
     takesWord: true,
-    run: async (id) => (await import('./person-commands.ts')).printPerson(await read(), id),
+    load: async () => (await import('./person-commands.ts')).printPerson,
   },
   'person delete': {
     takesWord: true,
     options: ['yes'],
-    run: async (id, { yes = false }) =>
-      (await import('./person-commands.ts')).deletePerson(await read(), id, yes),
+    load: async () => (await import('./person-commands.ts')).deletePerson,
   },
   'person end-second-factors': {
     takesWord: true,
-    run: async (email) =>
-      (await import('./person-commands.ts')).endSecondFactors(await read(), email),
+    load: async () => (await import('./person-commands.ts')).endSecondFactors,
   },
-  reviewers: {
-    run: async () => (await import('./person-commands.ts')).listReviewers(await read()),
-  },
+  reviewers: { load: async () => (await import('./person-commands.ts')).listReviewers },
   'reviewers add': {
     takesWord: true,
-    run: async (email) =>
-      (await import('./person-commands.ts')).changeReviewer(await read(), email, true),
+    load: async () => (await import('./person-commands.ts')).addReviewer,
   },
   'reviewers remove': {
     takesWord: true,
-    run: async (email) =>
-      (await import('./person-commands.ts')).changeReviewer(await read(), email, false),
+    load: async () => (await import('./person-commands.ts')).removeReviewer,
   },
 }
 
@@ -230,7 +180,10 @@ function findCommand(given: readonly string[]): (() => Promise<string | undefine
   if (!command || takesWord !== (command.takesWord ?? false)) return undefined
   const known: readonly string[] = command.options ?? []
   if (!Object.keys(values).every((option) => known.includes(option))) return undefined
-  return async () => await command.run(words.at(-1) ?? '', values)
+  return async () => {
+    const input = { ...values, word: words.at(-1) ?? '' }
+    return (await command.run?.(input)) ?? (await command.load?.())?.(await read(), input)
+  }
 }
 
 function parse(given: readonly string[]) {

@@ -7,12 +7,12 @@ import type { Config } from '../../config/config.ts'
 import { makePasswords } from '../../directory/people/password.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { codeOf } from '../backup/manifest.ts'
-import type { Missing } from '../import/absent-people.ts'
+import { type Missing, missingChoices } from '../import/absent-people.ts'
 import { exportKind } from '../import/export-records.ts'
 import { type ImportReport, importLines } from '../import/import-records.ts'
 import { openSources } from '../import/import-sources.ts'
 import { type KindName, kindNames } from '../import/record-kinds.ts'
-import { asOneLine, CommandRefused } from './command-output.ts'
+import { asOneLine, CommandRefused, type Given } from './command-line.ts'
 import { recordCommand, withDatabase } from './configured-stores.ts'
 
 /**
@@ -23,12 +23,10 @@ import { recordCommand, withDatabase } from './configured-stores.ts'
  */
 export async function importCampus(
   config: Config,
-  path: string,
-  {
-    rejects,
-    missing,
-  }: { readonly rejects?: string | undefined; readonly missing?: Missing | undefined },
+  { word: path, rejects, missing: choice }: Given,
 ): Promise<string> {
+  const missing = missingChoices.find((known) => known === choice)
+  if (missing !== choice) throw new Error(`--missing must be one of ${missingChoices.join(', ')}`)
   const sources = await openSources(path).catch((cause: unknown) => {
     throw codeOf(cause) === '' ? cause : new Error(`${path} cannot be read`, { cause })
   })
@@ -150,7 +148,7 @@ function listCounts(counts: Readonly<Partial<Record<KindName, number>>>): string
  * reads parents before children. Only the owner can read the files, because they contain e-mail addresses and password
  * hashes.
  */
-export async function exportCampus(config: Config, folder: string): Promise<string> {
+export async function exportCampus(config: Config, { word: folder }: Given): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   if ((await readdir(folder)).length > 0)
     throw new Error(`${folder} is not empty. Choose an empty or new folder.`)

@@ -1,12 +1,12 @@
 import type { Config } from '../../config/config.ts'
 import {
   type KeyRow,
-  type KeyUse,
   listKeys,
   loadKeyRing,
   openKeys,
   rotateKeys,
 } from '../../oauth/keys/key-rings.ts'
+import type { Given } from './command-line.ts'
 import { recordCommand, withDatabase } from './configured-stores.ts'
 
 /** `keys list`: lists the published signing keys, without their private parts. */
@@ -24,9 +24,10 @@ export async function listSigningKeys(config: Config): Promise<string> {
 /** `keys rotate`: rotates the keys for id_tokens or for the platform API, and records an audit event. */
 export async function rotateSigningKeys(
   config: Config,
-  { use, force }: { readonly use: KeyUse; readonly force: boolean },
+  { upstream, force = false }: Given,
 ): Promise<string> {
   return await withDatabase(config, 'writes', async (database, now) => {
+    const use = upstream ? 'upstreams' : 'tokens'
     const dependencies = openKeys(config, { database, now }).signing[use]
     // With a wrong secret, this fails before anything is changed.
     await loadKeyRing(dependencies)

@@ -5,12 +5,14 @@ import {
   openServiceDatabase,
   readSchemaStatus,
 } from '../../platform/store/open-stores.ts'
+import type { Given } from './command-line.ts'
 
 /** The time limit of a statement. Longer than at start-up, because indexing a large table takes a long time. */
 const STATEMENT_TIMEOUT_MS = 60 * 60_000
 
-/** `migrate`: applies pending migrations, even with MIGRATE_AT_START=no. */
-export async function migrateDatabase(config: Config): Promise<string> {
+/** `migrate`: applies pending migrations, even with MIGRATE_AT_START=no. `--dry-run` only lists them. */
+export async function migrateDatabase(config: Config, given: Given): Promise<string> {
+  if (given['dry-run']) return await describeMigrations(config)
   const before = await readStatus(config)
   const database = await openServiceDatabase(config, {
     migrations: 'apply',

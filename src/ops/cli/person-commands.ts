@@ -3,19 +3,19 @@ import { canonicalEmail } from '../../directory/people/person-store.ts'
 import { removeSecondFactors } from '../../directory/people/second-factors.ts'
 import { scheduleDeletion } from '../../school/privacy/delete-account.ts'
 import { exportPerson } from '../../school/privacy/export-person.ts'
-import { asOneLine } from './command-output.ts'
+import { asOneLine, type Given } from './command-line.ts'
 import { recordCommand, withDatabase } from './configured-stores.ts'
 
 /** `person export`: returns the data that is stored about a person, to answer a privacy request. */
-export async function printPerson(config: Config, id: string): Promise<string> {
+export async function printPerson(config: Config, { word: id }: Given): Promise<string> {
   return await withDatabase(config, 'writes', async (database, now) =>
     exportPerson(database, id, { now: now() }),
   )
 }
 
 /** `person delete --yes`: makes the deletion of an account due, to comply with a privacy request. */
-export async function deletePerson(config: Config, id: string, isSure: boolean): Promise<string> {
-  if (!isSure)
+export async function deletePerson(config: Config, { word: id, yes }: Given): Promise<string> {
+  if (!yes)
     throw new Error(
       'Nothing was deleted. Check the output of `person export`, then confirm with --yes.',
     )
@@ -37,7 +37,7 @@ export async function deletePerson(config: Config, id: string, isSure: boolean):
  * `person end-second-factors`: removes the authenticator app and the recovery codes of a person who has lost them. Check
  * first that it is that person who asks.
  */
-export async function endSecondFactors(config: Config, email: string): Promise<string> {
+export async function endSecondFactors(config: Config, { word: email }: Given): Promise<string> {
   return await withDatabase(config, 'writes', async ({ kysely }, now) => {
     const person = await kysely
       .selectFrom('person')
@@ -72,12 +72,16 @@ export async function listReviewers(config: Config): Promise<string> {
   })
 }
 
-/**
- * `reviewers add` and `reviewers remove`: grant or revoke the role, effective from the next request.
- *
- * @throws if there is no such account, or if the role would be granted to a disabled one
- */
-export async function changeReviewer(config: Config, email: string, holds: boolean) {
+/** `reviewers add`: grants the role. @throws if there is no such account, or if it is disabled */
+export const addReviewer = async (config: Config, { word: email }: Given) =>
+  await changeReviewer(config, email, true)
+
+/** `reviewers remove`: revokes the role. @throws if there is no such account */
+export const removeReviewer = async (config: Config, { word: email }: Given) =>
+  await changeReviewer(config, email, false)
+
+/** Grants or revokes the role, effective from the next request. */
+async function changeReviewer(config: Config, email: string, holds: boolean) {
   return await withDatabase(config, 'writes', async (database, now) => {
     const person = await database.kysely
       .selectFrom('person')

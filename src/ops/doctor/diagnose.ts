@@ -2,7 +2,7 @@
 
 import type { Config } from '../../config/config.ts'
 import { isNamedLoopback } from '../../platform/http/loopback.ts'
-import { asOneLine, CommandRefused } from '../cli/command-output.ts'
+import { asOneLine, CommandRefused, type Given } from '../cli/command-line.ts'
 import { type Finding, found, lineOf, ok } from './checks.ts'
 import * as machine from './machine-checks.ts'
 import { checkOutside } from './outside-checks.ts'
@@ -32,12 +32,12 @@ const looks: readonly ((config: Config) => AsyncIterable<Finding> | Iterable<Fin
  */
 export async function diagnose(
   config: Config,
-  { mustRespond, asJson }: { readonly mustRespond: boolean; readonly asJson: boolean },
+  { outside = false, json = false }: Given,
 ): Promise<string> {
   const findings: Finding[] = []
   for (const look of looks) findings.push(...(await Array.fromAsync(look(config))))
-  findings.push(...(await checkOutside(config.baseUrl, mustRespond)))
-  const report = asJson
+  findings.push(...(await checkOutside(config.baseUrl, outside)))
+  const report = json
     ? JSON.stringify({ findings }, null, 2)
     : // Operators and clients choose names in the report, so make each line safe for a terminal.
       findings.map((finding) => asOneLine(lineOf(finding))).join('\n')
