@@ -1,8 +1,11 @@
+import { contrastOf } from '../src/directory/sites/site-look.ts'
 import { type ClientView, kindSentence } from '../views/client-view.ts'
 import { consentPage } from '../views/consent.ts'
 import { errorPage } from '../views/error.ts'
 import { html } from '../views/html.ts'
-import { stylesheet } from '../views/stylesheet.ts'
+import { icon, iconNames } from '../views/icon.ts'
+import { colorOf, contrastPairs } from '../views/style-guide.ts'
+import { stylesheet, tokens } from '../views/stylesheet.ts'
 import { welcomePage } from '../views/welcome.ts'
 import {
   canChange,
@@ -39,6 +42,30 @@ describe('the html tag', () => {
   })
 })
 
+describe('the design system', () => {
+  for (const scheme of ['light', 'dark'] as const) {
+    for (const [color, ground, min] of contrastPairs) {
+      it(`has a contrast of ${min}:1 between ${color} and ${ground}, ${scheme}`, () => {
+        const [one = '', other = ''] = [color, ground].map((name) => colorOf(scheme, name))
+        expect(contrastOf(one, other)).to.be.least(min)
+      })
+    }
+  }
+
+  it('has the icons of its sprite, each once', () => {
+    for (const name of iconNames) expect(String(icon(name))).to.match(/^<svg.*<(path|circle|rect)/)
+    expect(new Set(iconNames.map((name) => String(icon(name))))).to.have.length(iconNames.length)
+  })
+
+  it('uses only sizes of its scale for texts and spaces', () => {
+    const sizes = String(stylesheet.content).matchAll(
+      /^ +(?:font-size|padding|margin|gap)[\w-]*: (.+);$/gm,
+    )
+    const rems = [...sizes].flatMap(([, value = '']) => value.match(/[\d.]+rem/g) ?? [])
+    expect(rems.filter((rem) => !Object.values(tokens.light).includes(rem))).to.deep.equal([])
+  })
+})
+
 describe('pages', () => {
   const hostile = `<script>alert(1)</script>" onfocus="alert(2)" x='${'`'}</title></main>&quot;`
 
@@ -65,11 +92,24 @@ describe('pages', () => {
       expect(markup).to.match(/<title>[^<]+ – Gatehouse<\/title>/)
       const ids = [...markup.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id)
       expect(ids).to.deep.equal([...new Set(ids)])
-      const css = String((page.stylesheet ?? stylesheet).content)
+      const css = String(stylesheet.content)
       const classes = [...markup.matchAll(/\sclass="([^"]+)"/g)].flatMap(([, all]) =>
         all?.split(' '),
       )
       expect(classes.filter((each) => !css.includes(`.${each}`))).to.deep.equal([])
+    })
+
+    it(`${name} has one filled button at most, and needs 40 kB and two requests besides pictures`, () => {
+      const markup = markupOf(page)
+      const buttons = markup.match(/<button[^>]*|<a [^>]*class="button[^>]*/g) ?? []
+      const filled = buttons.filter(
+        (each) => !/class="[^"]*\b(second|quiet|danger|menu)\b/.test(each),
+      )
+      expect(filled.length).to.be.most(1)
+      expect(Buffer.byteLength(markup) + stylesheet.content.length).to.be.below(40_000)
+      expect(
+        markup.match(/<(link rel="stylesheet"|script src|iframe|object|embed)/g),
+      ).to.have.length(1)
     })
 
     // The page of the Member API is for developers.
@@ -184,7 +224,7 @@ describe('pages', () => {
 
   it('have a stylesheet named by its content', () => {
     expect(stylesheet.file).to.match(/^style-[0-9a-f]{10}\.css$/)
-    expect(stylesheet.content.byteLength).to.be.lessThan(6000)
+    expect(stylesheet.content.byteLength).to.be.lessThan(20_000)
     expect(stylesheet.content.toString()).not.to.match(/url\(|@import/)
   })
 })

@@ -3,7 +3,6 @@ import { postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { codeField, type LinkForm } from './recover.ts'
-import { areaStylesheet } from './stylesheet.ts'
 import { timeOf } from './time.ts'
 
 export interface DataPage {
@@ -60,7 +59,6 @@ export function deletionPage(page: DeletionPage): Page {
   return {
     title: page.problem ? 'Delete your account: please correct' : 'Delete your account?',
     id: 'deletion-page',
-    stylesheet: areaStylesheet,
     body: html`<h1>Delete your account?</h1>
 <p>for <bdi>${page.email}</bdi></p>
 ${problemAlert('form-problem', page.problem && 'Nothing was deleted. Please correct what is marked below.')}
@@ -83,7 +81,6 @@ export function deletionScheduledPage(page: {
   return {
     title: 'Your account will be deleted',
     id: 'deletion-scheduled-page',
-    stylesheet: areaStylesheet,
     body: html`<h1>Your account will be deleted</h1>
 <p>You are signed out. After ${timeOf(page.dueAt)}, your data is deleted, and you get a message. To keep your account,
 sign in before then, here or in any app.</p>

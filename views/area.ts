@@ -1,8 +1,8 @@
 import { type FormTarget, postForm, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
+import { type IconName, icon } from './icon.ts'
 import type { Page } from './layout.ts'
 import type { PersonView } from './person-view.ts'
-import { areaStylesheet } from './stylesheet.ts'
 
 /** The area of a page for a signed-in person: the account, or the administration of a site. */
 export interface AreaView {
@@ -23,6 +23,7 @@ export interface AreaGroup {
   readonly links: readonly {
     readonly href: string
     readonly label: string
+    readonly icon?: IconName | undefined
     readonly current: boolean
   }[]
 }
@@ -46,7 +47,6 @@ export function areaPage({ title, id, area, heading = title, back, done, body }:
   return {
     title,
     id,
-    stylesheet: areaStylesheet,
     look: lookOf(area),
     navigation: navigation(area),
     body: html`${back && html`<p class="small"><a href="${back.href}"><bdi>${back.name}</bdi></a></p>`}
@@ -78,7 +78,7 @@ ${groups.map(group)}${postForm({ action: signOutAction, csrf }, signOut)}
 function group({ name, links }: AreaGroup, index: number): Html {
   const id = `menu-${index}`
   return html`${name !== undefined && html`<p class="muted" id="${id}">${name}</p>\n`}<ul${name !== undefined && html` aria-labelledby="${id}"`}>
-${links.map(({ href, label, current }) => html`<li><a href="${href}"${current && html` aria-current="page"`}><bdi>${label}</bdi></a></li>\n`)}</ul>
+${links.map((link) => html`<li><a href="${link.href}"${link.current && html` aria-current="page"`}>${link.icon && icon(link.icon)}<bdi>${link.label}</bdi></a></li>\n`)}</ul>
 `
 }
 

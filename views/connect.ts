@@ -4,7 +4,6 @@ import { inputField } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import type { SiteLook } from './site-look.ts'
-import { areaStylesheet } from './stylesheet.ts'
 
 export interface ConnectPage {
   readonly sites: readonly { readonly name: string; readonly slug: string; readonly href: string }[]
@@ -22,7 +21,6 @@ export function connectPage(page: ConnectPage): Page {
   return {
     title: 'Connect an assistant',
     id: 'connect-page',
-    stylesheet: areaStylesheet,
     body: html`<h1>Connect an assistant</h1>
 <p>An assistant such as Claude, ChatGPT or an editor can answer questions about your courses, purchases and
 notifications, once you let it. You connect it to one site, sign in there with your own account, and read what it
@@ -71,7 +69,6 @@ export function connectSitePage(page: ConnectSitePage): Page {
   return {
     title: `Connect an assistant to ${siteName}`,
     id: 'connect-site-page',
-    stylesheet: areaStylesheet,
     look,
     body: html`<h1>Connect an assistant to <bdi>${siteName}</bdi></h1>
 ${assistants.length > 0 ? admitted(page) : nothingYet(page)}`,

@@ -1,11 +1,38 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
+import { type Html, html, trusted } from './html.ts'
+
 /** The path of the icon, in a square of 24 units. */
 export const iconShape = 'M3 21V4h3v2h2V4h3v4h2V4h3v2h2V4h3v17h-6v-4a3 3 0 0 0-6 0v4z'
 
 /** The icon in a fixed color, for use outside a page. */
 export const iconSvg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24"><path fill="#12796b" d="${iconShape}"/></svg>`
+
+/** The icons of icons.svg. */
+// biome-ignore format: one name a line would be 32 lines
+export const iconNames = [
+  'arrow-left', 'bell', 'bot', 'chart-line', 'check', 'circle-alert', 'circle-check',
+  'circle-user', 'copy', 'download', 'fingerprint-pattern', 'flask-conical', 'house', 'info',
+  'key-round', 'layout-grid', 'link', 'log-out', 'menu', 'monitor-smartphone', 'palette',
+  'plus', 'rotate-cw', 'scroll-text', 'search', 'server', 'shield-check', 'smartphone',
+  'terminal', 'trash-2', 'triangle-alert', 'users',
+] as const
+
+export type IconName = (typeof iconNames)[number]
+
+const sprite = readFileSync(join(import.meta.dirname, 'icons.svg'), 'utf8')
+const shapes: ReadonlyMap<string, Html> = new Map(
+  Array.from(sprite.matchAll(/<symbol id="(.+?)">(.+)<\/symbol>/g), ([, name = '', shape = '']) => [
+    name,
+    html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true">${trusted(shape)}</svg>`,
+  ]),
+)
+
+/** An icon of the sprite, inline, so it needs no request and takes the color of the text. */
+export function icon(name: IconName): Html | undefined {
+  return shapes.get(name)
+}
 
 /** The icon as PNG, for programs that cannot show SVG. */
 export const iconPng: Buffer = readFileSync(join(import.meta.dirname, 'icon.png'))

@@ -4,7 +4,6 @@ import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { codeField, type LinkForm } from './recover.ts'
 import type { SiteLook } from './site-look.ts'
-import { areaStylesheet } from './stylesheet.ts'
 
 /** The values that the pages about joining a site show. */
 export interface JoinPage {
@@ -43,7 +42,6 @@ ${submitButton('save', 'Create account')}`
   return {
     title: isWrong ? 'Your account: please correct' : 'Your account',
     id: 'new-account-page',
-    stylesheet: areaStylesheet,
     look: page.look,
     body: html`<h1>Join <bdi>${page.siteName}</bdi></h1>
 <p>Create an account for <bdi>${email}</bdi>. ${rolesSentence(page.roles)}</p>
@@ -61,7 +59,6 @@ export function joinPage(page: JoinPage): Page {
   return {
     title: `Join ${page.siteName}?`,
     id: 'join-page',
-    stylesheet: areaStylesheet,
     look: page.look,
     body: html`<h1>Join <bdi>${page.siteName}</bdi>?</h1>
 <p>You are signed in as <bdi>${page.email}</bdi>. ${rolesSentence(page.roles)}</p>
@@ -75,7 +72,6 @@ export function otherAccountPage(page: JoinPage & { readonly signedInAs: string 
   return {
     title: 'This link is for another account',
     id: 'other-account-page',
-    stylesheet: areaStylesheet,
     look: page.look,
     body: html`<h1>This link is for another account</h1>
 <p>It was sent to <bdi>${page.email}</bdi>. You are signed in as <bdi>${page.signedInAs}</bdi>. Only the person
@@ -99,7 +95,6 @@ export function joinedPage(page: JoinedPage): Page {
   return {
     title,
     id: 'joined-page',
-    stylesheet: areaStylesheet,
     look: page.look,
     body: html`<h1>${heading}</h1>
 ${isDeclined ? html`<p>The link no longer works. An operator can invite you again.</p>` : html`<p>You can also <a href="${page.connectHref}">connect an assistant</a>.</p>`}

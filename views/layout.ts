@@ -3,7 +3,6 @@
 import { type Html, html } from './html.ts'
 import { iconShape, iconSvg } from './icon.ts'
 import { type SiteLook, siteBrand } from './site-look.ts'
-import type { Stylesheet } from './stylesheet.ts'
 
 /** A page, before `layout` adds the document and the header around it. */
 export interface Page {
@@ -11,8 +10,6 @@ export interface Page {
   readonly title: string
   /** The id of `main`, by which tests and the conformance suite identify the page. */
   readonly id: string
-  /** The small stylesheet, unless the page needs another one. */
-  readonly stylesheet?: Stylesheet
   readonly body: Html
   /** The navigation of an area, between the header and the page. */
   readonly navigation?: Html | undefined

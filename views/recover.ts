@@ -8,7 +8,6 @@ import { inputField, loginField, postForm, problemAlert, submitButton } from './
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import type { SiteLook } from './site-look.ts'
-import { areaStylesheet } from './stylesheet.ts'
 
 /** The form in which a person asks for a link by mail. */
 export interface AddressForm {
@@ -25,7 +24,6 @@ export function recoverPage(form: AddressForm): Page {
   return {
     title: form.problem ? 'New password: please try again' : 'New password',
     id: 'recover-page',
-    stylesheet: areaStylesheet,
     body: html`<h1>Set a new password</h1>
 <p>Enter the e-mail address of your account. We send you a message with a link.</p>
 ${addressForm(form)}`,
@@ -37,7 +35,6 @@ export function signUpPage(form: AddressForm, siteName: string): Page {
   return {
     title: form.problem ? 'Create an account: please try again' : 'Create an account',
     id: 'sign-up-page',
-    stylesheet: areaStylesheet,
     body: html`<h1>Create an account</h1>
 <p>to join <bdi>${siteName}</bdi>. We send you a message with a link.</p>
 ${addressForm(form)}`,
@@ -71,7 +68,6 @@ export function linkSentPage(page: LinkSentPage): Page {
   return {
     title: 'Check your e-mail',
     id: 'link-sent-page',
-    stylesheet: areaStylesheet,
     body: html`<h1>Check your e-mail</h1>
 <p>${page.isCertain ? html`A message with a link is on its way to <bdi>${page.login}</bdi>.` : html`If there is an account for <bdi>${page.login}</bdi>, a message with a link is on its way.`} The link works
 once, for ${page.minutes} minutes.</p>
@@ -110,7 +106,6 @@ ${submitButton('save', 'Set password')}`
   return {
     title: isWrong ? 'New password: please correct' : 'New password',
     id: 'new-password-page',
-    stylesheet: areaStylesheet,
     look: page.look,
     body: html`<h1>Set a new password</h1>
 <p>for <bdi>${page.email}</bdi></p>
@@ -135,7 +130,6 @@ export function passwordSetPage({ continueHref }: { readonly continueHref: strin
   return {
     title: 'Password set',
     id: 'password-set-page',
-    stylesheet: areaStylesheet,
     body: html`<h1>Your new password is set</h1>
 <p>You are signed out in all browsers. Sign in with your new password.</p>
 <p><a id="continue" class="button" href="${continueHref}">Sign in</a></p>`,
@@ -147,7 +141,6 @@ export function linkGonePage({ againHref }: { readonly againHref: string | undef
   return {
     title: 'The link no longer works',
     id: 'link-gone-page',
-    stylesheet: areaStylesheet,
     body: html`<h1>This link no longer works</h1>
 <p>It was used before, has expired, or was not copied completely.</p>
 ${againHref !== undefined && html`<p><a id="again" class="button" href="${againHref}">Ask for a new link</a></p>`}`,

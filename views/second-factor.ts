@@ -12,7 +12,6 @@ import {
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { passkeyForm } from './passkey-script.ts'
-import { areaStylesheet } from './stylesheet.ts'
 import { timeOf } from './time.ts'
 
 export interface SecondStepPage {
@@ -38,7 +37,6 @@ export function secondStepPage(page: SecondStepPage): Page {
   return {
     title: problem ? 'Second step: please try again' : 'Second step',
     id: 'second-step-page',
-    stylesheet: areaStylesheet,
     body: html`<h1>Second step</h1>
 <p>to continue to ${foreignName(page.client.name)}</p>
 ${problemAlert('login-problem', problem)}

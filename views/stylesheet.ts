@@ -8,11 +8,18 @@ export interface Stylesheet {
   readonly content: Buffer
 }
 
-/** The stylesheet of sign-in, consent and error pages. It is small, because it is often loaded on a first visit. */
-export const stylesheet: Stylesheet = sheetOf('style', ['style.css'])
+/** The stylesheet of all pages: tokens and elements, the frame of an area, and components. */
+export const stylesheet: Stylesheet = sheetOf('style', ['style.css', 'frame.css', 'area.css'])
 
-/** The stylesheet of pages with lists and forms, such as those for signed-in people. */
-export const areaStylesheet: Stylesheet = sheetOf('area', ['style.css', 'frame.css', 'area.css'])
+/** The tokens of style.css in the light and the dark scheme. */
+const light = tokensIn(':root')
+export const tokens = { light, dark: { ...light, ...tokensIn('dark) {\n  :root') } }
+
+function tokensIn(rule: string): Tokens {
+  const [, block = ''] = String(stylesheet.content).split(`${rule} {`)
+  const values = block.slice(0, block.indexOf('}')).matchAll(/--([\w-]+): ([^;]+);/g)
+  return Object.fromEntries([...values].map(([, name, value]) => [name, value]))
+}
 
 /** Values of custom properties of style.css, without their leading `--`. */
 type Tokens = Readonly<Record<string, string>>

@@ -1,3 +1,4 @@
+import { contrastOf } from '../../src/directory/sites/site-look.ts'
 import { deletionPage, deletionScheduledPage } from '../../views/account-data.ts'
 import { identitiesPage } from '../../views/account-identities.ts'
 import { passkeysPage } from '../../views/account-passkeys.ts'
@@ -28,6 +29,7 @@ import {
 import { signInPage } from '../../views/sign-in.ts'
 import { signedOutPage, signOutPage } from '../../views/sign-out.ts'
 import { siteChoicePage } from '../../views/site-choice.ts'
+import { styleGuidePage } from '../../views/style-guide.ts'
 import { stylesheet } from '../../views/stylesheet.ts'
 import { welcomePage } from '../../views/welcome.ts'
 import { png } from './files.ts'
@@ -47,7 +49,7 @@ export const hrefOf = ({ file }: { readonly file: string }) => `/assets/${file}`
 
 export function markupOf(page: View | undefined): string {
   if (!page) return ''
-  const stylesheetHref = hrefOf(page.stylesheet ?? stylesheet)
+  const stylesheetHref = hrefOf(stylesheet)
   return layout(page, { serviceName: 'Gatehouse', stylesheetHref }).toString()
 }
 
@@ -93,6 +95,7 @@ export const consent = consentOf(samples)
 export const pages: Record<string, View> = {
   ...pagesOf(samples),
   'sign-out-of-nobody': signOutPage({ form: engineForm, addressIgnored: true }),
+  'style-guide': styleGuidePage(contrastOf),
   'mail-empty': mailFolderPage({ folder: 'data/mail', messages: [] }),
 }
 

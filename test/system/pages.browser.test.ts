@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers'
 
 import type { Page } from 'playwright-core'
 
-import { areaStylesheet, stylesheet } from '../../views/stylesheet.ts'
+import { stylesheet } from '../../views/stylesheet.ts'
 import { overflows, sharedBrowser, violations } from '../support/browser.ts'
 import { hrefOf, markupOf, pages, pagesWith, policy } from '../support/sample-pages.ts'
 import { type Served, serve } from '../support/serve.ts'
@@ -21,9 +21,8 @@ describe('pages in a browser', () => {
     served = await serve(async (request, response) => {
       const path = request.url ?? '/'
       response.setHeader('content-security-policy', policy)
-      const sheet = [stylesheet, areaStylesheet].find((each) => path === hrefOf(each))
-      if (sheet) {
-        response.setHeader('content-type', 'text/css').end(sheet.content)
+      if (path === hrefOf(stylesheet)) {
+        response.setHeader('content-type', 'text/css').end(stylesheet.content)
       } else if (request.method === 'POST') {
         response.end(`${path} ${await text(request)}`)
       } else {
@@ -36,7 +35,7 @@ describe('pages in a browser', () => {
 
   // Colors and widths are independent, so two combinations are enough.
   for (const [colorScheme, width] of [
-    ['light', 360],
+    ['light', 320],
     ['dark', 1280],
   ] as const) {
     it(`have no barrier, ${colorScheme} at ${width} px`, async () => {
@@ -44,10 +43,7 @@ describe('pages in a browser', () => {
       const { page, complaints } = await open({ colorScheme, viewport, reducedMotion: 'reduce' })
       for (const name of Object.keys(all)) {
         await page.goto(`${served.url}/${name}`)
-        // Long text changes the width of a page, and nothing that axe looks at.
-        const found = name in pages ? await violations(page) : []
-        if (await openMenu(page)) found.push(...(await violations(page)))
-        if (await overflows(page)) found.push('scrolls to the side')
+        const found = await faultsOf(page, name)
         complaints.push(...found.map((violation) => `${name}: ${violation}`))
       }
       expect(complaints).to.deep.equal([])
@@ -84,6 +80,24 @@ describe('pages in a browser', () => {
   })
 })
 
+async function faultsOf(page: Page, name: string): Promise<string[]> {
+  // Long text changes the width of a page, and nothing that axe looks at.
+  const found = name in pages ? await violations(page) : []
+  if (await shifts(page)) found.push('moves while it loads')
+  if (await openMenu(page)) found.push(...(await violations(page)))
+  if (await overflows(page)) found.push('scrolls to the side')
+  return found
+}
+
+/** Whether anything on the page moved after it was first drawn (Layout Instability API). */
+async function shifts(page: Page): Promise<boolean> {
+  return await page.evaluate(`new Promise((resolve) => {
+    const observer = new PerformanceObserver((list) => resolve(list.getEntries().length > 0))
+    observer.observe({ type: 'layout-shift', buffered: true })
+    setTimeout(() => resolve(false), 20)
+  })`)
+}
+
 /** Opens the menu of an area, if there is one. A wide screen has a sidebar instead. */
 async function openMenu(page: Page): Promise<boolean> {
   const menu = page.locator('.menu:visible')
@@ -94,7 +108,7 @@ async function openMenu(page: Page): Promise<boolean> {
 
 /** Walks the page by Tab, a group of radio buttons being one stop, and returns the controls it missed. */
 async function missedByTab(page: Page): Promise<string[]> {
-  const describe = `(element) => element.name === 'site' ? 'site' : element.id || element.textContent`
+  const describe = `(element) => element.type === 'radio' ? element.name : element.id || element.textContent`
   const controls: string[] = await page.evaluate(
     `[...document.querySelectorAll('a[href], button, input:not([type=hidden])')]
       .filter((element) => element.checkVisibility()).map(${describe})`,

@@ -1,6 +1,7 @@
 import type Router from 'koa-router'
 
 import type { AreaView } from '../../../views/area.ts'
+import type { IconName } from '../../../views/icon.ts'
 import { findLookOfPerson, siteLook } from '../../directory/sites/site-look.ts'
 import { pages } from '../../platform/http/paths.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
@@ -53,25 +54,28 @@ export function makeAccountPages(router: Router, { database, signedInPages }: Ow
 export type AccountPages = ReturnType<typeof makeAccountPages>
 
 function areaOf({ person, csrf }: PageSession, current: string): AreaView {
-  const link = (href: string, label: string) => ({ href, label, current: href === current })
+  const link = (href: string, label: string, icon: IconName) => ({
+    ...{ href, label, icon },
+    current: href === current,
+  })
   return {
     name: 'Your account',
     groups: [
       {
         links: [
-          link(pages.account, 'Your account'),
-          link(pages.apps, 'Connected apps'),
-          link(pages.data, 'Your data'),
+          link(pages.account, 'Account', 'circle-user'),
+          link(pages.apps, 'Connected apps', 'layout-grid'),
+          link(pages.data, 'Data', 'download'),
         ],
       },
       {
-        name: 'Signing in',
+        name: 'Security',
         links: [
-          link(pages.security, 'Password'),
-          link(pages.passkeys, 'Passkeys'),
-          link(pages.secondFactor, 'Second factor'),
-          link(pages.linkedIdentities, 'Identity providers'),
-          link(pages.sessions, 'Your browsers'),
+          link(pages.security, 'Password', 'key-round'),
+          link(pages.passkeys, 'Passkeys', 'fingerprint-pattern'),
+          link(pages.secondFactor, 'Two-step sign-in', 'smartphone'),
+          link(pages.linkedIdentities, 'Linked accounts', 'link'),
+          link(pages.sessions, 'Browsers', 'monitor-smartphone'),
         ],
       },
     ],

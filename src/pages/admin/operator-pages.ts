@@ -2,6 +2,7 @@ import type { Context } from 'koa'
 import type Router from 'koa-router'
 
 import type { AreaView } from '../../../views/area.ts'
+import type { IconName } from '../../../views/icon.ts'
 import { MFA_ACR } from '../../directory/people/authentication.ts'
 import { EVERYTHING } from '../../directory/scopes/sensitive-operations.ts'
 import { type AdminSite, findAdminSite } from '../../directory/sites/site-admin.ts'
@@ -139,45 +140,50 @@ function areaOf(
   { address, hasReviews }: { address: (pattern: string) => string; hasReviews: boolean },
 ): AreaView {
   const home = address(pages.site)
-  const link = (pattern: string, label: string) => {
+  const link = (pattern: string, label: string, icon: IconName) => {
     const href = address(pattern)
     const isBelow = href !== home && ctx.path.startsWith(`${href}/`)
-    return { href, label, current: ctx.path === href || isBelow }
+    return { href, label, icon, current: ctx.path === href || isBelow }
   }
   const isOn = site.mcpConnectionsOnSince !== undefined
   return {
     name: `Administration of ${site.name}`,
     siteName: site.name,
     groups: [
-      { links: [link(pages.site, 'Home')] },
+      { links: [link(pages.site, 'Home', 'house')] },
       {
         name: 'Apps',
         links: [
-          link(pages.assistants, 'Connect assistants'),
-          ...(isOn ? [link(pages.applications, 'OAuth applications')] : []),
-          ...(hasReviews ? [link(pages.documentClients, 'Self-declared clients')] : []),
+          link(pages.assistants, 'Connect assistants', 'bot'),
+          ...(isOn ? [link(pages.applications, 'OAuth applications', 'layout-grid')] : []),
+          ...(hasReviews
+            ? [link(pages.documentClients, 'Self-declared clients', 'circle-check')]
+            : []),
         ],
       },
       {
         name: 'Activity',
-        links: [link(pages.overview, 'The last 30 days'), link(pages.audit, 'Audit trail')],
+        links: [
+          link(pages.overview, 'The last 30 days', 'chart-line'),
+          link(pages.audit, 'Audit trail', 'scroll-text'),
+        ],
       },
       {
         name: 'Signing in',
         links: [
-          link(pages.identityProviders, 'Identity providers'),
-          link(pages.twoFactors, 'Two factors'),
+          link(pages.identityProviders, 'Identity providers', 'link'),
+          link(pages.twoFactors, 'Two factors', 'shield-check'),
         ],
       },
       {
         name: 'For developers',
         links: [
-          link(pages.resourceServers, 'Resource servers'),
-          link(pages.queries, 'Try the Admin API'),
-          link(pages.beta, 'Beta features'),
+          link(pages.resourceServers, 'Resource servers', 'server'),
+          link(pages.queries, 'Try the Admin API', 'terminal'),
+          link(pages.beta, 'Beta features', 'flask-conical'),
         ],
       },
-      { links: [link(pages.account, 'Your account')] },
+      { links: [link(pages.account, 'Your account', 'circle-user')] },
     ],
     signOutAction: pages.signOut,
     person,

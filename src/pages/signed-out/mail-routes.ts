@@ -1,4 +1,4 @@
-/** Shows the messages of the demo. Production has no folder of messages, so these pages do not exist there. */
+/** Shows the messages and the style guide of the demo. Production has no folder of messages, and none of these pages. */
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -6,7 +6,9 @@ import { join } from 'node:path'
 import type Router from 'koa-router'
 
 import { mailFolderPage } from '../../../views/mail-folder.ts'
+import { styleGuidePage } from '../../../views/style-guide.ts'
 import { mailFiles, readMailFile } from '../../directory/mail/mail-folder.ts'
+import { contrastOf } from '../../directory/sites/site-look.ts'
 import { sendPage } from '../../platform/http/page.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
@@ -15,7 +17,7 @@ import { makeRouter } from '../../platform/http/router.ts'
 const MESSAGE_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-same-origin"
 
-/** Creates the pages /mail and /mail/:file. @param folder where the messages are; undefined to serve no page */
+/** Creates the pages /mail, /mail/:file and /style-guide. @param folder where the messages are; undefined to serve no page */
 export function mailRoutes(folder: string | undefined): Router {
   const router = makeRouter()
   if (folder === undefined) return router
@@ -29,6 +31,7 @@ export function mailRoutes(folder: string | undefined): Router {
     )
     sendPage(ctx, mailFolderPage({ messages, folder }))
   })
+  router.get(pages.styleGuide, (ctx) => sendPage(ctx, styleGuidePage(contrastOf)))
   router.get(pages.mailMessage, async (ctx, next) => {
     const file = String(ctx['params']['file'])
     if (!(await mailFiles(folder)).includes(file)) return await next()

@@ -21,8 +21,7 @@ export function sendPage(ctx: Context, page: Page): void {
 /** Sends a page. Leaves Cache-Control to the caller. */
 export function sendPublicPage(ctx: Context, page: Page): void {
   const serviceName = String(ctx.state['serviceName'] ?? '')
-  const { file } = page.stylesheet ?? stylesheet
-  const stylesheetHref = addressOf(pages.stylesheet, { file })
+  const stylesheetHref = addressOf(pages.stylesheet, { file: stylesheet.file })
   // Setting ctx.body keeps a status that was set before; otherwise, the status becomes 200.
   ctx.body = layout(page, { serviceName, stylesheetHref }).toString()
   ctx.type = 'html'

@@ -107,6 +107,7 @@ export const pages = {
   /** The messages of the demo; each one is a file. */
   mail: '/mail',
   mailMessage: '/mail/:file',
+  styleGuide: '/style-guide',
 
   account: '/account',
   apps: '/account/apps',

@@ -1,7 +1,7 @@
 import type Router from 'koa-router'
 
 import { iconPng, iconSvg } from '../../../views/icon.ts'
-import { areaStylesheet, stylesheet } from '../../../views/stylesheet.ts'
+import { stylesheet } from '../../../views/stylesheet.ts'
 import { type WelcomePage, welcomePage } from '../../../views/welcome.ts'
 import { isRefusal } from './errors.ts'
 import { sendPublicPage } from './page.ts'
@@ -24,12 +24,12 @@ const CACHE_ONE_DAY = 'public, max-age=86400'
 const CACHE_FOREVER = 'public, max-age=31536000, immutable'
 
 const assets = [
-  ...[stylesheet, areaStylesheet].map(({ file, content }) => ({
-    path: addressOf(pages.stylesheet, { file }),
+  {
+    path: addressOf(pages.stylesheet, { file: stylesheet.file }),
     type: 'css',
-    content,
+    content: stylesheet.content,
     cached: CACHE_FOREVER,
-  })),
+  },
   { path: pages.icon, type: 'image/svg+xml', content: iconSvg, cached: CACHE_ONE_DAY },
   { path: pages.iconPng, type: 'image/png', content: iconPng, cached: CACHE_ONE_DAY },
 ]
