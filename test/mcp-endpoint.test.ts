@@ -13,7 +13,6 @@ import type { AccessToken } from '../src/oauth/token/tokens.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeCursors } from '../src/platform/store/cursor.ts'
 import { accessToken } from './support/access-token.ts'
-import { revoke } from './support/client.ts'
 import {
   configFolder,
   noor,
@@ -30,14 +29,12 @@ import { startPostgres } from './support/postgres.ts'
 import { configWith } from './support/process.ts'
 import { eventually } from './support/programs.ts'
 import { startRedis } from './support/redis.ts'
-import { getTokens } from './support/relying-party.ts'
 import { describeOnServers, requireProgram } from './support/skipped.ts'
 import { sharedService } from './support/storages.ts'
-import { type Answer, bearer, postJson, send as sendOnWire } from './support/wire.ts'
+import { type Answer, send as sendOnWire } from './support/wire.ts'
 
 const json = { 'content-type': 'application/json' }
 const clientInfo = { name: 'test', version: '1.0.0' }
-const getViewer = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'get_viewer' } }
 
 function challenge(url: string, [error, description, scope]: readonly string[]): string {
   const metadata = `resource_metadata="${url}${paths.protectedResource}/mcp"`
@@ -148,40 +145,6 @@ describe('the tool endpoint', () => {
       })
     })
   }
-
-  // [MCP Authorization §Token Handling; MCP Authorization §Token Audience Binding and Validation]
-  // [MCP Authorization §Access Token Privilege Restriction; 113]
-  it('answers 401 invalid_token to a truncated, revoked, foreign or unbound token [Errors 4]', async () => {
-    await using elsewhere = await startService()
-    const { url } = running()
-    const token = await memberToken(url)
-    await readTool(url, 'get_viewer', { token })
-    const { tokens } = await getTokens(url, { scope: 'openid profile', resource: false })
-    for (const [name, refused] of [
-      ['get_viewer', token.slice(0, -1)],
-      ['get_service_info', await memberToken(elsewhere.url)],
-      ['sign_in', tokens.access_token],
-    ] as const) {
-      expectInvalidToken(await callTool(url, name, { token: refused }), url)
-    }
-    await revoke(url, token)
-    const former = `openid profile email ${MEMBER_READ} ${MEMBER_WRITE}`
-    expectInvalidToken(await callTool(url, 'get_viewer', { token }), url, former)
-  })
-
-  // [MCP Authorization §Token Requirements]
-  it('reads the token from a single Authorization header only [RFC 6750 §2]', async () => {
-    const { url } = running()
-    const token = await memberToken(url)
-    const inQuery = await postJson(`${url}${paths.mcp}?access_token=${token}`, getViewer)
-    expect(inQuery.status).to.equal(401)
-    const inBody = await postRaw(url, JSON.stringify({ ...getViewer, access_token: token }))
-    expect(inBody.status).to.equal(401)
-    const headers = ['Content-Type', 'application/json', ...bearer(token), ...bearer(token)]
-    const twice = { method: 'POST', path: paths.mcp, headers, body: JSON.stringify(getViewer) }
-    expectInvalidToken(await sendOnWire(url, twice), url)
-    expectInvalidToken(await postRaw(url, '{}', { authorization: 'Basic c2FtOnNhbQ==' }), url)
-  })
 
   it('checks the token before the method, so that a probe by GET is challenged too', async () => {
     const { url } = running()

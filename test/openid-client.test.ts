@@ -1,8 +1,6 @@
-import { createRemoteJWKSet, decodeJwt, jwtVerify } from 'jose'
-import * as oidc from 'openid-client'
+import { createRemoteJWKSet, jwtVerify } from 'jose'
 
 import { notes, portal } from './support/gatehouse.ts'
-import { confirmSignOut } from './support/page-person.ts'
 import { type Asking, getTokens } from './support/relying-party.ts'
 import { forEachStorage, type Start, sharedService } from './support/storages.ts'
 import { get } from './support/wire.ts'
@@ -36,41 +34,5 @@ function journey(start: Start, asking: Asking & typeof notes): void {
     expect(payload['nonce']).to.equal(request.searchParams.get('nonce'))
     const { keys }: { keys: { kid: string }[] } = (await get(jwks_uri)).body
     expect(keys.map(({ kid }) => kid)).to.include(protectedHeader.kid)
-  })
-
-  // [OpenID Connect Core §5.3.2; UserInfo 2; UserInfo / id_token claims 1; Authentication 6.1]
-  it('gets the claims of the id_token from UserInfo too (UserInfo)', async () => {
-    const { configuration, tokens } = await getTokens(running().url, asking)
-    const { iss, aud, exp, iat, nonce, acr, amr, auth_time, ...personal } = decodeJwt(
-      tokens.id_token ?? '',
-    )
-    const fetched = await oidc.fetchUserInfo(configuration, tokens.access_token, 'per_sam')
-    expect(fetched).to.deep.equal(personal)
-    expect(fetched).to.deep.equal({
-      sub: 'per_sam',
-      email: 'sam@northlight.example',
-      email_verified: false,
-      name: 'Sam Student',
-      picture: 'https://northlight.example/people/sam.jpg',
-      org_id: 'sit_northlight',
-      roles: ['student'],
-    })
-  })
-
-  // [RP-Initiated Logout §2; RP-Initiated Logout §3]
-  it('signs the person out and gets its state back [design 27]', async () => {
-    const { configuration, tokens, person, start: request } = await getTokens(running().url, asking)
-    const back =
-      asking === notes ? 'http://127.0.0.1/signed-out' : 'https://portal.example/signed-out'
-    const address = oidc.buildEndSessionUrl(configuration, {
-      ...{ post_logout_redirect_uri: back, state: 'bye' },
-      id_token_hint: tokens.id_token ?? '',
-    })
-    expect(await (await person.open(address)).text()).to.include('id="logout-page"')
-    const confirmed = await confirmSignOut(person, address)
-    expect(confirmed.status).to.equal(303)
-    expect(confirmed.headers.get('location')).to.equal(`${back}?state=bye`)
-    const again = await person.open(request)
-    expect(again.headers.get('location')).to.match(/^\/interaction\/[^/]+\/login$/)
   })
 }

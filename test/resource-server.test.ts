@@ -1,5 +1,3 @@
-import { sql } from 'kysely'
-
 import type { AccessToken, Tokens } from '../src/oauth/token/tokens.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeTokenJudges } from '../src/resource/resource-server/judge-token.ts'
@@ -12,10 +10,8 @@ import {
 import { accessToken } from './support/access-token.ts'
 import { bindTo } from './support/families.ts'
 import { defaultsInForce } from './support/figures.ts'
-import { startService } from './support/gatehouse.ts'
 import { askMember, memberToken, readOnly, readWrite } from './support/member-api.ts'
 import { sharedService } from './support/storages.ts'
-import { bearer, encode, FORM, send } from './support/wire.ts'
 
 const origin = 'https://gatehouse.example'
 
@@ -168,15 +164,6 @@ describe('a token at the Member API [101]', () => {
     expect(answer.body.error).to.equal('invalid_token')
   })
 
-  // [RFC 6750 §3.1; RFC 6749 §7; Errors 4.1]
-  it('is 401 invalid_token when it is invalid or malformed [Errors 4]', async () => {
-    const { url } = service()
-    const token = await memberToken(url)
-    await expectInvalid(token.slice(0, -1), 'the token is unknown: it was never issued')
-    await expectInvalid(`${token} x`, 'the Authorization header has no Bearer token')
-    expectRefused(await askMember({ url, headers: { authorization: `Basic ${token}` } }, query))
-  })
-
   // [RFC 9728 §3.3; RFC 9728 §5.1; Discovery 8]
   it('has a challenge that leads to a document whose resource is this origin [Errors 6]', async () => {
     const { headers } = await ask('x')
@@ -193,23 +180,6 @@ describe('a token at the Member API [101]', () => {
     await expectInvalid(token, 'the token was issued for another origin', readWrite)
   })
 
-  it('is not read from the query or the body, and not from two headers [RFC 6750 §2]', async () => {
-    const { url, log } = service()
-    const token = await memberToken(url)
-    const json = ['Content-Type', 'application/json']
-    const post = { method: 'POST', path: paths.graphql }
-    const body = JSON.stringify({ ...query, access_token: token })
-    for (const request of [
-      { ...post, path: `${paths.graphql}?access_token=${token}`, headers: json, body },
-      { ...post, headers: FORM, body: encode({ access_token: token, ...query }) },
-      { ...post, headers: [...json, ...bearer(token), ...bearer(token)], body },
-    ]) {
-      expect((await send(url, request)).status).to.equal(401)
-    }
-    expect(detail()).to.equal('the request has several Authorization headers; send one')
-    expect(log.join('')).not.to.include(token)
-  })
-
   // [RFC 6749 §7; RFC 6750 §3.1; RFC 9700 §2.3; Member API 3; Errors 4.2]
   it('is 403 insufficient_scope without a needed scope [Errors 4]', async () => {
     const answer = await ask(await memberToken(service().url, 'openid'))
@@ -218,16 +188,5 @@ describe('a token at the Member API [101]', () => {
       challenge('insufficient_scope', 'this request needs the scope account:read', readOnly),
     )
     expect(answer.body.error).to.equal('insufficient_scope')
-  })
-
-  it('is 503 without a challenge when the database fails [Errors 7] [Errors 7.2]', async () => {
-    await using broken = await startService()
-    const token = await memberToken(broken.url)
-    await sql`alter table refresh_token_family rename to elsewhere`.execute(broken.kysely)
-    const answer = await askMember({ url: broken.url, token }, query)
-    expect([answer.status, answer.body.error]).to.deep.equal([503, 'temporarily_unavailable'])
-    expect(answer.headers.get('www-authenticate')).to.equal(null)
-    expect(answer.headers.get('retry-after')).to.equal('1')
-    expect(answer.text).not.to.match(/refresh_token_family|sql/i)
   })
 })

@@ -70,16 +70,6 @@ describe('an authorization request', () => {
     expect(answer.headers.get('location')).to.match(/\/login$/)
   })
 
-  it('fails when its essential acr cannot be met [OpenID Connect Core §5.5.1.1]', async () => {
-    const { person } = await obtainCode(service().url)
-    const values = ['urn:example:retina']
-    const request = (acr: object) => ({ claims: JSON.stringify({ id_token: { acr } }) })
-    expect((await silently(person, request({ values }))).has('code')).to.equal(true)
-    const refused = await silently(person, request({ essential: true, values }))
-    expect(refused.has('code')).to.equal(false)
-    expect(refused.get('error')).to.equal('unmet_authentication_requirements')
-  })
-
   it('and its token request may have empty and unknown parameters [RFC 6749 §3.2]', async () => {
     const odd = { scope: '', client_secret: undefined, nonsense: 'x', 'x[y]': 'z' }
     expect((await exchange(service().url, await getCode(service().url), odd)).status).to.equal(200)

@@ -265,7 +265,7 @@ describe('UserInfo responses [design 4]', () => {
     })
   }
 
-  // [OpenID Connect Core §5.4]
+  // [OpenID Connect Core §5.4; UserInfo 2; UserInfo / id_token claims 1; Authentication 6.1]
   it('release every known claim, the same in the id_token [OpenID Connect Core §5.1]', async () => {
     const { url } = service()
     const authorization = { scope: 'openid profile email' }

@@ -242,7 +242,7 @@ describe('the Member API while storage is out of reach', () => {
     }
   })
 
-  it('answers 503 in time, without a challenge, when it cannot check the token [Errors 7]', async () => {
+  it('answers 503 in time, without a challenge, when it cannot check the token [Errors 7] [Errors 7.2]', async () => {
     await whileLocked('refresh_token_family', async () => await expectUnavailable(ask))
     await eventually(20_000, async () => expect((await ask()).status).to.equal(200))
   })

@@ -2,11 +2,10 @@ import * as oidc from 'openid-client'
 
 import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { authorizeUrl, exchange, introspect, refresh, revoke, userinfo } from '../support/client.ts'
-import { noor, policyWith, sam } from '../support/gatehouse.ts'
+import { sam } from '../support/gatehouse.ts'
 import { submitPage } from '../support/page-person.ts'
 import {
   type Balancer,
-  configWith,
   patientService,
   type ServiceProcess,
   startBalancer,
@@ -16,8 +15,6 @@ import { startRedis, startRedisCluster } from '../support/redis.ts'
 import { getTokens } from '../support/relying-party.ts'
 import { requireProgram } from '../support/skipped.ts'
 import { postgresWithDemo, SECRET } from '../support/storages.ts'
-
-const FAILURES_MAX = 4
 
 describe('several processes on one PostgreSQL and one Redis', () => {
   const opened = new AsyncDisposableStack()
@@ -29,10 +26,7 @@ describe('several processes on one PostgreSQL and one Redis', () => {
     const redis = opened.use(await startRedis(requireProgram(this, 'redis-server')))
     const storage = await postgresWithDemo(requireProgram(this, 'postgres'))
     balancer = opened.use(await startBalancer())
-    const CONFIG_DIR = configWith(
-      policyWith({ signIn: { failuresPerAccountAndAddressMax: FAILURES_MAX } }),
-    )
-    const variables = { ...storage, REDIS_URL: redis.url, BASE_URL: balancer.url, CONFIG_DIR }
+    const variables = { ...storage, REDIS_URL: redis.url, BASE_URL: balancer.url }
     first = opened.use(await startProcess(variables, patientService))
     second = opened.use(await startProcess(variables, patientService))
     balancer.serve([first.url, second.url])
@@ -70,17 +64,6 @@ describe('several processes on one PostgreSQL and one Redis', () => {
     expect((await introspect(first.url, access_token)).body).to.deep.equal({ active: false })
     const refused = await refresh(first.url, refresh_token)
     expect([refused.status, refused.body.error]).to.deep.equal([400, 'invalid_grant'])
-  })
-
-  it('count failed sign-ins together', async () => {
-    const person = makeHeadlessPerson(noor)
-    const login = await follow(person.open(at(first, authorizeUrl(balancer.url))))
-    const statuses = []
-    for (let i = 0; i < FAILURES_MAX + 2; i += 1) {
-      const wrong = { login: noor.login, password: 'a-wrong-guess' }
-      statuses.push((await submitPage(person, at(i % 2 ? second : first, login), wrong)).status)
-    }
-    expect(statuses).to.deep.equal([401, 401, 401, 401, 429, 429])
   })
 })
 
