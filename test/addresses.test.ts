@@ -11,6 +11,7 @@ import {
   paths,
   planPaths,
   takenSlugs,
+  toolPaths,
 } from '../src/platform/http/paths.ts'
 import { stylesheet } from '../views/stylesheet.ts'
 import { policyWith } from './support/gatehouse.ts'
@@ -88,7 +89,9 @@ function otherSpellings(pattern: string): string[] {
       segments.map((segment, index) => (index === chosen ? shout(segment) : segment)),
     ),
   ].map((each) => each.join('/'))
-  return [...new Set([`${pattern}/`, ...shouted])]
+  // The tool endpoints are also served with a trailing slash.
+  const slashed = toolPaths.some((path) => path === pattern) ? [] : [`${pattern}/`]
+  return [...new Set([...slashed, ...shouted])]
     .filter((spelling) => !patterns.some((other) => covers(other, spelling)))
     .map(fill)
 }

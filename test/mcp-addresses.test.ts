@@ -42,6 +42,27 @@ function expectForbidden(answer: Answer, scope: string | undefined, advice = '')
 describe('the addresses of the tools that need a token', () => {
   const running = sharedService()
 
+  it('answer with a trailing slash as without it, with the same challenge (decision 3)', async () => {
+    const { url } = running()
+    const token = await memberToken(url)
+    for (const { path } of toolAddresses) {
+      for (const slashed of [`${path}/`, `${path}/?x=1`]) {
+        const [one, other] = [path, slashed].map((each) =>
+          callTool(url, 'sign_in', { path: each, values: { as: 'member' } }),
+        )
+        expect(parameterOf(await (other as Promise<Answer>), 'resource_metadata'))
+          .to.be.a('string')
+          .and.to.equal(parameterOf(await (one as Promise<Answer>), 'resource_metadata'))
+      }
+      const metadata = `${url}${paths.protectedResource}${path}`
+      const [plain, slashed] = await Promise.all(
+        [metadata, `${metadata}/`].map(async (each) => await (await fetch(each)).json()),
+      )
+      expect(slashed).to.deep.equal(plain)
+    }
+    expect(await toolNames(url, token, { path: `${paths.mcpMember}/` })).to.include('get_viewer')
+  })
+
   for (const [{ path }, scopes] of [
     [forMembers, [MEMBER_READ, MEMBER_WRITE]],
     [forOperators, readingScopes],

@@ -89,7 +89,7 @@ describe('the tool endpoint', () => {
         expect(headers.get('vary')?.toLowerCase()).to.include('authorization')
         const { ttlMs, cacheScope } = body.result
         const modern = era === '2026-07-28'
-        expect([ttlMs, cacheScope]).to.deep.equal(modern ? [0, 'private'] : [undefined, undefined])
+        expect([ttlMs, cacheScope]).to.deep.equal(modern ? [0, 'public'] : [undefined, undefined])
       })
 
       // [MCP Authorization §Scope Selection Strategy; MCP Authorization §Error Handling; 111]
@@ -468,6 +468,7 @@ function callOf(caller: AccessToken | undefined, onQuestion = () => {}): ToolCal
     executeAdmin: async () => ({ data: {} }),
     cursors: makeCursors([Buffer.alloc(32)]),
     now: Date.now,
+    structuredResults: false,
   }
   const onProblem = () => {}
   return { caller, request: { requestId: 'test' }, onProblem, address: toolAddresses[0], parts }

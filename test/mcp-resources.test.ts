@@ -67,6 +67,9 @@ forEachStorage('resources at the tool endpoint', (start) => {
       nodes.push(...(await readTool(url, tool, { values, token: asking.token })).nodes)
     }
     expect(bought.map(({ title }) => title)).to.deep.equal(nodes.map(({ title }) => title))
+    // A client that reads only the first page gets all kinds.
+    const { body } = await send(url, 'resources/list', asking)
+    expect(body.result).to.deep.equal({ resources: listed })
     for (const [index, { uri }] of bought.entries()) {
       const told = JSON.parse((await read(url, uri, asking)).body.result.contents[0].text)
       // The link to a file differs each time.

@@ -1,6 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 
+import { answerSchemaOf } from '../src/api/mcp/answer-schema.ts'
 import type { JsonSchema, Tool, ToolAccess } from '../src/api/mcp/tool.ts'
 import { scopesNeeded, toolAddresses } from '../src/api/mcp/tool-access.ts'
 import { findTool, toolCatalogue } from '../src/api/mcp/tool-catalogue.ts'
@@ -25,7 +26,6 @@ import {
 } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
-import { answerSchemaOf } from './support/tool-answers.ts'
 
 type Values = Record<string, unknown>
 
@@ -363,10 +363,23 @@ describe('public courses as tools show them', () => {
     expect(answerIn(body.result).summary).to.equal(summary)
     expect(headers.get('content-type')).to.match(/^application\/json/)
     expect(headers.get('x-content-type-options')).to.equal('nosniff')
+    await change('x'.repeat(20_000))
+    const titles = []
+    let after: string | undefined
+    do {
+      const how = { values: { ...values, ...(after && { after }) } }
+      const { result } = (await callTool(service.url, 'list_public_courses', how)).body
+      expect(result.content[0].text).to.have.length.below(80_000)
+      const page = answerIn(result)
+      if (page.pageInfo.hasNextPage) expect(page.note).to.match(/^Only 3 of these .* after/)
+      else expect(page).to.not.have.property('note')
+      titles.push(...page.nodes.map(({ title }: { title: string }) => title))
+      after = page.pageInfo.hasNextPage ? page.pageInfo.endCursor : undefined
+    } while (after)
+    expect(new Set(titles).size).to.equal(titles.length).and.to.be.above(4)
     await change('x'.repeat(400_000))
     const said = await problemOf(service.url, 'list_public_courses', { values })
     expect(said).to.include('first').and.to.have.length.below(200)
-    await readTool(service.url, 'list_public_courses', { values: { ...values, first: 2 } })
   })
 
   it('exclude drafts and courses of the future, also in searches and counts', async () => {
@@ -388,5 +401,34 @@ describe('public courses as tools show them', () => {
       expect(JSON.stringify(found)).to.not.include(slug)
     }
     expect(await counted()).to.equal(before - 2)
+  })
+})
+
+describe('results as structured content', () => {
+  const running = sharedService({ policy: policyWith({ mcp: { structuredResults: true } }) })
+
+  it('follow the schema in the list of tools, and equal the text', async () => {
+    const { url } = running()
+    const token = await operatorToken(url, toolScopes.join(' '))
+    const { tools } = (await send(url, 'tools/list', { token })).body.result
+    const schemas = new Map<string, JsonSchema>(
+      tools.map(({ name, outputSchema }: { name: string; outputSchema: JsonSchema }) => [
+        ...[name, outputSchema],
+      ]),
+    )
+    expect([...schemas].filter(([, schema]) => !schema).map(([name]) => name)).to.deep.equal([
+      'get_auth_guide',
+    ])
+    for (const [name, values] of [
+      ['list_site_courses', {}],
+      ['get_site_curriculum', { slug: 'reading-light' }],
+      ...[1, 2].map(() => ['create_course', made] as const),
+      ['update_course', { id: courseId, url: null }],
+    ] as const) {
+      const { result } = (await callTool(url, name, { values, token })).body
+      expect(result.structuredContent, name).to.deep.equal(answerIn(result))
+      const validate = ajv.compile(schemas.get(name) ?? {})
+      expect(validate(result.structuredContent), ajv.errorsText(validate.errors)).to.equal(true)
+    }
   })
 })

@@ -274,6 +274,7 @@ export const servicePolicy = z.strictObject({
     requestsPerAddressMax: z.int().min(1).max(1_000_000),
     requestsPerCallerMax: z.int().min(1).max(1_000_000),
     windowSeconds: seconds(3600),
+    structuredResults: z.boolean().default(false),
   }),
   registration: z.strictObject({
     registrationsPerAddressMax: z.int().min(1).max(100_000),

@@ -209,7 +209,7 @@ function columnsOfTypes(): string[] {
     )
   // Columns of several tables have an interface of their own: `Shared & { … }`.
   const columnsOf = (type: string): string[] =>
-    type.split(' & ').flatMap((part) => {
+    type.split(/ &\s+/).flatMap((part) => {
       const [, body = part] = text.split(`interface ${part} `)
       return columnsIn(body.slice(0, body.indexOf('}') + 1))
     })

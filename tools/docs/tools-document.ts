@@ -1,9 +1,9 @@
+import { answerSchemaOf } from '../../src/api/mcp/answer-schema.ts'
 import { promptCatalogue } from '../../src/api/mcp/prompts.ts'
 import { resourceKinds } from '../../src/api/mcp/resources.ts'
 import type { JsonSchema, ToolAccess } from '../../src/api/mcp/tool.ts'
 import { toolCatalogue } from '../../src/api/mcp/tool-catalogue.ts'
 import { code, page, renderTable, type Tables } from '../../test/support/markdown.ts'
-import { answerSchemaOf } from '../../test/support/tool-answers.ts'
 
 /** Tables of docs/reference from the catalogues of tools, prompts and resources. */
 export const toolTables: Tables = {

@@ -29,8 +29,8 @@ export function invalidParams(message: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, message)
 }
 
-/** Maximum number of characters of a result. */
-export const ANSWER_LENGTH_MAX = 1_000_000
+/** Maximum number of characters of a result: about 25,000 tokens, the least that a host accepts. */
+export const ANSWER_LENGTH_MAX = 80_000
 
 /** Runs a tool. A mistake by the caller, or too long a result, becomes a result marked as an error (MCP, tools). */
 export async function callTool(
@@ -43,17 +43,65 @@ export async function callTool(
     throw new Error('a tool was called without access')
   }
   try {
-    const answer = await tool.run(values, call)
-    // Send text only. Every host shows text to its model; not all show structured content (decision 15).
-    const text = typeof answer === 'string' ? answer : JSON.stringify(answer)
-    if (text.length > ANSWER_LENGTH_MAX) throw new ToolProblem(TOO_LONG)
-    return { content: [{ type: 'text', text }] }
+    const answer = await answerWithin(tool, values, call)
+    // By default, send text only. Every host shows text to its model; not all show structured content (decision 15).
+    const isStructured = call.parts.structuredResults && typeof answer === 'object'
+    const text = textOf(answer)
+    return {
+      content: [{ type: 'text', text }],
+      ...(isStructured && { structuredContent: answer as Record<string, unknown> }),
+    }
   } catch (error) {
     if (!(error instanceof ToolProblem)) throw error
     call.onProblem()
     const text = `${error.message} ${hintOf(error, call)}`.trim()
     return { content: [{ type: 'text', text }], isError: true }
   }
+}
+
+function textOf(answer: object | string): string {
+  return typeof answer === 'string' ? answer : JSON.stringify(answer)
+}
+
+/**
+ * Runs a tool, and makes its result fit: reads a page with fewer objects, or omits the end of the longest list of an
+ * object. A note says so.
+ *
+ * @throws ToolProblem if not even one element fits
+ */
+async function answerWithin(tool: Tool, values: unknown, call: ToolCall): Promise<object | string> {
+  const answer = await tool.run(values, call)
+  const length = textOf(answer).length
+  if (length <= ANSWER_LENGTH_MAX) return answer
+  const lists = Object.entries(answer).filter((entry): entry is [string, unknown[]] =>
+    Array.isArray(entry[1]),
+  )
+  const lengthOf = (list: unknown) => JSON.stringify(list).length
+  const [name, list] =
+    lists.toSorted(([, one], [, other]) => lengthOf(other) - lengthOf(one))[0] ?? []
+  const count =
+    list && fittingCount(list, ANSWER_LENGTH_MAX - NOTE_LENGTH - (length - lengthOf(list)))
+  if (!name || !list || !count) throw new ToolProblem(TOO_LONG)
+  if (name !== 'nodes') {
+    const note = `${name} are the first ${count} of ${list.length}: the rest does not fit.`
+    return { ...Object(answer), [name]: list.slice(0, count), note }
+  }
+  const page = await answerWithin(tool, { ...Object(values), first: count }, call)
+  const note = `Only ${count} of these objects fit. For the next ones, call again with after: pageInfo.endCursor.`
+  return { ...Object(page), note }
+}
+
+/** The space that a note may need. */
+const NOTE_LENGTH = 200
+
+/** Returns how many elements of a list fit into a number of characters. */
+function fittingCount(list: readonly unknown[], lengthMax: number): number {
+  let length = 2
+  const excess = list.findIndex((element) => {
+    length += JSON.stringify(element).length + 1
+    return length > lengthMax
+  })
+  return excess === -1 ? list.length : excess
 }
 
 /** Names the tool that lists valid values, if the caller may use it at this endpoint. */

@@ -34,7 +34,10 @@ import {
 
 interface ToolService {
   readonly name: string
-  readonly policy: Pick<AdmissionPolicy, 'allowedOrigins'> & { readonly bodyBytesMax: number }
+  readonly policy: Pick<AdmissionPolicy, 'allowedOrigins'> & {
+    readonly bodyBytesMax: number
+    readonly structuredResults: boolean
+  }
 }
 
 interface Apis {
@@ -59,6 +62,7 @@ export function toolEndpoint(ports: EndpointPorts, service: ToolService, apis: A
     executeAdmin: apis.admin.executeAdmin,
     cursors,
     now: platform.now,
+    structuredResults: service.policy.structuredResults,
   }
   const admit = admitOnly(makeAdmission({ baseUrl, allowedOrigins }))
   const endpoint: Endpoint = {

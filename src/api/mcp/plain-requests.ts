@@ -11,7 +11,7 @@ import {
   type ToolCall,
   type ToolParts,
 } from './tool.ts'
-import { findTool, listedTools } from './tool-catalogue.ts'
+import { cacheHintsFor, findTool, listedTools } from './tool-catalogue.ts'
 
 /** A tools/list or tools/call request in its usual format, which can be handled without the SDK. */
 export interface PlainRequest {
@@ -110,14 +110,14 @@ function hasOnly(value: object, names: readonly string[]): boolean {
 export function makePlainAnswers(parts: ToolParts) {
   const meta = JSON.stringify({ 'io.modelcontextprotocol/serverInfo': serverInfoOf(parts) })
   const modernEnd = `,"_meta":${meta}`
-  // Lists depend on the token, so clients must not reuse them for another request.
-  const listEnd = `,"resultType":"complete","ttlMs":0,"cacheScope":"private"${modernEnd}`
   const callEnd = `,"resultType":"complete"${modernEnd}`
   return async ({ era, id, called }: PlainRequest, call: ToolCall): Promise<string> => {
     const end = `,"jsonrpc":"2.0","id":${JSON.stringify(id)}}`
     if (!called) {
-      const tools = listedTools(call.caller, call.address).text
-      return `{"result":{"tools":${tools}${era === 'modern' ? listEnd : ''}}${end}`
+      const { ttlMs, cacheScope } = cacheHintsFor(call)
+      const hints = `,"resultType":"complete","ttlMs":${ttlMs},"cacheScope":"${cacheScope}"${modernEnd}`
+      const tools = listedTools(call).text
+      return `{"result":{"tools":${tools}${era === 'modern' ? hints : ''}}${end}`
     }
     const result = await callTool(called.tool, called.values, call)
     const open = JSON.stringify(result).slice(0, -1)

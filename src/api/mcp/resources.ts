@@ -168,27 +168,32 @@ function offeredTo({ caller, address }: ToolCall): ResourceKind[] {
 const PAGE_SIZE = 100
 const FIRST = '0'
 
+/** Resources after which a list is continued by `nextCursor`. Few callers have more, so most lists are complete. */
+const RESOURCES_ENOUGH = 400
+
 /**
- * Lists one page of resources, kind by kind. The first page also has those with a fixed URI.
+ * Lists resources, kind by kind, after those with a fixed URI. Some clients read only the first page.
  *
  * @throws ProtocolError for an invalid cursor
  */
 async function listPage(cursor: string | undefined, call: ToolCall) {
-  const [section = '', after] = (cursor ?? FIRST).split(' ')
-  const listed = offeredTo(call).filter(({ listedBy }) => listedBy !== undefined)
-  if (!/^\d{1,2}$/.test(section) || Number(section) > listed.length)
-    throw invalidParams(FOREIGN_PAGE)
-  const single = offeredTo(call).filter((kind) => !isTemplate(kind))
-  const fixed = cursor === undefined ? single.map(fixedResource) : []
-  const kind = listed[Number(section)]
-  if (!kind) return { resources: fixed }
-  const { nodes, pageInfo } = await pageOfKind(kind, after, call)
-  const isOver = !pageInfo.hasNextPage && Number(section) + 1 === listed.length
-  const next = pageInfo.hasNextPage ? `${section} ${pageInfo.endCursor}` : `${Number(section) + 1}`
-  return {
-    resources: [...fixed, ...nodes.map((node) => listedResource(kind, node))],
-    ...(!isOver && { nextCursor: next }),
+  const offered = offeredTo(call)
+  const kinds = offered.filter(({ listedBy }) => listedBy !== undefined)
+  const fixed = offered.filter((kind) => !isTemplate(kind)).map(fixedResource)
+  const resources: ReturnType<typeof listedResource>[] = cursor === undefined ? fixed : []
+  let next: string | undefined = cursor ?? FIRST
+  while (next !== undefined && resources.length < RESOURCES_ENOUGH) {
+    const [section = '', after]: string[] = next.split(' ')
+    const index = Number(section)
+    if (!/^\d{1,2}$/.test(section) || index > kinds.length) throw invalidParams(FOREIGN_PAGE)
+    const kind = kinds[index]
+    if (!kind) return { resources }
+    const { nodes, pageInfo } = await pageOfKind(kind, after, call)
+    resources.push(...nodes.map((node) => listedResource(kind, node)))
+    next = pageInfo.hasNextPage ? `${section} ${pageInfo.endCursor}` : `${index + 1}`
+    if (next === `${kinds.length}`) next = undefined
   }
+  return { resources, ...(next !== undefined && { nextCursor: next }) }
 }
 
 const FOREIGN_PAGE = 'cursor must be nextCursor of the previous page. Omit it for the first page.'

@@ -13,7 +13,7 @@ import { offerPrompts } from './prompts.ts'
 import { offerResources } from './resources.ts'
 import { protocolVersions, serverInfoOf, type ToolAudience, type ToolCall } from './tool.ts'
 import { addressFor } from './tool-access.ts'
-import { describeUnknownTool, findTool, listedTools } from './tool-catalogue.ts'
+import { cacheHintsFor, describeUnknownTool, findTool, listedTools } from './tool-catalogue.ts'
 
 /** Maximum number of open `subscriptions/listen` streams. This service sends no notifications on them. */
 const SUBSCRIPTIONS_MAX = 64
@@ -50,7 +50,10 @@ function serverFor(exchange: Exchange | undefined): Server {
     instructions: instructionsOf(call),
     supportedProtocolVersions: [...protocolVersions],
     capabilities: { tools: {}, prompts: {}, resources: {}, completions: {} },
-    cacheHints: Object.fromEntries(listMethods.map((method) => [method, NOT_KEPT])),
+    cacheHints: {
+      ...Object.fromEntries(listMethods.map((method) => [method, NOT_KEPT])),
+      'tools/list': cacheHintsFor(call),
+    },
   })
   offerTools(server, exchange)
   offerPrompts(server, call)
@@ -61,18 +64,12 @@ function serverFor(exchange: Exchange | undefined): Server {
 
 /** Cache hints for results that depend on the token, which clients must not cache. */
 const NOT_KEPT = { ttlMs: 0, cacheScope: 'private' } as const
-const listMethods = [
-  'tools/list',
-  'prompts/list',
-  'resources/list',
-  'resources/templates/list',
-  'resources/read',
-]
+const listMethods = ['prompts/list', 'resources/list', 'resources/templates/list', 'resources/read']
 
 function offerTools(server: Server, exchange: Exchange): void {
   const { call } = exchange
-  const { caller, address } = call
-  server.setRequestHandler('tools/list', () => ({ tools: listedTools(caller, address).tools }))
+  const { address } = call
+  server.setRequestHandler('tools/list', () => ({ tools: listedTools(call).tools }))
   server.setRequestHandler('tools/call', async ({ params }) => {
     const tool = findTool(params.name, address)
     if (!tool) throw invalidParams(describeUnknownTool(params.name, call))

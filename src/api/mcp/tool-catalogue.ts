@@ -2,6 +2,7 @@ import type { Tool as ToolDescription } from '@modelcontextprotocol/server'
 import { LRUCache } from 'lru-cache'
 
 import type { AccessToken } from '../../oauth/token/tokens.ts'
+import { answerSchemaOf } from './answer-schema.ts'
 import { memberTools } from './member-tools.ts'
 import { operatorTools } from './operator-tools.ts'
 import { publicTools } from './public-tools.ts'
@@ -36,18 +37,39 @@ const usedScopes = new Set(
   toolCatalogue.flatMap(({ access }) => (access.kind === 'scopes' ? access.needed : [])),
 )
 
-/** Lists sign_in and the tools that a caller may use at an endpoint. Caches lists by endpoint and scopes. */
-export function listedTools(caller: AccessToken | undefined, address: ToolAddress): ListedTools {
-  const key = `${address.path} ${keyOf(caller)}`
+/** Lists sign_in and the tools that a caller may use at an endpoint. Caches lists by endpoint, form and scopes. */
+export function listedTools({
+  caller,
+  address,
+  parts: { structuredResults },
+}: ToolCall): ListedTools {
+  const key = `${address.path} ${structuredResults} ${keyOf(caller)}`
   const kept = listsByScopes.get(key)
   if (kept) return kept
   const tools = toolCatalogue
     .filter((tool) => isServedAt(address, tool))
     .filter(({ access }) => access.kind === 'token' || isListed(access, caller))
-    .map(describeTool)
+    .map((tool) => ({
+      ...describeTool(tool),
+      ...(structuredResults && outputSchemaOf(tool)),
+    }))
   const listed = { tools, text: JSON.stringify(tools) }
   listsByScopes.set(key, listed)
   return listed
+}
+
+/** Returns the schema of a tool's result for its description. A result that is text has none. */
+function outputSchemaOf(tool: Tool): Pick<ToolDescription, 'outputSchema'> {
+  const schema = answerSchemaOf(tool)
+  if (schema['type'] !== 'object') return {}
+  // The SDK's type requires the literal type 'object'.
+  const properties = { ...Object(schema['properties']), note: { type: 'string' } }
+  return { outputSchema: { ...schema, properties } as unknown as ToolDescription['outputSchema'] }
+}
+
+/** Cache hints of tools/list. Without a token, all clients get the same list, but must not keep it after a sign-in. */
+export function cacheHintsFor({ caller }: ToolCall) {
+  return { ttlMs: 0, cacheScope: caller ? 'private' : 'public' } as const
 }
 
 function keyOf(caller: AccessToken | undefined): string {
@@ -59,14 +81,14 @@ function keyOf(caller: AccessToken | undefined): string {
 }
 
 /** Returns the message for an unknown tool. Names the endpoint that serves the tool, or tools with similar names. */
-export function describeUnknownTool(name: string, { caller, address, parts }: ToolCall): string {
+export function describeUnknownTool(name: string, call: ToolCall): string {
   const elsewhere = toolCatalogue.find((tool) => tool.name === name)
   const audience = elsewhere && audienceOf(elsewhere)
   if (audience) {
     const { path } = addressFor(audience)
-    return `The tool ${name} is not available at this endpoint. Connect to ${parts.service.baseUrl}${path}.`
+    return `The tool ${name} is not available at this endpoint. Connect to ${call.parts.service.baseUrl}${path}.`
   }
-  const names = listedTools(caller, address).tools.map((tool) => tool.name)
+  const names = listedTools(call).tools.map((tool) => tool.name)
   const near = nearNames(name, names)
   const hint = near.length > 0 ? ` Similar names: ${near.join(', ')}.` : ''
   return `There is no tool with that name.${hint} Call tools/list for the available tools.`

@@ -96,6 +96,8 @@ export interface ToolParts {
   readonly executeAdmin: ExecuteAdmin
   readonly cursors: Cursors
   readonly now: () => number
+  /** Whether tools state the schema of their result, and also send it as structured content (decision 15). */
+  readonly structuredResults: boolean
 }
 
 /** Returns the `serverInfo` of the tool endpoints (MCP). */

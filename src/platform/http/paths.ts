@@ -46,6 +46,12 @@ export const paths = {
   ready: '/readyz',
 } as const
 
+/** The tool endpoints and their metadata. */
+export const toolPaths = [
+  ...[paths.mcp, paths.mcpMember, paths.mcpAdmin, paths.protectedResourceMcp],
+  ...[paths.protectedResourceMcpMember, paths.protectedResourceMcpAdmin],
+] as const
+
 /** The path of the metrics for Prometheus, on a separate port. */
 export const metricsPath = '/metrics'
 

@@ -1,7 +1,7 @@
 import type { Context, Middleware } from 'koa'
 
 import { nothingHere, nulInRequest } from './errors.ts'
-import { addressOf, enginePages, paths, planPaths } from './paths.ts'
+import { addressOf, enginePages, paths, planPaths, toolPaths } from './paths.ts'
 import { refuseCompressed } from './request-body.ts'
 
 /** The name of the setting with the time of the last warning about an ignored X-Forwarded-For. */
@@ -38,10 +38,13 @@ export function pinnedHost(
 }
 
 function pathOf(target: string): string {
-  if (target.startsWith('/')) return target
+  if (target.startsWith('/')) return target.replace(slashedTools, '$1')
   const path = target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '')
   return path.startsWith('/') ? path : `/${path}`
 }
+
+/** The tool endpoints and their metadata with the trailing slash that people type. It is removed first (decision 3). */
+const slashedTools = new RegExp(`^((?:${toolPaths.join('|')}))/(?=\\?|$)`)
 
 /**
  * Responds with 404 to noncanonical spellings of the engine's paths, as `router.ts` does for ours. The engine's router

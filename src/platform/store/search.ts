@@ -8,27 +8,34 @@ export function containsText(column: string, words: string) {
   return sql<boolean>`lower(${sql.ref(column)}) like lower(${`%${pattern}%`}) escape '!'`
 }
 
+/** Maximum number of words of a search. More words are ignored. */
+const WORDS_MAX = 8
+
+/** Ends the words of names and addresses, as in the triggers that write `person_word`. */
+const SEPARATORS = /[-\s.@_'+,()]+/
+
+/**
+ * Splits a search into words in the form of `person_word`: in lower case; on SQLite, only A to Z. Omits a word that begins
+ * another one. Returns one empty word, which every word begins with, for a text without words.
+ */
+export function searchWords({ engine }: Pick<Database, 'engine'>, text: string): string[] {
+  const clean = text.replaceAll('\0', '')
+  const folded =
+    engine === 'sqlite'
+      ? clean.replace(/[A-Z]/g, (letter) => letter.toLowerCase())
+      : clean.toLowerCase()
+  const words = [...new Set(folded.split(SEPARATORS))].slice(0, WORDS_MAX)
+  return words.filter((word) => !words.some((other) => other !== word && other.startsWith(word)))
+}
+
 /** A character that sorts after every other. Texts from a prefix up to prefix + LAST_LETTER begin with the prefix. */
 const LAST_LETTER = '\u{10ffff}'
 
 /**
- * Makes a folded (lower-case) text compare byte by byte. The indexes for prefix search are on exactly this expression,
- * for `lower(person.name)` and `person.email_canonical`. SQLite folds only A to Z.
- */
-export function folded({ engine }: Pick<Database, 'engine'>, text: RawBuilder<unknown>) {
-  const order = { sqlite: sql`collate binary`, postgres: sql`collate "C"` }[engine]
-  return sql<string>`${text} ${order}`
-}
-
-/**
- * Returns the condition that a folded text begins with a prefix. Uses an index range.
+ * Returns the condition that a column begins with a prefix, byte by byte. Uses an index range.
  *
  * @param from where a later page starts; replaces the prefix as the lower bound, because SQLite uses only one bound
  */
-export function beginsWith(
-  value: RawBuilder<string>,
-  { words, from }: { readonly words: string; readonly from: string | undefined },
-) {
-  const first = sql`lower(${words.replaceAll('\0', '')})`
-  return sql<boolean>`${value} >= ${from ?? first} and ${value} < ${first} || ${LAST_LETTER}`
+export function beginsWith(value: RawBuilder<unknown>, prefix: string, from: string = prefix) {
+  return sql<boolean>`${value} >= ${from} and ${value} < ${prefix + LAST_LETTER}`
 }

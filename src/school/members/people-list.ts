@@ -1,6 +1,6 @@
 /** Lists and counts the people of a site, by role, course or search. */
 
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type SelectQueryBuilder, sql } from 'kysely'
 
 import type { Database } from '../../platform/store/database.ts'
 import {
@@ -14,7 +14,7 @@ import {
   type TimeOrder,
 } from '../../platform/store/keyset.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
-import { beginsWith, folded } from '../../platform/store/search.ts'
+import { beginsWith, searchWords } from '../../platform/store/search.ts'
 
 /** A person as shown to operators of the site. */
 export type SitePerson = Readonly<Record<'id' | 'name' | 'email', string>> & {
@@ -28,7 +28,7 @@ export interface PeopleQuestion {
   readonly siteId: string
   /** Only people with this role; by default, people with any role. */
   readonly role?: SiteRole | null | undefined
-  /** The start of the name or, if the text contains an @, of the e-mail address. */
+  /** Words of the name or address, or their beginnings. */
   readonly search?: string | null | undefined
   readonly sort?: TimeOrder | null | undefined
   /** Additional condition on `person.id` for searches. */
@@ -39,7 +39,7 @@ export interface PeopleQuestion {
 const SEARCH_COUNT_MAX = 1000
 
 /**
- * Lists the people of a site, sorted by date or, for a search, by name or e-mail address. Without a search, a page reads an
+ * Lists the people of a site, sorted by date or, for a search, by the word found. Without a search, a page reads an
  * index in order, so its speed does not depend on the number of people.
  */
 export function listPeople(database: Database, question: PeopleQuestion) {
@@ -100,18 +100,51 @@ async function countHolders(
   return students + Number(total)
 }
 
-/** A search reads the people of the site if they have at most this many roles; otherwise, the index of all people. */
-const FEW_ROLES_MAX = 20_000
+/** A search reads the people of the site if they have at most this many roles; otherwise, the index of all words. */
+const FEW_ROLES_MAX = 5000
 
-function searchPeople(database: Database, question: PeopleQuestion, words: string) {
+/** Maximum number of people with a word that are counted, to find the rarest word of a search. */
+const WORD_COUNT_MAX = 5000
+
+/** A word with fewer people is rare enough. */
+const RARE_COUNT = 500
+
+/** Maximum number of people with the rarest word that the count of a search reads in a large site. */
+const COUNTED_MAX = 5000
+
+/**
+ * Finds people by the beginnings of words of their names and addresses. Reads the people with the rarest word in the order
+ * of its index, and looks up their other words and their role.
+ */
+function searchPeople(database: Database, question: PeopleQuestion, text: string) {
+  const { kysely } = database
+  const words = searchWords(database, text)
+  const roles = kysely.selectFrom('site_role').where('site_id', '=', question.siteId)
+  let prepared: Promise<readonly [roles: number, rarest: string]> | undefined
+  const prepare = async () => {
+    prepared ??= Promise.all([
+      countRowsUpTo(kysely, roles, FEW_ROLES_MAX + 1),
+      rarestOf(kysely, words),
+    ])
+    return await prepared
+  }
   const search = async (after?: PageRequest['after']) => {
-    const roles = database.kysely.selectFrom('site_role').where('site_id', '=', question.siteId)
-    const count = await countRowsUpTo(database.kysely, roles, FEW_ROLES_MAX + 1)
-    const find = count > FEW_ROLES_MAX ? amongMany : amongFew
-    const [among, by] = find(database, question, words.includes('@'))
-    const found = among.where(beginsWith(by, { words, from: after?.[0].toString() }))
-    const countFound = () => countRowsUpTo(database.kysely, found, SEARCH_COUNT_MAX)
-    return pagedRows(found, orderBy('sortedBy', 'asc', by, 'person.id'), countFound)
+    const from = after?.[0].toString()
+    const [count, rarest] = await prepare()
+    // A later page continues with the word of the first one.
+    const word = words.find((each) => from?.startsWith(each)) ?? rarest
+    const candidates = kysely
+      .selectFrom('person_word')
+      .select(['word', 'person_id'])
+      .where(beginsWith(sql`word`, word, from))
+    const among = count > FEW_ROLES_MAX ? amongMany : amongFew
+    const others = words.filter((other) => other !== word).map(hasWord)
+    const matches = sql<boolean>`${sql.join([...others, isFirstMatch(word)], sql` and `)}`
+    const matching = (people: typeof candidates) => among(kysely, question, people).where(matches)
+    const counted = among === amongMany ? candidates.limit(COUNTED_MAX) : candidates
+    const countFound = () => countRowsUpTo(kysely, matching(counted), SEARCH_COUNT_MAX)
+    const order = orderBy('sortedBy', 'asc', FOUND_WORD, 'found.person_id')
+    return pagedRows(matching(candidates), order, countFound)
   }
   return {
     page: async (request: PageRequest) => await (await search(request.after)).page(request),
@@ -119,34 +152,70 @@ function searchPeople(database: Database, question: PeopleQuestion, words: strin
   }
 }
 
-function amongFew(database: Database, question: PeopleQuestion, byAddress: boolean) {
-  const { siteId, role, among = sql`true` } = question
-  const by = folded(database, byAddress ? ADDRESS : sql`lower(person.name)`)
-  const found = holders(database.kysely, siteId)
+const FOUND_WORD = sql<string>`found.word`
+
+/** Returns the word with the fewest people, or one that is rare enough. Tries long words first. */
+async function rarestOf(kysely: Kysely<Schema>, words: readonly string[]): Promise<string> {
+  let rarest = { word: words[0] ?? '', count: WORD_COUNT_MAX }
+  if (words.length <= 1) return rarest.word
+  for (const word of words.toSorted((one, other) => other.length - one.length)) {
+    const found = kysely.selectFrom('person_word').where(beginsWith(sql`word`, word))
+    const count = await countRowsUpTo(kysely, found, WORD_COUNT_MAX)
+    if (count < rarest.count) rarest = { word, count }
+    if (count < RARE_COUNT) break
+  }
+  return rarest.word
+}
+
+// PostgreSQL checks scalar subqueries at the index scan, the cheapest first. It would turn `exists` into joins, which
+// come after the check of the role, and read the person of each candidate.
+
+/** Keeps the first word of a person that begins with a prefix, so each person appears once. */
+function isFirstMatch(prefix: string) {
+  return sql<boolean>`(select 1 from person_word as earlier where earlier.person_id = found.person_id
+    and earlier.word >= ${prefix} and earlier.word < found.word limit 1) is null`
+}
+
+function hasWord(prefix: string) {
+  return sql<boolean>`(select 1 from person_word as other where other.person_id = found.person_id
+    and ${beginsWith(sql`other.word`, prefix)} limit 1) is not null`
+}
+
+type Candidates = SelectQueryBuilder<Schema, 'person_word', { word: string; person_id: string }>
+
+/** Selects the candidates of a site. `cross join` makes SQLite read the roles first. */
+function amongFew(
+  kysely: Kysely<Schema>,
+  { siteId, role, among = sql`true` }: PeopleQuestion,
+  candidates: Candidates,
+) {
+  return holders(kysely, siteId)
+    .crossJoin(candidates.as('found'))
+    .whereRef('found.person_id', '=', 'held.person_id')
     .where(role == null ? isFirstRole : sql<boolean>`held.role = ${role}`)
     .where(sql<boolean>`${among}`)
-    .select(by.as('sortedBy'))
-  return [found, by] as const
+    .select(FOUND_WORD.as('sortedBy'))
 }
 
 /**
- * Selects from all people, and looks up the role of each. A search then reads its index in order. If one in fifty
+ * Selects from all candidates, and looks up the role of each. A search then reads its index in order. If one in fifty
  * people belongs to the site, a page of twenty is complete after about a thousand people.
  */
-function amongMany(database: Database, question: PeopleQuestion, byAddress: boolean) {
-  const { siteId, role, among = sql`true` } = question
+function amongMany(
+  kysely: Kysely<Schema>,
+  { siteId, role, among = sql`true` }: PeopleQuestion,
+  candidates: Candidates,
+) {
   const since = sql<number>`(select min(held.granted_at) from site_role as held
-    where held.person_id = person.id and held.site_id || '' = ${siteId}
+    where held.person_id = found.person_id and held.site_id || '' = ${siteId}
       ${role == null ? sql`` : sql`and held.role = ${role}`})`
-  const by = folded(database, byAddress ? ADDRESS : sql`lower(person.name)`)
-  const found = database.kysely
-    .selectFrom('person')
+  return kysely
+    .selectFrom(candidates.as('found'))
+    .crossJoin('person')
+    .whereRef('person.id', '=', 'found.person_id')
     .where(sql<boolean>`${since} is not null and ${among}`)
-    .select([...PERSON_FIELDS, since.as('since'), by.as('sortedBy')])
-  return [found, by] as const
+    .select([...PERSON_FIELDS, since.as('since'), FOUND_WORD.as('sortedBy')])
 }
-
-const ADDRESS = sql`person.email_canonical`
 
 interface StudentQuestion extends Pick<PeopleQuestion, 'siteId' | 'search' | 'sort'> {
   /** Only students with a current or past enrolment in this course. */
@@ -157,8 +226,8 @@ interface StudentQuestion extends Pick<PeopleQuestion, 'siteId' | 'search' | 'so
 const COURSE_COUNT_MAX = 50_000
 
 /**
- * Lists students, sorted by when they became students. For a course, sorts by enrolment; for a search, by name or
- * e-mail address. A page takes one query, or two for a search.
+ * Lists students, sorted by when they became students. For a course, sorts by enrolment; for a search, by the
+ * word found. A page takes one query, or a few for a search.
  */
 export function listStudents(database: Database, question: StudentQuestion) {
   const { siteId, courseId, search, sort } = question

@@ -1,9 +1,44 @@
 -- SQL that is specific to PostgreSQL. The .sqlite.sql file of the same name has the counterpart.
 
--- Finds people by the beginning of their name or address (platform/store/search.ts). Compares bytes, because language
--- collations do not keep texts with the same beginning together.
-create index person_by_folded_name on person (lower(name) collate "C", id);
-create index person_by_folded_address on person (email_canonical collate "C", id);
+-- The words of each person's name and address, in lower case, which triggers write (platform/store/search.ts). Compares
+-- bytes, because language collations do not keep words with the same beginning together.
+create table person_word (
+  word text collate "C" not null,
+  person_id text not null references person (id) on update cascade on delete cascade,
+  primary key (word, person_id)
+);
+create index person_word_by_person on person_word (person_id, word);
+
+-- The triggers run once for each statement, to keep imports fast.
+create function insert_person_words() returns trigger language plpgsql as $$
+begin
+  insert into person_word (word, person_id)
+    select distinct word, id
+    from written, regexp_split_to_table(lower(name || ' ' || email_canonical), '[-[:space:].@_''+,()]+') as word
+    where word <> '';
+  return null;
+end
+$$;
+
+create function update_person_words() returns trigger language plpgsql as $$
+begin
+  delete from person_word using written, before
+    where person_id = written.id and written.id = before.id
+      and (written.name, written.email_canonical) is distinct from (before.name, before.email_canonical);
+  insert into person_word (word, person_id)
+    select distinct word, id
+    from written join before using (id),
+      regexp_split_to_table(lower(written.name || ' ' || written.email_canonical), '[-[:space:].@_''+,()]+') as word
+    where word <> ''
+      and (written.name, written.email_canonical) is distinct from (before.name, before.email_canonical);
+  return null;
+end
+$$;
+
+create trigger person_insert_words after insert on person
+  referencing new table as written for each statement execute function insert_person_words();
+create trigger person_update_words after update on person
+  referencing new table as written old table as before for each statement execute function update_person_words();
 
 -- Leaves free space on each page. A refresh changes no indexed column, so if the new row version fits on its page, no
 -- index is written (a heap-only tuple). This space makes all refreshes heap-only, instead of nine in ten.

@@ -1,8 +1,27 @@
 -- SQL that is specific to SQLite. The .postgres.sql file of the same name has the counterpart.
 
--- Finds people by the beginning of their name (platform/store/search.ts). SQLite compares bytes. Searches by address
--- use the unique index on addresses.
-create index person_by_folded_name on person (lower(name), id);
+-- The words of each person's name and address, in lower case, which triggers write (platform/store/search.ts).
+create table person_word (
+  word text not null,
+  person_id text not null references person (id) on update cascade on delete cascade,
+  primary key (word, person_id)
+) without rowid;
+create index person_word_by_person on person_word (person_id, word);
+
+-- Each separator, the comma first, becomes the end of a JSON string: SQLite has no function that splits a text. The triggers
+-- insert into this view, to share the statement.
+create view named_person as select id, name, email_canonical from person;
+create trigger write_person_words instead of insert on named_person begin
+  delete from person_word where person_id = new.id;
+  insert or ignore into person_word (word, person_id)
+    select value, new.id from json_each('[' ||
+      replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(json_quote(lower(new.name || ' ' || new.email_canonical)), ',', '","'), '-', '","'), '.', '","'), '@', '","'), '_', '","'), '+', '","'), '(', '","'), ')', '","'), '''', '","'), ' ', '","')
+      || ']') where value <> '';
+end;
+create trigger person_insert_words after insert on person
+  begin insert into named_person values (new.id, new.name, new.email_canonical); end;
+create trigger person_update_words after update of name, email_canonical on person
+  begin insert into named_person values (new.id, new.name, new.email_canonical); end;
 
 -- This table stays empty: with SQLite, the counts are in Redis or in the processes (platform/store/shared-counts.ts).
 create table request_count (

@@ -12,12 +12,12 @@ import {
 } from 'graphql'
 import { z } from 'zod'
 
-import { PAGE_SIZE_MAX } from '../../src/api/graphql/connections.ts'
-import type { JsonSchema, Tool } from '../../src/api/mcp/tool.ts'
-import { leafSchema } from '../../src/api/mcp/tool-arguments.ts'
-import { LECTURES_SHOWN_MAX } from '../../src/directory/sites/public-sites.ts'
+import { LECTURES_SHOWN_MAX } from '../../directory/sites/public-sites.ts'
+import { PAGE_SIZE_MAX } from '../graphql/connections.ts'
+import type { JsonSchema, Tool } from './tool.ts'
+import { leafSchema } from './tool-arguments.ts'
 
-/** The JSON Schema of a tool's result, for docs and tests; clients do not get it (decision 15). */
+/** Returns the JSON Schema of a tool's result. Clients get it only with the setting `structuredResults` (decision 15). */
 export function answerSchemaOf({ name, runs }: Tool): JsonSchema {
   if (runs) return answerSchema(runs)
   const answer = answers[name]
