@@ -42,7 +42,7 @@ const sentences: readonly (readonly [mutation: string, input: object, message: s
   [
     'createLecture',
     { courseId: 'crs_any', title: 'Too long', durationSeconds: 86_401 },
-    'durationSeconds must be 86400 or less',
+    'durationSeconds must be at most 86400',
   ],
   ['updateCourse', { id: 'crs_any', title: null }, 'title must be of type string'],
   [

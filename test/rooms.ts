@@ -83,7 +83,7 @@ export const rooms: Readonly<Record<string, Room>> = {
     folders: {
       '.': 'school',
       analytics: 'analytics counting overview revenue',
-      changes: 'change refusals released-items',
+      changes: 'change input refusals released-items',
       commerce: 'events order-list product-store',
       courses: 'course-store curriculum-changes curriculum',
       files: 'file-storage receive-file shared-folder stored-files',

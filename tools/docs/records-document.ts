@@ -1,8 +1,9 @@
 import type { z } from 'zod'
 
 import { passwordFormats } from '../../src/directory/people/password-formats.ts'
-import { languageTag, time, timeZone, url } from '../../src/ops/import/field-schemas.ts'
+import { languageTag, time, timeZone } from '../../src/ops/import/field-schemas.ts'
 import { kindNames, kindOf } from '../../src/ops/import/record-kinds.ts'
+import { pageAddress } from '../../src/school/changes/input.ts'
 import { code, page, renderTable, type Tables } from '../../test/support/markdown.ts'
 
 /** Tables of docs/reference: the fields of every kind of record, and the formats of password hashes. */
@@ -56,7 +57,7 @@ function wordsOfType(type: z.ZodType, def: Definition): string {
   const checks = (def.checks ?? []).map(({ _zod }) => _zod.def)
   const named = new Map<z.ZodType, string>([
     [time, 'time'],
-    [url, 'http or https URL'],
+    [pageAddress, 'http or https URL'],
     [languageTag, 'language tag, like `de-AT`'],
     [timeZone, 'IANA time zone'],
   ]).get(type)

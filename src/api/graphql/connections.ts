@@ -1,7 +1,7 @@
 import { GraphQLError } from 'graphql'
 
 import type { CursorScope, Cursors } from '../../platform/store/cursor.ts'
-import type { Page, PageRequest, PlaceInList } from '../../platform/store/keyset.ts'
+import type { PagedRows, PageRequest, PlaceInList } from '../../platform/store/keyset.ts'
 
 /** Default and maximum page size (design 21). */
 export const PAGE_SIZE_DEFAULT = 20
@@ -12,12 +12,6 @@ export interface PageArguments {
   readonly after?: string | null | undefined
 }
 
-/** A paginated list, which is counted only if the query selects `totalCount`. */
-export interface ListSource<Row> {
-  readonly page: (request: PageRequest) => Promise<Page<Row>>
-  readonly count: () => Promise<number>
-}
-
 /**
  * Resolves a connection: `nodes`, `edges`, `pageInfo`, `totalCount` (design 21).
  *
@@ -25,7 +19,7 @@ export interface ListSource<Row> {
  * @throws GraphQLError for an invalid page size or cursor
  */
 export async function answerList<Row>(
-  list: ListSource<Row>,
+  list: PagedRows<Row>,
   args: PageArguments,
   cursors: Cursors,
   scope: CursorScope,

@@ -5,10 +5,11 @@ import { hintOf } from '../../oauth/clients/secret.ts'
 import { hasKnownPort } from '../../platform/http/client-addresses.ts'
 import { mayReturnTo } from '../../platform/http/redirect-uri.ts'
 import { sha256 } from '../../platform/store/digest.ts'
+import { text } from '../../school/changes/input.ts'
 import * as schemas from './field-schemas.ts'
 import { kind } from './record-rows.ts'
 
-const { clientId, id, keySet, list, matching, optional, serverUrl, text, time } = schemas
+const { clientId, id, keySet, list, matching, optional, serverUrl, time } = schemas
 
 const secretDigest = z.strictObject({
   id: text(120),

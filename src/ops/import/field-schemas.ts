@@ -1,7 +1,7 @@
 import { z } from 'zod'
 
 import { KEY_SET_LENGTH_MAX, readKeySet } from '../../oauth/clients/optional-protocols.ts'
-import { isVisible } from '../../platform/store/entered-text.ts'
+import { describeIssue, pageAddress } from '../../school/changes/input.ts'
 import { isTime } from './campus-time.ts'
 
 /** Returns the validated data, or its problems, such as "name: is missing". */
@@ -13,39 +13,12 @@ export function validate<Shape extends z.ZodType>(schema: Shape, input: unknown)
   return { data, problems }
 }
 
-function describeIssue(issue: z.core.$ZodRawIssue): string {
-  switch (issue.code) {
-    case 'invalid_type':
-      return issue.input === undefined ? 'is missing' : `must be of type ${issue.expected}`
-    case 'too_small':
-    case 'too_big': {
-      const limit =
-        issue.code === 'too_big' ? `at most ${issue.maximum}` : `at least ${issue.minimum}`
-      const unit = { string: 'characters', array: 'entries' }[String(issue.origin)]
-      if (unit !== undefined && limit === 'at least 1') return 'must not be empty'
-      return unit === undefined ? `must be ${limit}` : `must have ${limit} ${unit}`
-    }
-    case 'unrecognized_keys':
-      return `has unknown fields: ${issue.keys.join(', ')}`
-    case 'invalid_value':
-      return `must be one of ${issue.values.join(', ')}`
-    default:
-      return issue.code === 'invalid_format' ? `must be a valid ${issue.format}` : 'is invalid'
-  }
-}
-
 // Schemas of single fields.
 
 export const id = (prefix: string) =>
   z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_-]{1,60}$`), `must be an id like ${prefix}_…`)
-/** Whether the text contains no NUL, which PostgreSQL cannot store. */
-const hasNoNul = (value: string) => !value.includes('\0')
-const NO_NUL = 'must not contain a NUL character'
-export const text = (lengthMax: number) =>
-  z.string().trim().max(lengthMax).refine(isVisible, 'must not be empty').refine(hasNoNul, NO_NUL)
 export const matching = (lengthMax: number, pattern: RegExp, message?: string) =>
   z.string().max(lengthMax).regex(pattern, message)
-export const slug = matching(80, /^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a slug like slow-bread')
 export const word = matching(60, /^[a-z][a-z0-9_]*$/, 'must be a word like course_updates')
 export const clientId = z
   .string()
@@ -53,12 +26,8 @@ export const clientId = z
     /^[A-Za-z0-9][A-Za-z0-9._-]{2,99}$/,
     'must be a client_id: 3 to 100 letters, digits, dots, hyphens and underscores',
   )
-export const url = z
-  .url({ protocol: /^https?$/ })
-  .max(2000)
-  .refine(hasNoNul, NO_NUL)
 /** An https URL on a client's server. The server's IP address is checked when the URL is used. */
-export const serverUrl = url.refine(
+export const serverUrl = pageAddress.refine(
   (address) => address.startsWith('https://'),
   'must be an https URL',
 )

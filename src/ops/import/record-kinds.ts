@@ -4,12 +4,13 @@ import { readPasswordHash } from '../../directory/people/password-formats.ts'
 import { canonicalEmail } from '../../directory/people/person-store.ts'
 import { takenSlugs } from '../../platform/http/paths.ts'
 import { sha256 } from '../../platform/store/digest.ts'
+import { slug, text, pageAddress as url } from '../../school/changes/input.ts'
 import { application } from './application-kind.ts'
 import { resolveTime } from './campus-time.ts'
 import * as schemas from './field-schemas.ts'
 import { kind, type RecordKind } from './record-rows.ts'
 
-const { count, id, list, optional, slug, text, time, url, word } = schemas
+const { count, id, list, optional, time, word } = schemas
 
 /** The fields that all offers of a site have in common. */
 const offerFields = {

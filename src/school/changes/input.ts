@@ -5,14 +5,14 @@ import { badInput } from './refusals.ts'
 
 /** Schemas of the values that operators enter, with their limits. */
 
-/** Creates the schema of a trimmed text with a visible character. Rejects NUL, because PostgreSQL cannot store it. */
+/** Creates the schema of a trimmed text with a visible character. */
 export function text(lengthMax: number) {
-  return z
-    .string()
-    .trim()
-    .refine(isVisible, 'must not be empty')
-    .max(lengthMax, `must have at most ${lengthMax} characters`)
-    .refine((value) => !value.includes('\0'), 'must not contain a NUL character')
+  return withoutNul(z.string().trim().max(lengthMax).refine(isVisible, 'must not be empty'))
+}
+
+/** Rejects NUL, because PostgreSQL cannot store it. */
+function withoutNul(schema: z.ZodString | z.ZodURL) {
+  return schema.refine((value) => !value.includes('\0'), 'must not contain a NUL character')
 }
 
 /** Control characters, line separators, and characters that change the text direction and so can disguise a name. */
@@ -32,9 +32,11 @@ export const fileName = text(200).refine(
   'must be a plain file name: no slash, no control character, no leading dot',
 )
 
-export const pageAddress = z
-  .url({ protocol: /^https?$/, error: 'must be a URL like https://school.example/page' })
-  .max(2000, 'must have at most 2000 characters')
+export const pageAddress = withoutNul(
+  z
+    .url({ protocol: /^https?$/, error: 'must be a URL like https://school.example/page' })
+    .max(2000),
+)
 
 export const idempotencyKey = text(100).nullish()
 
@@ -42,15 +44,13 @@ export const NAME_LENGTH_MAX = 120
 export const title = line(200)
 export const summary = text(2000)
 
+export const slug = z
+  .string()
+  .max(80)
+  .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a slug like slow-bread')
+
 /** The schema of the fields that courses, digital products and events share. */
-export const itemFields = z.strictObject({
-  slug: z
-    .string()
-    .max(80, 'must have at most 80 characters')
-    .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be a slug like slow-bread'),
-  title,
-  summary,
-})
+export const itemFields = z.strictObject({ slug, title, summary })
 
 /** Parses an input. @throws ChangeRefused, which names the first invalid field */
 export function readInput<Type extends z.ZodType>(schema: Type, input: unknown): z.output<Type> {
@@ -61,19 +61,25 @@ export function readInput<Type extends z.ZodType>(schema: Type, input: unknown):
 }
 
 /** Describes a problem for which the schemas have no message. */
-function describeIssue(issue: z.core.$ZodRawIssue): string {
+export function describeIssue(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case 'invalid_type':
       if (issue.input === undefined) return 'is missing'
       return `must be ${issue.expected === 'int' ? 'a whole number' : `of type ${issue.expected}`}`
     case 'too_small':
-      return `must be ${issue.minimum} or more`
-    case 'too_big':
-      return `must be ${issue.maximum} or less`
+    case 'too_big': {
+      const limit =
+        issue.code === 'too_big' ? `at most ${issue.maximum}` : `at least ${issue.minimum}`
+      const unit = { string: 'characters', array: 'entries' }[String(issue.origin)]
+      if (unit !== undefined && limit === 'at least 1') return 'must not be empty'
+      return unit === undefined ? `must be ${limit}` : `must have ${limit} ${unit}`
+    }
+    case 'unrecognized_keys':
+      return `has unknown fields: ${issue.keys.join(', ')}`
     case 'invalid_value':
       return `must be one of ${issue.values.join(', ')}`
     default:
-      return 'is invalid'
+      return issue.code === 'invalid_format' ? `must be a valid ${issue.format}` : 'is invalid'
   }
 }
 
