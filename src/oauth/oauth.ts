@@ -37,7 +37,7 @@ export async function makeOauth(
   { people, browserSessions, signIn, passkeys, secondFactors, notices, identity }: Directory,
   { keys, own, scopeUses, createMember, noteSignOutFailure: noteFailure }: OauthPorts,
 ) {
-  const { database, logger, noteEvent, now, fetch, sweeps } = platform
+  const { database, logger, noteEvent, now, sweeps } = platform
   const { lifetimes, furtherPlans, loopbackHosts, metadataDocuments } = service
   const policy = { metadataDocuments, loopbackHosts, copies: documentCopies }
   const documents = makeDocumentClients(policy, platform)
@@ -54,8 +54,6 @@ export async function makeOauth(
   const signOuts = furtherPlans.backChannelLogout
     ? makeSignOuts({ database, logger, findGrant, noteFailure, sweeps, now })
     : undefined
-  const acceptsDocuments = metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0
-  const documentResolution = { enabled: acceptsDocuments, documents, fetch }
   const requestLengths = service.authorizationRequests
   const connectionPrefixes = assistants.flatMap(({ ownCallback }) => ownCallback?.prefix ?? [])
   const authorization = await makeAuthorizationServer(
@@ -64,7 +62,7 @@ export async function makeOauth(
       people,
       browserSessions,
       clients,
-      documentResolution,
+      documents,
       grants,
       tokens,
       proofs,
@@ -84,7 +82,7 @@ export async function makeOauth(
     authorization,
     signOuts,
     /** Whether the configuration accepts metadata documents from at least one host. */
-    acceptsDocuments,
+    acceptsDocuments: documents.enabled,
     checkDpop: proofs.checkDpop,
     verifyAssertion: proofs.verifyAssertionWith(authorization.findClientKeys),
     adviseOnScopes: makeScopeAdvice(clients, baseUrl),

@@ -10,9 +10,10 @@ import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import type { OutgoingInit } from '../../platform/outgoing/guarded-fetch.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import { type EngineClient, toClientMetadata } from '../clients/client-metadata.ts'
+import type { DocumentClients } from '../clients/document-clients.ts'
 import { fetchBounds, makeFetchGovernor } from '../clients/fetch-governor.ts'
 import { renewSession } from './browser-session.ts'
-import type { DocumentResolution, EngineDependencies } from './engine-dependencies.ts'
+import type { EngineDependencies } from './engine-dependencies.ts'
 import { NOTICE_WITHIN_MS, type SendNotice, type SignOuts } from './sign-outs.ts'
 
 /** The engine's name for the model of pushed requests. */
@@ -98,9 +99,9 @@ async function requestedAddress(
 }
 
 /** Configures the engine's feature for metadata documents. */
-export function documentFeature({ enabled, documents }: DocumentResolution) {
+export function documentFeature(documents: DocumentClients) {
   return {
-    enabled,
+    enabled: documents.enabled,
     ack: 'draft-02',
     allowFetch: async (_ctx: unknown, clientId: string) =>
       mayFetchDocument() && (await documents.admits(clientId)),
@@ -129,9 +130,9 @@ const keyBounds = { ...fetchBounds, runningMax: 64, perMinuteMax: 1200 }
  * Sign-out notices have their own time limit; their queue limits their number (oauth/authorization/sign-outs.ts).
  */
 export function engineRequests({
-  documentResolution: { documents, fetch },
+  documents,
   furtherPlans,
-  platform: { now },
+  platform: { now, fetch },
 }: EngineDependencies): Pick<Configuration, 'fetch' | 'fetchResponseBodyLimits'> {
   const governor = makeFetchGovernor(now, keyBounds)
   const ask = async (address: string, options: OutgoingInit) => {

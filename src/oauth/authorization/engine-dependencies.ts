@@ -3,7 +3,6 @@ import type { BrowserSessions } from '../../directory/people/browser-sessions.ts
 import type { PersonStore } from '../../directory/people/person-store.ts'
 import type { HeldSite } from '../../directory/sites/site-choice.ts'
 import type { VisitorForms } from '../../platform/http/page-form.ts'
-import type { SendOutgoing } from '../../platform/outgoing/guarded-fetch.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { DocumentClients } from '../clients/document-clients.ts'
 import type { Clients, FindKeptClient } from '../clients/find-client.ts'
@@ -21,7 +20,12 @@ export interface AuthorizationServerParts {
   readonly people: Pick<PersonStore, 'findPerson'>
   readonly browserSessions: BrowserSessions
   readonly clients: Clients
-  readonly documentResolution: DocumentResolution
+  /**
+   * Clients with a metadata document. The engine requests a document only for an authorization request, and only without
+   * a fresh stored copy. Our `fetch` then stores the document and returns the metadata of the stored client
+   * (engine-clients.ts). So a document can set neither scopes nor our own properties.
+   */
+  readonly documents: DocumentClients
   readonly grants: Grants
   readonly tokens: Tokens
   readonly proofs: Proofs
@@ -37,19 +41,6 @@ export interface AuthorizationServerSettings
   readonly requestLengths: RequestLengths
   /** Prefixes of assistant callbacks that differ for each connection. */
   readonly connectionPrefixes: readonly string[]
-}
-
-/**
- * Dependencies for Client ID Metadata Documents. The engine requests a document only for an authorization request, and
- * only without a fresh stored copy. Our `fetch` then stores the document and returns the metadata of the stored client
- * (engine-clients.ts). So a document can set neither scopes nor our own properties.
- */
-export interface DocumentResolution {
-  /** Whether clients may use metadata documents. */
-  readonly enabled: boolean
-  readonly documents: DocumentClients
-  /** Sends a request, but not to a private address unless the caller allows it. */
-  readonly fetch: SendOutgoing
 }
 
 /** Dependencies of the engine's settings, adapter, prompts and events. */

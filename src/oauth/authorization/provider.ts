@@ -54,7 +54,7 @@ export function createProvider(
     ...people(dependencies),
     ttl: ttl(dependencies),
     features: features(dependencies),
-    renderError: engineErrorRenderer(dependencies.documentResolution.documents.admitsAddress),
+    renderError: engineErrorRenderer(dependencies.documents.admitsAddress),
     ...engineRequests(dependencies),
   }
   const provider = new Provider(
@@ -193,10 +193,10 @@ function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies)
 }
 
 function features(dependencies: EngineDependencies): Configuration['features'] {
-  const { resources, lifetimes, furtherPlans, proofs, documentResolution } = dependencies
+  const { resources, lifetimes, furtherPlans, proofs, documents } = dependencies
   return {
     devInteractions: { enabled: false },
-    clientIdMetadataDocument: documentFeature(documentResolution),
+    clientIdMetadataDocument: documentFeature(documents),
     dPoP: {
       enabled: furtherPlans.dpop,
       ...(furtherPlans.dpop && { nonceSecret: proofs.nonceKey }),

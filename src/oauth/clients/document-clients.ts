@@ -7,6 +7,7 @@ import type { Client } from './client.ts'
 import { fetchBounds, makeFetchGovernor } from './fetch-governor.ts'
 import {
   admitsDocument,
+  admitsDocuments,
   clientDocument,
   type DocumentPolicy,
   fingerprintOf,
@@ -29,6 +30,9 @@ interface DocumentClientSettings {
 export const STALE_MS = 7 * 86_400_000
 export const UNUSED_DOCUMENTS_MAX = 10_000
 
+/** Failures are remembered for a few seconds, because the engine retries at once and people reload the page. */
+const failureBounds = { max: 1000, ttl: 10_000, ttlResolution: 0 }
+
 /**
  * Manages clients whose client_id is the URL of a metadata document. The last accepted copy of each document is in the
  * database. So every process can use it, token checks need no fetch, and clients work while their host is down (for new
@@ -39,9 +43,7 @@ export function makeDocumentClients(
   { database, now }: { readonly database: Database; readonly now: () => number },
 ) {
   const { metadataDocuments, loopbackHosts, copies, unusedMax = UNUSED_DOCUMENTS_MAX } = settings
-  // Remember failures for a few seconds, because the engine retries at once and people reload the page.
-  const bounds = { max: 1000, ttl: 10_000, ttlResolution: 0 }
-  const failures = new LRUCache<string, FetchFailure>({ ...bounds, perf: { now } })
+  const failures = new LRUCache<string, FetchFailure>({ ...failureBounds, perf: { now } })
   const remember = (address: URL, failure: FetchFailure) => {
     failures.set(address.href, failure)
     return failure
@@ -100,6 +102,7 @@ export function makeDocumentClients(
   }
 
   return {
+    enabled: admitsDocuments(metadataDocuments),
     /** Whether the configuration allows a document at this URL. */
     admitsAddress,
     /** Whether the configuration allows a document at this URL, and reviewers have not blocked it for all sites. */

@@ -27,6 +27,11 @@ export type DocumentJudgement =
 
 const REDIRECT_URIS_MAX = 20
 
+/** Whether documents from at least one host are allowed. */
+export function admitsDocuments({ openRegistration, hosts }: DocumentPolicy): boolean {
+  return openRegistration || hosts.length > 0
+}
+
 /** Whether documents at this URL are allowed (specification, Client registration 5). */
 export function admitsDocument(clientId: string, policy: DocumentPolicy): boolean {
   const url = readDocumentAddress(clientId)

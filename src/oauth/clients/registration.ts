@@ -28,6 +28,7 @@ import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import { describeShapeFault, grantTypesServed, readClientName } from './client.ts'
 import type { Clients } from './find-client.ts'
 import type { LoopbackRegistration } from './loopback-clients.ts'
+import { admitsDocuments } from './metadata-document.ts'
 
 interface RegistrationDependencies {
   readonly policy: RegistrationPolicy
@@ -263,8 +264,7 @@ function whyUnknown(hasAddresses: boolean, isKnown: boolean): string {
 
 function otherWays({ baseUrl, metadataDocuments }: RegistrationPolicy): string {
   const ask = `Ask an operator of the site for a client_id at ${baseUrl}${pages.connectHome}`
-  const { hosts, openRegistration } = metadataDocuments
-  if (!openRegistration && hosts.length === 0) return `${ask}.`
-  const where = openRegistration ? '' : ' on an allowed host'
+  if (!admitsDocuments(metadataDocuments)) return `${ask}.`
+  const where = metadataDocuments.openRegistration ? '' : ' on an allowed host'
   return `${ask}, or publish a client ID metadata document${where} (${baseUrl}${paths.authMd}).`
 }
