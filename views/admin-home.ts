@@ -37,13 +37,14 @@ export interface AdminHomePage {
   readonly memberAddress: string
   readonly hrefs: Readonly<
     Record<
+      | 'appearance'
       | 'applications'
       | 'assistants'
       | 'beta'
       | 'documentClients'
       | 'identityProviders'
       | 'overview'
-      | 'queries',
+      | 'people',
       string
     >
   >
@@ -169,8 +170,8 @@ function stepsCard({ state, hrefs }: AdminHomePage): Html | undefined {
       words: 'Add the first app or assistant',
       href: hrefs.assistants,
     },
-    { isDone: state.hasLogo, words: 'Add the logo of your school', href: hrefs.queries },
-    { isDone: state.operators > 1, words: 'Make a colleague a second admin', href: hrefs.queries },
+    { isDone: state.hasLogo, words: 'Add the logo of your school', href: hrefs.appearance },
+    { isDone: state.operators > 1, words: 'Make a colleague a second admin', href: hrefs.people },
   ]
   if (steps.every(({ isDone }) => isDone)) return undefined
   const rows = steps.map(({ isDone, words, href }) =>

@@ -108,6 +108,8 @@ describe('/admin and /account in a browser', () => {
       ...ofApplication.map((path) => `${application}/${path}`),
       ...[site, `${site}/resource-servers`, `${site}/overview`, `${site}/audit`, `${site}/beta`],
       ...[`${site}/audit?action=application.create&person=nobody`, `${site}/beta/off`],
+      ...[`${site}/people`, `${site}/people?search=none`, `${site}/appearance`],
+      ...['', '/remove', '/end-access'].map((path) => `${site}/people/per_june${path}`),
       ...[`${site}/applications`, `${site}/self-declared-clients`],
       `${site}/self-declared-clients/approved?client=https%3A%2F%2Fa.example%2Fc`,
     ])

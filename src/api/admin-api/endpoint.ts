@@ -10,7 +10,7 @@ import { type InvitationPorts, makeInvitations } from '../../school/members/invi
 import { type EndpointPorts, graphqlEndpoint } from '../graphql/endpoint.ts'
 import { adminCaller } from './context.ts'
 import { schemaText } from './schema-text.ts'
-import { type Admission, uploadRoute } from './upload-route.ts'
+import { type Admission, makeStoreFile, uploadRoute } from './upload-route.ts'
 
 /**
  * Creates the endpoint of the Admin API (specification, Authentication 6; design 29): GraphQL, and uploads of files.
@@ -48,8 +48,9 @@ export function adminEndpoint(
     resource: 'admin',
     askedScopes: () => discovery.scopesOf('mcpAdmin'),
   })
-  uploadRoute(routes, ports, { files, limits: uploadLimits }, { ...admission, protection })
-  return { routes, executeAdmin: execute, tryQuery }
+  const uploads = { files, limits: uploadLimits }
+  uploadRoute(routes, ports, uploads, { ...admission, protection })
+  return { routes, executeAdmin: execute, tryQuery, storeFile: makeStoreFile(platform, uploads) }
 }
 
 /** Returns the verdict, or a refusal for a token without a site. Operator scopes are issued only for a site. */

@@ -1,3 +1,5 @@
+import { Readable } from 'node:stream'
+
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 
@@ -11,6 +13,7 @@ import {
   notAnOperator,
   tooManyRequests,
 } from '../../platform/http/errors.ts'
+import type { FormFile } from '../../platform/http/page-form.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { personKey } from '../../platform/limits/limits.ts'
 import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
@@ -71,6 +74,21 @@ export function uploadRoute(
       throw error instanceof ChangeRefused ? httpError(error) : error
     }
   })
+}
+
+/**
+ * Creates the function that stores a file of a form at the site of the caller, and returns its id. The function throws
+ * the errors of `receiveFile`.
+ */
+export function makeStoreFile(
+  { database, now }: Pick<EndpointPorts['platform'], 'database' | 'now'>,
+  { files, limits }: { files: Files; limits: FileLimits },
+) {
+  return async (caller: AdminCaller, { name, type, bytes }: FormFile): Promise<string> => {
+    const sent = { stream: Readable.from([bytes]), name, declaredType: type, files, limits }
+    const { file } = await receiveFile(database, { ...caller, now: now() }, sent)
+    return file.id
+  }
 }
 
 /** Maximum number of uploads in progress, per site and process. Limits the disk space of unfinished uploads. */

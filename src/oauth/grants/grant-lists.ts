@@ -18,9 +18,15 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
   const grantsTo = (clientId: string) =>
     liveGrants(kysely, now()).where('g.client_id', '=', clientId)
   return {
-    /** Lists a page of a person's connected apps, newest connection first. Omits deleted ones and our own pages. */
-    async listApps(personId: string, request: PageRequest) {
-      const grants = liveGrants(kysely, now()).where('g.person_id', '=', personId)
+    /**
+     * Lists a page of a person's connected apps, newest connection first. Omits deleted ones and our own pages.
+     *
+     * @param siteId only those at this site, if given
+     */
+    async listApps(personId: string, request: PageRequest, siteId?: string) {
+      const grants = liveGrants(kysely, now())
+        .where('g.person_id', '=', personId)
+        .$if(siteId !== undefined, (query) => query.where('g.site_id', '=', siteId ?? ''))
       const page = await readPage(appsOf(kysely, grants), newestFirst, request)
       const lineOf: LineOf = ({ client_id, site_id }) => `${client_id} ${site_id ?? NO_SITE}`
       const useOf = await usesOf(grants, now(), lineOf)

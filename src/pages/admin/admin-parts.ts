@@ -1,5 +1,4 @@
-import type { TryQuery } from '../../api/graphql/query-page.ts'
-import type { QueryToolFiles } from '../../api/graphql/query-tool.ts'
+import type { Api } from '../../api/api.ts'
 import { type Assistant, schemesOf } from '../../config/assistant-table.ts'
 import type { Seals } from '../../directory/people/second-factors.ts'
 import { makeDocumentReviews } from '../../oauth/clients/document-review.ts'
@@ -18,19 +17,11 @@ export interface AdminPolicy {
   readonly furtherPlans: OptionalProtocols
 }
 
-/** The caller of a query from the query page of the Admin API. */
-type QueryCaller = Readonly<Record<'personId' | 'requestId' | 'siteId' | 'clientId', string>> & {
-  readonly address?: string | undefined
-}
-
 export interface AdminPorts {
   readonly state: StateStore
   readonly seals: Seals
   readonly refusals: RefusedRequests
-  readonly api: {
-    readonly admin: { readonly tryQuery: TryQuery<QueryCaller> }
-    readonly member: { readonly queryTool: QueryToolFiles }
-  }
+  readonly api: Pick<Api, 'admin' | 'member'>
   /** Returns the scopes that the metadata of a protected resource lists. */
   readonly discovery: { scopesOf(resource: 'mcpAdmin'): readonly string[] }
   /** Whether the service accepts metadata documents. If so, operators review them. */

@@ -5,12 +5,14 @@ import type Router from 'koa-router'
 import { makeRouter } from '../../platform/http/router.ts'
 import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 import { type AdminPolicy, type AdminPorts, makeAdminParts } from './admin-parts.ts'
+import { appearanceRoutes } from './appearance-routes.ts'
 import { applicationFormRoutes } from './application-forms.ts'
 import { applicationRoutes } from './application-routes.ts'
 import { assistantRoutes } from './assistant-routes.ts'
 import { auditRoutes } from './audit-routes.ts'
 import { documentClientRoutes } from './document-client-routes.ts'
 import { makeOperatorPages } from './operator-pages.ts'
+import { peopleRoutes } from './people-routes.ts'
 import { providerRoutes } from './provider-routes.ts'
 import { operatorQueryRoutes } from './query-routes.ts'
 import { resourceServerRoutes } from './resource-server-routes.ts'
@@ -24,7 +26,9 @@ export function adminRoutes(ownPages: OwnPages, policy: AdminPolicy, ports: Admi
   const operatorPages = makeOperatorPages(router, parts)
   siteRoutes(router, operatorPages, parts)
   providerRoutes(operatorPages, parts)
+  appearanceRoutes(operatorPages, parts)
   auditRoutes(operatorPages, parts)
+  peopleRoutes(operatorPages, parts)
   operatorQueryRoutes(operatorPages, parts)
   applicationFormRoutes(operatorPages, parts)
   applicationRoutes(operatorPages, parts)

@@ -150,7 +150,13 @@ function areaOf(
     name: `Administration of ${site.name}`,
     siteName: site.name,
     groups: [
-      { links: [link(pages.site, 'Home', 'house')] },
+      {
+        links: [
+          link(pages.site, 'Home', 'house'),
+          link(pages.members, 'People', 'users'),
+          link(pages.appearance, 'Appearance', 'palette'),
+        ],
+      },
       {
         name: 'Apps',
         links: [

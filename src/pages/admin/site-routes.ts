@@ -110,13 +110,14 @@ function homeRoutes(
       state: await readSiteState(database, operator, parts),
       memberAddress: baseUrl + addressOf(pages.connect, { site: site.slug }),
       hrefs: {
+        appearance: address(pages.appearance),
         applications: address(pages.applications),
         assistants: address(pages.assistants),
         beta: address(pages.beta),
         documentClients: address(pages.documentClients),
         identityProviders: address(pages.identityProviders),
         overview: address(pages.overview),
-        queries: address(pages.queries),
+        people: address(pages.members),
       },
       selfSignUp: {
         isOn: site.hasSelfSignUp,

@@ -16,7 +16,12 @@ import type { SiteProviders } from '../../directory/people/site-providers.ts'
 import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import { isRefusal, signedOut, signInIncomplete } from '../../platform/http/errors.ts'
 import { seeOther, sendPage } from '../../platform/http/page.ts'
-import { checkFormToken, checkScriptToken, refuseNul } from '../../platform/http/page-form.ts'
+import {
+  checkFormToken,
+  checkScriptToken,
+  readMultipart,
+  refuseNul,
+} from '../../platform/http/page-form.ts'
 import { addressOf, pages, paths } from '../../platform/http/paths.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
@@ -63,6 +68,15 @@ export interface OwnPages {
 }
 
 const FORM_BYTES_MAX = '32kb'
+/** Enough for a logo of 512 KiB with the other fields. */
+const FORM_WITH_FILE_BYTES_MAX = 600 * 1024
+
+const parseFields = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
+
+async function parse(ctx: Context): Promise<void> {
+  if (ctx.is('multipart/form-data')) await readMultipart(ctx, FORM_WITH_FILE_BYTES_MAX)
+  else await parseFields(ctx, async () => {})
+}
 
 /**
  * Creates the middleware for pages, forms and script requests that need a signed-in person, the routes for sign-in and
@@ -77,7 +91,6 @@ export function makeSignedInPages(
     logFields(ctx).person = person.id
     return answerTooMany(ctx, requestLimits.take('pagesOfPerson', person.id), shape)
   }
-  const parse = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
   const signedInPages = {
     /** Shows a page to a signed-in person. Other people sign in first, and then return to the page. */
     page:
@@ -97,7 +110,7 @@ export function makeSignedInPages(
         // Discard the input: without a session, its CSRF token cannot be checked.
         if (!session) return seeOther(ctx, areaOf(ctx.path))
         if (isTooMany(ctx, session, 'page') || (await isElsewhere(ctx, session, ports))) return
-        await parse(ctx, async () => {})
+        await parse(ctx)
         refuseNul(ctx)
         checkFormToken(ctx, session.csrf)
         send(ctx, await answer(ctx as PageContext, session))

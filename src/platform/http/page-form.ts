@@ -3,7 +3,8 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { bodyParser } from '@koa/bodyparser'
 import type { Context } from 'koa'
 
-import { foreignForm, nulInRequest } from './errors.ts'
+import { badUpload, foreignForm, nulInRequest } from './errors.ts'
+import { readRequestBody } from './request-body.ts'
 
 /** Rejects forged forms: checks Sec-Fetch-Site and the CSRF token (RFC 6749 §10.12). @throws foreignForm */
 export function checkFormToken(ctx: Context, token: string): void {
@@ -27,6 +28,38 @@ function checkToken(ctx: Context, token: string, given: string): void {
 export function refuseNul(ctx: Context): void {
   const values = Object.values(fieldsOf(ctx)).flat()
   if (values.some((value) => String(value).includes('\0'))) throw nulInRequest()
+}
+
+/** Reads a form with files (multipart/form-data) up to a limit. @throws bodyTooLarge, or badUpload if it is malformed */
+export async function readMultipart(ctx: Context, bytesMax: number): Promise<void> {
+  const bytes = await readRequestBody(ctx, bytesMax)
+  const headers = { 'Content-Type': ctx.get('content-type') }
+  const form = await new Response(bytes, { headers }).formData().catch(() => undefined)
+  if (!form) throw badUpload('the form is malformed; reload the page and try again')
+  const fields: Record<string, unknown> = {}
+  for (const [name, value] of form) {
+    fields[name] =
+      typeof value === 'string' || value.size === 0
+        ? value
+        : { name: value.name, type: value.type, bytes: Buffer.from(await value.arrayBuffer()) }
+  }
+  Object.assign(ctx.request, { body: fields })
+}
+
+/** A file of a form. */
+export interface FormFile {
+  readonly name: string
+  /** The media type that the browser stated; may be empty. */
+  readonly type: string
+  readonly bytes: Buffer
+}
+
+/** Returns the file in a field of a form that `readMultipart` read; undefined if the person chose none. */
+export function formFile(ctx: Context, name: string): FormFile | undefined {
+  const value = sentValue(ctx, name)
+  return typeof value === 'object' && value !== null && 'bytes' in value
+    ? (value as FormFile)
+    : undefined
 }
 
 /** Returns a form field; an empty string if the field is absent or repeated. */

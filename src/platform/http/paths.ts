@@ -65,6 +65,7 @@ export const planPaths = {
 export const forwardAuthFor = `${paths.forwardAuth}/for/`
 
 const site = '/admin/:site'
+const member = `${site}/people/:person`
 const application = `${site}/applications/:client`
 const resourceServer = `${site}/resource-servers/:client`
 
@@ -152,6 +153,15 @@ export const pages = {
   auditDownload: `${site}/audit/download/:format`,
   queries: `${site}/queries`,
   runQuery: `${site}/queries/run`,
+  appearance: `${site}/appearance`,
+  appearancePreview: `${site}/appearance/preview`,
+  members: `${site}/people`,
+  invitations: `${site}/people/invitations`,
+  member,
+  memberRoles: `${member}/roles`,
+  memberRecovery: `${member}/recovery`,
+  endMemberAccess: `${member}/end-access`,
+  removeMember: `${member}/remove`,
   beta: `${site}/beta`,
   betaOn: `${site}/beta/on`,
   betaOff: `${site}/beta/off`,

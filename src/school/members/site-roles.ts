@@ -131,6 +131,16 @@ export const removeMember = siteChange(async ({ trx, actor, record }, id: string
   await record('member.remove', { kind: 'person', id }, change)
 })
 
+/** Ends all grants of a member at the site. The person keeps their roles. @throws ChangeRefused for an unknown member */
+export const endMemberAccess = siteChange(async ({ trx, actor, record }, id: string) => {
+  const { siteId, now: nowMs } = actor
+  await mustHaveRoles(trx, siteId, id)
+  const ending = { reason: 'an operator ended it', nowMs } as const
+  const { length: grants } = await endGrants(trx, { personId: id, siteId }, ending)
+  const change = { personId: id, before: { grants }, after: { grants: 0 } }
+  await record('grants.end_person', { kind: 'person', id }, change)
+})
+
 /** Throws ChangeRefused if the actor adds or removes an owner without being one. Reads the actor's current roles. */
 export async function mustBeAllowedToChangeOwners(
   trx: Transaction<Schema>,

@@ -1,0 +1,106 @@
+import {
+  appearancePage,
+  type LookFields,
+  lookPreviewPage,
+} from '../../../views/admin-appearance.ts'
+import { findLook, type Look, logoAddress, siteLook } from '../../directory/sites/site-look.ts'
+import { isRefusal } from '../../platform/http/errors.ts'
+import { noticeOf } from '../../platform/http/page.ts'
+import { formField, formFile } from '../../platform/http/page-form.ts'
+import { pages } from '../../platform/http/paths.ts'
+import { ChangeRefused } from '../../school/changes/refusals.ts'
+import { OWN_CLIENT_ID } from '../relying-party/sign-in.ts'
+import type { PageContext } from '../relying-party/signed-in-pages.ts'
+import type { AdminParts } from './admin-parts.ts'
+import { askAdminApi, type Problem, sentenceOf } from './ask-admin-api.ts'
+import type { Operator, OperatorPages } from './operator-pages.ts'
+
+const CHANGE = `mutation ($input: UpdateAppearanceInput!) {
+  updateAppearance(input: $input) { appearance { displayName } }
+}`
+
+/** Registers the page on which operators choose name, logo, colors and texts of a site, and its preview. */
+export function appearanceRoutes(
+  operatorPages: OperatorPages,
+  { api: { admin }, database }: AdminParts,
+): void {
+  const show = async (operator: Operator, ctx: PageContext, problem?: Problem) => {
+    const { area, site, address } = operator
+    const look = await findLook(database, site.id)
+    if (!look) throw new Error('the site of an operator does not exist')
+    return appearancePage({
+      area,
+      siteName: site.name,
+      fields: problem ? typedFields(ctx) : storedFields(look),
+      logoHref: logoAddress(site.id, look.logoDigest) ?? undefined,
+      problem,
+      action: address(pages.appearance),
+      previewAction: address(pages.appearancePreview),
+      done: noticeOf(ctx, { saved: 'Saved. The next page that members open shows it.' }),
+    })
+  }
+  operatorPages.page(pages.appearance, (operator, ctx) => show(operator, ctx))
+  operatorPages.form(pages.appearance, async (operator, ctx) => {
+    const logo = await storeLogo(operator, ctx)
+    if ('problem' in logo) return await show(operator, ctx, logo.problem)
+    const fields = Object.entries(typedFields(ctx)).map(([name, value]) => [name, value || null])
+    const input = { ...Object.fromEntries(fields), ...logo }
+    const { problem } = await askAdminApi(admin.executeAdmin, operator, CHANGE, { input })
+    if (problem) return await show(operator, ctx, problem)
+    return `${operator.address(pages.appearance)}?done=saved`
+  })
+  operatorPages.form(pages.appearancePreview, async ({ site }, ctx) => {
+    const look = await findLook(database, site.id)
+    const { displayName, accentColor, backgroundColor, signInWords } = typedFields(ctx)
+    const name = displayName || site.name
+    const colors = { accentColor: colorOf(accentColor), backgroundColor: colorOf(backgroundColor) }
+    return lookPreviewPage({
+      look: look && siteLook({ ...look, ...colors, name, displayName: name }),
+      siteName: name,
+      words: signInWords,
+    })
+  })
+
+  /** Stores the uploaded logo, if there is one. Returns the changed field, if any, or the problem. */
+  const storeLogo = async ({ actor, site }: Operator, ctx: PageContext) => {
+    const file = formFile(ctx, 'logo')
+    if (!file) return formField(ctx, 'removeLogo') === 'yes' ? { logoFileId: null } : {}
+    const caller = { ...actor, siteId: site.id, clientId: OWN_CLIENT_ID }
+    try {
+      return { logoFileId: await admin.storeFile(caller, file) }
+    } catch (error) {
+      if (!(error instanceof ChangeRefused || isRefusal(error))) throw error
+      const message = error instanceof ChangeRefused ? error.message : error.error_description
+      return {
+        problem: { field: 'logoFileId', text: sentenceOf(message ?? 'the file is invalid') },
+      }
+    }
+  }
+}
+
+function storedFields(look: Look): LookFields {
+  const { displayName, accentColor, backgroundColor, signInWords, consentWords } = look
+  return {
+    displayName: displayName ?? '',
+    accentColor: accentColor ?? '',
+    backgroundColor: backgroundColor ?? '',
+    signInWords: signInWords ?? '',
+    consentWords: consentWords ?? '',
+  }
+}
+
+function typedFields(ctx: PageContext): LookFields {
+  const typed = (name: keyof LookFields) => formField(ctx, name).trim()
+  return {
+    displayName: typed('displayName'),
+    accentColor: typed('accentColor'),
+    backgroundColor: typed('backgroundColor'),
+    signInWords: typed('signInWords'),
+    consentWords: typed('consentWords'),
+  }
+}
+
+/** Returns the color in the form that the stylesheet needs; null if it is not a color. */
+function colorOf(typed: string): string | null {
+  return /^#[0-9a-f]{6}$/i.test(typed) ? typed.toLowerCase() : null
+}

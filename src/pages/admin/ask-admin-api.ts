@@ -1,0 +1,40 @@
+import type { Api } from '../../api/api.ts'
+import { OWN_CLIENT_ID } from '../relying-party/sign-in.ts'
+import type { Operator } from './operator-pages.ts'
+
+/** The outcome of a document: its data, or why the Admin API refused a change. */
+export type Asked<Data> =
+  | { readonly data: Data; readonly problem?: undefined }
+  | { readonly problem: Problem; readonly data?: undefined }
+
+/** Why a change was refused: a sentence, and the input field, if a single one caused it. */
+export interface Problem {
+  readonly field: string | undefined
+  readonly text: string
+}
+
+/**
+ * Runs a document of a page against the Admin API, as the operator. So pages and programs change a site in the same way,
+ * with the same checks and audit events.
+ *
+ * @typeParam Data the shape that the document selects
+ */
+export async function askAdminApi<Data>(
+  executeAdmin: Api['admin']['executeAdmin'],
+  { actor, site }: Operator,
+  document: string,
+  variables: Record<string, unknown> = {},
+): Promise<Asked<Data>> {
+  const caller = { ...actor, siteId: site.id, clientId: OWN_CLIENT_ID }
+  const { data, errors } = await executeAdmin(document, variables, caller)
+  const [error] = errors ?? []
+  if (!error) return { data: data as Data }
+  const { argument } = error.extensions
+  const field = typeof argument === 'string' ? argument : undefined
+  return { problem: { field, text: sentenceOf(error.message) } }
+}
+
+/** Turns an error message into a sentence for a page. */
+export function sentenceOf(message: string): string {
+  return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
+}

@@ -1,0 +1,167 @@
+import { obtainTokens, userinfo } from './support/client.ts'
+import { rowOf, rowsOf } from './support/database.ts'
+import { pdf, png } from './support/files.ts'
+import { amir, marco, olivia } from './support/gatehouse.ts'
+import { linkTo, mailsHandled } from './support/mail-folder.ts'
+import { hiddenField, makePagePerson, type PagePerson } from './support/page-person.ts'
+import { sharedService } from './support/storages.ts'
+
+const people = '/admin/northlight/people'
+const noor = `${people}/per_noor`
+const appearance = '/admin/northlight/appearance'
+
+describe('the pages for the people and the appearance of a site', () => {
+  const service = sharedService()
+  let operator: PagePerson
+  before(() => {
+    operator = makePagePerson(service().url, olivia)
+  })
+  const send = async (
+    from: string,
+    action: string,
+    typed: Record<string, string | string[]> = {},
+  ) => await operator.send(await operator.visit(from), action, typed)
+  const rolesOf = async (person_id: string) =>
+    (await rowsOf(service().kysely, 'site_role', { person_id, site_id: 'sit_northlight' }))
+      .map(({ role }) => role)
+      .sort()
+
+  it('find people by name, address and role', async () => {
+    const found = async (query: string) => {
+      const { text } = await operator.visit(`${people}?${query}`)
+      return [...text.matchAll(/people\/(per_\w+)"/g)].map(([, id]) => id)
+    }
+    expect(await found('search=Noor')).to.deep.equal(['per_noor'])
+    expect(await found('search=amir%40north')).to.deep.equal(['per_amir'])
+    expect(await found('role=OWNER')).to.deep.equal(['per_olivia'])
+    expect(await found('search=zzz')).to.deep.equal([])
+    for (const wrong of ['role=KING', `search=${'x'.repeat(500)}`, 'after=forged'])
+      expect((await operator.visit(`${people}?${wrong}`)).status).to.equal(200)
+    expect((await operator.visit(`${people}?search=%00`)).status).to.equal(400)
+  })
+
+  it('change the roles of a member as the Admin API does, and state why a change is refused', async () => {
+    const saved = await send(noor, `${noor}/roles`, { role: ['admin', 'student'] })
+    expect(saved.path).to.equal(`${noor}?done=roles`)
+    expect(await rolesOf('per_noor')).to.deep.equal(['admin', 'student'])
+    const none = await send(noor, `${noor}/roles`)
+    expect(none.text).to.include('must contain at least one role')
+    const own = `${people}/per_olivia`
+    const last = await send(own, `${own}/roles`, { role: 'admin' })
+    expect(last.text).to.include('The last owner of a site cannot be removed.')
+    expect(await rolesOf('per_olivia')).to.deep.equal(['owner'])
+    await send(noor, `${noor}/roles`, { role: 'student' })
+  })
+
+  // [class escalation]
+  it('let no admin make an owner, and show nobody of another site', async () => {
+    const admin = makePagePerson(service().url, amir)
+    const asked = await admin.send(await admin.visit(noor), `${noor}/roles`, { role: 'owner' })
+    expect(asked.text).to.include('Only an owner can add or remove owners.')
+    expect(await rolesOf('per_noor')).to.deep.equal(['student'])
+    expect((await operator.visit(`${people}/per_june`)).status).to.equal(404)
+    const stranger = makePagePerson(service().url, marco)
+    for (const page of [people, noor, appearance])
+      expect((await stranger.visit(page)).status).to.equal(403)
+    const forged = await operator.post(`${noor}/remove`, { csrf: 'forged' })
+    expect([forged.status, await rolesOf('per_noor')]).to.deep.equal([403, ['student']])
+  })
+
+  it('invite a person, send the invitation again, and withdraw it', async () => {
+    const wrong = await send(people, `${people}/invitations`, { email: 'new', role: 'student' })
+    expect(wrong.text).to.include('id="email-problem"').and.include('value="new"')
+    const email = 'newcomer@school.example'
+    const invited = await send(people, `${people}/invitations`, { email, role: 'lecturer' })
+    expect(invited.text).to.include(email).and.include('The invitation was sent.')
+    await mailsHandled(service())
+    expect(await linkTo(service(), email)).to.include('/invitation/')
+    const button = (what: string) => ({
+      id: /name="id" value="([^"]+)"/.exec(invited.text)?.[1] ?? '',
+      what,
+    })
+    await send(people, `${people}/invitations`, button('resend'))
+    await linkTo(service(), email, 2)
+    const gone = await send(people, `${people}/invitations`, button('withdraw'))
+    expect(gone.text).to.include('was withdrawn').and.not.include(email)
+  })
+
+  it('send a recovery mail to a member', async () => {
+    await send(noor, `${noor}/recovery`)
+    await mailsHandled(service())
+    expect(await linkTo(service(), 'noor@northlight.example')).to.include('/recover/')
+  })
+
+  it('end all access to an account at the site, and remove the person', async () => {
+    const sam = `${people}/per_sam`
+    const { accessToken } = await obtainTokens(service().url)
+    expect((await operator.visit(sam)).text).to.include('Course Notes')
+    const ended = await send(`${sam}/end-access`, `${sam}/end-access`)
+    expect(ended.text).to.include('No app uses this account')
+    expect((await userinfo(service().url, accessToken)).status).to.equal(401)
+    const event = await rowOf(service().kysely, 'audit_event', { action: 'grants.end_person' })
+    expect(event).to.include({ person_id: 'per_sam', site_id: 'sit_northlight' })
+    const removed = await send(`${noor}/remove`, `${noor}/remove`)
+    expect(removed.path).to.equal(`${people}?done=removed`)
+    expect([await rolesOf('per_noor'), await rolesOf('per_sam')]).to.deep.equal([[], ['student']])
+  })
+
+  const submit = async (path: string, fields: Record<string, string | Blob>) => {
+    const form = new FormData()
+    form.set('csrf', hiddenField((await operator.visit(appearance)).text))
+    for (const [name, value] of Object.entries(fields))
+      form.append(name, value, ...(value instanceof Blob ? [`${name}.png`] : []))
+    return await operator.open(path, { method: 'POST', body: form })
+  }
+  const lookOf = async () =>
+    await rowOf(service().kysely, 'site_appearance', { site_id: 'sit_northlight' })
+
+  it('change the logo, colors and texts of the site', async () => {
+    const logo = new Blob([png], { type: 'image/png' })
+    const saved = await submit(appearance, {
+      logo,
+      accentColor: '#7A1F5C',
+      signInWords: 'Hello <you>',
+    })
+    expect(saved.headers.get('location')).to.equal(`${appearance}?done=saved`)
+    expect(await lookOf()).to.include({ accent_color: '#7a1f5c', sign_in_words: 'Hello <you>' })
+    expect((await lookOf())?.logo_file_id).to.match(/^fil_/)
+    expect((await operator.visit(appearance)).text).to.match(
+      /<img class="logo" src="\/assets\/logos\//,
+    )
+    await submit(appearance, { removeLogo: 'yes' })
+    expect(await lookOf()).to.include({ logo_file_id: null, accent_color: null })
+  })
+
+  it('keep the input of a rejected appearance, and state the problem at its field', async () => {
+    const cases: [Record<string, string | Blob>, string][] = [
+      [{ accentColor: '#eeeeee' }, 'accentColor'],
+      [{ backgroundColor: 'red' }, 'backgroundColor'],
+      [{ displayName: 'x'.repeat(121) }, 'displayName'],
+      [{ logo: new Blob([pdf], { type: 'application/pdf' }) }, 'logo'],
+      [{ logo: new Blob([new Uint8Array(530_000).fill(1)]) }, 'logo'],
+    ]
+    for (const [fields, at] of cases) {
+      const text = await (await submit(appearance, { signInWords: 'Kept', ...fields })).text()
+      expect(text).to.include(`id="${at}-problem"`).and.include('Kept')
+    }
+    const large = await submit(appearance, { logo: new Blob([new Uint8Array(700_000)]) })
+    expect(large.status).to.equal(413)
+    const body = '--x\r\nno form'
+    const headers = { 'content-type': 'multipart/form-data; boundary=x' }
+    expect((await operator.open(appearance, { method: 'POST', body, headers })).status).to.equal(
+      400,
+    )
+  })
+
+  it('show a look before it is saved, on a page whose form cannot be used', async () => {
+    const preview = await submit(`${appearance}/preview`, {
+      accentColor: '#7a1f5c',
+      displayName: 'North <b>',
+    })
+    const text = await preview.text()
+    expect(text).to.include('colors-7a1f5c-own-').and.include('North &#60;b&#62;')
+    expect(text).to.include('<fieldset disabled>').and.not.include('<form')
+    const plain = await submit(`${appearance}/preview`, { accentColor: 'javascript:alert(1)' })
+    expect(await plain.text()).not.to.match(/colors-|javascript/)
+  })
+})
