@@ -19,6 +19,7 @@ export const sensitiveOperations: ReadonlySet<string> = new Set([
   ...['inviteMember', 'resendInvitation', 'setMemberRoles', 'removeMember'],
   // Deletion.
   ...['deleteSection', 'deleteLecture', 'deletePost', 'deleteFile'],
+  ...['deleteCourse', 'deleteDigitalProduct', 'deleteEvent'],
   // How people sign in.
   ...['setSelfSignUp', 'sendPasswordRecovery'],
 ])
