@@ -23,7 +23,7 @@ export interface QueryPage {
   /** The response as JSON; undefined if no query has run. */
   readonly answer?: string | undefined
   readonly problem?: string | undefined
-  /** GraphiQL, which replaces the form if scripts run; undefined if it is not installed. */
+  /** GraphiQL, which a button puts in place of the form if scripts run; undefined if it is not installed. */
   readonly tool?: QueryTool | undefined
 }
 
@@ -34,7 +34,9 @@ export interface SiteLink {
 }
 
 export interface QueryTool {
-  /** The URLs of the scripts, in the order in which they must run. */
+  /** The URL of the script that loads GraphiQL on demand. */
+  readonly loader: string
+  /** The URLs of its scripts, in the order in which they must run. */
   readonly scripts: readonly string[]
   readonly stylesheet: string
   /** The path to which GraphiQL posts queries. */
@@ -57,11 +59,6 @@ send the same to <code>${page.endpoint}</code> with an access token, whose scope
 ${page.sites && siteLinks(page.sites)}
 ${tool && toolPlace(tool, page)}
 <div id="plain">
-${
-  tool &&
-  html`<p class="notice">This is the plain form. In a wide window, where scripts run, this page completes what you
-type and shows the documentation of every field.</p>`
-}
 ${form(page)}
 ${answerOf(page)}
 </div>`,
@@ -79,13 +76,14 @@ ${sites.map(
 )}</ul></nav>`
 }
 
-function toolPlace({ address }: QueryTool, { area, query }: QueryPage): Html {
-  return html`<div id="graphiql" hidden data-address="${address}" data-token="${area.csrf}" data-query="${query}"></div>`
+function toolPlace({ address, scripts, stylesheet }: QueryTool, { area }: QueryPage): Html {
+  return html`<p hidden><button type="button" id="open-graphiql" class="second">Open the editor</button>
+<span class="small">It completes what you type and documents every field (1.6 MB).</span></p>
+<div id="graphiql" hidden data-address="${address}" data-owner="${area.person.email}" data-token="${area.csrf}" data-stylesheet="${stylesheet}" data-scripts="${scripts.join(' ')}"></div>`
 }
 
-function toolHead({ scripts, stylesheet, nonce }: QueryTool): Html {
-  return html`<link rel="stylesheet" href="${stylesheet}">
-${scripts.map((src) => html`<script defer nonce="${nonce}" src="${src}"></script>\n`)}`
+function toolHead({ loader, nonce }: QueryTool): Html {
+  return html`<script defer nonce="${nonce}" src="${loader}"></script>`
 }
 
 function form(page: QueryPage): Html {

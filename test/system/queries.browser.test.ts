@@ -16,7 +16,13 @@ describe('the query pages in a browser', () => {
     await opened.page.goto(service().url + path)
     await signInAs(opened.page, person)
     await opened.page.locator('#query-page').waitFor()
+    if (javaScriptEnabled) await openEditor(opened.page)
     return opened
+  }
+
+  async function openEditor(page: Page): Promise<void> {
+    await page.getByRole('button', { name: 'Open the editor' }).click()
+    await page.locator('.graphiql-query-editor .CodeMirror').waitFor()
   }
 
   async function run(page: Page, document: string, expected: string): Promise<void> {
@@ -33,15 +39,43 @@ describe('the query pages in a browser', () => {
     const hosts = new Set<string>()
     page.on('request', (request) => hosts.add(new URL(request.url()).host))
     await page.reload()
+    await openEditor(page)
     await run(page, '{ viewer { name } }', '"Sam Student"')
     expect(await page.locator('#plain').isVisible()).to.equal(false)
     await page.getByRole('button', { name: /Show Documentation Explorer/ }).click()
     await page.locator('.graphiql-doc-explorer', { hasText: 'viewer' }).waitFor()
+    await expectNoBarrier(page, 'documentation')
+    await page.getByRole('button', { name: /Show History/ }).click()
+    await page.locator('.graphiql-history-item-label').first().waitFor()
+    await expectNoBarrier(page, 'history')
     await page.getByRole('button', { name: /Open settings dialog/ }).click()
     await page.getByRole('dialog').waitFor()
+    await expectNoBarrier(page, 'settings')
     await page.keyboard.press('Escape')
     expect([...hosts]).to.deep.equal([new URL(service().url).host])
     expect(complaints).to.deep.equal([])
+  })
+
+  it('keep what was typed per API, site and person, until the person signs out', async () => {
+    const { page } = await openQueries('/account/queries?site=northlight', marco)
+    const kept = async () => await page.evaluate('Object.keys(sessionStorage).length')
+    const shown = page.locator('.graphiql-query-editor')
+    await run(page, '{ viewer { id } }', '"per_marco"')
+    for (const [path, isKept] of [
+      ['/account/queries?site=open-kitchen', false],
+      ['/admin/open-kitchen/queries', false],
+      ['/account/queries?site=northlight', true],
+    ] as const) {
+      await page.goto(service().url + path)
+      await openEditor(page)
+      const text = (await shown.innerText()).replace(/[\s\u200b\d]/g, '')
+      expect(text.includes('{viewer{id}}'), path).to.equal(isKept)
+    }
+    expect(await kept()).to.be.greaterThan(0)
+    await page.goto(`${service().url}/account`)
+    await page.getByRole('button', { name: 'Sign out' }).click()
+    await page.waitForURL(`**${paths.endSession}`)
+    expect(await kept()).to.equal(0)
   })
 
   it('run a member’s change, and say when the member is signed out', async () => {
@@ -58,7 +92,7 @@ describe('the query pages in a browser', () => {
     const { page } = await openQueries('/account/queries?site=northlight', marco)
     await run(page, '{ viewer { enrolledCourses { totalCount } } }', '"totalCount": ')
     await page.getByRole('link', { name: 'Open Kitchen School' }).click()
-    await page.locator('.graphiql-query-editor').waitFor()
+    await openEditor(page)
     expect(page.url()).to.match(/site=open-kitchen$/)
   })
 
@@ -72,15 +106,18 @@ describe('the query pages in a browser', () => {
 
   it('have a plain form without scripts and in a small window', async () => {
     const { page: plain } = await openQueries('/account/queries', sam, false)
-    await plain.getByText('This is the plain form.').waitFor()
+    expect(await plain.locator('#open-graphiql').isVisible()).to.equal(false)
     await plain.getByLabel('Query').fill('{ viewer { name } }')
     await plain.getByRole('button', { name: 'Run the query' }).click()
     await plain.locator('#answer', { hasText: 'Sam Student' }).waitFor()
 
     const { page, complaints } = await openQueries('/account/queries', sam)
+    const asked: string[] = []
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname))
     await page.setViewportSize({ width: 360, height: 800 })
     await page.reload()
-    await page.getByText('This is the plain form.').waitFor()
+    expect(await page.locator('#open-graphiql').isVisible()).to.equal(false)
+    expect(asked.filter((path) => /graphiql|react/.test(path))).to.deep.equal([])
     expect(await overflows(page)).to.equal(false)
     expect(complaints).to.deep.equal([])
     expect(await violations(page)).to.deep.equal([])
@@ -97,6 +134,13 @@ describe('the query pages in a browser', () => {
     }
   })
 })
+
+async function expectNoBarrier(page: Page, name: string): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    expect(await violations(page), `${name} in ${colorScheme}`).to.deep.equal([])
+  }
+}
 
 /** Runs in a page: a POST as Apollo's client sends it, and a GET as urql does. */
 async function askAsPage({ address, token }: { address: string; token: string }) {

@@ -15,13 +15,13 @@ export type QueryToolFiles = ReturnType<typeof makeQueryTool>
 /** Returns the folder of an installed package; undefined if it is not installed. */
 export type FindPackage = (name: string) => string | undefined
 
-/** The files of the query tool, in loading order. `views` is a folder of this service, not a package. */
+/** The script that loads the query tool, then its files in loading order. `views` is a folder of this service. */
 const sources = [
+  { name: 'start', type: 'js', from: 'views', file: 'query-page.js' },
   { name: 'graphiql', type: 'css', from: 'graphiql', file: 'graphiql.min.css' },
   { name: 'react', type: 'js', from: 'react', file: 'umd/react.production.min.js' },
   { name: 'react-dom', type: 'js', from: 'react-dom', file: 'umd/react-dom.production.min.js' },
   { name: 'graphiql', type: 'js', from: 'graphiql', file: 'graphiql.min.js' },
-  { name: 'start', type: 'js', from: 'views', file: 'query-page.js' },
 ] as const
 
 const FOREVER = 'public, max-age=31536000, immutable'
@@ -53,8 +53,9 @@ export function makeQueryTool(findPackage: FindPackage = installedAt) {
           .filter((loaded) => loaded.type === type)
           .map(({ file }) => addressOf(pages.queryAssets, { file }))
       const [stylesheet = ''] = hrefs('css')
+      const [loader = '', ...scripts] = hrefs('js')
       const nonce = randomBytes(NONCE_BYTES).toString('base64')
-      return { address, nonce, stylesheet, scripts: hrefs('js') }
+      return { address, nonce, stylesheet, loader, scripts }
     },
   }
 }

@@ -52,6 +52,8 @@ export function makeSessions(stateStore: StateStore, settings: SessionSettings) 
     await people.signOutSession(sessionId, sessionSeconds)
     await state.destroy(sha256(sessionId))
     ctx.cookies.set(cookie, null, options)
+    // Also forget the queries that were typed in this browser, because other people may use it.
+    ctx.set('Clear-Site-Data', '"storage"')
   }
 
   return {
