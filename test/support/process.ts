@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, request } from 'node:http'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 
 import { expect } from 'chai'
 
@@ -74,6 +75,12 @@ export async function startProcess(
       pause: () => void child.stdout?.pause(),
       resume: () => void child.stdout?.resume(),
     },
+    /** Calls back with each line of both streams from now on. */
+    hear(callBack: (line: string) => void) {
+      for (const input of [child.stdout, child.stderr])
+        if (input) createInterface({ input }).on('line', callBack)
+    },
+    isAlive: () => child.exitCode === null && child.signalCode === null,
     signal: (signal: NodeJS.Signals) => void child.kill(signal),
     ended: () => ended,
     stop,
