@@ -5,8 +5,7 @@ import {
   driveInspector,
   driveMcporter,
   driveOpencode,
-  drivePythonMcp1,
-  drivePythonMcp2,
+  drivePythonMcp,
 } from './drivers/commands.ts'
 import { driveGeminiCli, driveGeminiCliAsAdded } from './drivers/gemini-cli.ts'
 import { driveMcpRemote, driveMcpRemoteWithScopes } from './drivers/mcp-remote.ts'
@@ -105,14 +104,10 @@ export const agents: readonly Agent[] = [
     drive: driveGeminiCliAsAdded,
     known: { member: geminiAsksForAll, operator: geminiAsksForAll },
   },
-  {
-    ...of('Python `mcp` 1', 'mcp==1.30.0'),
-    ...{ setUp: '`OAuthClientProvider`', drive: drivePythonMcp1 },
-  },
-  {
-    ...of('Python `mcp` 2', 'mcp==2.3.0'),
-    ...{ setUp: '`OAuthClientProvider`', drive: drivePythonMcp2 },
-  },
+  ...['1.30.0', '2.3.0'].map((version) => ({
+    ...of(`Python \`mcp\` ${version[0]}`, `mcp==${version}`),
+    ...{ setUp: '`OAuthClientProvider`', drive: drivePythonMcp },
+  })),
   {
     // The client of FastMCP without its server.
     ...of('FastMCP', 'fastmcp-slim[client]==4.1.6', 'http://localhost/callback'),

@@ -97,6 +97,5 @@ function drivePython(script: string): Drive {
   }
 }
 
-export const drivePythonMcp1: Drive = drivePython('python-mcp-1.py')
-export const drivePythonMcp2: Drive = drivePython('python-mcp-2.py')
+export const drivePythonMcp: Drive = drivePython('python-mcp.py')
 export const driveFastMcp: Drive = drivePython('python-fastmcp.py')
