@@ -121,6 +121,16 @@ const parameters: Entries<[fields: Fields | ((world: World) => Promise<Fields>)]
   ['account scope by a platform without a resource', SCOPE, { ...platform, resource: undefined }],
   ['account scope by a platform for a foreign resource', SCOPE, { ...platform, resource: foreign }],
   ['account and operator scope by a platform', SCOPE, { ...asClaude, scope: bothAudiences }],
+  ['negative max_age', REQUEST, { max_age: '-1' }],
+  ['max_age of letters', REQUEST, { max_age: 'abc' }],
+  ['max_age of twenty digits', REQUEST, { max_age: '9'.repeat(20) }],
+  ['prompt=none beside login', REQUEST, { prompt: 'none login' }],
+  ['prompt=none beside consent', REQUEST, { prompt: 'none consent' }],
+  ['unknown value of prompt', REQUEST, { prompt: 'nonsense' }],
+  ['unknown value of prompt beside login', REQUEST, { prompt: 'login <b>' }],
+  ['truncated claims', REQUEST, { claims: '{' }],
+  ['list as claims', REQUEST, { claims: '[]' }],
+  ['number as a part of claims', REQUEST, { claims: '{"id_token":1}' }],
 ]
 
 const parameterRows = numbered(
