@@ -79,7 +79,6 @@ withDatabases('a sign-in with an imported hash', (open) => {
     const store = makeCredentialStore(database, key)
     return makeSignIn({
       ...{ store, passwords, renewHash: makeRenewHash({ store, passwords, logger }) },
-      cancelDeletion: async () => {},
       limits: makeAttemptLimits(makeLimits({ policy, shared: undefined, now: Date.now })),
       browsers: makeKnownBrowsers({ browserKeys: [key], now: Date.now, seconds: 60 }),
     })

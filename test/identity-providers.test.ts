@@ -1,80 +1,29 @@
-import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
-import { generateSync } from 'otplib'
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+
+import { jwtVerify } from 'jose'
 
 import { standardClaims } from '../src/directory/people/provider-presets.ts'
 import { SELF_SIGN_UP } from '../src/directory/sites/site-admin.ts'
-import type { SendOutgoing } from '../src/platform/outgoing/guarded-fetch.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
-import { asClaude, authorizeUrl } from './support/client.ts'
+import { authorizeUrl } from './support/client.ts'
 import { insert } from './support/database.ts'
+import { notes, olivia, policyWith, portal, sam, startService } from './support/gatehouse.ts'
 import {
-  notes,
-  olivia,
-  policyWith,
-  portal,
-  type RunningService,
-  sam,
-  startService,
-} from './support/gatehouse.ts'
+  follow,
+  ISSUER,
+  isSignedIn,
+  type Lie,
+  leave,
+  linksOf,
+  makeLyingProviders,
+  noteOf,
+  problemOf,
+  setUpApp,
+  submit,
+} from './support/identity-provider.ts'
 import { mailsTo } from './support/mail-folder.ts'
-import { decode, hiddenField, makePagePerson, textOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { sharedService } from './support/storages.ts'
-
-type Person = ReturnType<typeof makeHeadlessPerson>
-
-/** Opens a URL and follows redirects, until a page or the callback of the application. */
-async function follow(person: Person, start: URL, init: RequestInit = {}) {
-  let [url, sent] = [start, init]
-  for (let step = 0; step < 10; step += 1) {
-    const response = await person.open(url, sent)
-    const location = response.headers.get('location')
-    const target = location === null ? undefined : new URL(location, url)
-    if (!target || target.origin !== start.origin) {
-      return { status: response.status, url, target, text: await response.text() }
-    }
-    ;[url, sent] = [target, {}]
-  }
-  throw new Error(`${start} redirects for ever`)
-}
-
-type Page = Awaited<ReturnType<typeof follow>>
-
-const problemOf = (page: Page) => textOf({ ...page, path: '' }, 'login-problem')
-const noteOf = (page: Page) => textOf({ ...page, path: '' }, 'login-note')
-const isSignedIn = ({ target, text }: Page) =>
-  Boolean(target?.searchParams.get('code')) || text.includes('id="consent-page"')
-
-/** Opens the sign-in page of an authorization, and leaves for a provider. */
-async function leave({ url }: Pick<RunningService, 'url'>, provider: string, fields = {}) {
-  const person = makeHeadlessPerson(sam)
-  const page = await follow(person, authorizeUrl(url, fields))
-  const href = new RegExp(`id="provider-${provider}"[^>]*href="([^"]+)"`).exec(page.text)?.[1]
-  const left = await follow(person, new URL(decode(href ?? 'none'), url))
-  return { person, page, left, asked: left.target?.searchParams ?? new URLSearchParams() }
-}
-
-async function submit(person: Person, page: Page, typed: Record<string, string>) {
-  const action = decode(/<form method="post" action="([^"]+)"/.exec(page.text)?.[1] ?? '')
-  const step = /name="step" value="([^"]+)"/.exec(page.text)?.[1] ?? ''
-  const body = new URLSearchParams({ csrf: hiddenField(page.text), step, ...typed })
-  return await follow(person, new URL(action, page.url), { method: 'POST', body })
-}
-
-/** Sets up an authenticator app for Sam. Returns the function that makes its codes. */
-async function setUpApp({ url }: RunningService) {
-  const path = '/account/second-factor'
-  const own = makePagePerson(url, sam)
-  const form = await own.send(await own.visit(path), `${path}/app`)
-  const secret = textOf(form, 'key').replaceAll(' ', '')
-  const epoch = Math.floor(Date.now() / 1000)
-  const codeAt = (steps: number) => generateSync({ secret, epoch: epoch + steps * 30 })
-  await own.send(form, `${path}/app/confirm`, { code: codeAt(-1) })
-  return codeAt
-}
-
-const linksOf = async ({ kysely }: RunningService) =>
-  await kysely.selectFrom('linked_identity').select(['subject', 'person_id']).execute()
 
 describe('signing in with another Gatehouse as the identity provider', () => {
   const provider = sharedService()
@@ -91,6 +40,7 @@ describe('signing in with another Gatehouse as the identity provider', () => {
                 issuer: provider().url,
                 clientId: portal.clientId,
                 claims: standardClaims,
+                domains: [],
               },
             ],
           ],
@@ -140,78 +90,27 @@ describe('signing in with another Gatehouse as the identity provider', () => {
   })
 })
 
-const ISSUER = 'https://id.acme.example'
-
-/** The network of one service: two identity providers that say what `lie` says. */
-async function makeLyingProviders() {
-  const [own, other] = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')])
-  const lie: Lie = {}
-  let nonce = ''
-  const sent: string[] = []
-  const fetch: SendOutgoing = async (address, init) => {
-    sent.push(address)
-    if (lie.fails) return await lie.fails(address, init?.signal ?? undefined)
-    const { origin, pathname } = new URL(address)
-    if (pathname.endsWith('/openid-configuration')) {
-      return Response.json({
-        issuer: origin,
-        authorization_endpoint: `${origin}/authorize`,
-        token_endpoint: `${origin}/token`,
-        jwks_uri: `${origin}/jwks`,
-        id_token_signing_alg_values_supported: ['ES256'],
-        authorization_response_iss_parameter_supported: true,
-        ...lie.metadata,
-      })
-    }
-    if (pathname === '/jwks') {
-      return Response.json({ keys: [{ ...(await exportJWK(own.publicKey)), alg: 'ES256' }] })
-    }
-    const now = Math.floor(Date.now() / 1000)
-    const payload = {
-      ...{ iss: origin, aud: 'gatehouse', sub: 'u1', nonce, iat: now, exp: now + 300 },
-      ...{ email: 'ada@acme.example', email_verified: true, name: 'Ada', ...lie.claims },
-    }
-    const id_token = await new SignJWT(payload as JWTPayload)
-      .setProtectedHeader({ alg: 'ES256' })
-      .sign((lie.foreignKey ? other : own).privateKey)
-    return Response.json({ access_token: 'a', token_type: 'Bearer', id_token, ...lie.tokens })
-  }
-  return {
-    fetch,
-    sent,
-    /** What the providers say next, until the next call. */
-    says: (next: Lie) => {
-      for (const name of Object.keys(lie)) Reflect.deleteProperty(lie, name)
-      Object.assign(lie, next)
-    },
-    hears: (asked: URLSearchParams) => {
-      nonce = asked.get('nonce') ?? ''
-    },
-  }
-}
-
-interface Lie {
-  claims?: Record<string, unknown>
-  metadata?: Record<string, unknown>
-  tokens?: Record<string, unknown>
-  foreignKey?: boolean
-  fails?: (address: string, signal: AbortSignal | undefined) => Promise<Response>
-}
-
 describe('an identity provider that lies', () => {
+  let appleKey: KeyObject
   let network: Awaited<ReturnType<typeof makeLyingProviders>>
   const service = sharedService(undefined, async () => {
     network = await makeLyingProviders()
-    const row = { clientId: 'gatehouse', claims: standardClaims }
+    const row = { clientId: 'gatehouse', claims: standardClaims, domains: [] }
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+    appleKey = publicKey
+    const key = privateKey.export({ type: 'pkcs8', format: 'der' }).toString('base64')
     const claims = { email: 'mail', emailVerified: 'mail_ok', name: 'nick' }
     return await startService({
-      environment: { IDENTITY_PROVIDER_SECRETS: 'acme=a other=b bad=c' },
+      environment: {
+        IDENTITY_PROVIDER_SECRETS: `acme=a other=b bad=c apple=TEAM123456:KEY1234567:${key}`,
+      },
       policy: policyWith({
         signIn: {
           identityProviders: [
             { ...row, id: 'acme', name: 'Acme', issuer: ISSUER },
             { ...row, id: 'other', name: 'Other', issuer: 'https://other.example', claims },
             { ...row, id: 'bad', name: 'Bad', issuer: 'https://bad.example' },
+            { ...row, id: 'apple', name: 'Apple', issuer: 'https://appleid.apple.com' },
           ],
         },
       }),
@@ -505,6 +404,33 @@ describe('an identity provider that lies', () => {
     expect(isSignedIn((await signIn({ claims })).page), 'the next time').to.equal(true)
   })
 
+  // [380]
+  it('takes the form that Apple sends, and proves itself with a token that is signed for it', async () => {
+    const metadata = {
+      token_endpoint_auth_methods_supported: ['client_secret_post'],
+      authorization_response_iss_parameter_supported: false,
+    }
+    network.says({ metadata })
+    const { person, asked } = await leave(service(), 'apple')
+    expect(asked.get('response_mode')).to.equal('form_post')
+    network.hears(asked)
+    network.says({ metadata, claims: { sub: 'apple', email: sam.login, email_verified: 'true' } })
+    const callback = new URL('/sign-in/callback/apple', service().url)
+    const body = new URLSearchParams({ code: 'c', state: asked.get('state') ?? '', user: '{}' })
+    const page = await follow(person, callback, { method: 'POST', body })
+    expect(noteOf(page)).to.include('Apple says that your address is')
+    const secret = network.forms.at(-1)?.get('client_secret') ?? ''
+    const { payload, protectedHeader } = await jwtVerify(secret, appleKey, {
+      ...{ issuer: 'TEAM123456', subject: 'gatehouse', audience: 'https://appleid.apple.com' },
+    })
+    expect(protectedHeader).to.deep.equal({ alg: 'ES256', kid: 'KEY1234567' })
+    expect(Number(payload.exp) - Number(payload.iat)).to.equal(300)
+    const forged = new URLSearchParams({ code: 'c', state: 'x.../..' })
+    expect((await follow(person, callback, { method: 'POST', body: forged })).status).to.equal(400)
+    const stranger = await follow(makeHeadlessPerson(sam), callback, { method: 'POST', body })
+    expect(stranger.status, 'login CSRF').to.equal(400)
+  })
+
   // [330]
   it('is found only if the sign-in page offers it', async () => {
     const person = makeHeadlessPerson(sam)
@@ -515,148 +441,5 @@ describe('an identity provider that lies', () => {
     )
     expect(status).to.equal(404)
     expect(notes.clientId).to.equal('northlight-notes')
-  })
-})
-
-describe('the identity provider of a site', () => {
-  let network: Awaited<ReturnType<typeof makeLyingProviders>>
-  const service = sharedService(undefined, async () => {
-    network = await makeLyingProviders()
-    return await startService({ fetch: async (...request) => await network.fetch(...request) })
-  })
-  const page = '/admin/northlight/identity-providers'
-  const typed = {
-    ...{ name: 'School', issuer: ISSUER, clientId: 'gatehouse', role: 'student' },
-    ...{ emailClaim: 'email', verifiedClaim: 'email_verified', nameClaim: 'name' },
-  }
-  const row = async () =>
-    await service().kysely.selectFrom('identity_provider').selectAll().executeTakeFirstOrThrow()
-
-  before(async () => {
-    const owner = makePagePerson(service().url, olivia)
-    const seen = await owner.visit(`${page}?preset=microsoft`)
-    const [, issuer = ''] = /id="issuer"[^>]* value="([^"]*)"/.exec(seen.text) ?? []
-    expect(issuer).to.include('microsoftonline.com/{tenant}/')
-    expect(seen.text).to.include('value="xms_edov"').and.include('Microsoft Entra admin center')
-    for (const wrong of [{ issuer }, { issuer: 'http://id.acme.example' }, { nameClaim: 'a b' }]) {
-      const refused = await owner.send(seen, page, { ...typed, clientSecret: 's', ...wrong })
-      expect(refused.status).to.equal(422)
-    }
-    const added = await owner.send(seen, page, { ...typed, clientSecret: 'a-client-secret' })
-    expect(added.text).to.include(`/sign-in/callback/${(await row()).id}`)
-    expect(added.text + service().log.join()).to.not.include('a-client-secret')
-    expect((await row()).sealed_secret).to.not.include('a-client-secret')
-  })
-
-  /** Signs in as a new or linked person, with the session of that browser. */
-  const signIn = async (claims: Record<string, unknown>) => {
-    network.says({})
-    const { id } = await row()
-    const { person, asked } = await leave(service(), id)
-    network.hears(asked)
-    network.says({ claims })
-    const query = new URLSearchParams({ iss: ISSUER, code: 'c', state: asked.get('state') ?? '' })
-    const seen = await follow(person, new URL(`/sign-in/callback/${id}?${query}`, service().url))
-    return { person, page: seen }
-  }
-  const link = async (personId: string, changes = {}) => {
-    const times = { linked_at: 1, last_used_at: 1 }
-    const { id: provider_id, issuer } = await row()
-    const identity = { provider_id, issuer, subject: personId, person_id: personId }
-    await insert(service().kysely, 'linked_identity', { ...identity, ...times, ...changes })
-  }
-
-  // [335]
-  it('creates people with the role of the rule, whose address counts as verified nowhere', async () => {
-    const claims = { sub: 'first', email: 'first@acme.example' }
-    expect(isSignedIn((await signIn(claims)).page)).to.equal(true)
-    const made = await service()
-      .kysely.selectFrom('person')
-      .innerJoin('site_role', 'person_id', 'person.id')
-      .select(['email_verified_at', 'role', 'site_id'])
-      .where('email', '=', claims.email)
-      .execute()
-    expect(made).to.deep.equal([
-      { email_verified_at: null, role: 'student', site_id: 'sit_northlight' },
-    ])
-  })
-
-  // [333, 334]
-  it('opens its site, and no other site, account page, administration or linking', async () => {
-    await link('per_olivia')
-    await insert(service().kysely, 'site_role', {
-      ...{ person_id: 'per_olivia', site_id: 'sit_open_kitchen', role: 'owner', granted_at: 1 },
-    })
-    const { person, page: seen } = await signIn({ sub: 'per_olivia', email: 'x@acme.example' })
-    expect(isSignedIn(seen)).to.equal(true)
-    const { url } = service()
-    const open = async (path: string) => await follow(person, new URL(path, url))
-    expect((await open('/admin/northlight')).status, 'its own site').to.equal(200)
-    for (const path of ['/account', '/account/security', '/account/data', '/admin']) {
-      const refused = await open(path)
-      expect(refused.status, path).to.equal(403)
-      expect(refused.text).to.include('id="other-way-page"')
-    }
-    expect((await open('/admin/open-kitchen')).status).to.equal(403)
-    expect((await open('/account?sign-in=again')).text).to.include('id="login-page"')
-    const otherSite = { scope: 'openid', resource: undefined, ...asClaude }
-    const asked = await open(authorizeUrl(url, otherSite).href)
-    expect(asked.text, 'a grant of no site').to.include('id="login-page"')
-    const none = await open(authorizeUrl(url, { ...otherSite, prompt: 'none' }).href)
-    expect(none.target?.searchParams.get('error')).to.equal('login_required')
-    expect(isSignedIn(await open(authorizeUrl(url).href)), 'its own application').to.equal(true)
-  })
-
-  // [355]
-  it('cancels no deletion of an account, with or without a code', async () => {
-    await link('per_sam')
-    await link('per_noor')
-    const codeAt = await setUpApp(service())
-    const { kysely } = service()
-    await kysely.updateTable('person').set({ deletion_due_at: 9e15 }).execute()
-    const { person, page: asked } = await signIn({ sub: 'per_sam' })
-    expect(isSignedIn(await submit(person, asked, { code: codeAt(0) }))).to.equal(true)
-    expect(isSignedIn((await signIn({ sub: 'per_noor' })).page)).to.equal(true)
-    const leaving = kysely.selectFrom('person').select('id').where('deletion_due_at', '=', 9e15)
-    const ids = (await leaving.execute()).map(({ id }) => id)
-    expect(ids).to.include.members(['per_sam', 'per_noor'])
-    await kysely.updateTable('person').set({ deletion_due_at: null }).execute()
-    await kysely.deleteFrom('totp').execute()
-  })
-
-  // [336]
-  it('knows nobody whom the provider of another site has linked', async () => {
-    await link('per_marco', { provider_id: 'idp_of_another_site', subject: 'marco' })
-    const { page: seen } = await signIn({ sub: 'marco', email: 'marco@openkitchen.example' })
-    expect(isSignedIn(seen)).to.equal(false)
-    expect(noteOf(seen)).to.include('School says that your address is')
-  })
-
-  it('is offered only to applications of its site, and changed only by owners', async () => {
-    const person = makeHeadlessPerson(sam)
-    const ofNoSite = authorizeUrl(service().url, {
-      scope: 'openid',
-      resource: undefined,
-      ...asClaude,
-    })
-    const { url, text } = await follow(person, ofNoSite)
-    expect(text).to.include('id="login-page"').and.to.not.include('Sign in with School')
-    const { id } = await row()
-    const forced = await follow(person, new URL(`${url.pathname}/provider/${id}`, url))
-    expect(forced.status).to.equal(404)
-    const member = makePagePerson(service().url, sam)
-    expect((await member.visit(page)).status).to.equal(403)
-  })
-
-  it('ends its sessions and links when an owner removes it', async () => {
-    const { person, page: seen } = await signIn({ sub: 'first' })
-    expect(isSignedIn(seen)).to.equal(true)
-    const owner = makePagePerson(service().url, olivia)
-    const { id } = await row()
-    await owner.send(await owner.visit(page), `${page}/${id}/remove`)
-    const gone = await follow(person, authorizeUrl(service().url, { prompt: 'none' }))
-    expect(gone.target?.searchParams.get('error')).to.equal('login_required')
-    const left = await linksOf(service())
-    expect(left.map(({ subject }) => subject)).to.deep.equal(['marco'])
   })
 })

@@ -19,7 +19,7 @@ describe('the page of linked identities', () => {
           freshSeconds: 120,
           identityProviders: ids.map((id) => ({
             ...{ id, name: `At ${id}`, issuer: `https://${id}.example`, clientId: 'c' },
-            claims: standardClaims,
+            ...{ claims: standardClaims, domains: [] },
           })),
         },
       }),

@@ -81,9 +81,8 @@ describe('passkeys', () => {
       return { status, location: headers.get('location'), text: await answer.text() }
     }
     const { text, location } = await post(at.pathname, { login, password })
-    const step = /name="step" value="([^"]+)"/.exec(text)?.[1] ?? ''
     const target = `${at.pathname}/second-step`
-    const send = async (credential: string) => await post(target, { step, credential })
+    const send = async (credential: string) => await post(target, { credential })
     return { browser, text, location, options: location ? {} : optionsOf(text), send }
   }
 
@@ -389,12 +388,11 @@ forEachDatabase('passkeys of one person or network', (start) => {
     const baseUrl = 'http://localhost:1'
     const policy = { ...service.config.service }
     const limits = makeLimits({ policy, shared: undefined, now: Date.now })
-    const cancelDeletion = async () => {}
     const passkeys = makePasskeys(
-      { database, now: Date.now, cancelDeletion, limits },
+      { database, now: Date.now, limits },
       {
         ...{ baseUrl, challengeKey: Buffer.alloc(32), queueMail: async () => {} },
-        browsers: { find: () => undefined, remember: () => '' },
+        browsers: { welcome: () => ({ isNewBrowser: false, browser: '' }) },
       },
     )
     const person = { id: 'per_noor', name: 'Noor', email: noor.login }

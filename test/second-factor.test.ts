@@ -68,11 +68,11 @@ forEachDatabase('second factors', (start) => {
     const { login: address, password } = who
     const answer = await submitPage(person, login, { login: address, password })
     const text = await answer.text()
-    const step = /name="step" value="([^"]+)"/.exec(text)?.[1] ?? ''
     const csrf = hiddenField(text)
     const target = new URL(`${login.href}/second-step`)
     const send = async (code: string, more: object = {}) =>
-      await person.open(target, { method: 'POST', body: encode({ csrf, step, code, ...more }) })
+      await person.open(target, { method: 'POST', body: encode({ csrf, code, ...more }) })
+    const step = /gatehouse_step=([^;]*)/.exec(person.cookiesFor(target))?.[1] ?? ''
     return { person, answer, text, step, send, target }
   }
   const isDone = (response: Response) =>
@@ -89,7 +89,7 @@ forEachDatabase('second factors', (start) => {
     expect(answer.status).to.equal(200)
     expect(text).to.include('id="second-step-page"')
     expect(answer.headers.getSetCookie().join()).not.to.match(/gatehouse_browser|session/)
-    expect((await person.open(target)).headers.get('location')).to.match(/\/login$/)
+    expect(await (await person.open(target)).text()).to.include('id="second-step-page"')
     expect((await person.open(authorizeUrl(url))).headers.get('location')).to.match(/\/login$/)
     expect((await send('000000')).status).to.equal(401)
     await eventually(5000, async () => {
@@ -101,7 +101,9 @@ forEachDatabase('second factors', (start) => {
     expect(await rowsOf(service.kysely, 'audit_event', signedIn), 'for the set-up').to.have.length(
       1,
     )
-    expect(isDone(await send(next()))).to.equal(true)
+    const done = await send(next())
+    expect(isDone(done)).to.equal(true)
+    await person.open(new URL(done.headers.get('location') ?? '', url))
     expect((await leaving()).deletion_due_at).to.equal(null)
   })
 
@@ -142,8 +144,8 @@ forEachDatabase('second factors', (start) => {
     const limits = makeLimits({ policy, shared: undefined, now })
     const seals = makeSecretRoot(['a root secret of this test'])
     const unused = async () => await Promise.reject(new Error('no passkey was sent'))
-    const [passkeys, cancelDeletion] = [{ check: unused }, async () => {}]
-    const ports = { database, limits, cancelDeletion, now }
+    const passkeys = { check: unused }
+    const ports = { database, limits, now }
     const factors = makeSecondFactors(ports, { passkeys, seals, serviceName: 'Test' })
     const actor = { personId: NOOR, requestId: 'r', now: now() }
     const { secret, sealed } = await factors.propose('noor', 's')
@@ -230,13 +232,17 @@ forEachDatabase('second factors', (start) => {
     const { service, url, ahead, next } = await begin()
     await using _ = service
     const other = await firstStep(url)
-    const { send, step } = await firstStep(url)
+    const { person, send, step, target } = await firstStep(url)
+    expect(step).to.not.equal('')
     for (const foreign of [other.step, `A${step}`, '']) {
-      const answer = await send(next(), { step: foreign })
+      const path = target.pathname.replace('/second-step', '')
+      person.keep(target, [`gatehouse_step=${foreign}; Path=${path}`])
+      const answer = await send(next())
       expect(answer.headers.get('location'), foreign.slice(0, 9)).to.match(/\/login$/)
     }
+    const late = await firstStep(url)
     ahead.ms += 600_001
-    expect((await send(next())).headers.get('location')).to.match(/\/login$/)
+    expect((await late.send(next())).headers.get('location')).to.match(/\/login$/)
     const foreignForm = await other.send(next(), { csrf: 'wrong' })
     expect(foreignForm.status).to.equal(403)
   })

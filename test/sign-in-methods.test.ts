@@ -37,7 +37,13 @@ describe('the parameters of a request about the sign-in', () => {
   const campus = sharedService()
   const service = sharedService(undefined, async () => {
     const claims = { email: 'email', emailVerified: 'email_verified', name: 'name' }
-    const provider = { id: 'campus', name: 'Campus', clientId: portal.clientId, claims }
+    const provider = {
+      id: 'campus',
+      name: 'Campus',
+      clientId: portal.clientId,
+      claims,
+      domains: [],
+    }
     const started = await startService({
       ...{
         host: 'localhost',
@@ -68,8 +74,7 @@ describe('the parameters of a request about the sign-in', () => {
     await owner.send(form, `${page}/app/confirm`, { code: codeIn(0) })
     return async (person, login) => {
       const text = await (await submitPage(person, login, amir)).text()
-      const step = /name="step" value="([^"]+)"/.exec(text)?.[1] ?? ''
-      const body = encode({ csrf: hiddenField(text), step, code: codeIn(30_000) })
+      const body = encode({ csrf: hiddenField(text), code: codeIn(30_000) })
       const target = new URL(`${login.href}/second-step`)
       return next(login, await person.open(target, { method: 'POST', body }))
     }

@@ -206,7 +206,6 @@ function signInTo(
   return makeSignIn({
     store: { findCredentials: async () => ({ account: account(), standIn: undefined }) },
     renewHash: () => {},
-    cancelDeletion: async () => {},
     passwords: { verify: async (hash, password) => hash === password },
     limits: makeAttemptLimits(makeLimits({ policy, shared: undefined, now: Date.now })),
     browsers: makeKnownBrowsers({

@@ -9,8 +9,16 @@ export interface ProvidersPage {
   readonly area: AreaView
   readonly siteName: string
   readonly providers: readonly Readonly<
-    Record<'name' | 'issuer' | 'redirectUri' | 'removeAction', string>
+    Record<'name' | 'issuer' | 'redirectUri' | 'domainsAction' | 'removeAction', string> & {
+      readonly domains: readonly string[]
+      /** The TXT record that proves a domain. */
+      readonly proof: Readonly<Record<'name' | 'value', string>>
+    }
   >[]
+  readonly signOutUri: string
+  /** Whether the providers are the only way to sign in to the site. */
+  readonly isOnly: boolean
+  readonly onlyAction: string
   readonly action: string
   readonly typed: Readonly<Record<TextField, string>>
   /** Links that fill the form in for a common provider. */
@@ -25,17 +33,43 @@ export function providersPage({
   area,
   siteName,
   providers,
+  signOutUri,
+  isOnly,
+  onlyAction,
   action,
   typed,
   problem,
   presets,
   steps,
 }: ProvidersPage): Page {
+  const { csrf } = area
   const rows = providers.map(
-    ({ name, issuer, redirectUri, removeAction }, position) => html`<bdi>${name}</bdi><br>
-<code>${issuer}</code><br><span class="muted">Redirect URI</span> <code>${redirectUri}</code>
-${buttonForm({ action: removeAction, csrf: area.csrf }, `remove-${position}`, 'Remove', 'danger')}`,
+    (
+      { name, issuer, redirectUri, domains, proof, ...actions },
+      position,
+    ) => html`<bdi>${name}</bdi><br>
+<code>${issuer}</code><br><span class="muted">Redirect URI</span> <code>${redirectUri}</code><br>
+<span class="muted">URI after a sign-out</span> <code>${signOutUri}</code>
+${postForm({ action: actions.domainsAction, csrf }, [
+  inputField({
+    id: `domains-${position}`,
+    name: 'domains',
+    label: 'E-mail domains',
+    hint: html`People with an address there are sent to this provider. Prove each with the TXT record <code>${proof.name}</code>: <code>${proof.value}</code>`,
+    attributes: html` type="text" maxlength="5000" autocomplete="off" autocapitalize="none" spellcheck="false" value="${domains.join(' ')}"`,
+  }),
+  submitButton(`save-${position}`, 'Save domains', { kind: 'second' }),
+])}
+${buttonForm({ action: actions.removeAction, csrf }, `remove-${position}`, 'Remove', 'danger')}`,
   )
+  const only = html`<h2>Other ways to sign in</h2>
+<p>${
+    isOnly
+      ? html`People sign in to applications of <bdi>${siteName}</bdi> only with its identity providers.`
+      : html`People also sign in to applications of <bdi>${siteName}</bdi> in the ways of this service, such as a password.`
+  } Operators open this administration in every way, so that a provider that is down does not lock you out.</p>
+${buttonForm({ action: onlyAction, csrf, hidden: { on: isOnly ? 'no' : 'yes' } }, 'only', isOnly ? 'Allow other ways' : 'Allow only identity providers', 'second')}
+`
   const field = (id: TextField, label: string, hint?: string) =>
     inputField({
       id,
@@ -49,15 +83,14 @@ ${buttonForm({ action: removeAction, csrf: area.csrf }, `remove-${position}`, 'R
     area,
     body: html`<p>People sign in to applications of <bdi>${siteName}</bdi> with the OpenID Connect provider of your school or
 company. Such a sign-in counts only at this site.</p>
-${cards(rows, html`<p id="no-providers">There is no identity provider yet.</p>`)}
-<h2>Add one</h2>
-<p>Fill the form in for ${presets.map(({ name, href }) => html`<a href="${href}">${name}</a>, `)}or enter any other OpenID
-Connect provider. After you add it, this page shows the redirect URI to register there. Apple is not supported, because its
-client secret is a token that expires.</p>
-${steps !== undefined && html`<p class="notice" id="steps">${steps}</p>`}
 ${problemAlert('provider-problem', problem)}
+${cards(rows, html`<p id="no-providers">There is no identity provider yet.</p>`)}
+${providers.length > 0 && only}<h2>Add one</h2>
+<p>Fill the form in for ${presets.map(({ name, href }) => html`<a href="${href}">${name}</a>, `)}or enter any other OpenID
+Connect provider. After you add it, this page shows the redirect URI to register there.</p>
+${steps !== undefined && html`<p class="notice" id="steps">${steps}</p>`}
 ${postForm(
-  { action, csrf: area.csrf },
+  { action, csrf },
   html`${field('name', 'Name', 'It is on the button of the sign-in page.')}
 ${field('issuer', 'Issuer', 'An https URL, such as https://accounts.google.com.')}
 ${field('clientId', 'Client ID')}

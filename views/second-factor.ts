@@ -19,8 +19,6 @@ export interface SecondStepPage {
   readonly csrf: string
   readonly deny: string
   readonly client: ClientView
-  /** The sealed first step. */
-  readonly step: string
   /** Whether the person has an authenticator app. */
   readonly hasApp: boolean
   /** The options for using a passkey; undefined if the person has none. */
@@ -30,8 +28,8 @@ export interface SecondStepPage {
 
 /** Asks for a second factor. */
 export function secondStepPage(page: SecondStepPage): Page {
-  const { action, csrf, step, hasApp, options, problem } = page
-  const form = { action, csrf, hidden: { step } }
+  const { action, csrf, hasApp, options, problem } = page
+  const form = { action, csrf }
   const kind = hasApp ? 'second' : undefined
   const passkey = options && passkeyForm({ ...form, options, purpose: 'second', kind })
   return {

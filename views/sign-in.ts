@@ -21,6 +21,12 @@ export interface SignInPage {
   readonly deny: string
   /** The text that the site adds to this page. */
   readonly words?: SiteWords | undefined
+  /** Values that the form sends in addition. */
+  readonly hidden?: Readonly<Record<string, string>> | undefined
+  /** Whether the identity providers are the only way. */
+  readonly isOnly?: boolean
+  /** Whether an e-mail address can lead to an identity provider, without a password. */
+  readonly routes?: boolean
   /** The form for passkeys; undefined if browsers have none for this host. */
   readonly passkey?: Pick<PasskeyForm, 'action' | 'options'> | undefined
   /** What the next sign-in does in addition, as a sentence. */
@@ -50,7 +56,7 @@ ${page.factorsHref !== undefined && twoFactorsNote(page.factorsHref)}
 ${siteWords(page.words)}
 ${problemAlert('login-problem', page.problem)}
 ${page.note !== undefined && html`<p class="notice" id="login-note">${page.note}</p>`}
-${signInForm(page)}
+${!page.isOnly && signInForm(page)}
 ${page.passkey && passkeyForm({ ...page.passkey, csrf: page.csrf, purpose: 'use', kind: 'second' })}
 ${page.providers?.map(
   ({
@@ -62,8 +68,11 @@ ${page.providers?.map(
 )}
 <div class="actions"><button id="login-cancel" type="submit" form="refusal" class="second">Cancel and go back</button></div>
 ${refusalForm(page)}
-<p><a id="recover" href="${page.recoverHref}">Forgot your password?</a>${page.signUpHref !== undefined && html` · <a id="sign-up" href="${page.signUpHref}">Create an account</a>`}</p>
-<p class="small">Only this page sees your password. The application never does.</p>`,
+${
+  !page.isOnly &&
+  html`<p><a id="recover" href="${page.recoverHref}">Forgot your password?</a>${page.signUpHref !== undefined && html` · <a id="sign-up" href="${page.signUpHref}">Create an account</a>`}</p>
+<p class="small">Only this page sees your password. The application never does.</p>`
+}`,
   }
 }
 
@@ -72,7 +81,8 @@ function signInForm({ login, problem, ...page }: SignInPage): Html {
   const focused = html` autofocus`
   const fields = html`${loginField(login, html`${described}${!login && focused}`, page.passkey && 'username webauthn')}
 <label for="password">Password</label>
-<input id="password" name="password" type="password" autocomplete="current-password" maxlength="1024" required${described}${login && focused}>
+${page.routes && html`<p class="hint">Leave it empty if your school or company signs you in.</p>`}
+<input id="password" name="password" type="password" autocomplete="current-password" maxlength="1024"${!page.routes && html` required`}${described}${login && focused}>
 ${submitButton('login-submit', 'Sign in')}`
   return postForm(page, fields)
 }

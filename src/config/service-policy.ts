@@ -1,5 +1,6 @@
 import { z } from 'zod'
 
+import { isMailDomain } from '../directory/mail/mail-address.ts'
 import { findScope, type ScopeAccess } from '../directory/scopes/catalogue.ts'
 import { readDocumentAddress } from '../platform/http/client-addresses.ts'
 import { isLoopbackUrl, loopbackHosts } from '../platform/http/loopback.ts'
@@ -57,6 +58,8 @@ const identityProvider = z.strictObject({
       name: claimName('name'),
     })
     .prefault({}),
+  // People with an address of these domains sign in with this provider.
+  domains: z.array(z.string().refine(isMailDomain, 'must be domains')).max(100).default([]),
 })
 
 /** Limits of sign-in attempts (directory/people/attempt-limits.ts), recoveries and sign-ups. */

@@ -1,5 +1,6 @@
 /** Composes sign-in, mail and the store of people. Functions for sites and scopes are imported directly. */
 
+import type { Seals } from '../platform/http/kept-values.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type MailSettings, makeMail } from './mail/mail.ts'
 import { makeAttemptLimits } from './people/attempt-limits.ts'
@@ -18,7 +19,7 @@ import {
   type PasswordHookSettings,
 } from './people/password-hook.ts'
 import { makePersonStore } from './people/person-store.ts'
-import { makeSecondFactors, type Seals } from './people/second-factors.ts'
+import { makeSecondFactors } from './people/second-factors.ts'
 
 export type Directory = ReturnType<typeof makeDirectory>
 
@@ -57,7 +58,6 @@ export function makeDirectory(
   const { browserKeys, linkKeys, formKey: challengeKey } = secretRoot
   const [standInKey = Buffer.alloc(0)] = browserKeys
   const people = makePersonStore(database, now)
-  const { cancelDeletion } = people
   const store = makeCredentialStore(database, standInKey)
   const passwords = makePasswords(policy, processes, settings.firebaseSignerKey)
   const { passwordCheck } = policy
@@ -73,11 +73,11 @@ export function makeDirectory(
   const mail = makeMail(platform, settings, links)
   const { queueMail } = mail
   const asked = { database, links, queueMail, limits: requestLimits, now }
-  const ofFactors = { database, limits: requestLimits, cancelDeletion, now }
+  const ofFactors = { database, limits: requestLimits, now }
   const passkeys = makePasskeys(ofFactors, { browsers, queueMail, challengeKey, baseUrl })
-  const signInPorts = { store, passwords, limits, browsers, renewHash, hook, cancelDeletion }
+  const signInPorts = { store, passwords, limits, browsers, renewHash, hook }
   const { name: serviceName } = settings.service
-  const ofIdentities = { database, browsers, cancelDeletion, queueMail, now, seals: secretRoot }
+  const ofIdentities = { database, browsers, queueMail, now, seals: secretRoot }
   return {
     passkeys,
     secondFactors: makeSecondFactors(ofFactors, { passkeys, seals: secretRoot, serviceName }),
@@ -90,6 +90,7 @@ export function makeDirectory(
     browserSessions: makeBrowserSessions(database, settings.service.lifetimes, now),
     people: {
       findPerson: people.findPerson,
+      cancelDeletion: people.cancelDeletion,
       signOutSession: people.signOutSession,
       hashPassword: passwords.hash,
       waitingHashes: passwords.waiting,

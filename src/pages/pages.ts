@@ -20,7 +20,7 @@ import { makeRefusedRequests } from './applications/refused-requests.ts'
 import { connectRoutes } from './assistants/connect-routes.ts'
 import { makeListPages } from './relying-party/list-pages.ts'
 import { makeSessions } from './relying-party/page-session.ts'
-import { ownClient } from './relying-party/sign-in.ts'
+import { makePendingSignIns, ownClient } from './relying-party/sign-in.ts'
 import { makeSignedInPages, type SignedInPagesPorts } from './relying-party/signed-in-pages.ts'
 import { deletionRoutes } from './signed-out/deletion-routes.ts'
 import { joiningRoutes } from './signed-out/joining-routes.ts'
@@ -47,7 +47,8 @@ export function makePages(
   const sessions = makeSessions(platform.state, settings)
   const { freshSeconds, passwordCharactersMin } = service.signIn
   const visitors = makeVisitorForms(settings)
-  const signedIn = { baseUrl, seals, visitors, sessions, freshSeconds, handler }
+  const pending = makePendingSignIns({ seals, visitors, now: platform.now })
+  const signedIn = { baseUrl, pending, sessions, freshSeconds, handler }
   const signedInPages = makeSignedInPages(platform, signedIn)
   const listPages = makeListPages(cursors)
   const { database, state, noteEvent, now } = platform

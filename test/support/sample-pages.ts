@@ -142,7 +142,7 @@ function pagesOf(values: Values): Record<string, View> {
       })),
     }),
     'second-step': secondStepPage({
-      ...{ ...form, client, step: words, problem, hasApp: true, options: undefined },
+      ...{ ...form, client, problem, hasApp: true, options: undefined },
     }),
     ...factorPages(values),
     'new-authenticator': newAuthenticatorPage({

@@ -20,3 +20,7 @@ export function isMailAddress(text: string): boolean {
     /^([a-z0-9]([a-z0-9-]*[a-z0-9])?\.)*[a-z0-9]([a-z0-9-]*[a-z0-9])?$/.test(host)
   )
 }
+
+/** Whether a text is the domain of e-mail addresses, in ASCII. */
+export const isMailDomain = (text: string): boolean =>
+  text.includes('.') && text === domainToASCII(text) && isMailAddress(`a@${text}`)

@@ -34,6 +34,7 @@ export type NotSignedIn =
         | 'wrong second factor'
         | 'disabled account'
         | 'too long'
+        | 'other way needed'
         | PasskeyRefusal
       /** The account with this e-mail address or passkey, if there is one. */
       readonly personId?: string | undefined
@@ -55,8 +56,6 @@ interface SignInPorts {
   readonly limits: AttemptLimits
   readonly browsers: KnownBrowsers
   readonly renewHash: ReturnType<typeof makeRenewHash>
-  /** Cancels the scheduled deletion of an account. */
-  readonly cancelDeletion: (personId: string) => Promise<void>
   /** Asks the platform about people without a password hash; undefined if this is not configured. */
   readonly hook?: PasswordHook | undefined
 }
@@ -145,7 +144,7 @@ const RECHECKS_MAX = 3
 /** Checks a password against the stored hash. @throws {TooManyHashes} if the queue is full */
 async function checkHash(
   { login, password }: Typed,
-  { store, passwords, renewHash, cancelDeletion }: CheckPorts,
+  { store, passwords, renewHash }: CheckPorts,
 ): Promise<Checked> {
   let { account, standIn } = await store.findCredentials(login)
   let matches = await passwords.verify(account?.passwordHash, password, standIn)
@@ -167,9 +166,7 @@ async function checkHash(
   }
   if (disabled) return { kind: 'refused', why: 'disabled account', personId }
   renewHash(personId, account.passwordHash, password)
-  const needsSecondFactor = account.hasSecondFactor === true
-  if (account.isLeaving && !needsSecondFactor) await cancelDeletion(personId)
-  return { kind: 'signed-in', personId, needsSecondFactor }
+  return { kind: 'signed-in', personId, needsSecondFactor: account.hasSecondFactor === true }
 }
 
 interface RenewalPorts {

@@ -9,6 +9,8 @@ export interface Authentication {
   readonly authenticatedAt: number
   /** The site whose identity provider authenticated the person, so it counts only there; undefined for all sites. */
   readonly siteId?: string | undefined
+  /** The identity provider that was the first method, if any. */
+  readonly providerId?: string | undefined
 }
 
 export type FirstMethod = keyof typeof firstMethods

@@ -37,10 +37,11 @@ export function makeBrowserSessions(
   return {
     /** Begins a session, or records that the person authenticated again in it. */
     async begin(session: NewSession, use: BrowserUse): Promise<void> {
-      const { id, personId, authenticatedAt, acr, siteId } = session
+      const { id, personId, authenticatedAt, acr, providerId, siteId } = session
       const changing = {
         authenticated_at: authenticatedAt,
         acr,
+        provider_id: providerId ?? null,
         site_id: siteId ?? null,
         ...used(use, authenticatedAt),
       }
@@ -73,15 +74,14 @@ export function makeBrowserSessions(
         .limit(LISTED_MAX)
         .execute(),
 
-    /** Ends sessions in every process, even if the session store still has them. @returns the number of deleted rows */
-    async end(personId: string, { id, others }: ChosenSessions): Promise<number> {
-      const { numDeletedRows } = await kysely
+    /** Ends sessions in every process, even if the session store still has them. @returns which providers began them */
+    end: async (personId: string, { id, others }: ChosenSessions) =>
+      await kysely
         .deleteFrom('browser_session')
         .where('person_id', '=', personId)
         .where('id', others ? '<>' : '=', id)
-        .executeTakeFirstOrThrow()
-      return Number(numDeletedRows)
-    },
+        .returning(['provider_id as providerId', 'site_id as siteId'])
+        .execute(),
   }
 }
 
@@ -96,8 +96,10 @@ interface SessionAuthentication {
   readonly siteId?: string | undefined
 }
 
-interface NewSession extends SessionAuthentication {
+export interface NewSession extends SessionAuthentication {
   readonly personId: string
+  /** The identity provider that authenticated the person, if any. */
+  readonly providerId?: string | undefined
 }
 
 /** A session that has not ended. */

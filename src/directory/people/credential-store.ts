@@ -29,8 +29,8 @@ export function makeCredentialStore({ kysely, engine }: Database, standInKey: Bu
         .leftJoin('totp', 'totp.person_id', 'person.id')
         .leftJoin('signed_out_everywhere as out', 'out.person_id', 'person.id')
         .select(['person.id', 'password_hash', 'disabled_at', 'out.signed_out_at'])
-        .select(['deletion_due_at', 'totp.confirmed_at'])
         .select([
+          'totp.confirmed_at',
           hashFrom(kysely, randomOrder(emailCanonical, standInKey, engine)).as('hash_after'),
           hashFrom(kysely, RANDOM_MIN).as('hash_first'),
         ])
@@ -43,7 +43,6 @@ export function makeCredentialStore({ kysely, engine }: Database, standInKey: Bu
         passwordHash: row.password_hash ?? undefined,
         disabled: row.disabled_at !== null,
         ...(row.confirmed_at !== null && { hasSecondFactor: true }),
-        ...(row.deletion_due_at !== null && { isLeaving: true }),
         ...(row.signed_out_at !== null && { signedOutAt: row.signed_out_at }),
       }
       return { account, standIn }

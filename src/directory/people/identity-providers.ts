@@ -1,8 +1,11 @@
 /** Lets people sign in with identity providers (OpenID Connect): discovery, requests, and checks of their responses. */
 
+import { domainToASCII } from 'node:url'
+
 import {
   type AuthorizationServer,
   allowInsecureRequests,
+  type ClientAuth,
   ClientSecretBasic,
   ClientSecretPost,
   clockSkew,
@@ -19,7 +22,7 @@ import {
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import type { SendOutgoing } from '../../platform/outgoing/guarded-fetch.ts'
 import { isMailAddress } from '../mail/mail-address.ts'
-import type { ClaimNames } from './provider-presets.ts'
+import { APPLE, appleSecret, type ClaimNames } from './provider-presets.ts'
 import { beginCodeFlow, type KeptValues, redeemAnswer } from './relying-party.ts'
 
 export interface IdentityProvider {
@@ -29,11 +32,23 @@ export interface IdentityProvider {
   readonly clientId: string
   readonly clientSecret: string
   readonly claims: ClaimNames
+  /** The domains whose addresses sign in with this provider: proven by DNS, or configured by the platform. */
+  readonly domains: readonly string[]
+  /** Whether the site accepts only its own providers. */
+  readonly isOnlyWay?: boolean
   /** The only site for which the provider can speak; undefined for a provider of the platform. */
   readonly siteId?: string | undefined
   /** The role of people at their first sign-in; only for a provider of a site. */
   readonly role?: 'student' | 'lecturer' | undefined
 }
+
+/** Finds the provider that signs in the addresses of a domain, if one is offered. */
+export const findRoute = (providers: readonly IdentityProvider[], login: string) =>
+  providers.find(({ domains }) => domains.includes(domainOf(login)))
+
+/** Returns the domain of an e-mail address, in ASCII. */
+const domainOf = (login: string) =>
+  domainToASCII(login.trim().slice(login.trim().lastIndexOf('@') + 1))
 
 /** What an identity provider says about a person. Only issuer and subject identify the person. */
 export interface ProvidedIdentity {
@@ -85,11 +100,10 @@ interface KnownServer {
   until: number
 }
 
-/** Creates the functions that send people to identity providers, and check the responses. */
-export function makeProviderSignIn({ baseUrl, fetch, now }: ProviderPorts, list: ListProviders) {
+/** Creates the function that finds the metadata and keys of a provider, and keeps them for a while. */
+function makeDiscover({ fetch, now }: ProviderPorts) {
   const servers = new Map<string, KnownServer>()
-
-  const discover = (provider: IdentityProvider): KnownServer => {
+  return (provider: IdentityProvider): KnownServer => {
     const key = `${provider.id} ${provider.issuer}`
     const known = servers.get(key)
     if (known && now() < known.until) return known
@@ -104,7 +118,12 @@ export function makeProviderSignIn({ baseUrl, fetch, now }: ProviderPorts, list:
     if (servers.size > PROVIDERS_KNOWN_MAX && oldest !== undefined) servers.delete(oldest)
     return next
   }
+}
 
+/** Creates the functions that send people to identity providers, and check the responses. */
+export function makeProviderSignIn(ports: ProviderPorts, list: ListProviders) {
+  const { baseUrl, fetch, now } = ports
+  const discover = makeDiscover(ports)
   const redirectUriOf = ({ id }: IdentityProvider) =>
     baseUrl + addressOf(pages.providerCallback, { provider: id })
 
@@ -125,6 +144,8 @@ export function makeProviderSignIn({ baseUrl, fetch, now }: ProviderPorts, list:
         `${generateRandomState()}.${asked.uid}`,
       )
       for (const [name, value] of query) address.searchParams.set(name, value)
+      // Apple requires it, because it sends the address and the name.
+      if (provider.issuer === APPLE) address.searchParams.set('response_mode', 'form_post')
       if (asked.loginHint !== undefined) address.searchParams.set('login_hint', asked.loginHint)
       if (asked.isAgain) {
         address.searchParams.set('prompt', 'login')
@@ -148,7 +169,6 @@ export function makeProviderSignIn({ baseUrl, fetch, now }: ProviderPorts, list:
       const { found, keys } = discover(provider)
       const server = await found
       const skewMs = now() - Date.now()
-      const isPost = server.token_endpoint_auth_methods_supported?.includes('client_secret_post')
       const claims = await redeemAnswer(answer, begun, {
         server,
         client: {
@@ -156,7 +176,7 @@ export function makeProviderSignIn({ baseUrl, fetch, now }: ProviderPorts, list:
           [clockSkew]: Math.round(skewMs / 1000),
           [clockTolerance]: SKEW_SECONDS,
         },
-        authentication: (isPost ? ClientSecretPost : ClientSecretBasic)(provider.clientSecret),
+        authentication: await authenticationAt(server, provider, now()),
         redirectUri: redirectUriOf(provider),
         options: { ...requestOptions(fetchOf(provider, fetch)), [jwksCache]: keys },
       })
@@ -167,7 +187,27 @@ export function makeProviderSignIn({ baseUrl, fetch, now }: ProviderPorts, list:
       }
       return identityOf(claims, provider)
     },
+
+    /** Returns the URL that ends the session at a provider (RP-Initiated Logout §2); undefined without support. */
+    async signOut(provider: IdentityProvider): Promise<string | undefined> {
+      const address = URL.parse((await discover(provider).found).end_session_endpoint ?? '')
+      if (address?.protocol !== new URL(provider.issuer).protocol) return undefined
+      address.searchParams.set('client_id', provider.clientId)
+      address.searchParams.set('post_logout_redirect_uri', baseUrl + pages.providerSignedOut)
+      return address.href
+    },
   }
+}
+
+/** Returns how to authenticate at a provider, with Basic only if nothing else is supported. */
+async function authenticationAt(
+  { token_endpoint_auth_methods_supported: methods }: AuthorizationServer,
+  provider: IdentityProvider,
+  nowMs: number,
+): Promise<ClientAuth> {
+  const isApple = provider.issuer === APPLE
+  const secret = isApple ? await appleSecret(provider, nowMs) : provider.clientSecret
+  return (methods?.includes('client_secret_post') ? ClientSecretPost : ClientSecretBasic)(secret)
 }
 
 interface Asked {

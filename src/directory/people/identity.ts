@@ -1,11 +1,14 @@
+import type { Seals } from '../../platform/http/kept-values.ts'
 import type { SendOutgoing } from '../../platform/outgoing/guarded-fetch.ts'
 import { type IdentityProvider, makeProviderSignIn } from './identity-providers.ts'
 import { makeLinkedIdentities } from './linked-identities.ts'
-import type { Seals } from './second-factors.ts'
 import { makeSiteProviders } from './site-providers.ts'
 
 /** A provider of the platform, as configured. */
-export type ConfiguredProvider = Omit<IdentityProvider, 'clientSecret' | 'siteId' | 'role'>
+export type ConfiguredProvider = Omit<
+  IdentityProvider,
+  'clientSecret' | 'siteId' | 'role' | 'isOnlyWay'
+>
 
 type IdentityPorts = Omit<Parameters<typeof makeLinkedIdentities>[0], 'platformProviders'> & {
   readonly seals: Seals
@@ -31,8 +34,11 @@ export function makeIdentity(
   const ofPlatform: readonly IdentityProvider[] = service.signIn.identityProviders.map(
     (provider) => ({ ...provider, clientSecret: providerSecrets[provider.id] ?? '' }),
   )
-  const list = async (siteId: string | undefined) =>
-    siteId === undefined ? ofPlatform : ofPlatform.concat(await siteProviders.list(siteId))
+  const list = async (siteId: string | undefined) => {
+    if (siteId === undefined) return ofPlatform
+    const own: readonly IdentityProvider[] = await siteProviders.list(siteId)
+    return own[0]?.isOnlyWay ? own : ofPlatform.concat(own)
+  }
   return {
     siteProviders,
     providers: makeProviderSignIn({ baseUrl, fetch, now }, list),

@@ -44,10 +44,15 @@ export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPo
     return { browserId: head.toString('base64url', 0, ID_BYTES), signedInAt }
   }
 
-  return {
+  const browsers = {
     /** Finds the valid entry of an account in a cookie. */
     find: (cookie: string | undefined, login: string): KnownBrowser | undefined =>
       entriesOf(cookie).flatMap((entry) => read(entry, login) ?? [])[0],
+    /** Like `remember`. Signing out everywhere makes all earlier browsers unknown. */
+    welcome(cookie: string | undefined, login: string, signedOutAt: number | null) {
+      const isNewBrowser = (browsers.find(cookie, login)?.signedInAt ?? 0) <= (signedOutAt ?? 0)
+      return { isNewBrowser, browser: browsers.remember(cookie, login) }
+    },
     /** Returns the cookie with a new entry for the account, in place of its old entry. */
     remember(cookie: string | undefined, login: string): string {
       const [key] = browserKeys
@@ -60,6 +65,7 @@ export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPo
       return [entry, ...others].slice(0, ACCOUNTS_MAX).join('.')
     },
   }
+  return browsers
 }
 
 /** Returns the entries of a cookie that have the right length; none if the cookie is too long. */

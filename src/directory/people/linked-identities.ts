@@ -29,9 +29,7 @@ export type SignedInPerson = Omit<Extract<SignIn, { readonly kind: 'signed-in' }
 
 interface IdentitiesPorts {
   readonly database: Database
-  readonly browsers: Pick<KnownBrowsers, 'find' | 'remember'>
-  /** Cancels the scheduled deletion of an account. */
-  readonly cancelDeletion: (personId: string) => Promise<void>
+  readonly browsers: Pick<KnownBrowsers, 'welcome'>
   readonly queueMail: QueueMail
   /** The names of the platform's providers, by id. */
   readonly platformProviders: ReadonlyMap<string, string>
@@ -44,7 +42,7 @@ export type IdentityKey = Readonly<Record<'providerId' | 'issuer' | 'subject', s
 type Caller = Pick<Actor, 'requestId' | 'address'>
 
 export function makeLinkedIdentities(ports: IdentitiesPorts) {
-  const { browsers, cancelDeletion, queueMail, now } = ports
+  const { browsers, queueMail, now } = ports
   const { kysely } = ports.database
   return {
     /** Finds the person to whom an identity is linked, records its use, and makes the browser known. */
@@ -66,18 +64,13 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
         .leftJoin('signed_out_everywhere as out', 'out.person_id', 'person.id')
         .leftJoin('totp', 'totp.person_id', 'person.id')
         .select(['person.id as personId', 'email_canonical as login', 'disabled_at as disabledAt'])
-        .select(['deletion_due_at as dueAt', 'out.signed_out_at as signedOutAt', 'confirmed_at'])
+        .select(['out.signed_out_at as signedOutAt', 'confirmed_at'])
         .where('person.id', '=', row.person_id)
         .executeTakeFirstOrThrow()
-      const { personId, login, disabledAt, dueAt, signedOutAt } = person
+      const { personId, login, disabledAt, signedOutAt } = person
       if (disabledAt !== null) return 'disabled'
       const needsSecondFactor = person.confirmed_at !== null
-      // Only the platform's providers can speak for the whole account.
-      const isWhole = identity.provider.siteId === undefined && !needsSecondFactor
-      if (dueAt !== null && isWhole) await cancelDeletion(personId)
-      const isNewBrowser = (browsers.find(cookie, login)?.signedInAt ?? 0) <= (signedOutAt ?? 0)
-      const browser = browsers.remember(cookie, login)
-      return { personId, needsSecondFactor, isNewBrowser, browser }
+      return { personId, needsSecondFactor, ...browsers.welcome(cookie, login, signedOutAt) }
     },
 
     /** Whether an account has this address. */
@@ -90,20 +83,20 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
       return row !== undefined
     },
 
-    /** Links an identity to a person with the address that the provider named, and records an audit event. */
+    /** Links an identity to a person, if the provider named the address of that person. @returns whether it did */
     async link(
       { email, ...identity }: NewIdentity & { readonly email: string },
       personId: string,
       caller: Caller,
-    ): Promise<void> {
-      await kysely.transaction().execute(async (trx) => {
+    ): Promise<boolean> {
+      return await kysely.transaction().execute(async (trx) => {
         const person = await trx
           .selectFrom('person')
           .select('id')
           .where('id', '=', personId)
           .where('email_canonical', '=', canonicalEmail(email))
           .executeTakeFirst()
-        if (!person || !(await addIdentity(trx, identity, personId, now()))) return
+        if (!person || !(await addIdentity(trx, identity, personId, now()))) return false
         const { id: provider, name, siteId } = identity.provider
         const actor = { ...caller, personId, now: now() }
         const subject = { kind: 'person', id: personId }
@@ -111,6 +104,7 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
         await recordAuditEvent(trx, actor, change)
         const values = { provider: name }
         await queueMail(trx, { kind: 'identity_linked', personId, siteId, values }, now())
+        return true
       })
     },
 

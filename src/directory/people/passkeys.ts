@@ -15,13 +15,11 @@ import * as webauthn from './webauthn.ts'
 export interface FactorPorts {
   readonly database: Database
   readonly limits: Pick<Limits, 'takeTogether' | 'giveBack' | 'exceeded'>
-  /** Cancels the scheduled deletion of an account. */
-  readonly cancelDeletion: (personId: string) => Promise<void>
   readonly now: () => number
 }
 
 interface PasskeyPorts {
-  readonly browsers: KnownBrowsers
+  readonly browsers: Pick<KnownBrowsers, 'welcome'>
   readonly queueMail: QueueMail
   readonly baseUrl: string
   readonly challengeKey: Buffer
@@ -31,7 +29,7 @@ export type Passkeys = ReturnType<typeof makePasskeys>
 
 /** Creates the functions that check, add and manage passkeys, and return the options for browsers. */
 export function makePasskeys(ports: FactorPorts, more: PasskeyPorts) {
-  const { limits, cancelDeletion } = ports
+  const { limits } = ports
   const { browsers, queueMail, baseUrl, challengeKey } = more
   const party = webauthn.relyingPartyOf(baseUrl)
   const store = makePasskeyStore(ports, queueMail)
@@ -70,7 +68,7 @@ export function makePasskeys(ports: FactorPorts, more: PasskeyPorts) {
     check,
     /** Whether browsers support passkeys for the host of the service. They do not for IP addresses. */
     areAvailable: party !== undefined,
-    /** Checks the response of a passkey that signs in, cancels a scheduled deletion, and makes the browser known. */
+    /** Checks the response of a passkey that signs in, and makes the browser known. */
     async signIn(text: string, { cookie, address, ...use }: PasskeyUse, request: Partial<Actor>) {
       const limit = ['attemptsOfAddress', networkOf(address)] as const
       const exceeded = await limits.takeTogether(...limit)
@@ -78,10 +76,7 @@ export function makePasskeys(ports: FactorPorts, more: PasskeyPorts) {
       const checked = await check(text, use, request)
       if (checked.kind === 'refused') return checked
       await limits.giveBack(...limit)
-      const { personId, login, signedOutAt } = checked
-      await cancelDeletion(personId)
-      const isNewBrowser = (browsers.find(cookie, login)?.signedInAt ?? 0) <= (signedOutAt ?? 0)
-      return { ...checked, isNewBrowser, browser: browsers.remember(cookie, login) }
+      return { ...checked, ...browsers.welcome(cookie, checked.login, checked.signedOutAt) }
     },
     requestOptions,
     /** Returns the options for using one of a person's passkeys; undefined if the person has none. */

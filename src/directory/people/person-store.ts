@@ -12,6 +12,8 @@ export interface Person {
   readonly email: string
   /** When all sessions of the person were last ended, if ever. Earlier sessions are invalid. */
   readonly signedOutAt?: number | undefined
+  /** Whether the account will be deleted unless the person signs in. */
+  readonly isLeaving?: true | undefined
   /** The given session of a browser; undefined if it has ended. The session store may still contain it. */
   readonly session?: LiveSession | undefined
 }
@@ -42,14 +44,8 @@ export function makePersonStore({ kysely }: Database, now: () => number) {
         )
         .leftJoin('setting as all', (join) => join.on('all.name', '=', EVERYTHING_ENDED))
         .select(['person.id', 'person.name', 'email', 'out.signed_out_at', 'all.value'])
-        .select([
-          'ended.digest',
-          's.authenticated_at',
-          's.acr',
-          's.site_id',
-          's.seen_at',
-          's.expires_at',
-        ])
+        .select(['deletion_due_at', 's.authenticated_at', 's.acr', 's.site_id', 's.seen_at'])
+        .select(['ended.digest', 's.expires_at'])
         .where('person.id', '=', personId)
         .where('disabled_at', 'is', null)
         .executeTakeFirst()
@@ -68,6 +64,7 @@ export function makePersonStore({ kysely }: Database, now: () => number) {
       return {
         ...{ id, name, email },
         ...(signedOutAt > 0 && { signedOutAt }),
+        ...(row.deletion_due_at !== null && { isLeaving: true }),
         ...(lives && { session }),
       }
     },

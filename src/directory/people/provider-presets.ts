@@ -1,5 +1,7 @@
 /** What is known about common identity providers, and which claims of a provider describe a person. */
 
+import { importPKCS8, SignJWT } from 'jose'
+
 /** The names of the claims about a person. */
 export interface ClaimNames {
   readonly email: string
@@ -13,6 +15,8 @@ export const standardClaims: ClaimNames = {
   ...{ email: 'email', emailVerified: 'email_verified', name: 'name' },
 }
 
+export const APPLE = 'https://appleid.apple.com'
+
 interface Preset {
   readonly name: string
   /** The issuer. `{tenant}` stands for the tenant. */
@@ -22,7 +26,6 @@ interface Preset {
   readonly steps: string
 }
 
-/** Apple is missing, because its client secret is a token that expires (docs/how-to/accounts.md). */
 export const presets: ReadonlyMap<string, Preset> = new Map([
   [
     'google',
@@ -45,4 +48,36 @@ export const presets: ReadonlyMap<string, Preset> = new Map([
         'In the Microsoft Entra admin center, register an application and replace {tenant} with its directory (tenant) ID. Add the redirect URI under “Authentication” for the platform “Web”, and the optional claims “email” and “xms_edov” to the ID token.',
     },
   ],
+  [
+    'apple',
+    {
+      name: 'Apple',
+      issuer: APPLE,
+      claims: standardClaims,
+      steps:
+        'In your Apple developer account, create a Services ID with the redirect URI as its return URL, and a key for “Sign in with Apple”. The client ID is the Services ID. As the client secret, enter the team ID, the key ID and the content of the key file, separated by colons.',
+    },
+  ],
 ])
+
+/** How long a client secret for Apple is valid, in seconds. A new one is made for each request. */
+const APPLE_SECRET_SECONDS = 300
+
+/** Signs the token that Apple takes as client secret. @throws an error if the secret is not `team ID:key ID:key` */
+export async function appleSecret(
+  { clientId, clientSecret }: Readonly<Record<'clientId' | 'clientSecret', string>>,
+  nowMs: number,
+): Promise<string> {
+  const [team = '', kid = '', file = ''] = clientSecret.split(':')
+  const key = file.replaceAll(/-----[A-Z ]+-----|\s/g, '')
+  const pem = `-----BEGIN PRIVATE KEY-----\n${key}\n-----END PRIVATE KEY-----`
+  const iat = Math.floor(nowMs / 1000)
+  const token = new SignJWT({
+    iss: team,
+    sub: clientId,
+    aud: APPLE,
+    iat,
+    exp: iat + APPLE_SECRET_SECONDS,
+  })
+  return await token.setProtectedHeader({ alg: 'ES256', kid }).sign(await importPKCS8(pem, 'ES256'))
+}

@@ -5,6 +5,7 @@ import { randomBytes } from 'node:crypto'
 import type { Kysely, Transaction } from 'kysely'
 
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
+import { openOrNothing, type Seals } from '../../platform/http/kept-values.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { storeMail } from '../mail/mail.ts'
@@ -12,12 +13,6 @@ import type { MailValues } from '../mail/messages.ts'
 import type { NotSignedIn } from './authenticate.ts'
 import type { SecondMethod } from './authentication.ts'
 import type { FactorPorts, Passkeys } from './passkeys.ts'
-
-/** Encrypts and decrypts texts that only this service reads. The label binds a text to its purpose. */
-export interface Seals {
-  readonly seal: (plain: string, label: string) => string
-  readonly open: (sealed: string, label: string) => string
-}
 
 interface SecondFactorPorts {
   readonly passkeys: Pick<Passkeys, 'check'>
@@ -31,8 +26,6 @@ interface SentFactor {
   readonly code: string
   readonly credential: string
   readonly uid: string
-  /** The site of the identity provider that was the first step, if it speaks for one site only. */
-  readonly siteId: string | undefined
 }
 
 /** The outcome of a second step. Wrong and used codes have the same outcome. */
@@ -120,7 +113,7 @@ type Confirmation = Readonly<Record<'sealed' | 'session' | 'code', string>>
 
 /** Creates the function that checks a code of the person's authenticator app, a recovery code or a passkey. */
 function makeFactorCheck(
-  { database, limits, cancelDeletion, now }: FactorPorts,
+  { database, limits, now }: FactorPorts,
   { passkeys, seals }: SecondFactorPorts,
 ) {
   const { kysely } = database
@@ -181,7 +174,7 @@ function makeFactorCheck(
   }
 
   return async (sent: SentFactor, actor: Actor): Promise<FactorCheck> => {
-    const { code, credential, uid, siteId } = sent
+    const { code, credential, uid } = sent
     const { personId } = actor
     // Count before the check, so parallel guesses cannot bypass the limit.
     const exceeded = await limits.takeTogether('codesOfPerson', personId)
@@ -189,11 +182,8 @@ function makeFactorCheck(
     const checked = credential
       ? await checkPasskey(credential, uid, actor)
       : await checkCode(code, actor)
-    if (checked.kind === 'accepted') {
-      await limits.giveBack('codesOfPerson', personId)
-      // A sign-in that counts only at one site must not change the account.
-      if (siteId === undefined) await cancelDeletion(personId)
-    } else if (limits.exceeded('codesOfPerson', personId)) await tell(personId)
+    if (checked.kind === 'accepted') await limits.giveBack('codesOfPerson', personId)
+    else if (limits.exceeded('codesOfPerson', personId)) await tell(personId)
     return checked
   }
 }
@@ -215,19 +205,6 @@ async function stepOf(
   const when = { epoch: Math.floor(nowMs / 1000), epochTolerance: STEP_SECONDS }
   const result = await verify({ secret, token, ...when, afterTimeStep: after })
   return result.valid && 'timeStep' in result ? result.timeStep : undefined
-}
-
-/** Decrypts a text that a browser returned; undefined if it is not genuine, or has another label. */
-export function openOrNothing(
-  seals: Pick<Seals, 'open'>,
-  sealed: string,
-  label: string,
-): string | undefined {
-  try {
-    return seals.open(sealed, label)
-  } catch {
-    return undefined
-  }
 }
 
 /** The person, or a command without a person. */

@@ -19,6 +19,8 @@ const INVALID_PASSKEY = 'This passkey is not valid here. Please try another way.
 const problems: Readonly<Record<string, string>> = {
   'wrong second factor':
     'This code is incorrect, or was used before. Please enter the code that is shown now.',
+  'other way needed':
+    'This site accepts only sign-ins of its own identity provider, for the same e-mail address. Please sign in below.',
   'unknown passkey': INVALID_PASSKEY,
   'invalid passkey response': INVALID_PASSKEY,
   'stale passkey': INVALID_PASSKEY,

@@ -1,40 +1,52 @@
 /** Stores the identity providers of sites, with their client secrets encrypted. */
 
 import { randomBytes } from 'node:crypto'
+import dns from 'node:dns/promises'
 
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
+import type { Seals } from '../../platform/http/kept-values.ts'
 import type { Database } from '../../platform/store/database.ts'
+import { setFeature } from '../sites/site-admin.ts'
+import { OWN_SIGN_IN } from '../sites/site-choice.ts'
 import type { IdentityProvider } from './identity-providers.ts'
-import type { Seals } from './second-factors.ts'
 
 export type SiteProviders = ReturnType<typeof makeSiteProviders>
 
-export interface NewSiteProvider extends Omit<IdentityProvider, 'id'> {
+export interface NewSiteProvider extends Omit<IdentityProvider, 'id' | 'domains' | 'isOnlyWay'> {
   readonly siteId: string
   readonly role: 'student' | 'lecturer'
 }
 
 export const SITE_PROVIDERS_MAX = 10
+/** The maximum number of domains of a provider. */
+export const DOMAINS_MAX = 50
 
 const labelOf = (id: string) => `client secret of the identity provider ${id}`
 
 export function makeSiteProviders({ kysely }: Database, seals: Seals) {
   return {
-    /** Lists the identity providers of a site, oldest first. */
+    /** Lists the identity providers of a site, oldest first, and whether they are the only way to sign in there. */
     async list(siteId: string): Promise<IdentityProvider[]> {
       const rows = await kysely
-        .selectFrom('identity_provider')
-        .select(['id', 'site_id as siteId', 'name', 'issuer', 'client_id as clientId', 'role'])
-        .select(['sealed_secret', 'email_claim', 'verified_claim', 'name_claim'])
-        .where('site_id', '=', siteId)
-        .orderBy('created_at')
+        .selectFrom('identity_provider as p')
+        .leftJoin('site_feature as own', (join) =>
+          join.onRef('own.site_id', '=', 'p.site_id').on('own.feature', '=', OWN_SIGN_IN),
+        )
+        .selectAll('p')
+        .select('own.enabled_at')
+        .where('p.site_id', '=', siteId)
+        .orderBy('p.created_at')
         .execute()
-      return rows.map(({ sealed_secret, email_claim, verified_claim, name_claim, ...row }) => ({
-        ...row,
-        claims: { email: email_claim, emailVerified: verified_claim, name: name_claim },
-        clientSecret: seals.open(sealed_secret, labelOf(row.id)),
+      return rows.map(({ id, name, issuer, role, ...row }) => ({
+        ...{ id, siteId, name, issuer, role, clientId: row.client_id },
+        claims: { email: row.email_claim, emailVerified: row.verified_claim, name: row.name_claim },
+        clientSecret: seals.open(row.sealed_secret, labelOf(id)),
+        domains: row.domains.split(' ').filter(Boolean),
+        isOnlyWay: row.enabled_at !== null,
       }))
     },
+
+    setDomains: makeSetDomains(kysely),
 
     /** Adds a provider, and records an audit event. */
     async add(provider: NewSiteProvider, actor: Actor): Promise<void> {
@@ -72,10 +84,51 @@ export function makeSiteProviders({ kysely }: Database, seals: Seals) {
         if (!removed) return
         await trx.deleteFrom('linked_identity').where('provider_id', '=', id).execute()
         await trx.deleteFrom('browser_session').where('site_id', '=', siteId).execute()
+        const left = trx.selectFrom('identity_provider').select('id').where('site_id', '=', siteId)
+        if (!(await left.executeTakeFirst())) {
+          await setFeature(trx, { siteId, feature: OWN_SIGN_IN, on: false }, actor)
+        }
         const subject = { kind: 'identity_provider', id }
         const change = { action: 'identity_provider.remove', subject, siteId } as const
         await recordAuditEvent(trx, actor, { ...change, before: removed })
       })
     },
   }
+}
+
+/**
+ * Creates the function that sets the domains whose addresses a provider signs in. New ones must have a TXT record that
+ * names the provider (`proofOf`). It returns the first domain without one, if any; then nothing changes.
+ */
+function makeSetDomains(kysely: Database['kysely']) {
+  return async (provider: IdentityProvider, domains: readonly string[], actor: Actor) => {
+    const { id, siteId, domains: before } = provider
+    for (const domain of domains) {
+      if (!before.includes(domain) && !(await isProven(domain, id))) return domain
+    }
+    const after = [...new Set(domains)].join(' ')
+    await kysely.transaction().execute(async (trx) => {
+      const update = trx.updateTable('identity_provider').set({ domains: after })
+      await update.where('id', '=', id).execute()
+      const subject = { kind: 'identity_provider', id }
+      const change = { action: 'identity_provider.domains', subject, siteId } as const
+      const values = { before: { domains: before.join(' ') }, after: { domains: after } }
+      await recordAuditEvent(trx, actor, { ...change, ...values })
+    })
+    return undefined
+  }
+}
+
+/** Returns the TXT record that proves a domain for a provider. Only the owner of the domain can publish it. */
+export const proofOf = (id: string, domain: string) => ({
+  name: `_gatehouse.${domain}`,
+  value: `gatehouse-provider=${id}`,
+})
+
+async function isProven(domain: string, id: string): Promise<boolean> {
+  const { name, value } = proofOf(id, domain)
+  const resolver = new dns.Resolver({ timeout: 2000, tries: 2 })
+  resolver.setServers(dns.getServers())
+  const records = await resolver.resolveTxt(name).catch(() => [])
+  return records.some((parts) => parts.join('') === value)
 }

@@ -6,7 +6,7 @@ import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import type { AssuranceDemand } from '../scopes/sensitive-operations.ts'
-import { type HeldSite, makeFindHeldSites, operates } from './site-choice.ts'
+import { type HeldSite, makeFindHeldSites, OWN_SIGN_IN, operates } from './site-choice.ts'
 
 /** The key of the beta feature *MCP connections* (specification, What the service does 9). */
 export const MCP_CONNECTIONS = 'mcp_connections'
@@ -23,6 +23,11 @@ const features = {
     field: 'selfSignUp',
     on: { action: 'sign_up.on' },
     off: { action: 'sign_up.off' },
+  },
+  [OWN_SIGN_IN]: {
+    field: 'onlyIdentityProviders',
+    on: { action: 'own_sign_in.on' },
+    off: { action: 'own_sign_in.off' },
   },
 } as const
 

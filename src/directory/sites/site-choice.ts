@@ -11,6 +11,9 @@ export function operates(roles: readonly SiteRole[]): boolean {
   return roles.some((role) => operatorRoles.has(role))
 }
 
+/** The feature with which a site accepts only its identity providers. It does not change how operators open /admin. */
+export const OWN_SIGN_IN = 'own_sign_in'
+
 /** A site where a person has roles. */
 export interface HeldSite {
   readonly id: string
@@ -21,6 +24,8 @@ export interface HeldSite {
   readonly documentReview?: Decision | undefined
   /** Set if the site demands two factors for everything that its operators do. */
   readonly operatorDemand?: { readonly maxAgeSeconds: number | undefined }
+  /** Set if the site's identity providers are the only way to sign in there. */
+  readonly hasOwnSignIn?: true
 }
 
 /** The outcome of choosing the site of a new authorization (design 15 and 16). */
@@ -86,7 +91,10 @@ export function makeFindHeldSites({ kysely }: Database) {
       .leftJoin('site_assurance as a', (join) =>
         join.onRef('a.site_id', '=', 'site.id').on('a.areas', '=', EVERYTHING),
       )
-      .select(['site.id', 'site.slug', 'site.name', 'site_role.role'])
+      .leftJoin('site_feature as own', (join) =>
+        join.onRef('own.site_id', '=', 'site.id').on('own.feature', '=', OWN_SIGN_IN),
+      )
+      .select(['site.id', 'site.slug', 'site.name', 'site_role.role', 'own.enabled_at'])
       .select(['d.review', 'd.fingerprint', 'a.areas', 'a.max_age_seconds'])
       .where('site_role.person_id', '=', value('personId'))
       .orderBy('site.name')
@@ -96,11 +104,13 @@ export function makeFindHeldSites({ kysely }: Database) {
   return async (personId: string, clientId = ''): Promise<HeldSite[]> => {
     const { rows } = await query({ personId, clientId })
     const sites = new Map<string, HeldSite & { roles: SiteRole[] }>()
-    for (const { role, review, fingerprint, areas, max_age_seconds, ...row } of rows) {
+    for (const each of rows) {
+      const { role, review, fingerprint, areas, max_age_seconds, enabled_at, ...row } = each
       const decided = review !== null && { documentReview: { review, fingerprint } }
       const maxAgeSeconds = max_age_seconds ?? undefined
       const demanded = areas !== null && { operatorDemand: { maxAgeSeconds } }
-      const site = sites.get(row.id) ?? { ...row, ...decided, ...demanded, roles: [] }
+      const own = enabled_at !== null && ({ hasOwnSignIn: true } as const)
+      const site = sites.get(row.id) ?? { ...row, ...decided, ...demanded, ...own, roles: [] }
       site.roles.push(role)
       sites.set(row.id, site)
     }

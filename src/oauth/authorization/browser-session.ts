@@ -4,6 +4,7 @@ import type { Context } from 'koa'
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
 import { type Authentication, assuranceOf, MFA_ACR } from '../../directory/people/authentication.ts'
+import type { NewSession } from '../../directory/people/browser-sessions.ts'
 import type { Person } from '../../directory/people/person-store.ts'
 import { browserOf } from '../../platform/http/browser.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
@@ -16,6 +17,11 @@ const newId = () => randomBytes(16).toString('base64url')
  * each sign-in, so a planted cookie is never signed in.
  */
 export function makeFindSessionPerson({ people, browserSessions }: EngineDependencies) {
+  /** Begins the session of a sign-in. A sign-in that counts only at one site must not change the account. */
+  const begin = async (ctx: KoaContextWithOIDC, person: Person, session: NewSession) => {
+    await browserSessions.begin(session, browserOf(ctx))
+    if (person.isLeaving && session.siteId === undefined) await people.cancelDeletion(person.id)
+  }
   return async (ctx: KoaContextWithOIDC, personId: string): Promise<Person | undefined> => {
     const { session, route } = ctx.oidc
     if (!session) return await people.findPerson(personId)
@@ -32,7 +38,7 @@ export function makeFindSessionPerson({ people, browserSessions }: EngineDepende
     // A session that has ended stays ended: copies of its cookies, or of the session store, may still exist.
     if (!person.session) session.uid = newId()
     const { uid: id } = session
-    await browserSessions.begin({ id, personId, ...given }, browserOf(ctx))
+    await begin(ctx, person, { id, personId, ...given })
     return { ...person, session: { id, ...given, seenAt: given.authenticatedAt } }
   }
 }
@@ -75,11 +81,18 @@ function justGiven({ oidc }: KoaContextWithOIDC) {
 }
 
 /** Returns the engine's result of a sign-in. */
-export function loginResult({ personId, methods, authenticatedAt, siteId }: Authentication) {
+export function loginResult({ personId, methods, ...more }: Authentication) {
+  const { authenticatedAt, siteId, providerId } = more
   const { acr, amr } = assuranceOf(methods)
   // By default, the engine uses the time of a later page. `ts` must come from the engine's clock.
   const ts = Math.floor(Date.now() / 1000)
-  return { accountId: personId, acr, amr: [...amr], ts, given: { authenticatedAt, siteId } }
+  return {
+    accountId: personId,
+    acr,
+    amr: [...amr],
+    ts,
+    given: { authenticatedAt, siteId, providerId },
+  }
 }
 
 type LoginResult = ReturnType<typeof loginResult>

@@ -135,9 +135,13 @@ function sessionAdapter(
     async destroy(id) {
       // Only this route signs people out. A sign-in also destroys the session record, because it changes the session
       // id.
-      const { route, session } = Provider.ctx?.oidc ?? {}
-      if (route === 'end_session_confirm' && session?.accountId) {
-        await browserSessions.end(session.accountId, { id: session.uid, others: false })
+      const { ctx } = Provider
+      const { route, session } = ctx?.oidc ?? {}
+      if (ctx && route === 'end_session_confirm' && session?.accountId) {
+        const chosen = { id: session.uid, others: false }
+        const [ended] = await browserSessions.end(session.accountId, chosen)
+        // The identity provider that began the session is signed out next (interaction/provider-routes.ts).
+        ctx['state']['endedSession'] = ended
       }
       await records.destroy(id)
     },

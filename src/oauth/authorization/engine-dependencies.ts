@@ -17,7 +17,7 @@ import type { SignOuts } from './sign-outs.ts'
 
 /** The parts of the service that the authorization server is built from. */
 export interface AuthorizationServerParts {
-  readonly people: Pick<PersonStore, 'findPerson'>
+  readonly people: Pick<PersonStore, 'findPerson' | 'cancelDeletion'>
   readonly browserSessions: BrowserSessions
   readonly clients: Clients
   /**

@@ -22,14 +22,23 @@ export function promptPolicy(dependencies: EngineDependencies) {
   for (const check of [...loginChecks(), ...assuranceChecks(dependencies)]) login?.checks.add(check)
 
   login?.checks.add(
-    new Check('other_site', 'the session is for another site', 'login_required', async (ctx) => {
-      const siteId = siteOfSession(ctx.oidc)
-      const { origin, siteId: ofClient } = ctx.oidc.client ? factsOf(ctx.oidc.client) : {}
+    new Check('other_site', 'the session is not for this site', 'login_required', async (ctx) => {
+      const from = siteOfSession(ctx.oidc)
+      const { origin, siteId } = ctx.oidc.client ? factsOf(ctx.oidc.client) : {}
       // Our own pages check the site themselves, because the request does not name the page.
-      if (siteId === undefined || origin === 'first_party' || ofClient === siteId) return false
-      return sitesOf(await decideRequestedSite(ctx, dependencies))[0]?.id !== siteId
+      if (origin === 'first_party' || (from !== undefined && from === siteId)) return false
+      const decision = await decideRequestedSite(ctx, dependencies)
+      if (from !== undefined) return sitesOf(decision)[0]?.id !== from
+      return decision.kind === 'bound' && decision.site.hasOwnSignIn === true
     }),
   )
+  // The sign-in page offers the identity providers of the site that was chosen before.
+  if (login) {
+    login.details = async (ctx) => {
+      const decision = await decideRequestedSite(ctx, dependencies)
+      return decision.kind === 'bound' ? { site: decision.site } : {}
+    }
+  }
 
   policy.add(
     new Prompt(

@@ -19,7 +19,7 @@ import { contentSecurityPolicy } from '../../platform/http/security-headers.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { PendingInteraction } from '../authorization/engine-interactions.ts'
 import { clientView } from './client-view.ts'
-import { noteOf, pendingLinks, type WaysPorts } from './pending-links.ts'
+import { findWays, type PendingLink, type WaysPorts } from './ways.ts'
 
 export interface PromptPagesDependencies extends WaysPorts {
   readonly database: Database
@@ -32,7 +32,7 @@ export type PromptPages = ReturnType<typeof makePromptPages>
 
 /** Creates the functions that send the page of each prompt. */
 export function makePromptPages(dependencies: PromptPagesDependencies) {
-  const { database, formKey, scopeUses, passkeys } = dependencies
+  const { database, formKey, scopeUses } = dependencies
   const frameOf = (pending: PendingInteraction) => {
     const { uid, prompt } = pending
     return {
@@ -48,38 +48,36 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
     return person
   }
 
-  const signUpOf = async ({ uid, client: { siteId } }: PendingInteraction) => {
-    if (siteId === undefined || !(await hasSelfSignUp(database, siteId))) return undefined
-    return `${addressOf(pages.signUp, { site: siteId })}?${new URLSearchParams({ from: uid })}`
-  }
-
   return {
     async signIn(
       ctx: Context,
       pending: PendingInteraction,
-      said: Pick<SignInPage, 'login' | 'problem' | 'note'>,
+      said: Pick<SignInPage, 'login' | 'problem' | 'hidden'> = {},
     ) {
       const { look, signInWords: words } = await lookOf(pending, database)
-      const from = new URLSearchParams({ from: pending.uid })
-      const { client, person, loginHint } = pending
+      const ways = await waysOf(ctx, pending, dependencies)
+      const { link, passkey, ...shown } = ways
+      const { uid, client, person, loginHint } = pending
       // Our own pages ask a person who is signed in to sign in again (`fresh` in pages/relying-party).
       const isAgain = client.origin === 'first_party' && loginHint !== undefined
       const confirms = isAgain && person?.email === loginHint
-      const hrefs = { recoverHref: `${pages.recover}?${from}`, signUpHref: await signUpOf(pending) }
-      const action = addressOf(pages.signInWithPasskey, { uid: pending.uid })
-      const verification = pending.lacksFactor(['passkey']) ? 'required' : 'preferred'
-      const options = passkeys.requestOptions(pending.uid, verification)
-      const passkey = options && { action, options }
-      const factorsHref = pending.lacksFactor(['password']) ? pages.secondFactor : undefined
-      const ways = { passkey, factorsHref, ...(await waysOf(ctx, pending, dependencies)) }
-      const page = signInPage({ ...frameOf(pending), ...ways, ...said, ...hrefs, words, confirms })
+      const recoverHref = `${pages.recover}?${new URLSearchParams({ from: uid })}`
+      const login = said.login ?? link?.email ?? loginHint
+      const all = {
+        ...frameOf(pending),
+        ...shown,
+        passkey,
+        note: link && noteOf(link),
+        recoverHref,
+      }
+      const page = signInPage({ ...all, ...said, login, words, confirms })
       showPage(ctx, { ...page, look }, passkey && passkeyScriptSource)
     },
 
     async secondStep(
       ctx: Context,
       pending: PendingInteraction,
-      asked: Pick<SecondStepPage, 'step' | 'problem' | 'hasApp' | 'options'>,
+      asked: Pick<SecondStepPage, 'problem' | 'hasApp' | 'options'>,
     ) {
       const { look } = await lookOf(pending, database)
       const action = addressOf(pages.secondStep, { uid: pending.uid })
@@ -123,18 +121,38 @@ async function lookOf({ client: { siteId } }: PendingInteraction, database: Data
   }
 }
 
-/** Returns the identity providers for the sign-in page, and the note about an identity that the sign-in links. */
+/** Returns the ways to sign in that the page shows. */
 async function waysOf(
   ctx: Context,
-  { uid, client }: PendingInteraction,
-  { providers, seals }: PromptPagesDependencies,
+  pending: PendingInteraction,
+  dependencies: PromptPagesDependencies,
 ) {
-  const link = pendingLinks(seals).read(ctx, uid)
-  const offered = (await providers.list(client.siteId)).map(({ id, name }) => {
-    const href = addressOf(pages.providerSignIn, { uid, provider: id })
-    return { id, name, href }
-  })
-  return { note: link && noteOf(link), providers: offered }
+  const { passkeys, database } = dependencies
+  const { uid, client, lacksFactor } = pending
+  const { providers, isOnly, link } = await findWays(ctx, pending, dependencies)
+  const verification = lacksFactor(['passkey']) ? 'required' : 'preferred'
+  const options = isOnly ? undefined : passkeys.requestOptions(uid, verification)
+  const from = new URLSearchParams({ from: uid })
+  const canSignUp = client.siteId !== undefined && (await hasSelfSignUp(database, client.siteId))
+  return {
+    isOnly,
+    link,
+    passkey: options && { action: addressOf(pages.signInWithPasskey, { uid }), options },
+    factorsHref: lacksFactor(['password']) ? pages.secondFactor : undefined,
+    providers: providers.map(({ id, name }) => {
+      const href = addressOf(pages.providerSignIn, { uid, provider: id })
+      return { id, name, href }
+    }),
+    routes: !link && providers.some(({ domains }) => domains.length > 0),
+    signUpHref: canSignUp
+      ? `${addressOf(pages.signUp, { site: client.siteId ?? '' })}?${from}`
+      : undefined,
+  }
+}
+
+/** Returns the text about an identity to link. It does not reveal whether the account exists. */
+function noteOf({ provider: { name }, email }: PendingLink): string {
+  return `${name} says that your address is ${email}. If you have an account with this address, sign in to it once as before. After that, you can sign in with ${name}.`
 }
 
 /** Form actions of the *Cancel* button, by prompt. */

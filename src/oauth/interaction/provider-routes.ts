@@ -1,9 +1,10 @@
 /** Creates the routes for signing in with an identity provider. */
 
-import type { Context } from 'koa'
+import type { Context, Middleware } from 'koa'
 import type Router from 'koa-router'
 import { AuthorizationResponseError } from 'oauth4webapi'
 
+import type { BrowserSessions } from '../../directory/people/browser-sessions.ts'
 import {
   type BegunSignIn,
   type IdentityProvider,
@@ -16,16 +17,18 @@ import type {
   Newcomer,
   SignedInPerson,
 } from '../../directory/people/linked-identities.ts'
-import type { Seals } from '../../directory/people/second-factors.ts'
 import { interactionGone, nothingHere } from '../../platform/http/errors.ts'
+import { makeKeptValues } from '../../platform/http/kept-values.ts'
 import { seeOther } from '../../platform/http/page.ts'
-import { addressOf, pages } from '../../platform/http/paths.ts'
+import { formField } from '../../platform/http/page-form.ts'
+import { addressOf, enginePages, pages } from '../../platform/http/paths.ts'
 import { callerOf, logFields } from '../../platform/http/request-log.ts'
 import type { PendingInteraction } from '../authorization/engine-interactions.ts'
-import { makeKeptValues, noteOf, type PendingLink, pendingLinks } from './pending-links.ts'
-import type { FirstStep } from './second-step.ts'
+import type { PromptPages } from './prompt-pages.ts'
+import { browserCookieOf, type FirstStep, type Step } from './sign-in-steps.ts'
+import { findWays, keptIn, type PendingLink, pendingLinks, type WaysPorts } from './ways.ts'
 
-export interface ProviderPorts {
+export interface ProviderPorts extends WaysPorts {
   readonly providers: ProviderSignIn
   readonly identities: LinkedIdentities
   /** Creates the account of a person whose address the provider has verified. Returns whether that was possible. */
@@ -33,39 +36,29 @@ export interface ProviderPorts {
     newcomer: Newcomer,
     caller: ReturnType<typeof callerOf>,
   ) => Promise<boolean>
-  readonly seals: Seals
-}
-
-interface Said {
-  readonly login?: string
-  readonly problem?: string
-  readonly note?: string
 }
 
 /** The steps that sign-ins by every method share. */
 interface Steps extends ProviderPorts {
   readonly find: (ctx: Context) => Promise<PendingInteraction>
-  readonly show: (ctx: Context, pending: PendingInteraction, said: Said) => Promise<void>
-  /** Reads the known-browser cookie. */
-  readonly cookieOf: (ctx: Context) => string | undefined
-  /** Completes the sign-in, or asks for the code that it needs in addition. */
-  readonly proceed: (
-    ctx: Context,
-    pending: PendingInteraction,
-    first: FirstStep & SignedInPerson,
-  ) => Promise<void>
+  readonly show: PromptPages['signIn']
+  /** Completes the sign-in, or asks for the second factor that it needs in addition. */
+  readonly proceed: Step<[FirstStep]>
   readonly noteFailure: (ctx: Context, pending: PendingInteraction, reason: string) => void
 }
 
-/** Adds the routes from the sign-in page to an identity provider and back. */
-export function providerRoutes(router: Router, steps: Steps): void {
+/** Adds the routes from the sign-in page to an identity provider and back. @param form parses a form */
+export function providerRoutes(router: Router, form: Middleware, steps: Steps): void {
   const { providers, find } = steps
-  const kept = makeKeptValues<BegunSignIn>('gatehouse_provider', steps.seals)
+  signOutRoutes(router, steps)
+  const kept = keptIn<BegunSignIn>('gatehouse_provider', steps)
 
   router.get(pages.providerSignIn, async (ctx) => {
     const pending = await find(ctx)
     const provider = await providerOf(ctx, pending, steps)
-    const { uid, loginHint, mustAuthenticate: isAgain } = pending
+    const { uid, mustAuthenticate: isAgain } = pending
+    const { login = pending.loginHint } = ctx.query
+    const loginHint = login === undefined ? undefined : String(login)
     const started = await providers
       .begin(provider, { uid, loginHint, isAgain })
       .catch(explainTo(ctx, pending, steps, provider))
@@ -75,11 +68,20 @@ export function providerRoutes(router: Router, steps: Steps): void {
   })
 
   // The cookies of an interaction are sent only to its own pages, so the response continues there.
-  router.get(pages.providerCallback, (ctx) => {
-    const uid = String(ctx.query['state']).split('.')[1] ?? ''
+  const toAnswer = (ctx: Context, answer: URLSearchParams) => {
+    const uid = answer.get('state')?.split('.')[1] ?? ''
     if (!/^[\w-]{1,64}$/.test(uid)) throw interactionGone()
     const provider = String(ctx['params']['provider'])
-    seeOther(ctx, addressOf(pages.providerAnswer, { uid, provider }) + ctx.search)
+    seeOther(ctx, `${addressOf(pages.providerAnswer, { uid, provider })}?${answer}`)
+  }
+  router.get(pages.providerCallback, (ctx) => toAnswer(ctx, new URLSearchParams(ctx.querystring)))
+  // Apple sends its response as a form, without our cookies because its page is on another site.
+  router.post(pages.providerCallback, form, (ctx) => {
+    const answer = new URLSearchParams()
+    for (const name of ['code', 'state', 'iss', 'error']) {
+      if (formField(ctx, name)) answer.set(name, formField(ctx, name))
+    }
+    toAnswer(ctx, answer)
   })
 
   router.get(pages.providerAnswer, async (ctx) => {
@@ -97,18 +99,47 @@ export function providerRoutes(router: Router, steps: Steps): void {
     const outcome = await personOf(ctx, pending, { ...identity, provider }, steps)
     const { person, link, problem = '', reason } = outcome
     if (person) {
-      const signedIn = { authenticatedAt: begun.begunAt, siteId: provider.siteId, ...person }
+      const from = { siteId: provider.siteId, providerId: provider.id }
+      const signedIn = { authenticatedAt: begun.begunAt, ...from, ...person }
       return await steps.proceed(ctx, pending, { ...signedIn, method: 'identityProvider' })
     }
     if (link) {
-      pendingLinks(steps.seals).set(ctx, uid, link)
-      return await steps.show(ctx, pending, { login: link.email, note: noteOf(link) })
+      pendingLinks(steps).set(ctx, uid, link)
+      return seeOther(ctx, addressOf(pages.login, { uid }))
     }
     ctx.status = 403
     steps.noteFailure(ctx, pending, `identity provider ${provider.id}: ${reason}`)
     await steps.show(ctx, pending, { problem })
   })
 }
+
+/** Adds the routes that sign a person out at the identity provider, too, before they lead on to where a sign-out leads. */
+function signOutRoutes(router: Router, ports: ProviderPorts): void {
+  const kept = makeKeptValues<string>('gatehouse_sign_out', SIGN_OUT_SECONDS, ports)
+  router.post(enginePages.confirmSignOut, async (ctx, next) => {
+    await next()
+    const { providerId, siteId }: Partial<EndedSession> = ctx.state['endedSession'] ?? {}
+    if (!providerId || ctx.status !== 303) return
+    const provider = (await ports.providers.list(siteId ?? undefined)).find(
+      ({ id }) => id === providerId,
+    )
+    // A provider that is down must not prevent the sign-out here.
+    const address = provider && (await ports.providers.signOut(provider).catch(() => undefined))
+    if (address === undefined) return
+    kept.set(ctx, pages.providerSignedOut, '', ctx.response.get('Location'))
+    ctx.set('Location', address)
+  })
+  router.get(pages.providerSignedOut, (ctx) => {
+    const target = kept.read(ctx, '') ?? enginePages.signedOut
+    kept.set(ctx, pages.providerSignedOut, '', undefined)
+    seeOther(ctx, target)
+  })
+}
+
+/** How long a person has for the sign-out page of a provider, in seconds. */
+const SIGN_OUT_SECONDS = 600
+
+type EndedSession = Awaited<ReturnType<BrowserSessions['end']>>[number]
 
 /** A person to sign in, an identity to link to the account of the next sign-in, or the reason for a refusal. */
 interface Outcome {
@@ -123,10 +154,10 @@ async function personOf(
   ctx: Context,
   { client: { siteId } }: PendingInteraction,
   identity: ProvidedIdentity & { readonly provider: IdentityProvider },
-  { identities, createMember, cookieOf }: Steps,
+  { identities, createMember }: Steps,
 ): Promise<Outcome> {
   const { provider, issuer, subject, email, name } = identity
-  const use = async () => await identities.use(identity, cookieOf(ctx))
+  const use = async () => await identities.use(identity, browserCookieOf(ctx))
   const known = await use()
   if (known === 'disabled') {
     const problem = 'Your account is disabled. Please ask an operator of your site.'
@@ -151,11 +182,11 @@ async function personOf(
 /** Finds the provider that the URL names, if it is offered for this sign-in. @throws nothingHere */
 async function providerOf(
   ctx: Context,
-  { client }: PendingInteraction,
-  { providers }: ProviderPorts,
+  pending: PendingInteraction,
+  ports: ProviderPorts,
 ): Promise<IdentityProvider> {
-  const offered = await providers.list(client.siteId)
-  const provider = offered.find(({ id }) => id === ctx['params'].provider)
+  const { providers } = await findWays(ctx, pending, ports)
+  const provider = providers.find(({ id }) => id === ctx['params'].provider)
   if (!provider) throw nothingHere()
   return provider
 }
@@ -174,7 +205,7 @@ function explainTo(
     const reason = error instanceof Error ? error.message : String(error)
     logFields(ctx).detail = `identity provider ${id}: ${reason}`
     noteFailure(ctx, pending, `identity provider ${id}: ${reason}`)
-    await show(ctx, pending, { problem })
+    await show(ctx, pending, { problem, hidden: { way: 'here' } })
   }
 }
 

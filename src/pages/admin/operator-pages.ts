@@ -67,6 +67,11 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
   }
   return {
     ...declaring<OperatorHandler>((handler) => handler),
+    /** Declares pages that only owners can open. */
+    ofOwners: declaring<OperatorHandler>((handler) => async (operator, ctx) => {
+      if (!operator.site.roles.includes('owner')) throw notAnOperator()
+      return await handler(operator, ctx)
+    }),
     /** Declares the handler of a request that a script on one of these pages sends. */
     script(pattern: string, answer: (operator: Operator, ctx: PageContext) => Promise<void>): void {
       const entering = async (ctx: PageContext, session: PageSession) => {

@@ -1,13 +1,17 @@
 import { z } from 'zod'
 
 import { providersPage } from '../../../views/admin-providers.ts'
+import { isMailDomain } from '../../directory/mail/mail-address.ts'
 import { presets, standardClaims } from '../../directory/people/provider-presets.ts'
-import { SITE_PROVIDERS_MAX, type SiteProviders } from '../../directory/people/site-providers.ts'
-import { notAnOperator } from '../../platform/http/errors.ts'
+import { DOMAINS_MAX, proofOf, SITE_PROVIDERS_MAX } from '../../directory/people/site-providers.ts'
+import { switchFeature } from '../../directory/sites/site-admin.ts'
+import { OWN_SIGN_IN } from '../../directory/sites/site-choice.ts'
+import { nothingHere } from '../../platform/http/errors.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import { isVisible } from '../../platform/store/entered-text.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
+import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
 const shown = z
@@ -51,65 +55,82 @@ function fieldsOf(preset: string) {
   return { name, issuer, clientId: '', emailClaim, verifiedClaim, nameClaim }
 }
 
-/** Registers the page with the identity providers of a site. Only owners can use it, after giving the password. */
-export function providerRoutes(
-  operatorPages: OperatorPages,
-  { siteProviders, baseUrl }: { readonly siteProviders: SiteProviders; readonly baseUrl: string },
-): void {
-  const show = async (
-    { site, area, address }: Operator,
-    ctx: PageContext,
-    typed = fieldsOf(String(ctx.query['preset'])),
-    problem?: string,
-  ) => {
-    if (!site.roles.includes('owner')) throw notAnOperator()
-    const providers = (await siteProviders.list(site.id)).map(({ id: provider, name, issuer }) => ({
-      name,
-      issuer,
+/** Creates the function that shows the page. @param refused why a form was refused, with what was entered in that form */
+function makeShow({ siteProviders, baseUrl }: AdminParts) {
+  return async ({ site, area, address }: Operator, ctx: PageContext, refused?: Refused) => {
+    const listed = await siteProviders.list(site.id)
+    const providers = listed.map(({ id: provider, name, issuer, domains }) => ({
+      ...{ name, issuer, domains, proof: proofOf(provider, '<domain>') },
       redirectUri: baseUrl + addressOf(pages.providerCallback, { provider }),
+      domainsAction: address(pages.providerDomains, { provider }),
       removeAction: address(pages.removeIdentityProvider, { provider }),
     }))
+    if (refused) ctx.status = 422
+    const { problem, typed = fieldsOf(String(ctx.query['preset'])) } = refused ?? {}
     const action = address(pages.identityProviders)
     const steps = presets.get(String(ctx.query['preset']))?.steps
     const shown = [...presets].map(([preset, { name }]) => ({
       ...{ name, href: `${action}?preset=${preset}` },
     }))
     const form = { action, typed, problem, steps, presets: shown }
-    return providersPage({ area, siteName: site.name, providers, ...form })
+    const only = { isOnly: listed[0]?.isOnlyWay === true, onlyAction: address(pages.ownSignIn) }
+    const signOutUri = baseUrl + pages.providerSignedOut
+    return providersPage({ area, siteName: site.name, providers, signOutUri, ...only, ...form })
   }
+}
 
-  operatorPages.freshPage(pages.identityProviders, show)
-  operatorPages.freshForm(
-    pages.identityProviders,
-    pages.identityProviders,
-    async (operator, ctx) => {
-      const { site, actor, address } = operator
-      if (!site.roles.includes('owner')) throw notAnOperator()
-      const fields = Object.keys(entered.shape).map((name) => [name, formField(ctx, name)])
-      const typed = Object.fromEntries(fields)
-      const { data, error } = entered.safeParse(typed)
-      const isFull = (await siteProviders.list(site.id)).length >= SITE_PROVIDERS_MAX
-      if (!data || isFull) {
-        ctx.status = 422
-        const field = String(error?.issues[0]?.path[0]) as keyof typeof problems
-        const problem =
-          problems[field] ??
-          `A site can have ${SITE_PROVIDERS_MAX} identity providers; remove one first.`
-        return await show(operator, ctx, typed, problem)
-      }
-      const { emailClaim: email, verifiedClaim: emailVerified, nameClaim: name } = data
-      const provider = { ...data, claims: { email, emailVerified, name }, siteId: site.id }
-      await siteProviders.add(provider, actor)
-      return address(pages.identityProviders)
-    },
-  )
-  operatorPages.freshForm(
-    pages.removeIdentityProvider,
-    pages.identityProviders,
-    async ({ site, actor, address }, ctx) => {
-      if (!site.roles.includes('owner')) throw notAnOperator()
-      await siteProviders.remove(site.id, ctx.params['provider'] ?? '', actor)
-      return address(pages.identityProviders)
-    },
-  )
+interface Refused {
+  readonly problem: string
+  readonly typed?: ReturnType<typeof fieldsOf>
+}
+
+/** Registers the page with the identity providers of a site. Only owners can use it, after giving the password. */
+export function providerRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
+  const { siteProviders, database } = parts
+  const { identityProviders: home } = pages
+  const { freshPage, freshForm } = operatorPages.ofOwners
+  const show = makeShow(parts)
+  freshPage(home, async (operator, ctx) => await show(operator, ctx))
+  freshForm(home, home, async (operator, ctx) => {
+    const { site, actor, address } = operator
+    const fields = Object.keys(entered.shape).map((name) => [name, formField(ctx, name)])
+    const typed = Object.fromEntries(fields)
+    const { data, error } = entered.safeParse(typed)
+    const isFull = (await siteProviders.list(site.id)).length >= SITE_PROVIDERS_MAX
+    if (!data || isFull) {
+      const field = String(error?.issues[0]?.path[0]) as keyof typeof problems
+      const full = `A site can have ${SITE_PROVIDERS_MAX} identity providers; remove one first.`
+      return await show(operator, ctx, { problem: problems[field] ?? full, typed })
+    }
+    const { emailClaim: email, verifiedClaim: emailVerified, nameClaim: name } = data
+    const provider = { ...data, claims: { email, emailVerified, name }, siteId: site.id }
+    await siteProviders.add(provider, actor)
+    return address(home)
+  })
+  freshForm(pages.removeIdentityProvider, home, async ({ site, actor, address }, ctx) => {
+    await siteProviders.remove(site.id, ctx.params['provider'] ?? '', actor)
+    return address(home)
+  })
+  freshForm(pages.providerDomains, home, async (operator, ctx) => {
+    const { site, actor, address } = operator
+    const listed = await siteProviders.list(site.id)
+    const provider = listed.find(({ id }) => id === ctx.params['provider'])
+    if (!provider) throw nothingHere()
+    const typed = formField(ctx, 'domains')
+      .toLowerCase()
+      .split(/[\s,]+/)
+    const domains = typed.filter(Boolean).slice(0, DOMAINS_MAX)
+    const wrong = domains.find((domain) => !isMailDomain(domain))
+    if (wrong) return await show(operator, ctx, { problem: `${wrong} is not a domain.` })
+    const unproven = await siteProviders.setDomains(provider, domains, actor)
+    if (unproven === undefined) return address(home)
+    const { name, value } = proofOf(provider.id, unproven)
+    const problem = `${unproven} is not proven. Add the TXT record ${name} with the value ${value}, wait until it is published, and save again.`
+    return await show(operator, ctx, { problem })
+  })
+  freshForm(pages.ownSignIn, home, async ({ site, actor, address }, ctx) => {
+    const on = formField(ctx, 'on') === 'yes' && (await siteProviders.list(site.id)).length > 0
+    await switchFeature(database, { siteId: site.id, feature: OWN_SIGN_IN, on }, actor)
+    return address(home)
+  })
 }

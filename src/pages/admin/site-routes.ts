@@ -130,12 +130,15 @@ function homeRoutes(
       }),
     })
   })
-  operatorPages.freshForm(pages.selfSignUp, pages.site, async ({ site, actor, address }, ctx) => {
-    if (!site.roles.includes('owner')) throw notAnOperator()
-    const on = formField(ctx, 'on') === 'yes'
-    await switchFeature(database, { siteId: site.id, feature: SELF_SIGN_UP, on }, actor)
-    return `${address(pages.site)}?done=${on ? 'on' : 'off'}`
-  })
+  operatorPages.ofOwners.freshForm(
+    pages.selfSignUp,
+    pages.site,
+    async ({ site, actor, address }, ctx) => {
+      const on = formField(ctx, 'on') === 'yes'
+      await switchFeature(database, { siteId: site.id, feature: SELF_SIGN_UP, on }, actor)
+      return `${address(pages.site)}?done=${on ? 'on' : 'off'}`
+    },
+  )
 }
 
 /**
@@ -144,17 +147,16 @@ function homeRoutes(
  */
 function twoFactorRoutes(operatorPages: OperatorPages, { database }: AdminParts): void {
   const areas = [...new Set(scopeNames('operator').map((scope) => scope.split(':')[0] ?? ''))]
-  operatorPages.freshPage(pages.twoFactors, ({ area, site, address }, ctx) => {
-    if (!site.roles.includes('owner')) throw notAnOperator()
+  const { freshPage, freshForm } = operatorPages.ofOwners
+  freshPage(pages.twoFactors, ({ area, site, address }, ctx) => {
     const { name: siteName, assuranceDemand: demand } = site
     const [action, homeHref] = [address(pages.twoFactors), address(pages.site)]
     const done = noticeOf(ctx, { saved: 'Saved. It applies at once, to existing tokens too.' })
     const isAll = demand?.areas.includes(EVERYTHING) ?? false
     return twoFactorsPage({ area, siteName, demand, isAll, areas, action, homeHref, done })
   })
-  operatorPages.freshForm(pages.twoFactors, pages.twoFactors, async (operator, ctx) => {
+  freshForm(pages.twoFactors, pages.twoFactors, async (operator, ctx) => {
     const { site, actor, address } = operator
-    if (!site.roles.includes('owner')) throw notAnOperator()
     const maxAgeSeconds = maxAges.find(
       ([seconds]) => `${seconds}` === formField(ctx, 'max-age'),
     )?.[0]

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 
 import type { Transaction } from 'kysely'
 
-import type { Seals } from '../../directory/people/second-factors.ts'
 import { hintOf, makeSecret } from '../../oauth/clients/secret.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
+import type { Seals } from '../../platform/http/kept-values.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'

@@ -8,10 +8,10 @@ import {
   type KeptValues,
   redeemAnswer,
 } from '../../directory/people/relying-party.ts'
-import type { Seals } from '../../directory/people/second-factors.ts'
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import type { Client } from '../../oauth/clients/client.ts'
 import { isRefusal, signInIncomplete, storageUnavailable } from '../../platform/http/errors.ts'
+import { makeKeptValues, type Seals } from '../../platform/http/kept-values.ts'
 import type { VisitorForms } from '../../platform/http/page-form.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 
@@ -174,51 +174,35 @@ async function orRefuse<Value>(why: string, step: () => Value | Promise<Value>):
 
 export interface PendingPorts {
   readonly baseUrl: string
-  readonly seals: Seals
-  readonly visitors: Pick<VisitorForms, 'digestOf'>
+  readonly pending: ReturnType<typeof makePendingSignIns>
 }
 
 /** The values that the callback of a sign-in needs. */
 type PendingSignIn = KeptValues & { readonly returnTo: string }
 
-const COOKIE = 'gatehouse_sign_in'
-const LABEL = 'a sign-in to the pages in the browser '
 const KEPT_SECONDS = 3600
 
+interface KeptPorts {
+  readonly seals: Seals
+  readonly visitors: Pick<VisitorForms, 'digestOf'>
+  readonly now: () => number
+}
+
 /**
- * Stores the pending sign-in in an encrypted cookie, which the browser sends only to the callback path. Other hosts of
- * the domain could plant a cookie with a path, so it is sealed for this browser.
+ * Creates the functions for the pending sign-in of a browser. Other hosts of the domain could plant a cookie with a path,
+ * so it is sealed for this browser.
  */
-export function keepPending(
-  ctx: Context,
-  pending: PendingSignIn,
-  { baseUrl, seals, visitors }: PendingPorts,
-): void {
-  const label = LABEL + visitors.digestOf(ctx)
-  ctx.cookies.set(COOKIE, seals.seal(JSON.stringify(pending), label), {
-    ...cookieOptions(baseUrl),
-    maxAge: KEPT_SECONDS * 1000,
-  })
-}
-
-/** Reads and removes the cookie of a pending sign-in. @returns undefined without a cookie @throws signInIncomplete if it is invalid */
-export async function takePending(
-  ctx: Context,
-  { baseUrl, seals, visitors }: PendingPorts,
-): Promise<PendingSignIn | undefined> {
-  const sealed = ctx.cookies.get(COOKIE)
-  if (!sealed) return undefined
-  const label = LABEL + visitors.digestOf(ctx)
-  const text = await orRefuse('an invalid cookie', () => seals.open(sealed, label))
-  // No validation is needed: only `keepPending` can have sealed this content.
-  const pending = JSON.parse(text) as PendingSignIn
-  ctx.cookies.set(COOKIE, null, cookieOptions(baseUrl))
-  return pending
-}
-
-/** Returns the cookie options. The cookie needs no signature, because sealing authenticates its content. */
-function cookieOptions(baseUrl: string) {
-  const secure = baseUrl.startsWith('https:')
-  const path = pages.signedIn
-  return { httpOnly: true, sameSite: 'lax', signed: false, secure, path, overwrite: true } as const
+export function makePendingSignIns({ visitors, ...ports }: KeptPorts) {
+  const kept = makeKeptValues<PendingSignIn>('gatehouse_sign_in', KEPT_SECONDS, ports)
+  const keep = (ctx: Context, pending: PendingSignIn | undefined) =>
+    kept.set(ctx, pages.signedIn, visitors.digestOf(ctx), pending)
+  return {
+    keep,
+    /** Reads and removes the pending sign-in. */
+    take(ctx: Context): PendingSignIn | undefined {
+      const pending = kept.read(ctx, visitors.digestOf(ctx))
+      keep(ctx, undefined)
+      return pending
+    },
+  }
 }

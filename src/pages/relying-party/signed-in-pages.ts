@@ -34,10 +34,8 @@ import {
   type AskedSignIn,
   beginSignIn,
   completeSignIn,
-  keepPending,
   makeOwnFetch,
   type PendingPorts,
-  takePending,
 } from './sign-in.ts'
 
 export type SignedInPages = ReturnType<typeof makeSignedInPages>
@@ -215,7 +213,7 @@ async function startSignIn(
 ) {
   const target = returnTo.length > RETURN_TO_CHARACTERS_MAX ? areaOf(ctx.path) : returnTo
   const { pending, address } = await beginSignIn(target, ports.baseUrl, asked)
-  keepPending(ctx, pending, ports)
+  ports.pending.keep(ctx, pending)
   return address
 }
 
@@ -226,7 +224,7 @@ async function finishSignIn(
 ): Promise<void> {
   const { baseUrl, handler, sessions } = ports
   const answer = new URLSearchParams(ctx.querystring)
-  const pending = await takePending(ctx, ports)
+  const pending = ports.pending.take(ctx)
   if (!pending) {
     // Another tab may have finished its own sign-in first, and removed the cookie.
     if (await sessions.find(ctx)) return seeOther(ctx, pages.account)
@@ -250,7 +248,7 @@ async function finishSignIn(
     await sessions.begin(ctx, await completeSignIn(answer, pending, { baseUrl, ownFetch, now }))
   } catch (error) {
     // If the storage was unavailable, restore the cookie, so reloading may succeed.
-    if (isRefusal(error) && error.statusCode === 503) keepPending(ctx, pending, ports)
+    if (isRefusal(error) && error.statusCode === 503) ports.pending.keep(ctx, pending)
     throw error
   }
   seeOther(ctx, pending.returnTo)

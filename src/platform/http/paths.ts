@@ -99,6 +99,8 @@ export const pages = {
   providerSignIn: `${promptPages.login}/provider/:provider`,
   providerCallback: '/sign-in/callback/:provider',
   providerAnswer: `${promptPages.login}/provider/:provider/answer`,
+  /** Where a provider sends the browser after a sign-out. */
+  providerSignedOut: '/sign-in/signed-out',
   cancelLogin: `${promptPages.login}/cancel`,
   cancelSiteChoice: `${promptPages.select_account}/cancel`,
   cancelConsent: `${promptPages.consent}/cancel`,
@@ -169,6 +171,8 @@ export const pages = {
   twoFactors: `${site}/two-factors`,
   identityProviders: `${site}/identity-providers`,
   removeIdentityProvider: `${site}/identity-providers/:provider/remove`,
+  providerDomains: `${site}/identity-providers/:provider/domains`,
+  ownSignIn: `${site}/only-way-in`,
   assistants: `${site}/assistants`,
   ownAssistants: `${site}/assistants/own`,
   documentClients: `${site}/self-declared-clients`,

@@ -66,6 +66,7 @@ export interface Schema extends OAuthTables {
     started_at: number
     authenticated_at: number
     acr: string
+    provider_id: string | null
     site_id: string | null
     seen_at: number
     expires_at: number
@@ -115,6 +116,7 @@ export interface Schema extends OAuthTables {
     email_claim: string
     verified_claim: string
     name_claim: string
+    domains: Generated<string>
   }
   site_feature: { site_id: string; feature: string; enabled_at: number }
   site_assurance: {

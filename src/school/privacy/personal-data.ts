@@ -24,7 +24,8 @@ const deleted: Tables = {
   watch_position: 'watched_at lecture_id position_seconds',
   notification: 'created_at site_id topic title body link read_at',
   notification_subscription: 'id site_id topic channel enabled_at',
-  browser_session: 'started_at device network authenticated_at acr site_id seen_at expires_at',
+  browser_session:
+    'started_at device network authenticated_at acr provider_id site_id seen_at expires_at',
   passkey: 'created_at id name last_used_at backed_up_at cloned_at',
   totp: 'confirmed_at',
   recovery_code: 'created_at',

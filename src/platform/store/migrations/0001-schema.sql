@@ -128,14 +128,15 @@ create index site_role_by_age on site_role (site_id, granted_at, person_id);
 
 -- The browsers in which people are signed in. `id` is the `uid` of the engine's session, which is no credential. A
 -- session without a live row has ended, even if the session store still has its record. `authenticated_at` is when the
--- person last authenticated, `seen_at` when the browser was last used, to within a few minutes. `site_id` is set if the
--- identity provider of a site authenticated the person: the session counts only at that site.
+-- person last authenticated, `seen_at` when the browser was last used, to within a few minutes. `provider_id` is set if
+-- an identity provider authenticated the person, `site_id` if it is that of a site: the session counts only there.
 create table browser_session (
   id text not null primary key,
   person_id text not null references person (id) on update cascade on delete cascade,
   started_at bigint not null,
   authenticated_at bigint not null,
   acr text not null,
+  provider_id text,
   site_id text references site (id) on delete cascade,
   seen_at bigint not null,
   expires_at bigint not null,
@@ -146,6 +147,7 @@ create index browser_session_by_person on browser_session (person_id, seen_at);
 create index browser_session_by_expiry on browser_session (expires_at);
 
 -- The identity providers of sites. Each can speak for its site only. `role` is that of people at their first sign-in.
+-- `domains` are proven by DNS and separated by spaces: people with an address there sign in with this provider.
 create table identity_provider (
   id text not null primary key,
   site_id text not null references site (id) on delete cascade,
@@ -157,6 +159,7 @@ create table identity_provider (
   email_claim text not null,
   verified_claim text not null,
   name_claim text not null,
+  domains text not null default '',
   created_at bigint not null
 );
 create index identity_provider_by_site on identity_provider (site_id, created_at);

@@ -1,0 +1,216 @@
+/** Handles the sign-in page, its form for passkeys, and the second step; completes sign-ins by every method. */
+
+import type { Context } from 'koa'
+
+import type { Notices } from '../../directory/mail/notices.ts'
+import type { NotSignedIn, SignInService } from '../../directory/people/authenticate.ts'
+import type {
+  Authentication,
+  FirstMethod,
+  SecondMethod,
+} from '../../directory/people/authentication.ts'
+import { findRoute } from '../../directory/people/identity-providers.ts'
+import type { LinkedIdentities } from '../../directory/people/linked-identities.ts'
+import type { SecondFactors } from '../../directory/people/second-factors.ts'
+import { explainFailure } from '../../directory/people/sign-in-failure.ts'
+import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
+import { seeOther } from '../../platform/http/page.ts'
+import { formField } from '../../platform/http/page-form.ts'
+import { addressOf, pages } from '../../platform/http/paths.ts'
+import { callerOf, logFields } from '../../platform/http/request-log.ts'
+import type { Interactions, PendingInteraction } from '../authorization/engine-interactions.ts'
+import type { PromptPages, PromptPagesDependencies } from './prompt-pages.ts'
+import { findWays, keptIn, pendingLinks } from './ways.ts'
+
+export interface SignInDependencies extends PromptPagesDependencies {
+  readonly interactions: Interactions
+  readonly identities: LinkedIdentities
+  /** How long a browser counts as known after a person has signed in with it. */
+  readonly knownBrowserSeconds: number
+  readonly signIn: SignInService
+  readonly secondFactors: Pick<SecondFactors, 'check'>
+  readonly noteEvent: NoteEvent
+  readonly notices: Pick<Notices, 'newSignIn'>
+}
+
+/** A handler of a request in a pending interaction. */
+export type Step<More extends unknown[] = []> = (
+  ctx: Context,
+  pending: PendingInteraction,
+  ...more: More
+) => Promise<void>
+
+/** A sign-in whose first method succeeded. Until the second step succeeds, it has no effect. */
+export interface FirstStep extends Omit<Authentication, 'methods'> {
+  readonly method: FirstMethod
+  /** Whether the person has an authenticator app. */
+  readonly needsSecondFactor: boolean
+  readonly isNewBrowser: boolean
+  /** The new value of the known-browser cookie. */
+  readonly browser: string
+}
+
+/** How long a person has for the second step, in seconds. */
+const STEP_SECONDS = 600
+
+/** Returns the handlers of the sign-in page, of its form for passkeys, and of the second step. */
+export function makeSignInSteps(dependencies: SignInDependencies, promptPages: PromptPages) {
+  const { signIn, passkeys, now } = dependencies
+  const later = makeLaterSteps(dependencies, promptPages)
+  const { finish, proceed, refuse } = later
+  const login = {
+    show: promptPages.signIn,
+    answer: (async (ctx, pending) => {
+      const typed = { login: formField(ctx, 'login'), password: formField(ctx, 'password') }
+      const { providers, link } = await findWays(ctx, pending, dependencies)
+      const route = findRoute(providers, typed.login)
+      // A person who links an identity, or whose provider has failed, signs in here.
+      if (route && !link && formField(ctx, 'way') !== 'here') {
+        const path = addressOf(pages.providerSignIn, { uid: pending.uid, provider: route.id })
+        return seeOther(ctx, `${path}?${new URLSearchParams({ login: typed.login })}`)
+      }
+      // Read the time before the check, so a sign-out during the check also ends the new session.
+      const authenticatedAt = now()
+      const outcome = await signIn({ ...typed, address: ctx.ip, browser: browserCookieOf(ctx) })
+      if (outcome.kind !== 'signed-in') return await refuse(ctx, pending, outcome, typed.login)
+      const { kind: _, ...first } = outcome
+      await proceed(ctx, pending, { ...first, authenticatedAt, method: 'password' })
+    }) satisfies Step,
+  }
+  const passkey: Step = async (ctx, pending) => {
+    const authenticatedAt = now()
+    const needsTwo = pending.lacksFactor(['passkey'])
+    const use = { uid: pending.uid, cookie: browserCookieOf(ctx), address: ctx.ip, needsTwo }
+    const outcome = await passkeys.signIn(formField(ctx, 'credential'), use, callerOf(ctx))
+    if (outcome.kind !== 'accepted') return await refuse(ctx, pending, outcome)
+    const { personId, method, isNewBrowser, browser } = outcome
+    const first = { personId, method, isNewBrowser, browser, authenticatedAt }
+    await finish(ctx, pending, { ...first, needsSecondFactor: false })
+  }
+  return { ...later, login, passkey }
+}
+
+/** Returns the steps after the first method, and the handler of the second step. */
+function makeLaterSteps(dependencies: SignInDependencies, promptPages: PromptPages) {
+  const { passkeys, secondFactors, now } = dependencies
+  const firstSteps = keptIn<FirstStep>('gatehouse_step', dependencies, STEP_SECONDS)
+  const fail = makeFail(dependencies)
+  const refuse: Step<[NotSignedIn, string?]> = async (ctx, pending, outcome, login) =>
+    await promptPages.signIn(ctx, pending, { login, problem: fail(ctx, pending, outcome) })
+  const finish: Step<[FirstStep, SecondMethod?]> = async (ctx, pending, first, second) => {
+    const { browser, method, needsSecondFactor: _, ...rest } = first
+    firstSteps.set(ctx, pending.uid, undefined)
+    const siteId = await linkAndJudge(ctx, pending, first, dependencies)
+    if (siteId === 'refused') {
+      const { personId } = first
+      return await refuse(ctx, pending, { kind: 'refused', why: 'other way needed', personId })
+    }
+    keepBrowser(ctx, browser, dependencies.knownBrowserSeconds)
+    const methods = second ? ([method, second] as const) : ([method] as const)
+    await complete(ctx, pending, { ...rest, methods, siteId }, dependencies)
+  }
+  const showSecond: Step<[FirstStep, string?]> = async (ctx, pending, first, problem) => {
+    const options = await passkeys.optionsOf(first.personId, pending.uid)
+    await promptPages.secondStep(ctx, pending, {
+      hasApp: first.needsSecondFactor,
+      options,
+      problem,
+    })
+  }
+  /** Completes a sign-in whose first method succeeded, or asks for the second factor that it needs in addition. */
+  const proceed: Step<[FirstStep]> = async (ctx, pending, first) => {
+    const { uid } = pending
+    const canBeAsked =
+      pending.lacksFactor([first.method]) && (await passkeys.optionsOf(first.personId, uid))
+    if (!first.needsSecondFactor && !canBeAsked) return await finish(ctx, pending, first)
+    firstSteps.set(ctx, uid, first)
+    await showSecond(ctx, pending, first)
+  }
+  /** Creates a handler that needs the first step of this browser in this interaction. */
+  const afterFirst =
+    (answer: Step<[FirstStep]>): Step =>
+    async (ctx, pending) => {
+      const { uid } = pending
+      const first = firstSteps.read(ctx, uid)
+      if (!first) return seeOther(ctx, addressOf(pages.login, { uid }))
+      await answer(ctx, pending, first)
+    }
+  const secondStep = {
+    show: afterFirst(showSecond),
+    answer: afterFirst(async (ctx, pending, first) => {
+      const actor = { personId: first.personId, ...callerOf(ctx), now: now() }
+      const sent = { code: formField(ctx, 'code'), credential: formField(ctx, 'credential') }
+      const outcome = await secondFactors.check({ ...sent, uid: pending.uid }, actor)
+      if (outcome.kind === 'accepted') return await finish(ctx, pending, first, outcome.method)
+      await showSecond(ctx, pending, first, fail(ctx, pending, outcome))
+    }),
+  }
+  return { refuse, finish, proceed, secondStep }
+}
+
+/**
+ * Links the identity that waits for this sign-in, and judges whether the sign-in suffices where the identity providers of
+ * a site are the only way. Returns the site for which it counts; undefined for all sites.
+ */
+async function linkAndJudge(
+  ctx: Context,
+  pending: PendingInteraction,
+  { personId, siteId }: Pick<Authentication, 'personId' | 'siteId'>,
+  dependencies: SignInDependencies,
+): Promise<string | undefined> {
+  const { link, isExclusive, siteId: asked } = await findWays(ctx, pending, dependencies)
+  if (link) pendingLinks(dependencies).set(ctx, pending.uid, undefined)
+  const mayLink = link !== undefined && siteId === undefined
+  const isLinked = mayLink && (await dependencies.identities.link(link, personId, callerOf(ctx)))
+  if (!isExclusive || siteId === asked) return siteId
+  // The provider authenticated the owner of the linked account in this interaction.
+  return isLinked ? asked : 'refused'
+}
+
+/** Creates the function that records a failure, sets the status and returns the sentence for the page. */
+function makeFail({ noteEvent }: SignInDependencies) {
+  return (ctx: Context, pending: PendingInteraction, outcome: NotSignedIn): string => {
+    const { status, problem, reason } = explainFailure(outcome)
+    ctx.status = status
+    if (outcome.kind === 'limited') ctx.set('Retry-After', String(outcome.waitSeconds))
+    logFields(ctx).detail = `sign-in ${outcome.kind}`
+    // Do not attribute the failure to the person of an earlier session in this browser.
+    const aboutPersonId = 'personId' in outcome ? outcome.personId : undefined
+    const failed = { ...eventOf(ctx, pending), personId: undefined, aboutPersonId, reason }
+    noteEvent({ ...failed, action: 'sign_in.failure' })
+    return problem
+  }
+}
+
+export function eventOf(ctx: Context, { person, client, sites }: PendingInteraction) {
+  const siteId = client.siteId ?? (sites.length === 1 ? sites[0]?.id : undefined)
+  return { personId: person?.id, clientId: client.clientId, siteId, ...callerOf(ctx) }
+}
+
+/** Completes a sign-in by any method, and redirects to the next page. */
+async function complete(
+  ctx: Context,
+  pending: PendingInteraction,
+  signedIn: Authentication & { readonly isNewBrowser: boolean },
+  { interactions, noteEvent, notices }: SignInDependencies,
+): Promise<void> {
+  const { personId } = signedIn
+  if (signedIn.isNewBrowser) await notices.newSignIn(personId, ctx.get('User-Agent'))
+  logFields(ctx).person = personId
+  noteEvent({ ...eventOf(ctx, pending), action: 'sign_in.success', personId })
+  seeOther(ctx, await interactions.signedIn(ctx, signedIn))
+}
+
+/** Cookie that marks a known browser. It does not identify a person, and is sent only to interaction pages. */
+const BROWSER_COOKIE = 'gatehouse_browser'
+
+export const browserCookieOf = (ctx: Context) => ctx.cookies.get(BROWSER_COOKIE)
+
+function keepBrowser(ctx: Context, browser: string, knownBrowserSeconds: number): void {
+  const [, interaction = ''] = pages.login.split('/')
+  ctx.cookies.set(BROWSER_COOKIE, browser, {
+    ...{ httpOnly: true, sameSite: 'lax', secure: ctx.secure, signed: false, overwrite: true },
+    path: `/${interaction}`,
+    maxAge: knownBrowserSeconds * 1000,
+  })
+}

@@ -1,0 +1,50 @@
+/** Decides how a person can sign in for a request: which identity providers, and whether they are the only way. */
+
+import type { Context } from 'koa'
+
+import type { ListProviders } from '../../directory/people/identity-providers.ts'
+import type { NewIdentity } from '../../directory/people/linked-identities.ts'
+import { makeKeptValues, type Seals } from '../../platform/http/kept-values.ts'
+import { addressOf, pages } from '../../platform/http/paths.ts'
+import type { PendingInteraction } from '../authorization/engine-interactions.ts'
+
+/** An identity that the next sign-in of an interaction links, with the address that its provider named. */
+export interface PendingLink extends NewIdentity {
+  readonly email: string
+}
+
+export interface WaysPorts {
+  readonly providers: { readonly list: ListProviders }
+  readonly seals: Seals
+  readonly now: () => number
+}
+
+/** How long a person has for the pages of a provider, and for signing in to link an identity. */
+const KEPT_SECONDS = 3600
+
+/** Creates the functions for a value of an interaction, which its pages share. */
+export function keptIn<Value>(cookie: string, ports: WaysPorts, seconds = KEPT_SECONDS) {
+  const kept = makeKeptValues<Value>(cookie, seconds, ports)
+  return {
+    set: (ctx: Context, uid: string, value: Value | undefined) =>
+      kept.set(ctx, addressOf(pages.login, { uid }), uid, value),
+    read: kept.read,
+  }
+}
+
+export const pendingLinks = (ports: WaysPorts) => keptIn<PendingLink>('gatehouse_link', ports)
+
+/** Finds the ways to sign in for a request. */
+export async function findWays(
+  ctx: Context,
+  { uid, client, sites }: PendingInteraction,
+  ports: WaysPorts,
+) {
+  // At the sign-in after the choice of a site, that site decides.
+  const siteId = client.siteId ?? sites[0]?.id
+  const providers = await ports.providers.list(siteId)
+  const link = pendingLinks(ports).read(ctx, uid)
+  const isExclusive = providers[0]?.isOnlyWay === true
+  // To link an identity, a person signs in as before once, even where the provider is the only way.
+  return { siteId, providers, link, isExclusive, isOnly: isExclusive && !link }
+}

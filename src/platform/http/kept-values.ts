@@ -1,0 +1,50 @@
+/** Stores sealed values in cookies, for a step that continues in the same browser. */
+
+import type { Context } from 'koa'
+
+/** Encrypts and decrypts texts that only this service reads. The label binds a text to its purpose. */
+export interface Seals {
+  readonly seal: (plain: string, label: string) => string
+  readonly open: (sealed: string, label: string) => string
+}
+
+/** Decrypts a text that a browser returned; undefined if it is not genuine, or has another label. */
+export function openOrNothing(
+  seals: Pick<Seals, 'open'>,
+  sealed: string,
+  label: string,
+): string | undefined {
+  try {
+    return seals.open(sealed, label)
+  } catch {
+    return undefined
+  }
+}
+
+interface KeptPorts {
+  readonly seals: Seals
+  readonly now: () => number
+}
+
+/** Creates the functions for the values in one cookie. `of` names the interaction or the browser of a value. */
+export function makeKeptValues<Value>(cookie: string, keptSeconds: number, ports: KeptPorts) {
+  const { seals, now } = ports
+  const labelOf = (of: string) => `${cookie} ${of}`
+  return {
+    /** Stores a value, which the browser sends only below `path`; undefined removes it. */
+    set(ctx: Context, path: string, of: string, value: Value | undefined): void {
+      const kept = value && JSON.stringify({ value, until: now() + keptSeconds * 1000 })
+      ctx.cookies.set(cookie, kept ? seals.seal(kept, labelOf(of)) : null, {
+        ...{ httpOnly: true, sameSite: 'lax', secure: ctx.secure, signed: false, overwrite: true },
+        ...{ path, maxAge: keptSeconds * 1000 },
+      })
+    },
+    /** Reads the value; undefined if there is none, it is too old, or it was sealed for something else. */
+    read(ctx: Context, of: string): Value | undefined {
+      const opened = openOrNothing(seals, ctx.cookies.get(cookie) ?? '', labelOf(of))
+      // No validation is needed: only `set` can have sealed the content.
+      const { value, until } = opened === undefined ? {} : JSON.parse(opened)
+      return until > now() ? value : undefined
+    },
+  }
+}

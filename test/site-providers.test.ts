@@ -1,0 +1,363 @@
+import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
+import { asClaude, authorizeUrl } from './support/client.ts'
+import { insert } from './support/database.ts'
+import { startNameServer } from './support/dns-server.ts'
+import { olivia, portal, sam, startService } from './support/gatehouse.ts'
+import {
+  follow,
+  ISSUER,
+  isSignedIn,
+  leave,
+  linksOf,
+  makeLyingProviders,
+  noteOf,
+  type Person,
+  problemOf,
+  setUpApp,
+  submit,
+} from './support/identity-provider.ts'
+import { hiddenField, makePagePerson } from './support/page-person.ts'
+import { sharedService } from './support/storages.ts'
+
+describe('the identity provider of a site', () => {
+  let network: Awaited<ReturnType<typeof makeLyingProviders>>
+  const service = sharedService(undefined, async () => {
+    network = await makeLyingProviders()
+    return await startService({ fetch: async (...request) => await network.fetch(...request) })
+  })
+  const page = '/admin/northlight/identity-providers'
+  const typed = {
+    ...{ name: 'School', issuer: ISSUER, clientId: 'gatehouse', role: 'student' },
+    ...{ emailClaim: 'email', verifiedClaim: 'email_verified', nameClaim: 'name' },
+  }
+  const row = async () =>
+    await service().kysely.selectFrom('identity_provider').selectAll().executeTakeFirstOrThrow()
+
+  before(async () => {
+    const owner = makePagePerson(service().url, olivia)
+    const seen = await owner.visit(`${page}?preset=microsoft`)
+    const [, issuer = ''] = /id="issuer"[^>]* value="([^"]*)"/.exec(seen.text) ?? []
+    expect(issuer).to.include('microsoftonline.com/{tenant}/')
+    expect(seen.text).to.include('value="xms_edov"').and.include('Microsoft Entra admin center')
+    for (const wrong of [{ issuer }, { issuer: 'http://id.acme.example' }, { nameClaim: 'a b' }]) {
+      const refused = await owner.send(seen, page, { ...typed, clientSecret: 's', ...wrong })
+      expect(refused.status).to.equal(422)
+    }
+    const added = await owner.send(seen, page, { ...typed, clientSecret: 'a-client-secret' })
+    expect(added.text).to.include(`/sign-in/callback/${(await row()).id}`)
+    expect(added.text + service().log.join()).to.not.include('a-client-secret')
+    expect((await row()).sealed_secret).to.not.include('a-client-secret')
+  })
+
+  /** Signs in as a new or linked person, with the session of that browser. */
+  const signIn = async (claims: Record<string, unknown>, iss = ISSUER, metadata = {}) => {
+    network.says({ metadata })
+    const { id } = await row()
+    const { person, asked } = await leave(service(), id)
+    network.hears(asked)
+    network.says({ claims, metadata })
+    const query = new URLSearchParams({ iss, code: 'c', state: asked.get('state') ?? '' })
+    const seen = await follow(person, new URL(`/sign-in/callback/${id}?${query}`, service().url))
+    return { person, page: seen }
+  }
+  const link = async (personId: string, changes = {}) => {
+    const times = { linked_at: 1, last_used_at: 1 }
+    const { id: provider_id, issuer } = await row()
+    const identity = { provider_id, issuer, subject: personId, person_id: personId }
+    await insert(service().kysely, 'linked_identity', { ...identity, ...times, ...changes })
+  }
+
+  // [335]
+  it('creates people with the role of the rule, whose address counts as verified nowhere', async () => {
+    const claims = { sub: 'first', email: 'first@acme.example' }
+    expect(isSignedIn((await signIn(claims)).page)).to.equal(true)
+    const made = await service()
+      .kysely.selectFrom('person')
+      .innerJoin('site_role', 'person_id', 'person.id')
+      .select(['email_verified_at', 'role', 'site_id'])
+      .where('email', '=', claims.email)
+      .execute()
+    expect(made).to.deep.equal([
+      { email_verified_at: null, role: 'student', site_id: 'sit_northlight' },
+    ])
+  })
+
+  // [333, 334]
+  it('opens its site, and no other site, account page, administration or linking', async () => {
+    await link('per_olivia')
+    await insert(service().kysely, 'site_role', {
+      ...{ person_id: 'per_olivia', site_id: 'sit_open_kitchen', role: 'owner', granted_at: 1 },
+    })
+    const { person, page: seen } = await signIn({ sub: 'per_olivia', email: 'x@acme.example' })
+    expect(isSignedIn(seen)).to.equal(true)
+    const { url } = service()
+    const open = async (path: string) => await follow(person, new URL(path, url))
+    expect((await open('/admin/northlight')).status, 'its own site').to.equal(200)
+    for (const path of ['/account', '/account/security', '/account/data', '/admin']) {
+      const refused = await open(path)
+      expect(refused.status, path).to.equal(403)
+      expect(refused.text).to.include('id="other-way-page"')
+    }
+    expect((await open('/admin/open-kitchen')).status).to.equal(403)
+    expect((await open('/account?sign-in=again')).text).to.include('id="login-page"')
+    const otherSite = { scope: 'openid', resource: undefined, ...asClaude }
+    const asked = await open(authorizeUrl(url, otherSite).href)
+    expect(asked.text, 'a grant of no site').to.include('id="login-page"')
+    const none = await open(authorizeUrl(url, { ...otherSite, prompt: 'none' }).href)
+    expect(none.target?.searchParams.get('error')).to.equal('login_required')
+    expect(isSignedIn(await open(authorizeUrl(url).href)), 'its own application').to.equal(true)
+  })
+
+  // [355]
+  it('cancels no deletion of an account, with or without a code', async () => {
+    await link('per_sam')
+    await link('per_noor')
+    const codeAt = await setUpApp(service())
+    const { kysely } = service()
+    await kysely.updateTable('person').set({ deletion_due_at: 9e15 }).execute()
+    const { person, page: asked } = await signIn({ sub: 'per_sam' })
+    expect(isSignedIn(await submit(person, asked, { code: codeAt(0) }))).to.equal(true)
+    expect(isSignedIn((await signIn({ sub: 'per_noor' })).page)).to.equal(true)
+    const leaving = kysely.selectFrom('person').select('id').where('deletion_due_at', '=', 9e15)
+    const ids = (await leaving.execute()).map(({ id }) => id)
+    expect(ids).to.include.members(['per_sam', 'per_noor'])
+    await kysely.updateTable('person').set({ deletion_due_at: null }).execute()
+    await kysely.deleteFrom('totp').execute()
+  })
+
+  // [336]
+  it('knows nobody whom the provider of another site has linked', async () => {
+    await link('per_marco', { provider_id: 'idp_of_another_site', subject: 'marco' })
+    const { page: seen } = await signIn({ sub: 'marco', email: 'marco@openkitchen.example' })
+    expect(isSignedIn(seen)).to.equal(false)
+    expect(noteOf(seen)).to.include('School says that your address is')
+  })
+
+  it('is offered only to applications of its site, and changed only by owners', async () => {
+    const person = makeHeadlessPerson(sam)
+    const ofNoSite = authorizeUrl(service().url, {
+      scope: 'openid',
+      resource: undefined,
+      ...asClaude,
+    })
+    const { url, text } = await follow(person, ofNoSite)
+    expect(text).to.include('id="login-page"').and.to.not.include('Sign in with School')
+    const { id } = await row()
+    const forced = await follow(person, new URL(`${url.pathname}/provider/${id}`, url))
+    expect(forced.status).to.equal(404)
+    const member = makePagePerson(service().url, sam)
+    expect((await member.visit(page)).status).to.equal(403)
+  })
+
+  /** Sends a form of the page as its owner. */
+  const change = async (action: string, fields: Record<string, string>) => {
+    const owner = makePagePerson(service().url, olivia)
+    const form = action === 'domains' ? `${page}/${(await row()).id}/domains` : action
+    return await owner.send(await owner.visit(page), form, fields)
+  }
+  const [only, setDomains] = ['/admin/northlight/only-way-in', 'domains']
+
+  // [373, 374]
+  it('gets the addresses of a domain only after a proof by DNS', async () => {
+    const { id } = await row()
+    const records = new Map([
+      ['_gatehouse.acme.example', `gatehouse-provider=${id}`],
+      ['acme.example', `gatehouse-provider=${id}`],
+      ['_gatehouse.others.example', 'gatehouse-provider=idp_of_another_site'],
+    ])
+    using _ = await startNameServer(records)
+    const refusals = [
+      'gmail.com',
+      'others.example',
+      'sub.acme.example',
+      'example',
+      'a_b.example',
+      '<b>',
+    ]
+    for (const domain of refusals) {
+      const refused = await change(setDomains, { domains: `acme.example ${domain}` })
+      expect(refused.status, domain).to.equal(422)
+    }
+    expect((await row()).domains).to.equal('')
+    const unproven = await change(setDomains, { domains: 'gmail.com' })
+    expect(unproven.text).to.include('_gatehouse.gmail.com').and.include(`gatehouse-provider=${id}`)
+    await change(setDomains, { domains: 'Acme.example, ACME.example' })
+    expect((await row()).domains).to.equal('acme.example')
+
+    const person = makeHeadlessPerson(sam)
+    const seen = await follow(person, authorizeUrl(service().url))
+    expect(seen.text).to.include('Leave it empty')
+    const left = await submit(person, seen, { login: ' New@ACME.example', password: '' })
+    expect(left.target?.origin).to.equal(ISSUER)
+    expect(left.target?.searchParams.get('login_hint')).to.equal(' New@ACME.example')
+    const other = await submit(person, seen, {
+      login: 'x@acme.example.evil.example',
+      password: 'y',
+    })
+    expect(other.status, 'another domain').to.equal(401)
+    network.says({ fails: async () => await Promise.reject(new Error('down')) })
+    const down = await submit(makeHeadlessPerson(sam), seen, { login: 'new@acme.example' })
+    expect(down.status, 'another browser').to.equal(400)
+    network.says({})
+    const ofNoSite = authorizeUrl(service().url, {
+      scope: 'openid',
+      resource: undefined,
+      ...asClaude,
+    })
+    const elsewhere = await follow(person, ofNoSite)
+    const wrong = await submit(person, elsewhere, { login: 'new@acme.example', password: 'y' })
+    expect(wrong.status, 'another site').to.equal(401)
+    await change(setDomains, { domains: '' })
+  })
+
+  // [375]
+  it('lets people sign in another way while the provider of their domain is down', async () => {
+    await service()
+      .kysely.updateTable('identity_provider')
+      .set({ domains: 'northlight.example' })
+      .execute()
+    const person = makeHeadlessPerson(sam)
+    const seen = await follow(person, authorizeUrl(service().url))
+    network.says({ metadata: { issuer: 'https://elsewhere.example' } })
+    await service()
+      .kysely.updateTable('identity_provider')
+      .set({ issuer: 'https://down.example' })
+      .execute()
+    const failed = await submit(person, seen, sam)
+    expect([failed.status, problemOf(failed)]).to.deep.equal([
+      400,
+      'School did not prove who you are, so you are not signed in. Please try again, or sign in another way.',
+    ])
+    expect(isSignedIn(await submit(person, failed, { ...sam, way: 'here' }))).to.equal(true)
+    await service()
+      .kysely.updateTable('identity_provider')
+      .set({ domains: '', issuer: ISSUER })
+      .execute()
+    network.says({})
+  })
+
+  // [376, 377, 378]
+  it('is the only way in at its site, if an owner says so, and nowhere else', async () => {
+    const { url, kysely } = service()
+    const open = async (who: Person, fields = {}) => await follow(who, authorizeUrl(url, fields))
+    const ofNoSite = { scope: 'openid', resource: undefined, ...asClaude }
+    const before = makeHeadlessPerson(sam)
+    expect(isSignedIn(await submit(before, await open(before), sam))).to.equal(true)
+    const allowed = await open(makeHeadlessPerson(sam))
+    await change(only, { on: 'yes' })
+    try {
+      const shown = await open(before)
+      expect(shown.text, 'a session by password')
+        .to.include('id="login-page"')
+        .and.include('School')
+      expect(shown.text).to.not.include('id="password"').and.not.include('id="passkey"')
+      expect((await open(before, { prompt: 'none' })).target?.searchParams.get('error')).to.equal(
+        'login_required',
+      )
+      const forced = await submit(before, { ...shown, text: allowed.text, url: shown.url }, sam)
+      expect(forced.text, 'a form from before').to.not.include('id="consent-page"')
+      const fresh = makeHeadlessPerson(sam)
+      const form = await open(fresh)
+      const csrf = /name="csrf" value="([^"]+)"/.exec(form.text)?.[1] ?? ''
+      const body = new URLSearchParams({ csrf, ...sam })
+      const typed = await follow(fresh, form.url, { method: 'POST', body })
+      expect([typed.status, problemOf(typed)]).to.deep.equal([
+        401,
+        'This site accepts only sign-ins of its own identity provider, for the same e-mail address. Please sign in below.',
+      ])
+      expect(await open(fresh).then(isSignedIn)).to.equal(false)
+      const elsewhere = await submit(fresh, await open(fresh, ofNoSite), sam)
+      expect(isSignedIn(elsewhere), 'an application of no site').to.equal(true)
+      expect((await makePagePerson(url, sam).visit('/account')).status).to.equal(200)
+      expect((await makePagePerson(url, olivia).visit('/admin/northlight')).status).to.equal(200)
+
+      await kysely.deleteFrom('linked_identity').where('person_id', '=', 'per_sam').execute()
+      const ofSam = { sub: 's1', email: sam.login }
+      const linking = await signIn(ofSam)
+      expect(noteOf(linking.page)).to.include(sam.login)
+      const stranger = await submit(linking.person, linking.page, olivia)
+      expect(
+        [stranger.status, isSignedIn(stranger)],
+        'an account with another address',
+      ).to.deep.equal([401, false])
+      const again = await signIn(ofSam)
+      expect(isSignedIn(await submit(again.person, again.page, sam))).to.equal(true)
+      expect(
+        (await follow(again.person, new URL('/account', url))).status,
+        'counts at the site only',
+      ).to.equal(403)
+      const { person, page: seen } = await signIn(ofSam)
+      expect(isSignedIn(seen)).to.equal(true)
+      expect(isSignedIn(await open(person))).to.equal(true)
+
+      const scopes = { scope: 'openid students:read', resource: undefined, ...asClaude }
+      const operator = makeHeadlessPerson(olivia)
+      const choice = await submit(operator, await open(operator, scopes), olivia)
+      const signedIn = await submit(operator, choice, { site: 'sit_northlight' })
+      expect(signedIn.text, 'a grant of the site')
+        .to.include('id="login-page"')
+        .and.include('School')
+    } finally {
+      await change(only, { on: 'no' })
+    }
+    expect(isSignedIn(await open(before)), 'afterwards').to.equal(true)
+  })
+
+  // [379]
+  it('is signed out of, too, and comes back to where the sign-out leads', async () => {
+    const { url } = service()
+    const signOut = async (metadata: Record<string, unknown>) => {
+      // Metadata is kept for an hour.
+      const sub = Math.random().toString(36).slice(2)
+      const issuer = `https://${sub}.example`
+      await service().kysely.updateTable('identity_provider').set({ issuer }).execute()
+      const { person, page: seen } = await signIn(
+        { sub, email: `${sub}@acme.example` },
+        issuer,
+        metadata,
+      )
+      expect(isSignedIn(seen), problemOf(seen)).to.equal(true)
+      const asked = await follow(person, new URL(`/oauth/logout?client_id=${portal.clientId}`, url))
+      const body = new URLSearchParams({ xsrf: hiddenField(asked.text, 'xsrf'), logout: 'yes' })
+      const left = await follow(person, new URL('/oauth/logout/confirm', url), {
+        method: 'POST',
+        body,
+      })
+      const gone = await follow(person, authorizeUrl(url, { prompt: 'none' }))
+      expect(gone.target?.searchParams.get('error')).to.equal('login_required')
+      return { person, left, issuer }
+    }
+    const { person, left, issuer } = await signOut({ end_session_endpoint: 'ORIGIN/out?a=b' })
+    const back = `${url}/sign-in/signed-out`
+    const query = new URLSearchParams({
+      a: 'b',
+      client_id: 'gatehouse',
+      post_logout_redirect_uri: back,
+    })
+    expect(left.target?.href).to.equal(`${issuer}/out?${query}`)
+    expect((await follow(person, new URL(back))).text).to.include('You are signed out')
+    for (const end_session_endpoint of [
+      undefined,
+      'javascript:alert(1)',
+      'http://id.example/out',
+    ]) {
+      expect((await signOut({ end_session_endpoint })).left.text).to.include('You are signed out')
+    }
+    await service().kysely.updateTable('identity_provider').set({ issuer: ISSUER }).execute()
+  })
+
+  it('ends its sessions and links when an owner removes it', async () => {
+    const { person, page: seen } = await signIn({ sub: 'first' })
+    expect(isSignedIn(seen)).to.equal(true)
+    await change(only, { on: 'yes' })
+    const owner = makePagePerson(service().url, olivia)
+    const { id } = await row()
+    await owner.send(await owner.visit(page), `${page}/${id}/remove`)
+    const gone = await follow(person, authorizeUrl(service().url, { prompt: 'none' }))
+    expect(gone.target?.searchParams.get('error')).to.equal('login_required')
+    const left = await linksOf(service())
+    expect(left.map(({ subject }) => subject)).to.deep.equal(['marco'])
+    const other = await follow(makeHeadlessPerson(sam), authorizeUrl(service().url))
+    expect(other.text, 'no site without a way in').to.include('id="password"')
+  })
+})

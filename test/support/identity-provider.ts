@@ -1,0 +1,124 @@
+import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
+import { generateSync } from 'otplib'
+
+import type { SendOutgoing } from '../../src/platform/outgoing/guarded-fetch.ts'
+import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
+import { authorizeUrl } from './client.ts'
+import { type RunningService, sam } from './gatehouse.ts'
+import { decode, hiddenField, makePagePerson, textOf } from './page-person.ts'
+
+export type Person = ReturnType<typeof makeHeadlessPerson>
+
+/** Opens a URL and follows redirects, until a page or the callback of the application. */
+export async function follow(person: Person, start: URL, init: RequestInit = {}) {
+  let [url, sent] = [start, init]
+  for (let step = 0; step < 10; step += 1) {
+    const response = await person.open(url, sent)
+    const location = response.headers.get('location')
+    const target = location === null ? undefined : new URL(location, url)
+    if (!target || target.origin !== start.origin) {
+      return { status: response.status, url, target, text: await response.text() }
+    }
+    ;[url, sent] = [target, {}]
+  }
+  throw new Error(`${start} redirects for ever`)
+}
+
+type Page = Awaited<ReturnType<typeof follow>>
+
+export const problemOf = (page: Page) => textOf({ ...page, path: '' }, 'login-problem')
+export const noteOf = (page: Page) => textOf({ ...page, path: '' }, 'login-note')
+export const isSignedIn = ({ target, text }: Page) =>
+  Boolean(target?.searchParams.get('code')) || text.includes('id="consent-page"')
+
+/** Opens the sign-in page of an authorization, and leaves for a provider. */
+export async function leave({ url }: Pick<RunningService, 'url'>, provider: string, fields = {}) {
+  const person = makeHeadlessPerson(sam)
+  const page = await follow(person, authorizeUrl(url, fields))
+  const href = new RegExp(`id="provider-${provider}"[^>]*href="([^"]+)"`).exec(page.text)?.[1]
+  const left = await follow(person, new URL(decode(href ?? 'none'), url))
+  return { person, page, left, asked: left.target?.searchParams ?? new URLSearchParams() }
+}
+
+export async function submit(person: Person, page: Page, typed: Record<string, string>) {
+  const action = decode(/<form method="post" action="([^"]+)"/.exec(page.text)?.[1] ?? '')
+  const body = new URLSearchParams({ csrf: hiddenField(page.text), ...typed })
+  return await follow(person, new URL(action, page.url), { method: 'POST', body })
+}
+
+/** Sets up an authenticator app for Sam. Returns the function that makes its codes. */
+export async function setUpApp({ url }: RunningService) {
+  const path = '/account/second-factor'
+  const own = makePagePerson(url, sam)
+  const form = await own.send(await own.visit(path), `${path}/app`)
+  const secret = textOf(form, 'key').replaceAll(' ', '')
+  const epoch = Math.floor(Date.now() / 1000)
+  const codeAt = (steps: number) => generateSync({ secret, epoch: epoch + steps * 30 })
+  await own.send(form, `${path}/app/confirm`, { code: codeAt(-1) })
+  return codeAt
+}
+
+export const linksOf = async ({ kysely }: RunningService) =>
+  await kysely.selectFrom('linked_identity').select(['subject', 'person_id']).execute()
+
+export const ISSUER = 'https://id.acme.example'
+
+/** The network of one service: two identity providers that say what `lie` says. */
+export async function makeLyingProviders() {
+  const [own, other] = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')])
+  const lie: Lie = {}
+  let nonce = ''
+  const sent: string[] = []
+  /** The forms that the token endpoints received. */
+  const forms: URLSearchParams[] = []
+  const fetch: SendOutgoing = async (address, init) => {
+    sent.push(address)
+    if (init?.body) forms.push(new URLSearchParams(String(init.body)))
+    if (lie.fails) return await lie.fails(address, init?.signal ?? undefined)
+    const { origin, pathname } = new URL(address)
+    if (pathname.endsWith('/openid-configuration')) {
+      return Response.json({
+        issuer: origin,
+        authorization_endpoint: `${origin}/authorize`,
+        token_endpoint: `${origin}/token`,
+        jwks_uri: `${origin}/jwks`,
+        id_token_signing_alg_values_supported: ['ES256'],
+        authorization_response_iss_parameter_supported: true,
+        ...JSON.parse(JSON.stringify(lie.metadata ?? {}).replaceAll('ORIGIN', origin)),
+      })
+    }
+    if (pathname === '/jwks') {
+      return Response.json({ keys: [{ ...(await exportJWK(own.publicKey)), alg: 'ES256' }] })
+    }
+    const now = Math.floor(Date.now() / 1000)
+    const payload = {
+      ...{ iss: origin, aud: 'gatehouse', sub: 'u1', nonce, iat: now, exp: now + 300 },
+      ...{ email: 'ada@acme.example', email_verified: true, name: 'Ada', ...lie.claims },
+    }
+    const id_token = await new SignJWT(payload as JWTPayload)
+      .setProtectedHeader({ alg: 'ES256' })
+      .sign((lie.foreignKey ? other : own).privateKey)
+    return Response.json({ access_token: 'a', token_type: 'Bearer', id_token, ...lie.tokens })
+  }
+  return {
+    fetch,
+    sent,
+    forms,
+    /** What the providers say next, until the next call. */
+    says: (next: Lie) => {
+      for (const name of Object.keys(lie)) Reflect.deleteProperty(lie, name)
+      Object.assign(lie, next)
+    },
+    hears: (asked: URLSearchParams) => {
+      nonce = asked.get('nonce') ?? ''
+    },
+  }
+}
+
+export interface Lie {
+  claims?: Record<string, unknown>
+  metadata?: Record<string, unknown>
+  tokens?: Record<string, unknown>
+  foreignKey?: boolean
+  fails?: (address: string, signal: AbortSignal | undefined) => Promise<Response>
+}
