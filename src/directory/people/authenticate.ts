@@ -43,6 +43,15 @@ export type NotSignedIn =
   | { readonly kind: 'busy' }
   /** The platform did not answer whether the password is right. */
   | { readonly kind: 'unavailable' }
+  /** An identity provider failed. */
+  | ({ readonly kind: 'provider' } & Explained)
+
+/** The status and sentence for the page of a failed sign-in, and the reason for the audit trail. */
+export interface Explained {
+  readonly status: number
+  readonly problem: string
+  readonly reason: string
+}
 
 interface SignInAttempt extends Pick<Attempt, 'login' | 'address'> {
   readonly password: string
@@ -99,7 +108,7 @@ type Typed = Pick<SignInAttempt, 'login' | 'password'>
 
 type Checked =
   | Pick<Extract<SignIn, { readonly kind: 'signed-in' }>, 'kind' | 'personId' | 'needsSecondFactor'>
-  | Exclude<NotSignedIn, { readonly kind: 'limited' }>
+  | Exclude<NotSignedIn, { readonly kind: 'limited' | 'provider' }>
 
 type CheckPorts = Omit<SignInPorts, 'limits' | 'browsers'>
 

@@ -1,7 +1,7 @@
-import type { NotSignedIn } from './authenticate.ts'
+import type { Explained, NotSignedIn } from './authenticate.ts'
 
-/** Returns the status and sentence for the page of a failed sign-in, and the reason for the audit trail. */
-export function explainFailure(outcome: NotSignedIn) {
+export function explainFailure(outcome: NotSignedIn): Explained {
+  if (outcome.kind === 'provider') return outcome
   if (outcome.kind === 'refused') {
     const { why: reason } = outcome
     return { status: 401, problem: problems[reason] ?? WRONG_PASSWORD, reason }

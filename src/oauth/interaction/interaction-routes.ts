@@ -24,8 +24,7 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
   const { interactions, noteEvent } = dependencies
   const form = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
   const promptPages = makePromptPages(dependencies)
-  const signIn = makeSignInSteps(dependencies, promptPages)
-  const { login, passkey, secondStep } = signIn
+  const { login, passkey, secondStep, proceed, refuse } = makeSignInSteps(dependencies, promptPages)
   /** Declares a page and its form. Only this browser's pending interaction can use them. */
   const declare = (pattern: string, prompt: PromptName, { show, answer }: Partial<Handlers>) => {
     const find = async (ctx: Context) => await findPending(ctx, prompt, dependencies)
@@ -50,14 +49,8 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
   declare(pages.signInWithPasskey, 'login', { answer: passkey })
   declare(pages.secondStep, 'login', secondStep)
   providerRoutes(router, form, {
-    ...dependencies,
+    ...{ ...dependencies, proceed, refuse },
     find: async (ctx) => await findPending(ctx, 'login', dependencies),
-    show: promptPages.signIn,
-    proceed: signIn.proceed,
-    noteFailure(ctx, pending, reason) {
-      const failed = { ...eventOf(ctx, pending), personId: undefined, reason }
-      noteEvent({ ...failed, action: 'sign_in.failure' })
-    },
   })
   return router
 }

@@ -2,6 +2,7 @@
 
 import type { Context } from 'koa'
 
+import type { SignInPage } from '../../../views/sign-in.ts'
 import type { Notices } from '../../directory/mail/notices.ts'
 import type { NotSignedIn, SignInService } from '../../directory/people/authenticate.ts'
 import type {
@@ -14,13 +15,14 @@ import type { LinkedIdentities } from '../../directory/people/linked-identities.
 import type { SecondFactors } from '../../directory/people/second-factors.ts'
 import { explainFailure } from '../../directory/people/sign-in-failure.ts'
 import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
+import { makeKeptValues } from '../../platform/http/kept-values.ts'
 import { seeOther } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import { callerOf, logFields } from '../../platform/http/request-log.ts'
 import type { Interactions, PendingInteraction } from '../authorization/engine-interactions.ts'
 import type { PromptPages, PromptPagesDependencies } from './prompt-pages.ts'
-import { findWays, keptIn, pendingLinks } from './ways.ts'
+import { findWays, pathOf, pendingLinks } from './ways.ts'
 
 export interface SignInDependencies extends PromptPagesDependencies {
   readonly interactions: Interactions
@@ -39,6 +41,9 @@ export type Step<More extends unknown[] = []> = (
   pending: PendingInteraction,
   ...more: More
 ) => Promise<void>
+
+/** Records why a sign-in failed, and shows the sign-in page with the reason. */
+export type Refuse = Step<[NotSignedIn, Pick<SignInPage, 'login' | 'hidden'>?]>
 
 /** A sign-in whose first method succeeded. Until the second step succeeds, it has no effect. */
 export interface FirstStep extends Omit<Authentication, 'methods'> {
@@ -72,7 +77,8 @@ export function makeSignInSteps(dependencies: SignInDependencies, promptPages: P
       // Read the time before the check, so a sign-out during the check also ends the new session.
       const authenticatedAt = now()
       const outcome = await signIn({ ...typed, address: ctx.ip, browser: browserCookieOf(ctx) })
-      if (outcome.kind !== 'signed-in') return await refuse(ctx, pending, outcome, typed.login)
+      if (outcome.kind !== 'signed-in')
+        return await refuse(ctx, pending, outcome, { login: typed.login })
       const { kind: _, ...first } = outcome
       await proceed(ctx, pending, { ...first, authenticatedAt, method: 'password' })
     }) satisfies Step,
@@ -93,10 +99,10 @@ export function makeSignInSteps(dependencies: SignInDependencies, promptPages: P
 /** Returns the steps after the first method, and the handler of the second step. */
 function makeLaterSteps(dependencies: SignInDependencies, promptPages: PromptPages) {
   const { passkeys, secondFactors, now } = dependencies
-  const firstSteps = keptIn<FirstStep>('gatehouse_step', dependencies, STEP_SECONDS)
+  const firstSteps = makeKeptValues<FirstStep>('gatehouse_step', STEP_SECONDS, dependencies, pathOf)
   const fail = makeFail(dependencies)
-  const refuse: Step<[NotSignedIn, string?]> = async (ctx, pending, outcome, login) =>
-    await promptPages.signIn(ctx, pending, { login, problem: fail(ctx, pending, outcome) })
+  const refuse: Refuse = async (ctx, pending, outcome, said) =>
+    await promptPages.signIn(ctx, pending, { ...said, problem: fail(ctx, pending, outcome) })
   const finish: Step<[FirstStep, SecondMethod?]> = async (ctx, pending, first, second) => {
     const { browser, method, needsSecondFactor: _, ...rest } = first
     firstSteps.set(ctx, pending.uid, undefined)
@@ -173,7 +179,7 @@ function makeFail({ noteEvent }: SignInDependencies) {
     const { status, problem, reason } = explainFailure(outcome)
     ctx.status = status
     if (outcome.kind === 'limited') ctx.set('Retry-After', String(outcome.waitSeconds))
-    logFields(ctx).detail = `sign-in ${outcome.kind}`
+    logFields(ctx).detail = outcome.kind === 'provider' ? reason : `sign-in ${outcome.kind}`
     // Do not attribute the failure to the person of an earlier session in this browser.
     const aboutPersonId = 'personId' in outcome ? outcome.personId : undefined
     const failed = { ...eventOf(ctx, pending), personId: undefined, aboutPersonId, reason }

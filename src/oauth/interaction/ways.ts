@@ -20,19 +20,13 @@ export interface WaysPorts {
 }
 
 /** How long a person has for the pages of a provider, and for signing in to link an identity. */
-const KEPT_SECONDS = 3600
+export const KEPT_SECONDS = 3600
 
-/** Creates the functions for a value of an interaction, which its pages share. */
-export function keptIn<Value>(cookie: string, ports: WaysPorts, seconds = KEPT_SECONDS) {
-  const kept = makeKeptValues<Value>(cookie, seconds, ports)
-  return {
-    set: (ctx: Context, uid: string, value: Value | undefined) =>
-      kept.set(ctx, addressOf(pages.login, { uid }), uid, value),
-    read: kept.read,
-  }
-}
+/** Returns the path to which the cookies of an interaction are sent. */
+export const pathOf = (uid: string) => addressOf(pages.login, { uid })
 
-export const pendingLinks = (ports: WaysPorts) => keptIn<PendingLink>('gatehouse_link', ports)
+export const pendingLinks = (ports: WaysPorts) =>
+  makeKeptValues<PendingLink>('gatehouse_link', KEPT_SECONDS, ports, pathOf)
 
 /** Finds the ways to sign in for a request. */
 export async function findWays(

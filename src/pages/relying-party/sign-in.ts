@@ -193,9 +193,10 @@ interface KeptPorts {
  * so it is sealed for this browser.
  */
 export function makePendingSignIns({ visitors, ...ports }: KeptPorts) {
-  const kept = makeKeptValues<PendingSignIn>('gatehouse_sign_in', KEPT_SECONDS, ports)
+  const path = () => pages.signedIn
+  const kept = makeKeptValues<PendingSignIn>('gatehouse_sign_in', KEPT_SECONDS, ports, path)
   const keep = (ctx: Context, pending: PendingSignIn | undefined) =>
-    kept.set(ctx, pages.signedIn, visitors.digestOf(ctx), pending)
+    kept.set(ctx, visitors.digestOf(ctx), pending)
   return {
     keep,
     /** Reads and removes the pending sign-in. */

@@ -26,17 +26,24 @@ interface KeptPorts {
   readonly now: () => number
 }
 
-/** Creates the functions for the values in one cookie. `of` names the interaction or the browser of a value. */
-export function makeKeptValues<Value>(cookie: string, keptSeconds: number, ports: KeptPorts) {
-  const { seals, now } = ports
+/**
+ * Creates the functions for the values in one cookie. `of` names the interaction or the browser of a value; the browser
+ * sends the cookie only below `pathOf` it.
+ */
+export function makeKeptValues<Value>(
+  cookie: string,
+  keptSeconds: number,
+  { seals, now }: KeptPorts,
+  pathOf: (of: string) => string,
+) {
   const labelOf = (of: string) => `${cookie} ${of}`
   return {
-    /** Stores a value, which the browser sends only below `path`; undefined removes it. */
-    set(ctx: Context, path: string, of: string, value: Value | undefined): void {
+    /** Stores a value; undefined removes it. */
+    set(ctx: Context, of: string, value: Value | undefined): void {
       const kept = value && JSON.stringify({ value, until: now() + keptSeconds * 1000 })
       ctx.cookies.set(cookie, kept ? seals.seal(kept, labelOf(of)) : null, {
         ...{ httpOnly: true, sameSite: 'lax', secure: ctx.secure, signed: false, overwrite: true },
-        ...{ path, maxAge: keptSeconds * 1000 },
+        ...{ path: pathOf(of), maxAge: keptSeconds * 1000 },
       })
     },
     /** Reads the value; undefined if there is none, it is too old, or it was sealed for something else. */
