@@ -102,7 +102,7 @@ describe('an identity provider that lies', () => {
     const claims = { email: 'mail', emailVerified: 'mail_ok', name: 'nick' }
     return await startService({
       environment: {
-        IDENTITY_PROVIDER_SECRETS: `acme=a other=b bad=c apple=TEAM123456:KEY1234567:${key}`,
+        IDENTITY_PROVIDER_SECRETS: `acme=a other=b bad=c thin=d apple=TEAM123456:KEY1234567:${key}`,
       },
       policy: policyWith({
         signIn: {
@@ -110,6 +110,7 @@ describe('an identity provider that lies', () => {
             { ...row, id: 'acme', name: 'Acme', issuer: ISSUER },
             { ...row, id: 'other', name: 'Other', issuer: 'https://other.example', claims },
             { ...row, id: 'bad', name: 'Bad', issuer: 'https://bad.example' },
+            { ...row, id: 'thin', name: 'Thin', issuer: 'https://thin.example' },
             { ...row, id: 'apple', name: 'Apple', issuer: 'https://appleid.apple.com' },
           ],
         },
@@ -353,6 +354,34 @@ describe('an identity provider that lies', () => {
     expect(noteOf(asked.page)).to.include('odd@acme.example')
     const known = await signIn({ claims: { ...unsure, mail_ok: '1' } }, { provider: 'other' })
     expect(problemOf(known.page)).to.include('There is no account for odd@acme.example')
+  })
+
+  // [OpenID Connect Core §5.3.2; OpenID Connect Core §5.4; 381]
+  it('reads the address from UserInfo if the id_token has none, of the same person only', async () => {
+    const userinfo_endpoint = 'https://thin.example/userinfo'
+    const signedIn = async (userinfo: Record<string, unknown>) => {
+      const metadata = { userinfo_endpoint }
+      // Metadata is kept for an hour, so it is the same from the first request on.
+      network.says({ metadata })
+      const { person, asked } = await leave(service(), 'thin')
+      network.hears(asked)
+      network.says({ claims: { email: undefined, email_verified: undefined }, userinfo, metadata })
+      const query = { iss: 'https://thin.example', code: 'c', state: asked.get('state') ?? '' }
+      const callback = new URL(
+        `/sign-in/callback/thin?${new URLSearchParams(query)}`,
+        service().url,
+      )
+      return await follow(person, callback)
+    }
+    const email = 'far@acme.example'
+    expect(noteOf(await signedIn({ sub: 'u1', email }))).to.include(email)
+    for (const sub of ['u2', undefined]) {
+      const refused = await signedIn({ sub, email })
+      expect([refused.status, problemOf(refused)]).to.deep.equal([
+        400,
+        'Thin did not prove who you are, so you are not signed in. Please try again, or sign in another way.',
+      ])
+    }
   })
 
   // [332]

@@ -47,6 +47,16 @@ export async function signInAs(page: Page, { login, password }: typeof sam): Pro
   await page.click('#login-submit')
 }
 
+/** Moves the focus with Tab to the element, and presses Enter. */
+export async function press(page: Page, selector: string): Promise<void> {
+  for (let step = 0; step < 60; step += 1) {
+    await page.keyboard.press('Tab')
+    const isThere = `document.activeElement.matches(${JSON.stringify(selector)})`
+    if (await page.evaluate(isThere)) return await page.keyboard.press('Enter')
+  }
+  throw new Error(`Tab does not reach ${selector}`)
+}
+
 /** Expects no barrier (axe) and no sideways scrolling, in light and dark, on a desk and on a small phone. */
 export async function look(page: Page, name: string): Promise<void> {
   await page.locator('main').waitFor()

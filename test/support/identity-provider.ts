@@ -90,6 +90,7 @@ export async function makeLyingProviders() {
     if (pathname === '/jwks') {
       return Response.json({ keys: [{ ...(await exportJWK(own.publicKey)), alg: 'ES256' }] })
     }
+    if (pathname === '/userinfo') return Response.json(lie.userinfo ?? {})
     const now = Math.floor(Date.now() / 1000)
     const payload = {
       ...{ iss: origin, aud: 'gatehouse', sub: 'u1', nonce, iat: now, exp: now + 300 },
@@ -119,6 +120,7 @@ export interface Lie {
   claims?: Record<string, unknown>
   metadata?: Record<string, unknown>
   tokens?: Record<string, unknown>
+  userinfo?: Record<string, unknown>
   foreignKey?: boolean
   fails?: (address: string, signal: AbortSignal | undefined) => Promise<Response>
 }

@@ -1,6 +1,4 @@
-import type { Page } from 'playwright-core'
-
-import { look, sharedBrowser, signInAs } from '../support/browser.ts'
+import { look, press, sharedBrowser, signInAs } from '../support/browser.ts'
 import { authorizeUrl } from '../support/client.ts'
 import { insert } from '../support/database.ts'
 import { noor, sam } from '../support/gatehouse.ts'
@@ -26,16 +24,6 @@ describe('passkeys in a browser', () => {
     const forget = async () =>
       await authenticator.send('WebAuthn.clearCredentials', { authenticatorId })
     return { ...opened, forget }
-  }
-
-  /** Moves the focus with Tab to the element, and presses Enter. */
-  async function press(page: Page, selector: string): Promise<void> {
-    for (let step = 0; step < 60; step += 1) {
-      await page.keyboard.press('Tab')
-      const isThere = `document.activeElement.matches(${JSON.stringify(selector)})`
-      if (await page.evaluate(isThere)) return await page.keyboard.press('Enter')
-    }
-    throw new Error(`Tab does not reach ${selector}`)
   }
 
   it('are added and used with the keyboard, by autofill and by button', async () => {

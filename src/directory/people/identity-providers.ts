@@ -17,6 +17,8 @@ import {
   type JWKSCacheInput,
   jwksCache,
   processDiscoveryResponse,
+  processUserInfoResponse,
+  userInfoRequest,
 } from 'oauth4webapi'
 
 import { addressOf, pages } from '../../platform/http/paths.ts'
@@ -169,23 +171,27 @@ export function makeProviderSignIn(ports: ProviderPorts, list: ListProviders) {
       const { found, keys } = discover(provider)
       const server = await found
       const skewMs = now() - Date.now()
-      const claims = await redeemAnswer(answer, begun, {
-        server,
-        client: {
-          client_id: provider.clientId,
-          [clockSkew]: Math.round(skewMs / 1000),
-          [clockTolerance]: SKEW_SECONDS,
-        },
+      const client = {
+        client_id: provider.clientId,
+        [clockSkew]: Math.round(skewMs / 1000),
+        [clockTolerance]: SKEW_SECONDS,
+      }
+      const options = { ...requestOptions(fetchOf(provider, fetch)), [jwksCache]: keys }
+      const { claims, accessToken } = await redeemAnswer(answer, begun, {
+        ...{ server, client, options, redirectUri: redirectUriOf(provider) },
         authentication: await authenticationAt(server, provider, now()),
-        redirectUri: redirectUriOf(provider),
-        options: { ...requestOptions(fetchOf(provider, fetch)), [jwksCache]: keys },
       })
       // Some providers ignore `max_age`, and would let anyone at an unlocked computer confirm.
       const latestAt = Number(claims.auth_time) * 1000 + SKEW_SECONDS * 1000
       if (begun.isAgain && !(latestAt >= begun.begunAt)) {
         throw new Error('the person did not authenticate again')
       }
-      return identityOf(claims, provider)
+      if (provider.claims.email in claims || !server.userinfo_endpoint)
+        return identityOf(claims, provider)
+      // Many providers name the address only there (OpenID Connect Core §5.4). The response must have the same `sub`.
+      const response = await userInfoRequest(server, client, accessToken, options)
+      const more = await processUserInfoResponse(server, client, claims.sub, response)
+      return identityOf({ ...more, ...claims }, provider)
     },
 
     /** Returns the URL that ends the session at a provider (RP-Initiated Logout §2); undefined without support. */

@@ -49,7 +49,7 @@ export interface CodeFlow {
 }
 
 /**
- * Redeems the code of an authorization response, and returns the claims of the id_token. Checks `state` and `iss` of
+ * Redeems the code of an authorization response, and returns the claims of the id_token and the access token. Checks `state` and `iss` of
  * the response, and `iss`, `aud`, `exp`, `nonce` and the signature of the id_token (specification, Authentication 7).
  *
  * @throws an error without secrets in its message if one of them is invalid, or a request fails
@@ -58,7 +58,7 @@ export async function redeemAnswer(
   answer: URLSearchParams,
   { state, nonce, verifier }: KeptValues,
   { server, client, authentication, redirectUri, options }: CodeFlow,
-): Promise<IDToken> {
+): Promise<{ readonly claims: IDToken; readonly accessToken: string }> {
   const callback = validateAuthResponse(server, client, answer, state)
   const response = await authorizationCodeGrantRequest(
     server,
@@ -76,5 +76,5 @@ export async function redeemAnswer(
   await validateApplicationLevelSignature(server, response, options)
   const claims = getValidatedIdTokenClaims(tokens)
   if (!claims) throw new Error('the response has no id_token')
-  return claims
+  return { claims, accessToken: tokens.access_token }
 }

@@ -156,7 +156,8 @@ export async function completeSignIn(
   }
   if (!answer.get('code')) throw signInIncomplete('the response has no code from this issuer')
   return await orRefuse('the response or its id_token is invalid', async () => {
-    const { sid, auth_time: authTime, sub: personId } = await redeemAnswer(answer, pending, flow)
+    const { claims } = await redeemAnswer(answer, pending, flow)
+    const { sid, auth_time: authTime, sub: personId } = claims
     if (typeof sid !== 'string' || authTime === undefined) {
       throw new Error('the id_token has no sid or no auth_time')
     }

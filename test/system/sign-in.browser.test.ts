@@ -1,0 +1,134 @@
+import { generateSync } from 'otplib'
+import type { Page } from 'playwright-core'
+
+import { standardClaims } from '../../src/directory/people/provider-presets.ts'
+import { look, press, sharedBrowser } from '../support/browser.ts'
+import { authorizeUrl } from '../support/client.ts'
+import { insert } from '../support/database.ts'
+import { amir, olivia, policyWith, portal, sam, startService } from '../support/gatehouse.ts'
+import { sharedService } from '../support/storages.ts'
+
+/** Every way in but passkeys, walked with the keyboard. */
+describe('signing in without a mouse', () => {
+  const campus = sharedService()
+  const service = sharedService(undefined, async () => {
+    const provider = {
+      id: 'campus',
+      name: 'Campus',
+      issuer: campus().url,
+      domains: ['campus.example'],
+    }
+    const identityProviders = [{ ...provider, clientId: portal.clientId, claims: standardClaims }]
+    const started = await startService({
+      ...{ host: 'localhost', policy: policyWith({ signIn: { identityProviders } }) },
+      environment: { IDENTITY_PROVIDER_SECRETS: `campus=${portal.clientSecret}` },
+      fetch: async (address, init) => await fetch(address, init as RequestInit),
+    })
+    const client_id = portal.clientId
+    const uri = `${started.url}/sign-in/callback/campus`
+    await insert(campus().kysely, 'oauth_application_redirect_uri', { client_id, uri, position: 9 })
+    const back = { client_id, uri: `${started.url}/sign-in/signed-out` }
+    await insert(campus().kysely, 'oauth_application_post_logout_uri', back)
+    return started
+  })
+  const open = sharedBrowser()
+  const phone = {
+    viewport: { width: 360, height: 740 },
+    colorScheme: 'dark',
+  } as const
+
+  /** Types into the focused fields one after the other, and submits the form. */
+  const type = async (page: Page, ...texts: string[]) => {
+    for (const [position, text] of texts.entries()) {
+      if (position > 0) await page.keyboard.press('Tab')
+      await page.keyboard.type(text)
+    }
+    await page.keyboard.press('Enter')
+  }
+
+  it('leads through the password, the code of an app, and a recovery code', async () => {
+    const { page } = await open(phone)
+    const { url } = service()
+    await page.goto(`${url}/account/second-factor`)
+    await type(page, amir.login, amir.password)
+    await page.locator('#second-factor-page').waitFor()
+    await press(page, '#add')
+    const secret = (await page.innerText('#key')).replaceAll(' ', '')
+    const codeIn = (ms: number) =>
+      generateSync({ secret, epoch: Math.floor((Date.now() + ms) / 1000) })
+    await look(page, 'new-authenticator')
+    await page.focus('#code')
+    await type(page, codeIn(-30_000))
+    const [, recoveryCode = ''] =
+      /([A-Z2-7]{4}(?:-[A-Z2-7]{4}){3})/.exec(await page.innerText('main')) ?? []
+    await look(page, 'recovery-codes')
+    for (const [index, code] of [codeIn(0), recoveryCode].entries()) {
+      await page.context().clearCookies()
+      await page.goto(authorizeUrl(url).href)
+      await type(page, amir.login, amir.password)
+      await page.locator('#second-step-page').waitFor()
+      await page.reload()
+      await look(page, 'second-step')
+      if (index === 1) await page.focus('#recovery-code')
+      else await page.focus('#code')
+      await type(page, code)
+      await page.locator('#consent-page').waitFor()
+    }
+  })
+
+  it('leads to an identity provider by its button and by the address, back, and out of both', async () => {
+    const { page } = await open(phone)
+    const { url } = service()
+    /** Signs in at the provider, and agrees there. */
+    const atCampus = async () => {
+      await page.waitForURL(`${campus().url}/interaction/**`)
+      if (await page.locator('#login').isVisible()) {
+        await page.fill('#login', '')
+        await page.focus('#login')
+        await type(page, sam.login, sam.password)
+      }
+      await page.locator('#consent-page').waitFor()
+      await press(page, '#consent-approve')
+    }
+    await page.goto(`${url}/account`)
+    await look(page, 'sign-in-with-providers')
+    await press(page, '#provider-campus')
+    await atCampus()
+    await page.locator('#login-note').waitFor()
+    await look(page, 'link-an-identity')
+    await page.focus('#password')
+    await type(page, sam.password)
+    await page.waitForURL(`${url}/account`)
+
+    await page.context().clearCookies()
+    await page.goto(`${url}/account`)
+    await type(page, 'anyone@campus.example')
+    await atCampus()
+    await page.waitForURL(`${url}/account`)
+    await page.goto(`${url}/oauth/logout`)
+    await press(page, '#logout-confirm')
+    await page.waitForURL(`${campus().url}/**`)
+    await look(page, 'sign-out-at-the-provider')
+    await press(page, '#logout-confirm')
+    await page.waitForURL(`${url}/oauth/logout/success`)
+    await page.goto(`${campus().url}/account`)
+    await page.locator('#login-page').waitFor()
+  })
+
+  it('offers only the providers of a site that accepts no other way', async () => {
+    const { page } = await open(phone)
+    const { url } = service()
+    await page.goto(`${url}/admin/northlight/identity-providers?preset=google`)
+    await type(page, olivia.login, olivia.password)
+    await look(page, 'identity-providers-empty')
+    await page.focus('#clientId')
+    await type(page, 'client', 'secret')
+    await page.locator('#only').waitFor()
+    await look(page, 'identity-providers')
+    await press(page, '#only')
+    await page.goto(authorizeUrl(url).href)
+    await page.locator('#login-page').waitFor()
+    expect(await page.locator('input:not([type=hidden])').count()).to.equal(0)
+    await look(page, 'sign-in-only-way')
+  })
+})
