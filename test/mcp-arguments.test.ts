@@ -56,6 +56,7 @@ const mistakes: readonly (readonly [tool: string, values: Values, said: RegExp])
     { id: 'evt_dawn_walk', startsAt: '2026-10-01' },
     /startsAt must be a time .* like 2026-10-01T00:00:00Z/,
   ],
+  ['cancel_registration', { id: 'nope' }, /^id: .* Call get_site_event to/],
   ['get_site_course', {}, /Send id or slug\. Call list_site_courses/],
   ['get_site_course', { slug: 'nope' }, /no object with this slug\. Call list_site_courses/],
   ['list_site_courses', { state: 'OPEN' }, /state must be one of DRAFT, SCHEDULED/],

@@ -86,6 +86,7 @@ export const operatorTools: readonly Tool[] = [
     'event',
     `id slug title summary location startsAt endsAt state publishedAt archivedAt createdAt
       registrationCount`,
+    `registrations(first: 50) { nodes { id personId name cancelledAt } totalCount }`,
   ),
   ...changes(
     'events',
@@ -94,7 +95,8 @@ export const operatorTools: readonly Tool[] = [
         title: 'Register a person for an event',
         description: 'Registers a person with a role at the site for an event.',
       },
-      cancel_registration: "Cancels a person's registration for an event.",
+      cancel_registration:
+        "Cancels a person's registration for an event, by an id from get_site_event.",
     },
     'registration { eventId personId name registeredAt cancelledAt }',
   ),

@@ -17,6 +17,7 @@ const operatorTool: (definition: DocumentDefinition) => Tool = makeDocumentTool(
     ...{ course: 'list_site_courses', event: 'list_site_events', post: 'list_site_posts' },
     ...{ section: 'get_site_curriculum', lecture: 'get_site_curriculum' },
     ...{ enrolment: 'get_site_student', person: 'list_site_members' },
+    registration: 'get_site_event',
     'digital product': 'list_site_digital_products',
   },
 })
@@ -138,7 +139,7 @@ export function changes(
 }
 
 /** Creates the tools for a kind of item with a publication state, such as `course`. */
-export function itemTools(noun: string, selection: string): Tool[] {
+export function itemTools(noun: string, selection: string, details = ''): Tool[] {
   const area = `${noun}s`
   const words = noun.replaceAll('_', ' ')
   const one = withArticle(words)
@@ -153,7 +154,7 @@ export function itemTools(noun: string, selection: string): Tool[] {
     [`delete_${noun}`]: `Deletes ${one} that was never published, and frees its slug. For others, use archive_${noun}.`,
   }
   return [
-    ...readBoth(area, { noun, by: 'id or slug', selection, order: ', including drafts' }),
+    ...readBoth(area, { noun, by: 'id or slug', selection, details, order: ', including drafts' }),
     ...changes(area, definitions, `${camelCase(noun)} { slug title state publishedAt archivedAt }`),
   ]
 }
