@@ -31,6 +31,7 @@ const deleted: Tables = {
   recovery_code: 'created_at',
   linked_identity: 'linked_at provider_id issuer subject last_used_at',
   one_time_link: 'created_at kind email site_id expires_at',
+  person_word: 'word',
 }
 const kept: Tables = {
   customer_order:

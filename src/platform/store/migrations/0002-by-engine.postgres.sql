@@ -15,7 +15,7 @@ begin
   insert into person_word (word, person_id)
     select distinct word, id
     from written, regexp_split_to_table(lower(name || ' ' || email_canonical), '[-[:space:].@_''+,()]+') as word
-    where word <> '';
+    where word <> '' and deleted_at is null;
   return null;
 end
 $$;
@@ -29,7 +29,7 @@ begin
     select distinct word, id
     from written join before using (id),
       regexp_split_to_table(lower(written.name || ' ' || written.email_canonical), '[-[:space:].@_''+,()]+') as word
-    where word <> ''
+    where word <> '' and written.deleted_at is null
       and (written.name, written.email_canonical) is distinct from (before.name, before.email_canonical);
   return null;
 end

@@ -13,10 +13,11 @@ create index person_word_by_person on person_word (person_id, word);
 create view named_person as select id, name, email_canonical from person;
 create trigger write_person_words instead of insert on named_person begin
   delete from person_word where person_id = new.id;
-  insert or ignore into person_word (word, person_id)
-    select value, new.id from json_each('[' ||
+  insert into person_word (word, person_id)
+    select distinct value, new.id from json_each('[' ||
       replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(json_quote(lower(new.name || ' ' || new.email_canonical)), ',', '","'), '-', '","'), '.', '","'), '@', '","'), '_', '","'), '+', '","'), '(', '","'), ')', '","'), '''', '","'), ' ', '","')
-      || ']') where value <> '';
+      || ']')
+    where value <> '' and not exists (select 1 from person where id = new.id and deleted_at is not null);
 end;
 create trigger person_insert_words after insert on person
   begin insert into named_person values (new.id, new.name, new.email_canonical); end;
