@@ -3,10 +3,17 @@ import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { authorizeUrl, userinfo } from './support/client.ts'
 import { change } from './support/database.ts'
 import { amir, flushingSoon, june, marco, noor, sam, startService } from './support/gatehouse.ts'
-import { confirmSignOut, hiddenField, makePagePerson } from './support/page-person.ts'
+import {
+  confirmSignOut,
+  hiddenField,
+  linkOf,
+  makePagePerson,
+  textOf,
+} from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { getTokens } from './support/relying-party.ts'
 import { sharedService } from './support/storages.ts'
+import { encode } from './support/wire.ts'
 
 const removeSamsNotes = '/account/apps/remove?client=northlight-notes&site=sit_northlight'
 
@@ -145,14 +152,29 @@ describe('/account', () => {
   })
 
   describe('signing out', () => {
-    it('here ends the session of the pages and then of the browser', async () => {
+    it('here ends the sessions of the pages and of the browser at once', async () => {
       const person = makePagePerson(service().url, sam)
-      const asked = await person.send(await person.visit('/account'), '/sign-out')
-      expect(asked.text).to.include('id="logout-page"')
-      await confirmSignOut(person, new URL(asked.path, service().url))
+      const done = await person.send(await person.visit('/account'), '/sign-out')
+      expect(done.text).to.include('id="logout-success"')
       expect((await person.open('/account')).status).to.equal(303)
       const silent = await person.open(authorizeUrl(service().url, { prompt: 'none' }))
       expect(silent.headers.get('location')).to.include('error=login_required')
+    })
+
+    it('is not needed to open a page with another account', async () => {
+      const person = makePagePerson(service().url, sam)
+      const refused = await person.visit('/admin/northlight')
+      expect(textOf(refused, 'error-message')).to.match(/^Only owners and admins/)
+      const href = linkOf(refused, 'switch-account')
+      const started = new URL(
+        (await person.open(href)).headers.get('location') ?? '',
+        service().url,
+      )
+      expect(started.searchParams.get('prompt')).to.equal('login')
+      expect(started.searchParams.has('login_hint')).to.equal(false)
+      expect((await person.visit(href)).path).to.equal('/admin/northlight')
+      for (const to of ['//evil.example/', 'https://evil.example/', ''])
+        expect((await person.visit(`/switch-account?${encode({ to })}`)).path).to.equal('/account')
     })
 
     it('at the logout endpoint ends the session of the pages too (RP-Initiated Logout)', async () => {

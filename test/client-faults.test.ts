@@ -201,7 +201,9 @@ describe('the error of a faulty client', () => {
     expect(answer.status).to.equal(400)
     expect(answer.text).to.include(`<code id="sent-address">${redirectUri}/?…</code>`)
     expect(answer.text).to.not.include('secret')
-    expect(answer.text).to.not.include(`href="${new URL(redirectUri).origin}`)
+    expect(answer.text).to.not.include(`href="${redirectUri}`)
+    const website = new URL('/', redirectUri).href
+    expect(answer.text).to.include(`<a id="back-to-app" class="button" href="${website}">`)
     const [reason] = await reasonsOf(notes.clientId, 'invalid_redirect_uri')
     expect(reason).to.include(`the nearest, ${redirectUri}, differs in its path`)
     expect(reason).to.include('the trailing slash must match').and.not.include('secret')
@@ -218,7 +220,7 @@ describe('the error of a faulty client', () => {
     expect(answer.status).to.equal(400)
     expect(answer.text)
       .to.include('<code id="sent-address">https://notes.example/signed-out/?…</code>')
-      .and.include(`<a id="sign-out-here" href="${paths.endSession}">`)
+      .and.include(`<a id="sign-out-here" class="button" href="${paths.endSession}">`)
       .and.not.include('secret')
     await reasonsOf(
       notes.clientId,

@@ -1,7 +1,7 @@
 import { contrastOf } from '../src/directory/sites/site-look.ts'
 import { type ClientView, kindSentence } from '../views/client-view.ts'
 import { consentPage } from '../views/consent.ts'
-import { errorPage } from '../views/error.ts'
+import { type ErrorPage, errorPage } from '../views/error.ts'
 import { html } from '../views/html.ts'
 import { icon, iconNames } from '../views/icon.ts'
 import { colorOf, contrastPairs } from '../views/style-guide.ts'
@@ -117,7 +117,7 @@ describe('pages', () => {
 
     it(`${name} uses no terms of the protocol`, () => {
       const words = markupOf(page)
-        .replace(/<code id="error-code">[^<]*<\/code>/, '')
+        .replace(/<details><summary>Details for developers.*<\/details>/s, '')
         .replace(/<[^>]*>/g, ' ')
       expect(words).not.to.match(/\b(scopes?|clients?|grants?|tokens?|OAuth|redirect)\b/i)
     })
@@ -137,7 +137,7 @@ describe('pages', () => {
       '<main id="consent-page">',
       ...['<button id="consent-approve"', '<button id="consent-deny"'],
     ],
-    error: ['<main id="error-page">', '<code id="error-code">', '<p id="error-description">'],
+    error: ['<main id="error-page">', '<code id="error-code">', 'id="error-description">'],
     'sign-out': [
       ...['<main id="logout-page">', '<form id="op.logoutForm"'],
       '<button id="logout-confirm" type="submit" form="op.logoutForm" name="logout" value="yes">',
@@ -196,19 +196,32 @@ describe('pages', () => {
     ])
   })
 
-  it('say what the person can do about any error', () => {
-    const advice = (code: string) => {
-      const markup = markupOf(errorPage({ code, description: 'x' }))
-      return /<h2>What you can do<\/h2>\n<p>([^<]+)/.exec(markup)?.[1]
+  it('say what the person can do about any error, and have a button for it', () => {
+    const hrefs = { accountHref: '/account', switchHref: '/switch', retryHref: '/here' }
+    const shown = (code: string, more: Partial<ErrorPage> = {}) => {
+      const markup = markupOf(errorPage({ code, description: 'the reason', ...hrefs, ...more }))
+      const [, advice, button] =
+        /<h2>What you can do<\/h2>\n<p>([^<]+)<\/p>\n<div class="actions"><a id="([^"]+)/.exec(
+          markup,
+        ) ?? []
+      return [/id="error-message">([^<]+)/.exec(markup)?.[1], advice, button]
     }
-    expect(advice('temporarily_unavailable')).to.match(/^Wait a minute/)
-    expect(advice('constructor')).to.equal(advice('invalid_request'))
-    expect(advice('invalid_request')).to.match(/^Go back to the application/)
-    const codes = ['invalid_request', 'server_error', 'temporarily_unavailable', 'forbidden']
-    for (const code of codes) {
-      const own = markupOf(errorPage({ code, description: 'x', isOwn: true }))
-      expect(own, code).not.to.include('application')
-    }
+    const app = { name: 'Notes', href: 'https://notes.example/' }
+    const usual = shown('invalid_request')
+    expect(usual[0]).to.equal('The app sent a request that does not work.')
+    expect(shown('constructor')).to.deep.equal(['The reason.', ...usual.slice(1)])
+    expect(shown('temporarily_unavailable')[1]).to.match(/^Wait a minute/)
+    const buttons: readonly [button: string, code: string, more?: Partial<ErrorPage>][] = [
+      ['account', 'not_found'],
+      ['switch-account', 'forbidden', { isOwn: true }],
+      ['retry', 'server_error', { app }],
+      ['account', 'server_error', { retryHref: undefined }],
+      ['back-to-app', 'invalid_scope', { app, connectHref: '/connect' }],
+      ['sign-out-here', 'invalid_request', { app, signOutHref: '/out' }],
+    ]
+    for (const [button, code, more] of buttons) expect(shown(code, more)[2], code).to.equal(button)
+    for (const code of ['invalid_request', 'server_error', 'temporarily_unavailable', 'forbidden'])
+      expect(shown(code, { isOwn: true }).join(' '), code).not.to.match(/\bapp\b/)
   })
 
   it('leave out an empty group of scopes', () => {

@@ -30,6 +30,12 @@ export function html(template: TemplateStringsArray, ...values: readonly HtmlVal
   return new Markup(String.raw({ raw: template }, ...values.map(render)))
 }
 
+/** Puts values in place of the `{name}`s of a text of views/texts. Escapes both. */
+export function fill(text: string, values: Readonly<Record<string, HtmlValue>>): Html {
+  const parts = text.split(/\{(\w+)\}/)
+  return new Markup(parts.map((part, at) => render(at % 2 === 0 ? part : values[part])).join(''))
+}
+
 /**
  * Wraps text that is already markup. Escapes nothing, so text from outside could inject a script. Only for the sign-out
  * form, which the engine passes as text and has escaped, and for our own script.

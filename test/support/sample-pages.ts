@@ -168,6 +168,13 @@ function pagesOf(values: Values): Record<string, View> {
       ...{ code: words, description: problem, errorId: words, title: words },
       ...{ connectHref: address('/connect'), sentAddress: address('http://portal.example/') },
     }),
+    'error-forbidden': errorPage({
+      ...{ code: 'forbidden', description: problem, isOwn: true, switchHref: address('/switch') },
+    }),
+    'error-of-app': errorPage({
+      ...{ code: 'invalid_scope', description: problem, connectHref: address('/connect') },
+      ...{ accountHref: '/account', app: { name: words, href: address('https://app.example') } },
+    }),
     'member-api': memberApiPage({ endpoint: words, readScope: words, writeScope: words, links }),
     'sign-out': signOutPage({ form: engineForm, client }),
     'signed-out': signedOutPage({ client, homeHref: address('/') }),

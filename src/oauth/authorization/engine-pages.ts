@@ -43,7 +43,7 @@ export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
   }
 }
 
-/** Returns the rejected redirect URI for the error page, if any. For a sign-out, also a link to sign out here. */
+/** Returns the rejected redirect URI for the error page, if any, the application, and for a sign-out, a link to sign out. */
 function rejectedUri(ctx: KoaContextWithOIDC, out: ErrorOut): RejectedUri {
   const params = ctx.oidc.params ?? ctx.query
   const isSignOut = ctx.oidc.route === 'end_session'
@@ -54,7 +54,15 @@ function rejectedUri(ctx: KoaContextWithOIDC, out: ErrorOut): RejectedUri {
     // The page shows the URI as text, because it must not link to an unregistered URI.
     ...(isRejected && typeof sent === 'string' && { sentAddress: shownUri(sent) }),
     ...(isSignOut && { signOutHref: paths.endSession }),
+    app: appOf(ctx),
   }
+}
+
+/** Returns the application and its website: the host to which it has registered to return. */
+function appOf({ oidc: { client } }: KoaContextWithOIDC): RejectedUri['app'] {
+  const website = client?.redirectUris?.find((uri) => uri.startsWith('https:'))
+  if (!client || website === undefined) return undefined
+  return { name: client.clientName ?? client.clientId, href: new URL('/', website).href }
 }
 
 type AdmitsAddress = (clientId: string) => boolean

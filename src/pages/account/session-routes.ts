@@ -11,7 +11,7 @@ import { endSessions } from '../../oauth/grants/end-access.ts'
 import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
 import { noticeOf, sendPage } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
-import { pages } from '../../platform/http/paths.ts'
+import { enginePages, pages } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import type { PageSession, Sessions } from '../relying-party/page-session.ts'
@@ -26,7 +26,7 @@ interface SessionsPorts {
   readonly signOuts: Pick<SignOuts, 'browsersSignedOut'> | undefined
 }
 
-/** Creates the pages that list the browsers in which a person is signed in, and end these sessions. */
+/** Creates the pages that list the browsers in which a person is signed in, and the forms that end these sessions. */
 export function sessionRoutes(
   ownPages: OwnPages,
   { sessions, browserSessions, noteEvent, signOuts }: SessionsPorts,
@@ -65,6 +65,15 @@ export function sessionRoutes(
     await end(ctx, session, { id: session.browser.id, others: true })
     return `${pages.sessions}?done=others-ended`
   })
+  const signOut = async (ctx: PageContext, { person, browser }: PageSession) => {
+    const chosen = { id: browser.id, others: false }
+    await signOuts?.browsersSignedOut(person.id, chosen)
+    await browserSessions.end(person.id, chosen)
+    noteEvent({ action: 'sign_out.browser', personId: person.id, ...callerOf(ctx) })
+    await sessions.end(ctx)
+    return enginePages.signedOut
+  }
+  router.post(pages.signOut, ownPages.signedInPages.form(signOut))
   const everywhere = { action: pages.signOutEverywhere, cancelHref: pages.sessions }
   accountPages.page(
     pages.signOutEverywhere,

@@ -59,7 +59,7 @@ export async function beginSignIn(
   query.set('claims', JSON.stringify({ id_token: { auth_time: { essential: true } } }))
   if (login !== undefined) {
     query.set('prompt', 'login')
-    query.set('login_hint', login)
+    if (login !== '') query.set('login_hint', login)
   }
   if (acr !== undefined) query.set('acr_values', acr)
   const pending: PendingSignIn = { ...kept, returnTo }

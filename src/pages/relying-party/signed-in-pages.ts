@@ -22,7 +22,7 @@ import {
   readMultipart,
   refuseNul,
 } from '../../platform/http/page-form.ts'
-import { addressOf, pages, paths } from '../../platform/http/paths.ts'
+import { addressOf, pages } from '../../platform/http/paths.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import type { Limits } from '../../platform/limits/limits.ts'
@@ -77,8 +77,8 @@ async function parse(ctx: Context): Promise<void> {
 }
 
 /**
- * Creates the middleware for pages, forms and script requests that need a signed-in person, the routes for sign-in and
- * sign-out, and `followLogout`. The middleware limits the number of requests of each person.
+ * Creates the middleware for pages, forms and script requests that need a signed-in person, the routes for sign-in, and
+ * `followLogout`. The middleware limits the number of requests of each person.
  */
 export function makeSignedInPages(
   { requestLimits, now }: { readonly requestLimits: Limits; readonly now: () => number },
@@ -146,18 +146,15 @@ export function makeSignedInPages(
         await answer(ctx as PageContext, session)
       },
 
-    /** Creates the routes for the sign-in callback and for sign-out. */
+    /** Creates the routes for the sign-in callback, and for changing the account. */
     routes(): Router {
       const router = makeRouter()
       router.get(pages.signedIn, async (ctx) => await finishSignIn(ctx, ports, now))
-      router.post(
-        pages.signOut,
-        signedInPages.form(async (ctx) => {
-          await sessions.end(ctx)
-          // The logout endpoint asks for confirmation and ends the browser session (RP-Initiated Logout §2).
-          return paths.endSession
-        }),
-      )
+      router.get(pages.switchAccount, async (ctx) => {
+        const to = String(ctx.query['to'])
+        const isOurs = [pages.account, pages.admin].some((area) => to.startsWith(area))
+        seeOther(ctx, await startSignIn(ctx, ports, isOurs ? to : pages.account, { login: '' }))
+      })
       return router
     },
 
@@ -183,6 +180,7 @@ export function makeSignedInPages(
 async function isElsewhere(ctx: Context, session: PageSession, ports: PendingPorts) {
   const { browser, person } = session
   if (browser.siteId === undefined || ctx.path.startsWith(`${pages.admin}/`)) return false
+  if (ctx.path === pages.signOut) return false
   if (ctx.query['sign-in'] === 'again') {
     seeOther(ctx, await startSignIn(ctx, ports, ctx.path, { login: person.email }))
   } else {

@@ -71,17 +71,21 @@ function setError(ctx: Context, status: number, { error }: ErrorBody): void {
   if (isTemporary) ctx.set('Retry-After', RETRY_AFTER_SECONDS)
 }
 
-/** A rejected redirect URI that the error page shows. */
-export type RejectedUri = Pick<ErrorPage, 'sentAddress' | 'signOutHref'>
+/** A rejected redirect URI that the error page shows, and the application that sent it. */
+export type RejectedUri = Pick<ErrorPage, 'sentAddress' | 'signOutHref' | 'app'>
 
 /** Renders the error page; the status is already set. */
 export function sendErrorPage(ctx: Context, body: ErrorBody, rejected: RejectedUri = {}): void {
+  // Two slashes at the start would lead to another host.
+  const here = ctx.url.replace(/^\/+/, '/')
   const page = errorPage({
     code: body.error,
     description: body.error_description ?? 'The request failed. Try again later.',
     errorId: requestIdOf(ctx),
     connectHref: pages.connectHome,
     accountHref: pages.account,
+    switchHref: `${pages.switchAccount}?${new URLSearchParams({ to: here })}`,
+    retryHref: ctx.method === 'GET' ? here : undefined,
     isOwn: ![paths.authorization, paths.endSession].some((path) => ctx.path.startsWith(path)),
     ...rejected,
   })

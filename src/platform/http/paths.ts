@@ -108,6 +108,8 @@ export const pages = {
   /** The redirect URI of the sign-in to the account and operator pages (`relying-party/sign-in.ts`). */
   signedIn: '/signed-in',
   signOut: '/sign-out',
+  /** Starts a sign-in with another account. */
+  switchAccount: '/switch-account',
 
   /** Instructions for connecting an assistant: for all sites, and for one site. */
   connectHome: '/connect',

@@ -82,6 +82,7 @@ const byPrefix: readonly (readonly [string, Gate])[] = [
   [prefixOf(pages.signUpSent), page],
   [pages.signedIn, page],
   [pages.signOut, page],
+  [pages.switchAccount, page],
   [pages.account, page],
   [pages.admin, page],
   [pages.connectHome, page],
