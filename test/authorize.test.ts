@@ -231,8 +231,19 @@ describe('/oauth/authorize', () => {
     await person.authorize(request, notes.redirectUri)
     for (const silent of [request, authorizeUrl(url, { prompt: 'none' })])
       expect(await nextStep(person, silent)).to.match(/[?&]code=/)
-    for (const fields of [{ scope: `${MEMBER_SCOPE} account:write` }, { prompt: 'consent' }])
-      expect(await nextStep(person, authorizeUrl(url, fields))).to.match(toConsent)
+    for (const [isMore, fields] of [
+      [true, { scope: `${MEMBER_SCOPE} account:write` }],
+      [false, { prompt: 'consent' }],
+    ] as const) {
+      const step = await nextStep(person, authorizeUrl(url, fields))
+      expect(step).to.match(toConsent)
+      const page = await (await person.open(new URL(step, url))).text()
+      expect(page.includes('id="asks-more"')).to.equal(isMore)
+      const marked = [...page.matchAll(/<li>([^<]+) <strong class="tag good">New/g)]
+      expect(marked.map(([, end]) => end)).to.deep.equal(
+        isMore ? [findScope('account:write')?.sentence] : [],
+      )
+    }
     const less = authorizeUrl(url, { scope: 'openid account:read' })
     const { searchParams } = await person.authorize(less, notes.redirectUri)
     const { body } = await exchange(url, searchParams.get('code') ?? '')

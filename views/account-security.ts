@@ -1,7 +1,8 @@
 import { type AreaView, areaPage } from './area.ts'
-import { choice, type Field, inputField, postForm, problemAlert, submitButton } from './forms.ts'
+import { choice, passwordField, postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { showPasswordScript } from './script.ts'
 
 /** Problems with the fields of a password form, as sentences. */
 export interface PasswordProblems {
@@ -29,7 +30,7 @@ export function securityPage(page: SecurityPage): Page {
   const wrong = Object.values(problems).some(Boolean)
   const form = { action, csrf: page.area.csrf }
   const fields = html`${usernameField(email)}
-${passwordField({ id: 'current', label: 'Current password', problem: problems.current })}
+${passwordField({ id: 'current', label: 'Current password', problem: problems.current, attributes: html` autocomplete="current-password" required` })}
 <p class="small"><a href="${page.recoverHref}">I do not know my password</a></p>
 ${newPasswordFields(page)}
 ${endAppsField(page.endApps)}
@@ -39,6 +40,7 @@ ${submitButton('save', 'Change password')}`
     title: wrong ? 'Password: please correct' : 'Password',
     heading: 'Password',
     id: 'security-page',
+    scripts: [showPasswordScript],
     body: html`${problemAlert('form-problem', wrong ? 'Your password was not changed. Please correct what is marked below.' : undefined)}
 ${postForm(form, fields)}`,
   })
@@ -62,8 +64,9 @@ export function newPasswordFields({
     label: 'New password',
     hint: `At least ${charactersMin} characters. Several words are easy to remember. Spaces are allowed.`,
     problem: problems.password,
+    attributes: newPassword,
   })}
-${passwordField({ id: 'repeated', label: 'New password again', problem: problems.repeated })}`
+${passwordField({ id: 'repeated', label: 'New password again', problem: problems.repeated, attributes: newPassword })}`
 }
 
 /** Asks whether connected apps lose their access, too. */
@@ -74,8 +77,4 @@ export function endAppsField(checked: boolean): Html {
   )
 }
 
-function passwordField(field: Omit<Field, 'attributes'>): Html {
-  const autocomplete = field.id === 'current' ? 'current-password' : 'new-password'
-  const attributes = html` type="password" autocomplete="${autocomplete}" maxlength="1024" required`
-  return inputField({ ...field, attributes })
-}
+const newPassword = html` autocomplete="new-password" required`

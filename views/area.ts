@@ -38,15 +38,18 @@ export interface AreaPage {
   readonly back?: { readonly href: string; readonly name: string }
   /** A notice that an action succeeded. */
   readonly done?: string | undefined
+  readonly scripts?: Page['scripts']
   /** The page below the heading and the notice. */
   readonly body: Html
 }
 
 /** Creates a page with the navigation of its area and a button to sign out. */
-export function areaPage({ title, id, area, heading = title, back, done, body }: AreaPage): Page {
+export function areaPage(page: AreaPage): Page {
+  const { title, id, area, heading = title, back, done, scripts, body } = page
   return {
     title,
     id,
+    scripts,
     look: lookOf(area),
     navigation: navigation(area),
     body: html`${back && html`<p class="small"><a href="${back.href}"><bdi>${back.name}</bdi></a></p>`}

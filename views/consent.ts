@@ -1,9 +1,10 @@
 import { type ClientView, foreignName, kindSentence } from './client-view.ts'
 import { postForm, refusalForm } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { fill, type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { type PersonView, rolesPhrase } from './person-view.ts'
 import { type SiteWords, siteWords } from './site-look.ts'
+import { consentTexts as texts } from './texts/sign-in.ts'
 
 export interface ConsentPage {
   /** The URL to which the approval is submitted. */
@@ -19,78 +20,91 @@ export interface ConsentPage {
   readonly canSee: readonly string[]
   /** Endings of the sentence "It can change …". */
   readonly canChange: readonly string[]
+  /** The ends that extend an earlier consent; undefined if the client has no access yet. */
+  readonly added?: ReadonlySet<string> | undefined
   /** The link for signing in as another person. */
   readonly signOutHref?: string | undefined
   /** The text that the site adds to this page. */
   readonly words?: SiteWords | undefined
 }
 
+/** The most lines that the page shows without a click. */
+const LINES_MAX = 5
+
 /** Asks the person to allow or refuse the requested access. */
 export function consentPage(page: ConsentPage): Page {
-  const answers = html`<p>You will go back to ${foreignName(page.client.host)}.</p>
+  const { canSee, canChange, client, added } = page
+  const answers = html`<p>${fill(texts.leadsTo, { host: foreignName(client.host) })}</p>
 <div class="actions">
-<button id="consent-approve" type="submit">Allow</button>
-<button id="consent-deny" type="submit" form="refusal" class="second">Don’t allow</button>
+<button id="consent-approve" type="submit">${texts.allow}</button>
+<button id="consent-deny" type="submit" form="refusal" class="second">${texts.deny}</button>
 </div>`
+  const changes = Math.min(canChange.length, Math.max(2, LINES_MAX - canSee.length))
   return {
-    title: 'Allow access?',
+    title: texts.title,
     id: 'consent-page',
-    body: html`<h1>Allow <bdi>${page.client.name}</bdi> to use your account?</h1>
-${warning(page.client)}
+    body: html`<h1>${fill(texts.heading, { app: html`<bdi>${client.name}</bdi>` })}</h1>
+${warning(client)}
+${added && html`<p class="notice" id="asks-more">${fill(texts.asksMore, { app: foreignName(client.name) })}</p>`}
 ${siteWords(page.words)}
+${allowed('see', canSee, LINES_MAX - changes, added)}
+${allowed('change', canChange, changes, added)}
 ${facts(page)}
-${allowed('see', page.canSee)}
-${allowed('change', page.canChange)}
 ${postForm(page, answers)}
 ${refusalForm(page)}
-<p class="small">You can remove this access at any time: open <strong>Connected apps</strong> in your
-account. It ends at once.</p>`,
+<p class="small">${texts.removable}</p>`,
   }
 }
 
 /** Returns the warning about a client that this service could not fully verify; undefined for other clients. */
 function warning({ kind, name, host, describedAt }: ClientView): Html | undefined {
-  if (kind === 'self-declared') {
-    return warningNote(html`<strong>This application describes itself.</strong> Its name and details were not checked by us.
-Make sure that you trust ${foreignName(describedAt ?? host)}.`)
+  const [title, text] = texts.warnings[kind] ?? []
+  if (title === undefined || text === undefined) return undefined
+  const values = {
+    app: foreignName(name),
+    host: foreignName(host),
+    from: foreignName(describedAt ?? host),
   }
-  if (kind === 'vendor-connection') {
-    return warningNote(html`<strong>Is this your own connection?</strong> Everybody who uses ${foreignName(name)} can make one.
-Only continue if you just made it yourself, at ${foreignName(host)}.`)
-  }
-  if (kind === 'loopback' || kind === 'vendor-on-device') {
-    return warningNote(html`<strong>This is a program on your own computer.</strong> Its name was not checked by us, and any
-program can use this name. Only continue if you just started it yourself.`)
-  }
-  return undefined
-}
-
-function warningNote(words: Html): Html {
-  return html`<div class="notice warning" role="note"><p>${words}</p></div>`
+  return html`<div class="notice warning" role="note"><p><strong>${title}</strong> ${fill(text, values)}</p></div>`
 }
 
 function facts({ client, person, site, signOutHref }: ConsentPage): Html {
   return html`<dl class="facts">
-<div><dt>Application</dt>
+<div><dt>${texts.app}</dt>
 <dd>${foreignName(client.name)}<br><span class="muted">${kindSentence(client)}</span></dd></div>
 ${
   site &&
-  html`<div><dt>Site</dt>
+  html`<div><dt>${texts.site}</dt>
 <dd><strong><bdi>${site.name}</bdi></strong><br><span class="muted">${rolesPhrase(site.roles)}</span></dd></div>`
 }
-<div><dt>Account</dt>
-<dd>Signed in as <strong><bdi>${person.name}</bdi></strong><br>
+<div><dt>${texts.account}</dt>
+<dd><strong><bdi>${person.name}</bdi></strong><br>
 <span class="muted"><bdi>${person.email}</bdi></span>${
-    signOutHref !== undefined && html`<br><a href="${signOutHref}">Not you? Use another account</a>`
+    signOutHref !== undefined && html`<br><a href="${signOutHref}">${texts.otherAccount}</a>`
   }</dd></div>
 </dl>`
 }
 
-function allowed(verb: 'see' | 'change', ends: readonly string[]): Html | undefined {
+/** Lists what the client can do, new things first, and folds all but the first lines. */
+function allowed(
+  verb: 'see' | 'change',
+  ends: readonly string[],
+  shown: number,
+  added: ReadonlySet<string> = new Set(),
+): Html | undefined {
   if (ends.length === 0) return undefined
+  const isOld = (end: string) => Number(!added.has(end))
+  const lines = ends
+    .toSorted((one, other) => isOld(one) - isOld(other))
+    .map(
+      (end) =>
+        html`<li>${end}${added.has(end) && html` <strong class="tag good">${texts.added}</strong>`}</li>\n`,
+    )
+  const folded = lines.slice(shown)
   return html`<section class="allowed" aria-labelledby="can-${verb}">
-<h2 id="can-${verb}">It can ${verb}</h2>
+<h2 id="can-${verb}">${texts.can[verb]}</h2>
 <ul>
-${ends.map((end) => html`<li>${end}</li>\n`)}</ul>
+${lines.slice(0, shown)}</ul>
+${folded.length > 0 && html`<details><summary>${fill(texts.more, { count: folded.length })}</summary><ul>\n${folded}</ul></details>`}
 </section>`
 }

@@ -68,6 +68,8 @@ export interface Field {
   readonly hint?: HtmlValue
   /** What is wrong with the input, as a sentence or a list of sentences. */
   readonly problem?: string | readonly string[] | undefined
+  /** The id of another element that describes the field. */
+  readonly describedBy?: string | undefined
   /** The other attributes of the element, such as ` type="text"`. */
   readonly attributes: Html
 }
@@ -75,6 +77,13 @@ export interface Field {
 export function inputField(field: Field): Html {
   return html`${fieldHead(field)}
 <input ${fieldAttributes(field)}>`
+}
+
+/** A field for a password, with a button that shows it if `showPasswordScript` runs. */
+export function passwordField(field: Field): Html {
+  const attributes = html` type="password" maxlength="1024"${field.attributes}`
+  return html`${fieldHead(field)}
+<span class="password"><input ${fieldAttributes({ ...field, attributes })}><button type="button" class="quiet" data-other="Hide" hidden>Show<span class="hidden"> password</span></button></span>`
 }
 
 export function textField(field: Field, text: string): Html {
@@ -89,8 +98,10 @@ ${hint && html`<p class="hint" id="${id}-hint">${hint}</p>`}
 ${fieldProblem(id, problem)}`
 }
 
-function fieldAttributes({ id, name = id, hint, problem, attributes }: Field): Html {
-  const described = [hint && `${id}-hint`, problem && `${id}-problem`].filter(Boolean).join(' ')
+function fieldAttributes({ id, name = id, hint, problem, describedBy, attributes }: Field): Html {
+  const described = [describedBy, hint && `${id}-hint`, problem && `${id}-problem`]
+    .filter(Boolean)
+    .join(' ')
   return html`id="${id}" name="${name}"${attributes}${problem && html` aria-invalid="true"`}${described && html` aria-describedby="${described}"`}`
 }
 

@@ -3,6 +3,7 @@ import { buttonForm, inputField, postForm, problemAlert, submitButton } from './
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { codeField, type LinkForm } from './recover.ts'
+import { showPasswordScript } from './script.ts'
 import type { SiteLook } from './site-look.ts'
 
 /** The values that the pages about joining a site show. */
@@ -42,6 +43,7 @@ ${submitButton('save', 'Create account')}`
   return {
     title: isWrong ? 'Your account: please correct' : 'Your account',
     id: 'new-account-page',
+    scripts: [showPasswordScript],
     look: page.look,
     body: html`<h1>Join <bdi>${page.siteName}</bdi></h1>
 <p>Create an account for <bdi>${email}</bdi>. ${rolesSentence(page.roles)}</p>

@@ -2,6 +2,7 @@
 
 import { type Html, html } from './html.ts'
 import { iconShape, iconSvg } from './icon.ts'
+import type { Script } from './script.ts'
 import { type SiteLook, siteBrand } from './site-look.ts'
 
 /** A page, before `layout` adds the document and the header around it. */
@@ -15,6 +16,10 @@ export interface Page {
   readonly navigation?: Html | undefined
   /** Additional elements of `head`. */
   readonly head?: Html | undefined
+  /** Scripts at the end of the page, which its Content-Security-Policy allows. */
+  readonly scripts?: readonly Script[] | undefined
+  /** Whether submitting a form of the page may redirect to a client. */
+  readonly leadsToClient?: boolean
   /** The look of the site that the page is for. */
   readonly look?: SiteLook | undefined
 }
@@ -30,7 +35,7 @@ const icon = `data:image/svg+xml,${encodeURIComponent(iconSvg)}`
 
 /** Renders the whole document of a page. */
 export function layout(page: Page, { serviceName, stylesheetHref }: Frame): Html {
-  const { title, id, body, navigation, head, look } = page
+  const { title, id, body, navigation, head, look, scripts = [] } = page
   const brand = look ? siteBrand(look, serviceName) : ownBrand(serviceName)
   return html`<!doctype html>
 <html lang="en">
@@ -49,7 +54,7 @@ ${navigation ? side(page, navigation, brand) : brand}
 <main id="${id}">
 ${body}
 </main>
-</body>
+${scripts.map(({ element }) => element)}</body>
 </html>
 `
 }

@@ -1,4 +1,4 @@
-// Uses or creates a passkey for the form of passkey-script.ts. It runs in a browser.
+// Uses or creates a passkey for the form of passkey-form.ts. It runs in a browser.
 {
   const { document, navigator, AbortController, PublicKeyCredential: Passkey } = globalThis
   const form = document.getElementById('passkey')

@@ -7,6 +7,7 @@ import {
 import { inputField, loginField, postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { showPasswordScript } from './script.ts'
 import type { SiteLook } from './site-look.ts'
 
 /** The form in which a person asks for a link by mail. */
@@ -106,6 +107,7 @@ ${submitButton('save', 'Set password')}`
   return {
     title: isWrong ? 'New password: please correct' : 'New password',
     id: 'new-password-page',
+    scripts: [showPasswordScript],
     look: page.look,
     body: html`<h1>Set a new password</h1>
 <p>for <bdi>${page.email}</bdi></p>

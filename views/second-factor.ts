@@ -11,7 +11,8 @@ import {
 } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { passkeyForm } from './passkey-script.ts'
+import { passkeyForm } from './passkey-form.ts'
+import { passkeyScript } from './script.ts'
 import { timeOf } from './time.ts'
 
 export interface SecondStepPage {
@@ -35,6 +36,7 @@ export function secondStepPage(page: SecondStepPage): Page {
   return {
     title: problem ? 'Second step: please try again' : 'Second step',
     id: 'second-step-page',
+    scripts: options && [passkeyScript],
     body: html`<h1>Second step</h1>
 <p>to continue to ${foreignName(page.client.name)}</p>
 ${problemAlert('login-problem', problem)}

@@ -1,9 +1,18 @@
 import { type ClientView, foreignName } from './client-view.ts'
-import { loginField, postForm, problemAlert, refusalForm, submitButton } from './forms.ts'
-import { type Html, html } from './html.ts'
+import {
+  loginField,
+  passwordField,
+  postForm,
+  problemAlert,
+  refusalForm,
+  submitButton,
+} from './forms.ts'
+import { fill, type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { type PasskeyForm, passkeyForm } from './passkey-script.ts'
+import { type PasskeyForm, passkeyForm } from './passkey-form.ts'
+import { passkeyScript, showPasswordScript } from './script.ts'
 import { type SiteWords, siteWords } from './site-look.ts'
+import { signInTexts as texts } from './texts/sign-in.ts'
 
 export interface SignInPage {
   readonly action: string
@@ -44,12 +53,15 @@ export function signInPage(page: SignInPage): Page {
   return {
     title: page.problem ? 'Sign in: please try again' : 'Sign in',
     id: 'login-page',
+    scripts: [
+      ...(page.isOnly ? [] : [showPasswordScript]),
+      ...(page.passkey ? [passkeyScript] : []),
+    ],
     body: html`<h1>Sign in</h1>
 ${
   page.confirms
-    ? html`<p id="confirms">Confirm that it is you before you continue. The next page shows or changes sensitive data, so sign in
-again.</p>`
-    : html`<p>to continue to ${foreignName(page.client.name)}<br>
+    ? html`<p id="confirms">${texts.confirms}</p>`
+    : html`<p>${fill(texts.to, { app: foreignName(page.client.name) })}<br>
 <span class="muted"><bdi>${page.client.host}</bdi></span></p>`
 }
 ${page.factorsHref !== undefined && twoFactorsNote(page.factorsHref)}
@@ -66,12 +78,12 @@ ${page.providers?.map(
   }) => html`<div class="actions"><a id="provider-${id}" class="button second" href="${href}">Sign in with ${name}</a></div>
 `,
 )}
-<div class="actions"><button id="login-cancel" type="submit" form="refusal" class="second">Cancel and go back</button></div>
+<div class="actions"><button id="login-cancel" type="submit" form="refusal" class="quiet">${texts.cancel}</button></div>
 ${refusalForm(page)}
 ${
   !page.isOnly &&
-  html`<p><a id="recover" href="${page.recoverHref}">Forgot your password?</a>${page.signUpHref !== undefined && html` · <a id="sign-up" href="${page.signUpHref}">Create an account</a>`}</p>
-<p class="small">Only this page sees your password. The application never does.</p>`
+  html`<p><a id="recover" href="${page.recoverHref}">${texts.forgot}</a>${page.signUpHref !== undefined && html` · <a id="sign-up" href="${page.signUpHref}">${texts.signUp}</a>`}</p>
+<p class="small">${fill(texts.neverSeen, { app: html`<bdi>${page.client.name}</bdi>` })}</p>`
 }`,
   }
 }
@@ -80,14 +92,17 @@ function signInForm({ login, problem, ...page }: SignInPage): Html {
   const described = problem !== undefined && html` aria-describedby="login-problem"`
   const focused = html` autofocus`
   const fields = html`${loginField(login, html`${described}${!login && focused}`, page.passkey && 'username webauthn')}
-<label for="password">Password</label>
-${page.routes && html`<p class="hint">Leave it empty if your school or company signs you in.</p>`}
-<input id="password" name="password" type="password" autocomplete="current-password" maxlength="1024"${!page.routes && html` required`}${described}${login && focused}>
+${passwordField({
+  id: 'password',
+  label: 'Password',
+  hint: page.routes && texts.routes,
+  attributes: html` autocomplete="current-password"${!page.routes && html` required`}${login && focused}`,
+  describedBy: problem && 'login-problem',
+})}
 ${submitButton('login-submit', 'Sign in')}`
   return postForm(page, fields)
 }
 
 function twoFactorsNote(href: string): Html {
-  return html`<p class="notice" id="needs-two-factors">Two factors are needed: a passkey that asks for your PIN, fingerprint or face, or your password and a second
-factor. If you have neither, first <a href="${href}" target="_blank">add one in your account (new tab)</a>. Then come back here.</p>`
+  return html`<p class="notice" id="needs-two-factors">${fill(texts.twoFactors, { add: html`<a href="${href}" target="_blank">${texts.addFactor}</a>` })}</p>`
 }

@@ -45,6 +45,9 @@ export const person = { name: 'Ada Lindqvist', email: 'ada@harbour.example' }
 export const canSee = ['your name, picture and your roles at the site', 'your e-mail address']
 export const canChange = ['which notifications are read and which you receive']
 
+/** The document of a page without its scripts, which have a file and tests of their own. */
+export const withoutScripts = (page: View) => markupOf({ ...page, scripts: undefined })
+
 export const hrefOf = ({ file }: { readonly file: string }) => `/assets/${file}`
 
 export function markupOf(page: View | undefined): string {
@@ -112,7 +115,7 @@ export function pagesWith(text: string): Record<string, View> {
 }
 
 function pagesOf(values: Values): Record<string, View> {
-  const { client, person, sites, words, problem, address } = values
+  const { client, person, sites, words, problem, address, canSee } = values
   const form = formOf(values)
   const signIn = { ...form, recoverHref: address('/recover'), client }
   const siteWords = { siteName: sites[0]?.name ?? '', text: words }
@@ -161,6 +164,10 @@ function pagesOf(values: Values): Record<string, View> {
         consentPage({ ...consentOf(values), client: { ...client, kind }, words: siteWords }),
       ]),
     ),
+    'consent-of-more': consentPage({
+      ...{ ...consentOf(values), client, added: new Set(canSee) },
+      canSee: [...canSee, ...['a', 'b', 'c', 'd', 'e'].map((end) => `${end} of the school`)],
+    }),
     ...recoveryPages(values),
     ...deletionPages(values),
     ...joiningPages(values),

@@ -20,7 +20,9 @@ describe('pages in a browser', () => {
     // With the headers that pages really have. The response to a POST repeats what it carried.
     served = await serve(async (request, response) => {
       const path = request.url ?? '/'
-      response.setHeader('content-security-policy', policy)
+      const sources = all[path.slice(1)]?.scripts?.map(({ source }) => source).join(' ')
+      const scripts = sources === undefined ? '' : `; script-src ${sources}`
+      response.setHeader('content-security-policy', policy + scripts)
       if (path === hrefOf(stylesheet)) {
         response.setHeader('content-type', 'text/css').end(stylesheet.content)
       } else if (request.method === 'POST') {
@@ -56,6 +58,25 @@ describe('pages in a browser', () => {
       await page.goto(`${served.url}/${name}`)
       expect(await missedByTab(page), name).to.deep.equal([])
     }
+  })
+
+  it('show a password at a press, and send it hidden', async () => {
+    const { page, complaints } = await open()
+    await page.goto(`${served.url}/sign-in`)
+    await page.fill('#login', 'ada@harbour.example')
+    await page.fill('#password', 'a secret')
+    const typeOf = async () => await page.getAttribute('#password', 'type')
+    await page.getByRole('button', { name: 'Show password' }).click()
+    expect(await typeOf()).to.equal('text')
+    await page.getByRole('button', { name: 'Hide password' }).click()
+    expect(await typeOf()).to.equal('password')
+    await page.getByRole('button', { name: 'Show password' }).click()
+    await page.evaluate(
+      `document.querySelector('form').addEventListener('submit', (event) => event.preventDefault())`,
+    )
+    await page.click('#login-submit')
+    expect(await typeOf()).to.equal('password')
+    expect(complaints).to.deep.equal([])
   })
 
   it('send the input, and a refusal without it', async () => {

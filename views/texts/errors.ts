@@ -1,3 +1,5 @@
+/** The texts of pages: one file an area, and only strings, so that translations can replace them. */
+
 /** The texts of error pages. `{app}` is the name of an app. */
 export const errorTexts = {
   title: 'Something went wrong',

@@ -138,6 +138,8 @@ function describe({ details, person, client, redirectUri, byPattern, mustPush }:
         methods,
       ),
     scopes: scopesToShow(params),
+    /** The scopes that extend an earlier grant. */
+    newScopes: details.grantId === undefined ? [] : missingScopes(prompt.details),
     /** At `select_account`, the sites to choose from. At `consent`, the site of the grant, if any. */
     sites: sitesOf(prompt.details as PromptDetails),
     /** Link for using another account. It repeats the request or, if requests must be pushed, only signs out. */
@@ -168,6 +170,11 @@ interface PromptDetails {
   readonly reviewed?: boolean
   readonly sites?: readonly HeldSite[]
   readonly site?: HeldSite
+}
+
+function missingScopes(details: PromptDetails): string[] {
+  const { missingOIDCScope = [], missingResourceScopes = {} } = details
+  return [...missingOIDCScope, ...Object.values(missingResourceScopes).flat()]
 }
 
 function sitesOf({ sites, site }: PromptDetails): readonly HeldSite[] {

@@ -4,7 +4,6 @@ import type { Context } from 'koa'
 
 import { consentPage } from '../../../views/consent.ts'
 import type { Page } from '../../../views/layout.ts'
-import { passkeyScriptSource } from '../../../views/passkey-script.ts'
 import { type SecondStepPage, secondStepPage } from '../../../views/second-factor.ts'
 import { type SignInPage, signInPage } from '../../../views/sign-in.ts'
 import { siteChoicePage } from '../../../views/site-choice.ts'
@@ -15,7 +14,6 @@ import { findLook, siteLook } from '../../directory/sites/site-look.ts'
 import { interactionGone } from '../../platform/http/errors.ts'
 import { sendPage } from '../../platform/http/page.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
-import { contentSecurityPolicy } from '../../platform/http/security-headers.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { PendingInteraction } from '../authorization/engine-interactions.ts'
 import { clientView } from './client-view.ts'
@@ -71,7 +69,7 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
         recoverHref,
       }
       const page = signInPage({ ...all, ...said, login, words, confirms })
-      showPage(ctx, { ...page, look }, passkey && passkeyScriptSource)
+      showPage(ctx, { ...page, look })
     },
 
     async secondStep(
@@ -82,7 +80,7 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
       const { look } = await lookOf(pending, database)
       const action = addressOf(pages.secondStep, { uid: pending.uid })
       const page = secondStepPage({ ...frameOf(pending), action, ...asked })
-      showPage(ctx, { ...page, look }, asked.options && passkeyScriptSource)
+      showPage(ctx, { ...page, look })
     },
 
     async siteChoice(ctx: Context, pending: PendingInteraction, problem?: string) {
@@ -94,13 +92,13 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
     },
 
     async consent(ctx: Context, pending: PendingInteraction) {
-      const person = personOf(pending)
       const { look, consentWords: words } = await lookOf(pending, database)
       const page = consentPage({
         ...frameOf(pending),
-        person,
+        person: personOf(pending),
         site: pending.sites[0],
         ...describeScopes(pending.scopes, scopeUses),
+        added: addedEnds(pending, scopeUses),
         signOutHref: pending.otherAccountHref,
         words,
       })
@@ -109,13 +107,22 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
   }
 }
 
-/** Returns the appearance and texts that the application's site has set, each undefined if it is not set. */
+/** Returns the descriptions of the scopes that extend an earlier grant; undefined without one. */
+function addedEnds({ newScopes }: PendingInteraction, uses: ScopeUses) {
+  const { canSee, canChange } = describeScopes(newScopes, uses)
+  return newScopes.length === 0 ? undefined : new Set([...canSee, ...canChange])
+}
+
+/** Returns the appearance and texts that the application's site has set, or its name; undefined if there is none. */
 async function lookOf({ client: { siteId } }: PendingInteraction, database: Database) {
   const found = siteId === undefined ? undefined : await findLook(database, siteId)
   const textOf = (text: string | null | undefined) =>
     found && text != null ? { siteName: found.name, text } : undefined
   return {
-    look: siteLook(found),
+    // A site that has set no look still comes first, by its name.
+    look:
+      siteLook(found) ??
+      (found && { name: found.name, logoHref: undefined, colorsHref: undefined }),
     signInWords: textOf(found?.signInWords),
     consentWords: textOf(found?.consentWords),
   }
@@ -170,8 +177,7 @@ export function formToken(uid: string, formKey: Buffer): string {
   return createHmac('sha256', formKey).update(`interaction ${uid}`).digest('base64url')
 }
 
-/** Sends a page with forms that redirect to the client, and a Content-Security-Policy that allows this. */
-function showPage(ctx: Context, page: Page, scripts?: string): void {
-  sendPage(ctx, page)
-  ctx.set('Content-Security-Policy', contentSecurityPolicy({ leadsToClient: true, scripts }))
+/** Sends a page with forms that redirect to the client. */
+function showPage(ctx: Context, page: Page): void {
+  sendPage(ctx, { ...page, leadsToClient: true })
 }

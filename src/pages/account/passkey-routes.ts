@@ -5,7 +5,6 @@ import {
   PASSKEY_NAME_CHARACTERS_MAX,
   passkeysPage,
 } from '../../../views/account-passkeys.ts'
-import { passkeyScriptSource } from '../../../views/passkey-script.ts'
 import type { Passkeys } from '../../directory/people/passkeys.ts'
 import { describeDevice } from '../../platform/http/browser.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
@@ -13,7 +12,6 @@ import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
-import { contentSecurityPolicy } from '../../platform/http/security-headers.ts'
 import { actorOf } from '../relying-party/page-session.ts'
 import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 import { type Asked, makeAccountPages } from './account-pages.ts'
@@ -42,12 +40,11 @@ export function passkeyRoutes(ownPages: OwnPages, passkeys: Passkeys): Router {
     }),
   )
 
-  const showForm = async ({ area, session, ctx }: Asked, name: string, problem?: string) => {
+  const showForm = async ({ area, session }: Asked, name: string, problem?: string) => {
     const { person, sessionId } = session
     const existing = (await passkeys.list(person.id)).map(({ id }) => id)
     const options = passkeys.creationOptions(person, sessionId, existing)
     if (!options) throw nothingHere()
-    ctx.set('Content-Security-Policy', contentSecurityPolicy({ scripts: passkeyScriptSource }))
     const form = { action: pages.addPasskey, listHref: pages.passkeys }
     return addPasskeyPage({ ...form, area, name, problem, options })
   }

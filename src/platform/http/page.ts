@@ -3,6 +3,7 @@ import type { Context, Middleware } from 'koa'
 import { layout, type Page } from '../../../views/layout.ts'
 import { stylesheet } from '../../../views/stylesheet.ts'
 import { addressOf, pages } from './paths.ts'
+import { contentSecurityPolicy } from './security-headers.ts'
 
 /** Creates middleware that sets the service name for the title and header of every page. */
 export function setServiceName(serviceName: string): Middleware {
@@ -20,6 +21,11 @@ export function sendPage(ctx: Context, page: Page): void {
 
 /** Sends a page. Leaves Cache-Control to the caller. */
 export function sendPublicPage(ctx: Context, page: Page): void {
+  const { scripts = [], leadsToClient } = page
+  if (scripts.length > 0 || leadsToClient) {
+    const allowed = scripts.map(({ source }) => source).join(' ') || undefined
+    ctx.set('Content-Security-Policy', contentSecurityPolicy({ leadsToClient, scripts: allowed }))
+  }
   const serviceName = String(ctx.state['serviceName'] ?? '')
   const stylesheetHref = addressOf(pages.stylesheet, { file: stylesheet.file })
   // Setting ctx.body keeps a status that was set before; otherwise, the status becomes 200.

@@ -8,7 +8,13 @@ import type { Middleware } from 'koa'
  * because Chromium applies that to every later redirect, and the client may redirect anywhere (decision 4)
  * @param scripts the source of allowed scripts, such as a hash
  */
-export function contentSecurityPolicy({ leadsToClient = false, scripts = "'none'" } = {}): string {
+export function contentSecurityPolicy({
+  leadsToClient = false,
+  scripts = "'none'",
+}: {
+  readonly leadsToClient?: boolean | undefined
+  readonly scripts?: string | undefined
+} = {}): string {
   return [
     "default-src 'none'",
     `script-src ${scripts}`,

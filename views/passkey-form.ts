@@ -1,14 +1,5 @@
-import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-
 import { type FormTarget, postForm, submitButton } from './forms.ts'
-import { type Html, type HtmlValue, html, trusted } from './html.ts'
-
-const script = readFileSync(join(import.meta.dirname, 'passkey.js'), 'utf8')
-
-/** The source by which a Content-Security-Policy allows the script of the form. */
-export const passkeyScriptSource = `'sha256-${createHash('sha256').update(script).digest('base64')}'`
+import { type Html, type HtmlValue, html } from './html.ts'
 
 export interface PasskeyForm extends FormTarget {
   readonly purpose: keyof typeof texts
@@ -34,7 +25,7 @@ const texts = {
   },
 }
 
-/** The form that sends a passkey's response, and its script, which shows the form in browsers that have passkeys. */
+/** The form that sends a passkey's response. `passkeyScript` shows it in browsers that have passkeys. */
 export function passkeyForm(form: PasskeyForm): Html {
   const { purpose, options, fields, hidden, kind, ...target } = form
   const { label, failed } = texts[purpose]
@@ -42,6 +33,5 @@ export function passkeyForm(form: PasskeyForm): Html {
   const shown = html`<p class="notice problem" id="passkey-problem" role="alert" hidden></p>
 ${fields}
 ${submitButton('passkey-submit', label, { kind })}`
-  return html`${postForm({ ...target, hidden: { ...hidden, credential: '' }, attributes }, shown)}
-<script>${trusted(script)}</script>`
+  return postForm({ ...target, hidden: { ...hidden, credential: '' }, attributes }, shown)
 }

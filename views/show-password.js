@@ -1,0 +1,16 @@
+// Shows the buttons of password fields, which reveal what was typed. It runs in a browser.
+for (const button of globalThis.document.querySelectorAll('.password button')) {
+  const field = button.previousElementSibling
+  const word = button.firstChild
+  const show = (shown) => {
+    if (shown === (field.type === 'text')) return
+    field.type = shown ? 'text' : 'password'
+    const { other } = button.dataset
+    button.dataset.other = word.data
+    word.data = other
+  }
+  button.hidden = false
+  button.addEventListener('click', () => show(field.type === 'password'))
+  // Browsers keep what they know as a password only.
+  field.form.addEventListener('submit', () => show(false))
+}
