@@ -131,7 +131,7 @@ describe('/account', () => {
       await getTokens(service().url)
       const person = makePagePerson(service().url, sam)
       const asked = await person.visit(removeSamsNotes)
-      expect(asked.text).to.include('loses its access to your account')
+      expect(asked.text).to.include('can no longer see or change anything in your account')
       const done = await person.send(asked, '/account/apps/remove')
       expect(done.path).to.equal('/account/apps?done=removed')
       expect(done.text).to.include('id="no-apps"')
@@ -149,6 +149,29 @@ describe('/account', () => {
       expect((await stranger.post('/account/apps/remove', fields)).status).to.equal(404)
       expect(await statusOfUserInfo(tokens.access_token)).to.equal(200)
     })
+  })
+
+  it('lets a member choose notifications, and keeps those of other people', async () => {
+    const enabled = async (person_id: string) =>
+      await service()
+        .kysely.selectFrom('notification_subscription')
+        .select('id')
+        .where('person_id', '=', person_id)
+        .where('enabled_at', 'is not', null)
+        .orderBy('id')
+        .execute()
+    const person = makePagePerson(service().url, sam)
+    const page = await person.visit('/account/notifications')
+    const ids = [...page.text.matchAll(/name="subscription" value="([^"]+)"( checked)?/g)]
+    const ticked = ids.filter(([, , checked]) => checked).map(([, id]) => ({ id }))
+    expect(await enabled('per_sam')).to.have.deep.members(ticked)
+    const others = await enabled('per_noor')
+    const [first = '', last = ''] = [ids.at(0)?.[1], ids.at(-1)?.[1]]
+    const subscription = [first, last, others[0]?.id ?? 'unknown']
+    const saved = await person.send(page, '/account/notifications', { subscription })
+    expect(textOf(saved, 'done')).to.equal('Your choice was saved.')
+    expect(await enabled('per_sam')).to.have.deep.members([{ id: first }, { id: last }])
+    expect(await enabled('per_noor')).to.deep.equal(others)
   })
 
   describe('signing out', () => {

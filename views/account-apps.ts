@@ -1,8 +1,10 @@
 import { areaConfirmPage, areaPage, type Confirmation, cards, type ListView } from './area.ts'
+import { avatar } from './avatar.ts'
 import { type ClientView, foreignName, kindSentence } from './client-view.ts'
 import { type GrantView, grantFacts } from './grant-view.ts'
-import { type Html, html } from './html.ts'
+import { fill, type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { appTexts as texts } from './texts/account.ts'
 
 export interface ConnectedAppView extends GrantView {
   readonly name: string
@@ -14,29 +16,31 @@ export interface ConnectedAppView extends GrantView {
 
 export interface ConnectedAppsPage extends ListView {
   readonly apps: readonly ConnectedAppView[]
+  readonly connectHref: string
 }
 
 /** Lists the apps that a person connected, with links to remove them. */
 export function connectedAppsPage(page: ConnectedAppsPage): Page {
-  const none = html`<p id="no-apps">No application is connected.</p>`
+  const none = html`<div class="empty" id="no-apps"><p>${texts.none}</p>
+<a class="button second" href="${page.connectHref}">${texts.connect}</a></div>`
   return areaPage({
     ...page,
-    title: 'Connected apps',
+    title: texts.title,
     id: 'apps-page',
-    body: html`<p>These applications may use your account. None of them knows your password.</p>
+    body: html`<p>${texts.intro}</p>
 ${cards(page.apps.map(app), none, page.pager)}`,
   })
 }
 
 function app(view: ConnectedAppView): Html {
   const { name, kind, siteName, removeHref } = view
-  return html`<h2>${foreignName(name)}</h2>
+  return html`<h2 class="named">${avatar(name)}<span>${foreignName(name)}</span></h2>
 <p class="muted">${kindSentence({ name, kind, host: '', siteName })}</p>
 <dl class="facts">
-${siteName !== undefined && html`<div><dt>Site</dt><dd><bdi>${siteName}</bdi></dd></div>`}
+${siteName !== undefined && html`<div><dt>${texts.site}</dt><dd><bdi>${siteName}</bdi></dd></div>`}
 ${grantFacts(view)}
 </dl>
-<p><a class="button second" href="${removeHref}">Remove <span class="hidden"><bdi>${name}</bdi></span></a></p>`
+<p><a class="button second" href="${removeHref}">${texts.remove} <span class="hidden"><bdi>${name}</bdi></span></a></p>`
 }
 
 export interface RemoveAppPage extends Confirmation {
@@ -45,14 +49,14 @@ export interface RemoveAppPage extends Confirmation {
 }
 
 export function removeAppPage({ name, siteName, ...page }: RemoveAppPage): Page {
+  const [app, site] = [foreignName(name), html`<bdi>${siteName}</bdi>`]
   return areaConfirmPage({
     ...page,
-    title: 'Remove this application?',
+    title: texts.removeTitle,
     id: 'remove-app-page',
-    heading: html`Remove <bdi>${name}</bdi>?`,
-    consequences: html`<p>${foreignName(name)} loses its access to your account${
-      siteName !== undefined && html` at <bdi>${siteName}</bdi>`
-    } at once. What it saved elsewhere stays there. To use it again, you connect it again.</p>`,
-    confirm: 'Remove access',
+    heading: fill(texts.removeHeading, { app: html`<bdi>${name}</bdi>` }),
+    consequences: html`<p>${fill(siteName === undefined ? texts.ends : texts.endsAtSite, { app, site })}
+${texts.stays}</p>`,
+    confirm: texts.confirm,
   })
 }

@@ -1,16 +1,18 @@
 import { type AreaView, areaPage, cards } from './area.ts'
-import { type Html, html } from './html.ts'
+import { avatar } from './avatar.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
+import { icon } from './icon.ts'
 import type { Page } from './layout.ts'
-import { rolesPhrase } from './person-view.ts'
+import { type PersonView, rolesPhrase } from './person-view.ts'
+import { homeTexts as texts } from './texts/account.ts'
 
 export interface AccountHomePage {
   readonly area: AreaView
-  readonly person: { readonly name: string; readonly email: string }
+  readonly person: PersonView
   readonly sites: readonly AccountSite[]
-  readonly appsHref: string
+  readonly links: Readonly<Record<'apps' | 'notifications' | 'browsers', string>>
   /** The query page of the Member API; undefined if the person has no role at any site. */
   readonly queriesHref: string | undefined
-  readonly sessionsHref: string
 }
 
 export interface AccountSite {
@@ -23,35 +25,33 @@ export interface AccountSite {
 
 /** Shows the person's account and sites. */
 export function accountHomePage(page: AccountHomePage): Page {
+  const { person, sites, links, queriesHref } = page
   return areaPage({
     ...page,
-    title: 'Your account',
+    title: texts.title,
     id: 'account-page',
-    body: html`<dl class="facts">
-<div><dt>Name</dt><dd><bdi>${page.person.name}</bdi></dd></div>
-<div><dt>E-mail</dt><dd><bdi>${page.person.email}</bdi></dd></div>
-</dl>
-<h2>Your sites</h2>
-${cards(page.sites.map(site), html`<p>You have no role at any site at the moment.</p>`)}
-<h2>Applications</h2>
-<p>See which applications may use your account, and remove those that you do not need any more.</p>
-<p><a class="button second" href="${page.appsHref}">Connected apps</a></p>
-<h2>Your browsers</h2>
-<p>See where you are signed in, and sign out of computers that are not yours.</p>
-<p><a class="button second" href="${page.sessionsHref}">Your browsers</a></p>
-${
-  page.queriesHref !== undefined &&
-  html`<h2>For people who write programs</h2>
-<p>Ask for your own courses and notifications as a program would.</p>
-<p><a class="button second" href="${page.queriesHref}">Try the Member API</a></p>`
-}`,
+    body: html`<div class="named">${avatar(person.name)}<span><strong><bdi>${person.name}</bdi></strong><br>
+<span class="muted"><bdi>${person.email}</bdi></span></span></div>
+<h2>${texts.sites}</h2>
+${cards(sites.map(site), html`<p>${texts.noSite}</p>`)}
+<h2>${texts.more}</h2>
+<div class="actions">
+${link(links.apps, icon('layout-grid'), texts.apps)}
+${link(links.notifications, icon('bell'), texts.notifications)}
+${link(links.browsers, icon('monitor-smartphone'), texts.browsers)}
+${queriesHref !== undefined && link(queriesHref, icon('terminal'), texts.queries)}
+</div>`,
   })
 }
 
 function site({ name, roles, adminHref, connectHref }: AccountSite): Html {
-  return html`<strong><bdi>${name}</bdi></strong><br>
-<span class="muted">${rolesPhrase(roles)}</span><br>
-<a href="${connectHref}">Connect an assistant to <bdi>${name}</bdi></a>${
-    adminHref !== undefined && html`<br><a href="${adminHref}">Administer <bdi>${name}</bdi></a>`
-  }`
+  const named = html`<span class="hidden"> <bdi>${name}</bdi></span>`
+  return html`<div class="named">${avatar(name)}<span><strong><bdi>${name}</bdi></strong><br>
+<span class="muted">${rolesPhrase(roles)}</span></span></div>
+<div class="actions">${link(connectHref, icon('bot'), html`${texts.connect}${named}`)}
+${adminHref !== undefined && link(adminHref, icon('house'), html`${texts.administer}${named}`)}</div>`
+}
+
+function link(href: string, symbol: Html | undefined, label: HtmlValue): Html {
+  return html`<a class="button second" href="${href}">${symbol}<span>${label}</span></a>`
 }

@@ -1,6 +1,9 @@
 import { contrastOf } from '../../src/directory/sites/site-look.ts'
+import { connectedAppsPage, removeAppPage } from '../../views/account-apps.ts'
 import { deletionPage, deletionScheduledPage } from '../../views/account-data.ts'
+import { accountHomePage } from '../../views/account-home.ts'
 import { identitiesPage } from '../../views/account-identities.ts'
+import { notificationsPage } from '../../views/account-notifications.ts'
 import { passkeysPage } from '../../views/account-passkeys.ts'
 import { otherWayPage } from '../../views/account-signed-out.ts'
 import { twoFactorsPage } from '../../views/admin-two-factors.ts'
@@ -169,6 +172,7 @@ function pagesOf(values: Values): Record<string, View> {
       canSee: [...canSee, ...['a', 'b', 'c', 'd', 'e'].map((end) => `${end} of the school`)],
     }),
     ...recoveryPages(values),
+    ...accountPages(values),
     ...deletionPages(values),
     ...joiningPages(values),
     error: errorPage({
@@ -201,6 +205,37 @@ function areaOf({ person, csrf, address }: Values) {
   const links = [{ href: address('/apps'), label: person.name, current: true }]
   const groups = [{ links }, { name: 'Signing in', links }]
   return { name: 'Your account', groups, signOutAction: address('/out'), person, csrf }
+}
+
+/** The home of the account, connected apps and notifications, empty and full. */
+function accountPages(values: Values) {
+  const { client, person, sites, canSee, canChange, words, address } = values
+  const area = areaOf(values)
+  const grant = { canSee, canChange, grantedAt: 1.8e12, lastUsedAt: undefined, calls: 3 }
+  const app = { ...grant, ...client, siteName: words, removeHref: address('/remove') }
+  const list = { area, connectHref: address('/connect'), done: words }
+  const pager = { nextHref: address('/next'), firstHref: undefined }
+  const links = { apps: address('/apps'), notifications: '/notifications', browsers: '/browsers' }
+  const home = { area, links, person }
+  const hrefs = { connectHref: address('/connect'), adminHref: address('/admin') }
+  const subscription = { id: words, topic: 'replies', channel: 'email', enabledAt: null }
+  const inbox = { area, action: address('/notifications'), done: words }
+  const removal = { area, action: address('/remove'), cancelHref: address('/apps') }
+  return {
+    account: accountHomePage({
+      ...{ ...home, queriesHref: address('/queries') },
+      sites: sites.map((site) => ({ ...site, ...hrefs })),
+    }),
+    'account-empty': accountHomePage({ ...home, sites: [], queriesHref: undefined }),
+    apps: connectedAppsPage({ ...list, apps: [app], pager }),
+    'apps-none': connectedAppsPage({ ...list, apps: [], pager: { ...pager, nextHref: undefined } }),
+    'remove-app': removeAppPage({ ...removal, name: client.name, siteName: words }),
+    notifications: notificationsPage({
+      ...inbox,
+      sites: [{ name: words, subscriptions: [subscription, { ...subscription, topic: words }] }],
+    }),
+    'notifications-none': notificationsPage({ ...inbox, sites: [] }),
+  }
 }
 
 /** The pages of passkeys, of second factors, and of the rule of a site, in every state. */

@@ -65,6 +65,7 @@ function areaOf({ person, csrf }: PageSession, current: string): AreaView {
         links: [
           link(pages.account, 'Account', 'circle-user'),
           link(pages.apps, 'Connected apps', 'layout-grid'),
+          link(pages.notifications, 'Notifications', 'bell'),
           link(pages.data, 'Data', 'download'),
         ],
       },

@@ -5,6 +5,7 @@ import type Router from 'koa-router'
 import { connectedAppsPage, removeAppPage } from '../../../views/account-apps.ts'
 import { accountHomePage } from '../../../views/account-home.ts'
 import type { ClientView } from '../../../views/client-view.ts'
+import { appTexts } from '../../../views/texts/account.ts'
 import { describeScopes } from '../../directory/scopes/scope-uses.ts'
 import { makeFindHeldSites, operates } from '../../directory/sites/site-choice.ts'
 import { type AppLine, removeApp } from '../../oauth/grants/end-grants.ts'
@@ -17,9 +18,10 @@ import { makeRouter } from '../../platform/http/router.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 import { type AccountPages, makeAccountPages } from './account-pages.ts'
+import { notificationRoutes } from './notification-routes.ts'
 import { type MemberQueries, memberQueryRoutes } from './query-routes.ts'
 
-/** Creates these pages of the account: home, connected apps, and Member API queries. */
+/** Creates these pages of the account: home, connected apps, notifications, and Member API queries. */
 export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Router {
   const router = makeRouter()
   const accountPages = makeAccountPages(router, ownPages)
@@ -36,12 +38,12 @@ export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Route
           : undefined,
         connectHref: addressOf(pages.connect, { site: site.slug }),
       })),
-      appsHref: pages.apps,
+      links: { apps: pages.apps, notifications: pages.notifications, browsers: pages.sessions },
       queriesHref: sites.length === 0 ? undefined : pages.memberQueries,
-      sessionsHref: pages.sessions,
     })
   })
   appRoutes(accountPages, ownPages)
+  notificationRoutes(accountPages, ownPages)
   memberQueryRoutes(router, accountPages, ownPages, queries)
   return router
 }
@@ -61,10 +63,9 @@ function appRoutes(accountPages: AccountPages, ownPages: OwnPages): void {
       ...describeScopes(scopes, scopeUses),
       ...use,
     }))
-    const done = noticeOf(ctx, {
-      removed: 'The application was removed. It no longer has access.',
-    })
-    return connectedAppsPage({ area, apps, pager: listPages.pagerOf(ctx, found), done })
+    const done = noticeOf(ctx, { removed: appTexts.removed })
+    const pager = listPages.pagerOf(ctx, found)
+    return connectedAppsPage({ area, apps, pager, done, connectHref: pages.connectHome })
   })
   const showRemoval: Parameters<AccountPages['page']>[1] = async ({ area, session, ctx }) => {
     const query = new URLSearchParams(ctx.querystring)

@@ -123,6 +123,7 @@ export const pages = {
   account: '/account',
   apps: '/account/apps',
   removeApp: '/account/apps/remove',
+  notifications: '/account/notifications',
   security: '/account/security',
   passkeys: '/account/passkeys',
   addPasskey: '/account/passkeys/add',
