@@ -93,7 +93,7 @@ describe('joining a site in a browser', () => {
     await look(page, 'link sent')
     await page.goto(url + (await linkTo(service(), 'noel@new.example')))
     await look(page, 'new account')
-    await type(page, '#name', ['Noel', password, password])
+    await type(page, '#name', ['Noel', password, '', password])
     await page.waitForSelector('#joined-page')
     await page.click('#continue')
     await signInAs(page, { login: 'noel@new.example', password })
