@@ -61,7 +61,9 @@ describe('cursors', () => {
     const shown = async (path: string) => {
       const { text, status } = await person.visit(path)
       expect(status, path).to.equal(200)
-      return [...text.matchAll(/<code>([\w-]+)<\/code>/g)].map(([, id]) => id)
+      return [...text.matchAll(/<code>([\w-]+)<\/code>|<strong><bdi>([^<]+)/g)].map(
+        ([, id, name]) => id ?? name,
+      )
     }
     const beginning = await shown(applications)
     const next = new URL(linkOf(await person.visit(applications), 'next-page'), url)

@@ -229,6 +229,7 @@ function memberRoutes(
       })
     })
     operatorPages.freshForm(pattern, pages.member, async (operator, ctx) => {
+      await find(operator, ctx)
       if (what === 'end-access') {
         const actor = { ...operator.actor, siteId: operator.site.id, clientId: OWN_CLIENT_ID }
         await endMemberAccess(database, actor, ctx.params['person'] ?? '')
