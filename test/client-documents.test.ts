@@ -65,7 +65,7 @@ describe('metadata documents of real clients, in the default configuration (Clie
       const stop = (await person.open(start)).headers.get('location') ?? ''
       expect(stop).to.match(/\/consent$/)
       const page = await (await person.open(new URL(stop, service.url))).text()
-      expect(page).to.include(name).and.include('This application describes itself.')
+      expect(page).to.include(name).and.include('We have not checked this app.')
       expect(page).to.include(new URL(clientId).host)
     })
   }

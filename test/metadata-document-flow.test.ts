@@ -297,7 +297,7 @@ describe('Client ID Metadata Documents', () => {
       }
       const before = await readPage()
       expect(before).to.include('this computer (127.0.0.1)').and.include('client.example')
-      expect(before).to.include('role="note"').and.include('describes itself')
+      expect(before).to.include('role="note"').and.include('We have not checked this app.')
       await test.review('approved')
       const after = await readPage()
       expect(after).to.include('An application of client.example, reviewed by an operator.')

@@ -304,7 +304,9 @@ describe('a custom URI scheme of a platform', () => {
     const again = (await person.open(start)).headers.get('location') ?? ''
     const page = await person.open(new URL(again, url))
     const text = await page.text()
-    expect(text).to.include('an app on this device (cursor)').and.include('any\nprogram can use')
+    expect(text)
+      .to.include('an app on this device (cursor)')
+      .and.include('Any program can use this name.')
     for (const redirect_uri of [
       `${redirectUri}/`,
       'cursor://anysphere.cursor-mcp:1/oauth/callback',

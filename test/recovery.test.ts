@@ -108,7 +108,7 @@ describe('/recover', () => {
     const set = await person.send(await person.visit(path), path, both)
     expect(set.text).to.include('href="/interaction/abc-123/login"')
     const gone = await person.visit('/interaction/abc-123/login')
-    expect(gone.text).to.include('<a id="account" href="/account">')
+    expect(gone.text).to.match(/<a id="account"[^>]* href="\/account">/)
     for (const from of ['https://evil.example', '//evil.example', 'a/../../b', 'x'.repeat(65)]) {
       const page = await person.visit(`/recover?${new URLSearchParams({ from })}`)
       expect(page.text).not.to.include('name="from"')

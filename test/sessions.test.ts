@@ -137,7 +137,7 @@ describe('pages that need a fresh sign-in', () => {
     const start = targetOf(await person.open(`${portal}/delete`))
     const { pathname } = targetOf(await person.open(start))
     const shown = await (await person.open(pathname)).text()
-    expect(shown).to.include('Confirm that it is you before you continue.')
+    expect(shown).to.include('Confirm that it is you.')
     const body = new URLSearchParams({ csrf: hiddenField(shown) })
     const refused = await person.open(`${pathname}/cancel`, { method: 'POST', body })
     const resumed = await person.open(targetOf(refused))

@@ -337,15 +337,16 @@ export const mutants: readonly Mutant[] = [
     'if («numDeletedRows === 0n→false») return false\n      const left',
     'openOrNothing(seals, sealed, LABEL« + session→»)\n      const last',
   ]),
-  ...inFile('oauth/interaction/second-step.ts', 'second-factor', [
-    '«now() <= sealedAt + STEP_MS→true»',
-    'the sign-in «$→»{uid}',
+  ...inFile('platform/http/kept-values.ts', 'second-factor identity-providers', [
+    'return «until > now()→true» ? value',
+    '« ${of}→»`\n',
   ]),
-  ...inFile('oauth/interaction/interaction-routes.ts', 'second-factor', [
-    'if («!hasApp && !options→true») return await finish',
+  ...inFile('oauth/authorization/browser-session.ts', 'account-data identity-providers', [
+    'if («person.isLeaving→false» && session',
+    'person.isLeaving« && session.siteId === undefined→») await',
   ]),
-  ...inFile('directory/people/authenticate.ts', 'second-factor', [
-    'account.isLeaving« && !needsSecondFactor→»',
+  ...inFile('oauth/interaction/sign-in-steps.ts', 'second-factor', [
+    'if («!first.needsSecondFactor && !canBeAsked→true») return await finish',
   ]),
   ...inFile('directory/people/authenticate.ts', 'sign-in', [
     '«account = (await store.findCredentials(login)).account→»\n',
@@ -456,15 +457,13 @@ export const mutants: readonly Mutant[] = [
     "«throw new Error('the `sub` of the id_token is invalid')→void 0»",
     '[names.emailVerified]: «verified→verified = true» } = claims',
   ]),
-  ...inFile('directory/people/second-factors.ts', 'identity-providers', [
-    '«if (siteId === undefined) →»await cancelDeletion(personId)',
-  ]),
   ...inFile('oauth/interaction/provider-routes.ts', 'identity-providers', [
     'if («!identity.isVerified || →»(await identities.hasAccount(email)))',
     'if (begun«?.providerId !== provider.id→ === undefined»)',
   ]),
-  ...inFile('oauth/authorization/prompts.ts', 'identity-providers', [
-    "if (siteId === undefined || origin === 'first_party' ||« ofClient === siteId→ true») return false",
+  ...inFile('oauth/authorization/prompts.ts', 'identity-providers site-providers', [
+    'from !== undefined« && from === siteId→»)) return false',
+    "decision.kind === 'bound'« && decision.site.hasOwnSignIn === true→»\n    }),",
   ]),
   ...inFile('pages/admin/operator-pages.ts', 'identity-providers', [
     'if (!operates(site.roles)« || (siteId ?? site.id) !== site.id→») throw',
