@@ -123,6 +123,21 @@ describe('/admin/{site}/assistants', () => {
     expect(text).to.include('courses:read').and.not.include('account:read')
   })
 
+  it('shows an address for the chosen areas, and which assistants must be approved first (design 38)', async () => {
+    const plain = await visit(`${page}/own`)
+    expect(plain.text).to.not.match(/checked|Approve Claude Code/)
+    const { text } = await visit(`${page}/own?change=students&change=courses&change=nothing`)
+    expect(text).to.include(`<code>${service().url}/mcp/admin/change/courses,students</code>`)
+    expect(text.match(/ checked>/g)).to.have.length(2)
+    expect(text).to.include('courses:write').and.not.include('posts:write')
+    const [, href = ''] = /<a href="([^"]*)">Approve Claude Code</.exec(text) ?? []
+    const review = await visit(href)
+    expect(review.text).to.include('id="review-page"').and.include('http://localhost/callback')
+    await operator().send(review, '/admin/northlight/self-declared-clients/approved')
+    const after = await visit(`${page}/own?change=courses`)
+    expect(after.text).to.include('Approve Codex').and.not.include('Approve Claude Code')
+  })
+
   it('shows on the page of an application how members use it, and its settings', async () => {
     const { text } = await visit('/admin/northlight/applications/northlight-notes')
     const settings = text.slice(text.indexOf('id="settings"'))

@@ -11,7 +11,7 @@ import { sharedService } from './support/storages.ts'
 import { type Answer, encode, FORM, get, send, type WireRequest } from './support/wire.ts'
 
 const documents = [paths.openidConfiguration, paths.authorizationServer]
-const resourceDocuments = protectedResources.map(protectedResourcePath)
+const resourceDocuments = protectedResources.map((resource) => protectedResourcePath(resource))
 const origin = ['Origin', 'https://elsewhere.example']
 
 function addressesIn(metadata: object): [name: string, address: string][] {

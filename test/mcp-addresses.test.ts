@@ -4,9 +4,12 @@ import {
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
 
+import { scopesOfAdminApi } from '../src/api/admin-api/field-scopes.ts'
+import { changeableAreas } from '../src/api/mcp/sign-in-tool.ts'
 import { toolAddresses } from '../src/api/mcp/tool-access.ts'
 import { findScope, MEMBER_READ, MEMBER_WRITE } from '../src/directory/scopes/catalogue.ts'
-import { paths } from '../src/platform/http/paths.ts'
+import { makeScopeUses } from '../src/directory/scopes/scope-uses.ts'
+import { changePaths, pathForChanges, paths } from '../src/platform/http/paths.ts'
 import { insert, remove } from './support/database.ts'
 import { notes, olivia, sam } from './support/gatehouse.ts'
 import {
@@ -37,6 +40,13 @@ function expectForbidden(answer: Answer, scope: string | undefined, advice = '')
   expect([answer.status, parameterOf(answer, 'scope')]).to.deep.equal([403, scope])
   expect(answer.body.error_description).to.include(advice)
   expect(parameterOf(answer, 'error_description')).to.include(advice)
+}
+
+/** No authorization could help the client, so its model reads what to do. */
+function expectRemedy({ status, headers, body }: Answer, advice: string): void {
+  expect([status, headers.has('www-authenticate')]).to.deep.equal([200, false])
+  expect(body.result).to.deep.include({ isError: true })
+  expect(body.result.content[0].text).to.include(advice)
 }
 
 describe('the addresses of the tools that need a token', () => {
@@ -154,7 +164,7 @@ describe('challenges name scopes that this client can get', () => {
     const refused = await callTool(url, 'mark_all_notifications_read', { token })
     await insert(kysely, 'oauth_application_scope', scope)
     const advice = 'an operator of the site can add the required scope to this application'
-    expectForbidden(refused, undefined, advice)
+    expectRemedy(refused, advice)
   })
 
   it('for sign_in: those of the chosen role', async () => {
@@ -168,13 +178,14 @@ describe('challenges name scopes that this client can get', () => {
       [{}, undefined, 'openid profile email'],
       [{ as: 'member' }, undefined, memberScopes],
       [{ as: 'operator' }, undefined, reading],
+      [{ as: 'operator', change: ['posts'] }, undefined, `${reading} posts:write`],
       [{ as: 'member' }, tokens.access_token, `openid ${memberScopes}`],
       [{ as: 'operator' }, registered, `openid ${reading}`],
     ] as const) {
       expect(await scopeFor(values, token)).to.equal(scope)
     }
     const refused = await callTool(url, 'sign_in', { values: { as: 'member' }, token: registered })
-    expectForbidden(refused, undefined, `${url}/connect`)
+    expectRemedy(refused, `${url}/connect`)
   })
 
   it('and sign_in answers a sufficient token with the next step', async () => {
@@ -187,24 +198,43 @@ describe('challenges name scopes that this client can get', () => {
     expect(site.slug).to.equal('northlight')
   })
 
-  it('and sign_in leads an operator from reading to changing, area by area', async () => {
+  it('and sign_in leads an operator from reading to changing several areas at once', async () => {
     const { url } = running()
     const path = paths.mcpAdmin
     const token = await operatorToken(url, 'courses:read')
     expect(await toolNames(url, token, { path })).to.not.include('create_course')
     expect((await readTool(url, 'sign_in', { token })).nextStep).to.include('change')
-    const values = { as: 'operator', change: 'courses' }
+    const values = { as: 'operator', change: ['students', 'courses'] }
     const refused = await callTool(url, 'sign_in', { values, token, path })
-    expectForbidden(refused, 'openid courses:read courses:write')
-    const more = await operatorToken(url, 'courses:read courses:write')
+    const scope = toolScopes.filter(
+      (name) => readingScopes.includes(name) || /^(courses|students):write$/.test(name),
+    )
+    expectForbidden(refused, `openid ${scope.join(' ')}`)
+    const more = await operatorToken(url, scope.join(' '))
     await readTool(url, 'sign_in', { values, token: more })
-    expect(await toolNames(url, more, { path })).to.include('create_course')
+    expect(await toolNames(url, more, { path })).to.include.members([
+      ...['create_course', 'enrol_student'],
+    ])
+    const { body } = await send(url, 'initialize', {
+      ...{ token: more, path },
+      params: {
+        protocolVersion: '2025-11-25',
+        capabilities: {},
+        clientInfo: { name: 't', version: '1' },
+      },
+    })
+    expect(body.result.instructions).to.include('posts').and.not.include('change courses,')
   })
 
   it('and wrong arguments are refused before the sign-in; null counts as omitted', async () => {
     const { url } = running()
     for (const values of [
-      ...[{ as: 'root' }, { change: 'nothing' }, { as: 'member', change: 'posts' }],
+      ...[
+        { as: 'root' },
+        { change: ['nothing'] },
+        { change: 'posts' },
+        { as: 'member', change: ['posts'] },
+      ],
     ]) {
       const said = await problemOf(url, 'sign_in', { values })
       expect(said, JSON.stringify(values)).to.match(/as|change/)
@@ -213,6 +243,46 @@ describe('challenges name scopes that this client can get', () => {
     expect(answer.status).to.equal(401)
     const values = { first: null, after: null, sort: null, access: null }
     await readTool(url, 'list_enrolled_courses', { values, token: await memberToken(url) })
+  })
+})
+
+describe('an address that names areas to change (design 38)', () => {
+  const running = sharedService()
+  const path = pathForChanges(['courses', 'students'])
+
+  it('names the reads and those writes in its challenge and metadata, which one consent grants', async () => {
+    const { url } = running()
+    const answer = await send(url, 'initialize', { path })
+    const scopes = [...readingScopes, 'courses:write', 'students:write']
+    expect(parameterOf(answer, 'scope')).to.equal(scopes.join(' '))
+    const metadata = await (await fetch(parameterOf(answer, 'resource_metadata') ?? '')).json()
+    expect(metadata).to.deep.include({ resource: url + path, scopes_supported: scopes })
+    const token = await operatorToken(url, scopes.join(' '), olivia, url + path)
+    const names = await toolNames(url, token, { path })
+    expect(names).to.include.members(['create_course', 'enrol_student', 'list_site_posts'])
+    expect(names).to.not.include('create_post')
+  })
+
+  it('explains areas that are unknown, unsorted or repeated', async () => {
+    const { url } = running()
+    for (const [text, advice] of [
+      ['orders', 'areas that programs can change are appearance, courses'],
+      ['students,courses', 'courses,students'],
+      ['courses,courses', 'courses'],
+    ] as const) {
+      for (const at of [changePaths.mcp, changePaths.protectedResource]) {
+        const method = at === changePaths.mcp ? 'POST' : 'GET'
+        const answer = await fetch(url + at.replace(':areas', text), { method })
+        expect(answer.status, text).to.equal(404)
+        expect(((await answer.json()) as Answer['body']).error_description).to.include(advice)
+      }
+    }
+  })
+
+  it('serves exactly the areas that have tools', () => {
+    const admin = { address: paths.adminGraphql, scopes: scopesOfAdminApi() }
+    const { changeableAreas: named } = makeScopeUses(() => [admin])
+    expect(named().filter((area) => area !== 'storage')).to.deep.equal([...changeableAreas])
   })
 })
 

@@ -12,6 +12,7 @@ import { insert, rowOf } from './support/database.ts'
 import { documentAnswer, startDocumentHost } from './support/document-host.ts'
 import { marco, olivia, policyWith, sam, startService } from './support/gatehouse.ts'
 import { listen } from './support/listen.ts'
+import { makePagePerson } from './support/page-person.ts'
 import { type Asking, getTokens, signIn } from './support/relying-party.ts'
 import { sharedProgram } from './support/skipped.ts'
 import { forEachStorage, type Start } from './support/storages.ts'
@@ -118,6 +119,26 @@ describe('Client ID Metadata Documents', () => {
     expect((await test.getTokens(write)).tokens.scope).to.include('courses:write')
     const refused = await test.refused({ ...operator, scope: 'openid account:read' })
     expect(refused).to.include('invalid_scope')
+  })
+
+  it('lead a person from an address with changes to the approval, not to an error of the client (design 38)', async () => {
+    await using test = await start()
+    const ask = async () =>
+      await askToAuthorize(test.url, {
+        ...{ client_id: clientId, redirect_uri: redirectUri, scope: 'courses:read courses:write' },
+        resource: `${test.url}/mcp/admin/change/courses`,
+      })
+    const { status, headers, text } = await ask()
+    expect([status, headers.get('location')]).to.deep.equal([403, null])
+    expect(text).to.include('id="unapproved-client-page"').and.include('A client')
+    expect(text).to.include(`<code>${test.url}/mcp/admin</code>`)
+    expect(text).to.include('error=invalid_scope')
+    const operatorPages = makePagePerson(test.url, olivia)
+    const [, approve = ''] = /id="approve" href="([^"]*)"/.exec(text) ?? []
+    const shown = await operatorPages.visit(approve.replaceAll('&amp;', '&'))
+    expect(shown.text).to.include('id="review-page"').and.include(clientId)
+    await test.review('approved')
+    expect((await ask()).headers.get('location')).to.include('/interaction/')
   })
 
   // [Client ID Metadata Document §6.6; Client ID Metadata Document §6.1]

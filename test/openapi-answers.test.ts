@@ -141,7 +141,7 @@ describe('openapi.json describes', () => {
     ...[paths.openidConfiguration, paths.authorizationServer, paths.jwks, paths.openApi],
     ...[paths.authMd, paths.llmsTxt, paths.aiCatalog, paths.serverCard, paths.serverCardMember],
     ...[paths.serverCardAdmin, paths.serverCardEarlier],
-    ...protectedResources.map(protectedResourcePath),
+    ...protectedResources.map((resource) => protectedResourcePath(resource)),
   ]) {
     answers('GET', path, {
       'the document: 200': (url) => call('GET', url + path),

@@ -4,6 +4,7 @@ import { makeResources } from '../src/oauth/token/resource-indicators.ts'
 import { paths } from '../src/platform/http/paths.ts'
 
 const protectedPaths = [paths.mcp, paths.graphql]
+const areas = () => ['courses', 'posts', 'students']
 
 const tables: Readonly<Record<string, readonly string[]>> = {
   'https://id.campus.example': [
@@ -17,11 +18,14 @@ const tables: Readonly<Record<string, readonly string[]>> = {
   'http://localhost': ['http://localhost', 'http://LOCALHOST:80'],
   'http://[::1]:3000': ['http://[::1]:3000'],
 }
-const suffixes = ['', '/', '/mcp', '/member/graphql']
+const suffixes = [
+  ...['', '/', '/mcp', '/member/graphql'],
+  ...['/mcp/admin/change/posts', '/mcp/admin/change/courses,students'],
+]
 
 describe('resources: accepted spellings of the origin (design 3)', () => {
   for (const [base, origins] of Object.entries(tables)) {
-    const { audience, canonical } = makeResources(base, protectedPaths)
+    const { audience, canonical } = makeResources(base, protectedPaths, areas)
     for (const resource of origins.flatMap((origin) => suffixes.map((path) => origin + path))) {
       it(`${resource} is ${base}`, () => {
         expect([canonical(resource), audience]).to.deep.equal([base, base])
@@ -32,7 +36,7 @@ describe('resources: accepted spellings of the origin (design 3)', () => {
 
 describe('resources: foreign ones', () => {
   const base = 'https://id.campus.example'
-  const { canonical } = makeResources(base, protectedPaths)
+  const { canonical } = makeResources(base, protectedPaths, areas)
   const foreign = [
     ...['', 'id.campus.example', '//id.campus.example', 'http://id.campus.example'],
     ...['https://id.campus.example:8443', 'https://id.campus.example:0443'],
@@ -44,6 +48,9 @@ describe('resources: foreign ones', () => {
     ...['https://@id.campus.example', 'https://user:pw@id.campus.example', 'mcp'],
     ...[`${base}#`, `${base}#fragment`, `${base}?`],
     ...[`${base}/?x=1`, `${base}//`, `${base}/mcp/`, `${base}/MCP`, `${base}/mcp/more`],
+    ...['', 'nothing', 'students,courses', 'posts,posts', 'courses,', 'Posts', 'posts?x=1'].map(
+      (text) => `${base}/mcp/admin/change/${text}`,
+    ),
     ...[`${base}/member`, `${base}/member/graphql/`, `${base}/%6dcp`, `${base}/./mcp`],
     ...[`${base}/x/../mcp`, `${base}\\mcp`, 'https:id.campus.example', 'https:/id.campus.example'],
     ...['https:///id.campus.example', 'https:\\\\id.campus.example'],
@@ -59,14 +66,14 @@ describe('resources: foreign ones', () => {
   }
 
   it('letters with the same case folding are foreign', () => {
-    const kelvin = makeResources('https://kiosk.example', protectedPaths)
+    const kelvin = makeResources('https://kiosk.example', protectedPaths, areas)
     expect(kelvin.canonical('https://KIOSK.example')).to.equal('https://kiosk.example')
     expect(kelvin.canonical('https://\u212aiosk.example')).to.equal(undefined)
     expect(kelvin.canonical('https://kio\u017fk.example')).to.equal(undefined)
   })
 
   it('other notations of an IP address are foreign', () => {
-    const local = makeResources('http://127.0.0.1:3000', protectedPaths)
+    const local = makeResources('http://127.0.0.1:3000', protectedPaths, areas)
     for (const host of ['127.1', '0x7f.0.0.1', '2130706433', 'localhost', '[::ffff:127.0.0.1]'])
       expect(local.canonical(`http://${host}:3000`), host).to.equal(undefined)
   })

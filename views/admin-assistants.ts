@@ -1,7 +1,7 @@
 import { switchOnForm } from './admin-beta.ts'
 import { type AreaView, areaPage } from './area.ts'
 import { type ConnectStepsView, connectSteps, snippet } from './connect-steps.ts'
-import { inputField, postForm, problemAlert, submitButton } from './forms.ts'
+import { choice, inputField, postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 
@@ -112,6 +112,9 @@ export interface OwnAssistantsPage {
   readonly area: AreaView
   readonly siteName: string
   readonly address: string
+  /** The URL of this page, to which the areas to change are submitted. */
+  readonly action: string
+  readonly areas: readonly { readonly name: string; readonly checked: boolean }[]
   readonly assistants: readonly ConnectStepsView[]
   readonly local: boolean
   readonly backHref: string
@@ -126,10 +129,15 @@ export function ownAssistantsPage(page: OwnAssistantsPage): Page {
     title: 'Connect your own assistant',
     id: 'own-assistants-page',
     body: html`<p>With it you administer <bdi>${page.siteName}</bdi> in words: it reads, and changes when you allow it, what you may yourself. It
-needs no <code>client_id</code>: it registers itself, or a document of its maker describes it. At the sign-in you choose the site, read
-what it asks for, and agree. It only reads at first; ask it to sign in for changes, name the area, and you are asked again. One that
-a document describes may change things once you have approved it under <a id="reviews" href="${page.reviewsHref}">Self-declared
-clients</a>, where it appears after its first sign-in.</p>
+needs no <code>client_id</code>: it registers itself, or a document of its maker describes it
+(<a id="reviews" href="${page.reviewsHref}">Self-declared clients</a>). At the sign-in you choose the site, read what it asks for, and agree.
+Before it publishes or removes anything, it asks you again.</p>
+<form method="get" action="${page.action}">
+<fieldset class="choices"><legend>It may read everything. What may it also change?</legend>
+${page.areas.map(({ name, checked }) => choice({ type: 'checkbox', name: 'change', value: name, checked }, html`${name.replaceAll('_', ' ')}`))}</fieldset>
+<div class="actions"><button id="show" type="submit" class="second">Show the address</button></div>
+</form>
+<p>Connect it to this address:</p>
 ${snippet(page.address)}
 <div class="assistants">
 ${page.assistants.map((steps) => connectSteps(steps, { local: page.local }))}</div>

@@ -9,6 +9,8 @@ export interface ConnectStepsView {
   readonly documentation: { readonly url: string; readonly read: string }
   /** Whether the assistant sends its requests from its vendor's servers. */
   readonly needsPublicAddress: boolean
+  /** Where an operator approves the assistant, if it must be approved before it can change anything. */
+  readonly approveHref?: string | undefined
   /** For an assistant with a callback per connection: the registered callbacks, and how to add another. */
   readonly ownCallbacks?: { readonly differs: string; readonly uris: readonly string[] } | undefined
 }
@@ -30,10 +32,20 @@ export function connectSteps(
   steps: ConnectStepsView,
   { local, open = false }: { readonly local: boolean; readonly open?: boolean },
 ): Html {
-  const { id, name, where, instructions, documentation, needsPublicAddress, ownCallbacks } = steps
+  const {
+    id,
+    name,
+    where,
+    instructions,
+    documentation,
+    needsPublicAddress,
+    ownCallbacks,
+    approveHref,
+  } = steps
   return html`<details class="card" id="${id}"${open && html` open`}>
 <summary><h2>${name}</h2> <span class="muted">${where}</span></summary>
 ${needsPublicAddress && local && html`<p class="notice warning">${name} calls from its maker’s servers, and this service runs on an address of this computer: it cannot be reached from there.</p>`}
+${approveHref !== undefined && html`<p class="notice warning">${name} cannot change anything until you approve it. <a href="${approveHref}">Approve ${name}</a> first, then connect it.</p>`}
 ${instructions.map(instruction)}
 ${ownCallbacks && callbacks(ownCallbacks)}
 <p class="small">By <a href="${documentation.url}" rel="noreferrer">what its maker says</a>, read on ${documentation.read}. Its menus may have changed since.</p>

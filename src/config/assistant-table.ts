@@ -90,6 +90,8 @@ const assistant = z
       }),
       10,
     ),
+    /** The URL of the metadata document with which the assistant registers itself for operators. */
+    document: page.optional(),
     /** How to find the callbacks of an assistant that has a different one for each connection. Operators enter them. */
     ownCallback: ownCallback.optional(),
     member: list(way, 5),

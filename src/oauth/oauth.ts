@@ -70,7 +70,14 @@ export async function makeOauth(
       cookieKeys,
       formKey,
     },
-    { baseUrl, lifetimes, furtherPlans, requestLengths, connectionPrefixes },
+    {
+      baseUrl,
+      lifetimes,
+      furtherPlans,
+      requestLengths,
+      connectionPrefixes,
+      changeableAreas: scopeUses.changeableAreas,
+    },
     conformance,
   )
   const registrationPolicy = { baseUrl, loopbackHosts, metadataDocuments, integrations }
@@ -83,6 +90,7 @@ export async function makeOauth(
     signOuts,
     /** Whether the configuration accepts metadata documents from at least one host. */
     acceptsDocuments: documents.enabled,
+    keepConfiguredDocument: documents.keepConfigured,
     checkDpop: proofs.checkDpop,
     verifyAssertion: proofs.verifyAssertionWith(authorization.findClientKeys),
     adviseOnScopes: makeScopeAdvice(clients, baseUrl),

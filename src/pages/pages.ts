@@ -75,7 +75,7 @@ export function makePages(
     refusals,
     /** Creates the routes, in the order in which they handle a request. */
     routes(api: Api, discovery: Discovery, oauth: Oauth) {
-      const { acceptsDocuments, authorization, signOuts } = oauth
+      const { authorization, signOuts } = oauth
       return [
         connectRoutes(ownPages, assistants),
         signedInPages.followLogout(),
@@ -90,7 +90,7 @@ export function makePages(
         secondFactorRoutes(ownPages, directory.secondFactors),
         sessionRoutes(ownPages, { sessions, browserSessions, noteEvent, signOuts }),
         dataRoutes(ownPages, visitorPages),
-        adminRoutes(ownPages, policy, { state, seals, refusals, api, discovery, acceptsDocuments }),
+        adminRoutes(ownPages, policy, { state, seals, refusals, api, discovery, oauth }),
       ]
     },
   }

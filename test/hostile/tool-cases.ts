@@ -152,7 +152,7 @@ const calls: readonly Row[] = [
   [
     2793,
     'operator tool with a member token',
-    '403 insufficient_scope',
+    '200 refused',
     calledByMember('list_site_courses', paths.mcp),
   ],
   [

@@ -14,6 +14,7 @@ export const facts: ServiceFacts = {
   },
   scopeUses: {
     addressesOf: (scope) => (scope === readScope('coupons') ? ['/admin/api/coupons'] : []),
+    changeableAreas: () => [],
   },
   protocolVersions: ['2026-07-28', '2025-11-25'],
   integrations: [

@@ -104,7 +104,12 @@ export async function toolNames(
 }
 
 /** An operator's token, for a self-registered loopback client. */
-export async function operatorToken(url: string, scope: string, person: Answers = olivia) {
+export async function operatorToken(
+  url: string,
+  scope: string,
+  person: Answers = olivia,
+  resource?: string,
+) {
   const redirectUri = 'http://127.0.0.1:9/operator'
   const { body } = await postJson(url + paths.registration, {
     ...{ client_name: 'Operator tools', redirect_uris: [redirectUri] },
@@ -112,7 +117,8 @@ export async function operatorToken(url: string, scope: string, person: Answers 
   })
   const clientId: string = body.client_id
   const asked = `openid ${scope}`
-  return (await getTokens(url, { clientId, redirectUri, scope: asked, person })).tokens.access_token
+  const asking = { clientId, redirectUri, scope: asked, person, ...(resource && { resource }) }
+  return (await getTokens(url, asking)).tokens.access_token
 }
 
 /** The operator scopes that tools need. */

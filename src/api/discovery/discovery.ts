@@ -2,8 +2,9 @@
 
 import type Router from 'koa-router'
 
-import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
-import { paths } from '../../platform/http/paths.ts'
+import { readChangeAreas, type ScopeUses } from '../../directory/scopes/scope-uses.ts'
+import { unknownAreas } from '../../platform/http/errors.ts'
+import { changePaths, paths } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { authGuide, authMd, llmsTxt } from './auth-md.ts'
 import {
@@ -15,6 +16,7 @@ import {
 import { openApiDocument } from './openapi-document.ts'
 import type { ServiceFacts } from './protected-resource.ts'
 import {
+  type Areas,
   type ProtectedResource,
   protectedResourceMetadata,
   protectedResourcePath,
@@ -46,9 +48,11 @@ export function makeDiscovery(facts: ServiceFacts & { readonly scopeUses: ScopeU
       ),
     authGuide: () => authGuide(facts),
     /** Returns the URL of a resource's metadata, for challenges (RFC 9728 §5.1). */
-    metadataUrl: (resource: ProtectedResource) => facts.baseUrl + protectedResourcePath(resource),
+    metadataUrl: (resource: ProtectedResource, areas?: Areas) =>
+      facts.baseUrl + protectedResourcePath(resource, areas),
     /** Returns the scopes listed in the metadata of a resource. */
-    scopesOf: (resource: ProtectedResource) => protectedResourceScopes(facts, resource),
+    scopesOf: (resource: ProtectedResource, areas?: Areas) =>
+      protectedResourceScopes(facts, resource, areas),
   }
 }
 
@@ -64,7 +68,18 @@ function discoveryRoutes(facts: ServiceFacts): Router {
       document ??= render()
       sendDocument(ctx, document, cacheSeconds)
     })
+    allowBrowsers(path)
+  }
+  router.get(changePaths.protectedResource, (ctx) => {
+    const read = readChangeAreas(ctx.params['areas'] ?? '', facts.scopeUses.changeableAreas())
+    if ('problem' in read) throw unknownAreas(read.problem)
+    const document = protectedResourceMetadata(facts, 'mcpAdmin', read.areas)
+    sendDocument(ctx, renderDocument(JSON.stringify(document), 'application/json'), cacheSeconds)
+  })
+  allowBrowsers(changePaths.protectedResource)
+  return router
 
+  function allowBrowsers(path: string) {
     // MCP clients in browsers send MCP-Protocol-Version with every request, so even a GET causes a preflight request.
     router.options(path, (ctx) => {
       ctx.set('Access-Control-Allow-Origin', '*')
@@ -74,7 +89,6 @@ function discoveryRoutes(facts: ServiceFacts): Router {
       ctx.status = 204
     })
   }
-  return router
 }
 
 const ofTheEngine: ReadonlySet<string> = new Set([

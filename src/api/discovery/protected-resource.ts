@@ -1,13 +1,13 @@
 import type { Config, Integration } from '../../config/config.ts'
-import { findScope, scopeNames } from '../../directory/scopes/catalogue.ts'
+import { findScope, scopeNames, writeScope } from '../../directory/scopes/catalogue.ts'
 import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import { proofAlgorithms } from '../../oauth/clients/proofs.ts'
-import { paths } from '../../platform/http/paths.ts'
+import { pathForChanges, paths } from '../../platform/http/paths.ts'
 
 /** The facts about the service that discovery documents publish. */
 export interface ServiceFacts extends Pick<Config, 'baseUrl' | 'service'> {
   readonly integrations: readonly Pick<Integration, 'client_name' | 'other_names'>[]
-  readonly scopeUses: Pick<ScopeUses, 'addressesOf'>
+  readonly scopeUses: Pick<ScopeUses, 'addressesOf' | 'changeableAreas'>
   /** The supported revisions of the Model Context Protocol, newest first. */
   readonly protocolVersions: readonly string[]
 }
@@ -27,8 +27,8 @@ const resources: Readonly<Record<ProtectedResource, Row>> = {
   // Challenges name the scopes of the tools.
   mcp: [paths.mcp, ' tools', () => scopeNames('identity')],
   mcpMember: [paths.mcpMember, ' tools for members', () => scopeNames('member')],
-  // Read scopes only: if an unreviewed client requests a write scope, its whole request is rejected. Challenges name
-  // the write scopes of the tools.
+  // Read scopes only: if an unreviewed client requests a write scope, its whole request is rejected. Addresses for
+  // changes add write scopes, and challenges name those of the tools.
   mcpAdmin: [
     paths.mcpAdmin,
     ' tools for operators',
@@ -47,29 +47,38 @@ function servedAdminScopes({ addressesOf }: ServiceFacts['scopeUses']): string[]
 export const protectedResources = Object.keys(resources) as ProtectedResource[]
 
 /** Returns the path of a resource's metadata (RFC 9728 §3.1). */
-export function protectedResourcePath(resource: ProtectedResource): string {
-  return `${paths.protectedResource}${resources[resource][0]}`
+export function protectedResourcePath(resource: ProtectedResource, areas: Areas = []): string {
+  return `${paths.protectedResource}${suffixOf(resource, areas)}`
 }
 
-/** Returns the scopes in the metadata of a resource, in catalogue order. */
+/** The areas to change that the address of the operator endpoint names (design 38); empty for other addresses. */
+export type Areas = readonly string[]
+
+function suffixOf(resource: ProtectedResource, areas: Areas): string {
+  return areas.length > 0 ? pathForChanges(areas) : resources[resource][0]
+}
+
+/** Returns the scopes in the metadata of a resource, in catalogue order, and then those for its areas to change. */
 export function protectedResourceScopes(
   { scopeUses }: Pick<ServiceFacts, 'scopeUses'>,
   resource: ProtectedResource,
+  areas: Areas = [],
 ): string[] {
   const [, , scopes] = resources[resource]
-  return scopes(scopeUses)
+  return [...scopes(scopeUses), ...areas.map(writeScope)]
 }
 
 /** Creates the metadata of a resource (RFC 9728 §2). Clients reject it if `resource` is not the expected URL (§3.3). */
 export function protectedResourceMetadata(
   { baseUrl, service, scopeUses }: ServiceFacts,
   resource: ProtectedResource,
+  areas: Areas = [],
 ) {
-  const [suffix, name] = resources[resource]
+  const [, name] = resources[resource]
   return {
-    resource: `${baseUrl}${suffix}`,
+    resource: `${baseUrl}${suffixOf(resource, areas)}`,
     authorization_servers: [baseUrl],
-    scopes_supported: protectedResourceScopes({ scopeUses }, resource),
+    scopes_supported: protectedResourceScopes({ scopeUses }, resource, areas),
     // List neither `body` nor `query`, because RFC 6750 §2 discourages both.
     bearer_methods_supported: ['header'],
     resource_name: `${service.name}${name}`,

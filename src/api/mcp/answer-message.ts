@@ -24,17 +24,19 @@ import { findTool } from './tool-catalogue.ts'
 export interface Sender {
   readonly caller: AccessToken | undefined
   readonly address: ToolAddress
+  readonly remedy?: string | undefined
 }
 
 /** Creates the function that responds to messages. The SDK handles all except plain requests and invalid messages. */
 export function makeAnswerMessage(parts: ToolParts) {
   const answerPlain = makePlainAnswers(parts)
   const tools = makeToolServer()
-  return async (ctx: Context, message: Message, { caller, address }: Sender): Promise<void> => {
+  return async (ctx: Context, message: Message, sender: Sender): Promise<void> => {
     const onProblem = () => {
       logFields(ctx).outcome = 'problem'
     }
-    const call = { caller, address, request: callerOf(ctx), onProblem, parts }
+    const { address } = sender
+    const call = { ...sender, request: callerOf(ctx), onProblem, parts }
     const plain = readPlainRequest(ctx.req.headers, message.value, address)
     if (plain) {
       try {
@@ -61,6 +63,7 @@ export function makeAnswerMessage(parts: ToolParts) {
 export interface Use {
   readonly name: string
   readonly access: ToolAccess
+  readonly isTool?: boolean
   /** Whether the use changes data of a site. Changes are audited and limited. */
   readonly changesSite?: boolean
 }
@@ -85,7 +88,8 @@ function usedBy(method: unknown, params: Params, address: ToolAddress): Use | un
       const tool = findTool(params.name, address)
       if (!tool) return undefined
       const changesSite = tool.effect !== 'reads' && audienceOf(tool) === 'operator'
-      return { name: tool.name, access: accessTo(tool, params.arguments), changesSite }
+      const access = accessTo(tool, params.arguments)
+      return { name: tool.name, access, isTool: true, changesSite }
     }
     case 'prompts/get':
       return findPrompt(params.name)

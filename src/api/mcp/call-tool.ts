@@ -38,6 +38,7 @@ export async function callTool(
   values: unknown,
   call: ToolCall,
 ): Promise<CallToolResult> {
+  if (call.remedy !== undefined) return problemResult(call.remedy, call)
   // The endpoint has already checked access. Check again, in case a message bypasses that check.
   if (!isOpen(accessTo(tool, values), call.caller)) {
     throw new Error('a tool was called without access')
@@ -53,9 +54,7 @@ export async function callTool(
     }
   } catch (error) {
     if (!(error instanceof ToolProblem)) throw error
-    call.onProblem()
-    const text = `${error.message} ${hintOf(error, call)}`.trim()
-    return { content: [{ type: 'text', text }], isError: true }
+    return problemResult(`${error.message} ${hintOf(error, call)}`.trim(), call)
   }
 }
 
@@ -102,6 +101,11 @@ function fittingCount(list: readonly unknown[], lengthMax: number): number {
     return length > lengthMax
   })
   return excess === -1 ? list.length : excess
+}
+
+function problemResult(text: string, { onProblem }: ToolCall): CallToolResult {
+  onProblem()
+  return { content: [{ type: 'text', text }], isError: true }
 }
 
 /** Names the tool that lists valid values, if the caller may use it at this endpoint. */

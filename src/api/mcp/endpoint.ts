@@ -4,8 +4,10 @@ import type { Context } from 'koa'
 import type Router from 'koa-router'
 
 import packageJson from '../../../package.json' with { type: 'json' }
+import { readChangeAreas } from '../../directory/scopes/scope-uses.ts'
 import { makePublicCourses, makePublicSites } from '../../directory/sites/public-sites.ts'
-import { methodNotAllowed } from '../../platform/http/errors.ts'
+import { methodNotAllowed, unknownAreas } from '../../platform/http/errors.ts'
+import { changePaths, pathForChanges } from '../../platform/http/paths.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { personKey } from '../../platform/limits/limits.ts'
@@ -68,26 +70,31 @@ export function toolEndpoint(ports: EndpointPorts, service: ToolService, apis: A
   const endpoint: Endpoint = {
     ports,
     bodyBytesMax,
-    scopesFor: (audience) => discovery.scopesOf(addressFor(audience).resource),
     load: once(async () => {
       const { accessOf, makeAnswerMessage } = await import('./answer-message.ts')
       return { accessOf, answerMessage: makeAnswerMessage(parts) }
     }),
   }
   const router = makeRouter()
-  for (const address of toolAddresses) {
-    router.all(address.path, admit, ...fromBrowsers, async (ctx) => {
+  const serveAt = (pattern: string, addressOf: (areas: string) => ToolAddress) => {
+    router.all(pattern, admit, ...fromBrowsers, async (ctx) => {
       if (ctx.method === 'OPTIONS') return answerOptions(ctx)
-      await serve(ctx, address, endpoint)
+      await serve(ctx, addressOf(ctx.params['areas'] ?? ''), endpoint)
     })
   }
+  for (const address of toolAddresses) serveAt(address.path, () => address)
+  serveAt(changePaths.mcp, (text) => {
+    const read = readChangeAreas(text, discovery.scopeUses.changeableAreas())
+    if ('problem' in read) throw unknownAreas(read.problem)
+    const { areas } = read
+    return { ...addressFor('operator'), path: pathForChanges(areas), areas }
+  })
   return router
 }
 
 interface Endpoint {
   readonly ports: EndpointPorts
   readonly bodyBytesMax: number
-  readonly scopesFor: ScopesFor
   /** Loads the catalogue and the SDK at the first message, to keep start-up fast. */
   readonly load: () => Promise<{
     readonly accessOf: typeof accessOf
@@ -106,6 +113,12 @@ async function serve(ctx: Context, address: ToolAddress, endpoint: Endpoint): Pr
   if (message) await answer(ctx, message, { caller, address }, endpoint)
 }
 
+/** Creates the function that returns the scopes that a client of an address should request for an audience. */
+function scopesAt({ areas }: ToolAddress, { discovery }: EndpointPorts): ScopesFor {
+  return (audience) =>
+    discovery.scopesOf(addressFor(audience).resource, audience === 'operator' ? areas : [])
+}
+
 /**
  * Checks the token, its audience and the request limit. Returns the caller, undefined without a token, or `refused` if
  * the request was rejected. The limit counts per person, site and client rather than per token, so a refresh does not
@@ -114,7 +127,7 @@ async function serve(ctx: Context, address: ToolAddress, endpoint: Endpoint): Pr
 async function authenticate(
   ctx: Context,
   address: ToolAddress,
-  { ports, scopesFor }: Endpoint,
+  { ports }: Endpoint,
 ): Promise<ToolCall['caller'] | 'refused'> {
   ctx.vary('Authorization')
   const verdict = await verdictOf(ctx, ports.verifyBearer)
@@ -123,9 +136,9 @@ async function authenticate(
     const exceeded = ports.platform.requestLimits.take('toolsOfCaller', key)
     if (answerTooMany(ctx, exceeded, 'message')) return 'refused'
   }
-  const refused = refusedAt(address, verdict, scopesFor)
+  const refused = refusedAt(address, verdict, scopesAt(address, ports))
   if (!refused) return verdict.kind === 'granted' ? verdict.token : undefined
-  const scopes = ports.discovery.scopesOf(address.resource)
+  const scopes = ports.discovery.scopesOf(address.resource, address.areas)
   await refuse(ctx, refused, protection(ports, address, scopes))
   return 'refused'
 }
@@ -159,15 +172,18 @@ async function answer(
   ctx: Context,
   message: Message,
   { caller, address }: Sender,
-  { ports, scopesFor, load }: Endpoint,
+  { ports, load }: Endpoint,
 ): Promise<void> {
   const { accessOf, answerMessage } = await load()
   const used = accessOf(message.value, address)
   if (used) {
     logFields(ctx).tool = used.name
     const { access } = used
+    const scopesFor = scopesAt(address, ports)
     const verdict = judgeToolAccess(access, verdictOn(caller), scopesFor)
     if (verdict.kind !== 'granted' && access.kind !== 'public') {
+      const remedy = used.isTool && (await remedyFor(used.name, verdict, ports))
+      if (remedy) return await answerMessage(ctx, message, { caller, address, remedy })
       const scopes = scopesNeeded(access, scopesFor)
       return await refuse(ctx, verdict, protection(ports, address, scopes))
     }
@@ -181,10 +197,27 @@ async function answer(
   await answerMessage(ctx, message, { caller, address })
 }
 
+/**
+ * Explains what to do if no authorization lets the client call a tool; undefined if one does. Such a tool is not offered
+ * to the client. A challenge without scopes would not reach the model (decision 23).
+ */
+async function remedyFor(
+  tool: string,
+  verdict: Refused,
+  { adviseOnScopes }: EndpointPorts,
+): Promise<string | undefined> {
+  if (verdict.kind !== 'insufficient') return undefined
+  const { token, needed, oneIsEnough } = verdict
+  const wanted = { needed, held: token.scopes, oneIsEnough }
+  const { remedy } = await adviseOnScopes(token.clientId, wanted)
+  const scopes = needed.join(' ')
+  return remedy && `${tool} is not available to this client. It needs ${scopes}; ${remedy}.`
+}
+
 function protection(
   { discovery, adviseOnScopes }: EndpointPorts,
-  { resource }: ToolAddress,
+  { resource, areas }: ToolAddress,
   scopes: readonly string[],
 ): Protection {
-  return { resourceMetadataUrl: discovery.metadataUrl(resource), adviseOnScopes, scopes }
+  return { resourceMetadataUrl: discovery.metadataUrl(resource, areas), adviseOnScopes, scopes }
 }

@@ -7,12 +7,13 @@ import {
 } from '@modelcontextprotocol/server'
 
 import { findScope } from '../../directory/scopes/catalogue.ts'
-import { paths } from '../../platform/http/paths.ts'
+import { pages, pathForChanges, paths } from '../../platform/http/paths.ts'
 import { callTool, type Exchange, invalidParams, orFail } from './call-tool.ts'
 import { offerPrompts } from './prompts.ts'
 import { offerResources } from './resources.ts'
+import { areasToGain } from './sign-in-tool.ts'
 import { protocolVersions, serverInfoOf, type ToolAudience, type ToolCall } from './tool.ts'
-import { addressFor } from './tool-access.ts'
+import { addressFor, canGetChanges } from './tool-access.ts'
 import { cacheHintsFor, describeUnknownTool, findTool, listedTools } from './tool-catalogue.ts'
 
 /** Maximum number of open `subscriptions/listen` streams. This service sends no notifications on them. */
@@ -97,7 +98,9 @@ async function answerLegacy(server: Server, request: Request, message: unknown):
 function instructionsOf(call: ToolCall): string {
   const { name, baseUrl } = call.parts.service
   const audience = audienceFor(call)
-  const words = audience ? signedIn[audience] : openWords(baseUrl, call.caller !== undefined)
+  const words = audience
+    ? signedIn[audience] + (audience === 'operator' ? changeWords(call) : '')
+    : openWords(baseUrl, call.caller !== undefined)
   return `${name} is an online-course platform. ${words} ${ALWAYS} More: ${baseUrl}${paths.authMd}.`
 }
 
@@ -108,8 +111,22 @@ const signedIn: Readonly<Record<ToolAudience, string>> = {
     'that you can make are to mark notifications as read and to change notification settings.',
   operator:
     'You act for an operator of one site. Start with get_site or list_site_courses; lists contain the ids. ' +
-    'Tools that change data need a write scope: call sign_in with change and the area. New items are drafts ' +
-    'until you publish them. Ask before you publish, send, remove or end anything.',
+    'New items are drafts until you publish them. Ask before you publish, send, remove or end anything.',
+}
+
+/** Says which changes the token does not allow yet, and how to get them. */
+function changeWords({ caller, parts }: ToolCall): string {
+  const areas = areasToGain(caller)
+  if (areas.length === 0) {
+    return canGetChanges(caller)
+      ? ''
+      : ` You can change nothing until an operator approves this client at ${parts.service.baseUrl}${pages.admin}.`
+  }
+  const address = parts.service.baseUrl + pathForChanges(areas.slice(0, 2))
+  return (
+    ` Tools that change ${areas.join(', ')} need a further sign-in: call sign_in with as: "operator" and all areas ` +
+    `that your task changes, or let the person connect to an address that names them, such as ${address}.`
+  )
 }
 
 function openWords(baseUrl: string, isSignedIn: boolean): string {

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 
 import {
-  catalogue,
   findScope,
   MEMBER_READ,
   OPENID,
@@ -10,6 +9,7 @@ import {
 } from '../../directory/scopes/catalogue.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 import { paths } from '../../platform/http/paths.ts'
+import { operatorTools } from './operator-tools.ts'
 import {
   defineTool,
   signedInCaller,
@@ -17,13 +17,25 @@ import {
   type ToolAudience,
   ToolProblem,
 } from './tool.ts'
+import { canGetChanges } from './tool-access.ts'
 
 const audiences = ['member', 'operator'] as const satisfies readonly ToolAudience[]
 
-/** The areas that have a write scope. */
-const areas = catalogue
-  .filter(({ audience, access }) => audience === 'operator' && access === 'write')
-  .map(({ name }) => name.slice(0, name.indexOf(':')))
+/** The areas that tools can change, in alphabetical order. */
+export const changeableAreas: readonly string[] = [
+  ...new Set(
+    operatorTools
+      .flatMap(({ access }) => (access.kind === 'scopes' ? access.needed : []))
+      .filter((name) => findScope(name)?.access === 'write')
+      .map((name) => name.slice(0, name.indexOf(':'))),
+  ),
+].sort()
+
+/** Returns the areas that the token of an operator cannot change yet, although its client can get their scopes. */
+export function areasToGain(caller: AccessToken | undefined): readonly string[] {
+  if (!canGetChanges(caller)) return []
+  return changeableAreas.filter((area) => !caller?.scopes.includes(writeScope(area)))
+}
 
 const anyToken = { kind: 'token', asked: scopeNames('identity') } as const satisfies ToolAccess
 
@@ -48,15 +60,21 @@ export const signInTool = defineTool({
           'operator: a person who runs a site. Omit this argument to sign in for identity only.',
       ),
     change: z
-      .string()
-      .refine((name) => areas.includes(name), `must be one of ${areas.join(', ')}`)
+      .array(z.enum(changeableAreas))
       .optional()
-      .describe('For an operator: an area to change, such as courses or posts.'),
+      .describe(
+        'For an operator: all areas that your task changes. The sign-in then covers reading and these changes.',
+      ),
   }),
+  inputFor: (caller, input) => {
+    if (canGetChanges(caller)) return input
+    const { change: _, ...properties } = input['properties'] as Readonly<Record<string, unknown>>
+    return { ...input, properties }
+  },
   async run({ change }, call) {
     if (!call.caller && change !== undefined) {
       throw new ToolProblem(
-        'The argument change is for operators. Call sign_in with as: "operator" and the area.',
+        'The argument change is for operators. Call sign_in with as: "operator" and the areas.',
       )
     }
     const caller = signedInCaller(call)
@@ -78,9 +96,9 @@ function requestedAccess(values: unknown): ToolAccess {
   const { as, change } = (values ?? {}) as { as?: unknown; change?: unknown }
   const audience = audiences.find((known) => known === as)
   if (change !== undefined && change !== null) {
-    const area = areas.find((name) => name === change)
-    return area && audience !== 'member'
-      ? { kind: 'scopes', needed: [writeScope(area)] }
+    const isKnown = Array.isArray(change) && change.every((area) => changeableAreas.includes(area))
+    return isKnown && audience !== 'member'
+      ? { kind: 'audience', audience: 'operator', also: change.map(writeScope) }
       : { kind: 'public' }
   }
   if (audience) return { kind: 'audience', audience }
@@ -110,13 +128,21 @@ function opens({ scopes }: Pick<AccessToken, 'scopes'>, audience: ToolAudience):
   return [...scopes].some((scope) => findScope(scope)?.audience === audience)
 }
 
+/** Advice on hosts that do not list the tools again after a sign-in. */
+const RECONNECT =
+  'If a tool is missing from your list, ask the person to reconnect this server or to start a new session.'
+
 function nextStepOf(caller: AccessToken): string {
   if (opens(caller, 'member')) {
-    return 'List the tools again: the list now includes the tools for members, such as list_enrolled_courses.'
+    return `List the tools again: the list now includes the tools for members, such as list_enrolled_courses. ${RECONNECT}`
   }
+  const gained = areasToGain(caller)
+  const more =
+    gained.length > 0
+      ? ` To change more, call sign_in with change and the areas: ${gained.join(', ')}.`
+      : ''
   return opens(caller, 'operator')
-    ? 'List the tools again: the list now includes the operator tools that your scopes allow. To request write access, ' +
-        'call sign_in with change and the area, such as courses or posts.'
+    ? `List the tools again: the list now includes the operator tools that your scopes allow. ${RECONNECT}${more}`
     : 'This token gives access only to the public tools. Call sign_in with as: "member" for purchases at a site, ' +
         `or with as: "operator" to run one; or connect to ${paths.mcpMember} or ${paths.mcpAdmin}.`
 }

@@ -1,4 +1,5 @@
 import { findScope, scopeNames } from '../../directory/scopes/catalogue.ts'
+import { needsToChange } from '../../directory/scopes/policy.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { demandScopes, type Verdict } from '../../resource/resource-server/verify-bearer.ts'
@@ -37,7 +38,10 @@ export function accessTo({ access, accessFor }: Tool, values: unknown): ToolAcce
   return accessFor?.(values) ?? access
 }
 
-/** Returns the scopes that a challenge requests if there is no valid token. */
+/**
+ * Returns the scopes that a challenge requests if there is no valid token. For a change, they include the reads, because
+ * many clients get one consent only.
+ */
 export function scopesNeeded(access: ToolAccess, asked: ScopesFor): readonly string[] {
   switch (access.kind) {
     case 'public':
@@ -45,10 +49,14 @@ export function scopesNeeded(access: ToolAccess, asked: ScopesFor): readonly str
     case 'token':
       return access.asked
     case 'scopes':
-      return access.needed
+      return needsToChange(access.needed) ? union(asked('operator'), access.needed) : access.needed
     case 'audience':
-      return asked(access.audience)
+      return union(asked(access.audience), access.also ?? [])
   }
+}
+
+function union(...lists: readonly (readonly string[])[]): readonly string[] {
+  return [...new Set(lists.flat())]
 }
 
 /** Returns the verdict on the use of a tool, prompt or resource, given the verdict on the token. */
@@ -57,9 +65,21 @@ export function judgeToolAccess(access: ToolAccess, verdict: Verdict, asked: Sco
     const { needed, operation } = access
     return demandScopes(verdict, needed, { operations: operation === undefined ? [] : [operation] })
   }
-  return access.kind === 'audience'
-    ? demandScopes(verdict, asked(access.audience), { sufficient: scopeNames(access.audience) })
-    : verdict
+  if (access.kind !== 'audience') return verdict
+  const { audience, also } = access
+  if (!also) return demandScopes(verdict, asked(audience), { sufficient: scopeNames(audience) })
+  const judged = demandScopes(verdict, also)
+  const isLess = judged.kind === 'insufficient'
+  return isLess ? { ...judged, needed: union(asked(audience), also) } : judged
+}
+
+/** Whether the client can get scopes to change a site. Without a token, the client is unknown, so it may. */
+export function canGetChanges(caller: AccessToken | undefined): boolean {
+  if (!caller) return true
+  const { documentReview, grant } = caller
+  return grant.clientOrigin === 'document'
+    ? documentReview === 'approved'
+    : grant.clientOrigin !== 'site'
 }
 
 /** Whether a caller may use a tool, prompt or resource with this condition. */

@@ -8,7 +8,7 @@ import { operatorTools } from './operator-tools.ts'
 import { publicTools } from './public-tools.ts'
 import { signInTool } from './sign-in-tool.ts'
 import { describeTool, type Tool, type ToolAddress, type ToolCall } from './tool.ts'
-import { addressFor, audienceOf, isListed, isServedAt } from './tool-access.ts'
+import { addressFor, audienceOf, canGetChanges, isListed, isServedAt } from './tool-access.ts'
 
 /** All tools of the service, in the order of tools/list. */
 export const toolCatalogue: readonly Tool[] = [
@@ -43,14 +43,15 @@ export function listedTools({
   address,
   parts: { structuredResults },
 }: ToolCall): ListedTools {
-  const key = `${address.path} ${structuredResults} ${keyOf(caller)}`
+  const changes = canGetChanges(caller)
+  const key = `${address.resource} ${structuredResults} ${changes} ${keyOf(caller)}`
   const kept = listsByScopes.get(key)
   if (kept) return kept
   const tools = toolCatalogue
     .filter((tool) => isServedAt(address, tool))
     .filter(({ access }) => access.kind === 'token' || isListed(access, caller))
     .map((tool) => ({
-      ...describeTool(tool),
+      ...describeTool(tool, caller),
       ...(structuredResults && outputSchemaOf(tool)),
     }))
   const listed = { tools, text: JSON.stringify(tools) }

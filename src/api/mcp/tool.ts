@@ -21,6 +21,8 @@ export interface ToolAddress {
   readonly audience?: ToolAudience
   /** The name of the endpoint's protected-resource metadata. */
   readonly resource: 'mcp' | 'mcpMember' | 'mcpAdmin'
+  /** The areas to change that the address names (design 38). */
+  readonly areas?: readonly string[]
 }
 
 /** The condition for using a tool, prompt or resource. */
@@ -35,8 +37,12 @@ export type ToolAccess =
       /** The mutation that the tool runs, which may be sensitive. */
       readonly operation?: string | undefined
     }
-  /** A token with any scope of the audience. */
-  | { readonly kind: 'audience'; readonly audience: ToolAudience }
+  /** A token with any scope of the audience and with all of `also`. A challenge also names the scopes of the address. */
+  | {
+      readonly kind: 'audience'
+      readonly audience: ToolAudience
+      readonly also?: readonly string[]
+    }
 
 /** A GraphQL document with one operation, and its schema. */
 export interface FixedDocument {
@@ -58,6 +64,8 @@ export interface Tool {
   readonly mails?: boolean
   /** Returns the JSON Schema of the arguments, which is created on first use to keep start-up fast. */
   readonly input: () => JsonSchema
+  /** Returns the JSON Schema for one caller, if it depends on the caller. */
+  readonly inputFor?: (caller: AccessToken | undefined) => JsonSchema
   /** The GraphQL document that the tool runs, and the path to the part of its result that the tool returns. */
   readonly runs?: {
     readonly document: () => FixedDocument
@@ -77,6 +85,8 @@ export interface ToolCall {
   /** Called if the result is marked as an error. */
   readonly onProblem: () => void
   readonly address: ToolAddress
+  /** Why no authorization lets this client call the tool, and what to do; undefined for a call with access. */
+  readonly remedy?: string | undefined
   readonly parts: ToolParts
 }
 
@@ -122,18 +132,21 @@ export class ToolProblem extends Error {
 interface ToolDefinition<Input extends z.ZodType>
   extends Pick<Tool, 'name' | 'title' | 'description' | 'access' | 'accessFor'> {
   readonly takes: Input
+  /** Returns the JSON Schema for one caller, given that for all callers. */
+  readonly inputFor?: (caller: AccessToken | undefined, input: JsonSchema) => JsonSchema
   readonly run: (values: z.output<Input>, call: ToolCall) => Promise<object | string>
 }
 
 /** Creates a read-only tool. */
 export function defineTool<Input extends z.ZodType>(definition: ToolDefinition<Input>): Tool {
-  const { takes, run, ...described } = definition
+  const { takes, run, inputFor, ...described } = definition
   // With `io: 'input'`, arguments with a default are optional.
   const input = once(() => plainSchema(z.toJSONSchema(takes, { io: 'input' })))
   return {
     ...described,
     effect: 'reads',
     input,
+    ...(inputFor && { inputFor: (caller) => inputFor(caller, input()) }),
     run: async (values, call) => await run(parseArguments(takes, values, input()), call),
   }
 }
@@ -163,14 +176,14 @@ function withoutNulls(values: unknown): unknown {
 const FAULTS_LENGTH_MAX = 500
 
 /** Describes a tool to clients. Sets all hints, because hosts may warn about a tool if a hint has its default. */
-export function describeTool(tool: Tool): ToolDescription {
-  const { name, title, description, access, effect, mails = false, input } = tool
+export function describeTool(tool: Tool, caller: AccessToken | undefined): ToolDescription {
+  const { name, title, description, access, effect, mails = false, input, inputFor } = tool
   const described = {
     name,
     title,
     description,
     // The SDK's type requires the literal type 'object'.
-    inputSchema: input() as ToolDescription['inputSchema'],
+    inputSchema: (inputFor?.(caller) ?? input()) as ToolDescription['inputSchema'],
     annotations: {
       readOnlyHint: effect === 'reads',
       destructiveHint: effect === 'destroys',

@@ -1,4 +1,5 @@
-import { findScope, type Scope } from './catalogue.ts'
+import { paths } from '../../platform/http/paths.ts'
+import { findScope, type Scope, scopeNames } from './catalogue.ts'
 
 /** A path of this deployment, and the operator scopes that its operations require. */
 interface ScopedAddress {
@@ -17,9 +18,35 @@ export function makeScopeUses(list: () => readonly ScopedAddress[]) {
   }
   return {
     addressesOf,
+    /** Returns the areas that programs can change through the Admin API, in alphabetical order. */
+    changeableAreas: () =>
+      scopeNames('operator')
+        .filter((name) => findScope(name)?.access === 'write')
+        .filter((name) => addressesOf(name).includes(paths.adminGraphql))
+        .map((name) => name.slice(0, name.indexOf(':')))
+        .sort(),
     /** Whether a scope grants any access in this deployment. Identity and member scopes always do. */
     isUsed: (name: string) =>
       findScope(name)?.audience !== 'operator' || addressesOf(name).length > 0,
+  }
+}
+
+/**
+ * Reads the areas in the address of a tool endpoint: `courses,students` (design 38). Alphabetical order without
+ * repetitions is the only accepted spelling, so each set of areas has one address.
+ */
+export function readChangeAreas(
+  text: string,
+  changeable: readonly string[],
+): { readonly areas: readonly string[] } | { readonly problem: string } {
+  const areas = text.split(',')
+  const known = changeable.filter((area) => areas.includes(area))
+  if (text !== '' && known.join() === text) return { areas }
+  const isUnknown = areas.some((area) => !changeable.includes(area))
+  return {
+    problem: isUnknown
+      ? `the areas that programs can change are ${changeable.join(', ')}; name some of them, separated by commas`
+      : `the areas must be in alphabetical order, each once: ${known.join()}`,
   }
 }
 

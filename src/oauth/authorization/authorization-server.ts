@@ -42,7 +42,7 @@ export async function makeAuthorizationServer(
   const { database, logger, now } = platform
   const conformance = suite && (await makeConformanceProfile(suite, settings.furtherPlans))
   if (conformance) logger.warn('the conformance profile is on: its clients need no PKCE')
-  const resources = makeResources(settings.baseUrl, protectedPaths)
+  const resources = makeResources(settings.baseUrl, protectedPaths, settings.changeableAreas)
   const clients = { ...parts.clients, find: oncePerRequest(parts.clients.find) }
   const grants = { ...parts.grants, findGrant: grantOncePerRequest(parts.grants.findGrant) }
   const shared = { ...settings, ...parts, platform, clients, grants, conformance, resources }

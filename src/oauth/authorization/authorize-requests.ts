@@ -1,7 +1,9 @@
 import { bodyParser } from '@koa/bodyparser'
+import type { Context } from 'koa'
 import type Router from 'koa-router'
 import type { KoaContextWithOIDC } from 'oidc-provider'
 
+import { unapprovedClientPage } from '../../../views/unapproved-client.ts'
 import type { ServicePolicy } from '../../config/config.ts'
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import {
@@ -11,11 +13,12 @@ import {
   parameterTooLong,
   unsupportedBody,
 } from '../../platform/http/errors.ts'
-import { seeOther } from '../../platform/http/page.ts'
-import { paths } from '../../platform/http/paths.ts'
+import { seeOther, sendPublicPage } from '../../platform/http/page.ts'
+import { changePaths, pages, paths } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { factsOf } from '../clients/client-metadata.ts'
 import { unverifiedClaims } from '../clients/proofs.ts'
+import { isUnreviewed } from '../clients/refused-scopes.ts'
 import type { Resources } from '../token/resource-indicators.ts'
 import { type ConformanceProfile, conformanceScopes } from './conformance-profile.ts'
 import { explainUnknownScopes } from './engine-answers.ts'
@@ -44,6 +47,7 @@ export function authorizationRequests(
   router.get(paths.authorization, async (ctx, next) => {
     const query = new URLSearchParams(ctx.querystring)
     const sent = query.toString()
+    const areas = areasIn(query.getAll('resource'))
     nameOneAudience(query, resources)
     if (!query.getAll('scope').join(' ').split(' ').includes(OPENID)) renamePlain(query)
     // Request objects are rejected, but the error response must use the mode that the client expects (OpenID Connect
@@ -56,6 +60,7 @@ export function authorizationRequests(
     // Keep an unchanged query exactly as the client sent it.
     if (query.toString() !== sent) ctx.querystring = query.toString()
     await next()
+    if (areas.length > 0) leadToApproval(ctx, areas, resources.audience)
   })
 
   // The engine stores the parameters of a sign-out until the next page, without limiting their length.
@@ -86,6 +91,33 @@ function nameOneAudience(query: URLSearchParams, { canonical }: Resources): void
   const named = query.getAll('resource').map((resource) => canonical(resource) ?? resource)
   query.delete('resource')
   for (const resource of new Set(named)) query.append('resource', resource)
+}
+
+const [changePrefix = ''] = changePaths.mcp.split(':')
+
+/** Returns the areas that a `resource` names (design 38); empty if none does. */
+function areasIn(named: readonly string[]): string[] {
+  return named.flatMap((resource) => resource.split(changePrefix)[1]?.split(',') ?? [])
+}
+
+/**
+ * Shows a page that offers approval, instead of returning `invalid_scope` to an unapproved client whose address names
+ * changes. Otherwise the person would see only an error of the client. The page links to the response.
+ */
+function leadToApproval(ctx: Context, areas: readonly string[], baseUrl: string): void {
+  const { oidc } = ctx as Context & { oidc?: KoaContextWithOIDC['oidc'] }
+  const client = oidc?.client && factsOf(oidc.client)
+  const returnHref = ctx.response.get('Location')
+  if (!client || !isUnreviewed(client) || !/[?&]error=invalid_scope(&|$)/.test(returnHref)) return
+  ctx.remove('Location')
+  const approval = new URLSearchParams({ approve: client.clientId })
+  const page = unapprovedClientPage({
+    ...{ name: client.name, areas, returnHref },
+    approveHref: `${pages.admin}?${approval}`,
+    readingAddress: baseUrl + paths.mcpAdmin,
+  })
+  sendPublicPage(ctx, page)
+  ctx.status = 403
 }
 
 /** Renames parameters that the engine accepts only with `openid`. */

@@ -1,6 +1,7 @@
 import type { ServicePolicy } from '../../config/config.ts'
 import type { BrowserSessions } from '../../directory/people/browser-sessions.ts'
 import type { PersonStore } from '../../directory/people/person-store.ts'
+import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import type { HeldSite } from '../../directory/sites/site-choice.ts'
 import type { VisitorForms } from '../../platform/http/page-form.ts'
 import type { Platform } from '../../platform/platform.ts'
@@ -41,6 +42,7 @@ export interface AuthorizationServerSettings
   readonly requestLengths: RequestLengths
   /** Prefixes of assistant callbacks that differ for each connection. */
   readonly connectionPrefixes: readonly string[]
+  readonly changeableAreas: ScopeUses['changeableAreas']
 }
 
 /** Dependencies of the engine's settings, adapter, prompts and events. */

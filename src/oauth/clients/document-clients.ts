@@ -26,6 +26,11 @@ interface DocumentClientSettings {
   readonly unusedMax?: number
 }
 
+interface DocumentPorts {
+  readonly database: Database
+  readonly now: () => number
+}
+
 /** Age up to which a stored copy may be used if the document cannot be fetched. */
 export const STALE_MS = 7 * 86_400_000
 export const UNUSED_DOCUMENTS_MAX = 10_000
@@ -38,11 +43,10 @@ const failureBounds = { max: 1000, ttl: 10_000, ttlResolution: 0 }
  * database. So every process can use it, token checks need no fetch, and clients work while their host is down (for new
  * authorizations, up to `STALE_MS`).
  */
-export function makeDocumentClients(
-  settings: DocumentClientSettings,
-  { database, now }: { readonly database: Database; readonly now: () => number },
-) {
-  const { metadataDocuments, loopbackHosts, copies, unusedMax = UNUSED_DOCUMENTS_MAX } = settings
+export function makeDocumentClients(settings: DocumentClientSettings, ports: DocumentPorts) {
+  const { database, now } = ports
+  const { metadataDocuments, copies } = settings
+  const keepText = makeKeepText(settings, ports)
   const failures = new LRUCache<string, FetchFailure>({ ...failureBounds, perf: { now } })
   const remember = (address: URL, failure: FetchFailure) => {
     failures.set(address.href, failure)
@@ -53,34 +57,13 @@ export function makeDocumentClients(
   const reliedOn = makeFetchGovernor(now, fetchBounds)
   const admitsAddress = (clientId: string) => admitsDocument(clientId, metadataDocuments)
 
-  /** Stores a valid document, and removes the oldest unused ones above the limit. @returns the problem, if any */
-  async function keepText(address: URL, text: string, cacheControl: string | null) {
-    const judgement = judgeDocument(address, text, loopbackHosts)
-    if (judgement.kind === 'refused') return judgement.why
-    const fetched_at = now()
-    const copy = {
-      document: JSON.stringify(judgement.document),
-      fingerprint: fingerprintOf(judgement.document),
-      fetched_at,
-      fresh_until: fetched_at + freshSeconds(cacheControl) * 1000,
-    }
-    const { first_seen_at } = await database.kysely
-      .insertInto('document_client')
-      .values({ client_id: address.href, first_seen_at: fetched_at, ...copy })
-      .onConflict((conflict) => conflict.column('client_id').doUpdateSet(copy))
-      .returning('first_seen_at')
-      .executeTakeFirstOrThrow()
-    if (first_seen_at === fetched_at) await removeOldest(database, unusedMax)
-    return undefined
-  }
-
   /**
-   * After a failed fetch, stores and returns the configured copy, if there is one and the document is not gone. Some
-   * hosts block requests from data centers. The copy is fresh for the shortest time, so the next fetch is soon.
+   * Stores and returns the configured copy, if there is one. Some hosts block requests from data centers. The copy is
+   * fresh for the shortest time, so the next fetch is soon.
    */
-  async function keepCopy(address: URL, failure: FetchFailure | undefined) {
+  async function keepCopy(address: URL) {
     const text = copies.get(address.href)
-    if (!failure || failure.gone || text === undefined) return undefined
+    if (text === undefined) return undefined
     await keepText(address, text, null)
     return await readRow(database, address.href)
   }
@@ -122,16 +105,48 @@ export function makeDocumentClients(
       if (!row || (fresh && row.fresh_until <= now())) return undefined
       return clientOf(row, admitsAddress(clientId))
     },
+    /** Stores the configured copy of a document that no client has used yet, so that operators can review it. */
+    async keepConfigured(clientId: string): Promise<void> {
+      const address = readDocumentAddress(clientId)
+      if (address && !(await readRow(database, clientId))) await keepCopy(address)
+    },
     /** Fetches the document and returns its client, or falls back to a copy. @throws an error if neither is usable */
     async resolve(clientId: string, request: RequestDocument) {
       const address = readDocumentAddress(clientId)
       if (!address) throw new Error('the client_id is not a valid URL of a metadata document')
       const failure = failures.get(clientId) ?? (await fetchAndKeep(address, request))
-      const row = (await readRow(database, clientId)) ?? (await keepCopy(address, failure))
+      const mayCopy = failure && !failure.gone
+      const row = (await readRow(database, clientId)) ?? (mayCopy && (await keepCopy(address)))
       const isUsable = !failure || (!failure.gone && row && row.fetched_at > now() - STALE_MS)
       if (row && isUsable) return clientOf(row, admitsAddress(clientId))
       throw new Error(`the metadata document is unusable: ${failure?.why ?? 'it no longer exists'}`)
     },
+  }
+}
+
+/** Creates the function that stores a valid document, and removes the oldest unused ones above the limit. @returns the problem, if any */
+function makeKeepText(
+  { loopbackHosts, unusedMax = UNUSED_DOCUMENTS_MAX }: DocumentClientSettings,
+  { database, now }: DocumentPorts,
+) {
+  return async (address: URL, text: string, cacheControl: string | null) => {
+    const judgement = judgeDocument(address, text, loopbackHosts)
+    if (judgement.kind === 'refused') return judgement.why
+    const fetched_at = now()
+    const copy = {
+      document: JSON.stringify(judgement.document),
+      fingerprint: fingerprintOf(judgement.document),
+      fetched_at,
+      fresh_until: fetched_at + freshSeconds(cacheControl) * 1000,
+    }
+    const { first_seen_at } = await database.kysely
+      .insertInto('document_client')
+      .values({ client_id: address.href, first_seen_at: fetched_at, ...copy })
+      .onConflict((conflict) => conflict.column('client_id').doUpdateSet(copy))
+      .returning('first_seen_at')
+      .executeTakeFirstOrThrow()
+    if (first_seen_at === fetched_at) await removeOldest(database, unusedMax)
+    return undefined
   }
 }
 

@@ -1,21 +1,32 @@
 import type { Configuration, KoaContextWithOIDC } from 'oidc-provider'
 
 import { needsOperator, needsResource } from '../../directory/scopes/policy.ts'
+import { readChangeAreas, type ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import { resourceRequired, unknownResource } from '../../platform/http/errors.ts'
+import { changePaths } from '../../platform/http/paths.ts'
 
 export type Resources = ReturnType<typeof makeResources>
 
 /**
  * Defines the values of `resource` that clients may send (RFC 8707): the origin, with or without a trailing slash, and
- * the URLs of the protected resources on it (design 3 and 5). All of them denote one audience, {base_url}. Scheme and
+ * the URLs of the protected resources on it (design 3, 5 and 38). All of them denote one audience, {base_url}. Scheme and
  * host are case-insensitive, and the default port is optional (RFC 3986 §6.2.2.1 and §6.2.3). Other characters are
  * compared exactly, because a URL parser would also accept `http:host`, tabs, and a host in hexadecimal.
  */
-export function makeResources(baseUrl: string, protectedPaths: readonly string[]) {
+export function makeResources(
+  baseUrl: string,
+  protectedPaths: readonly string[],
+  changeableAreas: ScopeUses['changeableAreas'],
+) {
   const { host, hostname, port, protocol } = new URL(baseUrl)
   const defaultPort = protocol === 'https:' ? ':443' : ':80'
   const origins = new Set([host, ...(port === '' ? [hostname + defaultPort] : [])])
-  const paths = new Set(['', '/', ...protectedPaths])
+  const known = new Set(['', '/', ...protectedPaths])
+  const [changePrefix = ''] = changePaths.mcp.split(':')
+  const isKnown = (path: string) =>
+    known.has(path) ||
+    (path.startsWith(changePrefix) &&
+      'areas' in readChangeAreas(path.slice(changePrefix.length), changeableAreas()))
   return {
     /** The audience of every access token for a resource. */
     audience: baseUrl,
@@ -23,9 +34,8 @@ export function makeResources(baseUrl: string, protectedPaths: readonly string[]
     canonical(resource: string): string | undefined {
       const [, scheme = '', authority = '', path = ''] =
         /^([a-z]+:)\/\/([!-.0-~]+)(.*)$/is.exec(resource) ?? []
-      const known =
-        scheme.toLowerCase() === protocol && origins.has(authority.toLowerCase()) && paths.has(path)
-      return known ? baseUrl : undefined
+      const isOurs = scheme.toLowerCase() === protocol && origins.has(authority.toLowerCase())
+      return isOurs && isKnown(path) ? baseUrl : undefined
     },
   }
 }

@@ -3,6 +3,7 @@ import { type Assistant, schemesOf } from '../../config/assistant-table.ts'
 import { makeDocumentReviews } from '../../oauth/clients/document-review.ts'
 import { type OptionalProtocols, offersProtocols } from '../../oauth/clients/optional-protocols.ts'
 import { makeGrantLists } from '../../oauth/grants/grant-lists.ts'
+import type { Oauth } from '../../oauth/oauth.ts'
 import type { Seals } from '../../platform/http/kept-values.ts'
 import type { StateStore } from '../../platform/store/oauth-state.ts'
 import { makeApplicationSecrets, makeNewSecrets } from '../applications/application-secrets.ts'
@@ -23,9 +24,11 @@ export interface AdminPorts {
   readonly refusals: RefusedRequests
   readonly api: Pick<Api, 'admin' | 'member'>
   /** Returns the scopes that the metadata of a protected resource lists. */
-  readonly discovery: { scopesOf(resource: 'mcpAdmin'): readonly string[] }
+  readonly discovery: {
+    scopesOf(resource: 'mcpAdmin', areas?: readonly string[]): readonly string[]
+  }
   /** Whether the service accepts metadata documents. If so, operators review them. */
-  readonly acceptsDocuments: boolean
+  readonly oauth: Pick<Oauth, 'acceptsDocuments' | 'keepConfiguredDocument'>
 }
 
 export type AdminParts = ReturnType<typeof makeAdminParts>
@@ -43,7 +46,8 @@ export function makeAdminParts(ownPages: OwnPages, policy: AdminPolicy, ports: A
     secrets: makeApplicationSecrets(database),
     newSecrets: makeNewSecrets(ports.state.adapterFor('NewSecret'), ports.seals),
     grantLists: makeGrantLists(database, now),
-    reviews: ports.acceptsDocuments ? makeDocumentReviews(database) : undefined,
+    reviews: ports.oauth.acceptsDocuments ? makeDocumentReviews(database) : undefined,
+    keepConfiguredDocument: ports.oauth.keepConfiguredDocument,
     refusals: ports.refusals,
     api: ports.api,
     discovery: ports.discovery,

@@ -35,6 +35,6 @@ export function adminRoutes(ownPages: OwnPages, policy: AdminPolicy, ports: Admi
   resourceServerRoutes(operatorPages, parts)
   stopAndSecretRoutes(operatorPages, parts)
   assistantRoutes(operatorPages, parts)
-  if (parts.reviews) documentClientRoutes(operatorPages, parts.reviews, parts.listPages)
+  if (parts.reviews) documentClientRoutes(operatorPages, parts.reviews, parts)
   return router
 }

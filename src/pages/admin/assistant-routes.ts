@@ -4,7 +4,7 @@ import { nothingHere } from '../../platform/http/errors.ts'
 import { isLoopbackUrl } from '../../platform/http/loopback.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
-import { addressOf, pages, paths } from '../../platform/http/paths.ts'
+import { addressOf, pages, pathForChanges, paths } from '../../platform/http/paths.ts'
 import { checkEntry, choosableScopes, entryOf } from '../applications/application-form.ts'
 import { findApplication } from '../applications/application-lists.ts'
 import { applicationKinds } from '../applications/application-store.ts'
@@ -25,7 +25,7 @@ type Admission = 'made' | 'there' | 'added' | AdmissionProblem
 
 /** Registers the pages that add assistants for the members, and show an operator how to connect their own. */
 export function assistantRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
-  const { assistants, baseUrl, discovery } = parts
+  const { assistants, baseUrl, discovery, reviews, scopeUses } = parts
 
   operatorPages.page(pages.assistants, (operator, ctx) => listPage(operator, ctx, parts))
   operatorPages.whereOn.form(pages.assistants, async (operator, ctx) => {
@@ -37,14 +37,30 @@ export function assistantRoutes(operatorPages: OperatorPages, parts: AdminParts)
     ctx.status = 422
     return await listPage(operator, ctx, parts, { id: assistant.id, typed, ...outcome })
   })
-  operatorPages.page(pages.ownAssistants, ({ area, site, address }) => {
-    const url = baseUrl + paths.mcpAdmin
-    const scopes = discovery.scopesOf('mcpAdmin')
+  operatorPages.page(pages.ownAssistants, async ({ area, site, address }, ctx) => {
+    const changeable = scopeUses.changeableAreas()
+    const ticked = new URLSearchParams(ctx.querystring).getAll('change')
+    const areas = changeable.filter((each) => ticked.includes(each))
+    const url = baseUrl + (areas.length > 0 ? pathForChanges(areas) : paths.mcpAdmin)
+    const scopes = discovery.scopesOf('mcpAdmin', areas)
+    /** Returns where to approve the document with which an assistant registers itself, unless that was done. */
+    const approvalOf = async ({ document: client }: Assistant) => {
+      if (!reviews || client === undefined || areas.length === 0) return undefined
+      const found = await reviews.findDocumentClient(site.id, client)
+      const review = `${address(pages.approveDocumentClient)}?${new URLSearchParams({ client })}`
+      return found?.state === 'approved' ? undefined : review
+    }
+    const steps = assistants.map(async (assistant) => ({
+      ...operatorSteps(assistant, site, url, scopes),
+      approveHref: await approvalOf(assistant),
+    }))
     return ownAssistantsPage({
       area,
       siteName: site.name,
       address: url,
-      assistants: assistants.map((assistant) => operatorSteps(assistant, site, url, scopes)),
+      action: address(pages.ownAssistants),
+      areas: changeable.map((name) => ({ name, checked: areas.includes(name) })),
+      assistants: await Promise.all(steps),
       local: isLoopbackUrl(baseUrl),
       reviewsHref: address(pages.documentClients),
       backHref: address(pages.assistants),

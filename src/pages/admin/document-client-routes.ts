@@ -7,7 +7,7 @@ import { nothingHere, notPlatformReviewer } from '../../platform/http/errors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
-import type { ListPages } from '../relying-party/list-pages.ts'
+import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
 const reviewAddresses = {
@@ -21,7 +21,7 @@ type Review = keyof typeof reviewAddresses
 export function documentClientRoutes(
   operatorPages: OperatorPages,
   reviews: DocumentReviews,
-  listPages: ListPages,
+  { listPages, keepConfiguredDocument }: Pick<AdminParts, 'listPages' | 'keepConfiguredDocument'>,
 ): void {
   operatorPages.page(pages.documentClients, async ({ area, address, site }, ctx) => {
     const found = await reviews.listDocumentClients(site.id, listPages.requestOf(ctx))
@@ -50,6 +50,7 @@ export function documentClientRoutes(
     clientId: string,
     hasChanged: boolean,
   ) => {
+    await keepConfiguredDocument(clientId)
     const client = await reviews.findDocumentClient(site.id, clientId)
     if (!client) throw nothingHere()
     return reviewDocumentClientPage({

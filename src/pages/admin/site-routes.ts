@@ -29,11 +29,15 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
 
   router.get(
     pages.admin,
-    signedInPages.page(async (_, { person, csrf }) => {
+    signedInPages.page(async (ctx, { person, csrf }) => {
+      // A client that asks for approval does not know the site.
+      const client = new URLSearchParams(ctx.querystring).get('approve')
       const operated = await listOperatedSites(database, person.id)
       const sites = operated.map((site) => ({
         name: site.name,
-        href: addressOf(pages.site, { site: nameOfSite(site) }),
+        href: client
+          ? `${addressOf(pages.approveDocumentClient, { site: nameOfSite(site) })}?${new URLSearchParams({ client })}`
+          : addressOf(pages.site, { site: nameOfSite(site) }),
       }))
       const [only, second] = sites
       if (!only) throw notAnOperator()

@@ -122,6 +122,8 @@ export const notPlatformReviewer = (): Refusal =>
 
 export const nothingHere = (): Refusal =>
   custom(404, 'not_found', 'no page or endpoint exists at this URL; check the URL')
+/** The address names areas that cannot be changed, or not in their canonical order (design 38). */
+export const unknownAreas = (problem: string): Refusal => custom(404, 'not_found', problem)
 export const methodNotAllowed = (allowed: string): Refusal =>
   invalidRequest(405, `this endpoint accepts only ${allowed}`)
 

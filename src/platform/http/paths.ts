@@ -52,6 +52,17 @@ export const toolPaths = [
   ...[paths.protectedResourceMcpMember, paths.protectedResourceMcpAdmin],
 ] as const
 
+/** The operator endpoint with areas to change, such as `courses,students`, and its metadata (design 38). */
+export const changePaths = {
+  mcp: '/mcp/admin/change/:areas',
+  protectedResource: '/.well-known/oauth-protected-resource/mcp/admin/change/:areas',
+} as const
+
+/** Returns the path of the operator endpoint for changes of these areas, which are in canonical order. */
+export function pathForChanges(areas: readonly string[]): string {
+  return changePaths.mcp.replace(':areas', areas.join())
+}
+
 /** The path of the metrics for Prometheus, on a separate port. */
 export const metricsPath = '/metrics'
 

@@ -1,7 +1,7 @@
 import type { Context, Middleware } from 'koa'
 
 import { nothingHere, nulInRequest } from './errors.ts'
-import { addressOf, enginePages, paths, planPaths, toolPaths } from './paths.ts'
+import { addressOf, changePaths, enginePages, paths, planPaths, toolPaths } from './paths.ts'
 import { refuseCompressed } from './request-body.ts'
 
 /** The name of the setting with the time of the last warning about an ignored X-Forwarded-For. */
@@ -51,7 +51,9 @@ const slashedTools = new RegExp(`^((?:${toolPaths.join('|')}))/(?=\\?|$)`)
  * ignores letter case and a trailing slash, so `/API/OAuth/Token/` would bypass every check that compares paths.
  */
 export function canonicalPath(): Middleware {
-  const patterns = [paths, planPaths, enginePages].flatMap((table) => Object.values(table))
+  const patterns = [paths, changePaths, planPaths, enginePages].flatMap((table) =>
+    Object.values(table),
+  )
   const escaped = patterns.map((path) => path.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+'))
   const exact = new RegExp(`^(${escaped.join('|')})$`)
   const folded = new RegExp(`^(${escaped.join('|')})/?$`, 'i')
