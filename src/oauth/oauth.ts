@@ -91,6 +91,7 @@ export async function makeOauth(
     /** Whether the configuration accepts metadata documents from at least one host. */
     acceptsDocuments: documents.enabled,
     keepConfiguredDocument: documents.keepConfigured,
+    findClientName: async (clientId: string) => (await clients.find(clientId))?.name,
     checkDpop: proofs.checkDpop,
     verifyAssertion: proofs.verifyAssertionWith(authorization.findClientKeys),
     adviseOnScopes: makeScopeAdvice(clients, baseUrl),

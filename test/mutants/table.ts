@@ -134,8 +134,8 @@ export const mutants: readonly Mutant[] = [
   ]),
   ...inFile('oauth/token/resource-indicators.ts', 'resources hostile/grant hostile/authorization', [
     '«scheme.toLowerCase() === protocol && →»origins.has(authority.',
-    ') === protocol && «origins.has(authority.toLowerCase()) && →»paths',
-    '.has(authority.toLowerCase())« && paths.has(path)→»',
+    ' === protocol« && origins.has(authority.toLowerCase())→»\n',
+    'return isOurs« && isKnown(path)→» ?',
     '  «  throw unknownResource(resources.audience)\n  →»}\n  return named',
     'named.«some→every»((resource)',
     '«if (needsResource(scopes)) throw resourceRequired(resources.audience)→»',

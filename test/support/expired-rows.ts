@@ -43,6 +43,8 @@ const byTime = (id: string, expiry: string) => [
     select 'site.update', 'site', 'site', ${id}, ${expiry} - ${keeping.auditDays * DAY_MS}`,
   `change_key (site_id, client_id, digest, made_id, key, expires_at)
     select 'site', 'client', 'digest', 'made', ${id}, ${expiry}`,
+  `pending_change (site_id, person_id, client_id, operation, arguments, digest, id, expires_at)
+    select 'site', 'person', 'client', 'publishCourse', '{}', ${id}, ${id}, ${expiry}`,
 ]
 
 /** Fills every table with `rows` expired rows (a multiple of ten) and a tenth as many living ones. */
@@ -100,7 +102,14 @@ export async function fillExpiring(
 
 export function livingRows(rows: number): Record<string, number> {
   const tables = [
-    ...['audit_event', 'site_refusal_day', 'change_key', 'platform_callback', 'unused_client'],
+    ...[
+      'audit_event',
+      'site_refusal_day',
+      'change_key',
+      'pending_change',
+      'platform_callback',
+      'unused_client',
+    ],
     ...['sign_out_notice', 'request_count', 'oauth_state', 'oauth_grant', 'oauth_grant_scope'],
     ...['oauth_grant_day', 'refresh_token_family', 'relying_party_session'],
   ]

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
+import { sql } from 'kysely'
 import { pino } from 'pino'
 
 import { openGatehouse } from '../../src/compose.ts'
@@ -44,6 +45,8 @@ export const resourceServer = {
 export type RunningService = Readonly<Awaited<ReturnType<typeof startService>>>
 
 export interface ServiceSetup {
+  /** Whether sites demand approvals, as by default. */
+  readonly demandsApprovals?: boolean
   /** Variables; the default is an embedded database in its own folder. */
   readonly environment?: Record<string, string>
   /** The host of the base URL; 127.0.0.1 by default. */
@@ -87,6 +90,20 @@ export async function startService(setup: ServiceSetup = {}) {
       ...(setup.watchers && { watchers: setup.watchers }),
     }),
   )
+  if (!setup.demandsApprovals) {
+    // Most tests of changes do not approve them; test/approvals.test.ts tests the default.
+    await service.stores.database.kysely
+      .insertInto('site_approval')
+      .columns(['site_id', 'covers'])
+      .expression((e) =>
+        e
+          .selectFrom('site')
+          .select(['id', sql.lit('never').as('covers')])
+          .where('id', 'is not', null),
+      )
+      .onConflict((conflict) => conflict.doNothing())
+      .execute()
+  }
   opening.use(listening)
   server.on('request', (request, response) => service.handler()(request, response))
   const open = opening.move()

@@ -1,5 +1,6 @@
 import { GraphQLError, type GraphQLFieldResolver, type GraphQLSchema } from 'graphql'
 
+import { demandApproval } from '../../school/changes/approvals.ts'
 import { badInput, ChangeRefused } from '../../school/changes/refusals.ts'
 import { makeOneOfMany } from '../graphql/batch-loader.ts'
 import type { ApiLimits } from '../graphql/documents.ts'
@@ -12,7 +13,7 @@ import {
   fileResolvers,
   orderResolvers,
 } from './commerce.ts'
-import type { AdminCaller, AdminContext, AdminParts } from './context.ts'
+import { type AdminCaller, type AdminContext, type AdminParts, actorOf } from './context.ts'
 import { courseResolvers, curriculumResolvers } from './courses.ts'
 import { makeScopesNeeded } from './field-scopes.ts'
 import { lecturerResolvers, memberResolvers } from './people.ts'
@@ -69,20 +70,33 @@ function checkAndTranslate(resolve: Resolve): Resolve {
       if (String(search ?? '').length > SEARCH_LENGTH_MAX) {
         throw badInput('search', `must have at most ${SEARCH_LENGTH_MAX} characters`)
       }
+      await demandApprovalOf(given)
       return await resolve(...given)
     } catch (error) {
       if (!(error instanceof ChangeRefused)) throw error
-      const { code, field, subject } = error
+      const { code, field, subject, address } = error
       const extensions = {
         code,
         ...(field !== undefined && { argument: field }),
         ...(subject !== undefined && { subject }),
+        ...(address !== undefined && { approvalUrl: address }),
       }
       // Omit `originalError`. With it, `faultsIn` would treat the error as internal and hide it from the caller.
       // biome-ignore lint/style/useErrorCause: GraphQL has no causes, and the message is the same
       throw new GraphQLError(error.message, { extensions })
     }
   }
+}
+
+/** Demands the approval of a mutation, if the site wants one. It runs here, so no address can avoid it (design 37). */
+async function demandApprovalOf([, args, context, info]: Parameters<Resolve>): Promise<void> {
+  if (info.operation.operation !== 'mutation' || info.path.prev) return
+  const admin = context as AdminContext
+  const { database, baseUrl } = admin.parts
+  const field = info.parentType.getFields()[info.fieldName]?.astNode
+  const isDestructive = field?.directives?.some(({ name }) => name.value === 'destructive') ?? false
+  const change = { operation: info.fieldName, arguments: args as object, isDestructive }
+  await demandApproval(database, actorOf(admin), change, baseUrl)
 }
 
 const SEARCH_LENGTH_MAX = 300

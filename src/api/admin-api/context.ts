@@ -8,7 +8,10 @@ import type { Invitations } from '../../school/members/invitations.ts'
 import type { OneOfMany } from '../graphql/batch-loader.ts'
 
 /** The caller of a request, who is the actor of its changes. Each change adds its own time. */
-export type AdminCaller = Omit<SiteActor, 'now'>
+export type AdminCaller = Omit<SiteActor, 'now'> & {
+  /** The origin of the client, on which approvals depend. */
+  readonly clientOrigin: string
+}
 
 /** Dependencies of the resolvers. */
 export interface AdminParts {
@@ -17,6 +20,7 @@ export interface AdminParts {
   readonly storage: FileStorage
   readonly now: () => number
   readonly invitations: Invitations
+  readonly baseUrl: string
 }
 
 /** The context of one request. */
@@ -28,11 +32,11 @@ export interface AdminContext {
 
 /** Creates the caller of a request from its token. @throws Error for a token without a site */
 export function adminCaller(
-  { siteId, personId, clientId }: Granted['token'],
+  { siteId, personId, clientId, grant: { clientOrigin } }: Granted['token'],
   request: NamedRequest,
 ): AdminCaller {
   if (siteId === undefined) throw new Error('a token without a site was admitted to the Admin API')
-  return { personId, siteId, clientId, ...request }
+  return { personId, siteId, clientId, clientOrigin, ...request }
 }
 
 export type AdminResolver<Source, Arguments = object> = (
@@ -42,7 +46,7 @@ export type AdminResolver<Source, Arguments = object> = (
 ) => unknown
 
 /** Returns the actor of a change. Its `now` is the current time, not the time of the request. */
-export function actorOf({ caller, parts }: AdminContext): SiteActor {
+export function actorOf({ caller, parts }: AdminContext): SiteActor & AdminCaller {
   return {
     ...caller,
     // Read the time late: a change may wait for a lock, and must not be older than the row that it then finds.

@@ -23,10 +23,10 @@ export function adminEndpoint(
   mailing: InvitationPorts,
   files: Files,
 ) {
-  const { platform, cursors, discovery } = ports
+  const { platform, cursors, discovery, baseUrl } = ports
   const { database, requestLimits, now } = platform
   const invitations = makeInvitations(mailing, limits.invitationsPerSiteAndDayMax)
-  const parts = { database, cursors, now, storage: files.storage, invitations }
+  const parts = { database, cursors, now, storage: files.storage, invitations, baseUrl }
   const admission: Pick<Admission, 'admit' | 'callerOf'> = {
     admit: requireSite,
     callerOf: (token, ctx) => adminCaller(token, callerOf(ctx)),

@@ -93,7 +93,7 @@ function repeatParts(text: string): string {
     .replace(
       /^((?:extend )?type Mutation) (@needs.*) (\{[^}]*)/gm,
       (_, type: string, needs: string, block: string) =>
-        `${type} ${block.replace(/Payload$/gm, `$& ${needs}`)}`,
+        `${type} ${block.replace(/Payload(?=$| @destructive$)/gm, `$& ${needs}`)}`,
     )
     .replace(/^input Create[^}]*/gm, `$&${idempotencyKey}`)
 }

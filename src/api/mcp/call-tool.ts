@@ -1,6 +1,12 @@
-import { type CallToolResult, ProtocolError, ProtocolErrorCode } from '@modelcontextprotocol/server'
+import {
+  type CallToolResult,
+  type InputRequiredResult,
+  inputRequired,
+  ProtocolError,
+  ProtocolErrorCode,
+} from '@modelcontextprotocol/server'
 
-import { type Tool, type ToolCall, ToolProblem } from './tool.ts'
+import { ApprovalNeeded, type Tool, type ToolCall, ToolProblem } from './tool.ts'
 import { accessTo, isOpen } from './tool-access.ts'
 import { findTool } from './tool-catalogue.ts'
 
@@ -37,7 +43,7 @@ export async function callTool(
   tool: Tool,
   values: unknown,
   call: ToolCall,
-): Promise<CallToolResult> {
+): Promise<CallToolResult | InputRequiredResult> {
   if (call.remedy !== undefined) return problemResult(call.remedy, call)
   // The endpoint has already checked access. Check again, in case a message bypasses that check.
   if (!isOpen(accessTo(tool, values), call.caller)) {
@@ -53,6 +59,10 @@ export async function callTool(
       ...(isStructured && { structuredContent: answer as Record<string, unknown> }),
     }
   } catch (error) {
+    if (error instanceof ApprovalNeeded && call.opensPages) {
+      const approval = inputRequired.elicitUrl({ message: error.message, url: error.address })
+      return inputRequired({ inputRequests: { approval } })
+    }
     if (!(error instanceof ToolProblem)) throw error
     return problemResult(`${error.message} ${hintOf(error, call)}`.trim(), call)
   }

@@ -13,7 +13,13 @@ import {
 } from 'graphql'
 
 import { once } from '../graphql/graphql-api.ts'
-import { type FixedDocument, type Tool, type ToolCall, ToolProblem } from './tool.ts'
+import {
+  ApprovalNeeded,
+  type FixedDocument,
+  type Tool,
+  type ToolCall,
+  ToolProblem,
+} from './tool.ts'
 import {
   type Arguments,
   argumentsSchema,
@@ -162,6 +168,8 @@ function problemOf(
   if (extensions['argument'] === 'after') return new ToolProblem(FOREIGN_CURSOR)
   const said = message.slice(0, MESSAGE_LENGTH_MAX)
   const sentence = /[.!?]$/.test(said) ? said : `${said}.`
+  const { approvalUrl } = extensions
+  if (typeof approvalUrl === 'string') return new ApprovalNeeded(sentence, approvalUrl)
   if (extensions['code'] !== 'NOT_FOUND') return new ToolProblem(sentence)
   const { subject } = extensions
   const noun = typeof subject === 'string' ? subject : ''

@@ -1,6 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http'
 
-import { classifyInboundRequest } from '@modelcontextprotocol/server'
+import {
+  CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
+  classifyInboundRequest,
+} from '@modelcontextprotocol/server'
 
 import { callTool } from './call-tool.ts'
 import {
@@ -47,8 +51,16 @@ export function readPlainRequest(
   const asked = era && readAsked(body, address)
   if (!asked || !Object.keys(asked.meta).every((key) => knownMeta[era].has(key))) return undefined
   const { id, called } = asked
+  // The SDK writes results that ask the host to open a page.
+  if (called && called.tool.effect !== 'reads' && canOpenPages(asked.meta)) return undefined
   const isNamed = era === 'legacy' || !called || called.tool.name === name
   return isNamed ? { era, id, ...(called && { called }) } : undefined
+}
+
+/** Whether the host can open a page for the person and then repeat the call. */
+export function canOpenPages(meta: Readonly<Record<string, unknown>>): boolean {
+  const capabilities = meta[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined
+  return capabilities?.elicitation?.url !== undefined
 }
 
 /** Returns the protocol generation of a request; undefined if its headers and body do not clearly show it. */

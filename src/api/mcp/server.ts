@@ -9,6 +9,7 @@ import {
 import { findScope } from '../../directory/scopes/catalogue.ts'
 import { pages, pathForChanges, paths } from '../../platform/http/paths.ts'
 import { callTool, type Exchange, invalidParams, orFail } from './call-tool.ts'
+import { canOpenPages } from './plain-requests.ts'
 import { offerPrompts } from './prompts.ts'
 import { offerResources } from './resources.ts'
 import { areasToGain } from './sign-in-tool.ts'
@@ -71,10 +72,13 @@ function offerTools(server: Server, exchange: Exchange): void {
   const { call } = exchange
   const { address } = call
   server.setRequestHandler('tools/list', () => ({ tools: listedTools(call).tools }))
-  server.setRequestHandler('tools/call', async ({ params }) => {
+  server.setRequestHandler('tools/call', async ({ params }, { mcpReq }) => {
     const tool = findTool(params.name, address)
     if (!tool) throw invalidParams(describeUnknownTool(params.name, call))
-    return await orFail(exchange, callTool(tool, params.arguments, call))
+    const { envelope, inputResponses } = mcpReq
+    // Ask once. If the change is still not approved when the call is repeated, the result says what to do.
+    const opensPages = canOpenPages({ ...envelope }) && !inputResponses
+    return await orFail(exchange, callTool(tool, params.arguments, { ...call, opensPages }))
   })
 }
 

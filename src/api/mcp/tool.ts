@@ -87,6 +87,8 @@ export interface ToolCall {
   readonly address: ToolAddress
   /** Why no authorization lets this client call the tool, and what to do; undefined for a call with access. */
   readonly remedy?: string | undefined
+  /** Whether the host can open a page for the person and then repeat the call (MCP, input required). */
+  readonly opensPages?: boolean
   readonly parts: ToolParts
 }
 
@@ -125,6 +127,16 @@ export class ToolProblem extends Error {
   constructor(message: string, listedBy?: string) {
     super(message)
     this.listedBy = listedBy
+  }
+}
+
+/** A change that the person must approve first, on the page at `address` (design 37). */
+export class ApprovalNeeded extends ToolProblem {
+  readonly address: string
+
+  constructor(message: string, address: string) {
+    super(message)
+    this.address = address
   }
 }
 

@@ -54,6 +54,7 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
     { table: 'signed_out_session', expiry: 'kept_until' },
     { table: 'one_time_link', expiry: 'expires_at' },
     { table: 'change_key', expiry: 'expires_at' },
+    { table: 'pending_change', expiry: 'expires_at' },
     { table: 'unused_client', expiry: 'expires_at' },
     { table: 'request_count', expiry: 'ends_at' },
     { table: 'platform_callback', expiry: 'expires_at' },

@@ -28,7 +28,7 @@ export interface AdminPorts {
     scopesOf(resource: 'mcpAdmin', areas?: readonly string[]): readonly string[]
   }
   /** Whether the service accepts metadata documents. If so, operators review them. */
-  readonly oauth: Pick<Oauth, 'acceptsDocuments' | 'keepConfiguredDocument'>
+  readonly oauth: Pick<Oauth, 'acceptsDocuments' | 'keepConfiguredDocument' | 'findClientName'>
 }
 
 export type AdminParts = ReturnType<typeof makeAdminParts>
@@ -48,6 +48,7 @@ export function makeAdminParts(ownPages: OwnPages, policy: AdminPolicy, ports: A
     grantLists: makeGrantLists(database, now),
     reviews: ports.oauth.acceptsDocuments ? makeDocumentReviews(database) : undefined,
     keepConfiguredDocument: ports.oauth.keepConfiguredDocument,
+    findClientName: ports.oauth.findClientName,
     refusals: ports.refusals,
     api: ports.api,
     discovery: ports.discovery,

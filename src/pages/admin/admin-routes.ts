@@ -8,6 +8,7 @@ import { type AdminPolicy, type AdminPorts, makeAdminParts } from './admin-parts
 import { appearanceRoutes } from './appearance-routes.ts'
 import { applicationFormRoutes } from './application-forms.ts'
 import { applicationRoutes } from './application-routes.ts'
+import { approvalRoutes } from './approval-routes.ts'
 import { assistantRoutes } from './assistant-routes.ts'
 import { auditRoutes } from './audit-routes.ts'
 import { documentClientRoutes } from './document-client-routes.ts'
@@ -35,6 +36,7 @@ export function adminRoutes(ownPages: OwnPages, policy: AdminPolicy, ports: Admi
   resourceServerRoutes(operatorPages, parts)
   stopAndSecretRoutes(operatorPages, parts)
   assistantRoutes(operatorPages, parts)
+  approvalRoutes(operatorPages, parts)
   if (parts.reviews) documentClientRoutes(operatorPages, parts.reviews, parts)
   return router
 }

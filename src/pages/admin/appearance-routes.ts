@@ -65,7 +65,12 @@ export function appearanceRoutes(
   const storeLogo = async ({ actor, site }: Operator, ctx: PageContext) => {
     const file = formFile(ctx, 'logo')
     if (!file) return formField(ctx, 'removeLogo') === 'yes' ? { logoFileId: null } : {}
-    const caller = { ...actor, siteId: site.id, clientId: OWN_CLIENT_ID }
+    const caller = {
+      ...actor,
+      siteId: site.id,
+      clientId: OWN_CLIENT_ID,
+      clientOrigin: 'first_party',
+    }
     try {
       return { logoFileId: await admin.storeFile(caller, file) }
     } catch (error) {

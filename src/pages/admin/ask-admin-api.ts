@@ -25,7 +25,7 @@ export async function askAdminApi<Data>(
   document: string,
   variables: Record<string, unknown> = {},
 ): Promise<Asked<Data>> {
-  const caller = { ...actor, siteId: site.id, clientId: OWN_CLIENT_ID }
+  const caller = { ...actor, siteId: site.id, clientId: OWN_CLIENT_ID, clientOrigin: 'first_party' }
   const { data, errors } = await executeAdmin(document, variables, caller)
   const [error] = errors ?? []
   if (!error) return { data: data as Data }

@@ -166,6 +166,7 @@ function areaOf(
         name: 'Apps',
         links: [
           link(pages.assistants, 'Connect assistants', 'bot'),
+          link(pages.approvals, 'Approvals', 'check'),
           ...(isOn ? [link(pages.applications, 'OAuth applications', 'layout-grid')] : []),
           ...(hasReviews
             ? [link(pages.documentClients, 'Self-declared clients', 'circle-check')]

@@ -45,7 +45,7 @@ export function operatorQueryRoutes(
 }
 
 function callerOf({ actor, site }: Operator) {
-  return { ...actor, siteId: site.id, clientId: OWN_CLIENT_ID }
+  return { ...actor, siteId: site.id, clientId: OWN_CLIENT_ID, clientOrigin: 'first_party' }
 }
 
 const EXAMPLE = `{

@@ -187,6 +187,8 @@ export const pages = {
   removeIdentityProvider: `${site}/identity-providers/:provider/remove`,
   providerDomains: `${site}/identity-providers/:provider/domains`,
   ownSignIn: `${site}/only-way-in`,
+  approvals: `${site}/approvals`,
+  approvalPolicy: `${site}/approvals/policy`,
   assistants: `${site}/assistants`,
   ownAssistants: `${site}/assistants/own`,
   documentClients: `${site}/self-declared-clients`,

@@ -5,6 +5,9 @@ import type { Generated } from 'kysely'
 
 import type { Created, OAuthTables } from './oauth-tables.ts'
 
+/** Which changes of clients need an approval at a site (design 37). */
+export type ApprovalCover = 'every' | 'destructive' | 'never'
+
 export type SiteRole = 'owner' | 'admin' | 'lecturer' | 'student'
 export type NotificationChannel = 'inbox' | 'email'
 export type OneTimeLinkKind = 'recovery' | 'invitation' | 'address' | 'deletion'
@@ -124,6 +127,22 @@ export interface Schema extends OAuthTables {
     areas: string
     max_age_seconds: number | null
     demanded_at: number
+  }
+  site_approval: {
+    site_id: string
+    covers: ApprovalCover
+    integrations_exempt_since: number | null
+  }
+  pending_change: {
+    id: string
+    site_id: string
+    person_id: string
+    client_id: string
+    operation: string
+    arguments: string
+    digest: string
+    expires_at: number
+    approved_at: number | null
   }
   section: Created & { course_id: string; position: number; title: string }
   stored_file: Created & {

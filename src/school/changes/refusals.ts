@@ -10,10 +10,13 @@ type RefusalCode =
   | 'FORBIDDEN'
   /** The change would exceed a limit, such as the number of sections of a course. */
   | 'LIMIT_REACHED'
+  /** The person must approve the change first, on the page at `address`. */
+  | 'APPROVAL_REQUIRED'
 
 interface About {
   readonly field?: string | undefined
   readonly subject?: string | undefined
+  readonly address?: string | undefined
 }
 
 /** The error that rejects a change, with a message for the caller. The transaction is rolled back. */
@@ -24,12 +27,14 @@ export class ChangeRefused extends Error {
   readonly field: string | undefined
   /** The kind of the object that does not exist, such as `course`. */
   readonly subject: string | undefined
+  readonly address: string | undefined
 
-  constructor(code: RefusalCode, message: string, { field, subject }: About = {}) {
+  constructor(code: RefusalCode, message: string, { field, subject, address }: About = {}) {
     super(message)
     this.code = code
     this.field = field
     this.subject = subject
+    this.address = address
   }
 }
 
@@ -54,4 +59,12 @@ export function conflict(message: string, field?: string): ChangeRefused {
 
 export function limitReached(message: string): ChangeRefused {
   return new ChangeRefused('LIMIT_REACHED', message)
+}
+
+/** Creates the error for a change that waits for an approval on the page at `address`. */
+export function approvalRequired(address: string): ChangeRefused {
+  const message =
+    'nothing was changed: an operator must approve this change first. Let the person open ' +
+    `${address} within ten minutes, then repeat the request with the same arguments`
+  return new ChangeRefused('APPROVAL_REQUIRED', message, { address })
 }

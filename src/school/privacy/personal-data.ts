@@ -32,6 +32,7 @@ const deleted: Tables = {
   linked_identity: 'linked_at provider_id issuer subject last_used_at',
   one_time_link: 'created_at kind email site_id expires_at',
   person_word: 'word',
+  pending_change: 'expires_at id site_id client_id operation arguments approved_at',
 }
 const kept: Tables = {
   customer_order:

@@ -244,6 +244,29 @@ create table change_key (
 );
 create index change_key_by_expiry on change_key (expires_at);
 
+-- Which changes of a site need the approval of the operator for whom a client acts, if not those that destroy or publish.
+create table site_approval (
+  site_id text not null primary key references site (id) on delete cascade,
+  covers text not null check (covers in ('every', 'destructive', 'never')),
+  integrations_exempt_since bigint
+);
+
+-- Changes of clients that wait for an approval, and approved ones that were not repeated yet. Using an approval deletes
+-- its row. `digest` covers the operation and its arguments, which are JSON.
+create table pending_change (
+  id text not null primary key,
+  site_id text not null references site (id) on delete cascade,
+  person_id text not null references person (id) on delete cascade,
+  client_id text not null,
+  operation text not null,
+  arguments text not null,
+  digest text not null,
+  expires_at bigint not null,
+  approved_at bigint
+);
+create unique index pending_change_by_call on pending_change (site_id, person_id, client_id, digest);
+create index pending_change_by_expiry on pending_change (expires_at);
+
 -- The offers of a site. An archived offer is hidden from visitors, but remains available to its buyers.
 -- `first_published_at` is when visitors could first see an offer that is a draft again.
 

@@ -1,0 +1,228 @@
+import { type SqlBool, sql } from 'kysely'
+
+import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
+import { addressOf, pages } from '../../platform/http/paths.ts'
+import type { Database } from '../../platform/store/database.ts'
+import { sha256 } from '../../platform/store/digest.ts'
+import type { ApprovalCover } from '../../platform/store/schema.ts'
+import { newId, type SiteActor } from './change.ts'
+import { approvalRequired, limitReached } from './refusals.ts'
+
+/** Which changes of a site need an approval, and whether those of vendor integrations do. */
+export interface ApprovalPolicy {
+  readonly covers: ApprovalCover
+  readonly exemptsIntegrations: boolean
+}
+
+/**
+ * Whether a change needs the approval of the person for whom the client acts (design 37). Programs that an owner of the
+ * site registered need none. Vendor integrations do unless the site exempts them, because some are programs on the
+ * person's computer, and any program there can register under the same name.
+ */
+export function needsApproval(
+  { covers, exemptsIntegrations }: ApprovalPolicy,
+  clientOrigin: string,
+  isDestructive: boolean,
+): boolean {
+  if (clientOrigin === 'integration' && exemptsIntegrations) return false
+  if (!['loopback', 'document', 'integration'].includes(clientOrigin)) return false
+  return covers === 'every' || (covers === 'destructive' && isDestructive)
+}
+
+/** How long a change waits for an approval, and how long an approval is valid. */
+const APPROVAL_SECONDS = 600
+/** Maximum number of changes of one client that wait for one person. */
+const PENDING_MAX = 50
+
+/** A change that a client requests: the mutation and its arguments. */
+interface RequestedChange {
+  readonly operation: string
+  readonly arguments: object
+  readonly isDestructive: boolean
+}
+
+/**
+ * Lets a change pass, or stores it and demands an approval. An approval is for one call of one client with the same
+ * arguments, and is used up before the change runs.
+ *
+ * @throws ChangeRefused with the address of the page that asks for the approval
+ */
+export async function demandApproval(
+  database: Database,
+  actor: SiteActor & { readonly clientOrigin: string },
+  change: RequestedChange,
+  baseUrl: string,
+): Promise<void> {
+  const { siteId: site_id, personId: person_id, clientId: client_id, now } = actor
+  const policy = await readApprovalPolicy(database, site_id)
+  if (!needsApproval(policy, actor.clientOrigin, change.isDestructive)) return
+  const given = JSON.stringify(change.arguments)
+  const digest = sha256(JSON.stringify([change.operation, given]))
+  const { kysely } = database
+  const used = await kysely
+    .deleteFrom('pending_change')
+    .where((e) => e.and({ site_id, person_id, client_id, digest }))
+    .where('approved_at', 'is not', null)
+    .where('expires_at', '>', now)
+    .returning('id')
+    .executeTakeFirst()
+  if (used) return
+  const waiting = await kysely
+    .selectFrom('pending_change')
+    .select((e) => e.fn.countAll<number>().as('count'))
+    .where((e) => e.and({ site_id, person_id, client_id }))
+    .where('digest', '<>', digest)
+    .where('expires_at', '>', now)
+    .executeTakeFirstOrThrow()
+  if (Number(waiting.count) >= PENDING_MAX) {
+    throw limitReached(
+      `${PENDING_MAX} changes wait for an approval; let the person approve them first`,
+    )
+  }
+  const renewed = { expires_at: now + APPROVAL_SECONDS * 1000, approved_at: null }
+  await kysely
+    .insertInto('pending_change')
+    .values({
+      ...{ id: newId('pch'), site_id, person_id, client_id, digest, ...renewed },
+      ...{ operation: change.operation, arguments: given },
+    })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['site_id', 'person_id', 'client_id', 'digest'])
+        .doUpdateSet({ ...renewed, id: newId('pch') })
+        // A row that another request approved in between keeps its approval.
+        .where('pending_change.expires_at', '<=', now),
+    )
+    .execute()
+  const query = new URLSearchParams({ client: client_id })
+  const page = addressOf(pages.approvals, { site: site_id })
+  throw approvalRequired(`${baseUrl}${page}?${query}`)
+}
+
+/** Reads which changes of a site need an approval. */
+export async function readApprovalPolicy(
+  { kysely }: Pick<Database, 'kysely'>,
+  siteId: string,
+): Promise<ApprovalPolicy> {
+  const row = await kysely
+    .selectFrom('site_approval')
+    .select(['covers', 'integrations_exempt_since'])
+    .where('site_id', '=', siteId)
+    .executeTakeFirst()
+  return {
+    covers: row?.covers ?? 'destructive',
+    exemptsIntegrations: (row?.integrations_exempt_since ?? null) !== null,
+  }
+}
+
+/** Sets which changes of a site need an approval. Records an audit event. */
+export async function setApprovalPolicy(
+  database: Database,
+  siteId: string,
+  policy: ApprovalPolicy,
+  actor: Actor,
+): Promise<void> {
+  await database.kysely.transaction().execute(async (trx) => {
+    const before = await readApprovalPolicy({ kysely: trx }, siteId)
+    const { covers, exemptsIntegrations } = policy
+    const integrations_exempt_since = exemptsIntegrations ? actor.now : null
+    await trx
+      .insertInto('site_approval')
+      .values({ site_id: siteId, covers, integrations_exempt_since })
+      .onConflict((conflict) =>
+        conflict.column('site_id').doUpdateSet({ covers, integrations_exempt_since }),
+      )
+      .execute()
+    const subject = { kind: 'site', id: siteId }
+    const values = { before: { ...before }, after: { ...policy } }
+    await recordAuditEvent(trx, actor, { action: 'site.approval', subject, siteId, ...values })
+  })
+}
+
+/** Lists the changes at a site that wait for a person's approval, oldest first; of one client if given. */
+export async function listPendingChanges(
+  database: Database,
+  person: Pick<SiteActor, 'siteId' | 'personId' | 'now'>,
+  clientId: string | undefined,
+) {
+  const { siteId, personId, now } = person
+  const rows = await database.kysely
+    .selectFrom('pending_change')
+    .selectAll()
+    .where('site_id', '=', siteId)
+    .where('person_id', '=', personId)
+    .where('approved_at', 'is', null)
+    .where('expires_at', '>', now)
+    .$if(clientId !== undefined, (query) => query.where('client_id', '=', clientId ?? ''))
+    .orderBy('expires_at')
+    .orderBy('id')
+    .execute()
+  const changes = rows.map((row) => ({ ...row, given: flatten(JSON.parse(row.arguments)) }))
+  const ids = changes.flatMap(({ given }) => given.map(([, value]) => value))
+  const names = await namesOf(database, siteId, ids)
+  return changes.map(({ id, client_id, operation, expires_at, given }) => ({
+    ...{ id, operation, clientId: client_id, expiresAt: expires_at },
+    given: given.map(([name, value]) => ({ name, value, named: names.get(value) })),
+  }))
+}
+
+function flatten(given: object): [name: string, value: string][] {
+  return Object.entries(given).flatMap(([name, value]) => {
+    if (name === 'idempotencyKey') return []
+    if (name === 'input') return flatten(value)
+    return [[name, typeof value === 'string' ? value : JSON.stringify(value)]]
+  })
+}
+
+/** Finds the names of courses, people and other objects of a site by their ids. */
+async function namesOf({ kysely }: Database, siteId: string, ids: readonly string[]) {
+  if (ids.length === 0) return new Map<string, string>()
+  const isOne = sql<SqlBool>`id in (${sql.join(ids)})`
+  const offers = (['course', 'digital_product', 'event', 'post'] as const).map(
+    (table) =>
+      sql`select id, title as name from ${sql.table(table)} where site_id = ${siteId} and ${isOne}`,
+  )
+  const parts = (['lecture', 'section'] as const).map(
+    (table) => sql`select id, title as name from ${sql.table(table)} where ${isOne}
+      and course_id in (select id from course where site_id = ${siteId})`,
+  )
+  const people = sql`select id, name from person where ${isOne}
+    and id in (select person_id from site_role where site_id = ${siteId})`
+  const enrolments = sql`select e.id, p.name || ', ' || c.title as name from course_purchase e
+    join person p on p.id = e.person_id join course c on c.id = e.course_id
+    where c.site_id = ${siteId} and e.id in (${sql.join(ids)})`
+  const each = [...offers, ...parts, people, enrolments]
+  const query = sql<{ id: string; name: string }>`${sql.join(each, sql` union all `)}`
+  const { rows } = await query.execute(kysely)
+  return new Map(rows.map(({ id, name }) => [id, name]))
+}
+
+/** Approves or rejects changes that wait for the actor. Ignores others. Records an audit event for each. */
+export async function decidePendingChanges(
+  { kysely }: Database,
+  siteId: string,
+  { ids, isApproved }: { readonly ids: readonly string[]; readonly isApproved: boolean },
+  actor: Actor,
+): Promise<void> {
+  await kysely.transaction().execute(async (trx) => {
+    for (const id of ids) {
+      const own = { id, site_id: siteId, person_id: actor.personId }
+      const approval = { approved_at: actor.now, expires_at: actor.now + APPROVAL_SECONDS * 1000 }
+      const row = await trx
+        .updateTable('pending_change')
+        .set(isApproved ? approval : { expires_at: 0 })
+        .where((e) => e.and(own))
+        .where('approved_at', 'is', null)
+        .where('expires_at', '>', actor.now)
+        .returning(['operation', 'client_id', 'digest'])
+        .executeTakeFirst()
+      if (!row) continue
+      await recordAuditEvent(trx, actor, {
+        action: isApproved ? 'change.approve' : 'change.reject',
+        subject: { kind: 'client', id: row.client_id },
+        siteId,
+        after: { operation: row.operation, digest: row.digest },
+      })
+    }
+  })
+}
