@@ -83,6 +83,25 @@ describe('/admin/{site}/assistants', () => {
     expect(text).to.include(ownCallback).and.include(second)
   })
 
+  it('lists added assistants first, with their state', async () => {
+    await press('cursor')
+    const ids = async () =>
+      [...(await visit(page)).text.matchAll(/<li id="([^"]+)">/g)].map(([, id]) => id)
+    const order = await ids()
+    const count = (
+      await rowsOf(service().kysely, 'oauth_application', { deleted_at: null })
+    ).filter(({ assistant }) => assistant !== null).length
+    expect(order.slice(0, count)).to.include('cursor')
+    expect(order).to.include('inspector').and.have.length(9)
+    const stateOf = async () =>
+      /<li id="cursor">[\s\S]*?<span class="tag[^"]*">([^<]+)/.exec((await visit(page)).text)?.[1]
+    expect(await stateOf()).to.equal('On')
+    const [app] = await made('cursor')
+    await send(`/admin/northlight/applications/${app?.client_id}/disable`)
+    expect(await stateOf()).to.equal('Disabled')
+    await send(`/admin/northlight/applications/${app?.client_id}/delete`)
+  })
+
   it('adds no assistant whose callbacks are all of hosts that the deployment does not admit', async () => {
     await using strict = await startWith({ loopbackHosts: ['127.0.0.1'] })
     const person = makePagePerson(strict.url, olivia)

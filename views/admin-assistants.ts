@@ -41,24 +41,32 @@ interface AdmittedView {
 /** Lists the assistants, with a button to add each one for the members of a site. */
 export function assistantsPage(page: AssistantsPage): Page {
   const { area, siteName, switchOnAction, assistants } = page
+  const added = assistants.filter(({ application }) => application !== undefined)
+  const others = assistants.filter((assistant) => !added.includes(assistant))
   return areaPage({
     ...page,
     title: 'Connect assistants',
     id: 'assistants-page',
     body: html`${problemAlert('assistants-problem', page.problem)}
-<p>One press lets the members of <bdi>${siteName}</bdi> connect an assistant: it makes an OAuth application with the callbacks
-of that assistant. Each member then decides alone, and the assistant reaches only the data of that person at your site.</p>
-${switchOnAction === undefined ? memberPage(page) : switchOn(switchOnAction, area)}
-<p>You want to administer the site with your own assistant? <a id="own" href="${page.ownHref}">Connect your own</a>.</p>
-<ul class="cards compact">
-${assistants.map((assistant) => card(assistant, page))}</ul>`,
+<p>Add an assistant, and each member of <bdi>${siteName}</bdi> may connect it to their own account. It reaches only the data of
+that member at your site.</p>
+${switchOnAction !== undefined && switchOn(switchOnAction, area)}
+${added.length > 0 && addedList(added, page)}
+${others.length > 0 && rows(added.length > 0 ? 'More assistants' : 'Add the first one', others, page)}
+<p>You want to administer the site with your own assistant? <a id="own" href="${page.ownHref}">Connect your own</a>.</p>`,
   })
 }
 
-function memberPage({ memberAddress }: AssistantsPage): Html {
-  return html`<p>Give your members this address. It shows the steps for each assistant that you added:</p>
-${snippet(memberAddress)}
-<p><a id="member-page" href="${memberAddress}">See what members see</a></p>`
+/** The assistants that members can connect, or could, each with its state. */
+function addedList(added: readonly AssistantView[], page: AssistantsPage): Html {
+  const isOn = page.switchOnAction === undefined
+  return html`${rows('Added', added, page)}
+${
+  isOn &&
+  html`<p>Give your members this address. It shows the steps for each assistant that you added:</p>
+${snippet(page.memberAddress)}
+<p><a id="member-page" href="${page.memberAddress}">See what members see</a></p>`
+}`
 }
 
 function switchOn(action: string, { csrf }: AreaView): Html {
@@ -67,20 +75,35 @@ assistant. It is a beta feature: it lets applications act for your members, if e
 ${switchOnForm({ action, csrf })}`
 }
 
-function card(assistant: AssistantView, { area, action, switchOnAction }: AssistantsPage): Html {
-  const { id, name, where, application } = assistant
-  return html`<li class="card" id="${id}">
-<h2>${name}</h2>
-<p class="muted">${where}</p>
-${application && admitted(application)}
-${switchOnAction === undefined && (application === undefined || assistant.ownCallback !== undefined) && form(assistant, { area, action })}
+function rows(heading: string, assistants: readonly AssistantView[], page: AssistantsPage): Html {
+  return html`<h2>${heading}</h2>
+<ul class="rows compact">
+${assistants.map((assistant) => row(assistant, page))}</ul>`
+}
+
+function row(assistant: AssistantView, page: AssistantsPage): Html {
+  const { id, name, where, application, ownCallback } = assistant
+  const isOn = page.switchOnAction === undefined
+  const label = application ? 'Add another callback' : `Set up ${name}`
+  return html`<li id="${id}">
+<span><strong>${application ? html`<a href="${application.href}"><bdi>${application.name}</bdi></a>` : name}</strong>
+<span class="muted">${where}</span>
+${application?.disabled === true && html`<span class="muted">Members cannot connect it at the moment.</span>`}</span>
+${application && state(application, isOn)}
+${isOn && ownCallback === undefined && !application && form(assistant, page)}
+${
+  isOn &&
+  ownCallback !== undefined &&
+  html`<details${assistant.problem !== undefined && html` open`}><summary>${label}</summary>
+${form(assistant, page)}</details>`
+}
 </li>
 `
 }
 
-function admitted({ name, href, disabled }: AdmittedView): Html {
-  return html`<p>${disabled ? html`<span class="tag">disabled</span> Members cannot connect it at the moment.` : 'Members can connect it.'}
-Its application: <a href="${href}"><bdi>${name}</bdi></a></p>`
+function state({ disabled }: AdmittedView, isOn: boolean): Html {
+  if (disabled) return html`<span class="tag warning">Disabled</span>`
+  return isOn ? html`<span class="tag good">On</span>` : html`<span class="tag">Off</span>`
 }
 
 function form(

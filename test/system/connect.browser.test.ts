@@ -75,6 +75,7 @@ describe('connecting an assistant, in a browser', () => {
       await add.click()
       await page.locator('#done').waitFor()
     }
+    await page.getByText('Set up ChatGPT').press('Enter')
     await page.fill('#chatgpt-callback', 'https://chatgpt.com/elsewhere')
     await page.click('#add-chatgpt')
     await page.locator('#chatgpt-callback-problem').waitFor()
