@@ -156,7 +156,7 @@ needs no <code>client_id</code>: it registers itself, or a document of its maker
 (<a id="reviews" href="${page.reviewsHref}">Self-declared clients</a>). At the sign-in you choose the site, read what it asks for, and agree.
 Before it publishes or removes anything, it asks you again.</p>
 <form method="get" action="${page.action}">
-<fieldset class="choices"><legend>It may read everything. What may it also change?</legend>
+<fieldset><legend>It may read everything. What may it also change?</legend>
 ${page.areas.map(({ name, checked }) => choice({ type: 'checkbox', name: 'change', value: name, checked }, html`${name.replaceAll('_', ' ')}`))}</fieldset>
 <div class="actions"><button id="show" type="submit" class="second">Show the address</button></div>
 </form>

@@ -74,7 +74,7 @@ describe('the query pages in a browser', () => {
     expect(await kept()).to.be.greaterThan(0)
     await page.goto(`${service().url}/account`)
     await page.getByRole('button', { name: 'Sign out' }).click()
-    await page.waitForURL(`**${paths.endSession}`)
+    await page.getByRole('heading', { name: 'You are signed out' }).waitFor()
     expect(await kept()).to.equal(0)
   })
 
