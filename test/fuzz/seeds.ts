@@ -4,7 +4,7 @@ import { join } from 'node:path'
 
 import type { FuzzRequest } from './request.ts'
 
-/** Requests for which the service failed once; each run sends them first. */
+/** Requests that once made the service fail. Each run sends them first. */
 interface Seed {
   readonly found: string
   /** Several if they were sent on one connection. */

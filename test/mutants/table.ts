@@ -169,7 +169,7 @@ export const mutants: readonly Mutant[] = [
     "return «{ kind: 'unavailable', cause }→invalid(String(cause))»",
   ]),
   ...inFile('resource/resource-server/binding.ts', 'dpop', [
-    "return «scheme === 'Bearer' ? {} : refused('an unbound token was sent with the scheme DPoP')→{}»",
+    "return «scheme === 'Bearer' ? {} : refused('an unbound token was sent with the DPoP scheme')→{}»",
     ") return «refused('the token is bound to a key: send it with a DPoP proof')→{}»",
     '«if (proof.thumbprint === jkt) →»return { nextNonce }',
   ]),

@@ -111,7 +111,7 @@ export const runService = (variables: Variables) => runToEnd(['src/main.ts'], va
 export const runGatehouse = (words: readonly string[], variables: Variables, timeoutMs?: number) =>
   runToEnd(['src/ops/cli/gatehouse.ts', ...words], variables, timeoutMs)
 
-/** Runs a command that must end with this code. Returns what it prints to either stream. */
+/** Runs a command and expects this exit code. Returns what it prints to either stream. */
 export async function gatehouse(words: readonly string[], variables: Variables, expectedCode = 0) {
   const { code, stdout, stderr } = await runGatehouse(words, variables)
   expect(code, stdout + stderr).to.equal(expectedCode)

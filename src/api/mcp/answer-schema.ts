@@ -80,7 +80,7 @@ const answers: Readonly<Record<string, z.ZodType>> = {
   }),
 }
 
-/** The result of a fixed GraphQL document with one operation, without aliases and fragments. */
+/** The result of a fixed GraphQL document with one operation, without aliases or fragments. */
 function answerSchema({ document, pick, optional }: NonNullable<Tool['runs']>): JsonSchema {
   const { schema, operation } = document()
   const root = schema.getRootType(operation.operation)

@@ -118,7 +118,7 @@ const signedIn: Readonly<Record<ToolAudience, string>> = {
     'New items are drafts until you publish them. Ask before you publish, send, remove or end anything.',
 }
 
-/** Says which changes the token does not allow yet, and how to get them. */
+/** Names the changes that the token does not allow yet, and says how to get access to them. */
 function changeWords({ caller, parts }: ToolCall): string {
   const areas = areasToGain(caller)
   if (areas.length === 0) {

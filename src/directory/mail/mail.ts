@@ -31,7 +31,7 @@ export interface MailSettings {
   readonly service: { readonly name: string; readonly signIn: { readonly notices: boolean } }
 }
 
-/** Stores a message, which is sent at the next look of the outbox. */
+/** Stores a message. The outbox sends it when it next looks for due messages. */
 export const storeMail: QueueMail = async (trx, payload, nowMs) =>
   await storeMessage(trx, { kind: 'mail', payload, nowMs })
 

@@ -214,7 +214,7 @@ export type CheckDpop = (request: ProvenRequest) => Promise<DpopProof>
 const AGE_SECONDS_MAX = 300
 const PROOF_LENGTH_MAX = 4096
 
-/** Creates the verifier of DPoP proofs (RFC 9449 §4.3). Its last step records the proof, which then works only once. */
+/** Creates the verifier of DPoP proofs (RFC 9449 §4.3). Its last step records the proof, so each proof works only once. */
 function makeCheckDpop(nonceKey: Buffer, useOnce: UseOnce, now: () => number): CheckDpop {
   const nonces = makeDpopNonces(nonceKey, now)
 

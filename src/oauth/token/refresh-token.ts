@@ -104,7 +104,7 @@ async function findUse(
   const lost = judgeAccess(refreshToken, scopes, platform.now())
   if (lost !== undefined) throw invalidGrant(lost)
   const { assuranceDemand: demand } = refreshToken
-  // A client that ignores step-up challenges refreshes its token, and must find out that this does not help.
+  // A client may ignore step-up challenges and refresh its token instead. Reject that, so it authorizes again.
   if (
     demand?.areas.includes(EVERYTHING) &&
     isSensitive(demand, scopes, []) &&

@@ -5,8 +5,8 @@ import { endOf, type Lifetimes } from './refresh-token-use.ts'
 import { makeTokenValues, type TokenClaim } from './token-values.ts'
 
 /**
- * An issued token with all facts that decide whether it may be used. Tokens are not stored; the facts are read by the
- * family id in the token.
+ * An issued token with all facts that decide whether it may be used. Tokens are not stored; the facts are looked up by
+ * the family id in the token.
  */
 export interface IssuedToken extends AccessFacts {
   readonly family: Family

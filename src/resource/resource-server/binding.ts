@@ -36,7 +36,7 @@ export async function judgeBinding(
   checkDpop: CheckDpop | undefined,
 ): Promise<Binding> {
   if (jkt === undefined) {
-    return scheme === 'Bearer' ? {} : refused('an unbound token was sent with the scheme DPoP')
+    return scheme === 'Bearer' ? {} : refused('an unbound token was sent with the DPoP scheme')
   }
   if (scheme === 'Bearer') return refused('the token is bound to a key: send it with a DPoP proof')
   const proof = checkDpop ? await checkDpop({ ...request, accessToken: value }) : undefined
@@ -71,7 +71,7 @@ export async function judgeBinding(
 
 function refused(reason: string): Binding {
   const description =
-    'the token type, the Authorization scheme and the proof do not match: send a bound token with the scheme DPoP ' +
+    'the token type, the Authorization scheme and the proof do not match: send a bound token with the DPoP scheme ' +
     'and a proof signed with its key, or an unbound token as Bearer'
   return { fault: { error: 'invalid_token', description, reason } }
 }
