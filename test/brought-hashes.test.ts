@@ -14,7 +14,7 @@ import { readPasswordHash } from '../src/directory/people/password-formats.ts'
 import { kinds } from '../src/ops/import/record-kinds.ts'
 import { makeLimits } from '../src/platform/limits/limits.ts'
 import type { Database } from '../src/platform/store/database.ts'
-import { withDatabases } from './support/database.ts'
+import { change, withDatabases } from './support/database.ts'
 import { configFolder } from './support/gatehouse.ts'
 import { importRecords } from './support/import.ts'
 import { passwordHashes } from './support/reference-data.ts'
@@ -92,6 +92,17 @@ withDatabases('a sign-in with an imported hash', (open) => {
     return await readHash(database)
   }
   const bcrypt = hashBcrypt(attempt.password, 4)
+
+  it('replaces no hash of an account that was disabled during the check', async () => {
+    await using database = await open()
+    await importRecords(database, [person('ann', bcrypt)])
+    const { replaceHash } = makeCredentialStore(database, key)
+    const { id } = await database.kysely.selectFrom('person').select('id').executeTakeFirstOrThrow()
+    await change(database.kysely, 'person', { id }, { disabled_at: 1 })
+    expect(await replaceHash(id, bcrypt, 'renewed')).to.equal(false)
+    await change(database.kysely, 'person', { id }, { disabled_at: null })
+    expect(await replaceHash(id, bcrypt, 'renewed')).to.equal(true)
+  })
 
   it('replaces the hash by one of Argon2id at full cost, once', async () => {
     await using database = await open()
