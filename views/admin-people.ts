@@ -58,7 +58,7 @@ export function peoplePage(page: PeoplePage): Page {
   const isNarrowed = search !== '' || role !== ''
   const none = isNarrowed
     ? 'No person matches.'
-    : 'Nobody has joined yet. Invite the first person below.'
+    : 'No person has joined yet. Invite the first person below.'
   return areaPage({
     ...page,
     title: 'People',
