@@ -37,8 +37,9 @@ describe('signing in without a mouse', () => {
     colorScheme: 'dark',
   } as const
 
-  /** Types into the focused fields one after the other, and submits the form. */
+  /** Types into the focused fields one after the other, and submits the form. A page focuses its field after its load event. */
   const type = async (page: Page, ...texts: string[]) => {
+    await page.locator('input:focus').waitFor()
     for (const [position, text] of texts.entries()) {
       if (position > 0) await page.keyboard.press('Tab')
       await page.keyboard.type(text)
@@ -59,6 +60,7 @@ describe('signing in without a mouse', () => {
     await look(page, 'new-authenticator')
     await page.focus('#code')
     await type(page, codeIn(-30_000))
+    await page.locator('#recovery-codes-page').waitFor()
     const [, recoveryCode = ''] =
       /([A-Z2-7]{4}(?:-[A-Z2-7]{4}){3})/.exec(await page.innerText('main')) ?? []
     await look(page, 'recovery-codes')
@@ -120,12 +122,14 @@ describe('signing in without a mouse', () => {
     const { url } = service()
     await page.goto(`${url}/admin/northlight/identity-providers?preset=google`)
     await type(page, olivia.login, olivia.password)
+    await page.locator('#clientId').waitFor()
     await look(page, 'identity-providers-empty')
     await page.focus('#clientId')
     await type(page, 'client', 'secret')
     await page.locator('#only').waitFor()
     await look(page, 'identity-providers')
     await press(page, '#only')
+    await page.getByRole('button', { name: 'Allow other ways' }).waitFor()
     await page.goto(authorizeUrl(url).href)
     await page.locator('#login-page').waitFor()
     expect(await page.locator('input:not([type=hidden])').count()).to.equal(0)
