@@ -29,7 +29,7 @@ const protectedPaths = [
 ]
 
 /**
- * Creates the authorization server: the engine, the routes before it, and the middleware that changes its responses.
+ * Creates the authorization server: engine, routes, and the middleware for its responses.
  *
  * @param suite settings of the conformance suite; undefined if the conformance profile is off
  */
@@ -70,8 +70,8 @@ export async function makeAuthorizationServer(
     /** Routes that change or reject browser requests before the engine reads them. */
     requests: authorizationRequests(resources, conformance, settings.requestLengths),
     /**
-     * Creates the engine (a Koa application with the protocol endpoints) and the functions for its interactions. Called
-     * again when the keys change, because the engine accepts keys only at creation. Takes about a millisecond.
+     * Creates the engine and the functions for its interactions. Called again when the keys change, because the engine
+     * accepts keys only at creation. Takes about a millisecond.
      */
     withKeys(keys: readonly JWK[]) {
       const engine = createProvider(dependencies, adapter, keys)
@@ -82,7 +82,7 @@ export async function makeAuthorizationServer(
   }
 }
 
-/** Creates a function that returns the results memoized for the current request, or undefined outside a request. */
+/** Creates a getter for the memoized results of the current request. It returns undefined outside a request. */
 function makeRequestMemo<Answer>() {
   const byRequest = new WeakMap<object, Map<string, Promise<Answer>>>()
   return () => {
@@ -94,7 +94,7 @@ function makeRequestMemo<Answer>() {
   }
 }
 
-/** Memoizes a look-up during each request, because several checks of a request must see the same state. */
+/** Memoizes a look-up per request. All checks of a request must see the same state. */
 function oncePerRequest<Question extends (string | boolean | undefined)[], Answer>(
   ask: (...question: Question) => Promise<Answer>,
 ): (...question: Question) => Promise<Answer> {
@@ -108,7 +108,7 @@ function oncePerRequest<Question extends (string | boolean | undefined)[], Answe
   }
 }
 
-/** Memoizes grants during each request. A grant found by its family can then be found by its id without a query. */
+/** Memoizes grants per request. A grant found by its family can then be found by its id without a query. */
 function grantOncePerRequest(find: FindGrant): FindGrant {
   const memo = makeRequestMemo<Awaited<ReturnType<FindGrant>>>()
   return async (question) => {

@@ -30,12 +30,13 @@ const FORM_BYTES_MAX = '56kb'
 /**
  * Creates the routes that prepare browser requests for the engine:
  *
- * - GET authorization: replaces every accepted spelling of `resource` with the audience, so that the grant and its
- *   tokens have a single resource (design 3). Renames `acr_values` and `max_age` without `openid`. Adds `response_mode=form_post` if only a request object contains it. If
- *   the conformance profile is on, removes the suite's scopes from other clients' requests.
+ * - GET authorization: replaces every accepted spelling of `resource` with the audience, because a grant and its tokens
+ *   have a single resource (design 3). Renames `acr_values` and `max_age` in requests without `openid`. Adds
+ *   `response_mode=form_post` if only a request object contains it. If the conformance profile is on, removes the
+ *   suite's scopes from other clients' requests.
  * - GET sign-out: rejects parameters that are too long, and an id_token_hint whose audience is not a single client.
- * - POST of either (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): redirects (303) to GET with the same
- *   parameters. The engine's own POST would require SameSite=None cookies (design 18).
+ * - POST to either path (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): redirects (303) to GET with the same
+ *   parameters. The engine's own POST routes would require SameSite=None cookies (design 18).
  */
 export function authorizationRequests(
   resources: Resources,
@@ -63,7 +64,7 @@ export function authorizationRequests(
     if (areas.length > 0) leadToApproval(ctx, areas, resources.audience)
   })
 
-  // The engine stores the parameters of a sign-out until the next page, without limiting their length.
+  // The engine keeps the parameters of a sign-out until the person confirms, and does not limit their length.
   router.get(paths.endSession, async (ctx, next) => {
     const tooLong = explainTooLong(ctx.query, limits)
     if (tooLong) throw parameterTooLong(tooLong)
@@ -95,14 +96,15 @@ function nameOneAudience(query: URLSearchParams, { canonical }: Resources): void
 
 const [changePrefix = ''] = changePaths.mcp.split(':')
 
-/** Returns the areas that a `resource` names (design 38); empty if none does. */
+/** Returns the areas that `resource` values name (design 38). */
 function areasIn(named: readonly string[]): string[] {
   return named.flatMap((resource) => resource.split(changePrefix)[1]?.split(',') ?? [])
 }
 
 /**
- * Shows a page that offers approval, instead of returning `invalid_scope` to an unapproved client whose address names
- * changes. Otherwise the person would see only an error of the client. The page links to the response.
+ * Replaces `invalid_scope` with a page that offers to approve the client. Applies to an unapproved client whose
+ * `resource` names areas to change. Otherwise, the person would see only an error in the client. The page links to the
+ * original response.
  */
 function leadToApproval(ctx: Context, areas: readonly string[], baseUrl: string): void {
   const { oidc } = ctx as Context & { oidc?: KoaContextWithOIDC['oidc'] }
@@ -137,9 +139,9 @@ function removeConformanceScopes(query: URLSearchParams): void {
 }
 
 /**
- * Creates the check that rejects an authorization request if the client is not active, parameters are too long, no
- * scope is known, or commas separate the scopes. Otherwise ignores unknown scopes (OpenID Connect Core §3.1.2.1). Runs
- * after the engine has accepted the redirect_uri, so the client receives the errors.
+ * Creates the check of authorization requests. Rejects an inactive client, parameters that are too long, scopes
+ * separated by commas, and requests without a known scope. Ignores other unknown scopes (OpenID Connect Core §3.1.2.1).
+ * Runs after the engine has accepted the redirect_uri, so the client receives the errors.
  */
 export function checkAuthorizationRequest(limits: RequestLengths) {
   return (
@@ -155,7 +157,7 @@ export function checkAuthorizationRequest(limits: RequestLengths) {
   }
 }
 
-/** Length limits of an authorization or sign-out request, in bytes of JSON: of `state`, and of all values together. */
+/** Length limits of a browser request, in bytes of JSON: for `state`, and for all values together. */
 export type RequestLengths = ServicePolicy['authorizationRequests']
 
 /**
@@ -176,7 +178,7 @@ const bytesMax: Readonly<Record<string, number>> = {
 /** Length limit of each other parameter, such as nonce, login_hint, prompt and acr_values. */
 const OTHERS_BYTES_MAX = 512
 
-/** Explains to the client which part of its request is too long; undefined if none is. */
+/** Explains which part of a request is too long; undefined if none is. */
 export function explainTooLong(
   parameters: Readonly<Record<string, unknown>>,
   limits: RequestLengths,

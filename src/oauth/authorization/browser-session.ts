@@ -12,9 +12,9 @@ import type { EngineDependencies } from './engine-dependencies.ts'
 const newId = () => randomBytes(16).toString('base64url')
 
 /**
- * Creates the function that finds the person of the browser's session, and records a sign-in or the use of the session.
- * `session` of the result is undefined if the session has ended. The engine changes the session's own id at
- * each sign-in, so a planted cookie is never signed in.
+ * Creates the function that finds the person of the browser's session. It also records a sign-in, or the use of the
+ * session. If the session has ended, `session` of the result is undefined. The engine changes the session's own id at
+ * each sign-in, so a planted cookie never becomes a signed-in session.
  */
 export function makeFindSessionPerson({ people, browserSessions }: EngineDependencies) {
   /** Begins the session of a sign-in. A sign-in that counts only at one site must not change the account. */
@@ -35,7 +35,7 @@ export function makeFindSessionPerson({ people, browserSessions }: EngineDepende
       return person
     }
     if (given.authenticatedAt <= (person.signedOutAt ?? 0)) return { ...person, session: undefined }
-    // A session that has ended stays ended: copies of its cookies, or of the session store, may still exist.
+    // Use a new id, because copies of an ended session's cookies, or of the session store, may still exist.
     if (!person.session) session.uid = newId()
     const { uid: id } = session
     await begin(ctx, person, { id, personId, ...given })
@@ -44,8 +44,8 @@ export function makeFindSessionPerson({ people, browserSessions }: EngineDepende
 }
 
 /**
- * Replaces the browser's session, after the person has given the password on our own pages. Copies of the old cookie
- * no longer work. The new session has two factors if that with the id `from` had. Returns the id of the new session.
+ * Replaces the browser's session after the person has entered the password on our own pages. Copies of the old cookie
+ * no longer work. If the session `from` had two factors, the new one has two as well. Returns the new session's id.
  */
 export async function renewSession(
   engine: Provider,
@@ -70,8 +70,8 @@ export async function renewSession(
 }
 
 /**
- * Returns how the person authenticated; undefined if that was not the step just completed. Later steps still have the
- * result of the sign-in, which must not restart a session that has ended since.
+ * Returns how the person authenticated in the step just completed; undefined after any other step. Later steps still
+ * contain the result of the sign-in, which must not restart a session that has ended since.
  */
 function justGiven({ oidc }: KoaContextWithOIDC) {
   const { route, entities, result } = oidc
@@ -80,11 +80,11 @@ function justGiven({ oidc }: KoaContextWithOIDC) {
   return given && acr !== undefined ? { ...given, acr } : undefined
 }
 
-/** Returns the engine's result of a sign-in. */
+/** Builds the engine's result of a sign-in. */
 export function loginResult({ personId, methods, ...more }: Authentication) {
   const { authenticatedAt, siteId, providerId } = more
   const { acr, amr } = assuranceOf(methods)
-  // By default, the engine uses the time of a later page. `ts` must come from the engine's clock.
+  // Without `ts`, the engine would use the time of a later page. The value must come from the engine's clock.
   const ts = Math.floor(Date.now() / 1000)
   return {
     accountId: personId,

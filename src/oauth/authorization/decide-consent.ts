@@ -7,7 +7,7 @@ import type { ClientFacts } from '../clients/client-metadata.ts'
 import type { Grant } from '../grants/judge-access.ts'
 
 /**
- * Whether the person must consent at every authorization (design 17). Never for our own pages; otherwise, if:
+ * Whether the person must consent at every authorization (design 17). Never for our own pages. For other clients, if:
  *
  * - The redirect URI is on the person's own device (loopback or custom scheme). Any program there could claim to be
  *   the client, because a client_id is not secret (RFC 8252 §8.6).
@@ -34,7 +34,7 @@ export function consentCannotBeRemembered(
   return isOfConnection || !redirectUri.startsWith('https:')
 }
 
-/** Whether a remembered grant is for the client's current metadata document and for the site of this request. */
+/** Whether a remembered grant is for this request's metadata document and site. */
 export function coversRequest(
   grant: Grant,
   document: DocumentState | undefined,

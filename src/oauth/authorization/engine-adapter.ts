@@ -133,8 +133,7 @@ function sessionAdapter(
 ): Partial<Adapter> {
   return {
     async destroy(id) {
-      // Only this route signs people out. A sign-in also destroys the session record, because it changes the session
-      // id.
+      // Only this route signs people out. A sign-in also destroys the record, because it changes the session id.
       const { ctx } = Provider
       const { route, session } = ctx?.oidc ?? {}
       if (ctx && route === 'end_session_confirm' && session?.accountId) {
@@ -149,10 +148,10 @@ function sessionAdapter(
 }
 
 /**
- * Stores each interaction with a digest of a cookie of the browser that began it, and resumes it only in that browser.
- * The engine's own cookies of an interaction have a path, so other hosts of the domain could plant them. Our own pages
- * have no engine context: they keep the stored digest, and check it themselves (engine-interactions.ts). Omits the id
- * of the browser session, which the engine adds but does not read.
+ * Binds each interaction to the browser that began it, by the digest of a cookie. Paths limit the engine's own
+ * interaction cookies, so other hosts of the domain could plant them. Our own pages have no engine context: they get
+ * the stored digest, and check it themselves (engine-interactions.ts). Omits the id of the browser session, which the
+ * engine adds but does not read.
  */
 function interactionAdapter(
   { visitors }: EngineDependencies,
@@ -173,7 +172,7 @@ function interactionAdapter(
   }
 }
 
-/** Whether the client may revoke a token, which must be its own (RFC 7009 §2.1; design 14). */
+/** Whether the client may revoke a token: only its own (RFC 7009 §2.1; design 14). */
 export function mayRevokeToken(
   _ctx: KoaContextWithOIDC,
   client: EngineClient,

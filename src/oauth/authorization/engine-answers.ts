@@ -33,9 +33,9 @@ export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware 
 }
 
 /**
- * Responds to a successful revocation with an empty JSON object, because some libraries cannot parse the engine's empty
- * text. Responds in the same way to a token that looks like a JWT, which the engine rejects: any unknown token counts
- * as revoked (RFC 7009 §2.2; design 14).
+ * Responds to a successful revocation with an empty JSON object, because some libraries cannot parse an empty body. A
+ * token that looks like a JWT gets the same response, although the engine rejects it: an unknown token counts as
+ * revoked (RFC 7009 §2.2; design 14).
  */
 function settleRevocation(ctx: Context): void {
   if (ctx.status !== 200 && errorOf(ctx.body) !== 'unsupported_token_type') return
@@ -124,7 +124,10 @@ function errorOf(body: unknown): string | undefined {
 /** Routes whose pages lead to a client: the form of response_mode=form_post, and the sign-out page. */
 const leadsToClient: ReadonlySet<string> = new Set(['authorization', 'resume', 'end_session'])
 
-/** Removes form-action from the engine's pages that lead to a client (decision 4), and allows the engine's script. */
+/**
+ * Adapts the Content-Security-Policy of the engine's pages. Removes form-action from pages that lead to a client
+ * (decision 4), and allows the engine's script.
+ */
 function adaptPolicy(ctx: Context, { route }: Oidc): void {
   if (ctx.type !== 'text/html' || !leadsToClient.has(route)) return
   const policy = ctx.response.get('Content-Security-Policy')
@@ -137,7 +140,7 @@ function adaptPolicy(ctx: Context, { route }: Oidc): void {
   )
 }
 
-/** The parts of a rejected request that the error description may depend on. */
+/** Parts of a rejected request on which the error description depends. */
 export interface RefusedRequest {
   /** The client, if known. For the texts sent to clients, set only for authorization requests. */
   readonly client: EngineClient | undefined
@@ -204,7 +207,7 @@ const toOperator = sentences({
     'the code is unknown: it has expired, is truncated, or comes from another service',
 })
 
-/** Returns the reason to show to the operator of the application: the engine's, unless it is vague. */
+/** Returns the reason for the operator of the application: the engine's, unless it is vague. */
 export function reasonForOperator(said: string, request: RefusedRequest): string {
   return written(toOperator.get(said), request) ?? said
 }
@@ -230,7 +233,7 @@ function explainInvalidGrant({ params }: RefusedRequest): string {
     : `grant request is invalid: the code was used, has expired or belongs to another client, or redirect_uri or code_verifier does not match the authorization request; ${UNDER_REFUSALS}. Start the authorization again, store the code_verifier of each request with its state, and send it with the same redirect_uri`
 }
 
-/** Explains a problem with the requested scopes that does not depend on the client's rights; undefined if none. */
+/** Explains a problem with the requested scopes, regardless of the client's rights; undefined if there is none. */
 export function explainUnknownScopes({ client, params, baseUrl }: RefusedRequest) {
   return client && problemOfScopes(scopeOf(params), describedClient(client), baseUrl)
 }

@@ -38,8 +38,8 @@ export function clientFinder(dependencies: EngineDependencies): Adapter['find'] 
     const returnsTo =
       ctx && asksPerson.has(route) ? await requestedAddress(ctx, findPushed) : undefined
     const client = await clients.find(clientId, mayFetchDocument(), returnsTo)
-    // A deleted client can still authenticate, and its refresh tokens get invalid_grant. But browsers must no longer be
-    // redirected to its URIs.
+    // A deleted client can still authenticate, and its refresh tokens get invalid_grant. Browsers must not be
+    // redirected to its URIs, though.
     const sendsPeople = asksPerson.has(route) || route.startsWith('end_session')
     if (client && !(client.state === 'deleted' && sendsPeople)) return toClientMetadata(client)
     if (ctx) refuseHint(ctx)
@@ -48,8 +48,8 @@ export function clientFinder(dependencies: EngineDependencies): Adapter['find'] 
 }
 
 /**
- * Reports an invalid id_token_hint at sign-out rather than an unknown client, because the engine looks up the client
- * before it validates the hint. @throws hintNotValid
+ * Reports an invalid id_token_hint at sign-out instead of an unknown client. The engine looks up the client before it
+ * validates the hint. @throws hintNotValid
  */
 function refuseHint({ oidc }: KoaContextWithOIDC): void {
   if (oidc?.route === 'end_session' && oidc.params?.['id_token_hint'] !== undefined) {
@@ -117,17 +117,17 @@ const KEY_SET_BYTES_MAX = 65_536
 const KEYS_FRESH_SECONDS_MAX = 600
 
 /**
- * Limits for fetching client keys. They are high, so that fetches from failing hosts do not block other clients.
+ * Limits for fetching client keys. They are high, because fetches from failing hosts must not block other clients.
  * Operators enter the URLs, and a URL whose host responds is fetched at most once a minute. So only failing hosts can
  * cause many requests.
  */
 const keyBounds = { ...fetchBounds, runningMax: 64, perMinuteMax: 1200 }
 
 /**
- * Configures the engine's outgoing requests: for metadata documents, for client keys, and for sign-out notices. None
- * follows redirects, and only those to `privateHosts` may connect to private addresses
- * (platform/outgoing/guarded-fetch.ts). Fetches of keys are limited, because unauthenticated callers can trigger them.
- * Sign-out notices have their own time limit; their queue limits their number (oauth/authorization/sign-outs.ts).
+ * Configures the engine's requests for metadata documents, client keys and sign-out notices. No request follows
+ * redirects. Only requests to `privateHosts` may connect to private addresses (platform/outgoing/guarded-fetch.ts).
+ * Fetches of keys are limited, because unauthenticated callers can trigger them. Sign-out notices have their own time
+ * limit; their queue limits their number (oauth/authorization/sign-outs.ts).
  */
 export function engineRequests({
   documents,
@@ -136,7 +136,6 @@ export function engineRequests({
 }: EngineDependencies): Pick<Configuration, 'fetch' | 'fetchResponseBodyLimits'> {
   const governor = makeFetchGovernor(now, keyBounds)
   const ask = async (address: string, options: OutgoingInit) => {
-    // Allow private addresses only for the hosts listed in the configuration.
     const privateAddress = furtherPlans.privateHosts.includes(new URL(address).host)
     return await fetch(address, { ...options, redirect: 'manual', privateAddress })
   }
@@ -170,7 +169,7 @@ export function engineRequests({
   }
 }
 
-/** Discards the body of a response, of which only the status matters. */
+/** Discards the body of a response. Only the status matters. */
 async function withoutBody({ body, status }: Response): Promise<Response> {
   await body?.cancel()
   return new Response(null, { status })
@@ -200,7 +199,7 @@ async function keysOfClient(provider: Provider, clientId: string): Promise<JSONW
   return { keys: [...keys] }
 }
 
-/** Whether this URL is the jwks_uri of the client whose keys are needed, and not that of a metadata document. */
+/** Whether this URL is the jwks_uri of the client whose keys are needed. Otherwise, it is a metadata document's. */
 function isForKeys(address: string): boolean {
   const client: EngineClient | undefined = Provider.ctx?.oidc?.client
   return address === (keyRequest.getStore() ?? client?.jwksUri)

@@ -19,9 +19,9 @@ const errorEvents = [
 ] as const
 
 /**
- * Adds the client, the person and the full reason of a rejection to the request's log line, and records audit events.
- * Never logs tokens, codes or secrets. Of the parameters, it logs only a known grant type, known scopes, and a
- * shortened redirect URI (oauth/clients/redirect-difference.ts).
+ * Logs the client, the person and the reason of each rejection, and records audit events. Never logs tokens, codes or
+ * secrets. Of the parameters, it logs only a known grant type, known scopes, and a shortened redirect URI
+ * (oauth/clients/redirect-difference.ts).
  */
 export function logEngineEvents(provider: Provider, { platform }: EngineDependencies): void {
   const { logger, noteEvent } = platform

@@ -27,8 +27,8 @@ export type PendingInteraction = ReturnType<typeof describe>
 export type PromptName = 'login' | 'select_account' | 'consent'
 
 /**
- * Creates the functions that find and complete the engine's interactions, for the pages in oauth/interaction. Methods
- * that complete an interaction return the URL to redirect to.
+ * Creates the functions that find and complete the engine's interactions, for the pages in oauth/interaction. To
+ * complete an interaction, redirect to the URL that the function returns.
  */
 export function makeInteractions(provider: Provider, dependencies: EngineDependencies) {
   const { grants, clients } = dependencies
@@ -36,13 +36,11 @@ export function makeInteractions(provider: Provider, dependencies: EngineDepende
     await provider.interactionResult(ctx.req, ctx.res, result, { mergeWithLastSubmission: merge })
 
   return {
-    /**
-     * Finds this browser's interaction. @throws interactionGone if there is none, or its request is no longer allowed
-     */
+    /** Finds this browser's interaction. @throws interactionGone if there is none, or its request is no longer allowed */
     find: async (ctx: Context) => describe(await findWaiting(ctx, provider, dependencies)),
     /** Completes a sign-in. A sign-out after `authenticatedAt` ends the session. */
     async signedIn(ctx: Context, authentication: Authentication) {
-      // The site that the person has chosen may be the reason for this second sign-in.
+      // Keep the chosen site: it may be the reason for this second sign-in.
       const { lastSubmission } = await provider.interactionDetails(ctx.req, ctx.res)
       const chosen = lastSubmission && { select_account: lastSubmission['select_account'] }
       return await finish(ctx, { ...chosen, login: loginResult(authentication) }, false)
@@ -80,7 +78,7 @@ async function findWaiting(
   if (details.prompt.details['browser'] !== visitors.digestOf(ctx)) throw interactionGone()
   const { prompt, session } = details
   const person = session && (await people.findPerson(session.accountId, { id: session.uid }))
-  // The session may have ended while the page was open. The login page needs none.
+  // The session may have ended while the page was open. The login page needs no session.
   if (prompt.name !== 'login' && !person?.session) throw interactionGone()
   const client = await provider.Client.find(String(details.params['client_id']))
   if (!client || !mayStillAsk(client, details.params)) throw interactionGone()

@@ -43,7 +43,7 @@ export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
   }
 }
 
-/** Returns the rejected redirect URI for the error page, if any, the application, and for a sign-out, a link to sign out. */
+/** Returns the details for the error page: the rejected redirect URI, the application, and the link to sign out. */
 function rejectedUri(ctx: KoaContextWithOIDC, out: ErrorOut): RejectedUri {
   const params = ctx.oidc.params ?? ctx.query
   const isSignOut = ctx.oidc.route === 'end_session'

@@ -53,7 +53,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
     1,
   )
 
-  // The engine would require a consent at every authorization of a native client. Design 17 requires fewer.
+  // By default, the engine asks for consent at every authorization of a native client. Design 17 asks less often.
   const consent = policy.get('consent')
   consent?.checks.remove('native_client_prompt')
   consent?.checks.add(
@@ -84,14 +84,14 @@ export function promptPolicy(dependencies: EngineDependencies) {
 }
 
 /**
- * Creates the checks that reject a session that has ended or whose account is disabled or gone. The engine would accept
- * it. Their error is `login_required` instead of the default, `interaction_required` (OpenID Connect Core §3.1.2.6).
+ * Creates the checks that reject an ended session, and a disabled or deleted account. The engine would accept both.
+ * Their error is `login_required` instead of the default, `interaction_required` (OpenID Connect Core §3.1.2.6).
  */
 function loginChecks() {
   const { Check } = interactionPolicy
   const required = 'login_required'
   return [
-    // The session store keeps the sessions of people whose account is disabled or gone.
+    // The session store keeps the sessions of disabled and deleted accounts.
     new Check('account_gone', 'the account no longer exists or is disabled', required, ({ oidc }) =>
       Boolean(oidc.session?.accountId && !oidc.account),
     ),

@@ -13,7 +13,10 @@ export interface RequestedSiteDependencies {
   readonly grants: { readonly findGrant: FindGrant }
 }
 
-/** Decides the site of an authorization request from client, scopes, session, and the person's roles and choice. */
+/**
+ * Decides the site of an authorization request from the client, the scopes, the session, and the person's roles and
+ * choice.
+ */
 export async function decideRequestedSite(
   { oidc }: KoaContextWithOIDC,
   { listHeldSites, grants }: RequestedSiteDependencies,
@@ -39,7 +42,7 @@ export async function decideRequestedSite(
   })
 }
 
-/** Returns the site whose identity provider began the session, so the session counts only there; or undefined. */
+/** Returns the site whose identity provider began the session, if any. The session counts only there. */
 export function siteOfSession({ account }: KoaContextWithOIDC['oidc']): string | undefined {
   return (account?.['session'] as LiveSession | undefined)?.siteId
 }
@@ -50,7 +53,7 @@ export function sitesOf(decision: SiteDecision): readonly HeldSite[] {
   return decision.kind === 'choose' ? decision.sites : []
 }
 
-/** Whether the site's review permits the scopes: none for a blocked document, no write scopes for an unapproved one. */
+/** Whether the site's review permits the scopes. A blocked document gets none, an unapproved one no write scopes. */
 function admitsDocument(
   site: HeldSite,
   document: DocumentState,

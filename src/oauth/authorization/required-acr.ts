@@ -19,7 +19,7 @@ export const plainNames = {
 type Params = Readonly<Record<string, unknown>>
 
 /**
- * Returns the values of `acr` of which a request requires one; undefined if it accepts all.
+ * Returns the values of `acr` that satisfy a request; undefined if all do.
  *
  * - An essential `acr` in the `claims` parameter must match exactly (OpenID Connect Core §5.5.1.1).
  * - Known values of `acr_values` are also required. Otherwise the client would get a token that its API rejects again
@@ -37,7 +37,7 @@ export function requiredAcr(params: Params): readonly string[] | undefined {
   return known.some((acr) => belowTwoFactors.includes(acr)) ? [...known, MFA_ACR] : known
 }
 
-/** The values of `acr` that two factors exceed. An identity provider is another kind of authentication. */
+/** The values of `acr` that two factors also satisfy. Sign-in with an identity provider is not one of them. */
 const belowTwoFactors = [assuranceOf(['password']).acr, assuranceOf(['passkey']).acr]
 
 /** Reads the values of an essential `acr` (OpenID Connect Core §5.5). The engine has validated the JSON. */
@@ -54,9 +54,9 @@ function essentialAcr(claims: unknown): readonly string[] | undefined {
 export const OPERATORS_NEED_MFA = 'operators_need_mfa'
 
 /**
- * Creates the checks that ask a person to sign in, if the session was authenticated by another method than the request
- * requires, or too long ago. A request that no method meets, or that the sign-in has not met, ends with
- * unmet_authentication_requirements. A site can require two factors for all operator scopes.
+ * Creates the checks that ask a person to sign in again. They apply if the session was authenticated by another method
+ * than the request requires, or too long ago. If no method can satisfy the request, or the new sign-in does not, the
+ * request ends with unmet_authentication_requirements. A site can require two factors for all operator scopes.
  */
 export function assuranceChecks(dependencies: RequestedSiteDependencies) {
   const { Check } = interactionPolicy
@@ -75,7 +75,7 @@ export function assuranceChecks(dependencies: RequestedSiteDependencies) {
       const decision = await decideRequestedSite(ctx, dependencies)
       const demand = decision.kind === 'bound' ? decision.site.operatorDemand : undefined
       if (!demand || (acr === MFA_ACR && !isOlder(session, demand.maxAgeSeconds))) return false
-      // The first sign-in page does not know the person, so it does not ask for two factors.
+      // The first sign-in page does not know the person yet, so it cannot ask for two factors. The second one must.
       if (entities.Interaction?.prompt.reasons.includes(OPERATORS_NEED_MFA))
         throw unmetAuthentication(issuer)
       return true

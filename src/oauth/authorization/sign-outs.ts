@@ -68,10 +68,10 @@ export function makeSignOuts(ports: SignOutPorts) {
 }
 
 /**
- * Sends all due notices, to a few applications at a time. They take short turns; those without a turn in this run come
- * first. After a failure, an application waits for `NOTICE_WITHIN_MS` or the next run. So every eight failing
- * applications delay the others by about that time. There is no rate limit, because a notice that it rejected would
- * count as an attempt.
+ * Sends all due notices, to a few applications at a time, in short turns. Applications without a turn in this run come
+ * first. After a failure, an application waits for `NOTICE_WITHIN_MS` or the next run. So eight failing applications
+ * delay the others by about that time. There is no rate limit, because a notice that it rejected would count as an
+ * attempt.
  */
 async function sendDue(
   send: SendNotice,
@@ -101,7 +101,7 @@ async function sendDue(
   await Promise.all(turns.values())
 }
 
-/** Finds the applications with due notices, those that have waited longest first. */
+/** Finds the applications with due notices, the longest waiting first. */
 async function dueClients({ database, now }: SignOutPorts): Promise<string[]> {
   const rows = await database.kysely
     .selectFrom('sign_out_notice')
@@ -252,7 +252,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
         await addNotice(trx, { client_id: clientId, person_id: personId, sid: sid ?? null }, now())
       }),
 
-    /** Ends the person's sessions at applications that began in the chosen browser sessions. Queues notices. */
+    /** Ends the sessions at applications that began in the person's chosen browser sessions. Queues notices. */
     browsersSignedOut: async (personId: string, { id, others }: ChosenSessions) =>
       await kysely.transaction().execute(async (trx) => {
         const ended = await trx

@@ -4,7 +4,7 @@ import { demandsFapi } from './optional-protocols.ts'
 import { unverifiedClaims, type VerifyAssertion } from './proofs.ts'
 import { matchesSecret } from './secret.ts'
 
-/** The client properties with which an endpoint authenticates the client and decides on its request. */
+/** Client properties that an endpoint needs to authenticate the client and to judge its request. */
 export type AuthenticatingClient = Pick<
   Client,
   | ('clientId' | 'origin' | 'authMethod' | 'state' | 'secretDigests' | 'siteId')
@@ -19,7 +19,7 @@ export type ClientCredentials =
       /** A JWT signed by the client (RFC 7523 §2.2). */
       readonly assertion?: string | undefined
     }
-  /** What is wrong with the credentials, for the log. Quotes nothing from the request. */
+  /** The problem with the credentials, for the log. Quotes nothing from the request. */
   | { readonly problem: string }
 
 /** Error description for wrong credentials. Does not reveal which client ids exist, or which clients have a secret. */
@@ -29,8 +29,8 @@ export const CLIENT_NOT_AUTHENTICATED =
   'the exact reason under Refusals on the page of the application or resource server'
 
 /**
- * Error description for a request with more than one client authentication. Some libraries send the secret in the form
- * and in the header, some of them only when they refresh.
+ * Error description for a request with more than one client authentication. Some libraries send the secret both in the
+ * form and in the header, some only when they refresh.
  */
 export const SEVERAL_MECHANISMS =
   'client authentication must only be provided using one mechanism: send the client_secret either in the form, ' +

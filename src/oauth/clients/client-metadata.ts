@@ -31,7 +31,7 @@ export function toClientMetadata(client: Client): ClientMetadata {
     grant_types: grantTypesOf(client),
     response_types: origin === 'resource_server' ? [] : ['code'],
     ...(scopes.length > 0 && { scope: scopes.join(' ') }),
-    // The engine requires a secret, but only digests are stored. `compareSecretsByDigest` replaces its comparison.
+    // The engine requires a secret, but only digests are stored. `compareSecretsByDigest` replaces the engine's comparison.
     ...(authMethod === 'client_secret_post' && { client_secret: 'compared-by-digest' }),
     ...(keys &&
       ('jwks' in keys
@@ -56,7 +56,7 @@ function grantTypesOf({ origin, grantTypes }: Client): string[] {
     : [...(grantTypes ?? ['authorization_code', 'refresh_token'])]
 }
 
-/** Whether a client of the engine chose a part of the FAPI 2.0 Security Profile. */
+/** Whether an engine client chose a part of the FAPI 2.0 Security Profile. */
 export function choseFapi(client: EngineClient): boolean {
   return demandsFapi({
     pushesRequests: client['requirePushedAuthorizationRequests'] === true,

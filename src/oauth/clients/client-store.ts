@@ -16,8 +16,8 @@ interface ClientStoreDependencies {
 }
 
 /**
- * Creates the function that finds an application, a resource server or a platform, with its secret digests, URIs and
- * scopes. A deleted application has the state `deleted`.
+ * Creates the function that finds an application, a resource server or a platform. The result includes its secret
+ * digests, URIs and scopes. A deleted application has the state `deleted`.
  */
 export function makeClientStore(dependencies: ClientStoreDependencies) {
   const { database, integrations, furtherPlans, now } = dependencies

@@ -34,9 +34,9 @@ export interface Client {
   readonly bindsTokens?: boolean
   /** URI for sign-out notices, and whether each notice must identify the session. */
   readonly logout?: { readonly uri: string; readonly sessionRequired: boolean } | undefined
-  /** When the next of the client's secrets expires, in epoch milliseconds. */
+  /** When the first of the client's secrets expires, in epoch milliseconds. */
   readonly changesAt?: number | undefined
-  /** The scopes that an operator chose; undefined for a client whose scopes operators do not choose. */
+  /** The scopes that an operator chose; undefined if operators do not choose this client's scopes. */
   readonly chosenScopes?: readonly string[] | undefined
   readonly state: ClientState
   /** The state of the client's metadata document; undefined for a client without one. */

@@ -52,14 +52,14 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
     failures.set(address.href, failure)
     return failure
   }
-  // Callers can invent any number of URLs, so fetches of documents in use have limits of their own.
+  // Callers can invent any number of URLs, so fetches of documents in use have separate limits.
   const invented = makeFetchGovernor(now, fetchBounds)
   const reliedOn = makeFetchGovernor(now, fetchBounds)
   const admitsAddress = (clientId: string) => admitsDocument(clientId, metadataDocuments)
 
   /**
-   * Stores and returns the configured copy, if there is one. Some hosts block requests from data centers. The copy is
-   * fresh for the shortest time, so the next fetch is soon.
+   * Stores and returns the configured copy, if there is one. Some hosts block requests from data centers. The copy gets
+   * the minimum freshness lifetime, so the service soon tries the host again.
    */
   async function keepCopy(address: URL) {
     const text = copies.get(address.href)
@@ -124,7 +124,11 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
   }
 }
 
-/** Creates the function that stores a valid document, and removes the oldest unused ones above the limit. @returns the problem, if any */
+/**
+ * Creates the function that stores a valid document. It also removes the oldest unused documents above the limit.
+ *
+ * @returns the problem, if any
+ */
 function makeKeepText(
   { loopbackHosts, unusedMax = UNUSED_DOCUMENTS_MAX }: DocumentClientSettings,
   { database, now }: DocumentPorts,
@@ -242,7 +246,7 @@ function clientOf(
   }
 }
 
-/** Selects the documents that have neither a decision for all sites nor a grant that has not ended. */
+/** Selects the documents that have no decision for all sites and no grant in force. */
 function unusedDocuments({ kysely }: Database) {
   return kysely
     .selectFrom('document_client as d')
@@ -261,7 +265,7 @@ function unusedDocuments({ kysely }: Database) {
     )
 }
 
-/** Maximum number of copies to remove at once. Usually one exceeds the limit; more do after it was lowered. */
+/** Maximum number of copies to remove at once. Usually one exceeds the limit, but more do after the limit was lowered. */
 const REMOVED_MAX = 100
 
 /** Removes the oldest unused copies above the maximum. Any caller can add copies by naming a URL. */

@@ -51,7 +51,7 @@ export function makeDocumentReviews({ kysely }: Database) {
       return row && reviewedClientOf(row)
     },
 
-    /** Counts the document clients that people use at the site without a decision about the current document. */
+    /** Counts the document clients in use at the site whose current document has no decision. */
     async countUnreviewed(siteId: string): Promise<number> {
       const used = kysely
         .selectFrom('oauth_grant')

@@ -73,20 +73,16 @@ interface KeptClient {
   readonly metadata: ClientMetadata
 }
 
-/**
- * Finds a client for a request that authenticates it.
- *
- * @param version version of the client, if a query of this request has already read it
- */
+/** Finds the client that authenticates. @param version its version, if a query of this request has already read it */
 export type FindKeptClient = (clientId: string, version?: number) => Promise<KeptClient | undefined>
 
 const CLIENTS_MAX = 1000
 
 /**
- * Caches clients, except loopback clients, with their engine metadata until the client's version in the database
- * changes or one of its secrets expires. Triggers increment the version (platform/store/migrations), and the query for
- * a token or code reads the version, so a request with a known token or code needs no query for an unchanged client. A
- * change takes effect at the next request in every process, even if it was made by hand.
+ * Caches clients and their engine metadata, except for loopback clients. An entry is valid until the client's version
+ * in the database changes or one of its secrets expires. Triggers increment the version (platform/store/migrations).
+ * The query for a known token or code also reads the version, so an unchanged client needs no further query. A change
+ * takes effect at the next request in every process, even if it was made by hand.
  */
 export function makeKeptClients(
   clients: Pick<Clients, 'find'>,

@@ -7,7 +7,7 @@ import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import { describeShapeFault, grantTypesServed, readClientName } from './client.ts'
 
-/** Which hosts may serve metadata documents (draft-ietf-oauth-client-id-metadata-document-02). */
+/** The hosts that may serve metadata documents (draft-ietf-oauth-client-id-metadata-document-02). */
 export type DocumentPolicy = ServicePolicy['metadataDocuments']
 
 /** The properties that are stored from a document. All other members are dropped. */

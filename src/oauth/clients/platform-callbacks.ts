@@ -71,7 +71,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
       return row !== undefined && row.expires_at > now()
     },
 
-    /** Marks a callback as used by the first person who consented and extends its lifetime, at most once a day. */
+    /** Marks a callback as used by the first person who consented. Extends its lifetime, at most once a day. */
     async use(clientId: string, uri: string, personId: string): Promise<void> {
       const usedAt = now()
       const { numUpdatedRows } = await kysely

@@ -40,11 +40,7 @@ export function makeProofs(
     nonceKey,
     useOnce,
     checkDpop: dpop ? makeCheckDpop(nonceKey, useOnce, now) : undefined,
-    /**
-     * Creates the verifier of assertions.
-     *
-     * @param findKeys returns a client's public keys, fetched if it has a jwks_uri
-     */
+    /** Creates the verifier of assertions. @param findKeys returns a client's public keys, fetched if it has a jwks_uri */
     verifyAssertionWith: (findKeys: (clientId: string) => Promise<JSONWebKeySet>) =>
       privateKeyJwt ? makeVerifyAssertion(findKeys, { issuer, accepted }, useOnce, now) : undefined,
   }
@@ -95,11 +91,7 @@ function makeUseOnce({ state, stateMemory, now }: ProofPorts): UseOnce {
   }
 }
 
-/**
- * Verifies a client assertion (RFC 7523 §3).
- *
- * @returns the problem, for the log; undefined if the assertion is valid
- */
+/** Verifies a client assertion (RFC 7523 §3). @returns the problem, for the log; undefined if the assertion is valid */
 export type VerifyAssertion = (presented: {
   readonly clientId: string
   readonly assertion: string

@@ -12,8 +12,8 @@ export function shownUri(sent: string): string {
 
 /**
  * Explains how a redirect URI differs from the most similar registered one. Show the explanation only to the operator
- * of the client, because it contains a registered URI. Of a URI on another host without a frequent mistake (`hintOf`),
- * it contains only the scheme and host, to limit what callers can write into the log.
+ * of the client, because it contains a registered URI. If the sent URI has an unrelated host, the explanation contains
+ * only its scheme and host. This limits what callers can write into the log.
  */
 export function explainRedirect(
   sent: string,
@@ -51,13 +51,13 @@ function differenceOf(sentUrl: URL, sent: string, address: string) {
   if (url === null) return undefined
   const unlike = parts.filter(([, of]) => of(sentUrl, sent) !== of(url, address))
   const hint = hintOf(sentUrl, url)
-  // Prefer a registered URI that differs by a frequent mistake.
+  // Prefer a registered URI that differs by a common mistake.
   const weight = unlike.reduce((sum, part) => sum + parts.length - parts.indexOf(part), 0)
   const distance = weight - (hint === undefined ? 0 : parts.length - 1)
   return { address, differing: unlike.map(([name]) => name), hint, distance }
 }
 
-/** Names the frequent mistake by which the sent URI differs from the registered one; undefined if there is none. */
+/** Names the common mistake that makes the sent URI differ from the registered one; undefined if there is none. */
 function hintOf(sent: URL, registered: URL): string | undefined {
   const hosts = [sent.hostname, registered.hostname]
   if (hosts[0] !== hosts[1] && hosts.every(isLoopbackHost)) {

@@ -37,7 +37,7 @@ export function explainRefusedScopes(
 /** Error description for scopes separated by commas (RFC 6749 §3.3), which some libraries send by default. */
 const COMMAS = 'scopes must be separated by spaces, not commas'
 
-/** Explains why scopes are wrong for any client: none is known, or commas separate them. Returns undefined if not. */
+/** Explains a problem with the scopes that affects every client: unknown scopes only, or commas between scopes. */
 export function problemOfScopes(
   scope: string,
   client: RefusedClient,

@@ -123,7 +123,7 @@ async function registerLoopback(
     client_name: name,
     application_type: 'native',
     redirect_uris: redirectUris,
-    // Of the post-logout URIs, only loopback URIs were kept, so tell the client which (RFC 7591 §3.2.1).
+    // Only loopback post-logout URIs were kept, so list them for the client (RFC 7591 §3.2.1).
     ...(postLogoutRedirectUris.length > 0 && {
       post_logout_redirect_uris: postLogoutRedirectUris,
     }),
@@ -140,7 +140,7 @@ type RegistrationPolicy = Pick<Config, 'baseUrl' | 'integrations'> &
 
 const REDIRECT_URIS_MAX = 10
 
-/** The members of a registration that matter here. Others are ignored (RFC 7591 §2). */
+/** The supported members of a registration. Others are ignored (RFC 7591 §2). */
 const bodyShape = z.object({
   client_name: z.string().optional(),
   redirect_uris: z.array(z.string()).max(REDIRECT_URIS_MAX).optional(),

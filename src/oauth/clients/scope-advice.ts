@@ -16,7 +16,7 @@ export interface WantedScopes {
 export interface ScopeAdvice {
   /** The held and needed scopes that the client may request; empty if it cannot get the needed ones. */
   readonly scopes: readonly string[]
-  /** If `scopes` is empty, what the person can do instead. A clause that follows the names of the missing scopes. */
+  /** The alternative for the person if `scopes` is empty: a clause that follows the names of the missing scopes. */
   readonly remedy?: string
 }
 

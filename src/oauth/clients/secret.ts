@@ -8,7 +8,7 @@ export function makeSecret() {
   return { secret, digest: sha256(secret), hint: hintOf(secret) }
 }
 
-/** Returns the last four characters of a secret, by which people can tell two secrets apart. */
+/** Returns the last four characters of a secret, so people can tell secrets apart. */
 export function hintOf(secret: string): string {
   return secret.slice(-4)
 }

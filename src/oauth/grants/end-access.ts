@@ -4,13 +4,13 @@ import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-
 import type { Schema } from '../../platform/store/schema.ts'
 import { endGrants } from './end-grants.ts'
 
-/** The columns of a person whose change can end the person's sessions. */
+/** Columns of a person whose change can end the person's sessions. */
 const decisive = ['password_hash', 'disabled_at'] as const
 
 /**
- * Returns the ids of the people whose sessions must end because their password is replaced or removed, or their account
- * is disabled. Sessions opened with the old password may be an attacker's. Sessions of a disabled account must not
- * become valid again when it is enabled (OWASP ASVS 5.0, 7.4.2 and 7.4.3).
+ * Finds the people whose sessions must end, because their password or their account's state changes. Sessions opened
+ * with the old password may be an attacker's. Sessions of a disabled account must not become valid again when it is
+ * enabled (OWASP ASVS 5.0, 7.4.2 and 7.4.3).
  *
  * @param rows the new values; they must not be written yet
  * @param changed the columns to write
@@ -39,7 +39,10 @@ export async function findPeopleToSignOut(
   })
 }
 
-/** Ends the sessions of these people that began by `untilMs`, also those at notified applications. Grants continue. */
+/**
+ * Ends the sessions of these people that began by `untilMs`, including sessions at notified applications. Grants
+ * continue.
+ */
 export async function endSessions(
   trx: Kysely<Schema>,
   personIds: readonly string[],
@@ -66,8 +69,8 @@ export async function endSessions(
 
 /**
  * Ends a person's sessions and grants that were created at or before `untilMs`. Records an audit event if any grants
- * ended. A new password alone would not disconnect a program that an attacker has connected (RFC 9700
- * §4.14.2). A repeated call with the same time does not end newer access.
+ * ended. A new password alone would not disconnect a program that an attacker has connected (RFC 9700 §4.14.2). A
+ * repeated call with the same time does not end newer access.
  */
 export async function endAllAccess(
   trx: Transaction<Schema>,

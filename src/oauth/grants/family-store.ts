@@ -33,7 +33,7 @@ export interface FamilyToken {
   /** The `claims` parameter of the authorization request (OpenID Connect Core §5.5). */
   readonly claims?: ClaimsParameter | undefined
   readonly sid?: string | undefined
-  /** How the person authenticated (people/authentication.ts), as the session said at the authorization. */
+  /** The session's authentication method at the authorization (people/authentication.ts). */
   readonly acr?: string | undefined
   /** When the person authenticated, in epoch seconds. A refresh does not change it. */
   readonly authTime?: number | undefined

@@ -19,7 +19,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
     liveGrants(kysely, now()).where('g.client_id', '=', clientId)
   return {
     /**
-     * Lists a page of a person's connected apps, newest connection first. Omits deleted ones and our own pages.
+     * Lists a page of a person's connected apps, newest connection first. Omits deleted apps and our own pages.
      *
      * @param siteId only those at this site, if given
      */

@@ -10,8 +10,8 @@ export type Grants = ReturnType<typeof makeGrants>
 const DAY_SECONDS = 86_400
 
 /**
- * Creates the stores of grants, token families and usage counts, and the query for a grant with the facts that decide
- * whether it may be used.
+ * Creates the stores of grants, token families and usage counts, and the query for grants. The query also reads the
+ * facts that decide whether a grant may be used.
  */
 export function makeGrants(
   { database, now }: { readonly database: Database; readonly now: () => number },

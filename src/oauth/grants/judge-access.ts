@@ -63,7 +63,7 @@ export interface AccessFacts {
   readonly featureOff: boolean
   /** The review of the client's metadata document, as it applies at the site of the grant (design 31). */
   readonly documentReview?: ReviewState | undefined
-  /** What the site of the grant demands for sensitive operations; undefined if nothing. */
+  /** The site's demand for sensitive operations, if any. */
   readonly assuranceDemand?: AssuranceDemand | undefined
   /** The requested family; undefined if none was requested, or if the grant has no such family. */
   readonly family: Family | undefined
@@ -125,7 +125,7 @@ function lossOfRole(
     : undefined
 }
 
-/** Returns the scopes, but no write scopes if the metadata document has changed since its approval (design 31). */
+/** Returns the scopes. Drops write scopes if the metadata document has changed since its approval (design 31). */
 export function stillApproved(
   held: readonly string[],
   { documentReview }: Pick<AccessFacts, 'documentReview'>,

@@ -10,7 +10,7 @@ const kindOf = {
   first_party: 'own',
 } as const satisfies Record<PendingInteraction['client']['origin'], ClientView['kind']>
 
-/** Returns what the pages of an interaction show about its application. */
+/** Returns the application's details for the pages of an interaction. */
 export function clientView({ client, redirectUri }: PendingInteraction): ClientView {
   return {
     name: client.name,

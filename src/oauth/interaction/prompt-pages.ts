@@ -113,13 +113,13 @@ function addedEnds({ newScopes }: PendingInteraction, uses: ScopeUses) {
   return newScopes.length === 0 ? undefined : new Set([...canSee, ...canChange])
 }
 
-/** Returns the appearance and texts that the application's site has set, or its name; undefined if there is none. */
+/** Returns the appearance and texts of the application's site; undefined values if there is no site. */
 async function lookOf({ client: { siteId } }: PendingInteraction, database: Database) {
   const found = siteId === undefined ? undefined : await findLook(database, siteId)
   const textOf = (text: string | null | undefined) =>
     found && text != null ? { siteName: found.name, text } : undefined
   return {
-    // A site that has set no look still comes first, by its name.
+    // A site without an appearance of its own is shown by its name.
     look:
       siteLook(found) ??
       (found && { name: found.name, logoHref: undefined, colorsHref: undefined }),
@@ -128,7 +128,7 @@ async function lookOf({ client: { siteId } }: PendingInteraction, database: Data
   }
 }
 
-/** Returns the ways to sign in that the page shows. */
+/** Returns the sign-in methods that the page offers. */
 async function waysOf(
   ctx: Context,
   pending: PendingInteraction,

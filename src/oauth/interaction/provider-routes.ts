@@ -47,12 +47,12 @@ export interface ProviderPorts extends WaysPorts {
 /** The steps that sign-ins by every method share. */
 interface Steps extends ProviderPorts {
   readonly find: (ctx: Context) => Promise<PendingInteraction>
-  /** Completes the sign-in, or asks for the second factor that it needs in addition. */
+  /** Completes the sign-in, or asks for a second factor if one is required. */
   readonly proceed: Step<[FirstStep]>
   readonly refuse: Refuse
 }
 
-/** A sign-in with a provider failed. The message is the reason for the log and the audit trail. */
+/** A failed sign-in with a provider. The message is the reason for the log and the audit trail. */
 class ProviderFailure extends Error {
   readonly status: number
   /** The sentence for the page. */
@@ -95,7 +95,7 @@ export function providerRoutes(router: Router, form: Middleware, steps: Steps): 
     seeOther(ctx, address)
   })
 
-  // The cookies of an interaction are sent only to its own pages, so the response continues there.
+  // Browsers send the cookies of an interaction only to its own pages, so redirect the response there.
   const toAnswer = (ctx: Context, answer: URLSearchParams) => {
     const uid = answer.get('state')?.split('.')[1] ?? ''
     if (!/^[\w-]{1,64}$/.test(uid)) throw interactionGone()
@@ -103,7 +103,7 @@ export function providerRoutes(router: Router, form: Middleware, steps: Steps): 
     seeOther(ctx, `${addressOf(pages.providerAnswer, { uid, provider })}?${answer}`)
   }
   router.get(pages.providerCallback, (ctx) => toAnswer(ctx, new URLSearchParams(ctx.querystring)))
-  // Apple sends its response as a form, without our cookies because its page is on another site.
+  // Apple sends its response as a cross-site form, so the browser omits our cookies.
   router.post(pages.providerCallback, form, (ctx) => {
     const names = ['code', 'state', 'iss', 'error'].filter((name) => formField(ctx, name))
     const sent = Object.fromEntries(names.map((name) => [name, formField(ctx, name)]))
@@ -129,7 +129,7 @@ export function providerRoutes(router: Router, form: Middleware, steps: Steps): 
   })
 }
 
-/** Adds the routes that sign a person out at the identity provider, too, before they lead on to where a sign-out leads. */
+/** Adds the routes that also sign a person out at the identity provider, and then redirect to the sign-out's target. */
 function signOutRoutes(router: Router, ports: ProviderPorts): void {
   const path = pages.providerSignedOut
   const kept = makeKeptValues<string>('gatehouse_sign_out', KEPT_SECONDS, ports, () => path)
@@ -155,10 +155,8 @@ function signOutRoutes(router: Router, ports: ProviderPorts): void {
 type EndedSession = Awaited<ReturnType<BrowserSessions['end']>>[number]
 
 /**
- * Finds the person to whom an identity is linked, or decides what happens at a first sign-in: a new account, or a link
- * to the account of the next sign-in.
- *
- * @throws ProviderFailure without an account
+ * Finds the person to whom an identity is linked. At a first sign-in, creates an account, or prepares a link to the
+ * account of the next sign-in. @throws ProviderFailure if there is no account
  */
 async function personOf(
   ctx: Context,
@@ -190,11 +188,11 @@ async function personOf(
   throw new ProviderFailure(403, problem, 'no such account')
 }
 
-/** Creates the handler that explains an error of a request to a provider. @throws ProviderFailure */
+/** Creates the handler that explains a failed request to a provider. @throws ProviderFailure */
 function explainFor({ name }: IdentityProvider) {
   return (error: unknown): never => {
     const [status, problem] = explain(error)
-    // The messages contain no token and no code; the properties of an error might.
+    // Log only the message, because properties of the error may contain a token or a code.
     const reason = error instanceof Error ? error.message : String(error)
     throw new ProviderFailure(status, `${name} ${problem}, or sign in another way.`, reason)
   }

@@ -123,7 +123,7 @@ function makeLaterSteps(dependencies: SignInDependencies, promptPages: PromptPag
       problem,
     })
   }
-  /** Completes a sign-in whose first method succeeded, or asks for the second factor that it needs in addition. */
+  /** Completes a sign-in whose first method succeeded, or asks for a second factor if one is required. */
   const proceed: Step<[FirstStep]> = async (ctx, pending, first) => {
     const { uid } = pending
     const canBeAsked =
@@ -155,8 +155,8 @@ function makeLaterSteps(dependencies: SignInDependencies, promptPages: PromptPag
 }
 
 /**
- * Links the identity that waits for this sign-in, and judges whether the sign-in suffices where the identity providers of
- * a site are the only way. Returns the site for which it counts; undefined for all sites.
+ * Links the pending identity, and decides for which site the sign-in counts; undefined means all sites. Returns
+ * `refused` if the site accepts only its own identity providers.
  */
 async function linkAndJudge(
   ctx: Context,

@@ -1,4 +1,4 @@
-/** Decides how a person can sign in for a request: which identity providers, and whether they are the only way. */
+/** Decides which identity providers a sign-in page offers, and whether they are the only way to sign in. */
 
 import type { Context } from 'koa'
 
@@ -8,7 +8,7 @@ import { makeKeptValues, type Seals } from '../../platform/http/kept-values.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import type { PendingInteraction } from '../authorization/engine-interactions.ts'
 
-/** An identity that the next sign-in of an interaction links, with the address that its provider named. */
+/** An identity to link at the interaction's next sign-in, with the e-mail address from its provider. */
 export interface PendingLink extends NewIdentity {
   readonly email: string
 }
@@ -34,11 +34,11 @@ export async function findWays(
   { uid, client, sites }: PendingInteraction,
   ports: WaysPorts,
 ) {
-  // At the sign-in after the choice of a site, that site decides.
+  // After a site choice, the chosen site decides.
   const siteId = client.siteId ?? sites[0]?.id
   const providers = await ports.providers.list(siteId)
   const link = pendingLinks(ports).read(ctx, uid)
   const isExclusive = providers[0]?.isOnlyWay === true
-  // To link an identity, a person signs in as before once, even where the provider is the only way.
+  // To link an identity, the person must sign in once by another method, even if the provider is the only way.
   return { siteId, providers, link, isExclusive, isOnly: isExclusive && !link }
 }

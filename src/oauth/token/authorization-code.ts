@@ -23,7 +23,7 @@ import type { RefreshToken, Tokens } from './tokens.ts'
 
 export type AuthorizationCode = ReturnType<typeof readCode>
 
-/** Returns the content of the engine's record of a code, with types. */
+/** Converts the engine's record of a code to typed values. */
 function readCode(record: object) {
   const said: Readonly<Record<string, unknown>> = { ...record }
   const text = (name: string) => (typeof said[name] === 'string' ? said[name] : undefined)
@@ -231,7 +231,7 @@ function keptSeconds(mayRefresh: boolean, { grants, lifetimes }: TokenRequests) 
   return Math.max(2 * accessTokenSeconds, authorizationCodeSeconds + CLOCKS_DIFFER_SECONDS)
 }
 
-/** Replaces the requested resource with the audience. Rejects a wrong one, or a missing one if required (design 3). */
+/** Replaces the requested resource with the audience. Rejects a wrong resource, or a missing one if required (design 3). */
 function settleResource(
   oidc: KoaContextWithOIDC['oidc'],
   { token }: AuthorizationCode,
