@@ -88,7 +88,7 @@ function checkAndTranslate(resolve: Resolve): Resolve {
   }
 }
 
-/** Demands the approval of a mutation, if the site wants one. It runs here, so no address can avoid it (design 37). */
+/** Demands approval of a mutation, if the site requires it. Wraps all resolvers, so no endpoint avoids it (design 37). */
 async function demandApprovalOf([, args, context, info]: Parameters<Resolve>): Promise<void> {
   if (info.operation.operation !== 'mutation' || info.path.prev) return
   const admin = context as AdminContext

@@ -88,7 +88,7 @@ interface RevenueArguments {
   readonly by: 'DAY' | 'MONTH' | 'TOTAL'
 }
 
-/** Resolves the revenue of the site. @throws GraphQLError for an empty or too long time */
+/** Resolves the revenue of the site. @throws GraphQLError for an empty or too long period */
 async function revenueOf(
   _source: unknown,
   { from, until, by }: RevenueArguments,

@@ -49,7 +49,7 @@ export type AdminResolver<Source, Arguments = object> = (
 export function actorOf({ caller, parts }: AdminContext): SiteActor & AdminCaller {
   return {
     ...caller,
-    // Read the time late: a change may wait for a lock, and must not be older than the row that it then finds.
+    // Read the time late: a change may wait for a lock, and its time must not precede that of the row it then finds.
     get now() {
       return parts.now()
     },

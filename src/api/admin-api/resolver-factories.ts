@@ -38,7 +38,7 @@ export function foundBy<Key>(
   }
 }
 
-/** Creates the resolver of a field, which is read for all nodes of a list at once. `missing` is the default value. */
+/** Creates the resolver of a field. Reads it for all nodes of a list at once. `missing` is the default value. */
 export function batched<Value, Missing>(
   name: string,
   findAll: (

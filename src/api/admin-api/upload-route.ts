@@ -30,7 +30,7 @@ import type { FileLimits } from '../../school/files/stored-files.ts'
 import type { EndpointPorts } from '../graphql/endpoint.ts'
 import type { AdminCaller } from './context.ts'
 
-/** How the Admin API admits a request and determines its caller. */
+/** The rules of the Admin API for admitting a request and determining its caller. */
 export interface Admission {
   readonly protection: Protection
   readonly admit: (verdict: Verdict) => Verdict

@@ -58,7 +58,7 @@ function suffixOf(resource: ProtectedResource, areas: Areas): string {
   return areas.length > 0 ? pathForChanges(areas) : resources[resource][0]
 }
 
-/** Returns the scopes in the metadata of a resource, in catalogue order, and then those for its areas to change. */
+/** Returns the scopes in the metadata of a resource, in catalogue order, followed by the write scopes of its areas. */
 export function protectedResourceScopes(
   { scopeUses }: Pick<ServiceFacts, 'scopeUses'>,
   resource: ProtectedResource,

@@ -15,7 +15,7 @@ export interface PageArguments {
 /**
  * Resolves a connection: `nodes`, `edges`, `pageInfo`, `totalCount` (design 21).
  *
- * @param scope what the cursors are bound to, such as one list of one person
+ * @param scope the values to which the cursors are bound, such as the list and the person
  * @throws GraphQLError for an invalid page size or cursor
  */
 export async function answerList<Row>(
@@ -64,7 +64,7 @@ export function badArgument(argument: string, message: string): GraphQLError {
 
 /** Properties that all connections of a schema share. */
 interface ConnectionRules {
-  /** What a cursor is bound to, such as `this site`. */
+  /** The words for the scope of a cursor, such as `this site`. */
   readonly boundTo: string
   /** Directives to add to `totalCount`. */
   readonly countDirectives?: string

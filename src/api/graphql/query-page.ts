@@ -13,7 +13,7 @@ import type { GraphqlApi } from './graphql-api.ts'
 import { parseObject } from './http-handler.ts'
 import { type QueryToolFiles, queryToolPolicy } from './query-tool.ts'
 
-/** The outcome of a query on a page: either its result, or why there is none. */
+/** The outcome of a query on a page: its result or a problem. */
 interface TriedQuery {
   readonly result?: ExecutionResult
   readonly problem?: string

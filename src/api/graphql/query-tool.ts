@@ -44,7 +44,7 @@ export function makeQueryTool(findPackage: FindPackage = installedAt) {
         throw methodNotAllowed('GET')
       })
     },
-    /** Returns what a page needs to show GraphiQL; undefined if a package is missing. */
+    /** Returns the values that a page needs to show GraphiQL; undefined if a package is missing. */
     async forPage(address: string): Promise<QueryTool | undefined> {
       const files = await load()
       if (files.length === 0) return undefined

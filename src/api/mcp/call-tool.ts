@@ -38,7 +38,7 @@ export function invalidParams(message: string): ProtocolError {
 /** Maximum number of characters of a result: about 25,000 tokens, the least that a host accepts. */
 export const ANSWER_LENGTH_MAX = 80_000
 
-/** Runs a tool. A mistake by the caller, or too long a result, becomes a result marked as an error (MCP, tools). */
+/** Runs a tool. A caller's mistake, or a result that is too long, becomes a result marked as an error (MCP, tools). */
 export async function callTool(
   tool: Tool,
   values: unknown,
@@ -100,7 +100,7 @@ async function answerWithin(tool: Tool, values: unknown, call: ToolCall): Promis
   return { ...Object(page), note }
 }
 
-/** The space that a note may need. */
+/** Number of characters reserved for a note. */
 const NOTE_LENGTH = 200
 
 /** Returns how many elements of a list fit into a number of characters. */

@@ -67,7 +67,7 @@ export interface DocumentApi {
   readonly listOf?: Readonly<Record<string, string>> | undefined
 }
 
-/** Creates the function that creates tools of an API, with arguments and their descriptions from the schema. */
+/** Creates the function that defines tools of an API. Arguments and their descriptions come from the schema. */
 export function makeDocumentTool(api: DocumentApi) {
   return (definition: DocumentDefinition): Tool => {
     const { name, title, description, effect = 'reads', mails = false } = definition
@@ -134,7 +134,7 @@ interface Asked extends Pick<DocumentApi, 'listOf'>, Pick<DocumentDefinition, 'l
   readonly taken: readonly ToolArgument[]
 }
 
-/** Returns the part of a result that a tool returns. @throws ToolProblem for an error, and for an object that does not exist */
+/** Extracts the tool's result from the response. @throws ToolProblem for an error, or if the object does not exist */
 function answerOf(
   path: readonly string[],
   { data, problem }: { readonly data: Answer; readonly problem: GraphQLError | undefined },

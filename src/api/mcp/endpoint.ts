@@ -113,7 +113,7 @@ async function serve(ctx: Context, address: ToolAddress, endpoint: Endpoint): Pr
   if (message) await answer(ctx, message, { caller, address }, endpoint)
 }
 
-/** Creates the function that returns the scopes that a client of an address should request for an audience. */
+/** Creates the function that returns the scopes to request for an audience at an endpoint. */
 function scopesAt({ areas }: ToolAddress, { discovery }: EndpointPorts): ScopesFor {
   return (audience) =>
     discovery.scopesOf(addressFor(audience).resource, audience === 'operator' ? areas : [])
@@ -144,9 +144,9 @@ async function authenticate(
 }
 
 /**
- * Returns the verdict on a caller without access; otherwise undefined. An endpoint for an audience rejects a token
- * without any scope of the audience. Otherwise the client would stay connected with only the public tools, and never
- * request more scopes.
+ * Returns the verdict that rejects a caller; undefined if the caller has access. An endpoint for an audience rejects a
+ * token without any scope of the audience. Otherwise the client would stay connected with only the public tools, and
+ * never request more scopes.
  */
 function refusedAt(
   { audience }: ToolAddress,
@@ -198,8 +198,8 @@ async function answer(
 }
 
 /**
- * Explains what to do if no authorization lets the client call a tool; undefined if one does. Such a tool is not offered
- * to the client. A challenge without scopes would not reach the model (decision 23).
+ * Explains the alternative if the client can get no authorization to call a tool; undefined if it can. The client's
+ * list omits such tools. A challenge without scopes would not reach the model (decision 23).
  */
 async function remedyFor(
   tool: string,

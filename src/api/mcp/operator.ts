@@ -12,7 +12,7 @@ const operatorTool: (definition: DocumentDefinition) => Tool = makeDocumentTool(
     const caller = adminCaller(signedInCaller(call), call.request)
     return await call.parts.executeAdmin(document, variables, caller)
   },
-  // A person who may enrol or register need not be a student, so members list them.
+  // People who can be enrolled or registered need not be students, so refer to the list of members.
   listOf: {
     ...{ course: 'list_site_courses', event: 'list_site_events', post: 'list_site_posts' },
     ...{ section: 'get_site_curriculum', lecture: 'get_site_curriculum' },
@@ -108,7 +108,7 @@ const payloadFields: Readonly<Record<string, string>> = {
 
 /**
  * Creates the tools that change an area. Each runs the mutation with the same name, in camel case. A result contains
- * what the write scope covers, and the changed object if the caller may read the area.
+ * the fields that the write scope covers, and the changed object if the caller may read the area.
  *
  * @param returned the changed object, unless the definition states it
  */

@@ -168,7 +168,7 @@ function offeredTo({ caller, address }: ToolCall): ResourceKind[] {
 const PAGE_SIZE = 100
 const FIRST = '0'
 
-/** Resources after which a list is continued by `nextCursor`. Few callers have more, so most lists are complete. */
+/** Number of resources after which a list continues with `nextCursor`. Few callers have more, so most lists are complete. */
 const RESOURCES_ENOUGH = 400
 
 /**

@@ -39,8 +39,8 @@ export function accessTo({ access, accessFor }: Tool, values: unknown): ToolAcce
 }
 
 /**
- * Returns the scopes that a challenge requests if there is no valid token. For a change, they include the reads, because
- * many clients get one consent only.
+ * Returns the scopes that a challenge requests if there is no valid token. For a change, they include read scopes,
+ * because many clients ask for consent only once.
  */
 export function scopesNeeded(access: ToolAccess, asked: ScopesFor): readonly string[] {
   switch (access.kind) {
@@ -90,7 +90,7 @@ export function isOpen(access: ToolAccess, caller: AccessToken | undefined): boo
   )
 }
 
-/** Like `isOpen`, but also true if the caller must sign in with two factors first. For lists, which are cached by scopes. */
+/** Like `isOpen`, but ignores an unmet demand for two factors. For lists, which are cached by scopes. */
 export function isListed(access: ToolAccess, caller: AccessToken | undefined): boolean {
   return isOpen(access, caller && { ...caller, unmetDemand: undefined })
 }

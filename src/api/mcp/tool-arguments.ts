@@ -77,7 +77,7 @@ function acceptsNull({ type, description, defaultValue }: ToolArgument): boolean
   return !isNonNullType(type) && defaultValue === undefined && /\bnull\b/i.test(description ?? '')
 }
 
-/** Describes what is wrong with a value, without quoting it. */
+/** Describes the fault of a value without quoting it. */
 function faultOf({ name, type, defaultValue }: ToolArgument, value: unknown): string[] {
   if (value === undefined) {
     return isNonNullType(type) && defaultValue === undefined ? [`${name} is required.`] : []

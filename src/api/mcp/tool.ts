@@ -85,7 +85,7 @@ export interface ToolCall {
   /** Called if the result is marked as an error. */
   readonly onProblem: () => void
   readonly address: ToolAddress
-  /** Why no authorization lets this client call the tool, and what to do; undefined for a call with access. */
+  /** The alternative if this client can get no authorization to call the tool; undefined for a call with access. */
   readonly remedy?: string | undefined
   /** Whether the host can open a page for the person and then repeat the call (MCP, input required). */
   readonly opensPages?: boolean

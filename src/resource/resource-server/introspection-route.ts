@@ -137,7 +137,7 @@ function typeOf({ jkt }: AccessToken) {
   return jkt === undefined ? { token_type: 'Bearer' } : { token_type: 'DPoP', cnf: { jkt } }
 }
 
-/** Authenticates a client that checks a token. `refused` is why the client may not check tokens, for the log. */
+/** Authenticates a client that checks a token. `refused` is the reason why it may not check tokens, for the log. */
 export async function authenticateChecker(
   ctx: Context,
   credentials: Question['credentials'],

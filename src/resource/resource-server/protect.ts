@@ -19,7 +19,7 @@ export interface Protection {
 /** Advises which scopes a client can get, or what to do instead. Queries the store. */
 export type AdviseOnScopes = (clientId: string, wanted: WantedScopes) => Promise<ScopeAdvice>
 
-/** A verdict that rejects the request. `anonymous` does so only where a token is required. */
+/** A verdict that rejects the request; `anonymous` only if the endpoint requires a token. */
 export type Refused = Exclude<Verdict, { kind: 'granted' }>
 
 /**
@@ -58,7 +58,7 @@ export function setNonce(ctx: Context, nonce: string | undefined): void {
 }
 
 /**
- * Rejects a request: with 401 or 403 and a challenge, or with 503 and no challenge, because an outage says nothing
+ * Rejects a request with 401 or 403 and a challenge. An outage gets 503 without a challenge, because it says nothing
  * about the token (specification, Errors 4 to 7). An endpoint with anonymous access passes `anonymous` only for
  * operations that need a token. A challenge names scopes that this client can get, or says what to do instead (design
  * 23).

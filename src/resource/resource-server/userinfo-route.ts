@@ -76,7 +76,7 @@ async function claimsFor(
   return { claims: claimsReleased(token, scopes, authorization.conformance) }
 }
 
-/** The access token of a request, with the scopes that limit the response; `none` without a token; or the problem. */
+/** The access token and its optional `scope` parameter; `none` without a token; or a problem. */
 type TokenRead =
   | (SentToken & { readonly scope: string | undefined })
   | 'none'
@@ -161,7 +161,7 @@ function claimsReleased(
   )
 }
 
-/** A refusal, with the error text of the engine's own endpoint where that has one. */
+/** A refusal. Where the engine's own endpoint has an error text, the refusal repeats it. */
 interface UserinfoRefusal extends Pick<Challenge, 'error' | 'description' | 'scopes'> {
   readonly status: 400 | 401 | 403
   readonly dpop?: DpopChallenge | undefined

@@ -57,7 +57,7 @@ export function completed<Key>(
     group by 1`
 }
 
-/** Creates the function that counts an activity of all people with a role at the site, by day, in groups of people. */
+/** Creates the function that counts an activity at a site by day. It reads the people with a role there in groups. */
 export function countByMembers(activity: Activity): CountByDay {
   return async (kysely, question) => {
     const { siteId } = question
@@ -82,7 +82,7 @@ interface Enrolled {
   readonly purchasedAt: number
 }
 
-/** Creates the function that counts an activity of current and past students by course, one course at a time. */
+/** Creates the function that counts an activity of students, current and past, by course. It reads one course at a time. */
 export function countByCourse(activity: Activity): CountByCourse {
   return async (kysely, question, courseIds) => {
     const tally: Tally<string> = new Map()

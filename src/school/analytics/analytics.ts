@@ -13,8 +13,8 @@ export type Figures = ReturnType<typeof siteFigures>
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
- * Returns functions that count the figures of a site for a period, and the list of its courses. Counts each figure by
- * day at most once.
+ * Returns the course list of a site, and functions that count its figures for a period. Counts each figure by day at
+ * most once.
  *
  * @param inTurn limits concurrent queries, so one GraphQL document does not occupy many connections
  */

@@ -8,7 +8,7 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { DAY_MS, dayOfColumn } from './counting.ts'
 
-/** The length of a period as that of its name: `2026-10-01`, `2026-10`, or nothing for the whole time. */
+/** The length of each kind of period name: `2026-10-01`, `2026-10`, or an empty name for the whole time. */
 const nameLengths = { DAY: 10, MONTH: 7, TOTAL: 0 } as const
 
 interface Question {
@@ -29,12 +29,12 @@ interface Revenue {
   refundedCents: number
 }
 
-/** One statement reads at most the orders of this time, because SQLite blocks the event loop. */
+/** The time span of one statement. It is short, because SQLite blocks the event loop. */
 const PIECE_MS = 7 * DAY_MS
 
 /**
- * Adds up orders by the time they were placed, and refunds by the time they were made, so a later refund does not change
- * an earlier period. Days are in UTC. Sorted by period and currency.
+ * Adds up orders and refunds by period and currency. Orders count when they were placed, refunds when they were made.
+ * So a later refund does not change an earlier period. Days are in UTC. Sorted by period and currency.
  */
 export async function sumRevenue(
   { kysely }: Database,

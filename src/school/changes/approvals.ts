@@ -8,7 +8,7 @@ import type { ApprovalCover } from '../../platform/store/schema.ts'
 import { newId, type SiteActor } from './change.ts'
 import { approvalRequired, limitReached } from './refusals.ts'
 
-/** Which changes of a site need an approval, and whether those of vendor integrations do. */
+/** The changes of a site that need an approval, and whether vendor integrations are exempt. */
 export interface ApprovalPolicy {
   readonly covers: ApprovalCover
   readonly exemptsIntegrations: boolean
@@ -16,8 +16,8 @@ export interface ApprovalPolicy {
 
 /**
  * Whether a change needs the approval of the person for whom the client acts (design 37). Programs that an owner of the
- * site registered need none. Vendor integrations do unless the site exempts them, because some are programs on the
- * person's computer, and any program there can register under the same name.
+ * site registered need none. Vendor integrations need one unless the site exempts them: some run on the person's
+ * computer, where any program can register under the same name.
  */
 export function needsApproval(
   { covers, exemptsIntegrations }: ApprovalPolicy,
@@ -99,7 +99,7 @@ export async function demandApproval(
   throw approvalRequired(`${baseUrl}${page}?${query}`)
 }
 
-/** Reads which changes of a site need an approval. */
+/** Reads the approval policy of a site. */
 export async function readApprovalPolicy(
   { kysely }: Pick<Database, 'kysely'>,
   siteId: string,
@@ -115,7 +115,7 @@ export async function readApprovalPolicy(
   }
 }
 
-/** Sets which changes of a site need an approval. Records an audit event. */
+/** Sets the approval policy of a site. Records an audit event. */
 export async function setApprovalPolicy(
   database: Database,
   siteId: string,
@@ -139,7 +139,7 @@ export async function setApprovalPolicy(
   })
 }
 
-/** Lists the changes at a site that wait for a person's approval, oldest first; of one client if given. */
+/** Lists the changes at a site that wait for a person's approval, oldest first. With `clientId`, lists only that client's. */
 export async function listPendingChanges(
   database: Database,
   person: Pick<SiteActor, 'siteId' | 'personId' | 'now'>,

@@ -76,9 +76,9 @@ export function checkedChange<Input extends z.ZodType, Result>(
 }
 
 /**
- * Locks the site until the transaction ends, so what a change has read is still true when it writes. Otherwise two
- * owners could remove each other, or two lectures could get the same position. Changes are rare, and sites do not block
- * each other. SQLite allows only one write transaction anyway.
+ * Locks the site until the transaction ends, so the rows that a change has read are still current when it writes.
+ * Otherwise two owners could remove each other, or two lectures could get the same position. Changes are rare, and
+ * sites do not block each other. SQLite allows only one write transaction anyway.
  */
 export async function lockSite(
   trx: Transaction<Schema>,
@@ -86,7 +86,7 @@ export async function lockSite(
   siteId: string,
 ): Promise<void> {
   if (engine === 'sqlite') return
-  // With this lock, others can still write rows that refer to the site.
+  // With this lock, other transactions can still write rows that refer to the site.
   await sql`select 1 from site where id = ${siteId} for no key update`.execute(trx)
 }
 
@@ -171,7 +171,7 @@ async function useKey(
       conflict
         .columns(['site_id', 'client_id', 'key'])
         .doUpdateSet({ digest, ...use })
-        // Clean-up has not yet deleted the key.
+        // An expired key that clean-up has not deleted yet can be used again.
         .where('change_key.expires_at', '<=', now),
     )
     .returning('key')

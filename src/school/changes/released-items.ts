@@ -25,7 +25,7 @@ type ReferringTable =
   | 'digital_product_purchase'
   | 'event_registration'
 
-/** The rows that people have of an item, for each kind. */
+/** The table of people's purchases or registrations, for each kind of item. */
 const heldRows = {
   course: 'course_purchase',
   digital_product: 'digital_product_purchase',
@@ -36,7 +36,7 @@ export type ItemKey = { readonly id: string } | { readonly slug: string }
 
 /** The fields that every kind of item has. Each field has the name of its column, in camel case. */
 interface ItemRow extends Release {
-  /** When visitors could first see the item, even if it was a draft again since; null if never. */
+  /** When visitors could first see the item, even if it has become a draft again; null if never. */
   readonly firstPublishedAt: number | null
   readonly id: string
   readonly slug: string
@@ -168,7 +168,10 @@ export function releasedItems<
       },
     ),
 
-    /** Deletes an item that was never published. Throws ChangeRefused for others, which people may know or have. */
+    /**
+     * Deletes an item that was never published. Throws ChangeRefused for other items, because people may know or have
+     * them.
+     */
     remove: siteChange(async ({ trx, actor, record }, id: string) => {
       const { slug, title, ...release } = await mustFind(trx, actor.siteId, id)
       const held = await countReferring(table, heldRows[table])(trx, [id])

@@ -153,7 +153,7 @@ function deletes(kind: 'section' | 'lecture', find: typeof findSection | typeof 
 
 type Placed = Pick<Lecture, 'id' | 'sectionId' | 'position'>
 
-/** Stores the order of a course's lectures, with one lecture at a position in its section or at the section's end. */
+/** Places a lecture at a position in its section, or at the section's end, and stores the order of the course. */
 async function place(
   trx: Transaction<Schema>,
   courseId: string,

@@ -65,7 +65,7 @@ export function downloadRoutes(ports: DownloadRoutesPorts): Router {
 /** Content-Security-Policy that disables active content if a browser opens the file as a page (CSP3, `sandbox`). */
 const FILE_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
-/** Sends a file, or the requested range of it, as an attachment, which browsers save instead of showing it. */
+/** Sends a file, or the requested range of it, as an attachment: browsers save it instead of showing it. */
 async function sendDownload(
   ctx: Context,
   { fileId, name, mediaType, sizeBytes, sha256 }: Download,
@@ -130,7 +130,7 @@ export function rangeOf(header: string, sizeBytes: number): ByteRange | 'beyond'
   return start < sizeBytes ? { start, end } : 'beyond'
 }
 
-/** Returns the Content-Disposition with which browsers save a file under this name (RFC 6266 §4, RFC 8187 §3.2). */
+/** Returns the Content-Disposition header that makes browsers save a file under this name (RFC 6266 §4, RFC 8187 §3.2). */
 export function attachment(name: string): string {
   // For clients without support for `filename*`: ASCII, without characters that could end the quoted string.
   const plain = name.toWellFormed().replace(/[^\x20-\x7e]|["\\%]/g, '_')

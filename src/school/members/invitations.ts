@@ -18,10 +18,10 @@ import { line, NAME_LENGTH_MAX } from '../changes/input.ts'
 import { limitReached, mustBeThere } from '../changes/refusals.ts'
 import { mustBeAllowedToChangeOwners, mustHaveRoles, rolesSchema } from './site-roles.ts'
 
-/** How long an invitation works, in seconds. */
+/** Lifetime of an invitation, in seconds. */
 const INVITATION_SECONDS = 7 * 86_400
 const DAY_MS = 86_400_000
-/** How many recovery mails operators of a site can send to a member in 24 hours. */
+/** Maximum number of recovery mails that operators of a site can send to a member in 24 hours. */
 const RECOVERIES_PER_DAY_MAX = 3
 
 const newInvitation = z.strictObject({
@@ -52,7 +52,7 @@ export type Invitations = ReturnType<typeof makeInvitations>
 /**
  * Creates the functions with which operators invite people and send recovery mails.
  *
- * @param perSiteAndDayMax how many invitations a site can send in 24 hours
+ * @param perSiteAndDayMax maximum number of invitations that a site can send in 24 hours
  */
 export function makeInvitations(
   { links, queueMail, linkRequests }: InvitationPorts,
@@ -69,7 +69,7 @@ export function makeInvitations(
   ) => {
     const person = trx.selectFrom('person').select('name').where('id', '=', personId)
     const { name: invitedBy } = await person.executeTakeFirstOrThrow()
-    // When the mail is sent, messages.ts chooses its text: people who already have an account get another one.
+    // When the mail is sent, messages.ts chooses its text: people who already have an account get a different one.
     await queueMail(trx, { kind: 'invitation', to, siteId, linkId, values: { invitedBy } }, now)
   }
   return {
@@ -162,7 +162,7 @@ export async function findInvitation(kysely: Kysely<Schema>, { siteId, nowMs }: 
   return await pending(kysely, siteId, nowMs).where('id', '=', id).executeTakeFirst()
 }
 
-/** Reads what an invitation offers. */
+/** Parses the data of an invitation. */
 export function readOffer(data: string | null | undefined): InvitationData {
   return JSON.parse(data ?? '') as InvitationData
 }

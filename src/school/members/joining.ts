@@ -32,7 +32,7 @@ export interface Joining {
   readonly accountId: string | undefined
 }
 
-/** The account that joins: one that exists, or a new one. */
+/** The account that joins: an existing one, or a new one. */
 export type Joiner =
   | { readonly personId: string }
   | { readonly name: string; readonly passwordHash: string }

@@ -21,7 +21,7 @@ export function makeNewcomers({ kysely }: Database, now: () => number) {
     const nowMs = now()
     const row = {
       email,
-      // A site's provider can say that the address is verified, but only to its own site.
+      // A site's provider can verify an address only for its own site, so the account's address stays unverified.
       email_verified_at: ofSite === undefined ? nowMs : null,
       name: personName.safeParse(name).data ?? email.replace(/@.*/, ''),
       created_at: nowMs,
@@ -30,7 +30,7 @@ export function makeNewcomers({ kysely }: Database, now: () => number) {
       const personId = await insertPerson(trx, row)
       if (personId === undefined) return false
       const isAdded = await addIdentity(trx, identity, personId, nowMs)
-      // The rollback leaves no account that nobody can use.
+      // The rollback also removes the account, which no person could sign in to.
       if (!isAdded) throw new Error('a parallel sign-in has linked the identity')
       await joinSite(trx, { ...caller, siteId, personId, now: nowMs }, [role])
       return true

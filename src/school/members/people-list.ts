@@ -100,21 +100,21 @@ async function countHolders(
   return students + Number(total)
 }
 
-/** A search reads the people of the site if they have at most this many roles; otherwise, the index of all words. */
+/** Maximum number of roles at a site for which a search starts from its people. Above it, starts from the index of words. */
 const FEW_ROLES_MAX = 5000
 
-/** Maximum number of people with a word that are counted, to find the rarest word of a search. */
+/** Maximum count of people per word, when a search determines its rarest word. */
 const WORD_COUNT_MAX = 5000
 
 /** A word with fewer people is rare enough. */
 const RARE_COUNT = 500
 
-/** Maximum number of people with the rarest word that the count of a search reads in a large site. */
+/** Maximum number of people with the rarest word that a search reads to count its results at a large site. */
 const COUNTED_MAX = 5000
 
 /**
- * Finds people by the beginnings of words of their names and addresses. Reads the people with the rarest word in the order
- * of its index, and looks up their other words and their role.
+ * Finds people by the beginnings of words of their names and addresses. Reads the people with the rarest word in the
+ * order of its index, and looks up their other words and their role.
  */
 function searchPeople(database: Database, question: PeopleQuestion, text: string) {
   const { kysely } = database
@@ -131,7 +131,7 @@ function searchPeople(database: Database, question: PeopleQuestion, text: string
   const search = async (after?: PageRequest['after']) => {
     const from = after?.[0].toString()
     const [count, rarest] = await prepare()
-    // A later page continues with the word of the first one.
+    // A later page continues with the word of the first page.
     const word = words.find((each) => from?.startsWith(each)) ?? rarest
     const candidates = kysely
       .selectFrom('person_word')

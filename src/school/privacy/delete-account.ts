@@ -152,7 +152,7 @@ async function deleteRows({ kysely }: Database, personId: string): Promise<void>
   }
 }
 
-/** Returns the SQL for a JSON column that replaces strings equal to the name, and occurrences of the e-mail address. */
+/** Returns the SQL that redacts a JSON column: strings equal to the name, and all occurrences of the e-mail address. */
 function redacted(
   column: 'before' | 'after',
   { name, ...addresses }: Readonly<Record<'name' | 'email' | 'email_canonical', string>>,
@@ -190,7 +190,7 @@ async function removeName(
     .executeTakeFirstOrThrow()
   if (numUpdatedRows === 0n) return
   await trx.deleteFrom('one_time_link').where('email_canonical', '=', email_canonical).execute()
-  // Frees the places at events that have not begun.
+  // Free the places at events that have not begun.
   const coming = trx.selectFrom('event').select('id').where('starts_at', '>', now())
   await trx
     .updateTable('event_registration')

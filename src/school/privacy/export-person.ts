@@ -6,7 +6,7 @@ import { areOf, personalRows } from './personal-data.ts'
 
 type Row = Record<string, unknown>
 
-/** The maximum number of rows of a table in a download. The first column, usually a time, decides: highest first. */
+/** The maximum number of rows of a table in a download. Keeps those with the highest first column, usually the latest. */
 const ROWS_MAX = 10_000
 
 /**

@@ -1,4 +1,4 @@
-/** Lists the data of people: what a person can download, and what is deleted with the account. */
+/** Lists the personal data in each table: the columns of a download, and the rows deleted with the account. */
 
 import { type RawBuilder, sql } from 'kysely'
 
@@ -46,7 +46,7 @@ const kept: Tables = {
   signed_out_everywhere: 'signed_out_at',
 }
 
-/** All rows of people that a download contains. docs/reference/retention.md says why others are left out. */
+/** All rows of people that a download contains. docs/reference/retention.md gives the reasons for omitting others. */
 export const personalRows: readonly PersonalRows[] = [
   rowsOf(['id'], {
     person:
