@@ -160,7 +160,7 @@ describe('/admin', () => {
         expect(problem, words).to.include(words)
         if (!('name' in typed)) expect(page.text).to.include('value="Study Planner"')
       }
-      const count = ({ text }: Seen) => text.split('<li class="card">').length
+      const count = ({ text }: Seen) => text.split('<tr>').length
       expect(count(await operator.visit(applications))).to.equal(count(before))
     })
   })
@@ -205,7 +205,7 @@ describe('/admin', () => {
 
     function removalOf({ text }: Seen, secret: string): string {
       const card = text
-        .split('<li class="card">')
+        .split('<tr>')
         .find((part) => part.includes(`<code>${secret.slice(-4)}</code>`))
       return /href="([^"]+\/remove)"/.exec(card ?? '')?.[1] ?? ''
     }
@@ -218,7 +218,7 @@ describe('/admin', () => {
     const [sams, noors, amirs] = await Promise.all(
       [sam, noor, amir].map((person) => getTokens(service().url, { ...asking, person })),
     )
-    const people = await operator.visit(linkOf(await operator.visit(page.path), 'people'))
+    const people = await operator.visit(`${applications}/${clientId}/people`)
     const names = ['Sam Student', 'Noor van Dijk', 'Amir Haddad']
     for (const name of names) expect(people.text).to.include(name)
     const one = await operator.visit(`${people.path}/per_sam/end`)
@@ -231,6 +231,49 @@ describe('/admin', () => {
     expect(await statusesOf(sams, noors, amirs)).to.deep.equal([401, 401, 401])
   })
 
+  it('lists applications with their use and state, and finds them by name', async () => {
+    const page = await create({ ...publicEntry, name: 'Table 100% Club' })
+    const [client, asking] = [
+      textOf(page, 'client-id'),
+      { redirectUri: 'http://127.0.0.1:1/callback' },
+    ]
+    const { tokens } = await getTokens(service().url, { ...asking, clientId: client, person: noor })
+    await userinfo(service().url, tokens.access_token)
+    await refresh(service().url, 'unknown', { client_id: client })
+    const rowOf = async (search: string) => {
+      const { text } = await operator.visit(`${applications}?search=${encodeURIComponent(search)}`)
+      return text.split('<tr>').find((row) => row.includes(client)) ?? ''
+    }
+    await eventually(10_000, async () => {
+      const cells = [...(await rowOf('0% c')).matchAll(/<td[^>]*>(.*?)<\/td>/g)]
+      expect(cells.map(([, cell = '']) => cell.replaceAll(/<[^>]*>/g, ''))).to.match(
+        /^public,1,.* UTC,1,on$/,
+      )
+    })
+    expect(await rowOf('Portal')).to.equal('')
+    expect((await operator.visit(`${applications}?search=%25%25`)).text).to.include(
+      'No application matches',
+    )
+  })
+
+  it('lets no two applications of a site have one name', async () => {
+    const page = await create({ ...publicEntry, name: 'Only One' })
+    const again = await create({ ...confidentialEntry, name: 'only one' })
+    const other = await create({ ...publicEntry, name: 'Another One' })
+    const edit = `${other.path.split('?')[0]}/edit`
+    const renamed = await operator.send(await operator.visit(edit), edit, {
+      ...publicEntry,
+      name: 'Only One',
+    })
+    for (const { status, text } of [again, renamed]) {
+      expect(status).to.equal(422)
+      expect(text).to.include('Another application has this name.')
+    }
+    const remove = `${page.path.split('?')[0]}/delete`
+    await operator.send(await operator.visit(remove), remove)
+    expect((await create({ ...publicEntry, name: 'Only One' })).status).to.equal(200)
+  })
+
   it('shows refusals with the reason that the application did not see', async () => {
     const { url } = service()
     const { tokens } = await getTokens(url, { person: noor, scope: 'openid account:read' })
@@ -240,8 +283,8 @@ describe('/admin', () => {
     expect((await askMember({ url, token: tokens.access_token }, { query })).status).to.equal(403)
     await eventually(10_000, async () => {
       const { text } = await operator.visit(`${applications}/northlight-notes/refusals`)
-      expect(text).to.match(/invalid_grant.*at token.*the refresh token is unknown/s)
-      expect(text).to.match(/insufficient_scope.*account:write/s)
+      expect(text).to.match(/the refresh token is unknown.*invalid_grant.*at token/s)
+      expect(text).to.match(/the app lacks a permission.*account:write/s)
     })
   })
 
@@ -329,7 +372,8 @@ describe('/admin', () => {
     let path = applications
     for (let page = 0; page < 4 && path !== ''; page += 1) {
       const answer = await person.visit(path)
-      seen.push(...[...answer.text.matchAll(/<code>(many-\d+)<\/code>/g)].map(([, id = '']) => id))
+      const found = answer.text.matchAll(/applications\/(many-\d+)"/g)
+      seen.push(...[...found].map(([, id = '']) => id))
       path = linkOf(answer, 'next-page')
     }
     expect(path).to.equal('')

@@ -158,7 +158,7 @@ describe('/admin/{site}/assistants', () => {
   })
 
   it('shows on the page of an application how members use it, and its settings', async () => {
-    const { text } = await visit('/admin/northlight/applications/northlight-notes')
+    const { text } = await visit('/admin/northlight/applications/northlight-notes/set-up')
     const settings = text.slice(text.indexOf('id="settings"'))
     const { url } = service()
     for (const value of [
@@ -168,7 +168,7 @@ describe('/admin/{site}/assistants', () => {
       expect(settings, value).to.include(value)
     }
     expect(text).to.include('codex mcp add northlight').and.include('northlight-notes')
-    const portal = await visit('/admin/northlight/applications/northlight-portal')
+    const portal = await visit('/admin/northlight/applications/northlight-portal/set-up')
     expect(portal.text).to.include('client_secret_post').and.not.include('codex mcp add')
   })
 })

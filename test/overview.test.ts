@@ -114,7 +114,7 @@ describe('/admin/<site>/overview and /audit', () => {
       expect(text).to.include(`aria-labelledby="${measure}-chart-title ${measure}-chart-summary"`)
     expect(text.match(/<table class="figures">/g)).to.have.length(6)
     expect(text.match(/<th scope="row">\d{4}-\d{2}-\d{2}<\/th>/g)).to.have.length(150)
-    expect(text).to.include('a code or access that was over').and.include('UTC')
+    expect(text).to.include('an expired or used code or token').and.include('UTC')
     expect(text).not.to.include('<script')
   })
 

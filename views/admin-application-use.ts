@@ -1,88 +1,90 @@
-import {
-  type AreaView,
-  areaConfirmPage,
-  areaPage,
-  type Confirmation,
-  cards,
-  type ListView,
-} from './area.ts'
+import { type ClientFrame, clientPage } from './admin-secrets.ts'
+import { areaConfirmPage, type Confirmation, type ListView } from './area.ts'
 import { foreignName } from './client-view.ts'
-import { type GrantView, grantFacts } from './grant-view.ts'
+import type { GrantView } from './grant-view.ts'
 import { html } from './html.ts'
 import type { Page } from './layout.ts'
+import { type Column, table } from './table.ts'
+import { errorWords } from './texts/refusals.ts'
 import { timeOf } from './time.ts'
 
-export interface ApplicationPeoplePage extends ListView {
+interface ConnectedPerson extends Pick<GrantView, 'grantedAt' | 'lastUsedAt' | 'calls'> {
   readonly name: string
-  readonly people: readonly (GrantView & {
-    readonly name: string
-    readonly email: string
-    readonly removeHref: string
-  })[]
+  readonly mayChange: boolean
+  readonly email: string
+  readonly removeHref: string
+}
+
+export interface ApplicationPeoplePage extends ClientFrame, ListView {
+  readonly people: readonly ConnectedPerson[]
   readonly removeAllHref: string
-  readonly backHref: string
 }
 
 /** Lists the people who connected an application. */
 export function applicationPeoplePage(page: ApplicationPeoplePage): Page {
-  const { name } = page
-  const people = page.people.map(
-    (person) => html`<h2>${foreignName(person.name)}</h2>
-<p class="muted"><bdi>${person.email}</bdi></p>
-<dl class="facts">${grantFacts(person)}</dl>
-<p><a class="button second" href="${person.removeHref}">End<span class="hidden"> the access to the account of <bdi>${person.name}</bdi></span>…</a></p>`,
-  )
-  const removeAll = html`<p><a id="remove-all" class="button second" href="${page.removeAllHref}">End everybody’s access…</a></p>`
-  const none = html`<p id="no-people">No person has connected it.</p>`
-  return areaPage({
+  const { people } = page
+  const none = html`<p class="empty" id="no-people">No person has connected it.</p>`
+  return clientPage(page, 'People', {
     ...page,
-    title: `Who connected ${name}`,
-    heading: html`Who connected <bdi>${name}</bdi>`,
     id: 'people-page',
-    back: { href: page.backHref, name },
-    body: html`${people.length > 0 && removeAll}
-${cards(people, none, page.pager)}`,
+    body: html`${table('People', peopleColumns, people, { none, paging: page.pager })}
+${people.length > 0 && html`<p><a id="remove-all" class="button danger" href="${page.removeAllHref}">End everybody’s access…</a></p>`}`,
   })
 }
 
-export interface RefusalsPage {
-  readonly area: AreaView
-  readonly name: string
-  readonly backHref: string
-  readonly refusals: readonly {
-    readonly occurredAt: number
-    readonly route: string
-    readonly error: string
-    readonly reason: string | undefined
-    readonly requestId: string
-  }[]
+const peopleColumns: readonly Column<ConnectedPerson>[] = [
+  {
+    heading: 'Person',
+    cell: ({ name, email }) =>
+      html`${foreignName(name)}<br><span class="small"><bdi>${email}</bdi></span>`,
+  },
+  { heading: 'Access', cell: ({ mayChange }) => (mayChange ? 'see and change' : 'see') },
+  { heading: 'Allowed', cell: ({ grantedAt }) => timeOf(grantedAt) },
+  { heading: 'Last used', cell: ({ lastUsedAt }) => (lastUsedAt ? timeOf(lastUsedAt) : 'not yet') },
+  { heading: 'Calls in 30 days', cell: ({ calls }) => calls.toLocaleString('en'), isNumber: true },
+  {
+    heading: 'Action',
+    cell: ({ name, removeHref }) =>
+      html`<a href="${removeHref}">End<span class="hidden"> the access to the account of <bdi>${name}</bdi></span>…</a>`,
+  },
+]
+
+interface RefusalView {
+  readonly occurredAt: number
+  readonly route: string
+  readonly error: string
+  readonly reason: string | undefined
+  readonly requestId: string
+}
+
+export interface RefusalsPage extends ClientFrame {
+  readonly refusals: readonly RefusalView[]
   readonly kept: number
 }
 
 /** Lists the latest refused requests of an application, with the full reasons. */
-export function refusalsPage({ area, name, backHref, refusals, kept }: RefusalsPage): Page {
-  const listed = refusals.map(
-    ({
-      occurredAt,
-      route,
-      error,
-      reason,
-      requestId,
-    }) => html`<strong><code>${error}</code></strong> <span class="muted">at ${route}</span><br>
-${reason !== undefined && html`${reason}<br>`}
-<span class="small">${timeOf(occurredAt)}, error number <code>${requestId}</code></span>`,
-  )
-  return areaPage({
-    title: `Refusals of ${name}`,
-    heading: 'Refusals',
+export function refusalsPage(page: RefusalsPage): Page {
+  const none = html`<p class="empty" id="no-refusals">Nothing was refused yet.</p>`
+  return clientPage(page, 'Refusals', {
     id: 'refusals-page',
-    area,
-    back: { href: backHref, name },
-    body: html`<p>What this service refused to <bdi>${name}</bdi>: the last ${kept}, a few seconds after they happen. The
-reason is for you; the application is told the error only.</p>
-${cards(listed, html`<p id="no-refusals">Nothing was refused yet.</p>`)}`,
+    body: html`<p>The last ${page.kept} refused requests. Only you see the reason. The application sees only the error.</p>
+${table('Refusals', refusalColumns, page.refusals, { none })}`,
   })
 }
+
+const refusalColumns: readonly Column<RefusalView>[] = [
+  { heading: 'When', cell: ({ occurredAt }) => timeOf(occurredAt) },
+  { heading: 'What happened', cell: ({ error }) => errorWords(error) },
+  {
+    heading: 'Reason',
+    cell: ({ error, route, reason }) =>
+      html`${reason}<br><span class="small"><code>${error}</code> at ${route}</span>`,
+  },
+  {
+    heading: 'Error number',
+    cell: ({ requestId }) => html`<code class="small">${requestId}</code>`,
+  },
+]
 
 export interface ApplicationConfirmPage extends Confirmation {
   readonly name: string

@@ -1,49 +1,79 @@
 import {
   type ClientFacts,
+  type ClientFrame,
+  clientPage,
   disabledTag,
-  type ListedClient,
   type SharedView,
   sharedPage,
 } from './admin-secrets.ts'
-import { areaPage, cards, type ListView, plainList } from './area.ts'
-import { foreignName } from './client-view.ts'
+import { areaPage, type ListView, plainList } from './area.ts'
+import { avatar } from './avatar.ts'
 import { type ConnectStepsView, connectSteps } from './connect-steps.ts'
+import { searchForm } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { type Column, table } from './table.ts'
+import { applicationTexts as texts } from './texts/applications.ts'
 import { timeOf } from './time.ts'
 
 export interface ApplicationsPage extends ListView {
   readonly siteName: string
-  readonly applications: readonly (ListedClient & { readonly confidential: boolean })[]
+  /** The text that the names contain; empty for all. */
+  readonly search: string
+  readonly applications: readonly ListedApplication[]
+  readonly action: string
   readonly newHref: string
   readonly assistantsHref: string
   readonly resourceServersHref: string
 }
 
-/** Lists the OAuth applications of a site. */
+interface ListedApplication {
+  readonly name: string
+  readonly kind: keyof typeof texts.kinds
+  readonly disabled: boolean
+  readonly people: number
+  readonly lastUsedAt: number | undefined
+  /** The refusals of the last seven days, as a number or "50+". */
+  readonly refusals: string
+  readonly href: string
+}
+
+/** Lists the OAuth applications of a site, with a search and their use. */
 export function applicationsPage(page: ApplicationsPage): Page {
-  const applications = page.applications.map(
-    ({
-      name,
-      clientId,
-      confidential,
-      disabled,
-      href,
-    }) => html`<a href="${href}">${foreignName(name)}</a>${disabled && disabledTag}<br>
-<span class="muted">${confidential ? 'confidential' : 'public'}, client_id</span> <code>${clientId}</code>`,
-  )
+  const { applications, search, action } = page
+  const none = html`<div class="empty" id="no-applications"><p>${search === '' ? texts.none : texts.noMatch}</p>
+${search === '' && html`<a class="button second" href="${page.assistantsHref}">${texts.addAssistant}</a>`}</div>`
   return areaPage({
     ...page,
     title: 'OAuth applications',
     id: 'applications-page',
-    body: html`<p>Each member of <bdi>${page.siteName}</bdi> decides alone whether to connect one of these.</p>
-<p><a id="new-application" class="button" href="${page.newHref}">New application</a></p>
-<p>For Claude, ChatGPT, an editor and the like, <a href="${page.assistantsHref}">Connect assistants</a> makes one with one press.
-For an API or a proxy of your own that takes your members’ tokens, there are
-<a id="resource-servers" href="${page.resourceServersHref}">resource servers</a>.</p>
-${cards(applications, html`<p id="no-applications">There is no application yet.</p>`, page.pager)}`,
+    body: html`<p>Each member of <bdi>${page.siteName}</bdi> decides whether to connect one of these.
+To add Claude, ChatGPT or an editor, use <a href="${page.assistantsHref}">Connect assistants</a>. For your own API, add a
+<a id="resource-servers" href="${page.resourceServersHref}">resource server</a>.</p>
+<p><a id="new-application" class="button" href="${page.newHref}">${texts.add}</a></p>
+${(applications.length > 0 || search !== '') && searchForm({ action, label: texts.search, search })}
+${table('OAuth applications', listColumns, applications, { none, paging: page.pager })}`,
   })
 }
+
+const listColumns: readonly Column<ListedApplication>[] = [
+  {
+    heading: 'App',
+    cell: ({ name, href }) =>
+      html`<span class="named">${avatar(name)}<a href="${href}"><bdi>${name}</bdi></a></span>`,
+  },
+  { heading: 'Kind', cell: ({ kind }) => texts.kinds[kind] },
+  { heading: 'People', cell: ({ people }) => people.toLocaleString('en'), isNumber: true },
+  {
+    heading: 'Last used',
+    cell: ({ lastUsedAt }) => (lastUsedAt ? timeOf(lastUsedAt) : texts.unused),
+  },
+  { heading: 'Refusals in 7 days', cell: ({ refusals }) => refusals, isNumber: true },
+  {
+    heading: 'State',
+    cell: ({ disabled }) => (disabled ? disabledTag : html`<span class="tag good">on</span>`),
+  },
+]
 
 export interface ApplicationPage extends SharedView {
   readonly application: ClientFacts & {
@@ -53,18 +83,11 @@ export interface ApplicationPage extends SharedView {
     readonly postLogoutRedirectUris: readonly string[]
     readonly scopes: readonly { readonly name: string; readonly words: string }[]
   }
-  readonly people: number
   readonly hrefs: SharedView['hrefs'] & {
     readonly edit: string
     /** The page for optional protocols; undefined if none is enabled. */
     readonly security: string | undefined
-    readonly people: string
-    readonly assistants: string
   }
-  readonly settings: SettingsView
-  /** The assistants with a callback among the application's redirect URIs. */
-  readonly assistants: readonly ConnectStepsView[]
-  readonly local: boolean
 }
 
 /** The settings that the application's developer enters into an OAuth library. */
@@ -81,19 +104,12 @@ export interface SettingsView {
   readonly toolAddress: string
 }
 
-/** Shows an application: settings for its developer, secrets, and links to edit, disable or delete it. */
+/** Shows the settings of an application, its secrets, and links to edit, disable or delete it. */
 export function applicationPage(page: ApplicationPage): Page {
-  const { application, hrefs } = page
   return sharedPage(page, {
-    ...application,
     id: 'application-page',
-    settings: html`${facts(page)}
-${settings(page)}
-${!application.confidential && assistantSection(page)}`,
-    hasSecrets: application.confidential,
-    links: html`<li><a id="people" href="${hrefs.people}">Who connected it</a> <span class="muted">${peoplePhrase(page.people)}</span></li>
-${hrefs.security !== undefined && html`<li><a id="security" href="${hrefs.security}">Security</a> <span class="muted">keys, pushed requests, bound tokens, sign-outs</span></li>`}
-`,
+    settings: facts(page),
+    hasSecrets: page.application.confidential,
   })
 }
 
@@ -102,8 +118,7 @@ function facts({ application, hrefs }: ApplicationPage): Html {
   const code = (uri: string) => html`<code>${uri}</code>`
   const identity = html`identity: <code>openid</code>, <code>profile</code>, <code>email</code>`
   const allowed = scopes.map(({ name, words }) => html`<code>${name}</code>: ${words}`)
-  return html`<h2>For the maker of the application</h2>
-<dl class="facts">
+  return html`<dl class="facts">
 <div><dt>client_id</dt><dd><code id="client-id">${application.clientId}</code></dd></div>
 <div><dt>Kind</dt><dd>${
     application.confidential
@@ -115,15 +130,31 @@ ${postLogoutRedirectUris.length > 0 && html`<div><dt>After sign-out</dt><dd>${pl
 <div><dt>May request</dt><dd>${plainList([identity, ...allowed])}</dd></div>
 <div><dt>Created</dt><dd>${timeOf(application.createdAt)}${createdBy !== undefined && html` by <bdi>${createdBy}</bdi>`}</dd></div>
 </dl>
-<p><a id="edit" class="button second" href="${hrefs.edit}">Edit</a></p>`
+<div class="actions"><a id="edit" class="button" href="${hrefs.edit}">Edit</a>
+${hrefs.security !== undefined && html`<a id="security" class="button second" href="${hrefs.security}">Security</a>`}</div>`
 }
 
-function settings({ application, settings: of }: ApplicationPage): Html {
-  return html`<h2>Settings for its library</h2>
+export interface SetUpPage extends ClientFrame {
+  readonly clientId: string
+  readonly settings: SettingsView
+  /** The assistants with a callback among the redirect URIs of a public application; undefined for others. */
+  readonly assistants: readonly ConnectStepsView[] | undefined
+  readonly assistantsHref: string
+  readonly local: boolean
+}
+
+/** Shows what the developer of an application enters into a library, and how members connect an assistant with it. */
+export function setUpPage(page: SetUpPage): Page {
+  const body = html`${settings(page)}\n${assistantSection(page)}`
+  return clientPage(page, texts.setUp, { id: 'set-up-page', body })
+}
+
+function settings({ clientId, settings: of }: SetUpPage): Html {
+  return html`<p>Your developer enters these values into an OpenID Connect library.</p>
 <dl class="facts" id="settings">
 <div><dt>Issuer</dt><dd><code>${of.issuer}</code></dd></div>
 <div><dt>Discovery</dt><dd><a href="${of.discoveryHref}">${of.discoveryHref}</a></dd></div>
-<div><dt>client_id</dt><dd><code>${application.clientId}</code></dd></div>
+<div><dt>client_id</dt><dd><code>${clientId}</code></dd></div>
 <div><dt>Authentication at the token endpoint</dt><dd><code>${of.authMethod}</code></dd></div>
 <div><dt>scope</dt><dd><code>${of.scope}</code></dd></div>
 <div><dt>resource</dt><dd><code>${of.resource}</code> <span class="muted">in both requests, when account scopes are requested</span></dd></div>
@@ -136,17 +167,14 @@ ${of.pushesTo !== undefined && html`<div><dt>Pushed requests (PAR)</dt><dd>requi
 </dl>`
 }
 
-function assistantSection({ assistants, local, hrefs }: ApplicationPage): Html {
+function assistantSection({ assistants, local, assistantsHref }: SetUpPage): Html | undefined {
+  if (!assistants) return undefined
   return html`<h2>How members connect an assistant with it</h2>
 ${
   assistants.length > 0
     ? html`<div class="assistants">
 ${assistants.map((steps) => connectSteps(steps, { local }))}</div>`
-    : html`<p id="no-assistants">No assistant that this service knows returns to one of its redirect addresses, or it may not read
-the member’s data. <a href="${hrefs.assistants}">Connect assistants</a> makes an application that fits, with one press.</p>`
+    : html`<p id="no-assistants">No known assistant fits its redirect addresses and permissions.
+<a href="${assistantsHref}">Connect assistants</a> adds an application that fits.</p>`
 }`
-}
-
-function peoplePhrase(people: number): string {
-  return people === 1 ? '1 person' : `${people} people`
 }

@@ -2,6 +2,7 @@ import { type AreaView, areaPage } from './area.ts'
 import { type Bar, columnChart, rowChart } from './chart.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { errorWords } from './texts/refusals.ts'
 import { timeOf } from './time.ts'
 
 export interface OverviewPage {
@@ -103,13 +104,13 @@ ${numbers(title, 'Day', title, bars)}
 function reasonsOf(reasons: OverviewPage['reasons']): Html {
   const [first] = reasons
   const title = 'Refusals by reason'
-  const bars = reasons.map(({ error, refusals }) => ({ label: wordsOf(error), value: refusals }))
+  const bars = reasons.map(({ error, refusals }) => ({ label: errorWords(error), value: refusals }))
   const rows = reasons.map((row) => ({
-    label: `${wordsOf(row.error)} (${row.error})`,
+    label: `${errorWords(row.error)} (${row.error})`,
     value: row.refusals,
   }))
   const summary =
-    first === undefined ? '' : `Most often: ${wordsOf(first.error)}, ${first.refusals} times.`
+    first === undefined ? '' : `Most often: ${errorWords(first.error)}, ${first.refusals} times.`
   return html`${rowChart({ id: 'reasons-chart', title, summary, bars })}
 ${numbers(title, 'Reason', 'Refusals', rows)}`
 }
@@ -125,32 +126,4 @@ function numbers(title: string, of: string, measure: string, rows: readonly Bar[
 ${rows.map(({ label, value }) => html`<tr><th scope="row">${label}</th><td>${value}</td></tr>\n`)}</tbody>
 </table>
 </details>`
-}
-
-const errorWords: ReadonlyMap<string, string> = new Map([
-  ['access_denied', 'the person said no, or may not'],
-  ['consent_required', 'the person was not asked, as it wanted'],
-  ['insufficient_scope', 'its access does not reach that far'],
-  ['interaction_required', 'the person was not asked, as it wanted'],
-  ['invalid_client', 'it could not prove who it is'],
-  ['invalid_dpop_proof', 'the proof of its key was not right'],
-  ['invalid_grant', 'a code or access that was over'],
-  ['invalid_redirect_uri', 'an address that is not registered'],
-  ['invalid_request', 'a request that was not complete'],
-  ['invalid_scope', 'it asked for what it may not have'],
-  ['invalid_target', 'it asked for another service'],
-  ['invalid_token', 'a token that was over or unknown'],
-  ['login_required', 'no person was signed in'],
-  ['not_delivered', 'it did not take a notice of a sign-out'],
-  ['server_error', 'a fault of this service'],
-  ['slow_down', 'too many requests'],
-  ['temporarily_unavailable', 'this service was out of reach'],
-  ['too_many_requests', 'too many requests'],
-  ['unauthorized_client', 'a way in that is not for it'],
-  ['unsupported_grant_type', 'a way in that does not exist'],
-])
-
-/** Describes an error code. An unknown code is shown with spaces instead of underscores. */
-function wordsOf(error: string): string {
-  return errorWords.get(error) ?? error.replaceAll('_', ' ')
 }

@@ -5,7 +5,14 @@ import {
   type Confirmation,
   type ListView,
 } from './area.ts'
-import { fieldProblem, inputField, postForm, problemAlert, submitButton } from './forms.ts'
+import {
+  fieldProblem,
+  inputField,
+  postForm,
+  problemAlert,
+  searchForm,
+  submitButton,
+} from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { type Column, table } from './table.ts'
@@ -59,23 +66,17 @@ export function peoplePage(page: PeoplePage): Page {
   const none = isNarrowed
     ? 'No person matches.'
     : 'No person has joined yet. Invite the first person below.'
+  const more = html`<div><label for="filter-role">Role</label>
+<select id="filter-role" name="role">
+<option value="">any</option>
+${roles.map(([name, label]) => html`<option value="${name}"${name === role && html` selected`}>${label}</option>\n`)}</select></div>
+`
   return areaPage({
     ...page,
     title: 'People',
     id: 'members-page',
     body: html`<p>${total.toLocaleString('en')} ${total === 1 ? 'person' : 'people'} ${isNarrowed ? 'found' : html`at <bdi>${siteName}</bdi>`}. <a href="#invite">Invite a person</a></p>
-<form id="people-filter" class="filter" method="get" action="${page.action}">
-<div><label for="search">Name or e-mail address</label>
-<input id="search" name="search" type="search" value="${search}" autocomplete="off"></div>
-<div><label for="filter-role">Role</label>
-<select id="filter-role" name="role">
-<option value="">any</option>
-${roles.map(([name, label]) => html`<option value="${name}"${name === role && html` selected`}>${label}</option>\n`)}</select></div>
-<div class="actions">
-<button type="submit" class="second">Search</button>
-${isNarrowed && html`<a id="show-all" href="${page.action}">Show all</a>`}
-</div>
-</form>
+${searchForm({ action: page.action, label: 'Name or e-mail address', search, more, isNarrowed })}
 ${table('People', columns, people, { none: html`<p class="empty" id="no-people">${none}</p>`, paging: page.pager })}
 ${
   invitations.length > 0 &&

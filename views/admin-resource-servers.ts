@@ -64,7 +64,6 @@ export interface ResourceServerPage extends SharedView {
 export function resourceServerPage(page: ResourceServerPage): Page {
   const id = 'resource-server-page'
   return sharedPage(page, {
-    ...page.resourceServer,
     id,
     settings: settings(page),
     hasSecrets: true,

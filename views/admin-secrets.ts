@@ -1,12 +1,34 @@
-import { type AreaView, areaPage, cards } from './area.ts'
+import { type AreaPage, areaPage, type Tab } from './area.ts'
 import { buttonForm } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { type Column, table } from './table.ts'
 import { timeOf } from './time.ts'
 
-/** What the pages of an application and of a resource server share. */
-export interface SharedView {
-  readonly area: AreaView
+/** What all pages of an application or resource server share: its list, its name and its tabs. */
+export interface ClientFrame extends Required<Pick<AreaPage, 'area' | 'back'>> {
+  readonly name: string
+  readonly disabledAt: number | undefined
+  readonly tabs: readonly Tab[]
+}
+
+/** Creates a page of an application or resource server. @param what the subject of the page, for its title */
+export function clientPage(
+  frame: ClientFrame,
+  what: string | undefined,
+  page: Pick<AreaPage, 'id' | 'body' | 'done'>,
+): Page {
+  const { name, disabledAt } = frame
+  return areaPage({
+    ...frame,
+    ...page,
+    title: what === undefined ? name : `${what} of ${name}`,
+    heading: html`<bdi>${name}</bdi>${disabledAt !== undefined && disabledTag}`,
+  })
+}
+
+/** What the settings of an application and of a resource server share. */
+export interface SharedView extends ClientFrame {
   readonly secrets: readonly {
     readonly hint: string
     readonly createdAt: number
@@ -18,13 +40,11 @@ export interface SharedView {
   /** A secret that was just created. It is shown only once. */
   readonly newSecret: string | undefined
   /** `remove` and `disable` ask for confirmation; `addSecret` and `enable` are the URLs of forms. */
-  readonly hrefs: Readonly<
-    Record<'refusals' | 'addSecret' | 'remove' | 'disable' | 'enable', string>
-  >
+  readonly hrefs: Readonly<Record<'addSecret' | 'remove' | 'disable' | 'enable', string>>
   readonly done: string | undefined
 }
 
-/** An application or resource server in a list. */
+/** A resource server in a list. */
 export interface ListedClient {
   readonly name: string
   readonly clientId: string
@@ -40,40 +60,33 @@ export interface ClientFacts {
   readonly disabledAt: number | undefined
 }
 
-interface Parts extends Pick<ClientFacts, 'name' | 'disabledAt'> {
+interface Parts {
   readonly id: string
   readonly settings: Html
   /** Whether secrets can be created and removed. */
   readonly hasSecrets: boolean
-  /** Further links under "Use". */
-  readonly links?: Html
 }
 
-/** Shows an application or resource server: settings, secrets, and links to disable or delete it. */
+/** Shows the settings and secrets of an application or resource server, and links to disable or delete it. */
 export function sharedPage(page: SharedView, parts: Parts): Page {
-  const { area, newSecret, hrefs } = page
-  const { name, disabledAt } = parts
+  const { area, newSecret, hrefs, disabledAt } = page
   const enable = { action: hrefs.enable, csrf: area.csrf }
-  return areaPage({
+  return clientPage(page, undefined, {
     ...page,
-    title: name,
-    heading: html`<bdi>${name}</bdi>${disabledAt !== undefined && disabledTag}`,
     id: parts.id,
     body: html`${newSecret !== undefined && secretNotice(newSecret)}
 ${parts.settings}
 ${parts.hasSecrets && secretSection(page)}
-<h2>Use</h2>
-<ul class="links">
-${parts.links}<li><a id="refusals" href="${hrefs.refusals}">Refusals</a> <span class="muted">what was refused last, and why</span></li>
-</ul>
 <h2>Stop it</h2>
 ${
-  disabledAt === undefined
-    ? html`<p><a id="disable" class="button second" href="${hrefs.disable}">Disable…</a></p>`
-    : html`<p>Disabled since ${timeOf(disabledAt)}.</p>
+  disabledAt !== undefined &&
+  html`<p>Disabled since ${timeOf(disabledAt)}.</p>
 ${buttonForm(enable, 'enable', 'Enable again')}`
 }
-<p><a id="delete" class="button second" href="${hrefs.remove}">Delete…</a></p>`,
+<div class="actions">
+${disabledAt === undefined && html`<a id="disable" class="button second" href="${hrefs.disable}">Disable…</a>`}
+<a id="delete" class="button danger" href="${hrefs.remove}">Delete…</a>
+</div>`,
   })
 }
 
@@ -86,17 +99,21 @@ function secretNotice(secret: string): Html {
 </div>`
 }
 
-function secretSection({ secrets, mayAddSecret, area, hrefs }: SharedView): Html {
-  const listed = secrets.map(
-    ({ hint, createdAt, removeHref }) => html`<span>ends with <code>${hint}</code></span><br>
-<span class="muted">made ${timeOf(createdAt)}</span>${
+const secretColumns: readonly Column<SharedView['secrets'][number]>[] = [
+  { heading: 'Secret', cell: ({ hint }) => html`ends with <code>${hint}</code>` },
+  { heading: 'Made', cell: ({ createdAt }) => timeOf(createdAt) },
+  {
+    heading: 'Action',
+    cell: ({ hint, removeHref }) =>
       removeHref !== undefined &&
-      html`<br><a class="remove-secret" href="${removeHref}">Remove<span class="hidden"> the secret that ends with ${hint}</span>…</a>`
-    }`,
-  )
+      html`<a class="remove-secret" href="${removeHref}">Remove<span class="hidden"> the secret that ends with ${hint}</span>…</a>`,
+  },
+]
+
+function secretSection({ secrets, mayAddSecret, area, hrefs }: SharedView): Html {
   const add = { action: hrefs.addSecret, csrf: area.csrf }
   return html`<h2>Secrets</h2>
-<p>Two may live at once: make a new one, change over to it, then remove the old one.</p>
-${cards(listed)}
+<p>To replace a secret, make a second one, use it in the application, then remove the first.</p>
+${table('Secrets', secretColumns, secrets)}
 ${mayAddSecret && buttonForm(add, 'add-secret', 'Make a new secret', 'second')}`
 }

@@ -36,6 +36,8 @@ export interface AreaPage {
   readonly heading?: HtmlValue
   /** The page to which a link above the heading leads. */
   readonly back?: { readonly href: string; readonly name: string }
+  /** The pages about one thing, of which this page is one. */
+  readonly tabs?: readonly Tab[] | undefined
   /** A notice that an action succeeded. */
   readonly done?: string | undefined
   readonly scripts?: Page['scripts']
@@ -45,7 +47,7 @@ export interface AreaPage {
 
 /** Creates a page with the navigation of its area and a button to sign out. */
 export function areaPage(page: AreaPage): Page {
-  const { title, id, area, heading = title, back, done, scripts, body } = page
+  const { title, id, area, heading = title, back, tabs, done, scripts, body } = page
   return {
     title,
     id,
@@ -54,9 +56,30 @@ export function areaPage(page: AreaPage): Page {
     navigation: navigation(area),
     body: html`${back && html`<p class="small"><a href="${back.href}"><bdi>${back.name}</bdi></a></p>`}
 <h1>${heading}</h1>
+${tabs && tabBar(title, tabs)}
 ${done !== undefined && html`<p class="notice done" id="done" role="status">${done}</p>`}
 ${body}`,
   }
+}
+
+/** A page in a row of tabs. */
+export interface Tab {
+  readonly label: string
+  readonly href: string
+  readonly current: boolean
+}
+
+/** Links to pages about one thing, as a row. @param name the name of the row for screen readers */
+function tabBar(name: string, tabs: readonly Tab[]): Html {
+  return html`<nav class="tabs" aria-label="${name}">
+${tabs.map(
+  ({
+    label,
+    href,
+    current,
+  }) => html`<a href="${href}"${current && html` aria-current="page"`}>${label}</a>
+`,
+)}</nav>`
 }
 
 /** The header names the site. Its logo and colors are for pages of its members. */

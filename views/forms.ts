@@ -135,3 +135,22 @@ export function choice({ type, name, value, checked }: Choice, words: Html): Htm
 </label>
 `
 }
+
+/** A form that narrows a list by a text and by the fields in `more`, and a link that shows all. */
+export function searchForm(form: {
+  readonly action: string
+  readonly label: string
+  readonly search: string
+  readonly more?: Html
+  readonly isNarrowed?: boolean
+}): Html {
+  const { action, label, search, more, isNarrowed = search !== '' } = form
+  return html`<form id="search-form" class="filter" method="get" action="${action}">
+<div><label for="search">${label}</label>
+<input id="search" name="search" type="search" maxlength="300" value="${search}" autocomplete="off"></div>
+${more}<div class="actions">
+<button type="submit" class="second">Search</button>
+${isNarrowed && html`<a id="show-all" href="${action}">Show all</a>`}
+</div>
+</form>`
+}

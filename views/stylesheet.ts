@@ -8,8 +8,13 @@ export interface Stylesheet {
   readonly content: Buffer
 }
 
-/** The stylesheet of all pages: tokens and elements, the frame of an area, and components. */
-export const stylesheet: Stylesheet = sheetOf('style', ['style.css', 'frame.css', 'area.css'])
+/** The stylesheet of all pages: tokens and elements, the frame of an area, components, and tables. */
+export const stylesheet: Stylesheet = sheetOf('style', [
+  'style.css',
+  'frame.css',
+  'area.css',
+  'tables.css',
+])
 
 /** The tokens of style.css in the light and the dark scheme. */
 const light = tokensIn(':root')

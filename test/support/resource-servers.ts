@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+
 import {
   makeApplicationStore,
   newResourceServer,
@@ -9,7 +11,7 @@ export type Registered = Awaited<ReturnType<typeof registerResourceServer>>
 export async function registerResourceServer({ service }: RunningService, siteId: string) {
   const actor = { personId: 'per_amir', requestId: 'a-test', now: Date.now() }
   const store = makeApplicationStore(service.stores.database)
-  const made = await store.create(siteId, newResourceServer('A proxy'), actor)
+  const made = await store.create(siteId, newResourceServer(`Proxy ${randomUUID()}`), actor)
   if (typeof made === 'string') throw new Error('the site has too many resource servers')
   const { clientId, secret = '' } = made
   return { clientId, secret }

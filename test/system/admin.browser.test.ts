@@ -54,8 +54,8 @@ describe('/admin and /account in a browser', () => {
     const client_id = await operator.locator('#client-id').innerText()
     const scope = 'openid account:read'
     await obtainTokens(service().url, { client_id, redirect_uri, scope }, june)
-    await operator.getByRole('link', { name: 'Who connected it' }).click()
-    await operator.getByRole('heading', { name: 'June Okafor' }).waitFor()
+    await operator.locator('.tabs').getByRole('link', { name: 'People' }).click()
+    await operator.getByRole('rowheader', { name: 'June Okafor' }).waitFor()
     await look(operator, 'people')
 
     const student = await signedIn('/account', june)
@@ -103,7 +103,15 @@ describe('/admin and /account in a browser', () => {
     const application = new URL(operator.url()).pathname
     await operator.locator('.remove-secret').first().click()
     await look(operator, 'secret-remove')
-    const ofApplication = ['edit', 'disable', 'delete', 'people', 'people/end-all', 'refusals']
+    const ofApplication = [
+      'edit',
+      'set-up',
+      'disable',
+      'delete',
+      'people',
+      'people/end-all',
+      'refusals',
+    ]
     await lookAt(operator, [
       ...ofApplication.map((path) => `${application}/${path}`),
       ...[site, `${site}/resource-servers`, `${site}/overview`, `${site}/audit`, `${site}/beta`],

@@ -92,6 +92,26 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
   }
 }
 
+/** Returns how many people have connected each of these clients, and when it was last used. */
+export async function summarizeUse(
+  kysely: Kysely<Schema>,
+  clientIds: readonly string[],
+  nowMs: number,
+): Promise<ReadonlyMap<string, { people: number; lastUsedAt: number | null }>> {
+  // PostgreSQL rejects `in ()`.
+  if (clientIds.length === 0) return new Map()
+  const rows = await liveGrants(kysely, nowMs)
+    .where('g.client_id', 'in', clientIds)
+    .select((eb) => [
+      'g.client_id as clientId',
+      eb.fn.count<number>('g.person_id').distinct().as('people'),
+      eb.fn.max('g.last_used_at').as('lastUsedAt'),
+    ])
+    .groupBy('g.client_id')
+    .execute()
+  return new Map(rows.map((row) => [row.clientId, row]))
+}
+
 /** Selects the grants that have neither ended nor expired. */
 function liveGrants(kysely: Kysely<Schema>, nowMs: number) {
   return kysely

@@ -26,6 +26,8 @@ const nothingTyped: TypedEntry = {
   ...{ authMethod: '', scopes: [] },
 }
 
+const sameName = { problems: { name: 'Another application has this name. Enter a different one.' } }
+
 /** Registers the forms that create an application, edit it, and choose its optional protocols. */
 export function applicationFormRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, newSecrets, redirectRules, offersChoices } = parts
@@ -62,7 +64,7 @@ export function applicationFormRoutes(operatorPages: OperatorPages, parts: Admin
     if (typeof created === 'string') {
       ctx.status = 422
       const problem = `A site may have ${applicationKinds.site.perSiteMax} applications. Delete one first.`
-      return formPage(operator, typed, undefined, { problem })
+      return formPage(operator, typed, undefined, created === 'taken' ? sameName : { problem })
     }
     const { clientId: client, secret } = created
     if (secret !== undefined) await newSecrets.keep(session.sessionId, client, secret)
@@ -81,7 +83,11 @@ export function applicationFormRoutes(operatorPages: OperatorPages, parts: Admin
       ctx.status = 422
       return formPage(operator, typed, app, checked)
     }
-    await applications.update(app, checked.application, operator.actor)
+    const updated = await applications.update(app, checked.application, operator.actor)
+    if (updated === 'taken') {
+      ctx.status = 422
+      return formPage(operator, typed, app, sameName)
+    }
     return `${operator.address(pages.application)}?done=saved`
   })
   if (offersChoices) furtherRoutes(operatorPages, parts)

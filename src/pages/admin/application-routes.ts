@@ -3,76 +3,106 @@ import {
   endAllGrantsPage,
   endGrantPage,
 } from '../../../views/admin-application-use.ts'
-import { applicationPage, applicationsPage } from '../../../views/admin-applications.ts'
+import { applicationPage, applicationsPage, setUpPage } from '../../../views/admin-applications.ts'
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import { describeScopes } from '../../directory/scopes/scope-uses.ts'
+import { summarizeUse } from '../../oauth/grants/grant-lists.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { isLoopbackUrl } from '../../platform/http/loopback.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { pages, paths, planPaths } from '../../platform/http/paths.ts'
+import type { ClientAuthMethod } from '../../platform/store/oauth-tables.ts'
 import { choosableScopes } from '../applications/application-form.ts'
-import { type Application, listApplications } from '../applications/application-lists.ts'
+import {
+  type Application,
+  countRefusals,
+  listApplications,
+} from '../applications/application-lists.ts'
+import { REFUSALS_PER_CLIENT } from '../applications/refused-requests.ts'
 import { canReturnTo, memberSteps } from '../assistants/connect-steps.ts'
+import { filterOf } from '../relying-party/list-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
-import { secretSentences, sharedView } from './stop-and-secret-routes.ts'
+import { frameOf, secretSentences, sharedView } from './stop-and-secret-routes.ts'
 
-/** Registers the pages for the applications of a site: the list, each application, and its people. */
+const DAY_MS = 86_400_000
+
+/** Registers the pages for the applications of a site: the list, each application, its set-up and its people. */
 export function applicationRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
-  const { database, grantLists, listPages, offersChoices } = parts
+  const { database, listPages, now, offersChoices } = parts
 
   operatorPages.whereOn.page(pages.applications, async ({ area, site, address }, ctx) => {
-    const found = await listApplications(database.kysely, site.id, listPages.requestOf(ctx))
+    const search = filterOf(ctx, 'search').trim()
+    const kept = new URLSearchParams(search && { search })
+    const request = listPages.requestOf(ctx, kept)
+    const found = await listApplications(database.kysely, site.id, request, { search })
+    const ids = found.rows.map(({ clientId }) => clientId)
+    const uses = await summarizeUse(database.kysely, ids, now())
+    const refused = await countRefusals(database.kysely, ids, now() - 7 * DAY_MS)
     return applicationsPage({
       area,
       siteName: site.name,
-      applications: found.rows.map(({ authMethod, ...application }) => ({
-        ...application,
-        confidential: authMethod !== 'none',
-        href: address(pages.application, { client: application.clientId }),
-      })),
+      search,
+      applications: found.rows.map(({ clientId, name, disabled, assistant, authMethod }) => {
+        const { people = 0, lastUsedAt } = uses.get(clientId) ?? {}
+        const count = refused.get(clientId) ?? 0
+        return {
+          ...{ name, disabled, people: Number(people), lastUsedAt: lastUsedAt ?? undefined },
+          kind: assistant ? 'assistant' : kindOf(authMethod),
+          refusals: `${count}${count >= REFUSALS_PER_CLIENT ? '+' : ''}`,
+          href: address(pages.application, { client: clientId }),
+        }
+      }),
+      action: address(pages.applications),
       newHref: address(pages.newApplication),
       assistantsHref: address(pages.assistants),
       resourceServersHref: address(pages.resourceServers),
-      pager: listPages.pagerOf(ctx, found),
+      pager: listPages.pagerOf(ctx, found, kept),
       done: noticeOf(ctx, { deleted: 'The application was deleted.' }),
     })
   })
 
-  operatorPages.of('site').page(pages.application, async (app, operator, ctx) => {
-    const { area, address } = operator
-    const { hrefs, ...secrets } = await sharedView(app, operator, parts)
+  const onApplication = operatorPages.of('site')
+  onApplication.page(pages.application, async (app, operator, ctx) => {
+    const { address } = operator
+    const { hrefs, ...shared } = await sharedView(app, operator, ctx, parts)
     return applicationPage({
-      area,
-      ...secrets,
+      ...shared,
       application: {
         ...app,
         confidential: app.authMethod !== 'none',
         scopes: choosableScopes.filter(({ name }) => app.scopes.includes(name)),
       },
-      people: await grantLists.countPeople(app.clientId),
       hrefs: {
         edit: address(pages.editApplication),
         security: offersChoices ? address(pages.applicationSecurity) : undefined,
-        people: address(pages.people),
         ...hrefs,
-        assistants: address(pages.assistants),
       },
-      ...instructionsFor(app, operator, parts),
       done: noticeOf(ctx, doneSentences),
     })
   })
+  onApplication.page(pages.setUpApplication, (app, operator, ctx) =>
+    setUpPage({ ...frameOf(app, operator, ctx), ...instructionsFor(app, operator, parts) }),
+  )
   peopleRoutes(operatorPages, parts)
+}
+
+function kindOf(authMethod: ClientAuthMethod) {
+  return authMethod === 'none' ? 'public' : 'confidential'
 }
 
 /** Returns the settings that the application's developer needs, and the steps for members. */
 function instructionsFor(
   app: Application,
-  { site }: Operator,
+  { site, address }: Operator,
   { baseUrl, assistants }: AdminParts,
 ) {
   const url = baseUrl + paths.mcpMember
+  const fitting = assistants
+    .filter((assistant) => app.scopes.length > 0 && canReturnTo(assistant, app))
+    .filter(({ id }) => app.assistant === undefined || app.assistant === id)
   return {
+    clientId: app.clientId,
     settings: {
       issuer: baseUrl,
       discoveryHref: baseUrl + paths.openidConfiguration,
@@ -83,10 +113,11 @@ function instructionsFor(
       bindsTokens: app.further.bindsTokens,
       toolAddress: url,
     },
-    assistants: assistants
-      .filter((assistant) => app.scopes.length > 0 && canReturnTo(assistant, app))
-      .filter(({ id }) => app.assistant === undefined || app.assistant === id)
-      .map((assistant) => memberSteps(assistant, site, app, url)),
+    assistants:
+      app.authMethod === 'none'
+        ? fitting.map((assistant) => memberSteps(assistant, site, app, url))
+        : undefined,
+    assistantsHref: address(pages.assistants),
     local: isLoopbackUrl(baseUrl),
   }
 }
@@ -103,18 +134,17 @@ const doneSentences = {
 function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, grantLists, listPages, scopeUses } = parts
   const onApplication = operatorPages.of('site')
-  onApplication.page(pages.people, async ({ clientId, name }, { area, address }, ctx) => {
-    const found = await grantLists.listPeople(clientId, listPages.requestOf(ctx))
+  onApplication.page(pages.people, async (app, operator, ctx) => {
+    const { address } = operator
+    const found = await grantLists.listPeople(app.clientId, listPages.requestOf(ctx))
     return applicationPeoplePage({
-      area,
-      name,
+      ...frameOf(app, operator, ctx),
       people: found.rows.map(({ personId, scopes, ...person }) => ({
         ...person,
-        ...describeScopes(scopes, scopeUses),
+        mayChange: describeScopes(scopes, scopeUses).canChange.length > 0,
         removeHref: address(pages.endGrant, { person: personId }),
       })),
       removeAllHref: address(pages.endAllGrants),
-      backHref: address(pages.application),
       pager: listPages.pagerOf(ctx, found),
       done: noticeOf(ctx, {
         ended: 'The access was ended. Its tokens no longer work.',

@@ -161,8 +161,10 @@ async function admitAssistant(
       problem: `A site may have ${applicationKinds.site.perSiteMax} applications. Delete one first.`,
     }
   }
-  // `taken`: another operator added the assistant at the same time.
-  return created === 'taken' ? ((await addCallback()) ?? 'there') : 'made'
+  if (created !== 'taken') return 'made'
+  // Another operator added the assistant at the same time, unless only the name is taken.
+  const problem = `Another application is named ${assistant.name}. Rename it under OAuth applications first.`
+  return (await addCallback()) ?? { problem }
 }
 
 function sentencesOf(problems: object): string {

@@ -9,13 +9,13 @@ import { noticeOf } from '../../platform/http/page.ts'
 import { formField, formFields } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { endMemberAccess } from '../../school/members/site-roles.ts'
+import { filterOf } from '../relying-party/list-pages.ts'
 import { OWN_CLIENT_ID } from '../relying-party/sign-in.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import { askAdminApi, type Problem } from './ask-admin-api.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
-const SEARCH_CHARACTERS_MAX = 300
 const APPS_SHOWN_MAX = 50
 
 const LIST = `query ($search: String, $role: SiteRole, $after: String) {
@@ -127,16 +127,12 @@ function rolesOf(ctx: PageContext): string[] {
 }
 
 /** Reads the search, the role and the cursor from the query. Ignores invalid ones. */
-function questionOf({ query }: PageContext) {
-  const text = (value: unknown) =>
-    typeof value === 'string' && value !== '' && value.length <= SEARCH_CHARACTERS_MAX
-      ? value
-      : undefined
-  const role = text(query['role'])
+function questionOf(ctx: PageContext) {
+  const role = filterOf(ctx, 'role')
   return {
-    search: text(query['search']),
-    role: role !== undefined && roleNames.has(role) ? role : undefined,
-    after: text(query['after']),
+    search: filterOf(ctx, 'search') || undefined,
+    role: roleNames.has(role) ? role : undefined,
+    after: filterOf(ctx, 'after') || undefined,
   }
 }
 

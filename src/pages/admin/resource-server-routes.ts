@@ -21,7 +21,9 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
     problem?: string,
   ) => {
     const request = listPages.requestOf(ctx)
-    const found = await listApplications(database.kysely, site.id, request, 'resource_server')
+    const found = await listApplications(database.kysely, site.id, request, {
+      kind: 'resource_server',
+    })
     if (problem !== undefined) ctx.status = 422
     return resourceServersPage({
       area,
@@ -48,7 +50,8 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
     if (typeof made === 'string') {
       const { perSiteMax } = applicationKinds.resource_server
       const full = `A site may have ${perSiteMax} resource servers. Delete one first.`
-      return await listPage(operator, ctx, name, full)
+      const taken = 'Another resource server has this name. Enter a different one.'
+      return await listPage(operator, ctx, name, made === 'taken' ? taken : full)
     }
     const { clientId: client, secret } = made
     if (secret !== undefined) await newSecrets.keep(session.sessionId, client, secret)
@@ -56,12 +59,11 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
   })
 
   operatorPages.of('resource_server').page(pages.resourceServer, async (server, operator, ctx) => {
-    const { area, site } = operator
+    const { site } = operator
     return resourceServerPage({
-      area,
       siteName: site.name,
       resourceServer: server,
-      ...(await sharedView(server, operator, parts)),
+      ...(await sharedView(server, operator, ctx, parts)),
       settings: {
         introspection: baseUrl + paths.introspection,
         forwardAuth: baseUrl + paths.forwardAuth,

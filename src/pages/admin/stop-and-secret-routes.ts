@@ -1,10 +1,12 @@
 import { refusalsPage, removeSecretPage, stopPage } from '../../../views/admin-application-use.ts'
+import type { ClientFrame } from '../../../views/admin-secrets.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { pages } from '../../platform/http/paths.ts'
 import type { ApplicationKind } from '../../platform/store/oauth-tables.ts'
 import type { Application } from '../applications/application-lists.ts'
 import { LIVE_SECRETS_MAX } from '../applications/application-secrets.ts'
 import { REFUSALS_PER_CLIENT } from '../applications/refused-requests.ts'
+import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
@@ -66,12 +68,10 @@ function stopRoutes(kind: ApplicationKind, operatorPages: OperatorPages, parts: 
     await applications.remove(app, actor)
     return `${address(patterns.list)}?done=deleted`
   })
-  onApplication.page(patterns.refusals, async ({ name, clientId }, { area, address }) =>
+  onApplication.page(patterns.refusals, async (app, operator, ctx) =>
     refusalsPage({
-      area,
-      name,
-      backHref: address(patterns.one),
-      refusals: await refusals.list(clientId),
+      ...frameOf(app, operator, ctx),
+      refusals: await refusals.list(app.clientId),
       kept: REFUSALS_PER_CLIENT,
     }),
   )
@@ -110,16 +110,42 @@ function secretRoutes(
   })
 }
 
+/** Returns what all pages of an application or resource server share. */
+export function frameOf(
+  { kind, name, disabledAt }: Application,
+  { area, address }: Operator,
+  { path }: PageContext,
+): ClientFrame {
+  const { list, one, refusals } = patternsOf[kind]
+  const tab = (label: string, pattern: string) => {
+    const href = address(pattern)
+    return { label, href, current: path === href }
+  }
+  const isSite = kind === 'site'
+  return {
+    ...{ area, name, disabledAt },
+    back: { href: address(list), name: isSite ? 'OAuth applications' : 'Resource servers' },
+    tabs: [
+      tab('Settings', one),
+      ...(isSite ? [tab('Set-up', pages.setUpApplication), tab('People', pages.people)] : []),
+      tab('Refusals', refusals),
+    ],
+  }
+}
+
 /** Returns the links, the secret hints and, once, the new secret for the page of an application or resource server. */
 export async function sharedView(
-  { clientId, kind, secrets }: Application,
-  { session, address }: Operator,
+  app: Application,
+  operator: Operator,
+  ctx: PageContext,
   { newSecrets }: Pick<AdminParts, 'newSecrets'>,
 ) {
+  const { clientId, kind, secrets } = app
+  const { session, address } = operator
   const { removeSecret, ...patterns } = patternsOf[kind]
   return {
+    ...frameOf(app, operator, ctx),
     hrefs: {
-      refusals: address(patterns.refusals),
       addSecret: address(patterns.secrets),
       remove: address(patterns.remove),
       disable: address(patterns.disable),

@@ -3,6 +3,7 @@ import type { Kysely, Selectable } from 'kysely'
 import { type PageRequest, readPage } from '../../platform/store/keyset.ts'
 import type { ApplicationKind } from '../../platform/store/oauth-tables.ts'
 import type { Schema } from '../../platform/store/schema.ts'
+import { containsText } from '../../platform/store/search.ts'
 import { choicesOf } from './protocol-choices.ts'
 
 /** An application or resource server as shown to operators of its site. */
@@ -80,14 +81,19 @@ async function readLists(kysely: Kysely<Schema>, clientId: string) {
   }
 }
 
-/** Lists one page of a site's applications of one kind, newest first. */
+/** Lists one page of a site's applications of one kind whose names contain a text, newest first. */
 export async function listApplications(
   kysely: Kysely<Schema>,
   siteId: string,
   request: PageRequest,
-  kind: ApplicationKind = 'site',
+  {
+    kind = 'site',
+    search = '',
+  }: { readonly kind?: ApplicationKind; readonly search?: string } = {},
 ) {
-  const applications = applicationsOf(kysely, siteId, kind).selectAll()
+  const applications = applicationsOf(kysely, siteId, kind)
+    .where(containsText('app.name', search))
+    .selectAll()
   const order = { by: 'app.created_at', id: 'app.client_id', direction: 'desc' } as const
   const placeOf = (row: Selectable<Schema['oauth_application']>) =>
     [row.created_at, row.client_id] as const
@@ -96,7 +102,26 @@ export async function listApplications(
     clientId: row.client_id,
     name: row.name,
     authMethod: row.auth_method,
+    assistant: row.assistant,
     disabled: row.disabled_at !== null,
   }))
   return { ...page, rows }
+}
+
+/** Counts the stored refusals of each of these clients since a time. */
+export async function countRefusals(
+  kysely: Kysely<Schema>,
+  clientIds: readonly string[],
+  sinceMs: number,
+): Promise<ReadonlyMap<string, number>> {
+  // PostgreSQL rejects `in ()`.
+  if (clientIds.length === 0) return new Map()
+  const rows = await kysely
+    .selectFrom('client_refusal')
+    .select((eb) => ['client_id', eb.fn.countAll<number>().as('refusals')])
+    .where('client_id', 'in', clientIds)
+    .where('occurred_at', '>', sinceMs)
+    .groupBy('client_id')
+    .execute()
+  return new Map(rows.map(({ client_id, refusals }) => [client_id, Number(refusals)]))
 }

@@ -6,7 +6,7 @@ import type { Transaction } from 'kysely'
 
 import { endGrants } from '../../oauth/grants/end-grants.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
-import type { Database } from '../../platform/store/database.ts'
+import { type Database, isDuplicate } from '../../platform/store/database.ts'
 import type { ApplicationKind } from '../../platform/store/oauth-tables.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import type { CheckedApplication } from './application-form.ts'
@@ -71,12 +71,23 @@ export function makeApplicationStore({ kysely }: Database) {
      * Creates an application.
      *
      * @returns the client_id, and the secret of a confidential client; `full` at the limit of the site; `taken` if the
-     * site already has an application for this assistant
+     * site already has an application with this name or for this assistant
      */
     create: changing(create),
 
-    /** Updates an application from its form. Ends the grants with a removed scope. @returns the grants that ended */
-    update: changing(update),
+    /**
+     * Updates an application from its form. Ends the grants with a removed scope.
+     *
+     * @returns the grants that ended; `taken` if another application of the site has the name
+     */
+    async update(app: Application, entry: CheckedApplication, actor: Actor) {
+      try {
+        return await changing(update)(app, entry, actor)
+      } catch (error) {
+        if (isDuplicate(error)) return 'taken'
+        throw error
+      }
+    },
 
     /** Stores the operator's choice of optional protocols. */
     choose: changing(choose),
@@ -169,7 +180,7 @@ async function create(
       disabled_at: null,
       deleted_at: null,
     })
-    // Of concurrent requests for the same assistant, a unique index lets only one insert a row.
+    // Of concurrent requests for the same assistant or name, a unique index lets only one insert a row.
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirstOrThrow()
   if (numInsertedOrUpdatedRows === 0n) return 'taken'

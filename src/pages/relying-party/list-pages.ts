@@ -32,6 +32,14 @@ export function makeListPages(cursors: Cursors) {
   }
 }
 
+const FILTER_CHARACTERS_MAX = 300
+
+/** Reads a text that narrows a list from the query. An invalid or long text counts as empty. */
+export function filterOf({ query }: Context, name: string): string {
+  const value = query[name]
+  return typeof value === 'string' && value.length <= FILTER_CHARACTERS_MAX ? value : ''
+}
+
 const nothing = new URLSearchParams()
 
 function addressOf(path: string, query: URLSearchParams): string {

@@ -198,6 +198,7 @@ export const pages = {
   newApplication: `${site}/applications/new`,
   application,
   editApplication: `${application}/edit`,
+  setUpApplication: `${application}/set-up`,
   applicationSecurity: `${application}/security`,
   enableApplication: `${application}/enable`,
   disableApplication: `${application}/disable`,

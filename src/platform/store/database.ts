@@ -15,6 +15,12 @@ export interface Database extends AsyncDisposable {
   ping(): Promise<void>
 }
 
+/** Whether a statement failed because a unique index already has the value. */
+export function isDuplicate(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return code === 'SQLITE_CONSTRAINT_UNIQUE' || code === '23505'
+}
+
 export type DatabaseLocation =
   | { kind: 'sqlite'; file: string }
   | { kind: 'postgres'; url: string; connectionsMax: number }

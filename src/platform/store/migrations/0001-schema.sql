@@ -523,6 +523,9 @@ create table oauth_application (
 );
 create index oauth_application_by_site on oauth_application (site_id);
 create index oauth_application_by_creator on oauth_application (created_by);
+-- Names must differ, so people can tell the applications of their site apart.
+create unique index oauth_application_one_per_name on oauth_application (site_id, kind, lower(name))
+  where deleted_at is null;
 -- Only one application per site and assistant, even if an operator submits the form twice.
 create unique index oauth_application_one_per_assistant on oauth_application (site_id, assistant)
   where assistant is not null and deleted_at is null;
