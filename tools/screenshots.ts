@@ -17,7 +17,7 @@ const authorization = authorizeUrl(base, { scope }).href
 const admin = `${base}/admin/northlight`
 const narrow = { width: 560, height: 820 }
 const wide = { width: 1120, height: 720 }
-/** In this order, because the app is connected after the picture of the consent. */
+/** The order matters: the app is connected after the screenshot of the consent page. */
 const pictures: readonly (readonly [name: string, address: string, person?: string])[] = [
   ['sign-in', authorization],
   ['consent', authorization, 'sam'],
@@ -35,7 +35,7 @@ async function signIn(page: Page, person: string): Promise<void> {
   await page.waitForLoadState()
 }
 
-/** Takes a WebP, which Playwright itself cannot. @throws if it is too large for the documentation */
+/** Takes a screenshot as WebP, which Playwright does not support. @throws if it is too large for the documentation */
 async function takePicture(page: Page, name: string): Promise<void> {
   const devtools = await page.context().newCDPSession(page)
   const format = { format: 'webp', quality: 80 } as const

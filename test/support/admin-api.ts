@@ -43,7 +43,7 @@ export async function startOperator(
 
 export type Operator = Awaited<ReturnType<typeof startOperator>>
 
-/** A service with an operator: one for all tests of a block, or a new one for each test. */
+/** Starts a service with an operator: once for a block of tests or, with `each`, for every test. */
 export function operatorSite(
   start: Start,
   { each = false, ...setup }: ServiceSetup & { readonly each?: boolean } = {},
@@ -76,7 +76,7 @@ export function operatorSite(
   }
 }
 
-/** A mutation with one input object: `createCourse`, with the fields that are read of its payload. */
+/** Returns a mutation with one input object, such as `createCourse`. It selects these fields of the payload. */
 export function mutationOf(name: string, fields = 'id'): string {
   const type = `${name.charAt(0).toUpperCase()}${name.slice(1)}Input`
   return `mutation ($input: ${type}!) { ${name}(input: $input) { ${fields} } }`

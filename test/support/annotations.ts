@@ -3,11 +3,11 @@ import { join } from 'node:path'
 
 import { caseNumbers, requirements, standards } from './reference-data.ts'
 
-/** A row of the reference that a test shows, from its title or the comment above: `// [Errors 4.1; 71]`. */
+/** A row of the reference that a test covers, from the test's title or the comment above: `// [Errors 4.1; 71]`. */
 export interface Annotation {
   readonly file: string
   readonly title: string
-  /** Row that the test shows: "RFC 6749 §5.2", "Errors 4.1", "71", "class leak", "threat 12". */
+  /** The covered row: "RFC 6749 §5.2", "Errors 4.1", "71", "class leak", "threat 12". */
   readonly row: string
 }
 
@@ -42,17 +42,17 @@ export function annotationsOf(file: string, text: string): Annotation[] {
   })
 }
 
-/** The rows that a text names in brackets, except hostile cases: other brackets hold numbers, too. */
+/** Returns the rows named in brackets, except hostile cases, because other brackets contain numbers, too. */
 export function namedRowsIn(text: string): string[] {
   return bracketsIn(text).filter(isNamed).flatMap(expandRule)
 }
 
-/** A comment of several lines as one, because a bracket may continue in the next line. */
+/** Joins the lines of a comment, because a bracket may continue in the next line. */
 export function joinLines(text: string): string {
   return text.replaceAll(/\s*\n\s*\/\/\s*/g, ' ')
 }
 
-/** Links to the files of the tests that show a row; '' without a test. */
+/** Returns links to the test files that cover a row; '' without a test. */
 export function renderTests(row: string, annotations: readonly Annotation[]): string {
   const files = new Set(
     annotations.filter((annotation) => annotation.row === row).map(({ file }) => file),
@@ -70,13 +70,13 @@ function bracketsIn(text: string): string[] {
 
 const isNamed = (item: string): boolean => named.test(item)
 
-/** "Errors 4": every row of a rule that has several. */
+/** Expands a rule such as "Errors 4" to all its rows. */
 function expandRule(item: string): string[] {
   const parts = requirementNames.filter((name) => name.startsWith(`${item}.`))
   return parts.length > 0 ? parts : [item]
 }
 
-/** "55-61, 71": both ends, and the numbers in between that are cases. */
+/** Expands "55-61, 71" to both ends of each range and the case numbers between them. */
 function expandNumbers(item: string): string[] {
   return item.split(', ').flatMap((part) => {
     const [first = 0, last = first] = part.split('-').map(Number)

@@ -11,7 +11,7 @@ export interface Expected {
   readonly status: number
   readonly challenge?: string
   readonly body: object | string
-  /** `Access-Control-Allow-Origin`, where it is not `*`. */
+  /** `Access-Control-Allow-Origin`, if it is not `*`. */
   readonly open?: string | null
 }
 
@@ -33,7 +33,7 @@ async function obtainHeld(running: RunningService) {
   await bindTo('https://elsewhere.example', foreign.access_token, running)
   return {
     ...{ bound: bound.access_token, boundRefresh: bound.refresh_token, idToken: bound.id_token },
-    /** Of a plain sign-in that requested claims by name. */
+    /** Tokens of a plain sign-in that requested claims by name. */
     ...{ unbound: unbound.access_token, unboundRefresh: unbound.refresh_token },
     bare: bare.access_token,
     withoutOpenid: withoutOpenid.access_token,
@@ -44,7 +44,7 @@ async function obtainHeld(running: RunningService) {
   }
 }
 
-/** A test for each request; `bodyOf` removes what differs from run to run. */
+/** Defines a test for each request. `bodyOf` removes values that differ between runs. */
 export function runGroups(
   service: () => RunningService,
   groups: readonly Group[],

@@ -9,7 +9,7 @@ import {
 
 const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest()
 
-/** CBOR (RFC 8949) of what attestations contain. */
+/** Encodes the CBOR types (RFC 8949) that attestations contain. */
 function cbor(value: number | string | Buffer | Map<unknown, unknown> | Buffer[]): Buffer {
   const head = (major: number, size: number) => {
     if (size < 24) return Buffer.from([(major << 5) | size])
@@ -24,7 +24,7 @@ function cbor(value: number | string | Buffer | Map<unknown, unknown> | Buffer[]
   return Buffer.concat([head(5, value.size), ...pairs])
 }
 
-/** The key and the certificate of a manufacturer that does not exist. */
+/** The key and the certificate of a fictitious manufacturer. */
 const attestationKey = createPrivateKey({
   key: Buffer.from(
     'MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQghZgfItmQc2AOsraf1WUyeIM3eMjqhLGm4/KUGyGChEah' +
@@ -45,7 +45,7 @@ const certificate = Buffer.from(
   'base64',
 )
 
-/** What a response says, other than the truth. */
+/** False values for a response. */
 export interface Lies {
   readonly origin?: string
   readonly rpId?: string
@@ -60,7 +60,7 @@ export interface Lies {
 
 const [PRESENT, VERIFIED, ATTESTED] = [1, 4, 64]
 
-/** An authenticator in memory, with one ES256 passkey. Copies with the same counter are made by `copy`. */
+/** Creates an authenticator with one ES256 passkey, in memory. `copy` creates another one with the same counter. */
 export function makeAuthenticator(
   origin: string,
   made?: { key: KeyObject; id: Buffer; counter: number },
@@ -107,7 +107,7 @@ export function makeAuthenticator(
   return {
     id: id.toString('base64url'),
     copy: () => makeAuthenticator(origin, { key, id, counter }),
-    /** The response to the options of the page that adds a passkey. */
+    /** Creates the response to the options of the page that adds a passkey. */
     create(options: { challenge: string }, lies: Lies = {}) {
       const length = Buffer.from([id.length >> 8, id.length & 255])
       const more = Buffer.concat([Buffer.alloc(16), length, id, cbor(cose)])
@@ -125,7 +125,7 @@ export function makeAuthenticator(
       )
       return text({ clientDataJSON, attestationObject })
     },
-    /** The response to the options of the sign-in page. */
+    /** Creates the response to the options of the sign-in page. */
     use(options: { challenge: string }, lies: Lies = {}) {
       if (counter > 0) counter += 1
       const clientDataJSON = clientData('webauthn.get', options, lies)

@@ -57,12 +57,15 @@ export async function press(page: Page, selector: string): Promise<void> {
   throw new Error(`Tab does not reach ${selector}`)
 }
 
-/** Expects no barrier (axe) and no sideways scrolling, in light and dark, on a desk and on a small phone. */
+/**
+ * Expects no accessibility violations (axe) and no horizontal scrolling, in light and dark mode, on a desktop and a
+ * phone.
+ */
 export async function look(page: Page, name: string): Promise<void> {
   await page.locator('main').waitFor()
   await page.evaluate('for (const each of document.querySelectorAll("details")) each.open = true')
   for (const colorScheme of ['light', 'dark'] as const) {
-    // Without reduced motion, colours would still be fading when axe measures their contrast.
+    // Without reduced motion, colors would still be changing when axe measures their contrast.
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     for (const width of [1280, 360]) {
       await page.setViewportSize({ width, height: 800 })

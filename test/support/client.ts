@@ -11,7 +11,7 @@ import { hiddenField } from './page-person.ts'
 import { MEMBER_SCOPE } from './relying-party.ts'
 import { type Answer, bearer, encode, type Fields, get, postForm, send } from './wire.ts'
 
-// The demo's public member client by default: given fields replace its own, and undefined removes them.
+// By default, requests use the demo's public member client. Given fields replace its own; undefined removes them.
 
 export const asPortal = {
   client_id: portal.clientId,
@@ -24,7 +24,7 @@ export const asResourceServer = {
   client_secret: resourceServer.clientSecret,
 }
 
-/** The verifier of tests that need no other (RFC 7636 §4.1). */
+/** The default code verifier of tests (RFC 7636 §4.1). */
 export const codeVerifier = 'a-verifier-of-the-tests-that-is-long-enough-for-it'
 
 export const codeChallenge = challengeOf(codeVerifier)
@@ -65,7 +65,7 @@ export function errorOf(answer: Answer): string | null {
   return locationOf(answer).searchParams.get('error')
 }
 
-/** Registers a client (RFC 7591); a text is sent as it is. */
+/** Registers a client (RFC 7591). Sends a string unchanged. */
 export async function register(url: string, metadata: unknown, headers: readonly string[] = []) {
   const type = headers.includes('Content-Type') ? [] : ['Content-Type', 'application/json']
   return await send(url, {
@@ -83,7 +83,7 @@ export async function authorize(url: string, fields: Fields = {}, person: Answer
   return (await makeHeadlessPerson(person).authorize(address, redirectUri)).searchParams
 }
 
-/** Opens the sign-in page in a new browser with this cookie, and returns what sends its form. */
+/** Opens the sign-in page in a new browser with these cookies. Returns the function that sends its form. */
 export async function openSignIn(url: string, kept: string[] = []) {
   const start = await askToAuthorize(url)
   const path = start.headers.get('location') ?? ''
@@ -124,7 +124,7 @@ export async function getCode(...wanted: Parameters<typeof obtainCode>): Promise
   return (await obtainCode(...wanted)).code
 }
 
-/** Exchanges a code, with the address as resource. */
+/** Exchanges a code, with the URL of the service as resource. */
 export async function exchange(url: string, code: string, fields: Fields = {}): Promise<Answer> {
   return await postForm(url + paths.token, {
     grant_type: 'authorization_code',

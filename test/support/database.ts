@@ -19,20 +19,20 @@ export type Place = AsyncDisposable & { readonly location: DatabaseLocation }
 
 type NewPlace = (options?: { empty?: boolean }) => Promise<Place>
 
-/** For tests that are not about time, on a busy machine. */
+/** Long time limits, for tests that are not about time. */
 export const patiently: DatabaseOptions = { answerWithinMs: 10_000 }
 
 export type Open = (options?: DatabaseOptions) => Promise<Database>
 
 type DatabaseSuite = (open: Open, newPlace: NewPlace) => void
 
-/** Runs a suite on each database of the run, with a new database each time it opens one. */
+/** Runs a suite on each database of the run. Each call of `open` creates a new database. */
 export function withDatabases(name: string, suite: DatabaseSuite): void {
   if (storesOfRun.sqlite) onSqlite(name, suite)
   if (storesOfRun.servers) onPostgres(name, suite)
 }
 
-/** Runs a contract of the stores: on both databases in every run. */
+/** Runs a contract suite on both databases, in every run. */
 export function withEveryDatabase(name: string, suite: DatabaseSuite): void {
   onSqlite(name, suite)
   onPostgres(name, suite)
@@ -98,7 +98,7 @@ export function settings({ kysely }: Pick<Database, 'kysely'>) {
   }
 }
 
-/** The database, which adds its statements and the numbers of rows that they return to these lists. */
+/** Returns the database with a plugin that records its statements and their row counts in these lists. */
 export function watched(database: Database, asked: CompiledQuery[], counts: number[] = []) {
   const { kysely } = database
   const watching = kysely.withPlugin({

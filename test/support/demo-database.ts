@@ -12,7 +12,7 @@ import { temporaryFolder } from './programs.ts'
 
 const demoFolder = join(import.meta.dirname, '../../config/demo')
 
-/** The dates of the demo are relative to its loading; some minutes make no difference. */
+/** Maximum age of a copied demo database. Its dates are relative to when it was loaded. */
 const AGE_MAX_MS = 15 * 60_000
 
 export async function loadDemo(database: Database, now: () => number = Date.now): Promise<void> {
@@ -24,14 +24,14 @@ const cheapest = { algorithm: 2, memoryCost: 8, timeCost: 1, parallelism: 1 }
 const hashCheaply = async (password: string) => hashSync(password, cheapest)
 let hashPassword = hashCheaply
 
-/** Makes the demo passwords cost what a real hash costs. Call it before the first database. */
+/** Hashes demo passwords with the production settings. Call it before the first database is created. */
 export function hashAsInProduction(): void {
   hashPassword = makePasswords({ parallelHashesMax: 2, waitingHashesMax: 64 }).hash
 }
 
 let prepared: ReturnType<typeof prepare> | undefined
 
-/** Puts an embedded database with the demo campus into a folder: a service there has nothing to migrate or load. */
+/** Places an embedded database with the demo campus in a folder, so a service need not migrate or load anything. */
 export async function placeDemoDatabase(folder: string, nowMs: number = Date.now()): Promise<void> {
   prepared ??= prepare()
   const { file, loadedAtMs } = await prepared

@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram'
 import dns from 'node:dns/promises'
 import { once } from 'node:events'
 
-/** Starts a name server with TXT records (RFC 1035 §4), which this process asks until it is disposed of. */
+/** Starts a DNS server with TXT records (RFC 1035 §4). This process uses it until it is disposed of. */
 export async function startNameServer(records: ReadonlyMap<string, string>) {
   const socket = createSocket('udp4')
   socket.on('message', (query, { port, address }) => {

@@ -35,7 +35,7 @@ export async function startDocumentHost(file: string) {
   return {
     ...listening,
     requests,
-    /** Node's fetch with all options; it connects to this host, which the engine's guard would refuse. */
+    /** Node's fetch with all options, connected to this host. The engine's guard would reject the host's address. */
     fetch: connectingFetch(open),
     serve(next: RequestListener | object) {
       answer = typeof next === 'function' ? (next as RequestListener) : documentAnswer(next)
@@ -58,7 +58,7 @@ type AgentClass = new (options: {
   connect: (target: { hostname: string }, done: Connected) => void
 }) => object
 
-/** Opens a connection for each request, so that none outlives a change of the host. */
+/** Opens a connection for each request, so no connection outlives a change of the host. */
 function connectingFetch(open: (hostname: string) => TLSSocket): typeof fetch {
   return async (input, init) => {
     const { dispatcher } = init as unknown as { dispatcher: { constructor: AgentClass } }

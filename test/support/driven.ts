@@ -6,9 +6,9 @@ import { openBrowser, signInAs } from './browser.ts'
 import type { Installed } from './install.ts'
 import { findProgram, isContinuousIntegration } from './programs.ts'
 
-/** What came of driving one program of others against the service. */
+/** The outcome of testing a third-party program against the service. */
 export interface Outcome {
-  /** `known`: it failed as its table says. */
+  /** `known`: failed as its table states. */
   readonly kind: 'passed' | 'known' | 'failed' | 'not run'
   readonly detail: string
   readonly transcript: string
@@ -20,7 +20,7 @@ export function notRun(detail: string): Outcome {
   return { kind: 'not run', detail, transcript: '' }
 }
 
-/** Tries an installed program. `work` returns the detail of a success, or throws what went wrong. */
+/** Tries an installed program. `work` returns the detail of a success, or throws the failure. */
 export async function tryInstalled(
   installed: Installed,
   over: AbortSignal,
@@ -43,7 +43,7 @@ export async function tryInstalled(
   })
 }
 
-/** Tries a program and times it. In continuous integration a failure has a second attempt, which the outcome names. */
+/** Tries a program and times it. In continuous integration, retries a failure once, and the outcome says so. */
 export async function attempt(over: AbortSignal, tryOut: () => Promise<Outcome>): Promise<Outcome> {
   const first = await timed(over, tryOut)
   if (first.kind !== 'failed' || !isContinuousIntegration) return first
@@ -59,7 +59,7 @@ async function timed(over: AbortSignal, tryOut: () => Promise<Outcome>): Promise
   return { kind, detail: `${detail} (${seconds} s)`.trim(), transcript }
 }
 
-/** Opens the browser of a run; nothing without Chromium, except in continuous integration, which skips nothing. */
+/** Opens the browser of a run. Returns undefined without Chromium, but throws in continuous integration. */
 export async function openRunBrowser(opened: AsyncDisposableStack) {
   if (findProgram('chromium') === undefined && !isContinuousIntegration) return undefined
   return opened.adopt(await openBrowser(), (closing) => closing.close())
@@ -88,7 +88,7 @@ export function makeReport(verbose: boolean) {
       const lines = transcript.trim().split('\n').slice(0, 40)
       process.stdout.write(`${lines.map((line) => `         | ${line}`).join('\n')}\n`)
     },
-    /** Prints the sum and ends the process: a program that was given up may hold something open. */
+    /** Prints the totals and ends the process, because an abandoned program may keep handles open. */
     finish(): never {
       const { passed, known, failed, 'not run': skipped } = counts
       process.stdout.write(`${passed + known} passed, ${failed} failed, ${skipped} skipped\n`)
@@ -97,7 +97,7 @@ export function makeReport(verbose: boolean) {
   }
 }
 
-/** A new browser that loads nothing from other machines. */
+/** Opens a browser context that loads nothing from other machines. */
 export async function newLocalContext(browser: Browser): Promise<BrowserContext> {
   const context = await browser.newContext()
   await context.route('**', async (route) => {
@@ -113,7 +113,7 @@ const submits = {
   logout: '#logout-confirm',
 }
 
-/** Whether an element can be seen; nothing can between two pages. */
+/** Whether an element is visible; false between two pages. */
 export async function isVisible(page: Page, selector: string): Promise<boolean> {
   return await page
     .locator(selector)
@@ -121,7 +121,7 @@ export async function isVisible(page: Page, selector: string): Promise<boolean> 
     .catch(() => false)
 }
 
-/** Answers a page of the service as a person who agrees. Returns which page it was; throws an error page. */
+/** Completes a page of the service as a person who agrees. Returns the id of the page; throws for an error page. */
 export async function answerPage(page: Page, person: Answers): Promise<string | undefined> {
   for (const [id, submit] of Object.entries(submits)) {
     if (!(await isVisible(page, submit))) continue

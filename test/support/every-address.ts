@@ -7,12 +7,12 @@ import {
   planPaths,
 } from '../../src/platform/http/paths.ts'
 
-/** The pattern of every address of the service. */
+/** The patterns of all paths of the service. */
 export const everyPattern: readonly string[] = [paths, planPaths, pages, enginePages]
   .flatMap((table) => Object.values<string>(table))
   .concat(`${forwardAuthFor}x`)
 
-/** An address of a pattern, with some value for each of its parts. */
+/** Returns a path that matches a pattern, with sample values. */
 export function someAddress(pattern: string): string {
   return addressOf(pattern, {
     ...{ uid: 'x', site: 'northlight', client: 'northlight-notes', person: 'x', secret: 'x' },

@@ -7,13 +7,13 @@ import { keeping } from './clean-up.ts'
 // biome-ignore lint/style/noProcessEnv: CLEAN_UP_ROWS=1000000 takes half an hour
 const { CLEAN_UP_ROWS: wanted } = process.env
 
-/** Ten times what a statement removes at most. */
+/** The number of rows: ten times the maximum per statement. */
 export const manyRows = wanted === undefined ? 10_000 : Number(wanted)
 
 const DAY_MS = 86_400_000
 const YEAR_MS = 365 * DAY_MS
 
-/** The rows match without checks of foreign keys, which would take longer than the rows. */
+/** Disables and enables foreign keys. The rows match, and the checks would take longer than the inserts. */
 const unchecked = {
   sqlite: ['pragma foreign_keys = off', 'pragma foreign_keys = on'],
   postgres: ['set session_replication_role = replica', 'set session_replication_role = default'],
@@ -47,7 +47,7 @@ const byTime = (id: string, expiry: string) => [
     select 'site', 'person', 'client', 'publishCourse', '{}', ${id}, ${id}, ${expiry}`,
 ]
 
-/** Fills every table with `rows` expired rows (a multiple of ten) and a tenth as many living ones. */
+/** Fills every table with `rows` expired rows (a multiple of ten) and a tenth as many unexpired ones. */
 export async function fillExpiring(
   database: Database,
   { rows, nowMs }: { readonly rows: number; readonly nowMs: number },

@@ -23,7 +23,7 @@ export const facts: ServiceFacts = {
   ],
 }
 
-/** Everything is on. */
+/** Facts with all optional protocols on. */
 export const everyPlanFacts: ServiceFacts = {
   ...facts,
   service: { ...facts.service, furtherPlans: everyPlan },

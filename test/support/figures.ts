@@ -8,7 +8,7 @@ export function defaultsInForce() {
   return readConfig({}, join(import.meta.dirname, '../../config'))
 }
 
-/** A text with every `{setting}` replaced by its value in the default configuration or the code. */
+/** Replaces each `{setting}` in a text with its value in the default configuration or the code. */
 export function fillFigures(text: string): string {
   const known = { ...defaultsInForce().service, fetchBounds }
   const figures = { ...known, refusals: { perClient: REFUSALS_PER_CLIENT } }
@@ -20,14 +20,14 @@ export function fillFigures(text: string): string {
   })
 }
 
-/** "12 000": thousands apart. */
+/** Formats a number; from 10 000, with a space between thousands. */
 export function renderNumber(value: number): string {
   return value < 10_000 ? String(value) : value.toLocaleString('en').replaceAll(',', ' ')
 }
 
 const units = Object.entries({ day: 86_400, hour: 3600, minute: 60 })
 
-/** "90 days": the largest unit that fits. */
+/** Formats a duration in the largest unit that fits, such as "90 days". */
 export function renderDuration(seconds: number): string {
   const [name, length] = units.find(([, unit]) => seconds >= unit) ?? (['second', 1] as const)
   const count = Math.round(seconds / length)

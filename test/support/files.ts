@@ -5,12 +5,12 @@ import { paths } from '../../src/platform/http/paths.ts'
 import type { RunningService } from './gatehouse.ts'
 import { type Answer, answerOf } from './wire.ts'
 
-/** The smallest things that are what they say. */
+/** The smallest valid PDF. */
 export const pdf: Buffer<ArrayBuffer> = Buffer.from(
   '%PDF-1.7\n1 0 obj<<>>endobj\ntrailer<<>>\n%%EOF\n',
 )
 
-/** One pixel, which a browser can draw. */
+/** A PNG of one pixel, which a browser can draw. */
 export const png: Buffer<ArrayBuffer> = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==',
   'base64',
@@ -36,13 +36,13 @@ export async function sendFile(sending: Sending): Promise<Answer> {
     },
     body: bytes,
     ...(signal && { signal }),
-    // A stream is sent while the answer may come already (WHATWG Fetch).
+    // Required for a stream: the response may arrive while the body is sent (WHATWG Fetch).
     duplex: 'half',
   } as RequestInit)
   return await answerOf(response)
 }
 
-/** Takes away what the demo campus brings, for tests that count files. */
+/** Removes the files of the demo campus, for tests that count files. */
 export async function removeDemoFiles({ kysely, config }: RunningService): Promise<void> {
   await kysely.updateTable('digital_product').set({ file_id: null }).execute()
   await kysely.deleteFrom('stored_file').execute()

@@ -16,7 +16,7 @@ import { listen } from './listen.ts'
 
 export const configFolder = join(import.meta.dirname, '../../config')
 
-/** The demo people and clients that tests use; config/demo holds them. */
+/** The demo people and clients that tests use, from config/demo. */
 export const sam = { login: 'sam@northlight.example', password: 'correct-horse-sam' }
 export const olivia = { login: 'olivia@northlight.example', password: 'correct-horse-olivia' }
 export const amir = { login: 'amir@northlight.example', password: 'correct-horse-amir' }
@@ -25,7 +25,7 @@ export const noor = { login: 'noor@northlight.example', password: 'correct-horse
 export const june = { login: 'june@openkitchen.example', password: 'correct-horse-june' }
 export const notes = {
   clientId: 'northlight-notes',
-  // A web address, where consent is remembered (design 17).
+  // An https URI, for which consent is remembered (design 17).
   redirectUri: 'https://notes.example/callback',
 }
 export const portal = {
@@ -47,14 +47,14 @@ export type RunningService = Readonly<Awaited<ReturnType<typeof startService>>>
 export interface ServiceSetup {
   /** Whether sites demand approvals, as by default. */
   readonly demandsApprovals?: boolean
-  /** Variables; the default is an embedded database in its own folder. */
+  /** Environment variables; by default, the service uses an embedded database in a new folder. */
   readonly environment?: Record<string, string>
-  /** The host of the base URL; 127.0.0.1 by default. */
+  /** The host of the base URL; defaults to 127.0.0.1. */
   readonly host?: 'localhost'
   readonly policy?: (policy: ServicePolicy) => ServicePolicy
-  /** Keeps the time limit of storage, for tests of that limit. */
+  /** Whether to keep the short time limit of storage, for tests of that limit. */
   readonly inTime?: boolean
-  /** Hashes the demo passwords at the real cost, for tests of that cost. */
+  /** Whether to hash the demo passwords at the real cost, for tests of that cost. */
   readonly realHashes?: boolean
   readonly now?: () => number
   readonly fetch?: SendOutgoing
@@ -116,7 +116,7 @@ export async function startService(setup: ServiceSetup = {}) {
 
 type Changes = { readonly [Section in keyof ServicePolicy]?: Partial<ServicePolicy[Section]> }
 
-/** Changes settings of some sections; lists are replaced. */
+/** Changes settings of some sections, and replaces lists. */
 export function policyWith(changes: Changes) {
   return (policy: ServicePolicy): ServicePolicy => ({
     ...policy,
@@ -133,12 +133,12 @@ export function policyWith(changes: Changes) {
 export const startWith = async (changes: Changes, setup: ServiceSetup = {}) =>
   await startService({ ...setup, policy: policyWith(changes) })
 
-/** Gives storage more time, for a busy machine. */
+/** Raises the time limit of storage, for a busy machine. */
 export function patient(policy: ServicePolicy): ServicePolicy {
   return { ...policy, storage: { ...policy.storage, answerWithinMs: 10_000 } }
 }
 
-/** Writes the audit trail, refusals and usage almost at once, for tests that read them. */
+/** Settings that write the audit trail, refusals and usage almost at once, for tests that read them. */
 export const flushing = { storage: { usageFlushSeconds: 0.02 } }
 export const flushingSoon = policyWith(flushing)
 

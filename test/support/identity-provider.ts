@@ -31,7 +31,7 @@ export const noteOf = (page: Page) => textOf({ ...page, path: '' }, 'login-note'
 export const isSignedIn = ({ target, text }: Page) =>
   Boolean(target?.searchParams.get('code')) || text.includes('id="consent-page"')
 
-/** Opens the sign-in page of an authorization, and leaves for a provider. */
+/** Opens the sign-in page of an authorization, and follows the link to a provider. */
 export async function leave({ url }: Pick<RunningService, 'url'>, provider: string, fields = {}) {
   const person = makeHeadlessPerson(sam)
   const page = await follow(person, authorizeUrl(url, fields))
@@ -63,7 +63,7 @@ export const linksOf = async ({ kysely }: RunningService) =>
 
 export const ISSUER = 'https://id.acme.example'
 
-/** The network of one service: two identity providers that say what `lie` says. */
+/** Creates two identity providers as the network of a service. `says` sets their next responses. */
 export async function makeLyingProviders() {
   const [own, other] = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')])
   const lie: Lie = {}
@@ -105,7 +105,7 @@ export async function makeLyingProviders() {
     fetch,
     sent,
     forms,
-    /** What the providers say next, until the next call. */
+    /** Sets the values in all responses until the next call. */
     says: (next: Lie) => {
       for (const name of Object.keys(lie)) Reflect.deleteProperty(lie, name)
       Object.assign(lie, next)

@@ -10,7 +10,7 @@ import { kindNames } from '../../src/ops/import/record-kinds.ts'
 import type { Database } from '../../src/platform/store/database.ts'
 import { temporaryFolder } from './programs.ts'
 
-/** Imports records, or what lies at a path. Hashes no password: real hashes have tests of their own. */
+/** Imports records, or the files at a path. Uses a constant hash, because other tests cover password hashing. */
 export async function importRecords(
   database: Database,
   records: string | readonly object[],

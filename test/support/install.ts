@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 // biome-ignore lint/style/noProcessEnv: the cache of this machine
 const { CLIENTS_CACHE, XDG_CACHE_HOME } = process.env
 
-/** Holds a folder for each package and version, for later runs. */
+/** The cache, with a folder for each package and version, for later runs. */
 export const cacheFolder: string =
   CLIENTS_CACHE ?? join(XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'gatehouse-clients')
 
@@ -16,7 +16,7 @@ export interface Package {
   readonly registry: 'npm' | 'pypi'
   readonly name: string
   readonly version: string
-  /** Packages beside it, each with one exact version: `a@1.2.3`, `b==1.2.3`. */
+  /** Packages to install with it, each in one exact version: `a@1.2.3`, `b==1.2.3`. */
   readonly with?: readonly string[]
 }
 
@@ -26,7 +26,7 @@ export type Installed =
 
 const execute = promisify(execFile)
 
-/** Registries in which one installation timed out; nothing else is installed from them in this run. */
+/** Registries in which an installation timed out. Nothing more is installed from them in this run. */
 const silent = new Set<Package['registry']>()
 
 const installing = new Map<string, Promise<Installed>>()

@@ -8,12 +8,12 @@ const WIDE: Readonly<Record<string, number>> = {
   'signIn.signInsPerAccountMax': 1_000_000,
 }
 
-/** A configuration without limits, except for failed sign-ins. */
+/** Returns a policy without limits, except for failed sign-ins. */
 export function withoutLimits(policy: ServicePolicy): ServicePolicy {
   return widened(policy, WIDE)
 }
 
-/** Also without limits of failed sign-ins, which no configuration file allows. */
+/** Returns a policy without any limits. No configuration file allows this for failed sign-ins. */
 export function withoutAnyLimit(policy: ServicePolicy): ServicePolicy {
   return widened(policy, { ...WIDE, signIn: 100_000_000 })
 }

@@ -9,7 +9,7 @@ import { eventually } from './programs.ts'
 
 type Mailing = Pick<RunningService, 'config'>
 
-/** The decoded mails to an address, or to all, oldest first. */
+/** Returns the decoded mails to an address, or to all, oldest first. */
 export function mailsTo({ config }: Mailing, to = ''): string[] {
   const folder = join(config.dataDir, 'mail')
   return (existsSync(folder) ? readdirSync(folder) : [])
@@ -23,7 +23,7 @@ export async function mailsHandled({ kysely }: Pick<RunningService, 'kysely'>): 
   await eventually(10_000, async () => expect(await rowsOf(kysely, 'outbox')).to.deep.equal([]))
 }
 
-/** The path of the link in the last of `count` mails to an address. */
+/** Waits for `count` mails with a link to an address. Returns the path of the last link. */
 export async function linkTo(service: Mailing, to: string, count = 1): Promise<string> {
   return await eventually(10_000, async () => {
     const links = mailsTo(service, to).flatMap(

@@ -62,7 +62,7 @@ export async function startMailServer(
   }
 }
 
-/** An error with which the server rejects what it was sent. */
+/** Creates an error with which the server rejects a command. */
 export function smtpError(responseCode: number, message = 'rejected'): Error {
   return Object.assign(new Error(message), { responseCode })
 }

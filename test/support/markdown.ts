@@ -10,12 +10,12 @@ export function renderTable(head: readonly string[], rows: readonly (readonly Ce
 /** Renderers of the generated parts of documents, by the name in their marker. */
 export type Tables = Readonly<Record<string, () => string>>
 
-/** The names of the tables that a document has: `<!-- table: name -->` to `<!-- end -->`. */
+/** Lists the tables of a document. A table extends from `<!-- table: name -->` to `<!-- end -->`. */
 export function tablesIn(text: string): string[] {
   return [...text.matchAll(marked)].map(([, name = '']) => name)
 }
 
-/** The document with these tables made anew. */
+/** Returns the document with these tables regenerated. */
 export function renewTables(text: string, tables: Tables): string {
   return text.replace(marked, (_all, name: string) => {
     const render = tables[name]
@@ -28,7 +28,7 @@ const marked = /<!-- table: ([\w-]+) -->\n[\s\S]*?<!-- end -->/g
 
 export const page = (...parts: readonly string[]) => parts.join('\n\n')
 
-/** Values as code: "`a`, `b`". */
+/** Formats values as code: "`a`, `b`". */
 export const code = (...values: readonly string[]) =>
   values.map((value) => `\`${value}\``).join(', ')
 

@@ -38,7 +38,7 @@ export async function send(
   return await postJson(url + path, message, { token, headers: sent })
 }
 
-/** A JSON-RPC request and its headers in one version of the protocol. */
+/** Creates a JSON-RPC request and its headers for one version of the protocol. */
 export function messageOf(method: string, era: Era, params: Record<string, unknown>) {
   const modern = era === '2026-07-28'
   const name = params['name'] ?? params['uri']
@@ -78,7 +78,7 @@ export async function readTool<T = any>(url: string, name: string, how?: Calling
   return answerIn(body.result)
 }
 
-/** The result of a tool: parsed JSON, or text. */
+/** Returns the result of a tool: parsed JSON, or text. */
 // biome-ignore lint/suspicious/noExplicitAny: tests know the result
 export function answerIn(answer: object): any {
   const { content } = answer as { content: unknown }
@@ -103,7 +103,7 @@ export async function toolNames(
   return body.result.tools.map(({ name }: { name: string }) => name)
 }
 
-/** An operator's token, for a self-registered loopback client. */
+/** Obtains an operator's token for a self-registered loopback client. */
 export async function operatorToken(
   url: string,
   scope: string,
@@ -126,7 +126,7 @@ export const toolScopes: readonly string[] = scopeNames('operator').filter((scop
   toolCatalogue.some(({ access }) => access.kind === 'scopes' && access.needed.includes(scope)),
 )
 
-/** The state of an SDK client, whose person follows redirects without a screen. */
+/** Creates the state of an SDK client whose person signs in without a browser. */
 export function sdkProvider(
   { clientId, redirectUri }: { clientId?: string; redirectUri: string },
   person: Answers,
@@ -140,7 +140,7 @@ export function sdkProvider(
   return { ...state, callback: () => callback as URLSearchParams }
 }
 
-/** The state of an SDK client. `visit` opens an authorization request in the browser of its person. */
+/** Creates the state of an SDK client. `visit` opens an authorization request in the person's browser. */
 export function makeSdkState(
   client: { client_id: string; issuer?: string } | undefined,
   redirectUri: string,

@@ -50,7 +50,7 @@ export async function readMember<Data = any>(
 export const readOnly: string = `openid ${MEMBER_READ}`
 export const readWrite: string = `openid ${MEMBER_READ} ${MEMBER_WRITE}`
 
-/** A member's access token through the whole flow, by default at Northlight. */
+/** Obtains a member's access token through the whole flow, by default at Northlight. */
 export async function memberToken(
   url: string,
   scope: string = readWrite,
@@ -59,13 +59,13 @@ export async function memberToken(
   return (await getTokens(url, { scope, ...who })).tokens.access_token
 }
 
-/** Reads as one member: Sam at Northlight unless another person is named. */
+/** Creates a function that queries as one member, by default Sam at Northlight. */
 export async function memberReader(url: string, person: Answers = sam) {
   const token = await memberToken(url, readWrite, { person })
   return async (query: string) => await readMember({ url, token }, query)
 }
 
-/** Lets the second site of the demo have a member application too. */
+/** Creates a member application at the second site of the demo. */
 export async function addKitchenClient({ kysely }: RunningService): Promise<string> {
   const client_id = 'kitchen-notes'
   await insert(kysely, 'oauth_application', {
@@ -89,7 +89,7 @@ const CAMPUS_NOW = Date.UTC(2026, 0, 15, 12)
 
 const { memberApi: limits } = readConfig({}, configFolder).service
 
-/** The Member API without HTTP over a database of the test's own. */
+/** Creates the Member API without HTTP, on a database of the test. */
 export function memberApiOver(database: Database, now: () => number = Date.now) {
   const parts = {
     data: makeViewerData(database, now),
@@ -99,7 +99,7 @@ export function memberApiOver(database: Database, now: () => number = Date.now) 
   const api = makeMemberApi(parts, limits)
   return {
     ...api,
-    /** The data of an operation that has to succeed; Sam's unless another caller is named. */
+    /** Returns the data of an operation that must succeed, by default for Sam. */
     // biome-ignore lint/suspicious/noExplicitAny: a test looks at what it asked for
     async read(query: string, variables = {}, caller = samAtNorthlight): Promise<any> {
       const { data, errors } = await api.execute(query, variables, caller)

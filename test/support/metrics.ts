@@ -40,7 +40,7 @@ export async function scrape(port: number): Promise<Scrape> {
   return parseScrape(text)
 }
 
-/** Scrapes until a check passes: a request may count a little after its response. */
+/** Scrapes until a check passes, because a request may be counted shortly after its response. */
 export async function scrapeUntil(port: number, check: (scraped: Scrape) => void): Promise<Scrape> {
   return await eventually(20_000, async () => {
     const scraped = await scrape(port)

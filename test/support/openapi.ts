@@ -1,12 +1,12 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 
-/** An answer of the service: its address and method, its status, and its body as parsed JSON or text. */
+/** A response of the service: its path, method and status, and its body as parsed JSON or text. */
 export type ObservedAnswer = [path: string, method: string, status: number, body: unknown]
 
 type Node = { readonly [key: string]: unknown }
 
-/** Compares answers with an OpenAPI document. Returns the differences. An empty text is an empty body. */
+/** Creates the function that lists a response's differences from an OpenAPI document. An empty string is an empty body. */
 export function responseValidator(document: object): (...answer: ObservedAnswer) => string[] {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   formats.default(ajv)
@@ -35,7 +35,7 @@ function emptiness(name: string, content: Node | undefined, body: unknown): stri
   return !content === isEmpty(body) ? [] : [`${name} has ${content ? 'no' : 'a'} body`]
 }
 
-/** Records which responses and members of a document real answers have shown. */
+/** Records which of a document's responses and members have occurred. */
 export function documentCoverage() {
   const answers = new WeakMap<object, ReturnType<typeof answersOf>>()
   const described = new Set<string>()
@@ -62,7 +62,7 @@ export function documentCoverage() {
   }
 }
 
-/** Every described response, once for each media type, and the place of its schema. */
+/** Lists the described responses, once for each media type, with the place of their schema. */
 function answersOf(document: object): { name: string; place: string[] }[] {
   const { paths } = document as { paths: Record<string, Record<string, { responses: object }>> }
   const operations = Object.entries(paths).flatMap(([path, item]) =>
@@ -109,7 +109,7 @@ interface Found {
   readonly place: readonly string[]
 }
 
-/** The part of a document at a place, behind references. */
+/** Returns the part of a document at a place, and follows references. */
 export function follow(document: object, place: readonly string[]): Found | undefined {
   const value = place.reduce<unknown>((node, key) => (node as Node | undefined)?.[key], document)
   if (value === undefined) return undefined
@@ -119,7 +119,7 @@ export function follow(document: object, place: readonly string[]): Found | unde
 
 const isEmpty = (body: unknown): boolean => (body ?? '') === ''
 
-/** RFC 6901 §3, in the fragment of a URI. */
+/** Escapes a key of a JSON Pointer (RFC 6901 §3) in the fragment of a URI. */
 function inPointer(key: string): string {
   return encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'))
 }

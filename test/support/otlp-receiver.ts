@@ -26,7 +26,7 @@ export async function startOtlpReceiver() {
   }
 }
 
-/** The fields of a message by number: bytes if they have a length, else numbers. */
+/** The fields of a message by number. Fields with a length are bytes, others are numbers. */
 type Message = ReadonlyMap<number, readonly (Buffer | bigint)[]>
 
 function read(bytes: Buffer): Message {
@@ -91,7 +91,7 @@ function spansIn(body: Buffer) {
       parentSpanId: bytesOf(span, 4).toString('hex'),
       name: bytesOf(span, 5).toString(),
       attributes: attributesOf(span, 9),
-      /** 2 after a failure. */
+      /** 2 for a failed span. */
       status: Number(messages(span, 15)[0]?.get(3)?.[0] ?? 0),
       resource: known,
     }))

@@ -11,7 +11,7 @@ export interface Seen {
   readonly text: string
 }
 
-/** A person with a browser of their own who uses /account and /admin, and signs in when asked. */
+/** A person with a separate browser who uses /account and /admin, and signs in when asked. */
 export type PagePerson = ReturnType<typeof makePagePerson>
 
 export function makePagePerson(url: string, answers: Answers) {
@@ -38,7 +38,7 @@ export function makePagePerson(url: string, answers: Answers) {
   return {
     browser,
     visit: async (path: string) => await follow(path),
-    /** Sends the form of the page that has this action, with what was typed. */
+    /** Sends the form with this action of a page, with the typed values. */
     async send(page: Seen, action: string, typed: Record<string, string | string[]> = {}) {
       const body = new URLSearchParams()
       for (const [name, value] of Object.entries({ ...hiddenOf(page, action), ...typed })) {
@@ -46,10 +46,10 @@ export function makePagePerson(url: string, answers: Answers) {
       }
       return await follow(action, { method: 'POST', body })
     },
-    /** Sends any form at all, without the token of a page. */
+    /** Posts fields to a path, without the anti-forgery token of a page. */
     post: async (path: string, fields: Record<string, string>) =>
       await follow(path, { method: 'POST', body: new URLSearchParams(fields) }),
-    /** One request without following a redirect. */
+    /** Sends one request, and follows no redirect. */
     open: async (path: string | URL, init?: RequestInit) =>
       await browser.open(new URL(path, url), init),
   }
@@ -64,7 +64,7 @@ export function textOf(page: Seen, id: string): string {
   return decode(new RegExp(`id="${id}"[^>]*>([^<]*)<`).exec(page.text)?.[1] ?? '')
 }
 
-/** The value of a hidden field of a page: `csrf` of our own forms, `xsrf` of the engine's. */
+/** Returns the value of a hidden field: `csrf` in our own forms, `xsrf` in the engine's. */
 export function hiddenField(page: string, name: 'csrf' | 'xsrf' = 'csrf'): string {
   return new RegExp(`name="${name}" value="([^"]+)"`).exec(page)?.[1] ?? ''
 }

@@ -21,7 +21,7 @@ export type Content = 'nothing' | 'tables' | 'demo'
 
 export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>
 
-/** Starts a PostgreSQL server on a free port. By default it never waits for a disk. */
+/** Starts a PostgreSQL server on a free port. By default, it does not sync to disk. */
 export async function startPostgres(
   file: string,
   settings: readonly string[] = [],
@@ -43,7 +43,7 @@ export async function startPostgres(
       arguments: [
         ...['-D', join(folder, 'data'), '-k', folder, '-p', `${port}`, '-h', '127.0.0.1'],
         ...['-c', 'fsync=off', '-c', 'full_page_writes=off', '-c', 'synchronous_commit=off'],
-        // Shared memory of a killed server is then removed with its folder.
+        // The shared memory of a killed server is then removed with its folder.
         ...['-c', 'dynamic_shared_memory_type=mmap'],
         ...['-c', 'shared_buffers=16MB', '-c', 'max_connections=100', '-c', 'autovacuum=off'],
         ...settings.flatMap((setting) => ['-c', setting]),
@@ -60,7 +60,7 @@ export async function startPostgres(
     kill: () => program.kill(),
     async restart() {
       await program.kill()
-      // The old processes release their memory a little after the end.
+      // The old processes release their memory shortly after they end.
       program = await eventually(30_000, start)
     },
     async [Symbol.asyncDispose]() {
@@ -71,14 +71,14 @@ export async function startPostgres(
   }
 }
 
-/** PostgreSQL refuses to run as root; then it runs as its own user. */
+/** Returns the user for PostgreSQL, which refuses to run as root; undefined for the current user. */
 function serverOwner(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   const id = (kind: '-u' | '-g') => Number(execFileSync('id', [kind, 'postgres']).toString())
   return { uid: id('-u'), gid: id('-g') }
 }
 
-/** Copies one database of each kind, so that a run migrates and loads the demo once per server. */
+/** Copies template databases, so migrations and the demo run only once per server. */
 function databaseCreator(url: (name: string) => string) {
   let count = 0
   const create = async (template: string) => {

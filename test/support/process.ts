@@ -28,14 +28,14 @@ export interface Ended {
 
 const TIMEOUT_MS = 45_000
 
-/** Waits for storage as long as it takes: for tests of what the service answers, not of when. */
+/** A command of a service with long storage timeouts and no limits, for tests that are not about time. */
 export const patientService: readonly string[] = [process.execPath, 'test/patient-worker.ts']
 
 export type Variables = Readonly<Record<string, string>>
 
 export type ServiceProcess = Awaited<ReturnType<typeof startProcess>>
 
-/** Starts `node src/main.ts` on a free port, with the demo campus in a database of its own by default. */
+/** Starts `node src/main.ts` on a free port, by default with the demo campus in a new database. */
 export async function startProcess(
   variables: Variables = {},
   command: readonly string[] = [process.execPath, 'src/main.ts'],
@@ -84,7 +84,7 @@ export async function startProcess(
     signal: (signal: NodeJS.Signals) => void child.kill(signal),
     ended: () => ended,
     stop,
-    /** Ends it at once, like a power failure. */
+    /** Kills the process at once, like a power failure. */
     kill: async () => void (await stop('SIGKILL')),
     async [Symbol.asyncDispose]() {
       await stop('SIGKILL')
@@ -119,7 +119,7 @@ export async function gatehouse(words: readonly string[], variables: Variables, 
   return stdout + stderr
 }
 
-/** Runs doctor, and reads what it finds. */
+/** Runs doctor, and parses its findings. */
 export async function runDoctor(variables: Variables, ...words: readonly string[]) {
   const ended = await runGatehouse(['doctor', '--json', ...words], variables)
   const findings: readonly Finding[] = JSON.parse(ended.stdout).findings
@@ -171,7 +171,7 @@ async function answers(url: string): Promise<void> {
   if (status !== 200) throw new Error(`${url}/healthz answered ${status}`)
 }
 
-/** A DATA_DIR with the demo campus, which spares a first start the hashing of passwords. */
+/** Creates a DATA_DIR with the demo campus, so the first start need not hash its passwords. */
 export async function dataFolderWithDemo(): Promise<string> {
   const folder = temporaryFolder()
   await placeDemoDatabase(folder)
@@ -186,7 +186,7 @@ function isDemo(folder: string): boolean {
     .every(([own, delivered]) => own && delivered && own.equals(delivered))
 }
 
-/** A copy of the configuration with another policy, for CONFIG_DIR. */
+/** Copies the configuration with another policy, for CONFIG_DIR. */
 export function configWith(change: (policy: ServicePolicy) => ServicePolicy): string {
   const folder = temporaryFolder()
   cpSync(configFolder, folder, { recursive: true })
@@ -197,7 +197,7 @@ export function configWith(change: (policy: ServicePolicy) => ServicePolicy): st
 
 export type Balancer = Awaited<ReturnType<typeof startBalancer>>
 
-/** A load balancer: consecutive requests go to different processes, with these headers added. */
+/** Starts a load balancer. It sends consecutive requests to different processes, and adds these headers. */
 export async function startBalancer(added: Readonly<Record<string, string>> = {}) {
   let addresses: readonly string[] = []
   let turn = 0
@@ -216,7 +216,7 @@ export async function startBalancer(added: Readonly<Record<string, string>> = {}
     outgoing.on('close', () => forwarded.destroy())
     incoming.pipe(forwarded)
   })
-  // As the service does: a shorter time closes some connections under a request.
+  // The same as in the service: a shorter timeout could close a connection during a request.
   server.keepAliveTimeout = 65_000
   return {
     /** The public address: BASE_URL of all processes behind it. */
@@ -230,7 +230,7 @@ export async function startBalancer(added: Readonly<Record<string, string>> = {}
 
 export type Pair = Awaited<ReturnType<typeof startPair>>
 
-/** Two processes of one service: same storage, secret and issuer. The issuer is the first's address by default. */
+/** Starts two processes with the same storage, secret and issuer. The default issuer is the first one's URL. */
 export async function startPair(shared: Variables, command?: readonly string[]) {
   await using opening = new AsyncDisposableStack()
   const PORT = String(await freePort())

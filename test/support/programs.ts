@@ -10,7 +10,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 const inherited = process.env
 const { PATH = '', PG_BIN: postgresFolder, CI: ci } = inherited
 
-/** Finds this very node and the programs of the machine. */
+/** The search path for this Node version and the programs of the machine. */
 export const searchPath = `${dirname(process.execPath)}${delimiter}${PATH}`
 
 /** Continuous integration must not skip anything. */
@@ -66,10 +66,10 @@ export async function startProgram(start: ProgramStart) {
     throw error
   }
   return {
-    /** Stops all its processes, like a machine that hangs. */
+    /** Suspends all its processes, like a machine that hangs. */
     freeze: () => signalAll(child, 'SIGSTOP'),
     thaw: () => signalAll(child, 'SIGCONT'),
-    /** Ends it at once, like a power failure. */
+    /** Kills the program at once, like a power failure. */
     kill: () => endNow(child, () => signalAll(child, 'SIGKILL')),
   }
 }
@@ -132,7 +132,7 @@ export function killGroup({ pid }: ChildProcess): void {
   if (pid !== undefined) send(-pid, 'SIGKILL')
 }
 
-/** The program first, so that it starts no other process, then its children. */
+/** Signals the program first, so it starts no other process, and then its children. */
 function signalAll(child: ChildProcess, signal: NodeJS.Signals): void {
   const children = signal === 'SIGKILL' ? childrenOf(child.pid) : []
   child.kill(signal)
@@ -147,7 +147,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
 
 /** PostgreSQL gives every connection a process in a group of its own. */
 function childrenOf(parent: number | undefined): number[] {
-  // Without an id, a line without numbers would match, and signalling process 0 signals this group.
+  // Without an id, a line without numbers would match, and signalling process 0 would signal this process group.
   if (parent === undefined) return []
   return execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' })
     .split('\n')
@@ -169,7 +169,7 @@ export function removeFolder(folder: string): void {
 
 let cleans = false
 
-/** Handles signals only once there is something to clean: services import this module too and drain on a signal. */
+/** Handles signals only once there is something to clean up: services also import this module, and drain on a signal. */
 function cleanAtEnd(): void {
   if (cleans) return
   cleans = true
@@ -182,11 +182,11 @@ function cleanAtEnd(): void {
   }
 }
 
-/** Below the ephemeral ports, so that no connection takes one. Redis bus ports (+10 000) fit above. */
+/** Below the ephemeral ports, so no connection takes one. Redis bus ports (+10 000) fit above. */
 const ports = { first: 10_000, last: 22_000 }
 let lastPort = ports.first + Math.floor(Math.random() * (ports.last - ports.first))
 
-/** A port that is free now; never the same one twice. */
+/** Returns a free port, never the same one twice. */
 export async function freePort(): Promise<number> {
   for (;;) {
     lastPort = lastPort < ports.last ? lastPort + 1 : ports.first
@@ -203,7 +203,7 @@ export async function freePort(): Promise<number> {
   }
 }
 
-/** Repeats the work, for a bounded time, until it succeeds; throws its last error otherwise. */
+/** Repeats the work until it succeeds. After the time limit, throws its last error. */
 export async function eventually<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
   const deadlineMs = performance.now() + timeoutMs
   for (let pauseMs = 5; ; pauseMs = Math.min(pauseMs * 2, 40)) {
@@ -216,7 +216,7 @@ export async function eventually<T>(timeoutMs: number, work: () => Promise<T>): 
   }
 }
 
-/** Gives each task to its own Node process, starts all at the same moment and returns their results. */
+/** Runs each task in its own Node process, and starts all at the same moment. Returns their results. */
 export async function race<Result>(script: string, tasks: readonly object[]): Promise<Result[]> {
   const children = tasks.map((task) => {
     const child = endWithTests(fork(script))

@@ -17,7 +17,7 @@ export const everyPlan: Plans = {
   privateHosts: [],
 }
 
-/** A service with some of the further plans on. */
+/** Returns the set-up of a service with these optional protocols. */
 export function withPlans(plans: Partial<Plans>): ServiceSetup {
   return { policy: policyWith({ storage: { signOutLookMs: 100 }, furtherPlans: plans }) }
 }
@@ -54,7 +54,7 @@ export async function giveKeys(
   await choose(service, { jwks, jwks_uri: null, auth_method: 'private_key_jwt' }, clientId)
 }
 
-/** What an assertion says; undefined leaves a claim out. */
+/** Signs an assertion. A claim that is undefined is omitted. */
 export async function signAssertion(
   key: Pick<ClientKey, 'privateKey' | 'alg' | 'kid'>,
   audience: string | string[],
@@ -79,7 +79,7 @@ export function unsignedJwt(claims: object): string {
 
 export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
-/** The fields of a form by which a client authenticates with an assertion. */
+/** Returns the form fields with which a client authenticates by an assertion. */
 export function byAssertion(assertion: string) {
   return {
     client_id: undefined,
@@ -89,7 +89,7 @@ export function byAssertion(assertion: string) {
   }
 }
 
-/** For which request a proof is, and what else it says; undefined leaves a claim out. */
+/** The request that a proof is for, and other values. A claim that is undefined is omitted. */
 export interface Proving {
   readonly htm: string
   readonly htu: string

@@ -21,10 +21,10 @@ function readTables(name: string): readonly Table[] {
 }
 
 export interface Section {
-  /** Number, or heading without one. */
+  /** The section number, or the heading if there is no number. */
   readonly section: string
   readonly asks: string
-  /** Why no test shows it. */
+  /** The reason why no test covers the section. */
   readonly why?: string
   readonly note?: string
 }
@@ -45,45 +45,45 @@ function rowsOf(name: string): readonly (readonly string[])[] {
   return readTables(name).flatMap(({ rows }) => rows)
 }
 
-/** Number, requirement, file of each; under "Not shown" number, question, answer, file. */
+/** Columns: number, requirement, file. Under "Not shown": number, question, answer, file. */
 export const requirements = readTables('requirements.txt')
 
-/** Number, attack, answer of the cases whose tests are written one by one. */
+/** Columns: number, attack, response. Only cases with tests of their own. */
 export const hostileCases = readTables('hostile-cases.txt')
 
 export const attackClasses = readTables('attack-classes.txt')
 
-/** Number, threat, attackers, defence of each, by surface. */
+/** Columns: number, threat, attackers, defence. One table per surface. */
 export const threats = readTables('threats.txt')
 
 export const caseNumbers: readonly number[] = hostileCases.flatMap(({ rows }) =>
   rows.map(([number]) => Number(number)),
 )
 
-/** Errors of our own code (function, status, error, when, advice), of endpoints, of protected resources. */
+/** Errors of our own code (function, status, error, condition, advice), of endpoints, and of protected resources. */
 export const errorTables = readTables('errors.txt')
 
 const [requestLimits, sizes] = readTables('limits.txt')
 
-/** Name of each request limit, where it applies, what counts as one. */
+/** Columns: request limit, the place where it applies, the unit that it counts. */
 export const requestLimitRows = requestLimits?.rows ?? []
 
-/** Sizes and times (what, figure, setting): `{setting}` in a figure stands for the value in force. */
+/** Sizes and times. Columns: subject, figure, setting. `{setting}` in a figure stands for its current value. */
 export const limitRows = sizes?.rows ?? []
 
-/** Function, password, hash of real programs, by program. */
+/** Columns: function, password, hash. One table per program that created the hashes. */
 export const passwordHashes = readTables('password-hashes.txt')
 
-/** File of the code, what a process remembers there beyond a request because of callers, and its bound. */
+/** Columns: source file, data that a process keeps beyond a request because of callers, bound. */
 export const remembered = rowsOf('remembered.txt')
 
-/** Tables of the database and how long their rows stay. */
+/** Columns: tables of the database, and how long their rows are kept. */
 export const retention = rowsOf('retention.txt')
 
-/** Personal tables, why they are stored, what happens when the account is deleted, and whether a download has them. */
+/** Columns: tables with personal data, reason for storing it, fate after a deletion, inclusion in a download. */
 export const personalData = rowsOf('personal-data.txt')
 
-/** Meaning of each field of config/service.json, by section. */
+/** The meaning of each field of config/service.json, by section. */
 export const settings = readTables('settings.txt')
 
 export const alertAdvice = rowsOf('alerts.txt')

@@ -3,13 +3,13 @@ import * as oidc from 'openid-client'
 import { type Answers, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { notes, sam } from './gatehouse.ts'
 
-/** What a relying party asks for; by default the demo's public member application for Sam. */
+/** The options of a sign-in. By default, Sam signs in to the demo's public member application. */
 export interface Asking {
   readonly clientId?: string
   readonly clientSecret?: string
   readonly redirectUri?: string
   readonly scope?: string
-  /** False sends no `resource`. */
+  /** False omits `resource`. */
   readonly resource?: string | false
   readonly person?: Answers
   readonly parameters?: Record<string, string>
@@ -17,7 +17,7 @@ export interface Asking {
 
 export const MEMBER_SCOPE = 'openid profile email account:read'
 
-/** An independent, certified relying party (openid-client), which judges our server. */
+/** Signs in with openid-client, an independent, certified relying party that validates our responses. */
 export async function signIn(url: string, asking: Asking = {}) {
   const { redirectUri = notes.redirectUri, resource = url } = asking
   const configuration = await discover(url, asking)

@@ -15,16 +15,16 @@ export interface RoundTrips {
   readonly sql: number
   /** From Redis's statistics, including commands of scripts. */
   readonly redisCommands: number
-  /** Commands sent together count once. */
+  /** Commands that are sent together count once. */
   readonly redisBatches: number
-  /** Those that ran one after the other. */
+  /** The number of round trips that ran one after the other. */
   readonly deep: number
 }
 
-/** Enough that an occasional round trip shows as a fraction. */
+/** Enough requests to show an occasional round trip as a fraction. */
 const REQUESTS = 20
 
-/** For background work, which would be counted with the requests. */
+/** An interval that disables background work, which would be counted too. */
 const NEVER_SECONDS = 3600
 
 /** Counts each operation in a service in this process. */
@@ -34,14 +34,14 @@ export async function countRoundTrips({
 }: Record<'postgresFile' | 'redisUrl', string>): Promise<Record<CountedOperation, RoundTrips>> {
   await using running = await startService({
     environment: { ...(await postgresWithDemo(postgresFile)), REDIS_URL: redisUrl },
-    // Avoids reading the database's clock.
+    // Avoids reads of the database's clock.
     now: Date.now,
-    // Processes exchange high counts every second.
+    // Without limits, processes do not exchange high counts every second.
     policy: (policy) => ({
       ...withoutAnyLimit(policy),
       keys: { ...policy.keys, reloadSeconds: NEVER_SECONDS },
       posts: { deliverySeconds: NEVER_SECONDS },
-      // Notices are sent later.
+      // Notices would be sent during later requests.
       signIn: { ...policy.signIn, notices: false },
       storage: {
         ...policy.storage,
@@ -62,7 +62,7 @@ export async function countRoundTrips({
   return counted as Record<CountedOperation, RoundTrips>
 }
 
-/** Prepares without counting; returns the counted request. */
+/** Prepares an operation without counting. Returns the request to count. */
 type Prepare = (running: RunningService) => Promise<() => Promise<Answer>>
 
 async function expectGood(name: string, request: () => Promise<Answer>): Promise<void> {
@@ -125,7 +125,7 @@ async function codesOf(url: string, count: number): Promise<string[]> {
   return codes
 }
 
-/** Counts in both drivers until it is disposed. */
+/** Counts calls in both drivers until it is disposed of. */
 function startCounter(redisUrl: string) {
   const redis = new Redis(redisUrl)
   const depth = new Depth()
@@ -151,7 +151,7 @@ function startCounter(redisUrl: string) {
   return {
     async count(request: () => Promise<void>): Promise<RoundTrips> {
       const before = { statements, ...(await redisCounters(redis)) }
-      // The order in which parallel calls end can only add depth.
+      // The order in which parallel calls end can only add depth, so keep the minimum.
       let deep = Number.POSITIVE_INFINITY
       for (let i = 0; i < REQUESTS; i += 1) {
         depth.deepest = 0
@@ -162,7 +162,7 @@ function startCounter(redisUrl: string) {
       const after = await redisCounters(redis)
       return {
         sql: counted / REQUESTS,
-        // Without the first INFO, which the second one counts.
+        // Exclude the first INFO, which the second one counts.
         redisCommands: (after.commands - before.commands - 1) / REQUESTS,
         redisBatches: (after.batches - before.batches - 1) / REQUESTS,
         deep,

@@ -5,9 +5,9 @@ import { dirname, join } from 'node:path'
 // biome-ignore lint/style/noProcessEnv: the first process of a run sets variables for the others
 const variables = process.env
 
-/** Lines that the processes of a run write for its end, in a file that this variable names. */
+/** Notes that the processes of a run write for its end. This variable names their file. */
 export const notesOfRun = (variable: string) => ({
-  /** Before the first file of a run, in the process that starts the others. */
+  /** Creates the file. Called before the first test file, in the process that starts the others. */
   begin() {
     const file = join(mkdtempSync(join(tmpdir(), 'gatehouse-run-')), 'notes')
     appendFileSync(file, '')
@@ -17,7 +17,7 @@ export const notesOfRun = (variable: string) => ({
     const file = variables[variable]
     if (file) appendFileSync(file, `${line}\n`)
   },
-  /** After the last file of a run: each different line. */
+  /** Removes the file and returns each different note. Called after the last test file. */
   take(): Set<string> {
     const file = variables[variable] ?? ''
     const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean)

@@ -48,7 +48,7 @@ export const person = { name: 'Ada Lindqvist', email: 'ada@harbour.example' }
 export const canSee = ['your name, picture and your roles at the site', 'your e-mail address']
 export const canChange = ['which notifications are read and which you receive']
 
-/** The document of a page without its scripts, which have a file and tests of their own. */
+/** Renders a page without its scripts, which have a separate file and tests. */
 export const withoutScripts = (page: View) => markupOf({ ...page, scripts: undefined })
 
 export const hrefOf = ({ file }: { readonly file: string }) => `/assets/${file}`
@@ -59,7 +59,7 @@ export function markupOf(page: View | undefined): string {
   return layout(page, { serviceName: 'Gatehouse', stylesheetHref }).toString()
 }
 
-/** What the pages show of others. */
+/** The values on pages that come from people and clients. */
 type Values = typeof samples
 
 const samples = {
@@ -105,7 +105,7 @@ export const pages: Record<string, View> = {
   'mail-empty': mailFolderPage({ folder: 'data/mail', messages: [] }),
 }
 
-/** Every page, with `text` as every value of others. */
+/** Returns every page, with `text` as every value from people and clients. */
 export function pagesWith(text: string): Record<string, View> {
   return pagesOf({
     client: { ...client, name: text, host: text, siteName: text },

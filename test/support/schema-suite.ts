@@ -27,7 +27,7 @@ export function partsOf(schema: GraphQLSchema) {
   return { ownTypes, fields, inputs }
 }
 
-/** The rules that the schemas of both APIs keep. A description names null by `nullWord`. */
+/** Defines the tests that both schemas must pass. Descriptions of nullable fields must match `nullWord`. */
 export function schemaSuite(schema: GraphQLSchema, nullWord: RegExp): void {
   const { ownTypes, fields, inputs } = partsOf(schema)
 

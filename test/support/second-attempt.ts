@@ -3,10 +3,10 @@ import { appendFileSync } from 'node:fs'
 import { isContinuousIntegration } from './programs.ts'
 import { notesOfRun } from './run-notes.ts'
 
-/** In continuous integration a failed test runs once more, except in suites of races with `retries(0)`. */
+/** In continuous integration, a failed test runs a second time, except in suites of races with `retries(0)`. */
 
 const notes = notesOfRun('SECOND_ATTEMPTS_FILE')
-/** A file that gets the paths of files in which something failed. */
+/** The file to which the paths of failed test files are written. */
 // biome-ignore lint/style/noProcessEnv: the command that starts a run sets it
 const { FAILED_FILES: failedFiles } = process.env
 
@@ -27,7 +27,7 @@ function attemptsOf(test: Mocha.Test): number {
   return (test as unknown as { currentRetry(): number }).currentRetry()
 }
 
-/** Names files with failures; those of tests with one attempt are final. */
+/** Records the files with failures. Failures of tests with one attempt are final. */
 export function mochaGlobalSetup(this: Mocha.Runner): void {
   notes.begin()
   if (failedFiles === undefined) return

@@ -1,4 +1,4 @@
-/** A value that a block makes before its tests. The block disposes of it afterwards, if it can be disposed of. */
+/** Creates a value before the tests of a block. Disposes of it afterwards if it is disposable. */
 export function shared<Value>(make: (this: Mocha.Context) => Promise<Value>): () => Value {
   let made: { readonly value: Value } | undefined
   before(async function () {

@@ -22,7 +22,7 @@ export function describeOnServers(title: string, suite: (this: Mocha.Suite) => v
   if (storesOfRun.servers) describe(title, suite)
 }
 
-/** The path of a program. Without it the suite is skipped; in continuous integration that is an error. */
+/** Returns the path of a program. Without the program, skips the suite, but throws in continuous integration. */
 export function requireProgram(context: Mocha.Context, name: string): string {
   const file = findProgram(name)
   if (file !== undefined) return file
@@ -30,7 +30,7 @@ export function requireProgram(context: Mocha.Context, name: string): string {
   return skipAndSay(context, name)
 }
 
-/** `requireProgram` for all tests of a block. Returns a function that gives the path. */
+/** Calls `requireProgram` for all tests of a block. Returns a function that returns the path. */
 export function sharedProgram(name: string): () => string {
   let file = ''
   before(function () {
@@ -39,12 +39,12 @@ export function sharedProgram(name: string): () => string {
   return () => file
 }
 
-/** The path of a program of a registry. Where it is missing, the suite is skipped in CI too. */
+/** Returns the path of a program from a registry. Without the program, skips the suite, even in CI. */
 export function askForProgram(context: Mocha.Context, name: string): string {
   return findProgram(name) ?? skipAndSay(context, name)
 }
 
-/** Skips a suite, and says so at the end of the run: for what this machine cannot do, in CI too. */
+/** Skips a suite that this machine cannot run, even in CI. The end of the run reports it. */
 export function skipAndSay(context: Mocha.Context, name: string): never {
   const runnable = context.currentTest ?? context.test
   notes.add(`${name}\t${runnable?.parent?.fullTitle() ?? runnable?.title ?? 'a test'}`)

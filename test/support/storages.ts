@@ -7,7 +7,7 @@ import { describeOnServers, sharedProgram, storesOfRun } from './skipped.ts'
 /** Starts a whole service with the demo campus in a new database of the storage. */
 export type Start = (setup?: ServiceSetup) => Promise<RunningService>
 
-/** One service for all tests of a block, which change nothing that another of them reads. */
+/** Starts one service for all tests of a block. They must not change data that other tests of the block read. */
 export function sharedService(setup?: ServiceSetup, start: Start = startService) {
   return shared(async () => await start(setup))
 }
@@ -33,7 +33,7 @@ export function forEachDatabase(name: string, suite: (start: Start) => void): vo
   })
 }
 
-/** A root secret, for services without a folder of their own. */
+/** A root secret for services without a folder of their own. */
 export const SECRET = 'only-for-tests-only-for-tests-only-for-tests'
 
 async function startOnPostgres(
@@ -45,9 +45,9 @@ async function startOnPostgres(
   return await startService({ ...setup, environment })
 }
 
-/** A new database with the demo campus in it, as the variables with which a service uses it. */
+/** Creates a database with the demo campus. Returns the variables with which a service uses it. */
 export async function postgresWithDemo(file: string) {
   const server = await sharedPostgres(file)
-  // A reachable database gets no demo people by itself, and has no folder to keep a secret in.
+  // The service accepts demo data in a reachable database only with DEMO_DATA, and has no folder for a secret.
   return { DATABASE_URL: await server.createDatabase('demo'), DEMO_DATA: 'on', SECRET }
 }

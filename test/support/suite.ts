@@ -8,7 +8,7 @@ import { listen } from './listen.ts'
 export type ModuleScript =
   | {
       readonly ends: 'PASSED' | 'WARNING' | 'REVIEW' | 'SKIPPED' | 'FAILED' | 'INTERRUPTED'
-      /** The result from the second time on that it is read; GONE is answered 404. */
+      /** The result from the second read on. GONE means a 404 response. */
       readonly later?: 'FAILED' | 'GONE'
     }
   | { readonly breaks: number }
@@ -23,7 +23,7 @@ interface Call {
 
 export type SuiteServer = Awaited<ReturnType<typeof startSuite>>
 
-/** A stub of the REST API of the OpenID Foundation's suite: each module ends as its script says. */
+/** Starts a stub of the REST API of the OpenID Foundation's suite. Each module ends as its script defines. */
 export async function startSuite(modules: Readonly<Record<string, ModuleScript>> = {}) {
   const { certificate, privateKey } = makeCertificate('localhost')
   const calls: string[] = []

@@ -6,13 +6,13 @@ import { join } from 'node:path'
 const variables = process.env
 const MEMORY_DISK = '/dev/shm'
 const PREFIX = 'gatehouse-tests-'
-/** A whole run on two cores holds some 100 MB at once. */
+/** A whole run on two cores uses about 100 MB at a time. */
 const NEEDED_BYTES = 512 * 1024 ** 2
 const ON_DISK = 'TESTS_DISK_FOLDER'
 
 let folder: string | undefined
 
-/** Before the first file of a run: keeps the files of tests in memory, if there is room, because databases wait for disks. */
+/** Before a run, makes tests use a memory disk if it has room, because databases wait for disks. */
 export function mochaGlobalSetup(): void {
   if (variables['TMPDIR'] !== undefined || !hasRoom()) return
   removeLeftovers()
@@ -22,7 +22,7 @@ export function mochaGlobalSetup(): void {
   variables['TMPDIR'] = folder
 }
 
-/** For files that are too large for memory. */
+/** Returns the folder for files that are too large for memory. */
 export function diskFolder(): string {
   return variables[ON_DISK] ?? tmpdir()
 }

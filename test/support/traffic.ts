@@ -5,7 +5,7 @@ import { eventually } from './programs.ts'
 
 const FAMILIES = 3
 
-/** Members use their tokens, refresh them, and sign in, until `stop`. */
+/** Starts members who use their tokens, refresh them, and sign in, until `stop`. */
 export function startTraffic(url: string) {
   let running = true
   let count = 0

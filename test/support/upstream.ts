@@ -23,7 +23,7 @@ export function mapping(port: number): ServicePolicy['upstreams'] {
   ]
 }
 
-/** Starts the API of a platform, which knows the service by its issuer. */
+/** Starts the API of a platform, which validates tokens of this issuer. */
 export async function startPlatform(port: number, issuer: string) {
   const program = await startProgram({
     file: process.execPath,

@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 
-/** A request that is sent as it is, without repairs of a client library, on its own connection. */
+/** A request that is sent unchanged on its own connection, without corrections by a client library. */
 export interface WireRequest {
   readonly method?: string
   /** The request target, byte for byte. */
@@ -12,7 +12,7 @@ export interface WireRequest {
   readonly body?: string | URLSearchParams
 }
 
-/** By name; or names and values in turn, to send a header twice. */
+/** Headers by name, or alternating names and values, to send a header twice. */
 type HeaderFields = Readonly<Record<string, string>> | readonly string[]
 
 export interface Answer {
@@ -67,7 +67,7 @@ function complete(seen: Omit<Answer, 'body'>): Answer {
   return { ...seen, body: isJson && seen.text !== '' ? JSON.parse(seen.text) : seen.text }
 }
 
-/** Sends bytes and returns what comes back until the server closes the connection. */
+/** Sends bytes, and returns the response until the server closes the connection. */
 export async function sendBytes(url: string, bytes: string): Promise<string> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -90,7 +90,7 @@ export function encode(fields: Fields): URLSearchParams {
 
 export const FORM: readonly string[] = ['Content-Type', 'application/x-www-form-urlencoded']
 
-/** Posts a form; the address stays byte for byte. */
+/** Posts a form. The URL is sent byte for byte. */
 export async function postForm(address: string, fields: Fields, headers: HeaderFields = []) {
   const { origin } = new URL(address)
   return await send(origin, {
@@ -124,7 +124,7 @@ export interface JsonOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Posts JSON, or a text or bytes as they are. */
+/** Posts JSON. Sends a string or bytes unchanged. */
 export async function postJson(
   address: string,
   body: unknown,

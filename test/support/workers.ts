@@ -11,7 +11,7 @@ import { eventually } from './programs.ts'
 
 interface LogLine {
   readonly pid: number
-  /** In lines of the primary: the process that the line is about. */
+  /** In lines of the primary: the worker that the line is about. */
   readonly worker?: number
   readonly msg: string
   readonly cause?: string
@@ -33,9 +33,9 @@ export async function startWorkers(count: number, variables: Variables = {}, com
   const workers = {
     ...service,
     lines,
-    /** Every worker that ever served, in that order. */
+    /** Returns the workers that have served, in order. */
     served: () => saying('a worker serves').map(({ worker = 0 }) => worker),
-    /** Waits until the log has a message so often; returns the last line. */
+    /** Waits until the log contains a message this many times. Returns the last line. */
     says: async (msg: string, times = 1) =>
       await eventually(SAYS_TIMEOUT_MS, async () => {
         const line = saying(msg)[times - 1]
@@ -69,7 +69,7 @@ function stateOf(pid: number): string {
 
 export type KeptConnection = ReturnType<typeof keepConnection>
 
-/** One connection that stays open. Its requests reject when it breaks. */
+/** Opens a connection that stays open. Its requests reject when it breaks. */
 export function keepConnection(url: string, headers: Record<string, string> = {}) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const send = async (path: string, own: Record<string, string> = {}, form?: URLSearchParams) => {

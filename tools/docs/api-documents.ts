@@ -36,7 +36,7 @@ export async function renderApiDocument(api: keyof typeof documents): Promise<st
       ? await operator.ask(query, variables)
       : await askMember(member, { query, variables })
   let written = replaceScopes(readApiDocument(api).text)
-  // One after the other, because later requests use what earlier ones made.
+  // Send the requests in order, because later ones use objects that earlier ones created.
   for (const [whole, before = '', query = '', variables = '{}'] of written.matchAll(example)) {
     const { body } = await ask(query, JSON.parse(variables))
     const { extensions: _, ...shown } = body

@@ -20,7 +20,7 @@ import { fillFigures } from '../../test/support/figures.ts'
 import { code, page, renderTable, type Tables } from '../../test/support/markdown.ts'
 import { alertAdvice, personalData, retention } from '../../test/support/reference-data.ts'
 
-/** From the alert rules and test/data/alerts.txt. */
+/** Renders the alerts, from the alert rules and test/data/alerts.txt. */
 function renderAlerts(): string {
   const rows = alertAdvice.map(([name = '', advice = '']) => [code(name), summaryOf(name), advice])
   return renderTable(['alert', 'fires when', 'what to do'], rows)
@@ -42,7 +42,7 @@ function summaryOf(alert: string): string {
   return summary.replaceAll(/\{\{ \$labels\.(\w+) \}\}/g, '*$1*')
 }
 
-/** Longer lists are counted. */
+/** Maximum number of label values to list. For longer lists, only their length is shown. */
 const LISTED_MAX = 7
 
 function labelWords(labels: NonNullable<Metric['labels']>): string {
@@ -64,7 +64,7 @@ const clients: readonly (readonly [name: string, origin: ClientOrigin, reviewed:
   ['document', 'document', false],
 ]
 
-/** From the catalogue and the policy of scopes. */
+/** Renders the scopes, from the catalogue and the policy. */
 function renderScopes(): string {
   const rows = catalogue.map((scope) => {
     const { name, audience, grants, sentence } = scope
@@ -83,7 +83,7 @@ function openTo({ name }: Scope): string {
   return names.join(', ')
 }
 
-/** From test/data/retention.txt and the table of the clean-up. */
+/** Renders the retention of tables, from test/data/retention.txt and the table of the clean-up. */
 function renderRetention(): string {
   const expiring = whatExpires({ tokensLiveSeconds: 0, auditDays: 0 })
   const rows = retention.map(([tables = '', stay = '']) => {
@@ -98,7 +98,7 @@ function renderRetention(): string {
   )
 }
 
-/** From test/data/personal-data.txt and the table of what a deletion removes. */
+/** Renders the personal data, from test/data/personal-data.txt and the table of rows that a deletion removes. */
 function renderPersonalData(): string {
   const rows = personalData.map(([names = '', why = '', fate, download]) => {
     const tables = names.split(', ')
@@ -129,7 +129,7 @@ function renderChecks(): string {
   return renderTable(['finding', 'severity', 'standard', 'what to do'], rows)
 }
 
-/** Tables of docs/reference that follow from tables of the code. */
+/** Tables of docs/reference that are generated from tables in the code. */
 export const codeTables: Tables = {
   ...{ alerts: renderAlerts, metrics: renderMetrics, scopes: renderScopes },
   ...{ retention: renderRetention, 'personal-data': renderPersonalData },

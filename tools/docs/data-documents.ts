@@ -14,7 +14,7 @@ const [ownErrors = [], endpointErrors = [], resourceErrors = []] = errorTables.m
 )
 const codes = (errors: string) => code(...errors.split(', '))
 
-/** Tables of docs/reference that follow from test/data and the annotations of the tests. */
+/** Creates the tables of docs/reference from test/data and the annotations of the tests. */
 export function dataTables(annotations: readonly Annotation[]): Tables {
   return {
     errors: () =>

@@ -18,7 +18,7 @@ import { toolTables } from './tools-document.ts'
 
 const root = join(import.meta.dirname, '../..')
 
-/** The tables of docs/reference. */
+/** Returns all tables of docs/reference. */
 export function referenceTables(): Tables {
   const annotations = readAnnotations()
   return {
@@ -28,7 +28,7 @@ export function referenceTables(): Tables {
   }
 }
 
-/** The pages of docs/reference with their tables made anew, which `npm run docs` writes. */
+/** Returns the pages of docs/reference with regenerated tables. `npm run docs` writes them. */
 export function renewReference(tables: Tables) {
   return globSync('docs/reference/*.md', { cwd: root }).map((path) => ({
     path,

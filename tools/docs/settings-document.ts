@@ -39,7 +39,7 @@ function renderVariables(): string {
   return renderTable(['variable', 'default', 'meaning'], rows)
 }
 
-/** Every field of config/service.json by its path, as test/data/settings.txt names it. */
+/** Returns the path of each field of config/service.json, as in test/data/settings.txt. */
 export function settingPaths(): string[] {
   return Object.entries(sections).flatMap(([name, section]) => {
     const fields = fieldsOf(section)
@@ -47,7 +47,7 @@ export function settingPaths(): string[] {
   })
 }
 
-/** The paths that test/data/settings.txt explains; `*` stands for all fields of a section. */
+/** Returns the paths that test/data/settings.txt explains; `*` stands for all fields of a section. */
 export function explainedPaths(): string[] {
   return settings.flatMap(({ title, rows }) =>
     sectionsOf(title).flatMap((section) =>

@@ -79,7 +79,7 @@ function typeWords({ type, enum: values, items }: Property): string {
   return values ? code(...values) : String(type)
 }
 
-/** Names of the members; those of a page are the same everywhere. */
+/** Lists the members of a result. All pages have the same members, so lists those of their nodes. */
 function answerWords({ type, properties }: JsonSchema): string {
   if (type === 'string') return 'Markdown'
   const members = properties as Record<string, JsonSchema>

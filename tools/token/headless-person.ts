@@ -60,9 +60,7 @@ export function makeHeadlessPerson(answers: Answers) {
   }
 }
 
-/**
- * Whether a URL is an authorization response for the redirect URI. Ignores the port, which loopback clients may change.
- */
+/** Whether a URL is an authorization response for the redirect URI. Ignores the port, which loopback clients may change. */
 function leavesFor(redirectUri: string, target: URL): boolean {
   const expected = new URL(redirectUri)
   return (

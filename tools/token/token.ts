@@ -108,11 +108,7 @@ async function run(): Promise<void> {
   }
 }
 
-/**
- * Returns the login with its password, which is public for people of the demo.
- *
- * @throws Error if the password is unknown
- */
+/** Returns the login with its password, which is public in the demo. @throws Error if the password is unknown */
 async function accountOf(
   baseUrl: string,
   login: string,

@@ -18,8 +18,8 @@ const LOCK_TIMEOUT_MS = 30_000
 const ALL_PAGES = 0x7fffffff
 
 /**
- * Copies a SQLite database, which may be in use. The copy is made in one read transaction, so it is consistent although
- * writes continue. A copy in several steps would restart whenever another process writes.
+ * Copies a SQLite database, which may be in use. The copy is made in one read transaction, so it is consistent even
+ * while writes continue. A copy in several steps would restart whenever another process writes.
  */
 export async function copySqlite(file: string, target: string): Promise<Contents> {
   await withSqlite(file, asSource, (source) => source.backup(target, { progress: () => ALL_PAGES }))

@@ -9,7 +9,7 @@ import { z } from 'zod'
 import { parseJson } from '../../platform/http/strict-json.ts'
 import type { DatabaseLocation } from '../../platform/store/database.ts'
 
-/** Where the data of a service is, for backup and restore. */
+/** The location of a service's data, for backup and restore. */
 export interface ServicePlace {
   readonly location: DatabaseLocation
   readonly dataDir: string

@@ -40,7 +40,7 @@ type Expiring = ExpiringRows & {
 const DAY_MS = 86_400_000
 const ROWS_MAX = 1000
 
-/** Returns which rows to delete, and when. docs/reference/retention.md lists them. */
+/** Returns the kinds of rows to delete, with their expiry. docs/reference/retention.md lists them. */
 export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly Expiring[] {
   const callDaysAgo = (nowMs: number) => dayOf(nowMs) - CALL_DAYS
   const msAgo = (ms: number) => (nowMs: number) => nowMs - ms
@@ -97,7 +97,7 @@ const statementClock = {
   postgres: () => performance.now(),
 } as const
 
-/** The pause after a statement, as a multiple of its duration. With 2, a third of the time is work. */
+/** The pause after a statement, as a multiple of its duration. With 2, statements take a third of the time. */
 const PAUSES_PER_STATEMENT = 2
 
 /** The clean-up progress for one kind of row. */

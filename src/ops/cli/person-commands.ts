@@ -34,8 +34,8 @@ export async function deletePerson(config: Config, { word: id, yes }: Given): Pr
 }
 
 /**
- * `person end-second-factors`: removes the authenticator app and the recovery codes of a person who has lost them. Check
- * first that it is that person who asks.
+ * `person end-second-factors`: removes the authenticator app and recovery codes of a person who has lost them. First
+ * verify that the request comes from this person.
  */
 export async function endSecondFactors(config: Config, { word: email }: Given): Promise<string> {
   return await withDatabase(config, 'writes', async ({ kysely }, now) => {

@@ -4,7 +4,7 @@ export type Severity = 'note' | 'weak' | 'wrong'
 const check = (severity: Severity) => (cure: string, section?: string) => ({
   severity,
   ...(section !== undefined && { section }),
-  /** What to do, as the end of a sentence. */
+  /** The remedy, as the end of a sentence. */
   cure,
 })
 const [note, weak, wrong] = [check('note'), check('weak'), check('wrong')]
@@ -170,7 +170,7 @@ export type CheckName = keyof typeof checks
 /** The result of a check. */
 export interface Finding {
   readonly severity: Severity | 'ok'
-  /** What was found, without the remedy. */
+  /** The problem or the good result, without the remedy. */
   readonly sentence: string
   readonly check?: CheckName
   readonly section?: string

@@ -21,7 +21,7 @@ const CHANGE_OVER_DAYS_MAX = 30
 const UNUSED_DAYS_MAX = 30
 const IDLE_DAYS_MAX = 90
 
-/** The rule for each finding: it returns what is wrong with a client, as the end of a sentence, or undefined. */
+/** The rule for each finding. It returns a client's fault as the end of a sentence, or undefined. */
 type Rules<Client> = Readonly<
   Partial<Record<CheckName, (client: Client, policy: ClientPolicy) => string | undefined>>
 >

@@ -166,7 +166,7 @@ async function* checkDemo({ mayServeDemo }: Config, database: Database): Finding
   else yield found('demo.exposed', `${said}, so the service will not start`)
 }
 
-/** Checks that the key exists without which imported Firebase passwords cannot be verified. */
+/** Checks that the signer key is set if the database has Firebase password hashes, which require it. */
 async function* checkHashes({ firebaseSignerKey }: Config, { kysely }: Database): Findings {
   if (firebaseSignerKey !== undefined) return
   const query = kysely.selectFrom('person').select('id').limit(1)

@@ -3,8 +3,8 @@ import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 
 /**
- * What to do with people of earlier imports who are missing: `keep` only counts them, `end` disables them unless there
- * are too many, and `end-all` disables them in any case.
+ * How to treat people of earlier imports who are missing: `keep` only counts them, `end` disables them unless there are
+ * too many, and `end-all` always disables them.
  */
 export const missingChoices = ['keep', 'end', 'end-all'] as const
 export type Missing = (typeof missingChoices)[number]
@@ -17,7 +17,7 @@ const MISSING_FEW = 20
  * Counts enabled people of earlier imports who are missing from this one. With `end` or `end-all`, also disables them
  * and ends all their access. `present` has the ids in this import, including those of rejected lines.
  *
- * @returns the number of missing people, or why none was disabled
+ * @returns the number of missing people, or the reason why none was disabled
  */
 export async function settleAbsentPeople(
   { kysely }: Database,

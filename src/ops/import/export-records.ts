@@ -32,7 +32,7 @@ export async function* exportKind(database: Database, type: KindName): AsyncGene
   }
 }
 
-/** Which rows of a table are exported, if not all. */
+/** The condition for exporting a row; by default, all rows of a table are exported. */
 const existing: Readonly<Record<string, RawBuilder<unknown>>> = {
   // A removed post remains in the table until its notifications are deleted.
   post: sql`removed_at is null`,

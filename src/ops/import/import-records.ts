@@ -32,7 +32,7 @@ export interface ImportSettings {
   readonly verifyPassword: (hash: string, password: string) => Promise<boolean>
   readonly firebaseSignerKey?: string | undefined
   readonly now: () => number
-  /** What to do with people of earlier imports who are missing; undefined to ignore them. */
+  /** How to treat missing people of earlier imports; undefined to ignore them. */
   readonly missing?: Missing | undefined
   /** Called after each batch with its number of lines and its size, in the source's unit. */
   readonly onProgress: (lines: number, size: number) => void
@@ -241,7 +241,7 @@ async function refreshStatistics({ kysely, engine }: Database, { written }: Impo
 
 type Place = Awaited<ReturnType<typeof openPlace>>
 
-/** Reads where an earlier run with the same content stopped. */
+/** Reads the progress of an earlier run with the same content. */
 async function openPlace({ kysely }: Database, { digest }: Source) {
   const name = digest && `import ${await digest()}`
   return {

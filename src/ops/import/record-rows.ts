@@ -42,7 +42,7 @@ export interface RecordKind<Shape extends z.ZodObject = z.ZodObject, Values = Fi
   readonly schema: Shape
   /** The fields that identify a record; defaults to `id`. */
   readonly key?: readonly string[]
-  /** Two time fields, of which the first must not be later. */
+  /** Two time fields. The first must not be later than the second. */
   readonly inOrder?: readonly [first: string, second: string]
   /** The lists of the record, and the column with which their rows reference it. */
   readonly inner?: { readonly parent: string; readonly lists: readonly InnerList<Values>[] }

@@ -13,21 +13,21 @@ import {
   limitTable,
 } from '../../../src/platform/limits/limit-table.ts'
 
-/** Configuration that the figures follow from. */
+/** The configuration on which the figures depend. */
 export type InForce = Pick<Config, 'service' | 'integrations'>
 
 export interface Kept {
   readonly what: string
   readonly at: readonly string[]
   readonly where: string
-  /** How long; absent where one replaces another. */
+  /** The lifetime; undefined if a new row replaces the old one. */
   readonly seconds?: number
-  /** Size of the largest, with its keys and columns. */
+  /** The size of the largest row, with its keys and columns. */
   readonly bytesMax: number
-  /** Bound of their number, with the setting. */
+  /** The bound of their number, with the setting. */
   readonly bound: string
   readonly perNetworkMax?: number
-  /** How many one address can add in an hour, if limited. */
+  /** The number that one address can add in an hour, if limited. */
   readonly perHourMax?: number
   /** The limit, if several rows share it. */
   readonly limit?: LimitName
@@ -35,21 +35,21 @@ export interface Kept {
   readonly countedAsOneBytesMax?: number
 }
 
-/** Columns, keys and JSON around what was sent; `test/strangers.test.ts` measures that it is enough. */
+/** Columns, keys and JSON around the sent values. `test/strangers.test.ts` measures that it is enough. */
 const BESIDE_BYTES = 1200
-/** Ten redirect addresses and ten for after a sign-out, of 512 bytes, and a name of 100 characters. */
+/** Ten redirect URIs and ten post-logout URIs of 512 bytes, and a name of 100 characters. */
 const REGISTERED_BYTES_MAX = 20 * 515 + 400
 const DOCUMENT_BYTES_MAX = 5120
 const URI_BYTES_MAX = 512
 const AUDIT_EVENT_BYTES_MAX = 800
-/** Largest JSON of a kilobyte of a URL: three characters can encode a control character, of six bytes. */
+/** Largest JSON of a kilobyte of a URL: three characters can encode a control character, which takes six bytes. */
 const OF_ADDRESS_BYTES_MAX = 2 * 1024
 /** The same for a form, where one byte can be a control character. */
 const OF_FORM_BYTES_MAX = 6 * 1024
 const DAY_SECONDS = 86_400
 const HOUR_SECONDS = 3600
 
-/** Everything that unauthenticated callers leave in the stores. */
+/** Lists everything that unauthenticated callers can leave in the stores. */
 export function keptForStrangers({ service, integrations }: InForce): readonly Kept[] {
   return [
     ...requests(service),
@@ -95,7 +95,7 @@ export function keptForStrangers({ service, integrations }: InForce): readonly K
       seconds: service.signIn.failureWindowSeconds,
       // Key with the caller's digest, two numbers, and both in an index.
       bytesMax: 250,
-      // An attempt counts by pair, wide network, account, and among the reserved ones.
+      // An attempt counts four times: for the pair, the wide network, the account, and the reserved attempts.
       ...counted(service, 'pagesOfAddress', 4),
     },
   ]
@@ -144,10 +144,10 @@ function requests(service: ServicePolicy): Kept[] {
   ]
 }
 
-/** The engine stores it as base64url in a JWT. */
+/** The engine stores a pushed request as base64url in a JWT. */
 const pushedBytes = (bytes: number): number => Math.ceil((bytes * 4) / 3) + BESIDE_BYTES
 
-/** Requests that a limit admits in any hour, and its setting. */
+/** Returns the number of requests that a limit admits in an hour, and its setting. */
 function counted(service: ServicePolicy, name: LimitName, ofEach = 1) {
   const { max, windowSeconds } = limitsInForce(service)[name]
   const perHourMax = Math.floor((max * ofEach * HOUR_SECONDS) / windowSeconds)
@@ -197,7 +197,7 @@ function clients(service: ServicePolicy, integrations: readonly Integration[]): 
   ]
 }
 
-/** Bytes that one network can have in the stores at a time, if bounded. */
+/** Returns the bytes that one network can have in the stores at a time, if bounded. */
 export function keptOfNetwork({ perNetworkMax, seconds, ...kept }: Kept): number | undefined {
   const byNumber = (perNetworkMax ?? Infinity) * kept.bytesMax
   const byRate = ((keptInAnHour(kept) ?? Infinity) * (seconds ?? Infinity)) / HOUR_SECONDS
@@ -205,7 +205,7 @@ export function keptOfNetwork({ perNetworkMax, seconds, ...kept }: Kept): number
   return most === Infinity ? undefined : Math.ceil(most)
 }
 
-/** Bytes that one address can add to the stores in an hour, if bounded. */
+/** Returns the bytes that one address can add to the stores in an hour, if bounded. */
 export function keptInAnHour(kept: Kept): number | undefined {
   const { bytesMax, countedAsOneBytesMax = bytesMax, perHourMax, perNetworkMax } = kept
   if (perHourMax === undefined) return undefined
