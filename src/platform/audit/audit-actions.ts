@@ -1,4 +1,4 @@
-/** Actions recorded in the transaction of a change. Each text follows the actor's name. */
+/** Actions recorded in the same transaction as the change. On pages, each text follows the actor's name. */
 export const changeActions = {
   'consent.given': 'allowed the application to access the account',
   'grant.revoked': "revoked a person's authorization of the application",
@@ -110,7 +110,7 @@ export const changeActions = {
   'appearance.update': "changed the site's appearance",
 } as const satisfies Record<string, string>
 
-/** Actions recorded a few seconds after they happen, outside of transactions, so requests do not wait for them. */
+/** Actions recorded outside of transactions, a few seconds later. Requests do not wait for them. */
 export const eventActions = {
   'sign_in.success': 'signed in to the application',
   'sign_in.failure': 'failed to sign in to the application',
@@ -129,7 +129,7 @@ export const eventActions = {
   'audit.dropped': 'lost events, because they arrived faster than they could be stored',
 } as const satisfies Record<string, string>
 
-/** Actions that anyone can cause without a session. The trail keeps fewer rows per minute for them. */
+/** Actions that anyone can trigger without a session. The trail writes fewer rows per minute for them. */
 export const unauthenticatedEvents: ReadonlySet<string> = new Set<EventAction>([
   'sign_in.failure',
   'link.failure',
@@ -141,7 +141,10 @@ export const unauthenticatedEvents: ReadonlySet<string> = new Set<EventAction>([
   'audit.dropped',
 ])
 
-/** Actions recorded with a site only if the person belongs to it. Operators must not see what other people do. */
+/**
+ * Actions recorded with a site only if the person belongs to that site. Operators must not see the activity of other
+ * people.
+ */
 export const memberEvents: ReadonlySet<string> = new Set<EventAction>([
   'sign_in.success',
   'sign_in.failure',

@@ -20,7 +20,7 @@ export interface AuditFilter {
 
 type Tables = Schema & { readonly e: Schema['audit_event'] }
 
-/** Returns the query for the events that match the filters, with the current names of the people involved. */
+/** Builds the query for matching events, with the current names of the actor and the affected person. */
 export function findEvents({ kysely }: Pick<Database, 'kysely'>, filter: AuditFilter) {
   const { siteId, action, clientId, personId, fromMs, untilMs } = filter
   let found = kysely
@@ -48,7 +48,7 @@ function ofSite(eb: ExpressionBuilder<Tables, 'e'>, siteId: string) {
   ])
 }
 
-/** Matches the actions of a client, and the changes whose subject is that client. */
+/** Matches actions by a client, and changes to that client. */
 function byClient(eb: ExpressionBuilder<Tables, 'e'>, clientId: string) {
   return eb.or([
     eb('e.client_id', '=', clientId),
@@ -97,7 +97,7 @@ async function describeEvents(kysely: Kysely<Schema>, rows: readonly FoundEvent[
       aboutName: row.about_name ?? row.person_id ?? undefined,
       action: row.action,
       words: describeAction(row.action),
-      /** The name of what was changed, or its id if it has no name. The site itself needs no name. */
+      /** The name of the changed object, or its id if no name is known. Empty for the site itself. */
       subject:
         row.subject_kind === 'site'
           ? ''
@@ -127,7 +127,7 @@ function formatFact(field: string, value: unknown): string {
   return isTime ? new Date(value).toISOString() : String(value)
 }
 
-/** Kinds of subjects that have names: the table, and its columns with id and name. */
+/** For each kind of object with a name: its table, and the columns with id and name. */
 const namedKinds: Readonly<Record<string, readonly [table: string, id: string, name: string]>> = {
   application: ['oauth_application', 'client_id', 'name'],
   resource_server: ['oauth_application', 'client_id', 'name'],
@@ -140,10 +140,10 @@ const namedKinds: Readonly<Record<string, readonly [table: string, id: string, n
   post: ['post', 'id', 'title'],
 }
 
-/** Fields of events that contain the id of a subject, with its kind. */
+/** Event fields that contain the id of an object, with the kind of object. */
 const kindOfField = { personId: 'person', lecturer: 'person', course: 'course', eventId: 'event' }
 
-/** Finds the current names of subjects, by id, with one query per table. */
+/** Finds the current names of objects by id, with one query per table. */
 async function findNames(
   kysely: Kysely<Schema>,
   wanted: readonly (readonly [kind: string, id: string])[],

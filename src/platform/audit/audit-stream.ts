@@ -17,9 +17,9 @@ const EVENTS_PER_READ = 200
 const LEASE = 'audit_stream'
 
 /**
- * Creates the stream of the audit trail, which writes every row as one line of JSON. It reads the rows from the
- * database, so stream and trail agree. Only the process that holds the lease writes. Delivery is at least once: a row
- * is marked after its line is written, so a crash in between repeats the line with the same id.
+ * Creates the audit stream, which writes every row of the trail as one line of JSON. It reads the rows from the
+ * database, so the stream matches the trail. Only the process that holds the lease writes. Delivery is at least once: a
+ * row is marked only after its line is written. A crash in between repeats the line, with the same id.
  */
 export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () => number) {
   const holder = randomUUID()

@@ -25,7 +25,7 @@ interface TrailPorts {
   readonly now: () => number
 }
 
-/** Opens the audit trail and, with a `place` (`stdout`, `stderr` or a file), its stream. */
+/** Opens the audit trail. If `place` is set (`stdout`, `stderr` or a file), also opens the stream. */
 export function openAuditTrail(
   { place, flushSeconds }: { readonly place: string | undefined; readonly flushSeconds: number },
   { database, ...ports }: TrailPorts & { readonly database: Database },
@@ -127,7 +127,10 @@ function countEvents() {
       tallies.set(key, { note: counted, minute, isReported: false, at, times: 1 })
     },
 
-    /** Takes the due events: new ones, and repetitions in past minutes. `all` adds repetitions in this minute. */
+    /**
+     * Removes and returns the due events: new events, and repetitions from past minutes. `all` adds those from this
+     * minute.
+     */
     take(nowMs: number, all: boolean): Pick<Tally, 'note' | 'times' | 'at'>[] {
       const minute = Math.floor(nowMs / MINUTE_MS)
       const due = [...tallies.values()].filter(

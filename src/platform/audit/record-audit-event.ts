@@ -43,7 +43,7 @@ type WithAction<Facts> = Omit<Facts, 'action'> & { readonly action: AuditAction 
 
 export type AuditRow = WithAction<Insertable<Schema['audit_event']>>
 
-/** Records a change in its transaction. Changes made by commands have no person or request. */
+/** Records a change in the caller's transaction. Changes made by commands have no person or request. */
 export async function recordAuditEvent(
   kysely: Kysely<Schema>,
   actor: KnownActor,
@@ -52,7 +52,6 @@ export async function recordAuditEvent(
   await writeAuditRows(kysely, [auditRow(actor, change)])
 }
 
-/** Creates the row of a change or event. */
 function auditRow(
   actor: KnownActor,
   { action, subject, siteId, personId, reason, before, after }: WithAction<Change>,
@@ -75,7 +74,10 @@ function auditRow(
   }
 }
 
-/** Writes audit events. Skips stored ones, because an earlier write may have succeeded despite a timeout. */
+/**
+ * Writes audit events. Skips events that are already stored, because an earlier write may have succeeded despite a
+ * timeout.
+ */
 export async function writeAuditRows(kysely: Kysely<Schema>, rows: readonly AuditRow[]) {
   await kysely
     .insertInto('audit_event')
@@ -108,11 +110,11 @@ export interface WaitingEvent {
   readonly grantId: string | undefined
 }
 
-/** The maximum length of a reason. All our reasons are shorter; longer text from callers is truncated. */
+/** The maximum length of a reason. Our own reasons are shorter. Longer text from callers is truncated. */
 const REASON_CHARACTERS_MAX = 300
 const ID_CHARACTERS_MAX = 500
 
-/** Creates the row of an event, to be written later. */
+/** Converts an event to a row, to be written later. */
 export function waitingEvent(note: AuditNote, at: number, times = 1): WaitingEvent {
   const { action, personId, aboutPersonId, siteId, grantId, address, requestId } = note
   const clientId = note.clientId && cleaned(note.clientId, ID_CHARACTERS_MAX)
@@ -125,15 +127,15 @@ export function waitingEvent(note: AuditNote, at: number, times = 1): WaitingEve
   return { row: { ...row, times: times === 1 ? null : times }, grantId }
 }
 
-/** Truncates a text, and removes characters that databases reject: one of them would make the whole batch fail. */
+/** Truncates a text, and removes characters that databases reject. A single one would make the whole batch fail. */
 function cleaned(text: string, charactersMax: number): string {
   return text.slice(0, charactersMax).replaceAll('\0', '').toWellFormed()
 }
 
 /**
- * Returns the rows of the events. An event without a site gets that of its grant or application. The site of a member
- * event (`memberEvents`) is removed unless the person belongs to it, so the site's operators do not see it. Needs at
- * most two queries.
+ * Returns the rows of events, with their sites. If an event has no site, uses the site of its grant or application.
+ * Removes the site of a member event (`memberEvents`) if the person does not belong to that site, because its operators
+ * must not see the event. Needs at most two queries.
  */
 export async function withSites(
   kysely: Kysely<Schema>,

@@ -10,7 +10,7 @@ export function browserOf(ctx: Context) {
   return { device: describeDevice(ctx.get('user-agent')), network: callerOf(ctx).address }
 }
 
-// The first match counts, because later names are part of most headers: Edge also sends “Chrome” and “Safari”.
+// The first match wins, because most headers also contain later names: Edge also sends “Chrome” and “Safari”.
 const browsers = [
   ['Edg', 'Edge'],
   ['OPR/', 'Opera'],
@@ -31,7 +31,7 @@ const systems = [
   ['Linux', 'Linux'],
 ] as const
 
-/** Returns the browser and system that a User-Agent header names. Never returns text of the header. */
+/** Returns the browser and system that a User-Agent header names. Never returns text from the header. */
 export function describeDevice(userAgent: string): string {
   const find = (names: readonly (readonly [part: string, name: string])[]) =>
     names.find(([part]) => userAgent.includes(part))?.[1]

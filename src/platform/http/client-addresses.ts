@@ -8,7 +8,7 @@ const LENGTH_MAX = 512
  *
  * @param privateHosts hosts, with ports, that the configuration allows although they are private
  * @param callbacks the application's redirect URIs; a port other than 443 requires one with the same host and port
- * @returns what is wrong, or undefined
+ * @returns a description of the problem, or undefined
  */
 export function problemOfServerAddress(
   address: string,
@@ -45,7 +45,7 @@ function isPublicName(hostname: string): boolean {
  * Parses a client_id as the URL of a metadata document; undefined if it is not one. The URL must be canonical https
  * with a public host name, the default port and a path. Userinfo, query and fragment are not allowed
  * (draft-ietf-oauth-client-id-metadata-document-02 §3). The draft only discourages a query. This service rejects it,
- * because it would give a host any number of clients.
+ * because queries would give one host an unlimited number of client ids.
  */
 export function readDocumentAddress(clientId: string): URL | undefined {
   if (!clientId.startsWith('https://') || clientId.length > LENGTH_MAX) return undefined

@@ -51,8 +51,8 @@ export const SECRET_IN_BROWSER =
   'the client is confidential, so scripts on pages must not use it; use a public client'
 
 /**
- * Whether a page (a request with `Origin`) uses a confidential client, whose credentials would then be in every browser.
- * If so, removes the CORS header: the page cannot read the response, so the developer notices the mistake.
+ * Whether a script on a page uses a confidential client. Such a page would give the credentials to every visitor. If
+ * so, removes the CORS header: the page cannot read the response, so the developer notices the mistake.
  */
 export function hasSecretInBrowser(
   ctx: Context,

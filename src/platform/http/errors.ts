@@ -10,7 +10,7 @@ export function isRefusal(error: unknown): error is Refusal {
   return error instanceof errors.OIDCProviderError && error.expose
 }
 
-// Errors of authorization, token, sign-out and registration requests, and of signing in.
+// Errors of authorization, token, sign-out and registration requests, and of the sign-in.
 
 /** The requested `resource` does not belong to this origin (RFC 8707 §2; design 3). */
 export const unknownResource = (resource: string): Refusal =>
@@ -70,7 +70,7 @@ export const invalidGrant = (detail: string): Refusal => new errors.InvalidGrant
 /** The person may not authorize this client (design 15 and 16; RFC 6749 §4.1.2.1). */
 export const accessDenied = (description: string): Refusal => new errors.AccessDenied(description)
 
-/** The person cannot authenticate as the request requires, or has not done so (OpenID Connect Core §5.5.1.1). */
+/** The person did not or cannot authenticate as the request requires (OpenID Connect Core §5.5.1.1). */
 export const unmetAuthentication = (baseUrl: string): Refusal =>
   new errors.UnmetAuthenticationRequirements(
     `the person did not authenticate as the request requires; request values of acr_values_supported, and let the person add a second factor or a passkey at ${baseUrl}${pages.account}`,
@@ -122,7 +122,7 @@ export const notPlatformReviewer = (): Refusal =>
 
 export const nothingHere = (): Refusal =>
   custom(404, 'not_found', 'no page or endpoint exists at this URL; check the URL')
-/** The address names areas that cannot be changed, or not in their canonical order (design 38). */
+/** The URL contains an area that cannot be changed, or its areas are not in canonical order (design 38). */
 export const unknownAreas = (problem: string): Refusal => custom(404, 'not_found', problem)
 export const methodNotAllowed = (allowed: string): Refusal =>
   invalidRequest(405, `this endpoint accepts only ${allowed}`)
@@ -156,7 +156,7 @@ export function storageUnavailable(cause: unknown): Refusal {
 
 // Errors of file uploads and of the platform API.
 
-/** This host does not have the folder for files that the other hosts use. */
+/** This host does not share the files folder of the other hosts. */
 export const otherFilesFolder = (): Refusal =>
   custom(
     503,

@@ -27,8 +27,8 @@ interface KeptPorts {
 }
 
 /**
- * Creates the functions for the values in one cookie. `of` names the interaction or the browser of a value; the browser
- * sends the cookie only below `pathOf` it.
+ * Creates the functions that write and read values in one cookie. `of` identifies the interaction or browser to which a
+ * value belongs. Browsers send the cookie only below the path `pathOf(of)`.
  */
 export function makeKeptValues<Value>(
   cookie: string,
@@ -46,7 +46,7 @@ export function makeKeptValues<Value>(
         ...{ path: pathOf(of), maxAge: keptSeconds * 1000 },
       })
     },
-    /** Reads the value; undefined if there is none, it is too old, or it was sealed for something else. */
+    /** Reads the value; undefined if it is absent, has expired, or was sealed for another `of`. */
     read(ctx: Context, of: string): Value | undefined {
       const opened = openOrNothing(seals, ctx.cookies.get(cookie) ?? '', labelOf(of))
       // No validation is needed: only `set` can have sealed the content.

@@ -117,7 +117,7 @@ export function makeVisitorForms(keys: { readonly baseUrl: string; readonly form
     /** Returns a digest of the browser's cookie, to bind an interaction to this browser. Sets or renews the cookie. */
     digestOf: (ctx: Context): string => keyed(`browser ${recognize(ctx)}`),
 
-    /** Returns the visitor. Sets or renews the cookie, and keeps the page's URL from other sites. */
+    /** Returns the visitor. Sets or renews the cookie, and hides the page's URL from other sites. */
     enter(ctx: Context): Visitor {
       ctx.set('Referrer-Policy', 'no-referrer')
       return visitorOf(recognize(ctx))

@@ -13,7 +13,7 @@ export function setServiceName(serviceName: string): Middleware {
   }
 }
 
-/** Sends a page that caches must not store, such as one with personal data. */
+/** Sends a page that caches must not store, for example because it contains personal data. */
 export function sendPage(ctx: Context, page: Page): void {
   sendPublicPage(ctx, page)
   ctx.set('Cache-Control', 'no-store')

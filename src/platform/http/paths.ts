@@ -39,7 +39,7 @@ export const paths = {
   serverCard: '/mcp/server-card',
   serverCardMember: '/mcp/member/server-card',
   serverCardAdmin: '/mcp/admin/server-card',
-  /** The path from an earlier draft, which site scanners still request. */
+  /** The server card's path in an earlier draft, which site scanners still request. */
   serverCardEarlier: '/.well-known/mcp/server-card.json',
 
   health: '/healthz',
@@ -102,15 +102,15 @@ export const pages = {
   download: '/files/:token/:name',
 
   ...promptPages,
-  /** Below the path of the page, to which the interaction's cookie is bound. */
+  /** Below the sign-in page, because the cookie of the interaction is sent only there. */
   signInWithPasskey: `${promptPages.login}/passkey`,
-  /** The second step of a sign-in: below the sign-in page, because the cookie of the interaction is sent only there. */
+  /** The second step of a sign-in: below the sign-in page for the same reason. */
   secondStep: `${promptPages.login}/second-step`,
   /** A sign-in with an identity provider: its start, its redirect URI, and the page that reads the response. */
   providerSignIn: `${promptPages.login}/provider/:provider`,
   providerCallback: '/sign-in/callback/:provider',
   providerAnswer: `${promptPages.login}/provider/:provider/answer`,
-  /** Where a provider sends the browser after a sign-out. */
+  /** The page to which a provider redirects the browser after a sign-out. */
   providerSignedOut: '/sign-in/signed-out',
   cancelLogin: `${promptPages.login}/cancel`,
   cancelSiteChoice: `${promptPages.select_account}/cancel`,
@@ -126,7 +126,7 @@ export const pages = {
   connectHome: '/connect',
   connect: '/connect/:site',
 
-  /** The messages of the demo; each one is a file. */
+  /** The mail of the demo, with one file per message. */
   mail: '/mail',
   mailMessage: '/mail/:file',
   styleGuide: '/style-guide',

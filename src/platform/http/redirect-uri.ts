@@ -17,7 +17,7 @@ const loopbackForm =
 export function isLoopbackRedirect(uri: string, hosts: readonly string[]): boolean {
   if (uri.length > URI_LENGTH_MAX) return false
   const [, host = '', port = '1', path] = loopbackForm.exec(uri) ?? []
-  // The path is compared with the parsed one, in which dot segments are resolved, even encoded ones.
+  // Compare with the parsed path to reject dot segments. The parser resolves them, even encoded ones.
   if (!isLoopbackHost(host) || !hosts.includes(host)) return false
   return Number(port) <= 65_535 && URL.parse(uri)?.pathname === path
 }

@@ -43,7 +43,10 @@ function pathOf(target: string): string {
   return path.startsWith('/') ? path : `/${path}`
 }
 
-/** The tool endpoints and their metadata with the trailing slash that people type. It is removed first (decision 3). */
+/**
+ * Matches paths of tool endpoints and their metadata with a trailing slash. People type the slash, so it is removed
+ * (decision 3).
+ */
 const slashedTools = new RegExp(`^((?:${toolPaths.join('|')}))/(?=\\?|$)`)
 
 /**

@@ -7,7 +7,7 @@ import { nulInRequest, storageUnavailable } from './errors.ts'
 /** The storage failure of the current request; undefined outside of requests. */
 const request = new AsyncLocalStorage<{ failure?: unknown }>()
 
-/** Creates the middleware with which `orUnavailable` remembers the storage failure of a request. */
+/** Creates middleware that lets `orUnavailable` remember the storage failure of a request. */
 export function rememberStorageFailure(): Middleware {
   return (_ctx, next) => request.run({}, next)
 }
@@ -16,7 +16,7 @@ export function rememberStorageFailure(): Middleware {
  * Runs a store call. In a request, converts a storage failure to 503 `temporarily_unavailable` (design 24). After the
  * first failure, the request makes no further store calls, so it waits for one time limit instead of several.
  *
- * @param isFailure whether an error means that the store is unavailable. Other errors are passed on
+ * @param isFailure whether an error means that the store is unavailable. Other errors are rethrown
  * @throws storageUnavailable, or nulInRequest if PostgreSQL rejected a NUL
  */
 export async function orUnavailable<Result>(

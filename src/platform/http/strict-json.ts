@@ -1,11 +1,11 @@
-/** A JSON object, or what is wrong with the text, for example duplicate names, which parsers read differently. */
+/** A JSON object, or the problem of the text. Duplicate names are a problem, because parsers read them differently. */
 export type StrictJson =
   | { readonly value: Readonly<Record<string, unknown>> }
   | { readonly problem: string }
 
 const DEPTH_MAX = 8
 
-/** Parses a JSON object with unique names other than `__proto__`, at most 8 levels deep; or returns what is wrong. */
+/** Parses a JSON object with unique names other than `__proto__`, at most 8 levels deep; or describes the problem. */
 export function parseStrictObject(text: string): StrictJson {
   let value: unknown
   try {

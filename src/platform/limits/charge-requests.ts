@@ -94,11 +94,11 @@ function prefixOf(pattern: string): string {
 }
 
 /**
- * Limits requests by client network. Pages, files, tools without a token and stored requests are charged before they
- * are handled. Requests with credentials are charged only for failures, because many people and programs may share one
- * address. Successful ones are charged to the person or client instead. After the limit is exceeded, valid credentials
- * are still accepted, and invalid ones get 429. `verifications` limits the points of invalid ones from then on; beyond
- * that limit, valid credentials get 429, too.
+ * Limits requests by client network. Requests for pages, files and tools without a token are charged before they are
+ * handled, and so are requests that are stored. Requests with credentials are charged only if they fail, because many
+ * people and programs may share one address. Successful requests are charged to the person or client instead. Once the
+ * limit is exceeded, valid credentials are still accepted, but invalid credentials get 429 and are charged to
+ * `verifications`. If that limit is exceeded too, all requests get 429.
  */
 export function limitByAddress(limits: Limits): Middleware {
   return async (ctx, next) => {

@@ -35,7 +35,10 @@ function readNetwork(address: string): string {
     .join(':')
 }
 
-/** Returns the IPv4 /24 or IPv6 /48 of an address. An attacker with one address in it can often use the others. */
+/**
+ * Returns the IPv4 /24 or IPv6 /48 of an address. An attacker who has one address of this network can often use the
+ * others.
+ */
 export function wideNetworkOf(address: string): string {
   const network = networkOf(address)
   return network.split(network.includes(':') ? ':' : '.', 3).join(':')

@@ -6,7 +6,7 @@ import { PROXY_IGNORED } from '../http/request-target.ts'
 import type { Database } from '../store/database.ts'
 import { writeSetting } from '../store/settings.ts'
 
-/** The minimum time between two warnings. Less than a day, because `doctor` reports those of the last day. */
+/** The minimum time between two warnings. Less than a day, because `doctor` reports only warnings of the last day. */
 const NOTED_EVERY_MS = 12 * 3_600_000
 
 interface WarningPorts {
@@ -17,8 +17,8 @@ interface WarningPorts {
 }
 
 /**
- * Creates a function that counts requests whose X-Forwarded-For is ignored, and warns of them in the log and `doctor`:
- * without this header, all users of a proxy count as one address. Skips requests from public addresses, because anyone
+ * Creates a function that counts requests whose X-Forwarded-For is ignored. It also warns in the log and in `doctor`,
+ * because all users of an ignored proxy count as one address. It skips requests from public addresses, because anyone
  * on the internet can send the header.
  */
 export function makeProxyWarning({ logger, database, now, watch }: WarningPorts) {

@@ -1,6 +1,6 @@
 import { hash, randomUUID } from 'node:crypto'
 
-/** The count of one key in its window, as this process knows it. */
+/** The count of one key in its window, as known to this process. */
 export interface Count {
   /** The total of all processes at the last exchange, plus the points that this process has counted since. */
   points: number
@@ -22,10 +22,10 @@ const KEYS_MAX = 10_000
 const CELLS = 65_536
 
 /**
- * The counts of one limit in this process. A window begins with the first count of its key. No count is evicted, so no
- * caller can reset one by creating many others. To bound memory, keys are in two generations. The older one is dropped
- * after a whole window, when all windows in it have ended. Beyond the maximum, the keys of a generation share cells (a
- * count-min sketch with one row). Their counts may be too high, but never too low.
+ * The counts of one limit in this process. A window begins with the first count of its key. No count is evicted, so a
+ * caller cannot reset a count by creating many others. To bound memory, keys are kept in two generations. The older
+ * generation is dropped after a full window, when all its windows have ended. Beyond the maximum, the keys of a
+ * generation share cells (a count-min sketch with one row). Their counts may be too high, but never too low.
  */
 export class WindowCounts {
   readonly #windowMs: number

@@ -10,7 +10,7 @@ interface Sources {
   /** Counts undelivered messages, and finds when the oldest was stored. */
   readonly outbox: { waiting: () => Promise<{ count: number; oldestAt?: number | undefined }> }
   readonly now: () => number
-  /** `madeAt` is when the current signing key of each use was created, in epoch milliseconds. */
+  /** `madeAt` is the creation time of the current signing key for each use, in epoch milliseconds. */
   readonly rings: { readonly current: () => { readonly madeAt: Values } }
 }
 

@@ -4,7 +4,7 @@ import { type LabelValues, type Metric, type MetricName, metricTable } from './m
 
 type Labels = Readonly<Record<string, string>>
 
-/** A value that is read at a scrape. */
+/** A value that is read at each scrape. */
 export interface Reading {
   readonly labels?: Labels
   readonly value: number
@@ -38,7 +38,10 @@ export function openMetrics() {
       const { metric, bound } = made[name]
       if (metric instanceof Gauge) metric.set(bound(labels), value)
     },
-    /** Sets the function that each scrape calls for the values of a gauge or counter. If it fails, they are omitted. */
+    /**
+     * Sets the function that each scrape calls for the values of a gauge or counter. If it fails, the values are
+     * omitted.
+     */
     read(name: MetricName, reading: () => readonly Reading[] | Promise<readonly Reading[]>): void {
       const { metric, bound } = made[name]
       readings.set(name, async () => {

@@ -21,7 +21,7 @@ interface WatcherSettings {
   readonly traces: TraceSettings | undefined
 }
 
-/** Opens the metrics and traces that are enabled. The primary serves the metrics of a worker. */
+/** Opens the enabled metrics and traces. The primary serves the metrics of its workers. */
 export async function openWatchers(
   { metricsAddress, traces: tracing }: WatcherSettings,
   isWorker: boolean,
@@ -104,7 +104,7 @@ function timed(guard: StoreGuard, metrics: Metrics): StoreGuard {
   }
 }
 
-/** Awaits an operation, and passes its result to `count`; undefined if it failed. */
+/** Awaits an operation and passes its result to `count`, or undefined if the operation failed. */
 async function counted<Result>(
   work: Promise<Result>,
   count: (result: Result | undefined) => void,

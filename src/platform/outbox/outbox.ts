@@ -1,6 +1,6 @@
 /**
- * Stores messages to other servers with the change that causes them, and sends each at least once, unless it is
- * undeliverable or too old. Each kind of message has a handler, which knows its content.
+ * Stores messages to other servers in the transaction of a change, and sends each message at least once, unless it is
+ * undeliverable or too old. Each kind of message has a handler that knows its content.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -49,21 +49,21 @@ interface OutboxPorts {
 export const SEND_WITHIN_MS = 30_000
 /** How long a claim lasts. Longer than an attempt, so normally only a crash makes another process send the message. */
 export const CLAIM_MS = 120_000
-/** How long attempts may continue after the service was told to stop. */
+/** How long attempts may continue after the signal to stop. */
 const STOP_WITHIN_MS = 5_000
 /** Delays between attempts, in seconds. The last one repeats. */
 export const WAITS_SECONDS = [10, 30, 120, 600, 3600]
-/** For how many days an undelivered message is sent again before it is dropped. */
+/** For how many days a message is retried before it is dropped. */
 const TRY_DAYS_MAX = 3
 const MESSAGES_AT_ONCE = 8
 /** How often a process looks for due messages while it sends others. */
 const LOOK_MS = 1_000
-/** Delays from storing a message to looking for it. At the first look, its transaction may still be open. */
+/** Delays between storing a message and looking for due messages. At first, its transaction may still be open. */
 const LOOKS_AFTER_MS = [40, 250, 1_000]
 const ERROR_CHARACTERS_MAX = 200
 const DAY_MS = 86_400_000
 
-/** Creates the functions that store messages, count those waiting, and send those due. */
+/** Creates functions that store messages, count waiting messages and send due messages. */
 export function makeOutbox(ports: OutboxPorts) {
   let start = () => {}
   const looks = new Set<number>()
@@ -127,7 +127,7 @@ export async function waitingMessages({ kysely }: Pick<Database, 'kysely'>) {
   return { count: Number(count), oldestAt: oldestAt ?? undefined, error: error ?? undefined }
 }
 
-/** Sends the due messages, a few at a time, until none is due. A slow one does not delay the others. */
+/** Sends the due messages, a few at a time, until none is due. A slow message does not delay the others. */
 async function sendDue(handlers: Handlers, ports: OutboxPorts, signal: AbortSignal): Promise<void> {
   const sending = new Set<Promise<void>>()
   const cut = new AbortController()

@@ -9,7 +9,7 @@ import { Readable } from 'node:stream'
 
 import ipaddr from 'ipaddr.js'
 
-/** Request options. The engine passes further ones, such as its own socket guard, which are ignored. */
+/** Request options. Other options that the engine passes, such as its own socket guard, are ignored. */
 export interface OutgoingInit extends RequestInit {
   /** Whether the configuration names the host, which may then have a private address. */
   readonly privateAddress?: boolean
@@ -32,7 +32,7 @@ export interface GuardedFetchOptions {
 const ANSWER_WITHIN_MS = 2500
 
 /**
- * Creates a fetch that only connects to public addresses, by https, without redirects or compression. It resolves the
+ * Creates a fetch that connects only to public addresses, over https, without redirects or compression. It resolves the
  * host name once. If one of the addresses is not public, the request fails, unless `privateAddress` is set. The
  * connection uses only the resolved addresses, so a later DNS response has no effect (DNS rebinding). The only headers
  * of the response are Content-Type and Cache-Control.
@@ -85,7 +85,7 @@ function refusePrivate(addresses: readonly LookupAddress[]): void {
   throw new Error('the host has no address, or an address outside the public network')
 }
 
-/** Makes every lookup of the connection return these addresses. */
+/** Creates a lookup that always returns these addresses. */
 function only(addresses: readonly LookupAddress[]): LookupFunction {
   const [first] = addresses
   return (_hostname, { all }, callback) => {

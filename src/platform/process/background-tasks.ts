@@ -8,7 +8,9 @@ export interface BackgroundTask {
   readonly run: (signal: AbortSignal) => Promise<unknown>
   /** Whether to run the task now, for tasks that only one process per host runs. */
   readonly onlyWhen?: (() => boolean) | undefined
-  /** Receives a function that runs the task at once, even where `onlyWhen` is false. No-op while the task runs. */
+  /**
+   * Receives a function that runs the task at once, even if `onlyWhen` returns false. No-op while the task is running.
+   */
   readonly onWake?: (wake: () => void) => void
 }
 
@@ -34,7 +36,6 @@ export function startBackgroundTasks(
       }
     }
     const start = () => {
-      // Skip this run if the previous one has not ended.
       if (running || signal.aborted) return
       running = attempt().finally(() => {
         running = undefined

@@ -2,7 +2,7 @@ import { type Logger, pino } from 'pino'
 
 /** The maximum size of a write. Pipes accept this size atomically, so lines of several processes do not mix. */
 const LOG_WRITE_BYTES = 4096
-/** The space to leave for another line. Buffered lines are written when less is left. */
+/** Buffer space reserved for one more line. The buffer is written when less space is left. */
 const LOG_LINE_BYTES = 512
 /** The maximum time that a line stays in the buffer. */
 const LOG_FLUSH_MS = 100

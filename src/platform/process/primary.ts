@@ -8,9 +8,12 @@ import type { WorkerNews, WorkerOrder } from './worker.ts'
 
 /** How long a worker may take after SIGTERM to finish its requests and close its stores. */
 const STOP_MS = 13_000
-/** How long a replaced worker may take to exit. Longer than STOP_MS, because it keeps idle connections open first. */
+/**
+ * How long a replaced worker may take to exit. Longer than STOP_MS, because the worker first keeps idle connections
+ * open.
+ */
 const HAND_OVER_MS = 20_000
-/** How long a worker must have accepted requests for its replacement to start without delay. */
+/** If a worker accepted requests for at least this long, its replacement starts without delay. */
 const STEADY_MS = 5_000
 const RESTART_FIRST_MS = 250
 const RESTART_LAST_MS = 30_000
@@ -33,7 +36,7 @@ interface Member {
   servingSinceMs: number
   /** Why the worker could not start. */
   reason?: string
-  /** Resolves to whether the worker began to accept requests. */
+  /** Resolves to true once the worker accepts requests, or to false if it exits before. */
   readonly settled: PromiseWithResolvers<boolean>
   readonly gone: PromiseWithResolvers<void>
 }
@@ -143,7 +146,7 @@ class Workers {
     }
     this.#appointSweeper()
     if (state === 'leaving') {
-      // In the meantime, another worker may have died without being replaced, so start a missing one.
+      // Another worker may have died meanwhile without being replaced, so start a missing worker.
       this.#fillUp()
       return
     }

@@ -7,7 +7,7 @@ import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promi
 
 /** How long requests may continue after the signal to stop. */
 const DRAIN_MS = 10_000
-/** How long a replaced process keeps idle connections open. Closing one at once could lose a request in flight. */
+/** How long a replaced process keeps idle connections open. Closing them at once could lose a request in flight. */
 const LINGER_MS = 5_000
 /** How long a stopping process keeps idle connections open. Shorter, because an operator is waiting for it to exit. */
 const STOP_LINGER_MS = 1_000
@@ -22,7 +22,7 @@ export interface ListeningAddress {
   readonly port: number
 }
 
-/** Opens the HTTP server. @throws if the port cannot be opened, with a sentence for the operator if it is in use */
+/** Opens the HTTP server. @throws if the port cannot be opened; the message helps the operator if the port is in use */
 export async function openServer(handler: () => RequestListener, address: ListeningAddress) {
   let leaving = false
   const running = new Set<ServerResponse>()
@@ -45,7 +45,7 @@ export async function openServer(handler: () => RequestListener, address: Listen
   }
   /**
    * Accepts queued connections, then stops listening. Resolves when all connections are closed, after `lingerMs`, or
-   * when a promise of `cutShort` resolves.
+   * when a promise in `cutShort` resolves.
    */
   const stopListening = async (lingerMs: number, ...cutShort: Promise<unknown>[]) => {
     const closed = once(server, 'close')
@@ -86,7 +86,7 @@ export async function openServer(handler: () => RequestListener, address: Listen
   }
 }
 
-/** Starts listening. @throws if the port cannot be opened, with a sentence for the operator if it is in use */
+/** Starts listening. @throws if the port cannot be opened; the message helps the operator if the port is in use */
 export async function listenAt(
   server: SocketServer,
   { port, host }: ListeningAddress,

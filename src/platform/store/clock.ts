@@ -9,7 +9,7 @@ export const CLOCK_READ_SECONDS = 10
 /** The largest difference that is not logged. Synchronized machines stay below it. */
 export const CLOCK_DIFFERENCE_MAX_MS = 2_000
 
-/** The number of readings at start. The fastest one is used, because it is the most accurate. */
+/** The number of readings at start. The fastest reading is used, because it is the most accurate. */
 const READINGS_AT_START = 3
 
 /**

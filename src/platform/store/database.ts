@@ -34,11 +34,11 @@ export interface DatabaseOptions {
   readonly guard?: StoreGuard
   /** A folder with other migrations, for tests. */
   readonly migrationsFolder?: string
-  /** Whether to apply pending migrations (the default), or to fail because of them. */
+  /** Whether to apply pending migrations (the default) or to throw an error. */
   readonly migrations?: 'apply' | 'refuse'
   /** The time limit of one migration statement on PostgreSQL; a minute by default. */
   readonly migrationTimeoutMs?: number
-  /** Whether to open a PostgreSQL database whose restore is unfinished, which is otherwise refused. */
+  /** Whether to open a PostgreSQL database even if its restore is unfinished. */
   readonly finishesRestore?: boolean
 }
 

@@ -11,7 +11,7 @@ import type { Schema } from './schema.ts'
 import type { SqlStore, StoreUse } from './store-use.ts'
 
 /**
- * Runs a store call, for example to convert its errors or to measure it. `isFailure` tells failures of the store from
+ * Runs a store call, for example to convert its errors or to measure it. `isFailure` distinguishes store failures from
  * other errors in a transaction, such as deliberate error responses.
  */
 export type StoreGuard = <Result>(
@@ -98,8 +98,8 @@ function markErrors(driver: Driver): (error: unknown) => boolean {
 }
 
 /**
- * Whether an error means that the store is unavailable. All other errors are bugs that a retry does not fix, such as
- * invalid SQL, a wrong type or a violated constraint. Unknown errors count as failures, because a retry does no harm.
+ * Whether an error means that the store is unavailable. Invalid SQL, a wrong type or a violated constraint is a bug,
+ * which a retry does not fix. Unknown errors count as failures, because a retry does no harm.
  */
 export function isStoreFailure(error: unknown): boolean {
   if (mistakesInCode.some((mistake) => error instanceof mistake)) return false
@@ -112,7 +112,7 @@ export function isStoreFailure(error: unknown): boolean {
   return !(isSqlState && sqlMistake.test(code))
 }
 
-/** Classes of errors that are bugs. Drivers throw a plain `Error` when a connection breaks. */
+/** Error classes that indicate a bug. Drivers throw a plain `Error` when a connection breaks. */
 const mistakesInCode = [TypeError, RangeError, ReferenceError, SyntaxError]
 
 /**

@@ -6,7 +6,7 @@ import {
   sql,
 } from 'kysely'
 
-// Keyset pagination, used by every list: a page begins after the last row of the previous one. Rows that are added or
+// Keyset pagination, used by every list: a page begins after the last row of the previous page. Rows that are added or
 // removed between requests cause no duplicates or gaps, and the last page is as fast as the first.
 
 /** The position of a row in a list: its sort value, and its id to break ties. */

@@ -40,7 +40,7 @@ const createMigrationTable = `create table if not exists schema_migration (
  * processes start together, only one applies a file, because each checks again after acquiring the lock. Writes nothing
  * if nothing is pending, to keep start-up fast.
  *
- * @throws if migrations are pending and `options.migrations` is 'refuse', and as `pending` does
+ * @throws if migrations are pending and `options.migrations` is 'refuse', or if `pending` throws
  */
 export async function migrate(session: MigrationSession, options: EngineOptions): Promise<void> {
   const scripts = await readScripts(options.migrationsFolder ?? ownMigrations, session.engine)
@@ -67,7 +67,7 @@ export async function migrate(session: MigrationSession, options: EngineOptions)
 
 export type MigrationStatus = Awaited<ReturnType<typeof readMigrationStatus>>
 
-/** Returns what `migrate` would do; changes nothing. @throws as `pending` does */
+/** Returns the migrations that `migrate` would apply, and changes nothing. @throws if `pending` throws */
 export async function readMigrationStatus(session: MigrationSession) {
   const scripts = await readScripts(ownMigrations, session.engine)
   const applied = await listApplied(session)
@@ -138,7 +138,7 @@ function digestsByName(migrations: readonly Migration[]): Map<string, string> {
   return new Map(migrations.map(({ name, digest }) => [name, digest]))
 }
 
-/** Returns the migrations to apply. @throws if an applied one was changed, or is unknown and not `expand` */
+/** Returns the migrations to apply. @throws if an applied migration was changed, or is unknown and not `expand` */
 function pending(scripts: readonly Script[], applied: readonly AppliedMigration[]): Script[] {
   const known = digestsByName(scripts)
   for (const { name, digest, effect } of applied) {
@@ -162,7 +162,7 @@ function pending(scripts: readonly Script[], applied: readonly AppliedMigration[
 
 /**
  * How a migration affects the previous version. `expand` only adds, so processes of that version can start and run.
- * `contract` removes or restricts something that they may use.
+ * `contract` removes or restricts something that those processes may use.
  */
 export type MigrationEffect = 'expand' | 'contract'
 

@@ -223,7 +223,7 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`,
 }
 
-/** The commands of a server or cluster. Only those that both have are used. */
+/** The commands of a server or cluster. Only commands that both support are used. */
 interface Commands extends Redis {
   gatehouseConsume(key: string, nowMs: number): Promise<[first: number, atMs: string] | null>
   gatehouseForget(key: string, value: string): Promise<unknown>

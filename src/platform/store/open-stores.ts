@@ -19,7 +19,7 @@ export interface StoreSettings {
   readonly databaseUrl: string | undefined
   /** The Redis server or cluster for OAuth state and shared counts; if undefined, the database stores the state. */
   readonly redis: RedisLocation | undefined
-  /** Whether opening the database applies pending migrations, or fails because of them. */
+  /** Whether opening the database applies pending migrations. Otherwise, pending migrations cause an error. */
   readonly migrateAtStart: boolean
   readonly service: {
     readonly storage: Readonly<Record<'answerWithinMs' | 'databaseConnectionsMax', number>>
@@ -89,7 +89,7 @@ function makeDatabaseCheck({ kysely, ping }: Database, now: () => number) {
   }
 }
 
-/** Reads the time before which OAuth state may be lost: when all sessions and grants were last ended at once. */
+/** Reads the time before which OAuth state may be lost: the last time when all sessions and grants were ended. */
 async function openDatabaseMemory({ kysely }: Database) {
   const sinceMs = Number((await readSetting(kysely, EVERYTHING_ENDED)) ?? 0)
   return { since: () => sinceMs, look: async () => {} }
@@ -121,7 +121,7 @@ export function locationOf(
 
 const ANSWER_WITHIN_MS = 300
 
-/** Opens a database. Applies pending migrations, or fails because of them. Loads only the driver that is needed. */
+/** Opens a database. Applies pending migrations, or throws (`options.migrations`). Loads only the needed driver. */
 export async function openDatabase(
   location: DatabaseLocation,
   options: DatabaseOptions = {},
@@ -135,7 +135,9 @@ export async function openDatabase(
   return await openPostgres(location, complete)
 }
 
-/** Returns the applied migrations, and those that a start would apply. Does not create or change the database. */
+/**
+ * Returns the applied migrations, and the migrations that a start would apply. Does not create or change the database.
+ */
 export async function readSchemaStatus(location: DatabaseLocation): Promise<MigrationStatus> {
   if (location.kind === 'sqlite') {
     const { readSqliteStatus } = await import('./sqlite.ts')

@@ -83,7 +83,7 @@ interface PipelineOptions {
 /**
  * Creates connections that requests share. Each query is sent without waiting for earlier responses, and all queries of
  * one event loop turn in a single write. Use them only for short reads: the server responds in order, so a query that
- * waits for a lock would block those behind it. The server cancels a query at the time limit. If it does not respond at
+ * waits for a lock would block later queries. The server cancels a query at the time limit. If it does not respond at
  * all, the connection is closed and all its queries fail.
  */
 export function openPipelines(count: number, options: PipelineOptions) {
@@ -150,7 +150,7 @@ class Lane {
     }
   }
 
-  /** Opens the connection, or joins an attempt under way. Waits until the limit; the attempt continues after it. */
+  /** Opens the connection, or joins an attempt under way. Waits only until the limit, but the attempt continues. */
   #connected(until: number): Promise<Connection> {
     const { timeout } = this.#options
     this.#connecting ??= this.#connect().finally(() => {

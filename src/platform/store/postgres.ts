@@ -241,7 +241,7 @@ function migrationSession(client: pg.Client): MigrationSession {
  */
 export const UNFINISHED_RESTORE = 'restore_not_finished'
 
-/** Rejects a database whose restore is unfinished. @throws with a sentence for the operator */
+/** Rejects a database whose restore is unfinished. @throws an error that tells the operator what to do */
 export async function refuseUnfinished(client: pg.Client): Promise<void> {
   const { rows } = await client.query(
     `select 1 where to_regclass('${UNFINISHED_RESTORE}') is not null`,

@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 
 import type { Database } from './database.ts'
 
-/** Returns the condition that a column contains a text, ignoring case; on SQLite, only of A to Z. Uses no index. */
+/** Builds the condition that a column contains a text. Ignores case (on SQLite, only of A to Z). Uses no index. */
 export function containsText(column: string, words: string) {
   const pattern = words.replace(/[%_!]/g, '!$&').replaceAll('\0', '')
   return sql<boolean>`lower(${sql.ref(column)}) like lower(${`%${pattern}%`}) escape '!'`
@@ -11,12 +11,12 @@ export function containsText(column: string, words: string) {
 /** Maximum number of words of a search. More words are ignored. */
 const WORDS_MAX = 8
 
-/** Ends the words of names and addresses, as in the triggers that write `person_word`. */
+/** The separators between words, the same as in the triggers that write `person_word`. */
 const SEPARATORS = /[-\s.@_'+,()]+/
 
 /**
- * Splits a search into words in the form of `person_word`: in lower case; on SQLite, only A to Z. Omits a word that begins
- * another one. Returns one empty word, which every word begins with, for a text without words.
+ * Splits a search into words as in `person_word`: in lower case (on SQLite, only A to Z). Omits a word that is a prefix
+ * of another word. For a text without words, returns one empty word, which is a prefix of every word.
  */
 export function searchWords({ engine }: Pick<Database, 'engine'>, text: string): string[] {
   const clean = text.replaceAll('\0', '')
@@ -32,9 +32,9 @@ export function searchWords({ engine }: Pick<Database, 'engine'>, text: string):
 const LAST_LETTER = '\u{10ffff}'
 
 /**
- * Returns the condition that a column begins with a prefix, byte by byte. Uses an index range.
+ * Builds the condition that a column begins with a prefix, byte by byte. Uses an index range.
  *
- * @param from where a later page starts; replaces the prefix as the lower bound, because SQLite uses only one bound
+ * @param from the start of a later page. It replaces the prefix as the lower bound, because SQLite uses only one bound
  */
 export function beginsWith(value: RawBuilder<unknown>, prefix: string, from: string = prefix) {
   return sql<boolean>`${value} >= ${from} and ${value} < ${prefix + LAST_LETTER}`

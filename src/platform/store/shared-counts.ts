@@ -48,7 +48,7 @@ export function countForWorkers(): void {
   new RateLimiterClusterMaster()
 }
 
-/** The limiter's options. It only counts, so it allows any number; limits/limit-table.ts has the limits. */
+/** The limiter's options. The limiter only counts, so it has no maximum; the limits are in limits/limit-table.ts. */
 const ofLimiter = { keyPrefix: 'gatehouse:counts', points: Number.MAX_SAFE_INTEGER, duration: 1 }
 
 /** How long a worker waits for the primary before it counts alone. */

@@ -153,7 +153,9 @@ class WritingSqliteDriver extends SqliteDriver {
 
 const STATEMENTS_MAX = 500
 
-/** Caches prepared statements: preparing most queries takes longer than running them, and there are few distinct ones. */
+/**
+ * Caches prepared statements: preparing most queries takes longer than running them, and few distinct queries exist.
+ */
 function withStatementCache(connection: BetterSqlite.Database): SqliteDatabase {
   const statements = new Map<string, BetterSqlite.Statement<unknown[]>>()
   return {

@@ -7,9 +7,9 @@
 
 -- A claim that is null was not provided by the platform and is not released. `imported_at` is null for people who
 -- joined with an invitation or by self sign-up. `deletion_due_at` is when an account will be deleted, unless the person
--- signs in before then. The row of a deleted person stays, without personal data, so an import cannot create the person
--- again. `imported_hash_digest` is the digest of the password hash that was imported last. `random_order` selects
--- the account whose hash is checked for an address without an account (directory/people/credential-store.ts).
+-- signs in before then. The row of a deleted person is kept, without personal data, so an import cannot create the
+-- person again. `imported_hash_digest` is the digest of the password hash that was imported last. `random_order`
+-- selects the account whose hash is checked for an address without an account (directory/people/credential-store.ts).
 create table person (
   id text not null primary key,
   email text not null,
@@ -40,7 +40,8 @@ create table signed_out_everywhere (
 );
 
 -- Credentials of WebAuthn, by credential id. `counter` is the signature counter, or 0. `backed_up_at` is null for a
--- passkey bound to its device. `last_challenge` tells a response that was sent twice from a copy, which sets `cloned_at`.
+-- passkey bound to its device. `last_challenge` distinguishes a response that was sent twice from a copied passkey. A
+-- copy sets `cloned_at`.
 create table passkey (
   id text not null primary key,
   person_id text not null references person (id) on update cascade on delete cascade,
@@ -73,7 +74,7 @@ create table recovery_code (
 );
 
 -- The identities of people at identity providers: the issuer and the `sub` of its id_tokens. `provider_id` is the id of
--- the provider in the configuration, or that of a site's provider.
+-- a provider in the configuration, or of a site's provider.
 create table linked_identity (
   provider_id text not null,
   issuer text not null,
@@ -129,7 +130,8 @@ create index site_role_by_age on site_role (site_id, granted_at, person_id);
 -- The browsers in which people are signed in. `id` is the `uid` of the engine's session, which is no credential. A
 -- session without a live row has ended, even if the session store still has its record. `authenticated_at` is when the
 -- person last authenticated, `seen_at` when the browser was last used, to within a few minutes. `provider_id` is set if
--- an identity provider authenticated the person, `site_id` if it is that of a site: the session counts only there.
+-- an identity provider authenticated the person. `site_id` is set if that provider belongs to a site. Such a session is
+-- valid only at that site.
 create table browser_session (
   id text not null primary key,
   person_id text not null references person (id) on update cascade on delete cascade,
@@ -146,8 +148,9 @@ create table browser_session (
 create index browser_session_by_person on browser_session (person_id, seen_at);
 create index browser_session_by_expiry on browser_session (expires_at);
 
--- The identity providers of sites. Each can speak for its site only. `role` is that of people at their first sign-in.
--- `domains` are proven by DNS and separated by spaces: people with an address there sign in with this provider.
+-- The identity providers of sites. A provider is trusted only at its own site. `role` is the role that people get at
+-- their first sign-in. `domains` are verified by DNS and separated by spaces. People with an e-mail address in one of
+-- them sign in with this provider.
 create table identity_provider (
   id text not null primary key,
   site_id text not null references site (id) on delete cascade,
@@ -173,7 +176,8 @@ create table site_feature (
 );
 
 -- The sites that demand two factors for sensitive operations. `areas` are the areas of the scope catalogue that are
--- sensitive as a whole, separated by spaces, or `*` for everything that operators do. `max_age_seconds` is null if the time of the sign-in does not matter.
+-- sensitive as a whole, separated by spaces, or `*` for all operations of operators. `max_age_seconds` is null if the
+-- time of the sign-in does not matter.
 create table site_assurance (
   site_id text not null primary key references site (id) on delete cascade,
   areas text not null,
@@ -181,9 +185,9 @@ create table site_assurance (
   demanded_at bigint not null
 );
 
--- Links in mails that can be used once: using a link deletes its row. Its token and code are derived from kind, id and
--- the root secret. `person_id` is null unless the link is for an account. `browser_digest` is the digest of the cookie
--- of the browser that requested the link, or null; any other browser must send the code. `data` is JSON.
+-- Single-use links in mails. Using a link deletes its row. Its token and code are derived from kind, id and the root
+-- secret. `person_id` is null unless the link is for an account. `browser_digest` is the digest of the cookie of the
+-- browser that requested the link, or null; any other browser must send the code. `data` is JSON.
 create table one_time_link (
   id text not null primary key,
   kind text not null check (kind in ('recovery', 'invitation', 'address', 'deletion')),
@@ -244,15 +248,15 @@ create table change_key (
 );
 create index change_key_by_expiry on change_key (expires_at);
 
--- Which changes of a site need the approval of the operator for whom a client acts, if not those that destroy or publish.
+-- Sites that set which changes by clients need the operator's approval. By default, changes that destroy or publish do.
 create table site_approval (
   site_id text not null primary key references site (id) on delete cascade,
   covers text not null check (covers in ('every', 'destructive', 'never')),
   integrations_exempt_since bigint
 );
 
--- Changes of clients that wait for an approval, and approved ones that were not repeated yet. Using an approval deletes
--- its row. `digest` covers the operation and its arguments, which are JSON.
+-- Changes by clients that wait for approval, and approved changes that the client has not repeated yet. Using an
+-- approval deletes its row. `digest` covers the operation and its arguments, which are JSON.
 create table pending_change (
   id text not null primary key,
   site_id text not null references site (id) on delete cascade,
@@ -443,7 +447,7 @@ create index event_registration_by_order on event_registration (order_id);
 -- Announcements and the inbox.
 
 -- A published post is delivered to inboxes in steps: delivered_to is the last recipient so far, and delivered_at is set
--- after the last one. A removed post stays, hidden, until its notifications are deleted, which also takes several
+-- after the last one. A removed post is hidden, but kept until its notifications are deleted, which also takes several
 -- steps.
 create table post (
   id text not null primary key,
@@ -510,7 +514,7 @@ create table oauth_application (
   -- The client's public keys as JSON, or the URL where it publishes them.
   jwks text,
   jwks_uri text,
-  -- The first is set if authorization requests must be pushed, the second if tokens must be sender-constrained.
+  -- The first column is set if authorization requests must be pushed, the second if tokens must be sender-constrained.
   pushed_requests_required_at bigint,
   bound_tokens_required_at bigint,
   -- The back-channel logout URI; the second column is set if each notice must contain the session id.
@@ -627,7 +631,8 @@ create table document_site_review (
 create index document_site_review_by_site on document_site_review (site_id);
 create index document_site_review_by_reviewer on document_site_review (reviewed_by);
 
--- The latest refusals of each application, for the operators of its site. The client may have been told less.
+-- The latest refusals of each application, for the operators of its site. The response to the client may contain less
+-- detail.
 create table client_refusal (
   id text not null primary key,
   client_id text not null references oauth_application (client_id) on delete cascade,
@@ -651,10 +656,10 @@ create index site_refusal_day_by_day on site_refusal_day (day);
 
 -- Grants and tokens.
 
--- What a person allowed a client to do. The engine's Grant model is built from the row: "allowed" is the engine's part
--- as JSON (scopes by resource, claims, denied scopes), and every value that policy needs is a column. The client's name
--- and origin are those at the time of consent, because some clients have no row. An ended grant is kept until it
--- expires, so the log can state why its tokens are invalid.
+-- Grants: what a person allowed a client to do. The engine's Grant model is built from the row: "allowed" is the
+-- engine's part as JSON (scopes by resource, claims, denied scopes), and every value that policy needs is a column. The
+-- client's name and origin are copied at the time of consent, because some clients have no row. An ended grant is kept
+-- until it expires, so the log can state why its tokens are invalid.
 create table oauth_grant (
   id text not null primary key,
   person_id text not null references person (id) on update cascade on delete cascade,
@@ -714,7 +719,7 @@ create index refresh_token_family_by_grant on refresh_token_family (grant_id);
 create index refresh_token_family_by_end on refresh_token_family (kept_until);
 
 -- Sessions at applications with back-channel logout. Each code exchange with the scope openid adds a row, which is
--- deleted when the session ends or its tokens have expired. "sid" is that of the id_token.
+-- deleted when the session ends or its tokens have expired. "sid" is the session id in the id_token.
 create table relying_party_session (
   family_id text not null primary key,
   grant_id text not null references oauth_grant (id) on delete cascade,
@@ -789,8 +794,8 @@ create unique index upstream_key_one_current on upstream_key (state) where state
 -- The service itself.
 
 -- Messages to other servers, such as mail. A row is added in the transaction of the change that causes the message, and
--- deleted when another server has accepted it, or when it is dropped. "due_at" is the time of the next attempt or,
--- during an attempt, when another process may try. "payload" is JSON without secrets.
+-- deleted when another server has accepted it, or when it is dropped. "due_at" is the time of the next attempt. During
+-- an attempt, it is the time when another process may retry. "payload" is JSON without secrets.
 create table outbox (
   id text not null primary key,
   kind text not null,

@@ -1,7 +1,7 @@
 -- SQL that is specific to PostgreSQL. The .sqlite.sql file of the same name has the counterpart.
 
--- The words of each person's name and address, in lower case, which triggers write (platform/store/search.ts). Compares
--- bytes, because language collations do not keep words with the same beginning together.
+-- The words of each person's name and e-mail address in lower case, written by triggers (platform/store/search.ts). The
+-- collation compares bytes, because language collations do not keep words with the same prefix together.
 create table person_word (
   word text collate "C" not null,
   person_id text not null references person (id) on update cascade on delete cascade,

@@ -1,6 +1,6 @@
 -- SQL that is specific to SQLite. The .postgres.sql file of the same name has the counterpart.
 
--- The words of each person's name and address, in lower case, which triggers write (platform/store/search.ts).
+-- The words of each person's name and e-mail address in lower case, written by triggers (platform/store/search.ts).
 create table person_word (
   word text not null,
   person_id text not null references person (id) on update cascade on delete cascade,
@@ -8,8 +8,8 @@ create table person_word (
 ) without rowid;
 create index person_word_by_person on person_word (person_id, word);
 
--- Each separator, the comma first, becomes the end of a JSON string: SQLite has no function that splits a text. The triggers
--- insert into this view, to share the statement.
+-- SQLite has no function that splits a text. So each separator, the comma first, is replaced with the end of a JSON
+-- string. The triggers insert into this view, to share the statement.
 create view named_person as select id, name, email_canonical from person;
 create trigger write_person_words instead of insert on named_person begin
   delete from person_word where person_id = new.id;
