@@ -23,7 +23,7 @@ import { type BackgroundTask, startBackgroundTasks } from './platform/process/ba
 import { makeResource } from './resource/resource.ts'
 import { makeSchool } from './school/school.ts'
 
-/** Opens the service. Its parts are closed in reverse order when it is disposed, or when start-up fails. */
+/** Opens the service. Its parts are closed in reverse order when the service is disposed, or when start-up fails. */
 export async function openGatehouse(config: Config, logger: Logger, options: PlatformOptions = {}) {
   const { baseUrl, service, trustProxy } = config
   await using opening = new AsyncDisposableStack()

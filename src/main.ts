@@ -30,7 +30,7 @@ async function run(work: (side?: WorkerSide) => Promise<void>, side?: WorkerSide
 
 async function runPrimary(): Promise<void> {
   const { runWorkers } = await import('./platform/process/primary.ts')
-  // Open the metrics port before starting workers, so a port in use is reported before there is anything to stop.
+  // Open the metrics port before starting workers: if the port is in use, no worker needs to be stopped.
   const { metricsAddress: address } = config
   await using _metrics =
     address &&

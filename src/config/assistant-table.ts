@@ -92,7 +92,7 @@ const assistant = z
     ),
     /** The URL of the metadata document with which the assistant registers itself for operators. */
     document: page.optional(),
-    /** How to find the callbacks of an assistant that has a different one for each connection. Operators enter them. */
+    /** How to find the callbacks of an assistant with a separate callback for each connection. Operators enter them. */
     ownCallback: ownCallback.optional(),
     member: list(way, 5),
     operator: list(way, 5),

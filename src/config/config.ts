@@ -121,7 +121,7 @@ function readCopies(file: string, problems: string[]): ReadonlyMap<string, strin
   return new Map(copies?.map((copy) => [copy.client_id, JSON.stringify(copy)]))
 }
 
-/** Returns the path of assistants.json: in CONFIG_DIR or, if it has none, in the default folder. */
+/** Returns the path of assistants.json: in CONFIG_DIR or, if the file is missing there, in the default folder. */
 function assistantsFile(folder: string, defaultFolder: string): string {
   const own = join(folder, 'assistants.json')
   return existsSync(own) ? own : join(defaultFolder, 'assistants.json')

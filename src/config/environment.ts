@@ -314,7 +314,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
 
 type Variables = z.output<typeof environmentVariables>
 
-/** Returns the S3 location if it is complete. `problemsTogether` rejects an incomplete one. */
+/** Returns the S3 location if it is complete. `problemsTogether` rejects an incomplete location. */
 function s3LocationOf(data: Variables) {
   const { FILES_S3_ENDPOINT: endpoint, FILES_S3_BUCKET: bucket, FILES_S3_REGION: region } = data
   const accessKeyId = data.FILES_S3_ACCESS_KEY_ID
@@ -339,7 +339,7 @@ function tracesOf(data: Variables) {
   }
 }
 
-/** Yields the problems of combinations of variables. */
+/** Yields the problems in combinations of variables. */
 function* problemsTogether(set: NodeJS.ProcessEnv, secretGiven: boolean): Generator<string> {
   const url = set['BASE_URL'] ?? `http://${loopbackAddress}`
   const isOpen = !isLoopbackUrl(url)

@@ -67,7 +67,7 @@ const signInLimits = {
   failuresPerAccountAndAddressMax: z.int().min(1).max(1000),
   failuresPerAccountMax: z.int().min(1).max(100_000),
   failuresPerAddressMax: z.int().min(1).max(100_000),
-  // Attempts that remain after others have exhausted the limit of an account: per IPv4 /24 or IPv6 /48, and in total.
+  // Attempts that remain after attackers have exhausted an account's limit: per IPv4 /24 or IPv6 /48, and in total.
   reservedAttemptsPerNetworkMax: z.int().min(1).max(100).default(2),
   reservedAttemptsPerAccountMax: z.int().min(1).max(100_000).default(100),
   failuresPerKnownBrowserMax: z.int().min(1).max(1000).default(10),
@@ -109,7 +109,7 @@ const host = z
 
 /**
  * The switches of optional standards, all off by default. `privateHosts` lists hosts with private addresses that the
- * service may contact for them.
+ * service may contact for these standards.
  */
 export const furtherPlans = z
   .strictObject({
@@ -141,7 +141,7 @@ const upstream = z
   .strictObject({
     /** The path below /admin/api/. */
     path: z.string().max(200).regex(SEGMENTS, 'must be a path like coupons or shop/coupons'),
-    /** The scopes for read and write methods. Without one, its methods are disabled. */
+    /** The scopes for read and write methods. Without a scope, the methods are disabled. */
     readScope: operatorScope('read').optional(),
     writeScope: operatorScope('write').optional(),
     /** The URL that replaces {base_url}/admin/api/{path}. */
@@ -193,7 +193,8 @@ export const servicePolicy = z.strictObject({
     interactionSeconds: seconds(DAY_SECONDS),
     // How long a person can cancel the deletion of the account by signing in.
     accountDeletionSeconds: seconds(90 * DAY_SECONDS).default(7 * DAY_SECONDS),
-    // The lifetime of sessions on /admin and /account. During a browser session, a new one starts without a prompt.
+    // The lifetime of sessions on /admin and /account. While the browser session lasts, a new page session starts
+    // without a prompt.
     pageSessionSeconds: seconds(30 * DAY_SECONDS),
   }),
   /** Length limits of authorization requests, which are stored even for unauthenticated callers. */
@@ -212,7 +213,7 @@ export const servicePolicy = z.strictObject({
   }),
   documents: z.strictObject({ cacheSeconds: seconds(DAY_SECONDS) }),
   signIn: z.strictObject({
-    // Defaults to the number of CPU cores minus one, at least 1. A hash uses 19 MiB; an imported one may need 256 MiB.
+    // Defaults to the number of CPU cores minus one, at least 1. A hash uses 19 MiB; an imported hash may need 256 MiB.
     parallelHashesMax: z.int().min(1).max(64).optional(),
     // NIST SP 800-63B-4 requires 15 for a password that is the only factor.
     passwordCharactersMin: z.int().min(8).max(64).default(15),
@@ -230,7 +231,7 @@ export const servicePolicy = z.strictObject({
     usageFlushSeconds: seconds(60),
     // How often one process on each host checks for ended sign-ins and due sign-out notices.
     signOutLookMs: z.int().min(50).max(60_000).default(2000),
-    // How often one process on each host looks for messages to send again. New messages do not wait for this.
+    // How often one process on each host looks for messages to retry. New messages are sent sooner.
     outboxLookMs: z.int().min(50).max(60_000).default(5000),
     databaseConnectionsMax: z.int().min(1).max(100),
   }),
@@ -286,7 +287,7 @@ export const servicePolicy = z.strictObject({
     // How long a self-registered client is kept if no person has consented to it.
     unusedClientSeconds: seconds(30 * DAY_SECONDS).default(DAY_SECONDS),
     unusedClientsPerNetworkMax: z.int().min(1).max(100_000).default(200),
-    // The maximum number of callbacks that are stored for each platform because they match one of its patterns.
+    // The maximum number of stored callbacks per platform that match one of its patterns.
     callbacksPerPlatformMax: z.int().min(1).max(1_000_000),
     // How long a callback is kept if no person has consented with it.
     unusedCallbackSeconds: seconds(30 * DAY_SECONDS),

@@ -8,7 +8,7 @@ export function isMailAddress(text: string): boolean {
   const [, local = '', domain = ''] =
     /^([^\p{C}\p{Z}\s@,;:<>()[\]\\"]+)@([^\p{C}\p{Z}\s@,;:<>()[\]\\"/?#%]+)$/u.exec(text) ?? []
   const host = domainToASCII(domain)
-  // Other spellings of a domain, such as one with full-width letters, would count as other addresses.
+  // Other spellings of a domain, such as full-width letters, would count as other addresses.
   const plain = domain.toLowerCase().normalize('NFC')
   const isPlain = plain === host || plain === domainToUnicode(host)
   return (

@@ -17,7 +17,7 @@ export interface MailValues {
   join_request: { readonly invitedBy: string }
   /** Lets a person confirm an address, to sign up or to change it. */
   address_confirmation: NoValues
-  /** Lets a person who signed up, but has an account, join the site with it. */
+  /** Lets a person who signs up, but already has an account, join the site with that account. */
   account_exists: NoValues
   new_sign_in: { readonly device: string }
   new_app: { readonly clientId: string; readonly app: string }
@@ -33,7 +33,7 @@ export interface MailValues {
     /** The number of unused recovery codes. */
     readonly left: number
   }
-  /** Tells a person that someone with the password sent too many wrong codes. */
+  /** Warns a person that, after the right password, too many wrong codes were sent. */
   second_factor_locked: NoValues
   /** Lets a person confirm the deletion of the account. */
   deletion_requested: NoValues
@@ -60,7 +60,7 @@ export type Mail = {
   }
 }[MailKind]
 
-/** Stores a message in the transaction of its cause. The outbox sends the message after the commit. */
+/** Stores a message in the transaction of the change that causes it. The outbox sends the message after the commit. */
 export type QueueMail = (trx: Kysely<Schema>, mail: Mail, nowMs: number) => Promise<void>
 
 /** The data that every message can show. */
@@ -116,7 +116,7 @@ const aboutIdentity = (can: string, happened: string): AboutIdentity => ({
   ],
 })
 
-/** Every message, by kind: who asked, what to do, and what to do if the recipient did not ask. */
+/** All messages, by kind. Each says who asked, what to do, and what to do if the recipient did not ask. */
 export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
   recovery: {
     limitedBefore: true,

@@ -82,7 +82,7 @@ export function smtpOptions(url: string) {
       auth: { user: decodeURIComponent(username), pass: decodeURIComponent(password) },
     }),
     maxConnections: CONNECTIONS_MAX,
-    // The outbox retries. The pool would not know whether the server accepted the message.
+    // The outbox retries, because the pool does not know whether the server accepted the message.
     maxRequeues: 0,
     connectionTimeout: CONNECT_WITHIN_MS,
     dnsTimeout: CONNECT_WITHIN_MS,

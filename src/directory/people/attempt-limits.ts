@@ -32,7 +32,7 @@ type Counts = Pick<Limits, 'takeTogether' | 'giveBack' | 'exceeded' | 'count'>
 export function makeAttemptLimits(limits: Counts) {
   const takeAll = async (wanted: Taken): Promise<AttemptStart> => {
     for (const [name, key] of wanted) {
-      // Charge the limits in sequence, because an exceeded limit must not charge those after it.
+      // Charge the limits in sequence: after an exceeded limit, the remaining limits must not be charged.
       const exceeded = await limits.takeTogether(name, key)
       if (exceeded) return { waitSeconds: exceeded.waitSeconds }
     }

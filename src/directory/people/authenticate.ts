@@ -15,7 +15,7 @@ export type SignIn =
   | {
       readonly kind: 'signed-in'
       readonly personId: string
-      /** Whether the password is right, but a code is needed, too (people/second-factors.ts). */
+      /** Whether the sign-in still requires a second factor (people/second-factors.ts). */
       readonly needsSecondFactor: boolean
       /** The new value of the known-browser cookie. */
       readonly browser: string
@@ -41,7 +41,7 @@ export type NotSignedIn =
     }
   | { readonly kind: 'limited'; readonly waitSeconds: number; readonly personId?: string }
   | { readonly kind: 'busy' }
-  /** The platform did not answer whether the password is right. */
+  /** The platform's password check did not respond. */
   | { readonly kind: 'unavailable' }
   /** An identity provider failed. */
   | ({ readonly kind: 'provider' } & Explained)
@@ -112,7 +112,9 @@ type Checked =
 
 type CheckPorts = Omit<SignInPorts, 'limits' | 'browsers'>
 
-/** Checks a password against the stored hash. If that fails and the platform has a password check, asks it too. */
+/**
+ * Checks a password against the stored hash. If that fails and a password hook is configured, also asks the platform.
+ */
 async function check(typed: Typed, ports: CheckPorts): Promise<Checked> {
   try {
     const outcome = await checkHash(typed, ports)
@@ -138,7 +140,7 @@ async function askPlatform(
   const isAsked = why === 'no password'
   const { answer, refusalTime } = await hook.ask(isAsked ? { email: login, password } : undefined)
   if (answer === 'valid' && isAsked && personId !== undefined) {
-    // If a parallel sign-in has stored another hash, that one decides.
+    // If a parallel sign-in has stored another hash, that hash decides.
     await hook.storeHash(personId, password)
     const outcome = await checkHash({ login, password }, ports)
     if (outcome.kind === 'signed-in') return outcome
@@ -157,9 +159,8 @@ async function checkHash(
 ): Promise<Checked> {
   let { account, standIn } = await store.findCredentials(login)
   let matches = await passwords.verify(account?.passwordHash, password, standIn)
-  // The check may have waited for seconds. If the hash was replaced, check again: if the password has changed, the
-  // sessions of the account have ended, and a new session would outlive them. A parallel sign-in may also have
-  // renewed the hash.
+  // The check may have waited for seconds, so check again if the hash was replaced meanwhile. A changed password ends
+  // all sessions, so the old password must not open a new session. A parallel sign-in may also have renewed the hash.
   for (let recheck = 0; matches && !account?.disabled; recheck += 1) {
     const checked = account?.passwordHash
     account = (await store.findCredentials(login)).account

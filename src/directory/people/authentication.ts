@@ -7,7 +7,9 @@ export interface Authentication {
   readonly methods: readonly [FirstMethod, SecondMethod?]
   /** When the person sent the first credential, in epoch milliseconds by our clock. */
   readonly authenticatedAt: number
-  /** The site whose identity provider authenticated the person, so it counts only there; undefined for all sites. */
+  /**
+   * The only site at which the authentication is valid, if a site's provider authenticated; undefined for all sites.
+   */
   readonly siteId?: string | undefined
   /** The identity provider that was the first method, if any. */
   readonly providerId?: string | undefined
@@ -19,7 +21,7 @@ export type SecondMethod = keyof typeof secondMethods
 /** The `acr` of an authentication with two factors. */
 export const MFA_ACR = 'urn:gatehouse:mfa'
 
-// `amr` has the values of RFC 8176 §2. It has none for identity providers.
+// The values of `amr` are from RFC 8176 §2, which defines none for identity providers.
 const firstMethods = {
   password: { acr: 'urn:gatehouse:password', amr: ['pwd'] },
   /** A passkey whose authenticator tested only that a person is present. */
@@ -45,7 +47,7 @@ export function assuranceOf([first, second]: Authentication['methods']): Assuran
   return { acr: MFA_ACR, amr: [...amr, ...secondMethods[second], 'mfa'] }
 }
 
-/** Whether these methods do not meet the required values of `acr`, but would with a second factor. */
+/** Whether the methods would meet the required values of `acr` only with a second factor. */
 export function lacksSecondFactor(
   required: readonly string[] | undefined,
   methods: Authentication['methods'],
@@ -53,7 +55,7 @@ export function lacksSecondFactor(
   return required?.includes(MFA_ACR) === true && !required.includes(assuranceOf(methods).acr)
 }
 
-/** Whether a person used two factors, and not longer ago than this. @param authTime in epoch seconds; 0 if unknown */
+/** Whether a person used two factors within the maximum age. @param authTime in epoch seconds; 0 if unknown */
 export function usedTwoFactors(
   {
     acr,

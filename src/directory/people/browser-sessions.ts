@@ -1,9 +1,9 @@
-/** Stores in which browsers a person is signed in. The engine stores the sessions themselves. */
+/** Stores the browsers in which people are signed in. The engine stores the sessions themselves. */
 
 import type { Database } from '../../platform/store/database.ts'
 
 export interface SessionLifetimes {
-  /** The maximum time since the password was given. */
+  /** The maximum time since the password was entered. */
   readonly sessionSeconds: number
   /** The maximum time between two uses. */
   readonly sessionIdleSeconds: number
@@ -17,7 +17,7 @@ interface BrowserUse {
 /** How far `seen_at` may be behind the last use. The delay avoids a write at every request. */
 const SEEN_EVERY_MS = 5 * 60_000
 
-/** The maximum number of listed sessions, the last used ones. */
+/** The maximum number of listed sessions, the most recently used first. */
 const LISTED_MAX = 50
 
 export type BrowserSessions = ReturnType<typeof makeBrowserSessions>
@@ -62,7 +62,7 @@ export function makeBrowserSessions(
         .execute()
     },
 
-    /** Lists at most 50 live sessions of a person found by `findPerson`, the last used first. */
+    /** Lists at most 50 live sessions of a person found by `findPerson`, the most recently used first. */
     list: async ({ id, signedOutAt = 0 }: { id: string; signedOutAt?: number | undefined }) =>
       await kysely
         .selectFrom('browser_session')
@@ -74,7 +74,7 @@ export function makeBrowserSessions(
         .limit(LISTED_MAX)
         .execute(),
 
-    /** Ends sessions in every process, even if the session store still has them. @returns which providers began them */
+    /** Ends sessions in every process, even if the session store still has them. @returns their identity providers */
     end: async (personId: string, { id, others }: ChosenSessions) =>
       await kysely
         .deleteFrom('browser_session')
@@ -92,7 +92,7 @@ interface SessionAuthentication {
   readonly authenticatedAt: number
   /** The `acr` of that authentication (people/authentication.ts). */
   readonly acr: string
-  /** The only site at which the session counts; undefined for all sites. */
+  /** The only site at which the session is valid; undefined for all sites. */
   readonly siteId?: string | undefined
 }
 

@@ -16,9 +16,9 @@ export function makeCredentialStore({ kysely, engine }: Database, standInKey: Bu
   return {
     /**
      * Finds the account with an e-mail address, and the stand-in hash to check for an unknown address. The stand-in is
-     * the hash of another account. Imported hashes differ in cost, so with a fixed stand-in, the time of the check would
-     * reveal whether an account exists. The address and a secret select that account, so it is usually the same one
-     * for an address, and tells nothing about similar addresses.
+     * the hash of another account. Imported hashes differ in cost, so with a fixed stand-in, the time of the check
+     * would reveal whether an account exists. The address and a secret select that account. So an address usually has
+     * the same stand-in, which reveals nothing about similar addresses.
      */
     async findCredentials(emailCanonical: string) {
       // PostgreSQL raises an error on NUL instead of matching no row. No address contains it.
@@ -49,8 +49,8 @@ export function makeCredentialStore({ kysely, engine }: Database, standInKey: Bu
     },
 
     /**
-     * Replaces the password hash of an enabled account, unless it is no longer `from`, which is undefined for no hash.
-     * Sessions continue, because the password is the same. @returns whether the hash was replaced
+     * Replaces the password hash of an enabled account if the hash is still `from`; undefined means no hash. Sessions
+     * continue, because the password is the same. @returns whether the hash was replaced
      */
     async replaceHash(personId: string, from: string | undefined, to: string): Promise<boolean> {
       const { numUpdatedRows } = await kysely

@@ -34,17 +34,17 @@ export interface IdentityProvider {
   readonly clientId: string
   readonly clientSecret: string
   readonly claims: ClaimNames
-  /** The domains whose addresses sign in with this provider: proven by DNS, or configured by the platform. */
+  /** The domains whose addresses sign in with this provider: verified by DNS, or configured by the platform. */
   readonly domains: readonly string[]
   /** Whether the site accepts only its own providers. */
   readonly isOnlyWay?: boolean
-  /** The only site for which the provider can speak; undefined for a provider of the platform. */
+  /** The only site at which the provider is trusted; undefined for a provider of the platform. */
   readonly siteId?: string | undefined
   /** The role of people at their first sign-in; only for a provider of a site. */
   readonly role?: 'student' | 'lecturer' | undefined
 }
 
-/** Finds the provider that signs in the addresses of a domain, if one is offered. */
+/** Finds the provider for the domain of an e-mail address; undefined if there is none. */
 export const findRoute = (providers: readonly IdentityProvider[], login: string) =>
   providers.find(({ domains }) => domains.includes(domainOf(login)))
 
@@ -56,21 +56,21 @@ const domainOf = (login: string) =>
 export interface ProvidedIdentity {
   readonly issuer: string
   readonly subject: string
-  /** The e-mail address; undefined without a valid one. */
+  /** The e-mail address; undefined if it is missing or invalid. */
   readonly email: string | undefined
   /** Whether the provider has verified that the address is the person's. */
   readonly isVerified: boolean
-  /** The claim with the name, which can be anything. */
+  /** The name claim, which may have any type. */
   readonly name: unknown
 }
 
 /** Lists the identity providers for an application of this site, or of no site. */
 export type ListProviders = (siteId: string | undefined) => Promise<readonly IdentityProvider[]>
 
-/** The identity provider did not answer, or answered that it is broken. */
+/** The identity provider did not respond, or reported a failure of its own. */
 export class ProviderUnreachable extends Error {}
 
-/** A sign-in that has begun, for the check of its response. */
+/** A sign-in that waits for the provider's response, with the values that check the response. */
 export interface BegunSignIn extends KeptValues {
   readonly providerId: string
   /** When the person left for the provider, in epoch milliseconds. */
@@ -88,7 +88,7 @@ interface ProviderPorts {
 export type ProviderSignIn = ReturnType<typeof makeProviderSignIn>
 
 const SCOPE = 'openid email profile'
-/** How long metadata and keys of a provider are used without asking again, and how soon a failed request is repeated. */
+/** How long a provider's metadata and keys are cached, and after which time a failed request is retried. */
 const KNOWN_MS = 3_600_000
 const FAILED_MS = 5000
 const PROVIDERS_KNOWN_MAX = 1000
@@ -102,7 +102,7 @@ interface KnownServer {
   until: number
 }
 
-/** Creates the function that finds the metadata and keys of a provider, and keeps them for a while. */
+/** Creates the function that finds and caches the metadata and keys of a provider. */
 function makeDiscover({ fetch, now }: ProviderPorts) {
   const servers = new Map<string, KnownServer>()
   return (provider: IdentityProvider): KnownServer => {
@@ -140,13 +140,13 @@ export function makeProviderSignIn(ports: ProviderPorts, list: ListProviders) {
     async begin(provider: IdentityProvider, asked: Asked) {
       const server = await discover(provider).found
       const address = new URL(server.authorization_endpoint ?? '')
-      // The state names the interaction, so the callback needs no cookie to find its pages.
+      // The state contains the interaction id, so the callback finds the interaction's pages without a cookie.
       const { kept, query } = await beginCodeFlow(
         { client_id: provider.clientId, redirect_uri: redirectUriOf(provider), scope: SCOPE },
         `${generateRandomState()}.${asked.uid}`,
       )
       for (const [name, value] of query) address.searchParams.set(name, value)
-      // Apple requires it, because it sends the address and the name.
+      // Apple requires `form_post` for requests with the scopes `email` and `name`.
       if (provider.issuer === APPLE) address.searchParams.set('response_mode', 'form_post')
       if (asked.loginHint !== undefined) address.searchParams.set('login_hint', asked.loginHint)
       if (asked.isAgain) {
@@ -181,14 +181,15 @@ export function makeProviderSignIn(ports: ProviderPorts, list: ListProviders) {
         ...{ server, client, options, redirectUri: redirectUriOf(provider) },
         authentication: await authenticationAt(server, provider, now()),
       })
-      // Some providers ignore `max_age`, and would let anyone at an unlocked computer confirm.
+      // Some providers ignore `max_age`. Without this check, anyone at an unlocked computer could confirm.
       const latestAt = Number(claims.auth_time) * 1000 + SKEW_SECONDS * 1000
       if (begun.isAgain && !(latestAt >= begun.begunAt)) {
         throw new Error('the person did not authenticate again')
       }
       if (provider.claims.email in claims || !server.userinfo_endpoint)
         return identityOf(claims, provider)
-      // Many providers name the address only there (OpenID Connect Core §5.4). The response must have the same `sub`.
+      // Many providers return the e-mail address only at the UserInfo endpoint (OpenID Connect Core §5.4). The response
+      // must have the same `sub`.
       const response = await userInfoRequest(server, client, accessToken, options)
       const more = await processUserInfoResponse(server, client, claims.sub, response)
       return identityOf({ ...more, ...claims }, provider)
@@ -205,7 +206,7 @@ export function makeProviderSignIn(ports: ProviderPorts, list: ListProviders) {
   }
 }
 
-/** Returns how to authenticate at a provider, with Basic only if nothing else is supported. */
+/** Returns the client authentication for a provider: Basic, unless the provider supports client_secret_post. */
 async function authenticationAt(
   { token_endpoint_auth_methods_supported: methods }: AuthorizationServer,
   provider: IdentityProvider,

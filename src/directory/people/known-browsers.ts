@@ -48,7 +48,7 @@ export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPo
     /** Finds the valid entry of an account in a cookie. */
     find: (cookie: string | undefined, login: string): KnownBrowser | undefined =>
       entriesOf(cookie).flatMap((entry) => read(entry, login) ?? [])[0],
-    /** Like `remember`. Signing out everywhere makes all earlier browsers unknown. */
+    /** Like `remember`, and also returns whether the browser is new. Signing out everywhere makes all browsers new. */
     welcome(cookie: string | undefined, login: string, signedOutAt: number | null) {
       const isNewBrowser = (browsers.find(cookie, login)?.signedInAt ?? 0) <= (signedOutAt ?? 0)
       return { isNewBrowser, browser: browsers.remember(cookie, login) }

@@ -23,7 +23,7 @@ export interface LinkRequest {
   readonly login: string
   /** The client IP address. */
   readonly address: string
-  /** The cookie value of the browser that asks. Other browsers need the code that it shows. */
+  /** The cookie value of the requesting browser. Other browsers need the code that this browser shows. */
   readonly browser: string
   /** The interaction to continue afterwards. */
   readonly from: string | undefined
@@ -40,9 +40,9 @@ export const SIGN_UP_SECONDS = 3600
 const NO_LINK = 'none'
 
 /**
- * Creates the functions that send one-time links to people who are not signed in. Known and unknown addresses get the
- * same response from the same statements: each stores a link and a message. Strangers must not learn from an error that
- * others have asked for an address, so a message above the limit of its address is silently not sent.
+ * Creates the functions that send one-time links to people who are not signed in. Requests for known and unknown
+ * addresses get the same response and run the same statements: each stores a link and a message. A message above the
+ * limit of its address is silently dropped, because an error would reveal earlier requests for that address.
  */
 export function makeLinkRequests(ports: LinkRequestPorts) {
   const { database, limits } = ports
@@ -50,7 +50,7 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
     /**
      * Sends a recovery mail to the account with this address, if there is one.
      *
-     * @returns the seconds to wait, if the network has asked too often; undefined otherwise
+     * @returns the seconds to wait if the network has sent too many requests; undefined otherwise
      */
     async recovery(request: LinkRequest): Promise<number | undefined> {
       const { login, address } = request
@@ -75,10 +75,10 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
     },
 
     /**
-     * Sends a mail to confirm the address of a new account. Reads no account. The mail to a person with an account has
-     * another text, chosen when it is sent.
+     * Sends a mail to confirm the address of a new account. Reads no account. If the person has an account, the mail
+     * gets another text when it is sent.
      *
-     * @returns the seconds to wait, if the network has asked too often or the site has too many sign-ups
+     * @returns the seconds to wait if the network has sent too many requests, or the site has too many sign-ups
      */
     async signUp(siteId: string, request: LinkRequest): Promise<number | undefined> {
       const reached =

@@ -1,4 +1,4 @@
-/** Stores which person an identity at an identity provider belongs to. Only issuer and subject identify a person. */
+/** Stores the identities at identity providers that are linked to people. Only issuer and subject identify a person. */
 
 import type { Kysely, Transaction } from 'kysely'
 
@@ -83,7 +83,9 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
       return row !== undefined
     },
 
-    /** Links an identity to a person, if the provider named the address of that person. @returns whether it did */
+    /**
+     * Links an identity to a person with this address. @returns false if the address differs or the identity was linked
+     */
     async link(
       { email, ...identity }: NewIdentity & { readonly email: string },
       personId: string,
@@ -126,10 +128,10 @@ function makeIdentityList(ports: IdentitiesPorts) {
     },
 
     /**
-     * Removes an identity from a person's account, unless it is the only way to sign in to the whole account. Records an
-     * audit event, and mails the person.
+     * Removes an identity from a person's account, unless it is the only way to sign in to the whole account. Records
+     * an audit event, and mails the person.
      *
-     * @returns whether nothing was removed for that reason
+     * @returns true if the identity was kept for that reason
      */
     remove: async ({ providerId, issuer, subject }: IdentityKey, actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {
@@ -187,7 +189,7 @@ async function lockWays(trx: Transaction<Schema>, personId: string): Promise<boo
   return Boolean(person?.password_hash ?? usable)
 }
 
-/** Links an identity to a person, unless it is linked already. @returns whether it was not */
+/** Links an identity to a person. @returns false if the identity was linked before */
 export async function addIdentity(
   trx: Kysely<Schema>,
   { provider, issuer, subject }: NewIdentity,

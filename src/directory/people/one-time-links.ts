@@ -8,7 +8,7 @@ import { canonicalEmail } from './person-store.ts'
 
 export type OneTimeLinks = ReturnType<typeof makeOneTimeLinks>
 
-/** A link in a mail that can be used once. */
+/** A single-use link in a mail. */
 export type OneTimeLink = Awaited<
   ReturnType<ReturnType<typeof unexpired>['executeTakeFirstOrThrow']>
 >
@@ -59,7 +59,7 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
       return await unexpired(kysely, kind, nowMs).where('id', '=', id).executeTakeFirst()
     },
 
-    /** Finds the latest unexpired link of a kind that a browser asked for. */
+    /** Finds the latest unexpired link of a kind that a browser requested. */
     findLast: async (
       kysely: Kysely<Schema>,
       kind: OneTimeLinkKind,
@@ -75,7 +75,7 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
     isFor: ({ browserDigest }: OneTimeLink, browser: string): boolean =>
       browserDigest === null || browserDigest === sha256(browser),
 
-    /** Whether a code opens a link in another browser. Counts each call, and accepts none after the fifth. */
+    /** Whether a code opens a link in another browser. Counts each call, and accepts no code after the fifth. */
     async acceptsCode(kysely: Kysely<Schema>, link: OneTimeLink, code: string): Promise<boolean> {
       const { numUpdatedRows } = await kysely
         .updateTable('one_time_link')

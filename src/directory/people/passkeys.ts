@@ -33,7 +33,7 @@ export function makePasskeys(ports: FactorPorts, more: PasskeyPorts) {
   const { browsers, queueMail, baseUrl, challengeKey } = more
   const party = webauthn.relyingPartyOf(baseUrl)
   const store = makePasskeyStore(ports, queueMail)
-  // Each challenge belongs to one interaction or session, so none is stored.
+  // Challenges are derived from the interaction or session, so they need not be stored.
   const keyed = (what: string) =>
     createHmac('sha256', challengeKey).update(`passkey ${what}`).digest('base64url')
 
@@ -59,7 +59,7 @@ export function makePasskeys(ports: FactorPorts, more: PasskeyPorts) {
     return { ...found, kind: 'accepted', method } as const
   }
 
-  /** Returns the options for using a passkey in an interaction; undefined if browsers have none for this host. */
+  /** Returns the options for using a passkey in an interaction; undefined if this host cannot have passkeys. */
   const requestOptions = (uid: string, userVerification = 'preferred') =>
     party && { challenge: keyed(`in interaction ${uid}`), rpId: party.id, userVerification }
 
@@ -86,18 +86,18 @@ export function makePasskeys(ports: FactorPorts, more: PasskeyPorts) {
       const options = requestOptions(uid)
       return options && live.length > 0 ? { ...options, allowCredentials } : undefined
     },
-    /** Returns the options for adding a passkey in a session; undefined if browsers have none for this host. */
+    /** Returns the options for adding a passkey in a session; undefined if this host cannot have passkeys. */
     creationOptions: ({ id, name, email }: Person, sessionId: string, existing: string[]) =>
       party && {
         rp: { id: party.id, name: party.id },
-        // Authenticators show this id to anyone, so it must not say who the person is (WebAuthn §14.6.1).
+        // Authenticators show this id to anyone, so it must not identify the person (WebAuthn §14.6.1).
         user: { id: keyed(`of ${id}`), name: email, displayName: name },
         challenge: keyed(`in session ${sessionId}`),
         pubKeyCredParams: webauthn.COSE_ALGORITHMS.map((alg) => ({ type: 'public-key', alg })),
         excludeCredentials: existing.map((each) => ({ type: 'public-key', id: each })),
         authenticatorSelection: { residentKey: 'required' },
       },
-    /** Adds a passkey that was created in a session. Returns why that failed, or undefined. */
+    /** Adds a passkey that was created in a session. Returns the reason for a failure, or undefined. */
     async add(text: string, sessionId: string, name: string, actor: Actor) {
       const sent = webauthn.readCredential(text)
       const challenge = keyed(`in session ${sessionId}`)
@@ -107,7 +107,7 @@ export function makePasskeys(ports: FactorPorts, more: PasskeyPorts) {
   }
 }
 
-/** Why a passkey was refused, for the audit trail. */
+/** The reason for rejecting a passkey, for the audit trail. */
 export type PasskeyRefusal =
   | `${'unknown' | 'unverified' | 'stale' | 'copied'} passkey`
   | 'invalid passkey response'
@@ -119,14 +119,14 @@ function refusalOf(
   needsTwo = false,
 ): PasskeyRefusal | undefined {
   if (disabledAt !== null) return 'passkey of a disabled account'
-  // A single factor must not replace the two that an account with an authenticator app needs.
+  // A single factor must not replace the two factors that an account with an authenticator app needs.
   const isOneEnough = appAddedAt === null && !needsTwo
   return hasTwoFactors || isOneEnough ? undefined : 'unverified passkey'
 }
 
 interface Checked {
   readonly uid: string
-  /** The person who has given a first factor; undefined if the passkey is the first one. */
+  /** The person who has completed the first factor; undefined if the passkey is the first factor. */
   readonly owner?: string | undefined
   /** Whether the request needs two factors. */
   readonly needsTwo?: boolean | undefined
@@ -222,8 +222,9 @@ function makePasskeyStore({ database: { kysely }, now }: FactorPorts, queueMail:
 type Use = webauthn.UseInfo & { readonly challenge: string }
 
 /**
- * Records a use. If the counter has not increased, there is a copy of the passkey (WebAuthn §6.1.1), so neither of them
- * works any longer. A response that was sent twice is no copy, but `stale`. @returns the passkey if it is marked now
+ * Records a use. If the counter has not increased, the passkey was copied (WebAuthn §6.1.1): it is marked, and neither
+ * the original nor the copy works any longer. A response that was sent twice is `stale`. @returns the passkey if this
+ * call marked it
  */
 async function recordUse(trx: Transaction<Schema>, id: string, use: Use, nowMs: number) {
   const { newCounter: counter, challenge: last_challenge } = use

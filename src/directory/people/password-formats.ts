@@ -158,7 +158,7 @@ const refusedFormats: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/^!/, 'the value that Django stores for an account without a password'],
 ]
 
-/** Parses a password hash. If it is rejected, returns why, as the end of a sentence. */
+/** Parses a password hash. If it is rejected, returns the reason, as the end of a sentence. */
 export function readPasswordHash(text: string): StoredHash | string {
   for (const { name, pattern, examples, limit, read } of passwordFormats) {
     const groups = text.length <= TEXT_LENGTH_MAX && pattern.exec(text)
@@ -174,7 +174,7 @@ export function readPasswordHash(text: string): StoredHash | string {
   return `is ${name}; send a complete hash in one of the accepted formats (${accepted}), or omit the field`
 }
 
-/** Whether sign-in should replace the hash, because it is cheaper than a new one, or not Argon2id in version 1.3. */
+/** Whether sign-in should replace the hash, because it is cheaper than a new hash, or not Argon2id in version 1.3. */
 export function isOutdated(text: string): boolean {
   const hash = readPasswordHash(text)
   return typeof hash === 'string' || hash.by !== 'argon2' || !hash.isCurrent
@@ -211,7 +211,7 @@ function readPbkdf2({ digest = 'sha1', i, length, ...groups }: Groups): Read {
   return { by: 'pbkdf2', digest, iterations, ...derived }
 }
 
-/** Reads the salt, which is base64 in `salt` or the text itself in `text`, and the hash. */
+/** Reads the hash and the salt. `salt` is the salt in base64; `text` is used as the salt itself. */
 function readDerived({ salt: encoded, text, hash }: Groups): Derived | undefined {
   const salt = text === undefined ? bytesOf(encoded) : Buffer.from(text)
   const expected = bytesOf(hash)
@@ -220,7 +220,7 @@ function readDerived({ salt: encoded, text, hash }: Groups): Derived | undefined
   return length < HASH_BYTES_MIN || length > HASH_BYTES_MAX ? undefined : { salt, expected }
 }
 
-/** Decodes canonical base64, with or without padding, also URL-safe and with passlib's dot. */
+/** Decodes canonical base64. Padding is optional; the URL-safe alphabet and passlib's dot are accepted. */
 function bytesOf(text = ''): Buffer | undefined {
   const bytes = Buffer.from(text.replaceAll('.', '+'), 'base64')
   const canonical = bytes.toString('base64').replace(/=+$/, '')

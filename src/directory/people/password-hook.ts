@@ -19,7 +19,7 @@ export interface HookParts {
   readonly issuer: string
   /** Returns the private key that signs requests to the platform. */
   readonly signingKey: () => JWK | undefined
-  /** Stores the first hash of an account. @returns whether it had none and is enabled */
+  /** Stores the first hash of an enabled account. @returns false if the account has a hash or is disabled */
   readonly storeHash: (personId: string, password: string) => Promise<boolean>
 }
 

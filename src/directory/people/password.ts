@@ -81,7 +81,7 @@ export interface HashTask {
   readonly firebaseSignerKey?: string | undefined
 }
 
-/** The new hash, whether the password matches, or `unreadable` for an invalid hash; or why hashing failed. */
+/** The new hash, whether the password matches, `unreadable` for an invalid hash, or the reason for a failure. */
 export type HashTaskResult = { readonly value: string | boolean } | { readonly failure: string }
 
 type RunInThread = (task: HashTask) => Promise<string | boolean>

@@ -1,4 +1,4 @@
-/** What is known about common identity providers, and which claims of a provider describe a person. */
+/** Presets for common identity providers: the issuer, the claims about a person, and the steps to register. */
 
 import { importPKCS8, SignJWT } from 'jose'
 
@@ -60,10 +60,10 @@ export const presets: ReadonlyMap<string, Preset> = new Map([
   ],
 ])
 
-/** How long a client secret for Apple is valid, in seconds. A new one is made for each request. */
+/** How long a client secret for Apple is valid, in seconds. Each request gets a new secret. */
 const APPLE_SECRET_SECONDS = 300
 
-/** Signs the token that Apple takes as client secret. @throws an error if the secret is not `team ID:key ID:key` */
+/** Signs the token that Apple requires as client secret. @throws an error if the secret is not `team ID:key ID:key` */
 export async function appleSecret(
   { clientId, clientSecret }: Readonly<Record<'clientId' | 'clientSecret', string>>,
   nowMs: number,

@@ -49,10 +49,11 @@ export interface CodeFlow {
 }
 
 /**
- * Redeems the code of an authorization response, and returns the claims of the id_token and the access token. Checks `state` and `iss` of
- * the response, and `iss`, `aud`, `exp`, `nonce` and the signature of the id_token (specification, Authentication 7).
+ * Redeems the code of an authorization response, and returns the claims of the id_token and the access token. Checks
+ * `state` and `iss` of the response, and `iss`, `aud`, `exp`, `nonce` and the signature of the id_token (specification,
+ * Authentication 7).
  *
- * @throws an error without secrets in its message if one of them is invalid, or a request fails
+ * @throws an error without secrets in its message if a check or a request fails
  */
 export async function redeemAnswer(
   answer: URLSearchParams,

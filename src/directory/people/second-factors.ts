@@ -49,7 +49,7 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
   return {
     check: makeFactorCheck(ports, more),
 
-    /** Finds when the person set up an authenticator app, and the number of unused recovery codes. */
+    /** Finds the time when a person set up an authenticator app, and the number of unused recovery codes. */
     async find(personId: string) {
       const row = await appOf(kysely, personId)
       return row && { since: row.confirmed_at, codesLeft: await countCodes(kysely, personId) }
@@ -69,7 +69,7 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
     },
 
     /**
-     * Stores a proposed secret after its first code. An app that was set up before stays.
+     * Stores a proposed secret after its first code. Does not replace an app that was set up before.
      *
      * @returns the recovery codes to show once; undefined for a wrong code
      */
@@ -93,7 +93,7 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
       })
     },
 
-    /** Replaces the recovery codes. @returns the new ones; undefined without an authenticator app */
+    /** Replaces the recovery codes. @returns the new codes; undefined without an authenticator app */
     renewCodes: async (actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {
         const { personId } = actor
@@ -167,7 +167,7 @@ function makeFactorCheck(
     return checked.kind === 'accepted' ? { kind: 'accepted', method: 'passkey' } : checked
   }
 
-  /** Mails the person that no code is accepted for a while. */
+  /** Informs the person by mail that codes are temporarily rejected. */
   const tell = async (personId: string) => {
     if (await limits.takeTogether('lockMailsOfPerson', personId)) return
     await storeMail(kysely, { kind: 'second_factor_locked', personId, values: {} }, now())
@@ -192,8 +192,8 @@ const CODE = /^\d{6}$/
 const plain = (typed: string) => typed.replace(/[\s-]/g, '').toUpperCase()
 
 /**
- * Returns the time step of a code; undefined for a wrong one. Accepts the current step, the one before and the one
- * after, if later than `after`.
+ * Returns the time step of a code; undefined for a wrong code. Accepts the previous, current and next step, but only
+ * steps later than `after`.
  */
 async function stepOf(
   secret: string,
@@ -238,7 +238,7 @@ async function record(
   await storeMail(trx, { kind: 'second_factor', personId, values }, actor.now)
 }
 
-/** Counts the apps that no longer work, because the root secret that sealed theirs was removed. */
+/** Counts the authenticator apps that no longer work, because the root secret that sealed them was removed. */
 export async function countUnreadableApps(
   kysely: Kysely<Schema>,
   seals: Pick<Seals, 'open'>,

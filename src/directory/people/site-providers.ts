@@ -97,8 +97,9 @@ export function makeSiteProviders({ kysely }: Database, seals: Seals) {
 }
 
 /**
- * Creates the function that sets the domains whose addresses a provider signs in. New ones must have a TXT record that
- * names the provider (`proofOf`). It returns the first domain without one, if any; then nothing changes.
+ * Creates the function that sets the domains whose addresses sign in with a provider. New domains must have a TXT
+ * record that names the provider (`proofOf`). If a record is missing, the function returns that domain and changes
+ * nothing.
  */
 function makeSetDomains(kysely: Database['kysely']) {
   return async (provider: IdentityProvider, domains: readonly string[], actor: Actor) => {

@@ -7,13 +7,13 @@ import type * as server from '@simplewebauthn/server'
 export type UseInfo = server.VerifiedAuthenticationResponse['authenticationInfo']
 export type NewInfo = NonNullable<server.VerifiedRegistrationResponse['registrationInfo']>
 
-/** What a response must have been created for: the host `id` and the origin of our pages, and a challenge. */
+/** The expected values of a response: the host (`id`) and origin of our pages, and the challenge. */
 interface Expected {
   readonly party: Readonly<Record<'id' | 'origin', string>>
   readonly challenge: string
 }
 
-/** Returns the host and origin for passkeys; undefined for an IP address, for which browsers have none. */
+/** Returns the host and origin for passkeys; undefined for an IP address, which cannot have passkeys. */
 export function relyingPartyOf(baseUrl: string): Expected['party'] | undefined {
   const { hostname: id, origin } = new URL(baseUrl)
   return isIP(id.replace(/^\[|\]$/g, '')) === 0 ? { id, origin } : undefined
@@ -42,7 +42,8 @@ const optionsOf = ({ party: { id, origin }, challenge }: Expected) => ({
 
 /**
  * Verifies the response of a passkey that was used (WebAuthn §7.2). Returns undefined if it is invalid. The caller
- * compares the counter: the library would do that before it verifies the signature, so anyone could pretend a copy.
+ * compares the counter. The library would compare it before verifying the signature, so a forged response could mark
+ * the passkey as copied.
  */
 export async function verifyUse(sent: { id: string }, publicKey: string, expected: Expected) {
   const { verifyAuthenticationResponse } = await import('@simplewebauthn/server')
@@ -59,7 +60,7 @@ export async function verifyUse(sent: { id: string }, publicKey: string, expecte
 
 /**
  * Verifies the response of a new passkey (WebAuthn §7.1). Returns undefined if it is invalid, or contains a
- * certificate: we ask for none, and the library would request the revocation lists at any URLs that it names.
+ * certificate. We request no certificate, and the library would fetch revocation lists from any URL in it.
  */
 export async function verifyNew(sent: { id: string }, expected: Expected) {
   const { verifyRegistrationResponse } = await import('@simplewebauthn/server')

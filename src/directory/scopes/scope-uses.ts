@@ -51,8 +51,8 @@ export function readChangeAreas(
 }
 
 /**
- * Describes what scopes allow an application to do, as the ends of "can see …" and "can change …". Keeps the order of
- * the names, omits unknown ones, and marks scopes that this deployment does not use.
+ * Describes what scopes allow an application to do, as the ends of "can see …" and "can change …". Keeps the order,
+ * omits unknown names, and marks scopes that this deployment does not use.
  */
 export function describeScopes(names: readonly string[], { isUsed }: Pick<ScopeUses, 'isUsed'>) {
   const known = names.flatMap((name) => findScope(name) ?? [])

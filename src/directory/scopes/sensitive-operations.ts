@@ -2,7 +2,7 @@
 
 import { needsOperator } from './policy.ts'
 
-/** The entry of `areas` with which a site demands two factors for everything that its operators do. */
+/** The entry of `areas` that demands two factors for all operator scopes. */
 export const EVERYTHING = '*'
 
 /** What a site demands for sensitive operations, besides two factors. */

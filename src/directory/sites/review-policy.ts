@@ -18,7 +18,7 @@ export type ReviewState = 'unreviewed' | 'changed' | DocumentReview
 
 /**
  * Determines the review state of the current document at a site (design 31). A block by the platform or by the site
- * overrides an approval by the other. One approval suffices if its fingerprint is that of the current document.
+ * overrides an approval by the other. One approval suffices if its fingerprint matches the current document.
  */
 export function decideReview({ platform, site }: Decisions, fingerprint: string): ReviewState {
   const decisions = [platform, site].filter((decision) => decision !== undefined)

@@ -10,7 +10,7 @@ import { type HeldSite, makeFindHeldSites, OWN_SIGN_IN, operates } from './site-
 
 /** The key of the beta feature *MCP connections* (specification, What the service does 9). */
 export const MCP_CONNECTIONS = 'mcp_connections'
-/** The key of the feature with which people can create an account and join the site as a student. */
+/** The key of the feature that lets people create an account and join the site as a student. */
 export const SELF_SIGN_UP = 'self_sign_up'
 
 const features = {

@@ -11,7 +11,7 @@ export function operates(roles: readonly SiteRole[]): boolean {
   return roles.some((role) => operatorRoles.has(role))
 }
 
-/** The feature with which a site accepts only its identity providers. It does not change how operators open /admin. */
+/** The feature that makes a site accept only its own identity providers. Operators open /admin as before. */
 export const OWN_SIGN_IN = 'own_sign_in'
 
 /** A site where a person has roles. */
@@ -22,7 +22,7 @@ export interface HeldSite {
   readonly roles: readonly SiteRole[]
   /** The review of the client's metadata document by the operators of this site. */
   readonly documentReview?: Decision | undefined
-  /** Set if the site demands two factors for everything that its operators do. */
+  /** Set if the site demands two factors for all operator scopes. */
   readonly operatorDemand?: { readonly maxAgeSeconds: number | undefined }
   /** Set if the site's identity providers are the only way to sign in there. */
   readonly hasOwnSignIn?: true
@@ -45,7 +45,7 @@ export interface SiteQuestion {
   readonly held: readonly HeldSite[]
   /** Whether the review of the client at a site permits the requested scopes. */
   readonly admits: (site: HeldSite) => boolean
-  /** The site that the person has just chosen on the page for choosing a site. */
+  /** The site that the person has just chosen on the page. */
   readonly chosenSiteId: string | undefined
   /** The site of the grant that the session refers to. */
   readonly rememberedSiteId: string | undefined
@@ -53,7 +53,8 @@ export interface SiteQuestion {
 
 /**
  * Decides the site of an authorization. A client of a site is bound to that site. Other clients need a site only for
- * operator scopes: the only suitable one, or one that the person chooses. Without a suitable site, refuses.
+ * operator scopes: the only suitable site, or a site that the person chooses. Without a suitable site, the
+ * authorization is rejected.
  */
 export function decideSite(question: SiteQuestion): SiteDecision {
   const { clientSiteId, operator, held, chosenSiteId, rememberedSiteId } = question

@@ -83,7 +83,9 @@ function sheetOf({ accentColor, backgroundColor }: SiteColors): Stylesheet | und
   })
 }
 
-/** Returns the tokens of style.css that follow from the colors of a site. `over` is the accent under the pointer. */
+/**
+ * Returns the tokens of style.css that follow from the colors of a site. `over` computes the accent under the pointer.
+ */
 function tokensOf(accent: string | null, ground: string | null, over: (color: string) => string) {
   return {
     ...(accent !== null && {
@@ -100,7 +102,7 @@ function tokensOf(accent: string | null, ground: string | null, over: (color: st
   }
 }
 
-/** Generates the stylesheet with this file name, which contains the colors; undefined for an invalid name. */
+/** Generates a stylesheet from the colors in its file name; undefined for an invalid name. */
 export function findColorSheet(file: string): Stylesheet | undefined {
   const [, accent, background] = /^colors-([0-9a-f]{6}|own)-([0-9a-f]{6}|own)-/.exec(file) ?? []
   if (accent === undefined || background === undefined) return undefined
