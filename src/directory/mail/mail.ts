@@ -1,7 +1,4 @@
-/**
- * Queues mail in the caller's transaction, and renders and sends it later. The caller chooses the message and its
- * recipient.
- */
+/** Queues mail in the caller's transaction, and sends it later. The caller chooses the message and its recipient. */
 
 import { mailHtml, mailText } from '../../../views/mail-message.ts'
 import { addressOf, linkPages, nameOfSite, pages } from '../../platform/http/paths.ts'

@@ -112,9 +112,7 @@ type Checked =
 
 type CheckPorts = Omit<SignInPorts, 'limits' | 'browsers'>
 
-/**
- * Checks a password against the stored hash. If that fails and a password hook is configured, also asks the platform.
- */
+/** Checks a password against the stored hash. If that fails, also asks the platform, if a hook is configured. */
 async function check(typed: Typed, ports: CheckPorts): Promise<Checked> {
   try {
     const outcome = await checkHash(typed, ports)

@@ -7,9 +7,7 @@ export interface Authentication {
   readonly methods: readonly [FirstMethod, SecondMethod?]
   /** When the person sent the first credential, in epoch milliseconds by our clock. */
   readonly authenticatedAt: number
-  /**
-   * The only site at which the authentication is valid, if a site's provider authenticated; undefined for all sites.
-   */
+  /** The only site at which the authentication is valid (that of the identity provider); undefined for all sites. */
   readonly siteId?: string | undefined
   /** The identity provider that was the first method, if any. */
   readonly providerId?: string | undefined

@@ -83,9 +83,7 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
       return row !== undefined
     },
 
-    /**
-     * Links an identity to a person with this address. @returns false if the address differs or the identity was linked
-     */
+    /** Links an identity to the person with this address. @returns false if the address differs or a link exists */
     async link(
       { email, ...identity }: NewIdentity & { readonly email: string },
       personId: string,

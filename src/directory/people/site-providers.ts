@@ -97,9 +97,8 @@ export function makeSiteProviders({ kysely }: Database, seals: Seals) {
 }
 
 /**
- * Creates the function that sets the domains whose addresses sign in with a provider. New domains must have a TXT
- * record that names the provider (`proofOf`). If a record is missing, the function returns that domain and changes
- * nothing.
+ * Creates the function that sets the domains whose addresses sign in with a provider. New domains need a TXT record
+ * that names the provider (`proofOf`). Without it, the function returns that domain and changes nothing.
  */
 function makeSetDomains(kysely: Database['kysely']) {
   return async (provider: IdentityProvider, domains: readonly string[], actor: Actor) => {

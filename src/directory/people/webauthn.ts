@@ -42,8 +42,8 @@ const optionsOf = ({ party: { id, origin }, challenge }: Expected) => ({
 
 /**
  * Verifies the response of a passkey that was used (WebAuthn §7.2). Returns undefined if it is invalid. The caller
- * compares the counter. The library would compare it before verifying the signature, so a forged response could mark
- * the passkey as copied.
+ * compares the counter. The library would do so before verifying the signature, so forged responses could suggest a
+ * copy.
  */
 export async function verifyUse(sent: { id: string }, publicKey: string, expected: Expected) {
   const { verifyAuthenticationResponse } = await import('@simplewebauthn/server')

@@ -35,7 +35,7 @@ export function makeAccountPages(router: Router, { database, signedInPages }: Ow
     page(pattern: string, show: AccountHandler, current = pattern): void {
       router.get(pattern, signedInPages.page(entering(show, current)))
     },
-    /** Declares a page that first asks the person to sign in again, unless that was a short time ago. */
+    /** Declares a page that requires a recent sign-in, and otherwise asks the person to sign in again. */
     freshPage(pattern: string, current: string, show: AccountHandler): void {
       router.get(pattern, signedInPages.page(signedInPages.fresh(entering(show, current))))
     },
@@ -43,7 +43,7 @@ export function makeAccountPages(router: Router, { database, signedInPages }: Ow
     form(pattern: string, answer: AccountHandler): void {
       router.post(pattern, signedInPages.form(entering(answer, pattern)))
     },
-    /** Declares a form that first asks the person to sign in again, unless that was a short time ago. */
+    /** Declares a form that requires a recent sign-in, and otherwise asks the person to sign in again. */
     freshForm(pattern: string, shownAt: string, answer: AccountHandler): void {
       const fresh = signedInPages.fresh(entering(answer, shownAt), shownAt)
       router.post(pattern, signedInPages.form(fresh))

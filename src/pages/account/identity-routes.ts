@@ -24,7 +24,7 @@ export function identityRoutes(ownPages: OwnPages, identities: LinkedIdentities)
       problem,
     })
   accountPages.page(pages.linkedIdentities, async (asked) => await show(asked))
-  // The response is the same for an unknown identity and for that of another person.
+  // The response is the same for an unknown identity and for another person's identity.
   accountPages.freshForm(pages.removeIdentity, pages.linkedIdentities, async (asked) => {
     const { ctx, session } = asked
     const [providerId, issuer, subject] = [

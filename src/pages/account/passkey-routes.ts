@@ -62,7 +62,7 @@ export function passkeyRoutes(ownPages: OwnPages, passkeys: Passkeys): Router {
     ctx.status = 422
     return await showForm(asked, name, refusals[refusal])
   })
-  // The responses are the same for an unknown passkey and for that of another person.
+  // The response is the same for an unknown passkey and for another person's passkey.
   accountPages.freshForm(pages.removePasskey, pages.passkeys, async ({ ctx, session }) => {
     await passkeys.remove(formField(ctx, 'passkey'), actorOf(ctx, session, ownPages.now))
     return `${pages.passkeys}?done=removed`

@@ -22,7 +22,7 @@ export function secondFactorRoutes(ownPages: OwnPages, secondFactors: SecondFact
 
   const showNew = async ({ area }: Asked, proposal: Proposal, problem?: string) => {
     const { encodeQR } = await import('qr')
-    // A white ground with a quiet zone, so cameras can also read the picture in dark mode.
+    // Add a white background with a quiet zone, so cameras can read the QR code in dark mode, too.
     const svg = encodeQR(proposal.uri, 'svg').replace(
       '<path',
       '<path fill="#fff" d="M0 0h999v999H0Z"/><path',

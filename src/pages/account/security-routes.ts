@@ -24,7 +24,7 @@ export interface SecurityPorts extends NewPasswords {
   readonly noteEvent: NoteEvent
 }
 
-/** Creates the page where a person changes the password. It asks for the current one. */
+/** Creates the page where a person changes the password. It asks for the current password. */
 export function securityRoutes(
   ownPages: OwnPages,
   ports: SecurityPorts,
@@ -50,7 +50,7 @@ export function securityRoutes(
       }),
     })
 
-  // The new session keeps the second factor of this one, so it must have been given a short time ago.
+  // The new session keeps the second factor of the current session, so the sign-in must be recent.
   const fresh = (answer: (asked: Asked) => Promise<Answer>) => async (asked: Asked) => {
     const { ctx, session } = asked
     if (session.browser.acr !== MFA_ACR) return await answer(asked)
@@ -87,7 +87,7 @@ export function securityRoutes(
       const mail = { kind: 'password_changed', to: person.email, personId } as const
       await ports.queueMail(trx, { ...mail, values: {} }, actor.now)
     })
-    // All sessions have ended, because there may be copies of their cookies. This browser gets a new session.
+    // All sessions have ended, because their cookies may have been copied. This browser gets a new session.
     const authenticatedAt = actor.now + 1
     const renewed = { personId, methods: ['password'], authenticatedAt } as const
     const browserSessionId = await renewSession(ctx, renewed, session.browser.id)

@@ -27,7 +27,7 @@ export interface AdminPorts {
   readonly discovery: {
     scopesOf(resource: 'mcpAdmin', areas?: readonly string[]): readonly string[]
   }
-  /** Whether the service accepts metadata documents. If so, operators review them. */
+  /** `acceptsDocuments`: whether the service accepts metadata documents, which operators then review. */
   readonly oauth: Pick<Oauth, 'acceptsDocuments' | 'keepConfiguredDocument' | 'findClientName'>
 }
 

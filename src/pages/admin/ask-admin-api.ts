@@ -2,12 +2,12 @@ import type { Api } from '../../api/api.ts'
 import { OWN_CLIENT_ID } from '../relying-party/sign-in.ts'
 import type { Operator } from './operator-pages.ts'
 
-/** The outcome of a document: its data, or why the Admin API refused a change. */
+/** The outcome of a document: its data, or the reason why the Admin API rejected a change. */
 export type Asked<Data> =
   | { readonly data: Data; readonly problem?: undefined }
   | { readonly problem: Problem; readonly data?: undefined }
 
-/** Why a change was refused: a sentence, and the input field, if a single one caused it. */
+/** Why a change was rejected, as a sentence, and the input field if a single field caused it. */
 export interface Problem {
   readonly field: string | undefined
   readonly text: string

@@ -43,7 +43,7 @@ export function assistantRoutes(operatorPages: OperatorPages, parts: AdminParts)
     const areas = changeable.filter((each) => ticked.includes(each))
     const url = baseUrl + (areas.length > 0 ? pathForChanges(areas) : paths.mcpAdmin)
     const scopes = discovery.scopesOf('mcpAdmin', areas)
-    /** Returns where to approve the document with which an assistant registers itself, unless that was done. */
+    /** Returns the URL for approving an assistant's metadata document; undefined if no approval is needed. */
     const approvalOf = async ({ document: client }: Assistant) => {
       if (!reviews || client === undefined || areas.length === 0) return undefined
       const found = await reviews.findDocumentClient(site.id, client)

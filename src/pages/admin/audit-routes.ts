@@ -16,7 +16,7 @@ const DAY_MS = 86_400_000
 /** Maximum length of a filter. A longer filter is ignored. */
 const FIELD_CHARACTERS_MAX = 2048
 
-/** Maximum number of events in a download, the newest ones. */
+/** The maximum number of events in a download. It contains the newest events. */
 const DOWNLOAD_EVENTS_MAX = 10_000
 const EVENTS_PER_READ = 500
 

@@ -76,14 +76,14 @@ export function documentClientRoutes(
       const clientId = formField(ctx, 'client')
       const fingerprint = formField(ctx, 'fingerprint')
       const forAll = formField(ctx, 'for') === 'all'
-      // A site's identity provider cannot speak for the whole service.
+      // A sign-in with a site's identity provider is not trusted for decisions about all sites.
       if (forAll && session.browser.siteId !== undefined) throw notPlatformReviewer()
       const verdict = { clientId, review, fingerprint, forAll, siteId: site.id }
       const reviewed = await reviews.reviewDocumentClient(verdict, actor)
       if (reviewed === 'unknown') throw nothingHere()
       if (reviewed === 'forbidden') throw notPlatformReviewer()
       if (reviewed === 'done') return `${address(pages.documentClients)}?done=${review}`
-      // The document has changed since the page was shown, so let the operator review the new one.
+      // The document has changed since the page was shown, so let the operator review the new version.
       ctx.status = 409
       return await confirmPage(operator, review, clientId, true)
     })

@@ -34,7 +34,7 @@ export type OperatorPages = ReturnType<typeof makeOperatorPages>
 export function makeOperatorPages(router: Router, parts: AdminParts) {
   const { signedInPages, database } = parts
   const declaring = <Handler>(enter: (handler: Handler) => OperatorHandler) => {
-    /** @param shownAt where a person who had to sign in again continues, instead of submitting the form */
+    /** @param shownAt the page to open after a repeated sign-in, instead of submitting the form */
     const entering =
       (pattern: string, handler: Handler, { isFresh = false, shownAt }: Entry = {}) =>
       async (ctx: PageContext, session: PageSession) => {
@@ -54,11 +54,11 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
       form(pattern: string, answer: Handler): void {
         router.post(pattern, signedInPages.form(entering(pattern, answer, { shownAt: pages.site })))
       },
-      /** Declares a page that first asks for the password, unless the person gave it a short time ago. */
+      /** Declares a page that requires a recent sign-in, and otherwise asks the person to sign in again. */
       freshPage(pattern: string, show: Handler): void {
         router.get(pattern, signedInPages.page(entering(pattern, show, { isFresh: true })))
       },
-      /** Declares a form that asks for the password as `freshPage` does. The person then continues at `shownAt`. */
+      /** Declares a form with the same requirement. After signing in again, the person continues at `shownAt`. */
       freshForm(pattern: string, shownAt: string, answer: Handler): void {
         const entry = { isFresh: true, shownAt }
         router.post(pattern, signedInPages.form(entering(pattern, answer, entry)))
@@ -83,7 +83,9 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
     },
     /** Declares pages that redirect to Beta features while MCP connections are off. */
     whereOn: declaring(ifOn),
-    /** Declares pages of the application of this kind that the URL names. They respond with 404 if the site lacks it. */
+    /**
+     * Declares pages of the application that the URL names. They respond with 404 if the site has none of this kind.
+     */
     of: (kind: ApplicationKind) =>
       declaring<ApplicationHandler>((handler) => {
         const found: OperatorHandler = async (operator, ctx) => {
@@ -103,12 +105,12 @@ interface Entry {
   readonly shownAt?: string
 }
 
-/** Whether the site demands two factors for a page. @param isSensitive whether it shows secrets, deletes, or the like */
+/** Whether the site demands two factors for a page. @param isSensitive for example, whether it shows secrets */
 function demandsMfa({ assuranceDemand: demand }: AdminSite, isSensitive = false): boolean {
   return demand !== undefined && (isSensitive || demand.areas.includes(EVERYTHING))
 }
 
-/** Whether the sign-in of this session reached the `acr`, not only a later one of the same browser. */
+/** Whether the sign-in of this page session reached the `acr`. A later sign-in of the browser does not count. */
 function reaches({ authenticatedAt, browser }: PageSession, acr: string | undefined): boolean {
   return acr === undefined || (authenticatedAt > 0 && browser.acr === acr)
 }

@@ -126,7 +126,7 @@ function rolesOf(ctx: PageContext): string[] {
   return formFields(ctx, 'role').map((role) => role.toUpperCase())
 }
 
-/** Reads the search, the role and the cursor from the query. Ignores invalid ones. */
+/** Reads the search, the role and the cursor from the query. Ignores invalid values. */
 function questionOf(ctx: PageContext) {
   const role = filterOf(ctx, 'role')
   return {

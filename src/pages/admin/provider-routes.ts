@@ -48,14 +48,14 @@ const problems = {
   nameClaim: 'Please enter the name of the claim with the name.',
 } as const
 
-/** Returns the values of the empty form, or of that of a preset. */
+/** Returns the initial values of the form: empty, or from a preset. */
 function fieldsOf(preset: string) {
   const { name = '', issuer = '', claims = standardClaims } = presets.get(preset) ?? {}
   const { email: emailClaim, emailVerified: verifiedClaim, name: nameClaim } = claims
   return { name, issuer, clientId: '', emailClaim, verifiedClaim, nameClaim }
 }
 
-/** Creates the function that shows the page. @param refused why a form was refused, with what was entered in that form */
+/** Creates the function that shows the page. @param refused the problem with a rejected form, and its input */
 function makeShow({ siteProviders, baseUrl }: AdminParts) {
   return async ({ site, area, address }: Operator, ctx: PageContext, refused?: Refused) => {
     const listed = await siteProviders.list(site.id)
@@ -84,7 +84,7 @@ interface Refused {
   readonly typed?: ReturnType<typeof fieldsOf>
 }
 
-/** Registers the page with the identity providers of a site. Only owners can use it, after giving the password. */
+/** Registers the page with the identity providers of a site. Only owners can use it, after a recent sign-in. */
 export function providerRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { siteProviders, database } = parts
   const { identityProviders: home } = pages

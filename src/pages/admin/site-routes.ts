@@ -30,7 +30,7 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
   router.get(
     pages.admin,
     signedInPages.page(async (ctx, { person, csrf }) => {
-      // A client that asks for approval does not know the site.
+      // A client that asks for approval does not know the site, so the operator chooses it.
       const client = new URLSearchParams(ctx.querystring).get('approve')
       const operated = await listOperatedSites(database, person.id)
       const sites = operated.map((site) => ({
@@ -146,8 +146,8 @@ function homeRoutes(
 }
 
 /**
- * Registers the page with which an owner demands two factors of operators. The owner must have used two factors to open
- * it, so no site demands what its owner cannot do.
+ * Registers the page with which an owner demands two factors of operators. Opening the page requires two factors, so
+ * owners cannot lock themselves out.
  */
 function twoFactorRoutes(operatorPages: OperatorPages, { database }: AdminParts): void {
   const areas = [...new Set(scopeNames('operator').map((scope) => scope.split(':')[0] ?? ''))]

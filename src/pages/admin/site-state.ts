@@ -7,7 +7,7 @@ import type { Operator } from './operator-pages.ts'
 const OLD_SECRET_MS = 365 * 86_400_000
 const OLD_SECRETS_SHOWN_MAX = 5
 
-/** Reads what is set up at a site, and what its operators should look at. */
+/** Reads the set-up of a site, and the items that its operators should check. */
 export async function readSiteState(
   { kysely }: Database,
   { site, address }: Pick<Operator, 'site' | 'address'>,

@@ -15,7 +15,7 @@ export const LIVE_SECRETS_MAX = 2
 
 /**
  * Creates the functions that add and remove the secrets of an application. Two secrets may be valid at the same time,
- * so an application can switch to a new one without downtime. The last one cannot be removed.
+ * so an application can switch to a new secret without downtime. The last secret cannot be removed.
  */
 export function makeApplicationSecrets({ kysely }: Database) {
   return {
@@ -34,7 +34,7 @@ export function makeApplicationSecrets({ kysely }: Database) {
         return secret
       }),
 
-    /** Removes a secret. @returns false if it is not valid, or is the only valid one */
+    /** Removes a secret. @returns false if the secret is not valid, or is the only valid secret */
     remove: async (app: Application, secretId: string, actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {
         const live = await lockAndList(trx, app.clientId, actor.now)

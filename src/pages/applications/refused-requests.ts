@@ -7,7 +7,7 @@ import { dayOf } from '../../oauth/grants/grant-store.ts'
 import type { LoggedRequest } from '../../platform/http/request-log.ts'
 import type { Database } from '../../platform/store/database.ts'
 
-/** A refused request from a client. The reason may say more than the client was told. */
+/** A refused request from a client. The reason may be more detailed than the response. */
 export interface Refusal {
   readonly clientId: string
   readonly occurredAt: number
@@ -26,7 +26,7 @@ const CLIENTS_WAITING_MAX = 500
 const REASON_LENGTH_MAX = 300
 
 /**
- * Creates the record of refused requests for operators: the latest ones of each application, and counts by day. Buffers
+ * Creates the record of refused requests for operators: the latest of each application, and counts by day. Buffers
  * refusals in memory until `flush`, so no request waits. Stores a limited number for each client, so an attacker cannot
  * fill the database.
  */
@@ -71,7 +71,7 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
   }
 
   return {
-    /** Buffers and counts a refusal. If too many other clients have buffered refusals, only counts it. */
+    /** Buffers and counts a refusal. If too many other clients have buffered refusals, only counts the refusal. */
     note,
 
     /** Notes that a sign-out notice was not delivered. */
@@ -89,7 +89,8 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
     async flush() {
       for (const clientId of [...waiting.keys()]) {
         const refusals = waiting.get(clientId) ?? []
-        // If the write fails, this client's refusals are lost, but the log has them too. The others wait for the next flush.
+        // If the write fails, this client's refusals are lost, but the log has them too. Other clients wait for the
+        // next flush.
         waiting.delete(clientId)
         await write(clientId, refusals)
       }

@@ -14,7 +14,7 @@ interface NamedSite {
 
 /**
  * Returns the steps for a member to connect an assistant, with the client_id of the site's application. If every
- * connection of the assistant has its own callback, includes the registered ones.
+ * connection of the assistant has its own callback, includes the registered callbacks.
  */
 export function memberSteps(
   assistant: Assistant,

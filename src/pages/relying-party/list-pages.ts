@@ -13,7 +13,7 @@ export function makeListPages(cursors: Cursors) {
   // Binds a cursor to its list: the path and the filters.
   const scopeOf = ({ path }: Context, kept: URLSearchParams) => ['pages', addressOf(path, kept)]
   return {
-    /** Reads which page the URL requests: the first, unless it has a cursor of this list. `kept` has the filters. */
+    /** Reads the requested page: the first, unless the URL has a cursor of this list. `kept` contains the filters. */
     requestOf(ctx: Context, kept = nothing): PageRequest {
       const { after } = ctx.query
       const place = typeof after === 'string' ? cursors.open(after, scopeOf(ctx, kept)) : undefined

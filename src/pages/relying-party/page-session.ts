@@ -23,7 +23,7 @@ export interface PageSession {
   readonly sessionId: string
   /** The session of the browser, from which this session was started. */
   readonly browser: LiveSession
-  /** When the person gave the password for this session; 0 if it was given for another one of the browser since. */
+  /** When the person authenticated for this session; 0 if the browser's session was authenticated again later. */
   readonly authenticatedAt: number
 }
 
@@ -52,7 +52,7 @@ export function makeSessions(stateStore: StateStore, settings: SessionSettings) 
     await people.signOutSession(sessionId, sessionSeconds)
     await state.destroy(sha256(sessionId))
     ctx.cookies.set(cookie, null, options)
-    // Also forget the queries that were typed in this browser, because other people may use it.
+    // Also delete the queries stored in this browser, because other people may use it.
     ctx.set('Clear-Site-Data', '"storage"')
   }
 
@@ -78,7 +78,7 @@ export function makeSessions(stateStore: StateStore, settings: SessionSettings) 
       }
     },
 
-    /** Starts a session in place of the browser's earlier one. A password given after `authenticatedAt` is not for it. */
+    /** Starts a session in place of the browser's earlier page session. Later authentications do not count for it. */
     async begin(ctx: Context, signedIn: CompletedSignIn): Promise<void> {
       await end(ctx)
       const sessionId = randomBytes(32).toString('base64url')

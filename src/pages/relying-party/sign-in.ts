@@ -43,7 +43,7 @@ export function ownClient(baseUrl: string, serviceName: string): Client {
 /**
  * Creates an authorization request, and the values for its callback, which redirects to the path `returnTo`.
  *
- * @param login the e-mail address of a person who must give the password now; without it, a session suffices
+ * @param login the e-mail address of a person who must authenticate now; without it, an existing session suffices
  */
 export async function beginSignIn(
   returnTo: string,
@@ -66,7 +66,7 @@ export async function beginSignIn(
   return { pending, address: `${paths.authorization}?${query}` }
 }
 
-/** What a sign-in to our own pages demands. */
+/** The demands on a sign-in to our own pages. */
 export interface AskedSignIn {
   readonly login?: string | undefined
   /** The `acr` that the sign-in must reach. */
@@ -77,7 +77,7 @@ export interface CompletedSignIn {
   readonly personId: string
   /** The id of the session in this browser. */
   readonly browserSessionId: string
-  /** When the person gave the password, in epoch milliseconds, or up to a second later. */
+  /** When the person authenticated, in epoch milliseconds. Up to a second too late. */
   readonly authenticatedAt: number
 }
 
@@ -121,7 +121,7 @@ interface SignInPorts {
 /**
  * Validates the authorization response, redeems the code and validates the id_token.
  *
- * @throws signInIncomplete if one of them is invalid; storageUnavailable if the token endpoint responds with 503
+ * @throws signInIncomplete if any of these is invalid; storageUnavailable if the token endpoint responds with 503
  */
 export async function completeSignIn(
   answer: URLSearchParams,
@@ -190,8 +190,8 @@ interface KeptPorts {
 }
 
 /**
- * Creates the functions for the pending sign-in of a browser. Other hosts of the domain could plant a cookie with a path,
- * so it is sealed for this browser.
+ * Creates the functions for the pending sign-in of a browser. Other hosts of the domain could set a cookie with this
+ * path, so its value is sealed for this browser.
  */
 export function makePendingSignIns({ visitors, ...ports }: KeptPorts) {
   const path = () => pages.signedIn

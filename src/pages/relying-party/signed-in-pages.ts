@@ -48,9 +48,9 @@ type ScriptHandler = (ctx: PageContext, session: PageSession) => Promise<void>
 
 export interface SignedInPagesPorts extends PendingPorts {
   readonly sessions: Sessions
-  /** How long after giving the password a person may open the pages and use the forms of `fresh`. */
+  /** How long a sign-in counts as recent for the pages and forms of `fresh`. */
   readonly freshSeconds: number
-  /** Returns the request handler with the current signing keys. Call it late, because the pages are created first. */
+  /** Returns the request handler with the current signing keys. Call it lazily, because the pages are created first. */
   readonly handler: () => RequestListener
 }
 
@@ -115,8 +115,8 @@ export function makeSignedInPages(
       },
 
     /**
-     * Creates a handler that first asks for the password, unless the person gave it a short time ago. Someone at an
-     * unlocked computer, or with a stolen cookie, must not be able to use the page or form. Asking discards the input.
+     * Creates a handler that asks the person to sign in again, unless the last sign-in is recent. This protects the
+     * page or form from people at an unlocked computer or with a stolen cookie. The new sign-in discards the input.
      *
      * @param pattern the page to open afterwards, with the parameters of this path; the same URL by default
      */
@@ -130,7 +130,7 @@ export function makeSignedInPages(
 
     isFresh: ({ authenticatedAt }: PageSession) => now() < authenticatedAt + freshSeconds * 1000,
 
-    /** Starts a new sign-in of the person, which reaches this `acr`, if any. @returns the URL to redirect to */
+    /** Starts a new sign-in of the person, which must reach `acr`, if given. @returns the URL to redirect to */
     signInAgain: async (ctx: Context, { person }: PageSession, returnTo: string, acr?: string) =>
       await startSignIn(ctx, ports, returnTo, { login: person.email, acr }),
 
@@ -146,7 +146,7 @@ export function makeSignedInPages(
         await answer(ctx as PageContext, session)
       },
 
-    /** Creates the routes for the sign-in callback, and for changing the account. */
+    /** Creates the routes for the sign-in callback, and for switching the account. */
     routes(): Router {
       const router = makeRouter()
       router.get(pages.signedIn, async (ctx) => await finishSignIn(ctx, ports, now))
@@ -176,7 +176,7 @@ export function makeSignedInPages(
   return signedInPages
 }
 
-/** Refuses a session that a site's identity provider began. Pages of a site check whether it is their site. */
+/** Rejects a session that a site's identity provider authenticated. Pages of a site check the site themselves. */
 async function isElsewhere(ctx: Context, session: PageSession, ports: PendingPorts) {
   const { browser, person } = session
   if (browser.siteId === undefined || ctx.path.startsWith(`${pages.admin}/`)) return false
@@ -232,7 +232,7 @@ async function finishSignIn(
   if (answer.get('state') !== pending.state) return seeOther(ctx, pending.returnTo)
   const error = answer.get('error')
   if (error === 'access_denied') {
-    // The person declined to give the password again, and is still signed in.
+    // The person declined to sign in again, and is still signed in.
     if (await sessions.find(ctx)) return seeOther(ctx, areaOf(pending.returnTo))
     return sendPage(ctx, signInCancelledPage({ againHref: pending.returnTo }))
   }

@@ -17,7 +17,7 @@ export interface AskPorts extends LinkPorts {
   readonly mailIsDelayed: () => Promise<boolean>
 }
 
-/** A kind of link that a person can ask for, with the routes of the form (`ask`) and its confirmation (`sent`). */
+/** A kind of link that a person can request, with the routes of the form (`ask`) and its confirmation (`sent`). */
 interface Asking {
   readonly kind: 'recovery' | 'address'
   readonly ask: string
@@ -85,7 +85,7 @@ function readUid(value: unknown): string | undefined {
   return typeof value === 'string' && UID.test(value) ? value : undefined
 }
 
-/** Returns the path of the interaction from which the person asked for a link; without one, of the account page. */
+/** Returns the path of the interaction from which the person requested a link; otherwise, of the account page. */
 export function continueHref({ data }: OneTimeLink): string {
   const { from } = data === null ? {} : (JSON.parse(data) as { from?: string })
   return from === undefined ? pages.account : addressOf(promptPages.login, { uid: from })

@@ -44,7 +44,7 @@ export function deletionRoutes(ports: LinkPorts, accountDeletionSeconds: number)
       }
       const { personId } = link
       if ((await listSolelyOwned(database.kysely, personId)).length > 0) {
-        // Keeps the link for when the site has another owner.
+        // Keep the link, so it works once the site has another owner.
         await show(ctx, opened)
         return undefined
       }

@@ -153,7 +153,7 @@ async function createAccount(ctx: Context, opened: Opened, ports: Ports): Promis
   const joiner = { name, passwordHash: read.hash }
   const outcome = await ports.joining.accept(joining, joiner, callerOf(ctx))
   if (outcome === 'gone') return showGone(ctx)
-  // Someone has created the account in the meantime, so the page now asks the person to sign in.
+  // The account was created in the meantime, so the page now asks the person to sign in.
   if (outcome === 'taken') return seeOther(ctx, ctx.path)
   sendPage(ctx, await outcomePage(joining, { isDeclined: false, isSame }, ports))
 }
@@ -163,7 +163,7 @@ interface Asked {
   readonly joining: Joining
 }
 
-/** Returns the page that asks whether to join or, for another account than the link's, a page that says so. */
+/** Returns the page that asks whether to join or, if another account is signed in, a page that says so. */
 async function questionFor(ctx: Context, { session, joining }: Asked, ports: Ports) {
   const { person, csrf } = session
   const view = { ...(await viewOf(ctx, joining, ports)), csrf }

@@ -32,7 +32,9 @@ interface LinkForm {
   readonly submit: (ctx: Context, opened: OpenedLink) => Promise<'gone' | undefined>
 }
 
-/** Registers the page of a mailed link, and its form. Only the form uses up the link: mail scanners open links. */
+/**
+ * Registers the page of a mailed link, and its form. Only the form uses up the link, because mail scanners open links.
+ */
 export function linkRoutes(
   router: Router,
   kind: 'recovery' | 'deletion',
@@ -57,7 +59,7 @@ export function linkRoutes(
   })
 }
 
-/** Sends a page that says that a link no longer works. `againHref` is where to ask for a new one. */
+/** Sends a page that says that a link no longer works. `againHref` is where to ask for a new link. */
 export function showGone(ctx: Context, againHref?: string): undefined {
   ctx.status = 410
   sendPage(ctx, linkGonePage({ againHref }))

@@ -127,10 +127,7 @@ function countEvents() {
       tallies.set(key, { note: counted, minute, isReported: false, at, times: 1 })
     },
 
-    /**
-     * Removes and returns the due events: new events, and repetitions from past minutes. `all` adds those from this
-     * minute.
-     */
+    /** Removes and returns due events: first occurrences, and repetitions in past minutes (`all`: this minute, too). */
     take(nowMs: number, all: boolean): Pick<Tally, 'note' | 'times' | 'at'>[] {
       const minute = Math.floor(nowMs / MINUTE_MS)
       const due = [...tallies.values()].filter(

@@ -74,10 +74,7 @@ function auditRow(
   }
 }
 
-/**
- * Writes audit events. Skips events that are already stored, because an earlier write may have succeeded despite a
- * timeout.
- */
+/** Writes audit events. Skips stored events, because an earlier write may have succeeded despite a timeout. */
 export async function writeAuditRows(kysely: Kysely<Schema>, rows: readonly AuditRow[]) {
   await kysely
     .insertInto('audit_event')

@@ -35,10 +35,7 @@ function readNetwork(address: string): string {
     .join(':')
 }
 
-/**
- * Returns the IPv4 /24 or IPv6 /48 of an address. An attacker who has one address of this network can often use the
- * others.
- */
+/** Returns the IPv4 /24 or IPv6 /48 of an address. An attacker often controls a whole network of this size. */
 export function wideNetworkOf(address: string): string {
   const network = networkOf(address)
   return network.split(network.includes(':') ? ':' : '.', 3).join(':')

@@ -38,10 +38,7 @@ export function openMetrics() {
       const { metric, bound } = made[name]
       if (metric instanceof Gauge) metric.set(bound(labels), value)
     },
-    /**
-     * Sets the function that each scrape calls for the values of a gauge or counter. If it fails, the values are
-     * omitted.
-     */
+    /** Sets the function that each scrape calls to read a gauge or counter. If it fails, the values are omitted. */
     read(name: MetricName, reading: () => readonly Reading[] | Promise<readonly Reading[]>): void {
       const { metric, bound } = made[name]
       readings.set(name, async () => {

@@ -89,10 +89,7 @@ const OTHER_NAME = `use a loopback host in the URL, such as ${loopbackAddress} o
 const CONNECTIONS_MAX = 32
 const REQUEST_MS = 5_000
 
-/**
- * Serves only `metricsPath`, to GET and HEAD requests. Requires no authentication, because no proxy should forward to
- * this port.
- */
+/** Serves only `metricsPath`, to GET and HEAD. Needs no authentication: no proxy should forward to this port. */
 async function openScrapeServer(
   address: ListeningAddress,
   scrape: () => Promise<string>,

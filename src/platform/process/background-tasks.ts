@@ -8,9 +8,7 @@ export interface BackgroundTask {
   readonly run: (signal: AbortSignal) => Promise<unknown>
   /** Whether to run the task now, for tasks that only one process per host runs. */
   readonly onlyWhen?: (() => boolean) | undefined
-  /**
-   * Receives a function that runs the task at once, even if `onlyWhen` returns false. No-op while the task is running.
-   */
+  /** Receives a function that runs the task at once, even if `onlyWhen` is false. No-op while the task is running. */
   readonly onWake?: (wake: () => void) => void
 }
 

@@ -62,9 +62,7 @@ export async function openRedisMemory(
     /** Returns the time, by the database clock, before which writes may be lost. */
     since: () =>
       Math.max(unknownSince ?? 0, ...present.map((runId) => seenAt.get(runId) ?? Infinity), 0),
-    /**
-     * Checks the run ids again. Never rejects. For a new server, `since` then returns the time when it was first seen.
-     */
+    /** Checks the run ids again. Never rejects. For a new server, `since` then returns when it was first seen. */
     async look() {
       // A single server can change only with a reconnect, but the masters of a cluster can change at any time.
       if ('nodes' in client || unknownSince !== undefined) await look().catch(() => {})

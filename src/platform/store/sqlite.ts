@@ -153,9 +153,7 @@ class WritingSqliteDriver extends SqliteDriver {
 
 const STATEMENTS_MAX = 500
 
-/**
- * Caches prepared statements: preparing most queries takes longer than running them, and few distinct queries exist.
- */
+/** Caches the few distinct prepared statements. Preparing most queries takes longer than running them. */
 function withStatementCache(connection: BetterSqlite.Database): SqliteDatabase {
   const statements = new Map<string, BetterSqlite.Statement<unknown[]>>()
   return {

@@ -40,8 +40,7 @@ create table signed_out_everywhere (
 );
 
 -- Credentials of WebAuthn, by credential id. `counter` is the signature counter, or 0. `backed_up_at` is null for a
--- passkey bound to its device. `last_challenge` distinguishes a response that was sent twice from a copied passkey. A
--- copy sets `cloned_at`.
+-- passkey bound to its device. `last_challenge` distinguishes a repeated response from a copy, which sets `cloned_at`.
 create table passkey (
   id text not null primary key,
   person_id text not null references person (id) on update cascade on delete cascade,
@@ -130,8 +129,8 @@ create index site_role_by_age on site_role (site_id, granted_at, person_id);
 -- The browsers in which people are signed in. `id` is the `uid` of the engine's session, which is no credential. A
 -- session without a live row has ended, even if the session store still has its record. `authenticated_at` is when the
 -- person last authenticated, `seen_at` when the browser was last used, to within a few minutes. `provider_id` is set if
--- an identity provider authenticated the person. `site_id` is set if that provider belongs to a site. Such a session is
--- valid only at that site.
+-- an identity provider authenticated the person. `site_id` is set if that provider belongs to a site, and limits the
+-- session to it.
 create table browser_session (
   id text not null primary key,
   person_id text not null references person (id) on update cascade on delete cascade,
@@ -148,9 +147,9 @@ create table browser_session (
 create index browser_session_by_person on browser_session (person_id, seen_at);
 create index browser_session_by_expiry on browser_session (expires_at);
 
--- The identity providers of sites. A provider is trusted only at its own site. `role` is the role that people get at
--- their first sign-in. `domains` are verified by DNS and separated by spaces. People with an e-mail address in one of
--- them sign in with this provider.
+-- The identity providers of sites. They are trusted only at their site. `role` is the role that people get at their
+-- first sign-in. `domains` are verified by DNS and separated by spaces. People with an address in one of them sign in
+-- with the provider.
 create table identity_provider (
   id text not null primary key,
   site_id text not null references site (id) on delete cascade,
@@ -631,8 +630,7 @@ create table document_site_review (
 create index document_site_review_by_site on document_site_review (site_id);
 create index document_site_review_by_reviewer on document_site_review (reviewed_by);
 
--- The latest refusals of each application, for the operators of its site. The response to the client may contain less
--- detail.
+-- The latest refusals of each application, for the operators of its site. The client may get less detail.
 create table client_refusal (
   id text not null primary key,
   client_id text not null references oauth_application (client_id) on delete cascade,
