@@ -12,7 +12,7 @@ export interface DataPage {
   readonly email: string
   /** The names of sites that need another owner before the account can be deleted. */
   readonly owned: readonly string[]
-  /** The code of the link in the mail, if this browser has asked for the deletion. */
+  /** The code of the mailed link, if this browser requested the deletion. */
   readonly code: string | undefined
   readonly done: string | undefined
 }

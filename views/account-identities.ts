@@ -9,7 +9,7 @@ interface IdentityView {
   readonly providerName: string
   readonly issuer: string
   readonly subject: string
-  /** The only site for which the provider can speak; null for a provider of the platform. */
+  /** The only site at which the provider is trusted; null for a provider of the platform. */
   readonly siteName: string | null
   readonly linkedAt: number
   readonly usedAt: number

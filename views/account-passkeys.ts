@@ -16,7 +16,7 @@ interface PasskeyView {
   readonly usedAt: number | null
   /** Null if the passkey is bound to its device. */
   readonly backedUpAt: number | null
-  /** When a copy of the passkey was used; null if there is none. */
+  /** When the use of a copy was detected; null if never. */
   readonly clonedAt: number | null
 }
 
@@ -24,7 +24,7 @@ export interface PasskeysPage {
   readonly area: AreaView
   readonly passkeys: readonly PasskeyView[]
   readonly removeAction: string
-  /** Undefined if browsers have no passkeys for the host of the service. */
+  /** Undefined if the host of the service cannot have passkeys. */
   readonly addHref: string | undefined
   readonly done: string | undefined
 }

@@ -46,7 +46,7 @@ ${postForm(form, fields)}`,
   })
 }
 
-/** The hidden field from which a password manager learns the account. */
+/** The hidden field that tells password managers the account. */
 export function usernameField(email: string): Html {
   return html`<input type="hidden" name="username" autocomplete="username" value="${email}">`
 }

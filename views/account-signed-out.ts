@@ -37,7 +37,7 @@ export function signInCancelledPage({ againHref }: { readonly againHref: string 
   }
 }
 
-/** The page shown after a sign-in with one factor, where two are needed. */
+/** The page shown after a sign-in with one factor if two are required. */
 export function twoFactorsNeededPage(hrefs: {
   readonly againHref: string
   readonly factorHref: string
@@ -51,7 +51,7 @@ export function twoFactorsNeededPage(hrefs: {
   }
 }
 
-/** The page shown to people who are signed in for one site only, when they open another page. */
+/** The page shown to people who are signed in for one site only and open a page outside that site. */
 export function otherWayPage({ againHref }: { readonly againHref: string }): Page {
   return {
     title: 'Sign in another way',

@@ -18,7 +18,7 @@ export interface FurtherPage {
   readonly problems: { readonly keys?: string; readonly logoutUri?: string }
 }
 
-/** The form for the optional protocols of an application. Contains only those that the deployment enables. */
+/** The form for the optional protocols of an application. Contains only protocols that the deployment enables. */
 export function furtherPage(page: FurtherPage): Page {
   const { area, name, on, problems } = page
   const wrong = Object.keys(problems).length > 0

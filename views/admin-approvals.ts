@@ -32,7 +32,7 @@ interface PendingChangeView {
   readonly expiresAt: number
 }
 
-/** Lists the changes that a person's assistants wait to make, for approval, and sets which changes need one. */
+/** Lists the changes of a person's assistants that wait for approval, with the form for the policy. */
 export function approvalsPage(page: ApprovalsPage): Page {
   return areaPage({
     ...page,

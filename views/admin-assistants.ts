@@ -11,7 +11,7 @@ export interface AssistantsPage {
   /** The URL of the form that switches MCP connections on; undefined if they are on. */
   readonly switchOnAction: string | undefined
   readonly assistants: readonly AssistantView[]
-  /** The URL to which the chosen assistant is posted. */
+  /** The URL to which the form submits the chosen assistant. */
   readonly action: string
   /** The URL of the page with the steps for members. */
   readonly memberAddress: string
@@ -57,7 +57,7 @@ ${others.length > 0 && rows(added.length > 0 ? 'More assistants' : 'Add the firs
   })
 }
 
-/** The assistants that members can connect, or could, each with its state. */
+/** The added assistants, each with its state, and the address for members. */
 function addedList(added: readonly AssistantView[], page: AssistantsPage): Html {
   const isOn = page.switchOnAction === undefined
   return html`${rows('Added', added, page)}

@@ -27,17 +27,17 @@ export interface AuditEntryView {
   readonly aboutName: string | undefined
   /** The description of the action. */
   readonly words: string
-  /** The name of what was changed, or its id if it has no name. */
+  /** The name of the changed object, or its id if no name is known. */
   readonly subject: string
   readonly reason: string | undefined
   readonly address: string | undefined
   readonly requestId: string | undefined
-  /** How many equal events the entry stands for. */
+  /** The number of equal events that the entry represents. */
   readonly times: number
   readonly differences: readonly AuditDifference[]
 }
 
-/** A value that differs after a change. An empty text stands for no value. */
+/** A value that differs after a change. An empty string means no value. */
 export interface AuditDifference {
   readonly name: string
   readonly before: string
@@ -120,7 +120,7 @@ const factNames: ReadonlyMap<string, string> = new Map([
   ['eventId', 'event'],
 ])
 
-/** Names of fields are written like `publishedAt`, and shown like "published at". */
+/** Renders a changed value. The field name becomes words: `publishedAt` is shown as "published at". */
 function difference({ name, before, after }: AuditDifference): Html {
   const shown =
     factNames.get(name) ?? name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)

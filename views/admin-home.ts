@@ -57,7 +57,7 @@ export interface AdminHomePage {
   readonly done: string | undefined
 }
 
-/** What is set up at a site, and what its operators should look at. */
+/** The set-up of a site, and the items that its operators should check. */
 export interface SiteStateView {
   readonly applications: number
   readonly operators: number
@@ -128,7 +128,7 @@ ${tile('connected', 'Connections', connected.at(-1) ?? 0, connected.at(-1 - WEEK
 <p class="small">What apps did for members in the last 7 days, today included. The lines show 30 days.</p>`
 }
 
-/** Compares a figure with that of the week before. */
+/** Compares a figure with the week before. */
 function changeOf(now: number, before: number): string {
   if (now === before) return 'as the week before'
   if (before === 0) return 'none the week before'
@@ -136,7 +136,7 @@ function changeOf(now: number, before: number): string {
   return `${now > before ? 'up' : 'down'} ${percent} % from ${before.toLocaleString('en')}`
 }
 
-/** Refusals that rose to twice those of the week before need attention, unless they are few. */
+/** The number of refusals a week from which a doubling needs attention. */
 const MANY_REFUSALS = 10
 
 function attentionCard({ figures, state, hrefs }: AdminHomePage): Html {

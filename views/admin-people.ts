@@ -38,7 +38,7 @@ export interface PeoplePage extends ListView {
   readonly search: string
   /** The role that filters the list; empty for all. */
   readonly role: string
-  /** How many people match. */
+  /** The number of matching people. */
   readonly total: number
   readonly people: readonly MemberView[]
   readonly invitations: readonly InvitationView[]
@@ -59,7 +59,7 @@ const roles: readonly (readonly [name: string, label: string, what: string])[] =
 
 const labels = new Map(roles.map(([name, label]) => [name, label]))
 
-/** Lists the people of a site, with a search, and the invitations without an answer. */
+/** Lists the people of a site, with a search, and the pending invitations. */
 export function peoplePage(page: PeoplePage): Page {
   const { siteName, total, people, search, role, invitations } = page
   const isNarrowed = search !== '' || role !== ''
@@ -168,12 +168,12 @@ export interface MemberPage {
   readonly apps: readonly { readonly name: string; readonly lastUsedAt: number | undefined }[]
   readonly problem: string | undefined
   readonly backHref: string
-  /** The path of this page, below which its forms are. */
+  /** The path of this page. The paths of its forms begin with it. */
   readonly action: string
   readonly done: string | undefined
 }
 
-/** Shows a person of a site: roles, connected apps, and what an operator can do. */
+/** Shows a person of a site: roles, connected apps, and the operator's actions. */
 export function memberPage(page: MemberPage): Page {
   const { area, member, apps, problem, backHref, action } = page
   const target = (path: string) => ({ action: `${action}/${path}`, csrf: area.csrf })

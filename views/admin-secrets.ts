@@ -5,7 +5,7 @@ import type { Page } from './layout.ts'
 import { type Column, table } from './table.ts'
 import { timeOf } from './time.ts'
 
-/** What all pages of an application or resource server share: its list, its name and its tabs. */
+/** The data that all pages of an application or resource server share: its list, its name and its tabs. */
 export interface ClientFrame extends Required<Pick<AreaPage, 'area' | 'back'>> {
   readonly name: string
   readonly disabledAt: number | undefined
@@ -27,12 +27,12 @@ export function clientPage(
   })
 }
 
-/** What the settings of an application and of a resource server share. */
+/** The data that the settings of applications and resource servers share. */
 export interface SharedView extends ClientFrame {
   readonly secrets: readonly {
     readonly hint: string
     readonly createdAt: number
-    /** The page that removes the secret; undefined for the only secret, which must stay. */
+    /** The page that removes the secret; undefined for the only secret, which cannot be removed. */
     readonly removeHref: string | undefined
   }[]
   /** Whether another secret can be created: at most two are valid at a time. */

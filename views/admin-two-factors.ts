@@ -3,7 +3,7 @@ import { choice, postForm, submitButton } from './forms.ts'
 import { html } from './html.ts'
 import type { Page } from './layout.ts'
 
-/** The choices of how old a sign-in may be, in seconds, with their labels. */
+/** The choices for the maximum age of a sign-in, in seconds, with their labels. */
 export const maxAges = [
   [undefined, 'at any time'],
   [3600, 'within the last hour'],
@@ -15,7 +15,7 @@ export interface TwoFactorsPage {
   readonly area: AreaView
   readonly siteName: string
   readonly demand: { areas: readonly string[]; maxAgeSeconds?: number | undefined } | undefined
-  /** Whether the demand is for everything that operators do. */
+  /** Whether the demand covers all operations of operators. */
   readonly isAll: boolean
   /** All areas of operator scopes. */
   readonly areas: readonly string[]

@@ -17,7 +17,7 @@ export interface AreaView {
   readonly csrf: string
 }
 
-/** Links of the navigation that belong together. */
+/** A group of links in the navigation. */
 export interface AreaGroup {
   readonly name?: string
   readonly links: readonly {
@@ -82,7 +82,7 @@ ${tabs.map(
 )}</nav>`
 }
 
-/** The header names the site. Its logo and colors are for pages of its members. */
+/** Names the site in the header. The site's logo and colors are only for pages of its members. */
 function lookOf({ siteName }: AreaView): Page['look'] {
   return siteName === undefined
     ? undefined
@@ -133,7 +133,7 @@ ${postForm({ ...page, csrf: page.area.csrf }, html`${page.fields}\n${buttons}`)}
 /** The values of a confirmation page that differ with each request. */
 export type Confirmation = Pick<AreaConfirmPage, 'area' | 'action' | 'hidden' | 'cancelHref'>
 
-/** What the pages with lists have in common. */
+/** The data that all pages with lists share. */
 export interface ListView {
   readonly area: AreaView
   readonly pager: Pager
@@ -154,7 +154,7 @@ ${nextHref !== undefined && html`<a id="next-page" href="${nextHref}">Show more<
 </nav>`
 }
 
-/** A list of cards, or what `none` says, with links to its other pages. */
+/** A list of cards with links to its other pages, or `none` if the list is empty. */
 export function cards(items: readonly Html[], none?: HtmlValue, paging?: Pager): Html {
   return html`${items.length === 0 && none}
 <ul class="cards">

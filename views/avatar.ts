@@ -1,6 +1,6 @@
 import { type Html, html } from './html.ts'
 
-/** The first letters of a name that stands beside it. Not a picture: pages load none from other hosts. */
+/** Renders the initials of a name, not a picture, because pages load nothing from other hosts. */
 export function avatar(name: string): Html {
   const [first, ...others] = name.trim().split(/\s+/u)
   const letters = [first, others.at(-1)].map((word) => [...(word ?? '')][0] ?? '').join('')

@@ -58,7 +58,7 @@ export function rowChart({ bars, ...chart }: BarChart): Html {
   return picture(chart, bars.length * ROW, rows)
 }
 
-/** Draws values as a line without labels, for a page that also shows what they mean. */
+/** Draws values as a line without labels, for pages that explain the values in text. */
 export function sparkline(values: readonly number[]): Html {
   const most = Math.max(1, ...values)
   const step = 100 / Math.max(1, values.length - 1)

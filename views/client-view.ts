@@ -3,7 +3,7 @@ import { type Html, html } from './html.ts'
 /** The client that a page describes. */
 export interface ClientView {
   readonly name: string
-  /** The origin of the client, and how much of it was verified. */
+  /** The origin of the client, and whether it was verified. */
   readonly kind:
     | 'vendor'
     | 'vendor-connection'

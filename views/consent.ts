@@ -20,7 +20,7 @@ export interface ConsentPage {
   readonly canSee: readonly string[]
   /** Endings of the sentence "It can change …". */
   readonly canChange: readonly string[]
-  /** The ends that extend an earlier consent; undefined if the client has no access yet. */
+  /** The endings that extend an earlier consent; undefined if the client has no access yet. */
   readonly added?: ReadonlySet<string> | undefined
   /** The link for signing in as another person. */
   readonly signOutHref?: string | undefined
@@ -28,7 +28,7 @@ export interface ConsentPage {
   readonly words?: SiteWords | undefined
 }
 
-/** The most lines that the page shows without a click. */
+/** The maximum number of lines shown without a click. */
 const LINES_MAX = 5
 
 /** Asks the person to allow or refuse the requested access. */
@@ -85,7 +85,7 @@ ${
 </dl>`
 }
 
-/** Lists what the client can do, new things first, and folds all but the first lines. */
+/** Lists what the client can do, new items first. Collapses all but the first lines. */
 function allowed(
   verb: 'see' | 'change',
   ends: readonly string[],

@@ -26,7 +26,7 @@ export interface ErrorPage {
   readonly app?: { readonly name: string; readonly href: string } | undefined
 }
 
-/** Errors that end by themselves. */
+/** Temporary errors, after which a retry can succeed. */
 const temporary: ReadonlySet<string> = new Set([
   'server_error',
   'temporarily_unavailable',
@@ -40,7 +40,7 @@ const codesOfConnecting: ReadonlySet<string> = new Set([
   'unauthorized_client',
 ])
 
-/** Shows what happened and what the person can do about it, with a button for it. */
+/** Explains the error and what the person can do, with a button for the next step. */
 export function errorPage(page: ErrorPage): Page {
   const {
     code,
@@ -71,7 +71,7 @@ function adviceOf({ code, isOwn, sentAddress, signOutHref }: ErrorPage): string 
   return texts.advice.get(sentAddress === undefined ? code : 'invalid_redirect_uri') ?? usual
 }
 
-/** The button for the most likely next step, and a less prominent one to the instructions for assistants. */
+/** The button for the most likely next step, and a less prominent button to the instructions for assistants. */
 function actionsOf(page: ErrorPage): Html {
   const { code, app, connectHref } = page
   const { accountHref, retryHref, signOutHref, switchHref } = page

@@ -105,7 +105,7 @@ function fieldAttributes({ id, name = id, hint, problem, describedBy, attributes
   return html`id="${id}" name="${name}"${attributes}${problem && html` aria-invalid="true"`}${described && html` aria-describedby="${described}"`}`
 }
 
-/** The problem with the field or fieldset that begins below it. */
+/** The problem with a field or fieldset, shown above it. */
 export function fieldProblem(id: string, problem: Field['problem']): Html | undefined {
   if (problem === undefined) return undefined
   if (typeof problem === 'string')

@@ -1,6 +1,4 @@
-/**
- * Escaped markup. Every value is text until the `html` tag has escaped it, so a page cannot forget to escape a value.
- */
+/** Escaped markup. Every value is text until the `html` tag has escaped it, so pages cannot forget escaping. */
 
 class Markup {
   readonly #text: string
@@ -14,23 +12,21 @@ class Markup {
   }
 }
 
-/**
- * Escaped markup. This file does not export the class, so other files create markup only through the functions below.
- */
+/** Escaped markup. The class is not exported, so other files create markup only with the functions below. */
 export type Html = Markup
 
 /** A value in a template. `false`, `null` and `undefined` render nothing. */
 export type HtmlValue = Html | string | number | false | null | undefined | readonly HtmlValue[]
 
 /**
- * Renders a template and escapes its values. They may stand in text and in quoted attributes, but not in unquoted
+ * Renders a template and escapes its values. Values may appear in text and in quoted attributes, but not in unquoted
  * attributes or scripts.
  */
 export function html(template: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
   return new Markup(String.raw({ raw: template }, ...values.map(render)))
 }
 
-/** Puts values in place of the `{name}`s of a text of views/texts. Escapes both. */
+/** Replaces the placeholders `{name}` in a text of views/texts. Escapes the text and the values. */
 export function fill(text: string, values: Readonly<Record<string, HtmlValue>>): Html {
   const parts = text.split(/\{(\w+)\}/)
   return new Markup(parts.map((part, at) => render(at % 2 === 0 ? part : values[part])).join(''))

@@ -25,7 +25,7 @@ const texts = {
   },
 }
 
-/** The form that sends a passkey's response. `passkeyScript` shows it in browsers that have passkeys. */
+/** The form that sends a passkey's response. `passkeyScript` shows it in browsers that support passkeys. */
 export function passkeyForm(form: PasskeyForm): Html {
   const { purpose, options, fields, hidden, kind, ...target } = form
   const { label, failed } = texts[purpose]

@@ -20,7 +20,7 @@
     return error === undefined ? answer : { errors: [{ message: why ?? error }] }
   }
 
-  // Queries that were typed belong to one person at one API and site. The end of the session removes all of them.
+  // Stored queries belong to one person, API and site. The end of the session removes all of them.
   const prefix = `${place.dataset.owner} ${place.dataset.address} `
   const storage = {
     getItem: (key) => sessionStorage.getItem(prefix + key),
@@ -39,8 +39,8 @@
       document.head.append(element)
     })
 
-  // CodeMirror's fields have no labels, and its scroll areas no place in the tab order. Entries of the history have a
-  // label that differs from their text.
+  // CodeMirror's fields have no labels, and its scroll areas are not in the tab order. History entries have a label
+  // that differs from their text.
   const repair = () => {
     for (const entry of place.querySelectorAll('.graphiql-history-item-label')) {
       entry.removeAttribute('aria-label')
@@ -76,7 +76,7 @@
     ReactDOM.createRoot(place).render(React.createElement(GraphiQL, settings))
   }
 
-  // GraphiQL needs a wide window. In a narrow one, keep the plain form.
+  // GraphiQL needs a wide window. In a narrow window, keep the plain form.
   open.parentElement.hidden = !matchMedia('(min-width: 44rem)').matches
   open.addEventListener('click', () => start().catch(() => (open.disabled = false)))
 }

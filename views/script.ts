@@ -6,7 +6,7 @@ import { type Html, html, trusted } from './html.ts'
 
 /** A script of this folder. Pages work without it. */
 export interface Script {
-  /** The source by which a Content-Security-Policy allows the script. */
+  /** The source expression that allows the script in a Content-Security-Policy. */
   readonly source: string
   readonly element: Html
 }

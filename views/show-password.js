@@ -1,4 +1,4 @@
-// Shows the buttons of password fields, which reveal what was typed. It runs in a browser.
+// Shows the buttons of password fields, which reveal the password. It runs in a browser.
 for (const button of globalThis.document.querySelectorAll('.password button')) {
   const field = button.previousElementSibling
   const word = button.firstChild
@@ -11,6 +11,6 @@ for (const button of globalThis.document.querySelectorAll('.password button')) {
   }
   button.hidden = false
   button.addEventListener('click', () => show(field.type === 'password'))
-  // Browsers keep what they know as a password only.
+  // Browsers save a password only from a field of the type `password`.
   field.form.addEventListener('submit', () => show(false))
 }

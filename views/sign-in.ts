@@ -30,19 +30,19 @@ export interface SignInPage {
   readonly deny: string
   /** The text that the site adds to this page. */
   readonly words?: SiteWords | undefined
-  /** Values that the form sends in addition. */
+  /** Additional values that the form sends. */
   readonly hidden?: Readonly<Record<string, string>> | undefined
-  /** Whether the identity providers are the only way. */
+  /** Whether the identity providers are the only way to sign in. */
   readonly isOnly?: boolean
   /** Whether an e-mail address can lead to an identity provider, without a password. */
   readonly routes?: boolean
-  /** The form for passkeys; undefined if browsers have none for this host. */
+  /** The form for passkeys; undefined if this host cannot have passkeys. */
   readonly passkey?: Pick<PasskeyForm, 'action' | 'options'> | undefined
-  /** What the next sign-in does in addition, as a sentence. */
+  /** An additional effect of the next sign-in, as a sentence. */
   readonly note?: string | undefined
   /** The identity providers with which people can sign in. */
   readonly providers?: readonly Readonly<Record<'id' | 'name' | 'href', string>>[] | undefined
-  /** The page on which a person adds a second factor; undefined if the request needs no second one. */
+  /** The page on which a person adds a second factor; undefined if the request needs no second factor. */
   readonly factorsHref?: string | undefined
   /** Whether the person is signed in, and must sign in again for a page of this service. */
   readonly confirms?: boolean | undefined

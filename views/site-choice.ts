@@ -40,7 +40,7 @@ The next page says what the application will be able to do.</p>`,
 }
 
 function siteForm({ sites, selected, problem, ...page }: SiteChoicePage): Html {
-  // Preselect no site on the first attempt, so people do not grant access to one without reading.
+  // Preselect no site on the first attempt, so people do not grant access to a site without reading.
   const described = problem !== undefined && html` aria-describedby="site-problem"`
   const fields = html`<fieldset${described}>
 <legend>Your sites</legend>

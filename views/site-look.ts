@@ -5,7 +5,7 @@ export interface SiteLook {
   /** The name of the site, also the alternative text of its logo. */
   readonly name: string
   readonly logoHref: string | undefined
-  /** The stylesheet with the colors of the site, loaded after that of the page. */
+  /** The stylesheet with the colors of the site, loaded after the page's stylesheet. */
   readonly colorsHref: string | undefined
 }
 

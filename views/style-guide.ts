@@ -5,7 +5,7 @@ import { icon, iconNames } from './icon.ts'
 import type { Page } from './layout.ts'
 import { tokens } from './stylesheet.ts'
 
-/** Colors that carry text or the edge of a control, with their ground and the minimum contrast (WCAG 2.2, 1.4.3 and 1.4.11). */
+/** Colors of text and control edges, with their background and minimum contrast (WCAG 2.2, 1.4.3 and 1.4.11). */
 export const contrastPairs = [
   ['text', 'card', 4.5],
   ['text', 'page', 4.5],

@@ -37,7 +37,7 @@ interface SitePalette {
   readonly dark: Tokens
 }
 
-/** Creates the stylesheet with the colors of a site. A logo made for its background has no white ground there. */
+/** Creates the stylesheet with the colors of a site. On the site's own background, its logo has no white ground. */
 export function colorSheet({ accent, background, light, dark }: SitePalette): Stylesheet {
   const bareLogo = '.brand img { padding: 0; background: none; }'
   const keepsGround = light['ground'] === dark['ground']

@@ -7,7 +7,7 @@ export interface UnapprovedClientPage {
   /** The areas that the client asked to change. */
   readonly areas: readonly string[]
   readonly approveHref: string
-  /** The address of the tools without changes. */
+  /** The URL of the tool endpoint that only reads. */
   readonly readingAddress: string
   /** Returns to the client with an error. */
   readonly returnHref: string

@@ -104,8 +104,7 @@ const webAddress = (name: string) =>
   z.url({ protocol: /^https?$/, error: `${name} must be an http or https URL` })
 
 /**
- * All environment variables. `config/example.env` is generated from them. Errors quote only origins, because any other
- * value may be a secret.
+ * All environment variables (source of `config/example.env`). Errors quote only origins: other values may be secrets.
  */
 export const environmentVariables = z.object({
   BASE_URL: originOf('BASE_URL')

@@ -193,8 +193,7 @@ export const servicePolicy = z.strictObject({
     interactionSeconds: seconds(DAY_SECONDS),
     // How long a person can cancel the deletion of the account by signing in.
     accountDeletionSeconds: seconds(90 * DAY_SECONDS).default(7 * DAY_SECONDS),
-    // The lifetime of sessions on /admin and /account. While the browser session lasts, a new page session starts
-    // without a prompt.
+    // The lifetime of sessions on /admin and /account. A browser session can start a new one without a prompt.
     pageSessionSeconds: seconds(30 * DAY_SECONDS),
   }),
   /** Length limits of authorization requests, which are stored even for unauthenticated callers. */
@@ -236,8 +235,8 @@ export const servicePolicy = z.strictObject({
     databaseConnectionsMax: z.int().min(1).max(100),
   }),
   /**
-   * Limits per window: messages of one kind to an address, and sign-ups at a site. Notices are messages about new
-   * sign-ins and apps.
+   * Limits per window: messages of one kind to an address (notices: about new sign-ins and apps), and sign-ups at a
+   * site.
    */
   mail: z
     .strictObject({

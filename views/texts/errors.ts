@@ -1,4 +1,4 @@
-/** The texts of pages: one file an area, and only strings, so that translations can replace them. */
+/** The texts of pages: one file per area, with only strings, so translations can replace them. */
 
 /** The texts of error pages. `{app}` is the name of an app. */
 export const errorTexts = {

@@ -12,7 +12,7 @@ export const signInTexts = {
   addFactor: 'add one in your account (new tab)',
 }
 
-/** The texts of the consent page. `{host}` is where the app is, and `{from}` the website that describes it. */
+/** The texts of the consent page. `{host}` is the host of the app, and `{from}` the website that describes it. */
 export const consentTexts = {
   title: 'Allow access?',
   heading: 'Allow {app} to use your account?',

@@ -192,8 +192,8 @@ const CODE = /^\d{6}$/
 const plain = (typed: string) => typed.replace(/[\s-]/g, '').toUpperCase()
 
 /**
- * Returns the time step of a code; undefined for a wrong code. Accepts the previous, current and next step, but only
- * steps later than `after`.
+ * Returns the time step of a code, if later than `after`: the previous, current or next step. Undefined for wrong
+ * codes.
  */
 async function stepOf(
   secret: string,

@@ -83,9 +83,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
     },
     /** Declares pages that redirect to Beta features while MCP connections are off. */
     whereOn: declaring(ifOn),
-    /**
-     * Declares pages of the application that the URL names. They respond with 404 if the site has none of this kind.
-     */
+    /** Declares pages of the application that the URL names. They respond with 404 if the site has no such one. */
     of: (kind: ApplicationKind) =>
       declaring<ApplicationHandler>((handler) => {
         const found: OperatorHandler = async (operator, ctx) => {

@@ -205,10 +205,7 @@ export function isOwnCallback({ prefix }: { readonly prefix: string }, uri: stri
   return uri.startsWith(prefix) && /^[\w-]{1,128}$/.test(uri.slice(prefix.length))
 }
 
-/**
- * Whether the assistant can use a redirect URI of the application. Ignores the port of a native loopback URI (RFC 8252
- * §7.3).
- */
+/** Whether the assistant can use a redirect URI of the application. Ignores native loopback ports (RFC 8252 §7.3). */
 export function canReturnTo(
   { callbacks, ownCallback }: Pick<Assistant, 'callbacks' | 'ownCallback'>,
   app: { readonly applicationType: string; readonly redirectUris: readonly string[] },

@@ -32,9 +32,7 @@ interface LinkForm {
   readonly submit: (ctx: Context, opened: OpenedLink) => Promise<'gone' | undefined>
 }
 
-/**
- * Registers the page of a mailed link, and its form. Only the form uses up the link, because mail scanners open links.
- */
+/** Registers the page of a mailed link, and its form. Only the form uses the link, because mail scanners open it. */
 export function linkRoutes(
   router: Router,
   kind: 'recovery' | 'deletion',
