@@ -54,7 +54,7 @@ async function main(options: Options): Promise<void> {
   }
   process.stdout.write(makeReport(results))
   if (options.json !== undefined) writeFileSync(options.json, toJson(results))
-  if (options.write) writeFileSync(join(root, 'docs/performance.md'), makePage(results))
+  if (options.write) writeFileSync(join(root, 'docs/reference/performance.md'), makePage(results))
 }
 
 async function measureServers(

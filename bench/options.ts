@@ -46,7 +46,7 @@ export const usage = `npm run bench -- [options]
   --growth            growth to 1,000,000 grants, and an import of as many lines; takes memory, disk
                       and half an hour
   --json file         writes all figures
-  --write             writes docs/performance.md
+  --write             writes docs/reference/performance.md
   --profile name      writes a processor profile of one operation into ./profiles, and sums it up
 `
 

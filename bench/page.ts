@@ -17,7 +17,7 @@ interface Part {
   readonly rows: readonly (readonly string[])[]
 }
 
-/** Renders docs/performance.md. */
+/** Renders docs/reference/performance.md. */
 export function makePage(results: Results): string {
   const intro = `# Performance
 

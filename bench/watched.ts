@@ -73,7 +73,7 @@ export function watchedPart(figures: Figures) {
   const off = figures.get(OFF)
   return {
     title: 'With metrics and traces',
-    text: 'Processor time per operation in microseconds, with metrics and traces ([operate](how-to/operate.md#monitor-the-service)); in parentheses, relative to the row *off*.',
+    text: 'Processor time per operation in microseconds, with metrics and traces ([operate](../how-to/operate.md#monitor-the-service)); in parentheses, relative to the row *off*.',
     rows: [
       ['µs', ...watched.map((name) => operations[name].title)],
       ...[...figures].map(([who, found]) => [
