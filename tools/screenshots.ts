@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import { openBrowser } from '../test/support/browser.ts'
 import { authorizeUrl } from '../test/support/client.ts'
 
-/** `npm run screenshots`: takes the screenshots of the documentation from the demo that `npm start` runs. */
+/** `npm run screenshots`: takes the screenshots of the documentation. `npm start` must run the demo. */
 const base = process.env['BASE_URL'] ?? 'http://127.0.0.1:3000'
 const folder = join(import.meta.dirname, '../docs/images')
 const PICTURE_BYTES_MAX = 80_000

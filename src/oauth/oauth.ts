@@ -22,7 +22,7 @@ export interface OauthPorts {
   readonly keys: Keys
   /** The client of this service's own pages. */
   readonly own: Client
-  /** The URLs at which each operator scope grants access, so the consent page can mark unused scopes. */
+  /** The URLs to which each operator scope grants access. The consent page marks unused scopes. */
   readonly scopeUses: ScopeUses
   readonly createMember: ProviderPorts['createMember']
   /** Records that an application did not accept a sign-out notice. */
@@ -95,7 +95,7 @@ export async function makeOauth(
     checkDpop: proofs.checkDpop,
     verifyAssertion: proofs.verifyAssertionWith(authorization.findClientKeys),
     adviseOnScopes: makeScopeAdvice(clients, baseUrl),
-    /** Creates the engine with these signing keys, and the routes for sign-in, site choice and consent. */
+    /** Creates the engine with these keys, and the routes for sign-in, site choice and consent. */
     withKeys(ring: Parameters<typeof authorization.withKeys>[0]) {
       const { engine, interactions } = authorization.withKeys(ring)
       const asks = {

@@ -11,7 +11,7 @@ import { makeUpstreamSurface } from './upstream/upstream-route.ts'
 
 export type Resource = ReturnType<typeof makeResource>
 
-/** Creates the routes of the endpoints that accept tokens, and `verifyBearer` for the APIs and tools. */
+/** Creates the routes that accept tokens, and `verifyBearer` for the APIs and tools. */
 export function makeResource(
   { baseUrl, service }: Config,
   platform: Platform,
@@ -26,7 +26,7 @@ export function makeResource(
     userinfo: userinfoRoute(parts),
     introspection: introspectionRoute(parts),
     forwardAuth: forwardAuthRoute(parts),
-    /** Creates the upstream route for a key ring, whose first key signs the tokens of forwarded requests. */
+    /** Creates the upstream route for a key ring. Its first key signs the tokens of forwarded requests. */
     upstreamWithKeys: makeUpstreamSurface(parts, upstreams),
   }
 }

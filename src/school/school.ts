@@ -1,4 +1,4 @@
-/** Creates the parts of this folder that need the configuration: files, downloads and the delivery of posts. */
+/** Creates the parts that need the configuration: files, downloads and the delivery of posts. */
 
 import { join } from 'node:path'
 

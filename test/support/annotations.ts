@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 import { caseNumbers, requirements, standards } from './reference-data.ts'
 
-/** A row of the reference that a test covers, from the test's title or the comment above: `// [Errors 4.1; 71]`. */
+/** A row of the reference that a test covers, from its title or the comment above it: `// [Errors 4.1; 71]`. */
 export interface Annotation {
   readonly file: string
   readonly title: string

@@ -57,10 +57,7 @@ export async function press(page: Page, selector: string): Promise<void> {
   throw new Error(`Tab does not reach ${selector}`)
 }
 
-/**
- * Expects no accessibility violations (axe) and no horizontal scrolling, in light and dark mode, on a desktop and a
- * phone.
- */
+/** Expects no axe violations and no horizontal scrolling, in light and dark mode, on a desktop and a phone. */
 export async function look(page: Page, name: string): Promise<void> {
   await page.locator('main').waitFor()
   await page.evaluate('for (const each of document.querySelectorAll("details")) each.open = true')

@@ -101,7 +101,7 @@ export async function obtainCode(url: string, fields: Fields = {}, answers: Answ
   return { ...(await codeBy(person, url, fields)), person }
 }
 
-/** Obtains a code for a person who may be signed in already, and the form that redeems it. */
+/** Obtains a code for a person who may already be signed in. Also returns the form that redeems it. */
 export async function codeBy(person: HeadlessPerson, url: string, fields: Fields = {}) {
   const start = authorizeUrl(url, fields)
   const wanted = start.searchParams
@@ -157,7 +157,7 @@ export async function obtainTokens(...wanted: Parameters<typeof obtainCode>) {
   return { ...obtained, answer, accessToken, refreshToken }
 }
 
-/** Signs a person in and exchanges the code, with fields for each of the two requests. */
+/** Signs a person in and exchanges the code. Accepts fields for each of the two requests. */
 export async function obtain(
   url: string,
   asked: { authorization?: Fields; token?: Fields; person?: Answers } = {},

@@ -13,7 +13,7 @@ export async function bindTo(audience: string, ofFamily: string, { kysely }: Run
   await sql`update refresh_token_family set token = ${bound} where id = ${familyId}`.execute(kysely)
 }
 
-/** Returns the first access token of a family with an issue time so long ago that it has expired. */
+/** Returns the first access token of a family as if it had already expired. */
 export async function expiredToken(
   accessToken: string,
   { config: { secrets, dataDir, service: policy }, kysely }: RunningService,

@@ -25,7 +25,7 @@ export const noor = { login: 'noor@northlight.example', password: 'correct-horse
 export const june = { login: 'june@openkitchen.example', password: 'correct-horse-june' }
 export const notes = {
   clientId: 'northlight-notes',
-  // An https URI, for which consent is remembered (design 17).
+  // An https URI: consent is remembered (design 17).
   redirectUri: 'https://notes.example/callback',
 }
 export const portal = {

@@ -1,7 +1,7 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 
-/** A response of the service: its path, method and status, and its body as parsed JSON or text. */
+/** A response of the service: path, method, status, and body as parsed JSON or text. */
 export type ObservedAnswer = [path: string, method: string, status: number, body: unknown]
 
 type Node = { readonly [key: string]: unknown }
@@ -84,7 +84,7 @@ interface Place {
   readonly place: readonly string[]
 }
 
-/** Collects the members that a schema describes: all, or those that at least one of the values has. */
+/** Collects the members that a schema describes, or only those that occur in the values. */
 function collect(at: Place, values: readonly unknown[] | undefined, into: Set<string>): void {
   const schema = follow(at.document, at.place)
   if (!schema) return

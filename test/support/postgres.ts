@@ -71,7 +71,7 @@ export async function startPostgres(
   }
 }
 
-/** Returns the user for PostgreSQL, which refuses to run as root; undefined for the current user. */
+/** Returns the user for PostgreSQL, if this process is root. PostgreSQL refuses to run as root. */
 function serverOwner(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   const id = (kind: '-u' | '-g') => Number(execFileSync('id', [kind, 'postgres']).toString())

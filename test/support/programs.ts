@@ -169,7 +169,7 @@ export function removeFolder(folder: string): void {
 
 let cleans = false
 
-/** Handles signals only once there is something to clean up: services also import this module, and drain on a signal. */
+/** Handles signals only once there is something to clean up. Services also import this module, and drain on a signal. */
 function cleanAtEnd(): void {
   if (cleans) return
   cleans = true

@@ -79,7 +79,7 @@ export function unsignedJwt(claims: object): string {
 
 export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
-/** Returns the form fields with which a client authenticates by an assertion. */
+/** Returns the form fields that authenticate a client by an assertion. */
 export function byAssertion(assertion: string) {
   return {
     client_id: undefined,

@@ -1,4 +1,4 @@
-/** Returns the error with which the work rejects. Throws if it succeeds. */
+/** Returns the error that the work rejects with. Throws if it succeeds. */
 export async function rejection(work: Promise<unknown>): Promise<Error> {
   const outcome = await work.then(
     () => new Error('it was not refused'),

@@ -238,7 +238,7 @@ function accountPages(values: Values) {
   }
 }
 
-/** The pages of passkeys, of second factors, and of the rule of a site, in every state. */
+/** The pages of passkeys, second factors and a site's rule for them, in every state. */
 function factorPages(values: Values) {
   const { person, sites, words, address } = values
   const area = areaOf(values)
@@ -262,7 +262,7 @@ function factorPages(values: Values) {
   }
 }
 
-/** The pages on which people join a site, in every state. */
+/** The pages for joining a site, in every state. */
 function joiningPages({ client, person, sites, csrf, problem, address }: Values) {
   const view = {
     ...{ siteName: sites[0]?.name ?? '', action: address('/sign-up') },

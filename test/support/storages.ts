@@ -45,7 +45,7 @@ async function startOnPostgres(
   return await startService({ ...setup, environment })
 }
 
-/** Creates a database with the demo campus. Returns the variables with which a service uses it. */
+/** Creates a database with the demo campus. Returns the variables for a service that uses it. */
 export async function postgresWithDemo(file: string) {
   const server = await sharedPostgres(file)
   // The service accepts demo data in a reachable database only with DEMO_DATA, and has no folder for a secret.

@@ -26,7 +26,7 @@ export const caseTables: readonly CaseTable[] = [
   connectionCases,
 ]
 
-/** Creates the tables of docs/reference from test/data, the tables of test/hostile and the annotations of the tests. */
+/** Creates tables of docs/reference from test/data, test/hostile and the annotations of the tests. */
 export function hostileTables(annotations: readonly Annotation[]): Tables {
   const single = hostileCases.map(({ title, rows }) => {
     const cells = rows.map((row) => [...row, renderTests(row[0] ?? '', annotations)])

@@ -6,7 +6,7 @@ import { kindNames, kindOf } from '../../src/ops/import/record-kinds.ts'
 import { pageAddress } from '../../src/school/changes/input.ts'
 import { code, page, renderTable, type Tables } from '../../test/support/markdown.ts'
 
-/** Tables of docs/reference: the fields of every kind of record, and the formats of password hashes. */
+/** Tables of docs/reference: the fields of each kind of record, and formats of password hashes. */
 export const recordTables: Tables = {
   records: () => page(...kindNames.map(renderKind)),
   'password-hashes': renderPasswordHashes,

@@ -23,7 +23,7 @@ export async function signInWithoutBrowser(party: RelyingParty, answers: Answers
   )
 }
 
-/** Opens the browser for a person to sign in, and receives the response on a loopback port (RFC 8252 §7.3). */
+/** Opens the browser for a person to sign in. Receives the response on a loopback port (RFC 8252 §7.3). */
 export async function signInWithBrowser(party: RelyingParty): Promise<Tokens> {
   const server = createServer().listen(0, loopbackAddress)
   await once(server, 'listening')

@@ -15,7 +15,7 @@ export type HeadlessPerson = ReturnType<typeof makeHeadlessPerson>
 const STEPS_MAX = 20
 
 /**
- * Creates a person without a browser, who follows redirects, keeps cookies, and submits the sign-in, site and consent
+ * Creates a person without a browser. Follows redirects, keeps cookies, and submits the sign-in, site and consent
  * pages. Identifies pages by their fields.
  */
 export function makeHeadlessPerson(answers: Answers) {

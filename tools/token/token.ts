@@ -65,7 +65,7 @@ function readRole(word: string) {
   throw new Error(`--as takes member or operator, not ${word}`)
 }
 
-/** Sample queries by scope. The first one that the token allows is used. */
+/** Sample queries by scope. The first query that the token allows is used. */
 const queries = [
   {
     scope: MEMBER_READ,

@@ -58,8 +58,8 @@ export function makeAdminSchema(): GraphQLSchema {
 type Resolve = GraphQLFieldResolver<unknown, unknown>
 
 /**
- * Wraps a resolver. Rejects a `search` that is too long, and NUL in any string: PostgreSQL cannot store NUL, and raises
- * an error instead of matching no row. Converts `ChangeRefused` to a GraphQL error.
+ * Wraps a resolver to check its arguments and translate its errors. Rejects a `search` that is too long, and NUL in any
+ * string, on which PostgreSQL raises an error. Converts `ChangeRefused` to a GraphQL error.
  */
 function checkAndTranslate(resolve: Resolve): Resolve {
   return async (...given) => {

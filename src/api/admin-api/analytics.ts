@@ -60,7 +60,7 @@ export const analyticsResolvers = {
   } satisfies Record<string, AdminResolver<Figures, never>>,
 }
 
-/** Maps the values of an object. graphql-js calls values that are functions only for the selected fields. */
+/** Maps the values of an object. graphql-js calls function values only for the selected fields. */
 function mapValues<Value, Result>(
   values: Readonly<Record<string, Value>>,
   convert: (value: Value, name: string) => Result,

@@ -9,7 +9,7 @@ import type { OneOfMany } from '../graphql/batch-loader.ts'
 
 /** The caller of a request, who is the actor of its changes. Each change adds its own time. */
 export type AdminCaller = Omit<SiteActor, 'now'> & {
-  /** The origin of the client, on which approvals depend. */
+  /** The origin of the client. Approvals depend on it. */
   readonly clientOrigin: string
 }
 
@@ -49,7 +49,7 @@ export type AdminResolver<Source, Arguments = object> = (
 export function actorOf({ caller, parts }: AdminContext): SiteActor & AdminCaller {
   return {
     ...caller,
-    // Read the time late: a change may wait for a lock, and its time must not precede that of the row it then finds.
+    // Read the time late: a change may wait for a lock, and must not predate the row that it then finds.
     get now() {
       return parts.now()
     },

@@ -15,7 +15,7 @@ import {
 import type { ScopesNeeded } from '../graphql/graphql-api.ts'
 import { schemaText } from './schema-text.ts'
 
-/** Creates the function that collects the `@needs` scopes of an operation, even of fields that `@skip` omits. */
+/** Creates the function that collects the `@needs` scopes of an operation. Includes fields that `@skip` omits. */
 export function makeScopesNeeded(schema: GraphQLSchema): ScopesNeeded {
   const known = new WeakMap<OperationDefinitionNode, readonly string[]>()
   return (document, operationName) => {

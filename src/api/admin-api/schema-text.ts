@@ -16,7 +16,7 @@ const connections: Readonly<Record<string, string>> = {
   Student: `${searched}, and at 50000 for the students of a course`,
 }
 
-/** The kinds of items that item.graphql describes, by type name, with the words for their descriptions. */
+/** The kinds of items, by type name, with the words for their descriptions in item.graphql. */
 const items = {
   Course: { example: 'slow-bread', firstSort: 'SLUG', kept: 'Enrolled students keep access.' },
   DigitalProduct: { example: 'bread-atlas', firstSort: 'SLUG', kept: 'Buyers keep access.' },
@@ -39,7 +39,7 @@ function itemText(template: string, type: keyof typeof items): string {
     .replace(/\{\{(\w+)\}\}/g, (_, name: string) => words[name] ?? '')
 }
 
-/** Payloads with one changed object: type and field of the payload, type of the object, and area of its scopes. */
+/** Payloads with one changed object: payload type, its field, the object's type, and the area of its scopes. */
 const payloads = [
   ['CoursePayload', 'course', 'Course', 'courses'],
   ['DigitalProductPayload', 'digitalProduct', 'DigitalProduct', 'digital_products'],
@@ -78,12 +78,12 @@ ${creations.has(payload) ? isNew : ''}
 `
 }
 
-/** Matches the `Create…` inputs whose fields are also fields of the `Update…` input, all of them optional. */
+/** Matches the `Create…` inputs that share fields with an `Update…` input, where all fields are optional. */
 const updatable = /^(?:extend )?input Create(Course|DigitalProduct|Event|Post)Input \{\n([^}]*)\}/gm
 
 /**
- * Copies the `@needs` of a block of mutations to each mutation, and fields of `Create…` inputs to `Update…` inputs. Adds
- * an idempotency key to each `Create…` input.
+ * Copies repeated parts of the schema: the `@needs` of a block to each mutation, and fields of `Create…` inputs to
+ * `Update…` inputs. Adds an idempotency key to each `Create…` input.
  */
 function repeatParts(text: string): string {
   const updates = Array.from(text.matchAll(updatable), ([, type, fields = '']) => {

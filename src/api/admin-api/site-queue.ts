@@ -2,15 +2,15 @@ import { setImmediate } from 'node:timers/promises'
 
 import { tooManyRequests } from '../../platform/http/errors.ts'
 
-/** Maximum number of unfinished tasks in a queue: four times the aliases that a document may have by default. */
+/** Maximum number of unfinished tasks in a queue: four times the default limit on aliases in a document. */
 const WAITING_MAX = 120
 
 /** The unfinished tasks, by site and kind. Each promise is fulfilled as soon as its task has settled. */
 const queues = new Map<string, Promise<unknown>[]>()
 
 /**
- * Runs a task after all earlier tasks in its queue, because one document can start many tasks that read a million rows
- * each. Yields to the event loop between two tasks, so other requests make progress.
+ * Runs a task after all earlier tasks in its queue. One document can start many tasks that read a million rows each.
+ * Yields to the event loop between two tasks, so other requests make progress.
  *
  * @param queueName the site and the kind of task
  * @throws tooManyRequests if the queue is full

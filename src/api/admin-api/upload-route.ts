@@ -77,8 +77,8 @@ export function uploadRoute(
 }
 
 /**
- * Creates the function that stores a file of a form at the site of the caller, and returns its id. The function throws
- * the errors of `receiveFile`.
+ * Creates the function that stores a file from a form. It stores the file at the site of the caller, returns the id,
+ * and throws the errors of `receiveFile`.
  */
 export function makeStoreFile(
   { database, now }: Pick<EndpointPorts['platform'], 'database' | 'now'>,

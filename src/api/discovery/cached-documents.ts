@@ -13,7 +13,7 @@ export function renderDocument(text: string, contentType: string) {
   return { body, contentType, etag: `"${digest}"` }
 }
 
-/** Sends a public document with cache and CORS headers, or 304 if the caller already has it (RFC 9110 §13.1.2). */
+/** Sends a public document with cache and CORS headers. Sends 304 if the caller already has it (RFC 9110 §13.1.2). */
 export function sendDocument(
   ctx: Context,
   document: RenderedDocument,

@@ -1,4 +1,4 @@
-/** Serves the documents that describe the service, and caches the metadata and keys that the engine serves. */
+/** Serves the documents that describe the service. Caches the metadata and keys of the engine. */
 
 import type Router from 'koa-router'
 
@@ -34,12 +34,12 @@ import {
 
 const preflightMaxAgeSeconds = 3600
 
-/** Creates the discovery routes, a cache for the documents of the engine, and lookups of published values. */
+/** Creates the discovery routes, the cache of engine documents, and functions that look up published values. */
 export function makeDiscovery(facts: ServiceFacts & { readonly scopeUses: ScopeUses }) {
   return {
     scopeUses: facts.scopeUses,
     routes: discoveryRoutes(facts),
-    /** Creates middleware that caches the documents of one engine, and adds `otherKeys` to its key set. */
+    /** Creates middleware that caches one engine's documents. It adds `otherKeys` to the key set. */
     cacheEngineDocuments: (otherKeys: readonly object[]) =>
       cacheDocuments(ofTheEngine, facts.service.documents.cacheSeconds, (path, body) =>
         path === paths.jwks && 'keys' in body && Array.isArray(body.keys)

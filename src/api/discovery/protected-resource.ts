@@ -51,14 +51,14 @@ export function protectedResourcePath(resource: ProtectedResource, areas: Areas 
   return `${paths.protectedResource}${suffixOf(resource, areas)}`
 }
 
-/** The areas to change that the address of the operator endpoint names (design 38); empty for other addresses. */
+/** The areas to change in the path of the operator endpoint (design 38); empty for other endpoints. */
 export type Areas = readonly string[]
 
 function suffixOf(resource: ProtectedResource, areas: Areas): string {
   return areas.length > 0 ? pathForChanges(areas) : resources[resource][0]
 }
 
-/** Returns the scopes in the metadata of a resource, in catalogue order, followed by the write scopes of its areas. */
+/** Returns the scopes in a resource's metadata: those of the resource, then the write scopes of its areas. */
 export function protectedResourceScopes(
   { scopeUses }: Pick<ServiceFacts, 'scopeUses'>,
   resource: ProtectedResource,

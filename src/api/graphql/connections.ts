@@ -114,7 +114,7 @@ type ${type}Edge {
   return repeatFields(paged) + pageInfo + types.join('')
 }
 
-/** Replaces `# ...Name` with the fields of the type `Name`, and removes the types named `…Fields`. */
+/** Replaces `# ...Name` with the fields of the type `Name`. Removes the types named `…Fields`. */
 function repeatFields(text: string): string {
   const types = text.matchAll(/^type (\w+) \{\n([^}]*)\n\}$/gm)
   const fields = new Map([...types].map(([, name, lines]) => [name, lines]))

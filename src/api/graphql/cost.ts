@@ -28,20 +28,20 @@ export interface CostLimit {
   readonly changes?: LimitName
 }
 
-/** Cost of preparing an uncached document, which takes as long as resolving this number of fields. */
+/** Cost of preparing an uncached document. It takes as long as resolving this number of fields. */
 const PREPARING_COST = 500
 
-/** Base cost of a request, whose overhead takes as long as resolving this number of fields. */
+/** Base cost of a request. Its overhead takes as long as resolving this number of fields. */
 const REQUEST_COST = 100
 
 type Caller = Parameters<typeof personKey>[0]
 
-/** Counts the preparation of an uncached document against the limit of the person, site and client. */
+/** Charges the preparation of an uncached document to the person, site and client. */
 export function countPreparing(caller: Caller, { limits, name }: CostLimit): void {
   limits.count(name, personKey(caller), PREPARING_COST)
 }
 
-/** Counts an operation, including its base cost, against the limit of the person, site and client. */
+/** Charges an operation, including its base cost, to the person, site and client. */
 export function countOperation(caller: Caller, cost: number, { limits, name }: CostLimit): void {
   limits.count(name, personKey(caller), REQUEST_COST + cost)
 }
@@ -79,7 +79,7 @@ const LIST_SIZE_DEFAULT = 10
 const introspectionWeights = { __schema: 700, __type: 100 } as const
 
 /**
- * Creates the function that estimates the cost of an operation: one per field in the largest possible response.
+ * Creates the function that estimates the cost of an operation. Each field in the largest possible response costs one.
  * Fields in the `nodes` and `edges` of a connection count `first` times. Fields in an unpaginated list count as many
  * times as its `@listSize`, or ten times.
  *

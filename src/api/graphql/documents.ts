@@ -94,7 +94,7 @@ function nestsDeeperThan(source: string, max: number): boolean {
   return false
 }
 
-/** Finds an exceeded limit before validation, whose time grows with the square of the number of fields. */
+/** Finds an exceeded limit. Runs before validation, which takes quadratic time in the number of fields. */
 function findExceededLimit(document: DocumentNode, limits: ApiLimits): GraphQLError | undefined {
   const counts = { fields: 0, aliases: 0, directives: 0 }
   visit(document, {
@@ -119,7 +119,7 @@ function findExceededLimit(document: DocumentNode, limits: ApiLimits): GraphQLEr
   return isTooDeep ? limitExceeded('levels of depth', limits.depthMax) : undefined
 }
 
-/** An introspection field with at most this depth counts as one level, to allow the standard introspection query. */
+/** Maximum depth of an introspection field that counts as one level. Allows the standard introspection query. */
 const INTROSPECTION_DEPTH_MAX = 20
 
 const depthOfField: FieldNumber = ({ name, selectionSet }, within, fold) => {

@@ -1,4 +1,4 @@
-/** Serves the GraphQL APIs over HTTP, with their pages and schemas, and checks tokens and limits. */
+/** Serves the GraphQL APIs, their pages and their schemas over HTTP. Checks tokens and limits. */
 
 import type { Context } from 'koa'
 
@@ -53,7 +53,7 @@ interface GraphqlEndpoint<Caller> {
   readonly callerOf: CallerOf<Caller>
 }
 
-/** Creates the HTTP routes of an API, and the functions that run documents for tools and for the query page. */
+/** Creates the HTTP routes of an API. Also creates the functions that run documents for tools and the query page. */
 export function graphqlEndpoint<Caller extends Person>(
   { discovery, adviseOnScopes, verifyBearer, schemaCacheSeconds }: EndpointPorts,
   endpoint: GraphqlEndpoint<Caller>,

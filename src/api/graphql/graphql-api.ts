@@ -24,7 +24,7 @@ export type ScopesNeeded = (
 type Request = Pick<RequestParams, 'operationName' | 'variables'>
 
 /**
- * Runs one of this service's own documents for a caller, against the schema that is served over HTTP.
+ * Runs one of this service's own documents for a caller, against the published schema.
  *
  * @returns the result, including the errors that the caller may see
  * @throws every other error, such as storageUnavailable
@@ -84,7 +84,7 @@ export function makeGraphqlApi<Caller>(
     perform,
     run,
     execute: executeOwn,
-    /** Returns the names of all fields of an operation, aliased ones and those in fragments included. */
+    /** Returns the names of all fields of an operation, including aliased fields and fields in fragments. */
     fieldNames(document: DocumentNode, operationName: string | null | undefined): string[] {
       const name = getOperationAST(document, operationName)?.name?.value ?? ''
       const names: string[] = []
@@ -118,7 +118,7 @@ export function faultsIn({ errors = [] }: ExecutionResult): GraphQLError[] {
   return faults
 }
 
-/** Returns a function that creates a value at its first call and returns the same value at later calls. */
+/** Returns a function that creates a value at its first call, and then always returns it. */
 export function once<Value>(make: () => Value): () => Value {
   let made: { readonly value: Value } | undefined
   return () => {

@@ -53,7 +53,7 @@ export async function handleRequest<Caller>(
 interface Prepared {
   readonly document: DocumentNode
   readonly params: RequestParams
-  /** The type of the response. */
+  /** The media type of the response. */
   readonly type: string
 }
 

@@ -19,7 +19,7 @@ interface TriedQuery {
   readonly problem?: string
 }
 
-/** Runs a query that a person entered on a page of this service, with all permissions of that person. */
+/** Runs a query that a person entered on a page, with all permissions of that person. */
 export type TryQuery<Caller> = (typed: TypedQuery, caller: Caller) => Promise<TriedQuery>
 
 interface TypedQuery {

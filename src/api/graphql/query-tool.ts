@@ -85,7 +85,7 @@ function installedAt(name: string): string | undefined {
   }
 }
 
-/** Returns the Content-Security-Policy of a page with GraphiQL, whose stylesheet embeds fonts. */
+/** Returns the Content-Security-Policy of a page with GraphiQL. GraphiQL's stylesheet embeds fonts. */
 export function queryToolPolicy({ nonce }: Pick<QueryTool, 'nonce'>): string {
   return [
     "default-src 'none'",

@@ -68,7 +68,7 @@ export interface Use {
   readonly changesSite?: boolean
 }
 
-/** Finds the tool, prompt or resource that a message uses at an endpoint, if any, for the access check. */
+/** Finds the tool, prompt or resource that a message uses, for the access check; undefined if there is none. */
 export function accessOf(message: unknown, address: ToolAddress): Use | undefined {
   const { method, params } = (message ?? {}) as { method?: unknown; params?: Params | null }
   const use = usedBy(method, params ?? {}, address)
@@ -102,7 +102,7 @@ function usedBy(method: unknown, params: Params, address: ToolAddress): Use | un
   }
 }
 
-/** The schemas of the methods whose parameters are validated here. The SDK itself validates `initialize`. */
+/** The schemas of the methods with parameters that are validated here. The SDK itself validates `initialize`. */
 const schemaOf: Readonly<Record<string, SpecTypeName>> = {
   'completion/complete': 'CompleteRequest',
   'prompts/get': 'GetPromptRequest',

@@ -35,7 +35,7 @@ export function invalidParams(message: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, message)
 }
 
-/** Maximum number of characters of a result: about 25,000 tokens, the least that a host accepts. */
+/** Maximum number of characters of a result. About 25,000 tokens, the lowest limit of any host. */
 export const ANSWER_LENGTH_MAX = 80_000
 
 /** Runs a tool. A caller's mistake, or a result that is too long, becomes a result marked as an error (MCP, tools). */
@@ -73,8 +73,8 @@ function textOf(answer: object | string): string {
 }
 
 /**
- * Runs a tool, and makes its result fit: reads a page with fewer objects, or omits the end of the longest list of an
- * object. A note says so.
+ * Runs a tool, and shortens a result that is too long. Reads a page with fewer objects, or omits the end of an object's
+ * longest list, and adds a note to the result.
  *
  * @throws ToolProblem if not even one element fits
  */
@@ -118,7 +118,7 @@ function problemResult(text: string, { onProblem }: ToolCall): CallToolResult {
   return { content: [{ type: 'text', text }], isError: true }
 }
 
-/** Names the tool that lists valid values, if the caller may use it at this endpoint. */
+/** Names the tool that lists valid values, if the caller may use it here. */
 function hintOf({ listedBy }: ToolProblem, { caller, address }: ToolCall): string {
   const tool = findTool(listedBy, address)
   return tool && isOpen(tool.access, caller) ? `Call ${tool.name} to list valid values.` : ''

@@ -39,13 +39,13 @@ export function pageOf(nodes: string): string {
   return `nodes { ${nodes} } pageInfo { hasNextPage endCursor } totalCount`
 }
 
-/** The definition of a tool that runs one fixed document of an API, in this process. */
+/** The definition of a tool that runs one fixed document of an API. */
 export interface DocumentDefinition
   extends Pick<Tool, 'name' | 'title' | 'description' | 'mails'>,
     Partial<Pick<Tool, 'effect'>> {
   /** The scopes of the document. `test/mcp-tools.test.ts` compares them with the schema. */
   readonly scopes: readonly string[]
-  /** The fields from the root to the one that the tool returns. The tool takes the arguments of the last field. */
+  /** The path from the root to the field that the tool returns. The tool takes the arguments of this field. */
   readonly path: readonly string[]
   /** The selection for the last field. */
   readonly selection: string
@@ -146,7 +146,7 @@ function answerOf(
   return answer['isNew'] === false ? { ...answer, note: alreadyExisted(asked) } : answer
 }
 
-/** Creates the error for an id, slug or number that does not exist at the site, or for a call without any. */
+/** Creates the error for an id, slug or number that the site does not have, or for a call without any of them. */
 function nothingFor({ given, taken, listedBy }: Asked): ToolProblem {
   const [argument] = Object.keys(given)
   const names = taken.map(({ name }) => name)
@@ -160,7 +160,7 @@ function alreadyExisted({ taken }: Asked): string {
     : 'already existed and is unchanged'
 }
 
-/** Converts a GraphQL error to an error for the caller, which names the argument and a tool that lists valid values. */
+/** Converts a GraphQL error to an error for the caller. It names the argument, and a tool that lists valid values. */
 function problemOf(
   { message, extensions }: GraphQLError,
   { taken, listOf = {}, listedBy }: Asked,

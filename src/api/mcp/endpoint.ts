@@ -48,9 +48,9 @@ interface Apis {
 }
 
 /**
- * Creates the routes of the tool endpoints (specification, Tool endpoint). Before a message is handled, the endpoint
- * checks, in this order: host and origin, token, request limit, audience, method, body, scopes, limit on changes. Where
- * a token is required, it is checked before the method, so clients that probe with GET or HEAD get a challenge.
+ * Creates the routes of the tool endpoints (specification, Tool endpoint). The endpoint checks a request in this order:
+ * host and origin, token, request limit, audience, method, body, scopes, limit on changes. Where a token is required,
+ * it is checked before the method, so clients that probe with GET or HEAD get a challenge.
  */
 export function toolEndpoint(ports: EndpointPorts, service: ToolService, apis: Apis): Router {
   const { baseUrl, cursors, discovery, platform } = ports
@@ -198,8 +198,8 @@ async function answer(
 }
 
 /**
- * Explains the alternative if the client can get no authorization to call a tool; undefined if it can. The client's
- * list omits such tools. A challenge without scopes would not reach the model (decision 23).
+ * Explains the alternative if the client cannot get access to a tool; undefined if it can. The client's list omits such
+ * tools. A challenge without scopes would not reach the model (decision 23).
  */
 async function remedyFor(
   tool: string,

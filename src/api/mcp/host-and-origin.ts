@@ -39,7 +39,7 @@ export function makeAdmission({ baseUrl, allowedOrigins }: AdmissionPolicy) {
   }
 }
 
-/** Whether a Host header is only a name or address with an optional port, unlike `evil@host`. */
+/** Whether a Host header is only a name or address and an optional port, unlike `evil@host`. */
 function isHost(host: string): boolean {
   return /^(\[[0-9a-f:]+\]|[a-z0-9.-]+)(:\d{1,5})?$/i.test(host)
 }
@@ -72,5 +72,5 @@ const redirectPeople: Middleware = async (ctx, next) => {
   }
 }
 
-/** Middleware for browser requests: CORS for pages of any origin (design 28), and a redirect for people. */
+/** Middleware for browsers: CORS for pages of any origin (design 28), and a redirect for people. */
 export const fromBrowsers: readonly Middleware[] = [openCors(['POST']), redirectPeople]

@@ -60,7 +60,7 @@ function parseMessage(text: string): Message | undefined {
   }
 }
 
-/** Sends a JSON-RPC error with the id null, for a message whose id was not read (JSON-RPC 2.0 §5). */
+/** Sends a JSON-RPC error with a null id, for a message with an unknown id (JSON-RPC 2.0 §5). */
 export function sendFault(ctx: Context, status: number, code: number, message: string): undefined {
   logFields(ctx).error = message
   ctx.status = status
@@ -93,7 +93,7 @@ function sendError(
   ctx.body = { jsonrpc: '2.0', error, id }
 }
 
-/** Headers that are not copied, because they belong to the connection or follow from the URL and the body. */
+/** Headers that are not copied. They belong to the connection, or follow from the URL and the body. */
 const dropped = new Set(['connection', 'content-length', 'host', 'keep-alive', 'transfer-encoding'])
 
 /**

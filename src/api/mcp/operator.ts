@@ -38,7 +38,7 @@ const listOfArea: Readonly<Record<string, string>> = {
 interface FindDefinition
   extends Pick<DocumentDefinition, 'name' | 'title' | 'description' | 'selection'> {
   readonly field: string
-  /** Another area whose read scope the tool needs. */
+  /** Another area. The tool also needs its read scope. */
   readonly also?: string
 }
 
@@ -101,7 +101,7 @@ const addingVerbs: ReadonlySet<string> = new Set([
   ...['assign', 'create', 'enrol', 'invite', 'publish', 'register', 'restore'],
 ])
 
-/** The fields of a payload that the write scope covers, by verb; by default, only `id`. */
+/** The payload fields that the write scope covers, by verb; `id` by default. */
 const payloadFields: Readonly<Record<string, string>> = {
   ...{ create: 'id isNew', enrol: 'id isNew', delete: 'deletedId', remove: 'deletedId' },
 }

@@ -17,7 +17,7 @@ import {
 } from './tool.ts'
 import { cacheHintsFor, findTool, listedTools } from './tool-catalogue.ts'
 
-/** A tools/list or tools/call request in its usual format, which can be handled without the SDK. */
+/** A tools/list or tools/call request in its usual format. It can be handled without the SDK. */
 export interface PlainRequest {
   readonly era: Era
   readonly id: string | number
@@ -29,9 +29,9 @@ type Era = 'modern' | 'legacy'
 
 /**
  * Recognizes tools/list and tools/call, which are nearly all traffic, in their usual format. Returns undefined for
- * other messages. For each message that the SDK handles, it creates a request, a response, a server and a transport,
- * and validates the message several times. That costs more than most tools.
- * `test/mcp-plain-requests.test.ts` checks that both paths send the same bytes.
+ * other messages. The SDK creates a request, a response, a server and a transport for each message, and validates the
+ * message several times. That costs more than most tools. `test/mcp-plain-requests.test.ts` checks that both paths send
+ * the same bytes.
  */
 export function readPlainRequest(
   headers: IncomingHttpHeaders,
@@ -63,7 +63,7 @@ export function canOpenPages(meta: Readonly<Record<string, unknown>>): boolean {
   return capabilities?.elicitation?.url !== undefined
 }
 
-/** Returns the protocol generation of a request; undefined if its headers and body do not clearly show it. */
+/** Returns the protocol generation of a request; undefined if its headers and body are ambiguous. */
 function eraOf(request: Parameters<typeof classifyInboundRequest>[0]): Era | undefined {
   const { protocolVersionHeader: version, mcpMethodHeader: method } = request
   const outcome = classifyInboundRequest(request)

@@ -21,9 +21,9 @@ import { cacheHintsFor, describeUnknownTool, findTool, listedTools } from './too
 const SUBSCRIPTIONS_MAX = 64
 
 /**
- * Wraps the official SDK for both protocol generations (design 23): revision 2026-07-28, and the 2025 revisions without
- * sessions. Each request has its own `Server`, so callers share no state. The SDK does not check tokens, because the
- * endpoint has already authorized the caller.
+ * Wraps the official SDK for both protocol generations (design 23). These are revision 2026-07-28, and the 2025
+ * revisions without sessions. Each request has its own `Server`, so callers share no state. The SDK does not check
+ * tokens, because the endpoint has already authorized the caller.
  */
 export function makeToolServer() {
   const exchanges = new WeakMap<Request, Exchange>()
@@ -76,7 +76,7 @@ function offerTools(server: Server, exchange: Exchange): void {
     const tool = findTool(params.name, address)
     if (!tool) throw invalidParams(describeUnknownTool(params.name, call))
     const { envelope, inputResponses } = mcpReq
-    // Ask once. If the change is still not approved when the call is repeated, the result says what to do.
+    // Ask once. If the change is still not approved when the call is repeated, the result explains the next step.
     const opensPages = canOpenPages({ ...envelope }) && !inputResponses
     return await orFail(exchange, callTool(tool, params.arguments, { ...call, opensPages }))
   })
@@ -98,7 +98,7 @@ async function answerLegacy(server: Server, request: Request, message: unknown):
   }
 }
 
-/** Returns the instructions for the model: on whose behalf it acts, and how to use the tools. */
+/** Returns the instructions for the model: the person it acts for, and how to use the tools. */
 function instructionsOf(call: ToolCall): string {
   const { name, baseUrl } = call.parts.service
   const audience = audienceFor(call)
@@ -118,7 +118,7 @@ const signedIn: Readonly<Record<ToolAudience, string>> = {
     'New items are drafts until you publish them. Ask before you publish, send, remove or end anything.',
 }
 
-/** Names the changes that the token does not allow yet, and says how to get access to them. */
+/** Names the changes that the token does not allow yet, and explains how to get access to them. */
 function changeWords({ caller, parts }: ToolCall): string {
   const areas = areasToGain(caller)
   if (areas.length === 0) {

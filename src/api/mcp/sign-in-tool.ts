@@ -31,7 +31,7 @@ export const changeableAreas: readonly string[] = [
   ),
 ].sort()
 
-/** Returns the areas that the token of an operator cannot change yet, although its client can get their scopes. */
+/** Returns the areas that an operator's token cannot change yet, although its client can get their scopes. */
 export function areasToGain(caller: AccessToken | undefined): readonly string[] {
   if (!canGetChanges(caller)) return []
   return changeableAreas.filter((area) => !caller?.scopes.includes(writeScope(area)))
@@ -119,7 +119,7 @@ function whoIs({ clientId, scopes, person }: AccessToken) {
   }
 }
 
-/** Whether a client with this token may see its site: with `profile`, `account:read` or any operator scope. */
+/** Whether a client with this token may see its site. Needs `profile`, `account:read` or any operator scope. */
 function maySeeSite({ scopes }: AccessToken): boolean {
   return scopes.includes('profile') || scopes.includes(MEMBER_READ) || opens({ scopes }, 'operator')
 }

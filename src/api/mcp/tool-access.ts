@@ -24,7 +24,7 @@ export function isServedAt({ audience }: ToolAddress, offered: Pick<Tool, 'acces
   return !audience || !own || own === audience
 }
 
-/** Returns the audience of a tool, prompt or resource that requires scopes; undefined for all others. */
+/** Returns the audience of a tool, prompt or resource that requires scopes; otherwise undefined. */
 export function audienceOf({ access }: Pick<Tool, 'access'>): ToolAudience | undefined {
   if (access.kind !== 'scopes') return undefined
   const isMember = access.needed.some((scope) => findScope(scope)?.audience === 'member')
@@ -59,7 +59,7 @@ function union(...lists: readonly (readonly string[])[]): readonly string[] {
   return [...new Set(lists.flat())]
 }
 
-/** Returns the verdict on the use of a tool, prompt or resource, given the verdict on the token. */
+/** Converts the verdict on a token to the verdict on using a tool, prompt or resource with it. */
 export function judgeToolAccess(access: ToolAccess, verdict: Verdict, asked: ScopesFor): Verdict {
   if (access.kind === 'scopes') {
     const { needed, operation } = access

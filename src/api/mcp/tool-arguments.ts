@@ -1,4 +1,4 @@
-/** The arguments of tools that run a GraphQL document: their JSON Schema, and the check of their values. */
+/** The arguments of tools that run a GraphQL document: their JSON Schema and validation. */
 
 import { createHash } from 'node:crypto'
 
@@ -24,7 +24,7 @@ export const pageWords = {
   after: 'pageInfo.endCursor of the previous page.',
 } as const
 
-/** An argument of a tool: an argument of its field, or a field of the argument `input`. */
+/** An argument of a tool: an argument of its field, or a field of `input`. */
 export type ToolArgument = GraphQLArgument | GraphQLInputField
 
 export function isInput({ name }: GraphQLArgument): boolean {
@@ -72,7 +72,7 @@ export type Arguments = Readonly<Record<string, unknown>>
 
 const NAMES_LENGTH_MAX = 200
 
-/** Whether null has a meaning for an argument. If so, its description says which. */
+/** Whether null has a meaning for an argument. If so, the argument's description explains it. */
 function acceptsNull({ type, description, defaultValue }: ToolArgument): boolean {
   return !isNonNullType(type) && defaultValue === undefined && /\bnull\b/i.test(description ?? '')
 }
@@ -107,7 +107,7 @@ const scalarWords: Readonly<Record<string, string>> = {
   DateTime: 'a time in RFC 3339 format, like 2026-10-01T00:00:00Z',
 }
 
-/** Adds a missing idempotency key, derived from the arguments, so a repeated call creates nothing twice. */
+/** Adds a missing idempotency key, derived from the arguments. So a repeated call creates nothing twice. */
 export function withKey(given: Arguments, { properties }: JsonSchema): Arguments {
   if (!('idempotencyKey' in (properties as object)) || given['idempotencyKey'] != null) return given
   const digest = createHash('sha256').update(JSON.stringify(given)).digest('base64url')
@@ -160,7 +160,6 @@ function valueSchema(type: GraphQLInputType): JsonSchema {
   return leafSchema(named)
 }
 
-/** JSON Schemas of our scalars. */
 const scalars: Readonly<Record<string, JsonSchema>> = {
   ID: { type: 'string' },
   String: { type: 'string' },

@@ -97,7 +97,7 @@ export function describeUnknownTool(name: string, call: ToolCall): string {
 
 const NEAR_MAX = 3
 
-/** Finds up to three names that share the most words with an unknown name, best match first. */
+/** Finds up to three names that share words with an unknown name, best match first. */
 export function nearNames(wanted: string, names: readonly string[]): string[] {
   const words = new Set(nameWords(wanted))
   return names
@@ -120,7 +120,7 @@ function nameWords(name: string): string[] {
     .filter((word) => word !== '')
 }
 
-/** Verbs that models use for each other, so `remove_course` is nearest to tools that delete or archive. */
+/** Verbs that models confuse. They make `remove_course` nearest to tools that delete or archive. */
 const verbs: readonly (readonly string[])[] = [
   ['delete', 'remove', 'archive', 'end', 'cancel', 'unassign', 'destroy'],
   ['create', 'add', 'new', 'make', 'insert'],

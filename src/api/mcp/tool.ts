@@ -17,7 +17,7 @@ export type ToolAudience = 'member' | 'operator'
 /** A tool endpoint; `tool-access.ts` lists all of them. */
 export interface ToolAddress {
   readonly path: string
-  /** The audience whose tools the endpoint serves besides the public ones; undefined if it serves all audiences. */
+  /** The audience of the endpoint's tools, besides public ones; undefined if it serves all audiences. */
   readonly audience?: ToolAudience
   /** The name of the endpoint's protected-resource metadata. */
   readonly resource: 'mcp' | 'mcpMember' | 'mcpAdmin'
@@ -62,11 +62,11 @@ export interface Tool {
   readonly effect: 'reads' | 'changes' | 'destroys'
   /** Whether each call sends mail. Repeating such a call has an effect, and reaches people outside of the service. */
   readonly mails?: boolean
-  /** Returns the JSON Schema of the arguments, which is created on first use to keep start-up fast. */
+  /** Returns the JSON Schema of the arguments. Created on first use, to keep start-up fast. */
   readonly input: () => JsonSchema
   /** Returns the JSON Schema for one caller, if it depends on the caller. */
   readonly inputFor?: (caller: AccessToken | undefined) => JsonSchema
-  /** The GraphQL document that the tool runs, and the path to the part of its result that the tool returns. */
+  /** The GraphQL document that the tool runs, and the path to the returned part of its result. */
   readonly runs?: {
     readonly document: () => FixedDocument
     readonly pick: readonly string[]
@@ -85,9 +85,9 @@ export interface ToolCall {
   /** Called if the result is marked as an error. */
   readonly onProblem: () => void
   readonly address: ToolAddress
-  /** The alternative if this client can get no authorization to call the tool; undefined for a call with access. */
+  /** The alternative if this client cannot get access to the tool; undefined for a call with access. */
   readonly remedy?: string | undefined
-  /** Whether the host can open a page for the person and then repeat the call (MCP, input required). */
+  /** Whether the host can open a page and then repeat the call (MCP, input required). */
   readonly opensPages?: boolean
   readonly parts: ToolParts
 }
@@ -108,7 +108,7 @@ export interface ToolParts {
   readonly executeAdmin: ExecuteAdmin
   readonly cursors: Cursors
   readonly now: () => number
-  /** Whether tools state the schema of their result, and also send it as structured content (decision 15). */
+  /** Whether tools declare a result schema and also send structured content (decision 15). */
   readonly structuredResults: boolean
 }
 
@@ -208,7 +208,7 @@ export function describeTool(tool: Tool, caller: AccessToken | undefined): ToolD
 }
 
 /**
- * Returns the `securitySchemes` of a tool, without which ChatGPT repeats a rejected call instead of signing in. ChatGPT
+ * Returns the `securitySchemes` of a tool. Without them, ChatGPT repeats a rejected call instead of signing in. ChatGPT
  * reads them at the top level (OpenAI, Apps SDK, Authentication, October 2026).
  */
 function securitySchemesOf(access: ToolAccess) {

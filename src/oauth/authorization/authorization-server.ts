@@ -22,7 +22,7 @@ import type {
 import { makeInteractions } from './engine-interactions.ts'
 import { createProvider } from './provider.ts'
 
-/** Paths whose URLs clients may send as `resource`, in addition to the origin (design 3). */
+/** Paths of the URLs that clients may send as `resource`, in addition to the origin (design 3). */
 const protectedPaths = [
   ...[paths.mcp, paths.mcpMember, paths.mcpAdmin],
   ...[paths.graphql, paths.adminGraphql],

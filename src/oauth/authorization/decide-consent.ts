@@ -45,7 +45,7 @@ export function coversRequest(
   return decision.kind === 'bound' ? decision.site.id === grant.siteId : decision.kind === 'none'
 }
 
-/** Whether a document is approved at a site or, without a site, for all sites (design 31). */
+/** Whether a document is approved at a site; without a site, for all sites (design 31). */
 export function isApproved(document: DocumentState, site: HeldSite | undefined): boolean {
   const { reviewed, fingerprint } = document
   const platform = reviewed ? ({ review: 'approved', fingerprint } as const) : undefined

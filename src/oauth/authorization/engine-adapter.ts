@@ -124,8 +124,8 @@ function withOneAudience(payload: AdapterPayload, resources: Resources): Adapter
 }
 
 /**
- * Deletes browser sessions. At a sign-out, ends the session in the database first, because Redis may fall back to an
- * older copy that still contains the record.
+ * Deletes browser sessions. At a sign-out, ends the session in the database first, because a failover of Redis may
+ * restore the record.
  */
 function sessionAdapter(
   { browserSessions }: EngineDependencies,

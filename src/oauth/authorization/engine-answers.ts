@@ -33,9 +33,9 @@ export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware 
 }
 
 /**
- * Responds to a successful revocation with an empty JSON object, because some libraries cannot parse an empty body. A
- * token that looks like a JWT gets the same response, although the engine rejects it: an unknown token counts as
- * revoked (RFC 7009 §2.2; design 14).
+ * Responds to a successful revocation with an empty JSON object. Some libraries cannot parse an empty body. A token
+ * that looks like a JWT gets the same response, although the engine rejects it: an unknown token counts as revoked (RFC
+ * 7009 §2.2; design 14).
  */
 function settleRevocation(ctx: Context): void {
   if (ctx.status !== 200 && errorOf(ctx.body) !== 'unsupported_token_type') return
@@ -58,7 +58,7 @@ function replaceSentences(ctx: Context, { route, client, params = {}, provider }
   }
   const replace = (said: string) => {
     const sentence = written(toClient.get(said), request)
-    // If the log has no better reason, show the operator what the client received.
+    // If the log has no better reason, show the operator the client's text.
     if (sentence !== undefined && logFields(ctx).detail === said) logFields(ctx).detail = sentence
     return sentence
   }
@@ -121,7 +121,7 @@ function errorOf(body: unknown): string | undefined {
   return typeof body === 'object' && body && 'error' in body ? String(body.error) : undefined
 }
 
-/** Routes whose pages lead to a client: the form of response_mode=form_post, and the sign-out page. */
+/** Routes with pages that lead to a client: the form of response_mode=form_post, and the sign-out page. */
 const leadsToClient: ReadonlySet<string> = new Set(['authorization', 'resume', 'end_session'])
 
 /**
@@ -140,7 +140,7 @@ function adaptPolicy(ctx: Context, { route }: Oidc): void {
   )
 }
 
-/** Parts of a rejected request on which the error description depends. */
+/** Parts of a rejected request that affect the error description. */
 export interface RefusedRequest {
   /** The client, if known. For the texts sent to clients, set only for authorization requests. */
   readonly client: EngineClient | undefined
@@ -233,7 +233,7 @@ function explainInvalidGrant({ params }: RefusedRequest): string {
     : `grant request is invalid: the code was used, has expired or belongs to another client, or redirect_uri or code_verifier does not match the authorization request; ${UNDER_REFUSALS}. Start the authorization again, store the code_verifier of each request with its state, and send it with the same redirect_uri`
 }
 
-/** Explains a problem with the requested scopes, regardless of the client's rights; undefined if there is none. */
+/** Explains a problem with the requested scopes that affects every client; undefined if there is none. */
 export function explainUnknownScopes({ client, params, baseUrl }: RefusedRequest) {
   return client && problemOfScopes(scopeOf(params), describedClient(client), baseUrl)
 }

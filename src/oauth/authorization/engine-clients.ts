@@ -118,7 +118,7 @@ const KEYS_FRESH_SECONDS_MAX = 600
 
 /**
  * Limits for fetching client keys. They are high, because fetches from failing hosts must not block other clients.
- * Operators enter the URLs, and a URL whose host responds is fetched at most once a minute. So only failing hosts can
+ * Operators enter the URLs. If a host responds, its URL is fetched at most once a minute, so only failing hosts can
  * cause many requests.
  */
 const keyBounds = { ...fetchBounds, runningMax: 64, perMinuteMax: 1200 }
@@ -190,7 +190,7 @@ interface KeyStore extends Iterable<JSONWebKeySet['keys'][number]> {
   refresh(): Promise<void>
 }
 
-/** Returns the public keys of a client, from its stored set or from its jwks_uri; empty if it has none. */
+/** Returns the public keys of a client, stored or from its jwks_uri; empty if it has none. */
 async function keysOfClient(provider: Provider, clientId: string): Promise<JSONWebKeySet> {
   const client = await provider.Client.find(clientId)
   const keys = client?.['asymmetricKeyStore'] as KeyStore | undefined
@@ -229,8 +229,8 @@ interface Notifying {
 }
 
 /**
- * Makes the engine queue sign-out notices, so the person does not wait while they are sent. Also makes the engine
- * include `sid` in every id_token of a notified client.
+ * Makes the engine queue sign-out notices, so the person does not wait for them. Also makes the engine include `sid` in
+ * every id_token of a notified client.
  *
  * @returns the function that sends a notice with the engine: a logout token signed with the current key
  */

@@ -71,7 +71,7 @@ async function findWaiting(
   provider: Provider,
   { visitors, people }: EngineDependencies,
 ) {
-  // Replace the engine's error, whose message is unclear to people.
+  // Replace the engine's error, because its message is unclear to people.
   const details = await provider.interactionDetails(ctx.req, ctx.res).catch((error: unknown) => {
     throw error instanceof errors.SessionNotFound ? interactionGone() : error
   })

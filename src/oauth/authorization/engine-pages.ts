@@ -22,8 +22,8 @@ const pageRoutes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Creates the function that renders the engine's errors: as a page at routes that browsers visit, and otherwise as JSON
- * (RFC 6749 §5.2). By default, the engine's token endpoint would send HTML to a client that accepts it.
+ * Creates the function that renders the engine's errors. Routes that browsers visit get a page, all others JSON (RFC
+ * 6749 §5.2). By default, the engine's token endpoint would send HTML to a client that accepts it.
  */
 export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
   return (ctx: KoaContextWithOIDC, out: ErrorOut, error: Error): void => {
@@ -43,7 +43,7 @@ export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
   }
 }
 
-/** Returns the details for the error page: the rejected redirect URI, the application, and the link to sign out. */
+/** Returns the details for the error page: rejected redirect URI, application, and sign-out link. */
 function rejectedUri(ctx: KoaContextWithOIDC, out: ErrorOut): RejectedUri {
   const params = ctx.oidc.params ?? ctx.query
   const isSignOut = ctx.oidc.route === 'end_session'

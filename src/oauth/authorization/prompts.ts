@@ -9,8 +9,8 @@ import { decideRequestedSite, siteOfSession, sitesOf } from './requested-site.ts
 import { assuranceChecks } from './required-acr.ts'
 
 /**
- * Creates the policy that decides when a person must sign in, choose a site or consent. The prompts have standard
- * names, so a client can send `prompt=select_account` to let the person change the site.
+ * Creates the policy that decides when to ask for sign-in, site choice or consent. The prompts have standard names, so
+ * a client can send `prompt=select_account` to let the person change the site.
  */
 export function promptPolicy(dependencies: EngineDependencies) {
   const { base, Check, Prompt } = interactionPolicy
@@ -102,7 +102,7 @@ function loginChecks() {
   ]
 }
 
-/** Returns a clause that directs a person without access to the page that explains how to connect. */
+/** Returns a clause for people without access. It refers to the page that explains how to connect. */
 function whereElse({ oidc }: KoaContextWithOIDC): string {
   return `${oidc.provider.issuer}${pages.connectHome} explains how members of a site connect`
 }

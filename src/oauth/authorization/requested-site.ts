@@ -14,8 +14,8 @@ export interface RequestedSiteDependencies {
 }
 
 /**
- * Decides the site of an authorization request from the client, the scopes, the session, and the person's roles and
- * choice.
+ * Decides the site of an authorization request. The client, the scopes, the session, and the person's roles and choice
+ * determine it.
  */
 export async function decideRequestedSite(
   { oidc }: KoaContextWithOIDC,
@@ -42,7 +42,7 @@ export async function decideRequestedSite(
   })
 }
 
-/** Returns the site whose identity provider began the session, if any. The session counts only there. */
+/** Returns the site of the identity provider that began the session, if any. The session counts only there. */
 export function siteOfSession({ account }: KoaContextWithOIDC['oidc']): string | undefined {
   return (account?.['session'] as LiveSession | undefined)?.siteId
 }

@@ -8,8 +8,8 @@ import { unmetAuthentication } from '../../platform/http/errors.ts'
 import { decideRequestedSite, type RequestedSiteDependencies } from './requested-site.ts'
 
 /**
- * Names for `acr_values` and `max_age` in a request without `openid`, for which the engine rejects the standard names
- * (authorize-requests.ts). RFC 9470 defines them for OAuth clients, too.
+ * Names for `acr_values` and `max_age` in a request without `openid`. The engine rejects the standard names there
+ * (authorize-requests.ts), but RFC 9470 defines them for OAuth clients, too.
  */
 export const plainNames = {
   acr_values: 'step_up_acr_values',

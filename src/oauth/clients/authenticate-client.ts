@@ -41,7 +41,7 @@ export const MALFORMED_HEADER =
   'invalid authorization header value format: send Basic followed by the base64 encoding of ' +
   'client_id:client_secret; for a public client, send client_id in the form and no Authorization header'
 
-/** Error description for a Basic header with an empty secret, which some libraries send by default. */
+/** Error description for a Basic header with an empty secret. Some libraries send it by default. */
 export const BASIC_WITHOUT_SECRET =
   'the Authorization header has no secret: for a public client, send client_id in the form and no Authorization ' +
   'header; for a confidential client, include the client_secret'
@@ -121,8 +121,8 @@ function formDecoded(value: string): string | undefined {
 }
 
 /**
- * Authenticates a client by its secret, its assertion, or its client_id alone if it is public (RFC 6749 §2.3). Also
- * accepts deleted and disabled clients; the endpoint decides about their requests.
+ * Authenticates a client by secret, assertion or, if it is public, client_id alone (RFC 6749 §2.3). Also accepts
+ * deleted and disabled clients; the endpoint decides about their requests.
  *
  * @returns the client, if it exists, and in `refused` why the authentication failed. `refused` is only for the log.
  */

@@ -83,7 +83,7 @@ function choiceOf(row: Selectable<Schema['oauth_application']>) {
   }
 }
 
-/** Creates the query for a client's redirect URIs, post-logout URIs, scopes, and digests of unexpired secrets. */
+/** Creates the query for a client's redirect and post-logout URIs, scopes, and digests of unexpired secrets. */
 function listsReader({ kysely }: Database) {
   const ask = compiled(kysely, (value: Valued<{ clientId: string; nowMs: number }>) => {
     const query = sql<{ list: string; value: string; position: number; ends_at: number | null }>`

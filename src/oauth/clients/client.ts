@@ -17,7 +17,7 @@ export interface Client {
   readonly siteId?: string | undefined
   readonly siteName?: string | undefined
   readonly redirectUris: readonly string[]
-  /** The redirect_uri of the request, if it matched a pattern of the platform instead of a listed URI. */
+  /** The redirect_uri of the request, if it matched a platform's pattern instead of a listed URI. */
   readonly patternCallback?: string | undefined
   readonly postLogoutRedirectUris?: readonly string[]
   readonly authMethod: ClientAuthMethod
@@ -81,8 +81,7 @@ const NAME_LENGTH_MAX = 100
 /**
  * Characters that can disguise a name or change how the text around it looks:
  *
- * - control, formatting, surrogate, private-use and unassigned characters, which include invisible and bidirectional
- *   ones
+ * - control, formatting (invisible, bidirectional), surrogate, private-use and unassigned characters
  * - line and paragraph separators, and the replacement character
  * - blank letters, such as Hangul fillers and the empty Braille pattern, but not emoji variation selectors
  * - combining marks stacked high enough to cover the lines above
@@ -109,7 +108,7 @@ export function readClientName(
   return { name: name || undefined }
 }
 
-/** Describes the first problem of client metadata: which member has a wrong type or too many items. */
+/** Describes the first problem of client metadata: a member's wrong type, or too many items. */
 export function describeShapeFault({ issues: [issue] }: z.ZodError): string {
   const path = issue?.path.join('.') || 'the metadata'
   switch (issue?.code) {

@@ -31,11 +31,11 @@ interface DocumentPorts {
   readonly now: () => number
 }
 
-/** Age up to which a stored copy may be used if the document cannot be fetched. */
+/** Maximum age of a stored copy that is used because the document cannot be fetched. */
 export const STALE_MS = 7 * 86_400_000
 export const UNUSED_DOCUMENTS_MAX = 10_000
 
-/** Failures are remembered for a few seconds, because the engine retries at once and people reload the page. */
+/** Limits for remembering failures: a few seconds, because the engine retries at once and people reload the page. */
 const failureBounds = { max: 1000, ttl: 10_000, ttlResolution: 0 }
 
 /**
@@ -88,7 +88,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
     enabled: admitsDocuments(metadataDocuments),
     /** Whether the configuration allows a document at this URL. */
     admitsAddress,
-    /** Whether the configuration allows a document at this URL, and reviewers have not blocked it for all sites. */
+    /** Whether the configuration allows a document at this URL, and it is not blocked for all sites. */
     async admits(clientId: string) {
       if (!admitsAddress(clientId)) return false
       return (await readRow(database, clientId))?.review !== 'blocked'
@@ -105,7 +105,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
       if (!row || (fresh && row.fresh_until <= now())) return undefined
       return clientOf(row, admitsAddress(clientId))
     },
-    /** Stores the configured copy of a document that no client has used yet, so that operators can review it. */
+    /** Stores the configured copy of a document that no client has used yet. Operators can then review it. */
     async keepConfigured(clientId: string): Promise<void> {
       const address = readDocumentAddress(clientId)
       if (address && !(await readRow(database, clientId))) await keepCopy(address)

@@ -28,7 +28,7 @@ type Reviewed = 'done' | 'unknown' | 'changed' | 'forbidden'
  */
 export function makeDocumentReviews({ kysely }: Database) {
   return {
-    /** Lists a page of all document clients, newest first, with the decision in force at the site. */
+    /** Lists a page of all document clients, newest first, with their review state at the site. */
     async listDocumentClients(siteId: string, request: PageRequest) {
       const page = await readCountedPage(
         clientsAt(kysely, siteId),
@@ -51,7 +51,7 @@ export function makeDocumentReviews({ kysely }: Database) {
       return row && reviewedClientOf(row)
     },
 
-    /** Counts the document clients in use at the site whose current document has no decision. */
+    /** Counts the document clients in use at the site with a current document that has no decision. */
     async countUnreviewed(siteId: string): Promise<number> {
       const used = kysely
         .selectFrom('oauth_grant')

@@ -8,8 +8,8 @@ export const fetchBounds = {
 }
 
 /**
- * Limits outgoing requests that unauthenticated callers can cause, because any authorization request can name a URL.
- * Rejects excess requests instead of queueing them, because a queue could be flooded too. Counting is per process.
+ * Limits outgoing requests that unauthenticated callers can cause. Any authorization request can name a URL. Rejects
+ * excess requests instead of queueing them, because a queue could be flooded too. Counting is per process.
  */
 export function makeFetchGovernor(now: () => number, bounds: typeof fetchBounds) {
   // Fetches that started within the last minute or are still running.

@@ -54,10 +54,10 @@ const documentShape = z.object({
 })
 
 /**
- * Validates the text of a document. Drops unsupported grant types, and redirect URIs other than loopback URIs and those
- * on the document's host, so documents that were written for several servers work here (VS Code lists a second host).
- * Rejects a document that is malformed, has another client_id or no name, excludes the code flow, is not for a public
- * client, or has no redirect URI left.
+ * Validates the text of a document. Drops unsupported grant types, and redirect URIs on other hosts except loopback
+ * URIs. So documents that were written for several servers work here (VS Code lists a second host). Rejects a document
+ * that is malformed, has another client_id or no name, excludes the code flow, is not for a public client, or has no
+ * redirect URI left.
  */
 export function judgeDocument(
   address: URL,
@@ -120,7 +120,7 @@ function mayBePublic(read: ReadDocument): boolean {
   )
 }
 
-/** Returns a digest of the name and redirect URIs, which a consent or an approval covers. */
+/** Returns a digest of the name and redirect URIs, the subject of a consent or an approval. */
 export function fingerprintOf({ name, redirectUris }: ClientDocument): string {
   return sha256(JSON.stringify([name, redirectUris.toSorted()])).slice(0, 22)
 }

@@ -5,8 +5,8 @@ import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import type { ClientAuthMethod } from '../../platform/store/oauth-tables.ts'
 
 /**
- * The optional protocols of this deployment, which clients may choose: Back-Channel Logout 1.0, pushed authorization
- * requests (RFC 9126), DPoP (RFC 9449), and authentication with a signed JWT (RFC 7523 §2.2).
+ * The optional protocols of this deployment, which clients may choose. These are Back-Channel Logout 1.0, pushed
+ * authorization requests (RFC 9126), DPoP (RFC 9449), and authentication with a signed JWT (RFC 7523 §2.2).
  */
 export type OptionalProtocols = ServicePolicy['furtherPlans']
 

@@ -60,7 +60,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
       return kept.length === distinct.length
     },
 
-    /** Whether this redirect_uri was registered, has not expired, and still matches a pattern of the platform. */
+    /** Whether this redirect_uri is registered, unexpired, and still matches a pattern of the platform. */
     async admits(clientId: string, uri: string): Promise<boolean> {
       // Check the current patterns, because removing a pattern must also disable stored callbacks.
       if (!patterns.get(clientId)?.some((pattern) => matchesPattern(uri, pattern))) return false

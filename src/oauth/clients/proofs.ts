@@ -23,8 +23,8 @@ interface ProofPorts {
 export type Proofs = ReturnType<typeof makeProofs>
 
 /**
- * Creates the verifiers of client assertions and DPoP proofs, for our own endpoints and the refresh grant. The engine
- * verifies all others. The verifier of a disabled protocol is undefined.
+ * Creates the verifiers of client assertions and DPoP proofs. Our own endpoints and the refresh grant use them. The
+ * engine verifies all other proofs. The verifier of a disabled protocol is undefined.
  */
 export function makeProofs(
   issuer: string,
@@ -84,8 +84,7 @@ function makeUseOnce({ state, stateMemory, now }: ProofPorts): UseOnce {
     if (ttlSeconds > REMEMBERED_SECONDS_MAX) return 'again'
     const isFirst = await records.addOnce(sha256(`${whose} ${jti}`), Math.max(1, ttlSeconds))
     if (!isFirst) return 'again'
-    // Call since() after the write, so that it refers to the Redis instance that stored the proof. Convert `iat`, which
-    // is in seconds.
+    // Call since() after the write. It then refers to the Redis instance that stored the proof. `iat` is in seconds.
     const madeAt = madeAtSeconds ?? endsAtSeconds - ASSUMED_LIFE_SECONDS
     return madeAt * 1000 > stateMemory.since() ? 'first' : 'forgotten'
   }

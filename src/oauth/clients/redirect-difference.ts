@@ -2,7 +2,7 @@ import { isLoopbackHost } from '../../platform/http/loopback.ts'
 
 const SHOWN_MAX = 100
 
-/** Makes a URI safe to show: drops query, fragment and user info, shortens it, and masks all but visible ASCII. */
+/** Makes a URI safe to show. Drops query, fragment and user info, shortens it, and masks all but visible ASCII. */
 export function shownUri(sent: string): string {
   const [, bare = '', mark = ''] = /^([^?#]*)([?#]?)/.exec(sent) ?? []
   const named = bare.replace(/^([^/]*:\/\/)[^/]*@/, '$1…@')
@@ -12,8 +12,8 @@ export function shownUri(sent: string): string {
 
 /**
  * Explains how a redirect URI differs from the most similar registered one. Show the explanation only to the operator
- * of the client, because it contains a registered URI. If the sent URI has an unrelated host, the explanation contains
- * only its scheme and host. This limits what callers can write into the log.
+ * of the client, because it contains a registered URI. For a URI on an unrelated host, it contains only the scheme and
+ * host, so callers cannot write arbitrary text into the log.
  */
 export function explainRedirect(
   sent: string,
@@ -57,7 +57,7 @@ function differenceOf(sentUrl: URL, sent: string, address: string) {
   return { address, differing: unlike.map(([name]) => name), hint, distance }
 }
 
-/** Names the common mistake that makes the sent URI differ from the registered one; undefined if there is none. */
+/** Names the common mistake in the sent URI, compared with the registered one; undefined if there is none. */
 function hintOf(sent: URL, registered: URL): string | undefined {
   const hosts = [sent.hostname, registered.hostname]
   if (hosts[0] !== hosts[1] && hosts.every(isLoopbackHost)) {

@@ -11,8 +11,8 @@ export interface RefusedClient extends Pick<Client, 'origin' | 'document'> {
 const NAMED_MAX = 3
 
 /**
- * Explains why a client cannot request these scopes, and what to do. Uses only characters allowed by RFC 6749 §4.1.2.1,
- * and repeats only scope names from the catalogue.
+ * Explains why a client cannot request these scopes, and suggests a remedy. Uses only characters allowed by RFC 6749
+ * §4.1.2.1, and repeats only scope names from the catalogue.
  */
 export function explainRefusedScopes(
   client: RefusedClient,
@@ -37,7 +37,7 @@ export function explainRefusedScopes(
 /** Error description for scopes separated by commas (RFC 6749 §3.3), which some libraries send by default. */
 const COMMAS = 'scopes must be separated by spaces, not commas'
 
-/** Explains a problem with the scopes that affects every client: unknown scopes only, or commas between scopes. */
+/** Explains scopes that are wrong for every client: none is known, or commas separate them. */
 export function problemOfScopes(
   scope: string,
   client: RefusedClient,

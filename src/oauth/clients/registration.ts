@@ -157,7 +157,7 @@ type RegistrationBody = z.infer<typeof bodyShape>
 type Decision = ReturnType<typeof decideRegistration>
 
 /**
- * Recognizes a platform or a loopback client in a registration, in the order of design 6. Clients send the same body to
+ * Recognizes a platform or loopback client in a registration, in the order of design 6. Clients send the same body to
  * every server, so unsupported values are replaced where RFC 7591 §2 allows it. The kind of client determines the
  * authentication method and the application type; unsupported grant types and scopes are dropped.
  *
@@ -210,7 +210,7 @@ function recognize(redirectUris: readonly string[], row: Integration) {
   if (isForeign || (redirectUris.length > 0 && known.length === 0)) return undefined
   return {
     integration: row,
-    /** The platform's redirect URIs, and the requested ones that differ only in the port or match a pattern. */
+    /** The platform's redirect URIs, and requested ones with another port or that match a pattern. */
     redirectUris: [...new Set([...row.redirect_uris, ...known])],
     /** The requested redirect URIs that match a pattern; they must be stored. */
     byPattern,
@@ -230,8 +230,8 @@ function readGrantTypes(body: RegistrationBody) {
 }
 
 /**
- * Returns the requested scopes that the origin may have. If there are none, returns all scopes of the origin, because
- * clients may copy scopes from a challenge for another kind of client.
+ * Returns the requested scopes that the origin may have, or all if there are none. Clients may copy scopes from a
+ * challenge for another kind of client.
  */
 function narrowed({ scope }: RegistrationBody, origin: 'integration' | 'loopback'): string {
   const open = decideScopes({ origin })
@@ -241,7 +241,7 @@ function narrowed({ scope }: RegistrationBody, origin: 'integration' | 'loopback
 }
 
 /**
- * Explains why http or https redirect URIs are rejected, and what to do next. Written for people who connect an
+ * Explains why http or https redirect URIs are rejected, and suggests a remedy. Written for people who connect an
  * assistant. Quotes nothing from the request, except a loopback URI without a path.
  */
 function whyForeign(foreign: readonly string[], policy: RegistrationPolicy): string {

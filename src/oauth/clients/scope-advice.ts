@@ -14,9 +14,9 @@ export interface WantedScopes {
 
 /** The scopes that a client should request. */
 export interface ScopeAdvice {
-  /** The held and needed scopes that the client may request; empty if it cannot get the needed ones. */
+  /** The held and needed scopes that the client may request; empty if it cannot get access. */
   readonly scopes: readonly string[]
-  /** The alternative for the person if `scopes` is empty: a clause that follows the names of the missing scopes. */
+  /** The alternative if `scopes` is empty: a clause that follows the names of the missing scopes. */
   readonly remedy?: string
 }
 

@@ -1,6 +1,6 @@
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 
-/** A consent in the engine's format: OpenID Connect scopes and claims, scopes by resource, and refusals. */
+/** A consent in the engine's format: OpenID Connect scopes and claims, resource scopes, and refusals. */
 export interface Allowed {
   readonly openid?: { readonly scope?: string; readonly claims?: readonly string[] } | undefined
   readonly resources?: Readonly<Record<string, string>> | undefined
@@ -13,7 +13,7 @@ export function allowedIn(record: object): Allowed {
   return JSON.parse(JSON.stringify({ openid, resources, rejected }))
 }
 
-/** Merges the scopes and claims of two consents, and keeps the refusals of the later one. */
+/** Merges the scopes and claims of two consents. Keeps the refusals of the later one. */
 export function allowedByEither(earlier: Allowed, later: Allowed): Allowed {
   const scopes = (...texts: readonly (string | undefined)[]) =>
     [...new Set(texts.join(' ').split(' ').filter(Boolean))].join(' ')
@@ -34,7 +34,7 @@ export function allowedByEither(earlier: Allowed, later: Allowed): Allowed {
   }
 }
 
-/** Returns the granted scopes that are not refused: those of `resource` or, without it, the OpenID Connect scopes. */
+/** Returns the granted scopes that are not refused. Without `resource`, returns the OpenID Connect scopes. */
 export function allowedScopes(
   { openid, resources, rejected }: Allowed,
   resource?: string,

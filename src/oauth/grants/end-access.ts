@@ -4,7 +4,7 @@ import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-
 import type { Schema } from '../../platform/store/schema.ts'
 import { endGrants } from './end-grants.ts'
 
-/** Columns of a person whose change can end the person's sessions. */
+/** Columns of a person. A change of one of them can end the person's sessions. */
 const decisive = ['password_hash', 'disabled_at'] as const
 
 /**
@@ -96,12 +96,12 @@ interface NewPassword {
   readonly passwordHash: string
   /** Whether to end the grants of connected apps, too. */
   readonly endApps: boolean
-  /** Whether the person used the link of a recovery mail, instead of entering the old password. */
+  /** Whether the person used a recovery link instead of the old password. */
   readonly byMail: boolean
 }
 
 /**
- * Stores a person's new password, and ends all sessions that began by `actor.now`: one of them may be an attacker's
+ * Stores a person's new password, and ends all sessions that began by `actor.now`. One of them may be an attacker's
  * (OWASP ASVS 5.0, 7.4.3). Deletes recovery and deletion links, ends grants if `endApps` is set, and records an audit
  * event.
  */

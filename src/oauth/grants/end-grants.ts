@@ -6,7 +6,7 @@ import { EVERYTHING_ENDED } from '../../platform/store/redis-memory.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { writeSetting } from '../../platform/store/settings.ts'
 
-/** All grants of a person to one client at one site, or without a site: a connected app. */
+/** A connected app: all grants of a person to one client at one site, or without a site. */
 export interface AppLine {
   readonly personId: string
   readonly clientId: string
@@ -135,13 +135,13 @@ export async function removeApp(
 }
 
 /**
- * Ends all grants with their codes and tokens, ends every browser session, and records an audit event. Needed after a
- * restore, because the backup lacks all later uses, revocations and sign-outs. People must sign in and consent again.
- * Call it before any process accepts requests. If it fails, call it again: every step can be repeated.
+ * Ends all grants with their codes and tokens, and every browser session. Needed after a restore, because the backup
+ * lacks all later uses, revocations and sign-outs. People must sign in and consent again. Call it before any process
+ * accepts requests. If it fails, call it again: every step can be repeated. Records an audit event.
  *
  * @param nowMs epoch milliseconds, by the clock of the database (`withDatabase`)
  * @returns the number of live grants that ended, and of sessions, codes, links and other records that were removed from
- * the database
+ *   the database
  */
 export async function endEverything({ kysely }: Database, nowMs: number) {
   // Write this setting first: it ends every session, even those in Redis, and invalidates all earlier proofs.

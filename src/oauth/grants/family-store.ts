@@ -4,8 +4,8 @@ import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 
 /**
- * A family of tokens: those from one code exchange and from all later refreshes, under one grant. Stored as one row,
- * from which the tokens are derived (oauth/token/token-values.ts). The row also marks the code as used.
+ * A family of tokens: those from one code exchange and all its refreshes. Stored as one row, from which the tokens are
+ * derived (oauth/token/token-values.ts). The row also marks the code as used.
  */
 export interface Family {
   readonly id: string
@@ -23,7 +23,7 @@ export interface Family {
   readonly ended: boolean
 }
 
-/** The content that all tokens of a family share; an access token may have fewer scopes. */
+/** The content that all tokens of a family share. An access token may have fewer scopes. */
 export interface FamilyToken {
   readonly scopes: readonly string[]
   /** Whether the family has refresh tokens. */
@@ -37,7 +37,7 @@ export interface FamilyToken {
   readonly acr?: string | undefined
   /** When the person authenticated, in epoch seconds. A refresh does not change it. */
   readonly authTime?: number | undefined
-  /** Thumbprint of the key that access tokens, and refresh tokens of public clients, are bound to (RFC 9449). */
+  /** Thumbprint of the key for access tokens, and for refresh tokens of public clients (RFC 9449). */
   readonly jkt?: string | undefined
 }
 

@@ -104,9 +104,9 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
 }
 
 /**
- * Creates the query for a grant and the facts that decide whether it may be used. For a known grant, it returns one row
- * per role of the person at the grant's site, or one row without a role. Every use of a token runs this query. Each row
- * is one JSON object, because drivers would spend more time on forty columns than on the rest of the query.
+ * Creates the query for a grant, with the facts that decide whether it may be used. For a known grant, it returns one
+ * row per role of the person at the grant's site, or one row without a role. Every use of a token runs this query. Each
+ * row is one JSON object, because drivers would take longer for forty columns than for the rest of the query.
  */
 function factsQuery({ kysely, engine }: Database, by: 'grantId' | 'familyId') {
   const facts = {

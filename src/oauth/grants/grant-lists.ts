@@ -7,7 +7,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 import type { AppLine } from './end-grants.ts'
 import { CALL_DAYS, dayOf } from './grant-store.ts'
 
-/** Origin of the client of our own pages, which is not listed as a connected app. */
+/** Origin of the client of our own pages. It is not listed as a connected app. */
 const OWN_CLIENT_ORIGIN = 'first_party'
 
 // Replaces the missing site id of a grant without a site, in list entries and their ids.
@@ -40,7 +40,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
       return { ...page, rows }
     },
 
-    /** Finds the names of a connected app and its site; undefined if the app is not connected. */
+    /** Finds the names of a connected app and its site; undefined if it is not connected. */
     async findApp({ personId, clientId, siteId }: AppLine) {
       const row = await grantsTo(clientId)
         .leftJoin('oauth_application as app', 'app.client_id', 'g.client_id')
@@ -56,7 +56,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
       return row && { clientName: row.client_name, siteName: row.site_name ?? undefined }
     },
 
-    /** Lists a page of the people who have connected a client of a site, newest connection first. */
+    /** Lists a page of the people who have connected a client, newest connection first. */
     async listPeople(clientId: string, request: PageRequest) {
       const page = await readPage(peopleOf(kysely, grantsTo(clientId)), newestFirst, request)
       // Read usage only for the people on this page: a very large number of people may have connected the client.
@@ -92,7 +92,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
   }
 }
 
-/** Returns how many people have connected each of these clients, and when it was last used. */
+/** Counts the people who have connected each client, and reads its last use. */
 export async function summarizeUse(
   kysely: Kysely<Schema>,
   clientIds: readonly string[],

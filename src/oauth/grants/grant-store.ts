@@ -1,4 +1,4 @@
-/** Stores grants: what a person allowed a client to do, until when, and why the grant ended. */
+/** Stores grants: a client's allowed access, its expiry, and the reason for its end. */
 
 import type { Transaction } from 'kysely'
 
@@ -18,7 +18,7 @@ import type { Grant } from './judge-access.ts'
  * each use of a code or token reads the row. So even a token that is issued at the same moment is rejected.
  */
 export interface NewGrant extends Omit<Grant, 'grantedAt' | 'expiresAt' | 'endedBecause'> {
-  /** The client's name at the time of the consent, in case the client is removed later. */
+  /** The client's name at the consent, in case the client is removed later. */
   readonly clientName: string
 }
 
@@ -32,12 +32,12 @@ const endedByClient: { readonly [Reason in EndReason]?: { readonly action: Chang
   'a replaced refresh token was used again': { action: 'refresh_token.reused' },
 }
 
-/** Number of days for which daily call counts are kept and shown. */
+/** Number of days to keep and show daily call counts. */
 export const CALL_DAYS = 30
 
 const DAY_MS = 86_400_000
 
-/** Returns the number of whole days from the epoch to a time, as stored in `oauth_grant_day.day`. */
+/** Returns the day of a time, counted from the epoch, as in `oauth_grant_day.day`. */
 export function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS)
 }

@@ -26,7 +26,7 @@ export interface Grant {
   readonly clientId: string
   readonly clientOrigin: string
   readonly siteId: string | undefined
-  /** Fingerprint of the client's metadata document at the time of the consent; undefined without a document. */
+  /** Fingerprint of the client's metadata document at the consent; undefined without a document. */
   readonly documentFingerprint: string | undefined
   readonly allowed: Allowed
   readonly grantedAt: number
@@ -59,19 +59,19 @@ export interface AccessFacts {
   readonly clientDeleted: boolean
   /** Whether the client is an application of a site. */
   readonly isApplication: boolean
-  /** Whether the client belongs to a site whose MCP connections are off. */
+  /** Whether the client's site has disabled MCP connections; false for a client without a site. */
   readonly featureOff: boolean
-  /** The review of the client's metadata document, as it applies at the site of the grant (design 31). */
+  /** The review state of the client's metadata document at the site of the grant (design 31). */
   readonly documentReview?: ReviewState | undefined
   /** The site's demand for sensitive operations, if any. */
   readonly assuranceDemand?: AssuranceDemand | undefined
-  /** The requested family; undefined if none was requested, or if the grant has no such family. */
+  /** The requested family; undefined if none was requested, or the grant does not have it. */
   readonly family: Family | undefined
   /** Version of the client that sent the request (oauth/clients/find-client.ts); 0 if none is stored. */
   readonly callerVersion: number
 }
 
-/** Reads a grant, by its id or by one of its families, and all facts that decide whether it may be used. */
+/** Reads a grant by its id or one of its families. Includes all facts that decide whether it may be used. */
 export type FindGrant = (question: {
   readonly grantId?: string | undefined
   readonly familyId?: string | undefined

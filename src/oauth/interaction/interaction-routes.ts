@@ -60,7 +60,7 @@ interface Handlers {
   readonly answer: Step
 }
 
-/** Reasons for the audit trail, by the page on which the person cancelled. */
+/** Reasons for the audit trail, by the page that the person cancelled. */
 const refusedAt = {
   login: 'did not sign in',
   select_account: 'chose no site',

@@ -113,7 +113,7 @@ function addedEnds({ newScopes }: PendingInteraction, uses: ScopeUses) {
   return newScopes.length === 0 ? undefined : new Set([...canSee, ...canChange])
 }
 
-/** Returns the appearance and texts of the application's site; undefined values if there is no site. */
+/** Returns the appearance and texts of the application's site. They are undefined without a site. */
 async function lookOf({ client: { siteId } }: PendingInteraction, database: Database) {
   const found = siteId === undefined ? undefined : await findLook(database, siteId)
   const textOf = (text: string | null | undefined) =>

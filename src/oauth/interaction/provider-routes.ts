@@ -37,7 +37,7 @@ import {
 export interface ProviderPorts extends WaysPorts {
   readonly providers: ProviderSignIn
   readonly identities: LinkedIdentities
-  /** Creates the account of a person whose address the provider has verified. Returns whether that was possible. */
+  /** Creates the account of a person with a verified address. Returns whether that was possible. */
   readonly createMember: (
     newcomer: Newcomer,
     caller: ReturnType<typeof callerOf>,
@@ -129,7 +129,7 @@ export function providerRoutes(router: Router, form: Middleware, steps: Steps): 
   })
 }
 
-/** Adds the routes that also sign a person out at the identity provider, and then redirect to the sign-out's target. */
+/** Adds the routes that also sign a person out at the identity provider. They then lead to the original target. */
 function signOutRoutes(router: Router, ports: ProviderPorts): void {
   const path = pages.providerSignedOut
   const kept = makeKeptValues<string>('gatehouse_sign_out', KEPT_SECONDS, ports, () => path)
@@ -155,8 +155,8 @@ function signOutRoutes(router: Router, ports: ProviderPorts): void {
 type EndedSession = Awaited<ReturnType<BrowserSessions['end']>>[number]
 
 /**
- * Finds the person to whom an identity is linked. At a first sign-in, creates an account, or prepares a link to the
- * account of the next sign-in. @throws ProviderFailure if there is no account
+ * Finds the person linked to an identity. At a first sign-in, creates an account, or prepares a link to the account of
+ * the next sign-in. @throws ProviderFailure if there is no account
  */
 async function personOf(
   ctx: Context,

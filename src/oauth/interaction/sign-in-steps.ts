@@ -1,4 +1,4 @@
-/** Handles the sign-in page, its form for passkeys, and the second step; completes sign-ins by every method. */
+/** Handles the sign-in page, its passkey form and the second step. Completes sign-ins by every method. */
 
 import type { Context } from 'koa'
 
@@ -45,7 +45,7 @@ export type Step<More extends unknown[] = []> = (
 /** Records why a sign-in failed, and shows the sign-in page with the reason. */
 export type Refuse = Step<[NotSignedIn, Pick<SignInPage, 'login' | 'hidden'>?]>
 
-/** A sign-in whose first method succeeded. Until the second step succeeds, it has no effect. */
+/** A completed first step of a sign-in. Until the second step succeeds, it has no effect. */
 export interface FirstStep extends Omit<Authentication, 'methods'> {
   readonly method: FirstMethod
   /** Whether the person has an authenticator app. */
@@ -58,7 +58,7 @@ export interface FirstStep extends Omit<Authentication, 'methods'> {
 /** How long a person has for the second step, in seconds. */
 const STEP_SECONDS = 600
 
-/** Returns the handlers of the sign-in page, of its form for passkeys, and of the second step. */
+/** Returns the handlers of the sign-in page, its passkey form and the second step. */
 export function makeSignInSteps(dependencies: SignInDependencies, promptPages: PromptPages) {
   const { signIn, passkeys, now } = dependencies
   const later = makeLaterSteps(dependencies, promptPages)
@@ -69,7 +69,7 @@ export function makeSignInSteps(dependencies: SignInDependencies, promptPages: P
       const typed = { login: formField(ctx, 'login'), password: formField(ctx, 'password') }
       const { providers, link } = await findWays(ctx, pending, dependencies)
       const route = findRoute(providers, typed.login)
-      // A person who links an identity, or whose provider has failed, signs in here.
+      // People also sign in here to link an identity, or if their provider has failed.
       if (route && !link && formField(ctx, 'way') !== 'here') {
         const path = addressOf(pages.providerSignIn, { uid: pending.uid, provider: route.id })
         return seeOther(ctx, `${path}?${new URLSearchParams({ login: typed.login })}`)
@@ -123,7 +123,7 @@ function makeLaterSteps(dependencies: SignInDependencies, promptPages: PromptPag
       problem,
     })
   }
-  /** Completes a sign-in whose first method succeeded, or asks for a second factor if one is required. */
+  /** Completes a sign-in after the first step, or asks for a second factor if one is required. */
   const proceed: Step<[FirstStep]> = async (ctx, pending, first) => {
     const { uid } = pending
     const canBeAsked =
@@ -155,7 +155,7 @@ function makeLaterSteps(dependencies: SignInDependencies, promptPages: PromptPag
 }
 
 /**
- * Links the pending identity, and decides for which site the sign-in counts; undefined means all sites. Returns
+ * Links the pending identity, and decides where the sign-in counts. Returns a site, undefined for all sites, or
  * `refused` if the site accepts only its own identity providers.
  */
 async function linkAndJudge(
@@ -173,7 +173,7 @@ async function linkAndJudge(
   return isLinked ? asked : 'refused'
 }
 
-/** Creates the function that records a failure, sets the status and returns the sentence for the page. */
+/** Creates the function that records a failure and sets the status. It returns the sentence for the page. */
 function makeFail({ noteEvent }: SignInDependencies) {
   return (ctx: Context, pending: PendingInteraction, outcome: NotSignedIn): string => {
     const { status, problem, reason } = explainFailure(outcome)

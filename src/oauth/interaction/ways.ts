@@ -1,4 +1,4 @@
-/** Decides which identity providers a sign-in page offers, and whether they are the only way to sign in. */
+/** Decides which identity providers a sign-in page offers, and whether no other method is allowed. */
 
 import type { Context } from 'koa'
 
@@ -8,7 +8,7 @@ import { makeKeptValues, type Seals } from '../../platform/http/kept-values.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import type { PendingInteraction } from '../authorization/engine-interactions.ts'
 
-/** An identity to link at the interaction's next sign-in, with the e-mail address from its provider. */
+/** An identity to link at the next sign-in, with the e-mail address from its provider. */
 export interface PendingLink extends NewIdentity {
   readonly email: string
 }
@@ -19,7 +19,7 @@ export interface WaysPorts {
   readonly now: () => number
 }
 
-/** How long a person has for the pages of a provider, and for signing in to link an identity. */
+/** Time limit for the pages of a provider, and for a sign-in that links an identity, in seconds. */
 export const KEPT_SECONDS = 3600
 
 /** Returns the path to which the cookies of an interaction are sent. */

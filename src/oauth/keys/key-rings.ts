@@ -109,13 +109,13 @@ export async function listKeys(dependencies: KeyDependencies) {
 }
 
 /**
- * Rotates the keys in one transaction: the next key starts to sign, the current one retires, a new next key is
+ * Rotates the keys in one transaction. The next key starts to sign, the current one retires, a new next key is
  * published, and old retired keys are deleted.
  *
  * @param record records the new signing key, in the same transaction
  * @returns the kid of the new signing key
  * @throws if the next key was published less than `publishLeadSeconds` ago, because a process or a verifier might not
- * know it yet. `force` skips this check, for use after a key has leaked.
+ *   know it yet. `force` skips this check, for use after a key has leaked.
  */
 export async function rotateKeys(
   dependencies: KeyDependencies,

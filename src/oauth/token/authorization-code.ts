@@ -51,7 +51,7 @@ function readCode(record: object) {
 interface TokenRequest {
   readonly code?: AuthorizationCode | undefined
   readonly refreshToken?: RefreshToken | undefined
-  /** Facts about the grant and the calling client; undefined if the code, the token or the grant is unknown. */
+  /** Facts about the grant and the calling client; undefined if code, token or grant is unknown. */
   readonly facts?: AccessFacts | undefined
 }
 
@@ -121,7 +121,7 @@ export interface BegunSession extends NewFamily {
 }
 
 /**
- * Time within which a second use of a code is rejected without ending the grant, because some pages run their callback
+ * Time within which reusing a code does not end the grant. The reuse is rejected, but some pages run their callback
  * twice (design 11). Does not apply to clients that chose a part of the FAPI 2.0 Security Profile.
  */
 const REPEAT_SECONDS = 5

@@ -20,7 +20,7 @@ export const claimsByScope = {
   email: ['email', 'email_verified'],
 }
 
-/** A person whose account is enabled. */
+/** A person with an enabled account. */
 type SessionPerson = Pick<PersonFacts, 'id' | 'name' | 'email'> & {
   /** The session of the browser; undefined if it has ended. */
   readonly session?: object | undefined
@@ -47,7 +47,7 @@ export interface SuiteClaims {
 export type Claims = { readonly sub: string } & Readonly<Record<string, unknown>>
 
 /**
- * Returns all claims about the person of a grant, regardless of scopes, with their standard names and units (OpenID
+ * Returns all claims about the person of a grant, regardless of scopes. Names and units are the standard ones (OpenID
  * Connect Core §5.1). Omits claims without a value.
  */
 export function claimsOf(facts: Pick<AccessFacts, 'grant' | 'person' | 'roles'>): Claims {
@@ -67,7 +67,7 @@ export function claimsOf(facts: Pick<AccessFacts, 'grant' | 'person' | 'roles'>)
 
 /**
  * Creates the engine's `findAccount`. For a session, it finds the person. For a code, it finds the claims of the
- * id_token, or nothing if the grant may no longer be used; the engine then responds with invalid_grant.
+ * id_token. If the grant may no longer be used, it returns undefined, and the engine responds with invalid_grant.
  */
 export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
   const { findSessionPerson, grants, conformance, platform } = dependencies
@@ -112,8 +112,8 @@ export interface Release {
 }
 
 /**
- * Selects the claims that a token releases: those of its granted scopes, and those requested and granted by name,
- * except refused ones. Always includes `sub` (OpenID Connect Core §5.3.2).
+ * Selects the claims that a token releases. These are the claims of its granted scopes, and claims requested and
+ * granted by name, except refused ones. Always includes `sub` (OpenID Connect Core §5.3.2).
  */
 export function releasedClaims(
   known: Claims,

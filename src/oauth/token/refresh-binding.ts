@@ -11,7 +11,7 @@ import type { RefreshToken } from './tokens.ts'
 
 /** The facts that decide which key the tokens of a refresh are bound to. */
 export interface RefreshBinding {
-  /** Thumbprint of the key that the family is bound to; undefined if the family is not bound. */
+  /** Thumbprint of the key that the family is bound to, if any. */
   readonly bound: string | undefined
   /** Thumbprint of the key of the request's proof; undefined without a proof. */
   readonly proven: string | undefined
@@ -43,8 +43,8 @@ export function chooseBinding({
 }
 
 /**
- * Returns the thumbprint of the key that a refresh request proves possession of (RFC 9449 §5); undefined without a
- * proof, or if DPoP is disabled.
+ * Returns the thumbprint of the key that the request proves possession of (RFC 9449 §5). Undefined without a proof, or
+ * if DPoP is disabled.
  *
  * @throws invalidDpopProof or dpopNonceRequired
  */

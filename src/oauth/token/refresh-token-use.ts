@@ -34,7 +34,7 @@ export function judgeGeneration(
     : { kind: 'good' }
 }
 
-/** Returns when the current refresh token of a family expires if it is not used, in epoch milliseconds. */
+/** Returns when the family's current refresh token expires if unused, in epoch milliseconds. */
 export function endOf(
   { steps, startedAt }: Pick<Family, 'steps' | 'startedAt'>,
   { refreshTokenSeconds, refreshTokenAbsoluteSeconds }: Lifetimes,

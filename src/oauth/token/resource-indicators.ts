@@ -8,10 +8,11 @@ import { changePaths } from '../../platform/http/paths.ts'
 export type Resources = ReturnType<typeof makeResources>
 
 /**
- * Defines the values of `resource` that clients may send (RFC 8707): the origin, with or without a trailing slash, and
- * the URLs of the protected resources on it (design 3, 5 and 38). All of them denote one audience, {base_url}. Scheme and
- * host are case-insensitive, and the default port is optional (RFC 3986 §6.2.2.1 and §6.2.3). Other characters are
- * compared exactly, because a URL parser would also accept `http:host`, tabs, and a host in hexadecimal.
+ * Defines the values of `resource` that clients may send (RFC 8707). These are the origin, with or without a trailing
+ * slash, and the URLs of the protected resources on it (design 3, 5 and 38). All of them denote one audience,
+ * {base_url}. Scheme and host are case-insensitive, and the default port is optional (RFC 3986 §6.2.2.1 and §6.2.3).
+ * Other characters are compared exactly, because a URL parser would also accept `http:host`, tabs, and a host in
+ * hexadecimal.
  */
 export function makeResources(
   baseUrl: string,
@@ -67,7 +68,7 @@ export function resourceIndicators(resources: Resources, accessTokenSeconds: num
     getResourceServerInfo: (_ctx, resource, client) => {
       if (resources.canonical(resource) === undefined) throw unknownResource(resources.audience)
       return {
-        // Include identity scopes, so that `scope` in the response lists all granted scopes.
+        // Include identity scopes, because `scope` in the response must list all granted scopes.
         scope: client.scope ?? '',
         audience: resources.audience,
         accessTokenFormat: 'opaque',

@@ -19,9 +19,9 @@ export type TokenValues = ReturnType<typeof makeTokenValues>
 /** The unverified content of a token. */
 export interface TokenClaim {
   readonly familyId: string
-  /** Generation of the refresh token, or of the one that was issued with the access token. */
+  /** Generation of the refresh token; for an access token, of the refresh token issued with it. */
   readonly generation: number
-  /** Whether the MAC is valid for the seed of the token's family, which proves that this service issued the token. */
+  /** Whether the MAC is valid for the family's seed. If so, this service issued the token. */
   isGenuine(family: Pick<Family, 'seed'>): boolean
 }
 
@@ -105,7 +105,7 @@ function macOf(key: KeyObject, text: string, seed: string): string {
   return createHmac('sha256', key).update(`${seed} ${text}`).digest('base64url')
 }
 
-/** Encodes the scopes of a token as bits in base 36, one bit per scope of the family. Returns '' for all scopes. */
+/** Encodes the scopes of a token in base 36, one bit per scope of the family. Returns '' for all scopes. */
 function choice(scopes: readonly string[], has: readonly string[]): string {
   if (scopes.every((scope) => has.includes(scope))) return ''
   // The extra high bit keeps the number above zero, because the token format allows no leading zero.

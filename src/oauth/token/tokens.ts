@@ -14,7 +14,7 @@ export interface IssuedToken extends AccessFacts {
   readonly personId: string
   readonly siteId: string | undefined
   readonly scopes: readonly string[]
-  /** When the token was issued, in epoch seconds; for a refresh token, when its family was last refreshed or began. */
+  /** When the token was issued, in epoch seconds. For a refresh token: the start or last refresh of its family. */
   readonly issuedAt: number
   readonly expiresAt: number
 }

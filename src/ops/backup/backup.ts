@@ -25,7 +25,7 @@ export interface BackupSource extends ServicePlace {
 }
 
 /**
- * Creates a backup in a new or empty folder; throws if the folder is not empty. Does not migrate the database, so a new
+ * Creates a backup in a new or empty folder. Throws if the folder is not empty. Does not migrate the database, so a new
  * version can back up the database of the previous one.
  */
 export async function makeBackup(folder: string, source: BackupSource): Promise<Manifest> {
@@ -87,7 +87,7 @@ async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
   return copied
 }
 
-/** Lists the paths of all files in a folder; empty if the folder does not exist. Skips unfinished uploads. */
+/** Lists the paths of all files in a folder; none if it does not exist. Skips unfinished uploads. */
 export async function listFiles(folder: string): Promise<string[]> {
   const names = await readdir(folder, { recursive: true }).catch((error: unknown) => {
     // The folder does not exist before the first upload.

@@ -14,7 +14,7 @@ import { type Contents, codeOf } from './manifest.ts'
 
 const LOCK_TIMEOUT_MS = 30_000
 
-/** A number of pages that no file exceeds, to copy the whole file in one step. */
+/** More pages than any file has, to copy the whole file in one step. */
 const ALL_PAGES = 0x7fffffff
 
 /**
@@ -71,8 +71,8 @@ export interface ServerAccess {
 const STATEMENT = { timeoutMs: 60 * 60_000 }
 
 /**
- * How long the dump waits for a lock. Without this limit, PostgreSQL would not detect a deadlock: a schema change
- * waits for the counting transaction, which waits for the dump, which waits for the schema change.
+ * Time limit for the dump to get a lock. PostgreSQL could not detect this deadlock: a schema change waits for the
+ * counting transaction, the transaction for the dump, and the dump for the schema change.
  */
 const LOCK_WAIT_MS = 10_000
 
@@ -135,7 +135,7 @@ export async function countRelations(url: string): Promise<number> {
   })
 }
 
-/** Lists the tables whose data a dump contains. */
+/** Lists the tables with data in a dump. */
 export async function listDumpedTables(dump: string): Promise<string[]> {
   const contents = await runTool('pg_restore', ['--list', dump])
   return [...contents.matchAll(/ TABLE DATA \S+ (\S+) /g)].map(([, table = '']) => table)

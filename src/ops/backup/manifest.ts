@@ -15,7 +15,7 @@ export interface ServicePlace {
   readonly dataDir: string
   /** Whether uploaded files are below `dataDir` instead of in a bucket. */
   readonly filesOnDisk: boolean
-  /** The file with the generated root secret; undefined if the secret is configured or to be left out. */
+  /** The file with the generated root secret; undefined if the secret is configured or left out. */
   readonly secretFile: string | undefined
   readonly environment: NodeJS.ProcessEnv
 }
@@ -40,7 +40,7 @@ const manifestShape = z.strictObject({
   rows: z.record(z.string(), z.int().min(0)),
   /** Whether uploaded files are in the backup, or remain in their bucket. */
   files: z.enum(['included', 'bucket']),
-  /** The ids of files that the database names but DATA_DIR lacks; another host may have them. */
+  /** The ids of files that are in the database but not in DATA_DIR; another host may have them. */
   missingFiles: z.array(z.string()),
   secret: z.enum(['included', 'left out']),
   parts: z.array(
@@ -95,7 +95,7 @@ export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : ''
 }
 
-/** Flushes a file of a backup to disk and hashes it. Throws on a symbolic link, whose target may change. */
+/** Flushes a file of a backup to disk and hashes it. Throws on a symbolic link, because its target may change. */
 export async function partOf(folder: string, path: string): Promise<Part> {
   const file = join(folder, path)
   if ((await realpath(file)) !== join(await realpath(folder), path)) {

@@ -24,9 +24,9 @@ import {
 } from './manifest.ts'
 
 /**
- * Checks the digest of every part of a backup and, if all match, the database: the rows and migrations of a SQLite
- * copy, or the tables of a PostgreSQL dump. Returns the manifest, all damage, and the checks that this machine cannot
- * make. Throws if the manifest is missing or invalid.
+ * Checks the digest of every part of a backup. If all match, checks the database: the rows and migrations of a SQLite
+ * copy, or the tables of a PostgreSQL dump. Returns the manifest, all damage, and notes about checks that this machine
+ * cannot make. Throws if the manifest is missing or invalid.
  */
 export async function verifyBackup(folder: string) {
   const manifest = await readManifest(folder)
@@ -75,7 +75,7 @@ export async function* findObstacles(
   }
 }
 
-/** The suffixes of the files that SQLite would use with a database of the same name. */
+/** The suffixes of further SQLite files of a database. */
 const LOGS = ['-wal', '-journal', '-shm']
 
 async function* findExistingDatabase(location: DatabaseLocation): AsyncGenerator<string> {
@@ -105,7 +105,7 @@ function restoreUnderWay(file: string): string {
 }
 
 /**
- * Restores all parts. No service can start on a partial restore: until `finish`, the SQLite file has a temporary name,
+ * Restores all parts. No service can start on a partial restore. Until `finish`, the SQLite file has a temporary name,
  * and a PostgreSQL database is marked as unfinished. Throws if a restored PostgreSQL database differs from the
  * manifest.
  */

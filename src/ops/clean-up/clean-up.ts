@@ -88,7 +88,7 @@ const STATEMENT_MS = { sqlite: 5, postgres: 60 } as const
 /** The share of its time limit that a run uses. A longer run could overlap the next one, which would be skipped. */
 const RUN_SHARE = 0.95
 
-/** The clock that measures statements. SQLite runs in this thread, whose CPU time excludes waits on a busy machine. */
+/** The clock that measures statements. SQLite runs in this thread. CPU time excludes waits on a busy machine. */
 const statementClock = {
   sqlite: () => {
     const { user, system } = process.threadCpuUsage()

@@ -96,7 +96,6 @@ function summaryOf({ engine, rows, schema, parts, secret, files }: Manifest): st
   )
 }
 
-/** Yields reminders about the root secret, the bucket and Redis. */
 function* remindersOf({ redis }: Config, { secret, files }: Manifest): Generator<string> {
   if (secret === 'included') {
     yield 'The backup contains the root secret. Anyone who has it can impersonate this service, so store the backup safely.'

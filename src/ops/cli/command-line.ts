@@ -22,7 +22,7 @@ export const options = {
   yes: { type: 'boolean' },
 } as const
 
-/** The input of a command: its options, and the argument after its name; empty if there is none. */
+/** The input of a command: its options, and the argument after its name, if any. */
 export interface Given
   extends Readonly<ReturnType<typeof parseArgs<{ options: typeof options }>>['values']> {
   readonly word: string

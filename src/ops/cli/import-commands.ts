@@ -76,7 +76,7 @@ async function openRejects(path: string) {
 }
 
 const BAR_WIDTH = 30
-/** Without a terminal: the maximum number of progress lines, and the time until the first one. */
+/** Without a terminal: maximum number of progress lines, and time until the first. */
 const PROGRESS_LINES = 10
 const SILENT_MS = 2000
 
@@ -107,7 +107,7 @@ function showProgress(size: number) {
   }
 }
 
-/** Describes the invalid lines, the number of lines that depend on them, and why missing people were not handled. */
+/** Describes the invalid lines, the number of dependent lines, and why missing people were not handled. */
 function problems({ rejected, rejectedCount, dependents, absent }: ImportReport): string {
   const lines = rejected.map(({ source, line, problem }) =>
     asOneLine(`${source}:${line}: ${problem}`),

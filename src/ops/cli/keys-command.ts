@@ -21,7 +21,7 @@ export async function listSigningKeys(config: Config): Promise<string> {
   })
 }
 
-/** `keys rotate`: rotates the keys for id_tokens or for the platform API, and records an audit event. */
+/** `keys rotate`: rotates the keys for id_tokens or the platform API. Records an audit event. */
 export async function rotateSigningKeys(
   config: Config,
   { upstream, force = false }: Given,

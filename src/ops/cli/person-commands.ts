@@ -6,14 +6,14 @@ import { exportPerson } from '../../school/privacy/export-person.ts'
 import { asOneLine, type Given } from './command-line.ts'
 import { recordCommand, withDatabase } from './configured-stores.ts'
 
-/** `person export`: returns the data that is stored about a person, to answer a privacy request. */
+/** `person export`: returns the stored data about a person, for a privacy request. */
 export async function printPerson(config: Config, { word: id }: Given): Promise<string> {
   return await withDatabase(config, 'writes', async (database, now) =>
     exportPerson(database, id, { now: now() }),
   )
 }
 
-/** `person delete --yes`: makes the deletion of an account due, to comply with a privacy request. */
+/** `person delete --yes`: makes the deletion of an account due, for a privacy request. */
 export async function deletePerson(config: Config, { word: id, yes }: Given): Promise<string> {
   if (!yes)
     throw new Error(
@@ -34,8 +34,8 @@ export async function deletePerson(config: Config, { word: id, yes }: Given): Pr
 }
 
 /**
- * `person end-second-factors`: removes the authenticator app and recovery codes of a person who has lost them. First
- * verify that the request comes from this person.
+ * `person end-second-factors`: removes a person's authenticator app and recovery codes, after their loss. First verify
+ * that the request comes from this person.
  */
 export async function endSecondFactors(config: Config, { word: email }: Given): Promise<string> {
   return await withDatabase(config, 'writes', async ({ kysely }, now) => {

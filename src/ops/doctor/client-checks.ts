@@ -151,7 +151,7 @@ function isInClear(url: URL | null): boolean {
   return url?.protocol === 'http:' && !isLoopbackHost(url.hostname)
 }
 
-/** Returns the full days since a time; NaN if the time is infinite, as `Math.min()` of an empty list is. */
+/** Returns the full days since a time; NaN if it is infinite, like `Math.min()` of an empty list. */
 function daysSince(timestamp: number, now: number): number {
   return Number.isFinite(timestamp) ? Math.floor((now - timestamp) / DAY_MS) : Number.NaN
 }
@@ -209,10 +209,10 @@ async function readClientFacts({ kysely }: Database, now: number) {
     postLogoutUris: postLogoutUris(row.clientId),
     /** When each unexpired secret was created. */
     secretsMadeAt: secrets(row.clientId),
-    /** The later of the last use of a token and the start of the newest grant; undefined without a grant. */
+    /** The later of the last use of a token and the newest grant's start; undefined without a grant. */
     lastUsedAt: lastUses.get(row.clientId),
     scopes: scopes(row.clientId),
-    /** The scopes of all grants to the application that were not ended early, including expired grants. */
+    /** The scopes of all grants to the application, including expired grants, but not those ended early. */
     grantedScopes: granted(row.clientId),
   }))
 }

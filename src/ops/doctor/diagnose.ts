@@ -52,7 +52,7 @@ export async function diagnose(
   return report
 }
 
-/** Reports settings that allow metadata documents from any host, or callbacks with a loopback host name. */
+/** Reports settings that allow metadata documents from any host, or loopback host names. */
 function* checkPolicy({ service }: Config): Generator<Finding> {
   if (service.metadataDocuments.openRegistration) {
     yield found('policy.any-document', 'Metadata documents are accepted from any host')

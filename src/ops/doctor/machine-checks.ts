@@ -38,7 +38,7 @@ export function* checkPermissions({ secrets, databaseUrl, dataDir }: Config): Ge
   for (const file of open) yield found('database.readable', said(file))
 }
 
-/** Checks that DATA_DIR, or the nearest existing folder above it, is writable and has free space. */
+/** Checks that DATA_DIR is writable and has free space. If it is missing, checks the nearest folder above it. */
 export async function* checkDisk({ dataDir }: Config): Findings {
   let folder = resolve(dataDir)
   while (!existsSync(folder)) folder = dirname(folder)
@@ -95,7 +95,7 @@ async function keepsObject(location: S3Location): Promise<boolean> {
   }
 }
 
-/** Checks the metrics address, if metrics are enabled: its port, and whether it is a loopback address. */
+/** Checks the port of the metrics, if they are enabled, and that their address is a loopback address. */
 export async function* checkMetrics({ metricsAddress }: Config): Findings {
   if (!metricsAddress) return
   const { host, port } = metricsAddress
@@ -180,7 +180,7 @@ export async function* checkOutbox(
   yield found('mail.waiting', said)
 }
 
-/** Checks whether X-Forwarded-For is trusted from every caller, and whether it was ignored in the last day. */
+/** Checks whether X-Forwarded-For is trusted from every caller, or was ignored in the last day. */
 export async function* checkProxy(
   { trustProxy, host }: Config,
   { kysely }: Database,

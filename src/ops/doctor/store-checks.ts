@@ -68,7 +68,7 @@ async function* orFound(check: CheckName, complaint: string, look: () => Finding
   }
 }
 
-/** Compares a store's clock with this machine's: processes must agree on what has expired. */
+/** Compares a store's clock with this machine's. Processes must agree on expiry times. */
 function compareClocks(other: string, theirsMs: number, beforeMs: number): Finding {
   const difference = Math.abs(Math.round(theirsMs - (beforeMs + Date.now()) / 2))
   const clocks = `The clocks of this machine and of ${other}`
@@ -76,7 +76,7 @@ function compareClocks(other: string, theirsMs: number, beforeMs: number): Findi
   return found('clock.differs', `${clocks} differ by ${difference} ms`)
 }
 
-/** Checks that PostgreSQL accepts writes, that commits are durable, and that its clock agrees with this machine's. */
+/** Checks that PostgreSQL accepts writes and commits durably, and compares its clock. */
 async function* checkPostgres({ kysely }: Database): Findings {
   const before = Date.now()
   const clock = await sql<{ ms: number }>`
@@ -118,7 +118,7 @@ async function* checkKeys(config: Config, database: Database, now: () => number)
   }
 }
 
-/** Finds authenticator apps whose secrets no listed root secret decrypts. */
+/** Finds authenticator apps with secrets that no listed root secret decrypts. */
 async function* checkApps(config: Config, database: Database, now: () => number): Findings {
   const { secretRoot } = openKeys(config, { database, now })
   const count = await countUnreadableApps(database.kysely, secretRoot)
@@ -127,7 +127,7 @@ async function* checkApps(config: Config, database: Database, now: () => number)
   yield found('apps.unreadable', `${sentence}: ${count}`)
 }
 
-/** Finds sites whose slug is now a path of the service, because a later version added that route. */
+/** Finds sites with a slug that a later version of the service uses as a path. */
 async function* checkSlugs({ kysely }: Database): Findings {
   const sites = await kysely
     .selectFrom('site')
@@ -166,7 +166,7 @@ async function* checkDemo({ mayServeDemo }: Config, database: Database): Finding
   else yield found('demo.exposed', `${said}, so the service will not start`)
 }
 
-/** Checks that the signer key is set if the database has Firebase password hashes, which require it. */
+/** Checks that the signer key is set if the database has Firebase password hashes. */
 async function* checkHashes({ firebaseSignerKey }: Config, { kysely }: Database): Findings {
   if (firebaseSignerKey !== undefined) return
   const query = kysely.selectFrom('person').select('id').limit(1)
@@ -177,7 +177,7 @@ async function* checkHashes({ firebaseSignerKey }: Config, { kysely }: Database)
   }
 }
 
-/** Checks Redis, if configured: that it responds, that its clock agrees with this machine's, and how it keeps data. */
+/** Checks Redis, if configured: its response, its clock and its durability. */
 export async function* checkRedis(config: Config): Findings {
   yield* orFound('redis.silent', 'Redis does not respond', async function* () {
     const redis = await openRedisOf(config)

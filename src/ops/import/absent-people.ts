@@ -3,13 +3,13 @@ import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 
 /**
- * How to treat people of earlier imports who are missing: `keep` only counts them, `end` disables them unless there are
- * too many, and `end-all` always disables them.
+ * The treatment of people from earlier imports who are missing: `keep` only counts them, `end` disables them unless
+ * there are too many, and `end-all` always disables them.
  */
 export const missingChoices = ['keep', 'end', 'end-all'] as const
 export type Missing = (typeof missingChoices)[number]
 
-/** With `end`, at most this share of the people in the import may be missing, or `MISSING_FEW` if that is more. */
+/** The maximum share of missing people with `end`, or `MISSING_FEW` if that is more. */
 const MISSING_SHARE_MAX = 0.1
 const MISSING_FEW = 20
 

@@ -27,7 +27,7 @@ const schema = z
     name: text(120),
     authMethod: z.enum(['none', 'client_secret_post', 'private_key_jwt']),
     applicationType: z.enum(['web', 'native']),
-    /** The id of the assistant for which the application was created (config/assistants.json). */
+    /** The assistant that the application was created for, by its id in config/assistants.json. */
     assistant: optional(matching(60, /^[a-z][a-z0-9-]*$/)),
     // Fields of optional protocols (oauth/clients/optional-protocols.ts).
     jwks: optional(keySet),

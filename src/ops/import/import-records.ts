@@ -22,7 +22,7 @@ import { type RejectedIds, trackRejectedIds, writeLines } from './write-lines.ts
 
 const REJECTED_SHOWN_MAX = 200
 
-/** The minimum number of imported records of a kind to update the statistics of its tables. */
+/** The minimum number of records of a kind to update the statistics of its tables. */
 const MANY_ROWS = 10_000
 
 export interface ImportSettings {
@@ -34,9 +34,9 @@ export interface ImportSettings {
   readonly now: () => number
   /** How to treat missing people of earlier imports; undefined to ignore them. */
   readonly missing?: Missing | undefined
-  /** Called after each batch with its number of lines and its size, in the source's unit. */
+  /** Called after each batch with its number of lines, and its size in the source's unit. */
   readonly onProgress: (lines: number, size: number) => void
-  /** Called with the text of each rejected line, unless the line is longer than 1 MiB. */
+  /** Called with the text of each rejected line of at most 1 MiB. */
   readonly onReject?: (text: string) => void
 }
 
@@ -48,9 +48,9 @@ export interface ImportReport {
   /** The first 200 invalid lines. */
   readonly rejected: { source: string; line: number; problem: string }[]
   rejectedCount: number
-  /** The number of lines, by kind, that were rejected only because they refer to a rejected record. */
+  /** The number of lines that were rejected only because they refer to a rejected record, by kind. */
   readonly dependents: Counts
-  /** The number of lines, by kind, that were skipped because their person has deleted the account. */
+  /** The number of lines that were skipped because the person deleted the account, by kind. */
   readonly deleted: Counts
   /** The number of lines that were skipped, because an earlier run had processed them. */
   skipped: number
@@ -69,9 +69,8 @@ interface Run extends ImportSettings {
 
 /**
  * Imports records in batches, each in one transaction, and then handles missing people. An invalid line is rejected,
- * and so are the lines that depend on its record. Lines of people who deleted their accounts are skipped. If the import
- * of a file is interrupted and `missing` is not set, the next run resumes after the last batch before the first
- * rejected line.
+ * and so are the lines that depend on its record. Lines of people who deleted their accounts are skipped. An
+ * interrupted import of a file resumes after the last batch before the first rejected line, unless `missing` is set.
  */
 export async function importLines(settings: ImportSettings): Promise<Readonly<ImportReport>> {
   const { database, sources, missing, now } = settings
@@ -139,8 +138,8 @@ function notePeople(run: Run, { lines, rejected }: Batch): void {
 }
 
 /**
- * Separates the lines of people who deleted their accounts, so an import does not create these people again. Also
- * removes such people from the lecturers of courses.
+ * Separates the lines of people who deleted their accounts, because an import must not create them again. Also removes
+ * such people from the lecturers of courses.
  */
 async function leaveOutDeleted({ kysely }: Database, lines: readonly ReadLine[]) {
   const named = ({ record: { type, id, values } }: ReadLine) =>
@@ -168,7 +167,7 @@ async function leaveOutDeleted({ kysely }: Database, lines: readonly ReadLine[])
   }
 }
 
-/** Writes the lines of a batch, and the progress if no line so far was rejected. @returns the rejected lines */
+/** Writes the lines of a batch. Stores the progress if no line so far was rejected. @returns the rejected lines */
 async function importBatch(run: Run, batch: Batch, place: Place): Promise<RejectedLine[]> {
   const { database, rejectedIds } = run
   if (run.firebaseSignerKey === undefined) rejectFirebaseHashes(batch)

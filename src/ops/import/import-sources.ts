@@ -8,7 +8,7 @@ import { readCampusFolder } from './campus-folder.ts'
 import { type Campus, kindNames, listOf } from './record-kinds.ts'
 import type { Fields } from './record-rows.ts'
 
-/** A source of lines: an NDJSON file, standard input, or the .json files of a campus. */
+/** A source of lines: an NDJSON file, standard input, or a campus of .json files. */
 export interface Source {
   readonly name: string
   /** The size in bytes, or in lines for a campus; 0 if unknown. */
@@ -23,7 +23,7 @@ export interface Line {
   readonly number: number
   /** The type and id of a record in a campus, for problem descriptions. */
   readonly name?: string
-  /** The line as it was read, for the file of rejected lines; undefined if it is longer than 1 MiB. */
+  /** The unparsed line, for the file of rejected lines; undefined if it is longer than 1 MiB. */
   readonly text: string | undefined
   /** The parsed JSON; undefined if it is invalid or longer than 1 MiB. */
   readonly value: unknown
@@ -35,7 +35,7 @@ const LINE_BYTES_MAX = 1024 * 1024
 
 /**
  * Opens the sources of an import: a file, `-` for standard input, or a folder. Reads the .ndjson files of a folder in
- * order of their names or, if there are none, its .json files as one campus.
+ * order of their names. If there are none, reads its .json files as one campus.
  */
 export async function openSources(path: string): Promise<readonly Source[]> {
   if (path === '-') return [lineSource('standard input', () => process.stdin)]

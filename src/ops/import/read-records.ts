@@ -39,11 +39,11 @@ export interface ReadLine {
 export interface RejectedLine {
   readonly line: Line
   readonly problem: string
-  /** The record's kind, if the line was rejected only because it refers to a rejected record. */
+  /** The record's kind, if the line was rejected only because of a rejected record. */
   readonly dependent?: KindName
 }
 
-/** Returns the problem of a line, with the name of its record if it has one. */
+/** Returns the problem of a line, preceded by its record's name, if any. */
 export function problemOfLine({ line, problem }: RejectedLine): string {
   return line.name === undefined ? problem : `${line.name}: ${problem}`
 }
@@ -67,7 +67,7 @@ export async function* batchesOf(source: Source, after: number, engine: Database
   if (lines.length > 0) yield readBatch(lines)
 }
 
-/** Returns the type and key of a line's record, or the line number if they are unknown. */
+/** Returns the type and key of a line's record; the line number if they are unknown. */
 function keyOfLine({ number, value }: Line): string {
   const fields = Object(value) as Fields
   const { type } = fields

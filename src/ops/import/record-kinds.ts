@@ -12,7 +12,6 @@ import { kind, type RecordKind } from './record-rows.ts'
 
 const { count, id, list, optional, time, word } = schemas
 
-/** The fields that all offers of a site have in common. */
 const offerFields = {
   site: id('sit'),
   slug,

@@ -44,7 +44,7 @@ export interface RecordKind<Shape extends z.ZodObject = z.ZodObject, Values = Fi
   readonly key?: readonly string[]
   /** Two time fields. The first must not be later than the second. */
   readonly inOrder?: readonly [first: string, second: string]
-  /** The lists of the record, and the column with which their rows reference it. */
+  /** The lists of the record, and the column that references the record from their rows. */
   readonly inner?: { readonly parent: string; readonly lists: readonly InnerList<Values>[] }
   /** Fields that have no column. */
   readonly unkept?: readonly string[]
@@ -142,7 +142,7 @@ function columns(fields: readonly (readonly [string, unknown])[], { nowMs }: Wri
   )
 }
 
-/** Returns the columns whose values come from the given fields. */
+/** Returns the columns with values that depend on the given fields. */
 export function columnsGiven({ derived = {} }: RecordKind, given: ReadonlySet<string>, row: Row) {
   const named = new Set([...given].map(columnOf))
   return Object.keys(row).filter(

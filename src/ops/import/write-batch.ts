@@ -40,8 +40,8 @@ export async function hashPasswords(
 }
 
 /**
- * Writes records: inserts new rows, updates changed ones, and deletes records marked as deleted and entries that are no
- * longer in a list. Fields that a line does not contain remain unchanged.
+ * Writes records: inserts, updates and deletes rows. Deletes records marked as deleted, and entries that are no longer
+ * in a list. Fields that a line does not contain remain unchanged.
  *
  * @throws Contradiction, or the database's error for an unknown reference or a duplicate
  */
@@ -64,7 +64,7 @@ export async function writeBatch(records: readonly DataRecord[], writing: Writin
   if (contradiction !== undefined) throw new Contradiction(contradiction)
 }
 
-/** Writes records of one kind whose lines contain the same fields. */
+/** Writes records of one kind from lines with the same fields. */
 async function writeAlike(type: KindName, records: readonly DataRecord[], writing: Writing) {
   const kind = kindOf(type)
   const given = records[0]?.given ?? new Set()
@@ -89,7 +89,7 @@ interface People {
   readonly changed: readonly string[]
 }
 
-/** Writes people, marks them as imported, and ends access that the new data no longer allows. */
+/** Writes people, marks them as imported, and ends access that their new data forbids. */
 async function changePeople(
   { records, rows, changed }: People,
   { trx, nowMs }: Writing,
@@ -113,8 +113,8 @@ async function changePeople(
 }
 
 /**
- * Keeps the stored hash of people whose imported hash is the same as in the last import. Since then, the person may
- * have set a new password, or a sign-in may have replaced the hash by an Argon2id hash.
+ * Keeps a person's stored hash if the imported hash has not changed since the last import. The person may have set a
+ * new password, or a sign-in may have replaced the hash by an Argon2id hash.
  */
 async function keepNewerHashes(trx: Writing['trx'], rows: Row[]): Promise<void> {
   const digests = rows.flatMap((row) => row['imported_hash_digest'] ?? [])
@@ -202,7 +202,7 @@ interface Rule {
   /** The SQL that selects the rows `r` to check. */
   readonly from: string
   readonly where: string
-  /** The columns of `r` that contain the record's key; by default, the columns of the key fields. */
+  /** The columns of `r` with the record's key; by default, those of the key fields. */
   readonly by?: readonly string[]
 }
 

@@ -18,14 +18,14 @@ export function trackRejectedIds() {
     if (typeof id === 'string' && ids.size < IDS_MAX) ids.add(`${kind} ${id}`)
   }
   return {
-    /** Adds the record of a parsed line, which may be invalid, and its sections and lectures. */
+    /** Adds the record of a parsed line with its sections and lectures. The record may be invalid. */
     add(value: unknown) {
       const { type, sections, lectures } = Object(value) as Fields
       addId(String(type), value)
       for (const section of [sections].flat()) addId('section', section)
       for (const lecture of [lectures].flat()) addId('lecture', lecture)
     },
-    /** Finds the lines that refer to a rejected record, unless the database has an earlier version of that record. */
+    /** Finds lines that refer to a rejected record of which the database has no earlier version. */
     async findDependents(lines: readonly ReadLine[], writing: Writing): Promise<Set<ReadLine>> {
       if (ids.size === 0) return new Set()
       const needed = lines.flatMap((line) =>
@@ -108,7 +108,7 @@ function isRejection(error: unknown): error is Error {
   return isOfData || error instanceof Contradiction
 }
 
-/** Describes why the database rejected a record: an unknown reference, a duplicate, or a violated rule. */
+/** Describes why the database rejected a record: unknown reference, duplicate, or violated rule. */
 async function explain(
   { values }: ReadLine['record'],
   error: Error & { readonly detail?: string },

@@ -8,13 +8,13 @@ export interface BindingFault {
   readonly reason: string
 }
 
-/** The result of `judgeBinding`: a fault if the token must not be used, and the nonce for the next proof. */
+/** The result of `judgeBinding`: a fault that forbids the token's use, and the nonce for the next proof. */
 export interface Binding {
   readonly fault?: BindingFault
   readonly nextNonce?: string | undefined
 }
 
-/** Whether a challenge offers bound tokens in addition to bearer tokens, or accepts only bound ones (RFC 9449 §7.1). */
+/** Whether a challenge accepts bound tokens only, or bearer tokens, too (RFC 9449 §7.1). */
 export type DpopChallenge = 'offered' | 'demanded'
 
 /** The accepted proof algorithms, as listed in a challenge. */

@@ -25,10 +25,10 @@ import {
 } from './verify-bearer.ts'
 
 /**
- * Creates the forward-auth route, at which a proxy asks whether a request may pass. Responds with 200 and identity
- * headers, or with the 401 or 403 of a protected resource, which the proxy returns to its caller. Responds with 400 to
- * a misconfigured proxy. Accepts any method, because some proxies repeat the method of the guarded request. Never reads
- * the body. The application behind the proxy is responsible for CORS.
+ * Creates the forward-auth route, where a proxy asks whether a request may pass. Responds with 200 and identity
+ * headers, or with the 401 or 403 of a protected resource. The proxy returns a 401 or 403 to its caller. Responds with
+ * 400 to a misconfigured proxy. Accepts any method, because some proxies repeat the method of the guarded request.
+ * Never reads the body. The application behind the proxy is responsible for CORS.
  */
 export function forwardAuthRoute(parts: ResourceParts): Middleware {
   return async (ctx, next) => {
@@ -83,8 +83,8 @@ type ProxyCredentials = Exclude<ClientCredentials, { readonly problem: string }>
 type Unjudged = Extract<Verdict, { kind: 'anonymous' | 'invalid' }>
 
 /**
- * Judges the token before the proxy has authenticated, because one query reads the token and the version of the proxy's
- * client. An unauthenticated proxy learns nothing about the verdict.
+ * Judges the token before the proxy has authenticated. One query reads the token and the version of the proxy's client.
+ * An unauthenticated proxy learns nothing about the verdict.
  */
 async function judgeRequest(
   ctx: Context,
@@ -96,7 +96,7 @@ async function judgeRequest(
   return await verdicts.judgeAccessToken(bearer.value, { unbound: false, callerId: clientId })
 }
 
-/** Returns the verdict for a proxy. A bound token, or one that the proxy may not introspect, is invalid. */
+/** Returns the verdict for a proxy. Bound tokens, and tokens that the proxy may not introspect, are invalid. */
 export function verdictFor(proxy: AuthenticatingClient, judged: Judged | Unjudged): Verdict {
   if (judged.kind === 'worthless') return invalidBecause(judged)
   if (judged.kind !== 'good') return judged

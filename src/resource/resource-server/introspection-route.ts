@@ -132,7 +132,7 @@ function activeToken(
   }
 }
 
-/** Returns the type of a token and, if it is bound, the thumbprint of its key (RFC 9449 §6.2). */
+/** Returns the type of a token. For a bound token, includes its key's thumbprint (RFC 9449 §6.2). */
 function typeOf({ jkt }: AccessToken) {
   return jkt === undefined ? { token_type: 'Bearer' } : { token_type: 'DPoP', cnf: { jkt } }
 }

@@ -12,7 +12,7 @@ export type Judged<Token = AccessToken> =
 export interface WorthlessToken<Token = AccessToken> {
   readonly kind: 'worthless'
   readonly reason: string
-  /** The token; undefined if it is malformed, was never issued here, or its record was removed. */
+  /** The token; undefined if it is malformed, forged, or no longer stored. */
   readonly token?: Token
 }
 

@@ -16,7 +16,7 @@ export interface Protection {
   readonly adviseOnScopes: AdviseOnScopes
 }
 
-/** Advises which scopes a client can get, or what to do instead. Queries the store. */
+/** Advises a client on the scopes that it can get, or on the alternative. Queries the store. */
 export type AdviseOnScopes = (clientId: string, wanted: WantedScopes) => Promise<ScopeAdvice>
 
 /** A verdict that rejects the request; `anonymous` only if the endpoint requires a token. */
@@ -42,7 +42,7 @@ export async function verdictOf(ctx: Context, verifyBearer: VerifyBearer): Promi
   return verdict
 }
 
-/** Returns the DPoP proofs, method and URL of a request. The host is that of BASE_URL (request-target.ts). */
+/** Returns the DPoP proofs, method and URL of a request. Its host is BASE_URL's (request-target.ts). */
 export function provenRequest(ctx: Context): Omit<ProvenRequest, 'accessToken'> {
   const { method, protocol, host, originalUrl, req } = ctx
   return {
@@ -58,10 +58,9 @@ export function setNonce(ctx: Context, nonce: string | undefined): void {
 }
 
 /**
- * Rejects a request with 401 or 403 and a challenge. An outage gets 503 without a challenge, because it says nothing
- * about the token (specification, Errors 4 to 7). An endpoint with anonymous access passes `anonymous` only for
- * operations that need a token. A challenge names scopes that this client can get, or says what to do instead (design
- * 23).
+ * Rejects a request with 401 or 403 and a challenge. An outage gets 503 without a challenge, because the token may be
+ * valid (specification, Errors 4 to 7). An endpoint with anonymous access passes `anonymous` only for operations that
+ * need a token. A challenge names scopes that this client can get, or suggests a remedy (design 23).
  *
  * @throws storageUnavailable if the client of the token cannot be read
  */
@@ -117,7 +116,7 @@ async function demandMore(
   return { resourceMetadataUrl, scopes, error: 'insufficient_scope', description, ...dpop }
 }
 
-/** Returns the challenge for a new authorization with two factors and the scopes of the token (RFC 9470 §3). */
+/** Returns the challenge for a new sign-in with two factors and the same scopes (RFC 9470 §3). */
 function demandStepUp(
   { token, demand: { maxAgeSeconds } }: Extract<Verdict, { kind: 'step-up' }>,
   { resourceMetadataUrl }: Protection,

@@ -128,7 +128,7 @@ function readHeader(
     : { problem: 'authorization header scheme must be `Bearer`' }
 }
 
-/** Returns a refusal if the token lacks `openid` or a requested scope, or if `scope` is malformed. */
+/** Returns a refusal if the token lacks `openid` or a requested scope, or `scope` is malformed. */
 function refusalForScopes(
   { scopes }: AccessToken,
   named: string | undefined,

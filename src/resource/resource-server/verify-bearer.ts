@@ -14,8 +14,9 @@ import {
 } from './judge-token.ts'
 
 /**
- * The verdict on the token of a request. A value rather than an exception, because the caller decides what follows:
- * without a token, one endpoint rejects the request and another serves it anonymously (specification, Errors 5).
+ * The verdict on the token of a request. A value rather than an exception, because the caller decides about the
+ * response. Without a token, one endpoint rejects the request, and another serves it anonymously (specification, Errors
+ * 5).
  */
 export type Verdict =
   | { readonly kind: 'anonymous'; readonly dpop?: DpopChallenge }
@@ -104,7 +105,7 @@ export function makeVerifyBearer({
     const sent = readToken(request.authorization, checkDpop !== undefined)
     if ('kind' in sent) return { ...sent, ...offer }
     try {
-      // Accept only tokens whose audience is this origin.
+      // Accept only tokens for this origin.
       const judged = await judgeAccessToken(sent.value, { unbound: false })
       if (judged.kind === 'worthless') return { ...invalidBecause(judged), ...offer }
       const { token } = judged
@@ -118,7 +119,7 @@ export function makeVerifyBearer({
   }
 }
 
-/** Reads the access token from the Authorization header, or returns a verdict if it is missing or malformed. */
+/** Reads the access token from the Authorization header. Returns a verdict if it is missing or malformed. */
 export function readToken(
   authorization: readonly string[],
   dpopEnabled: boolean,

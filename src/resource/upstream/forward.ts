@@ -26,7 +26,7 @@ export interface Forwarded {
   readonly baseUrl: string
   /** Headers that replace those of the caller. */
   readonly headers: Readonly<Record<string, string>>
-  /** The time limit for the response headers after the request was sent, and for each pause in either direction. */
+  /** The time limit for the response headers, and for each pause in either direction. */
   readonly answerWithinMs: number
   readonly bodyBytesMax: number
 }
@@ -104,7 +104,7 @@ async function answerTo(outgoing: ClientRequest, ctx: Context, wanted: Forwarded
   }
 }
 
-/** Limits the time to connect, so a connection dropped by a firewall fails sooner than a slow response. */
+/** Limits the time to connect. A connection dropped by a firewall must fail sooner than a slow response. */
 function connecting(outgoing: ClientRequest, tooSlow: () => void): () => void {
   const timer = setTimeout(tooSlow, CONNECT_MS)
   const stop = () => clearTimeout(timer)
@@ -180,9 +180,9 @@ async function passOn(ctx: Context, incoming: IncomingMessage): Promise<void> {
   await pipeline(incoming, ctx.res).catch(() => {})
 }
 
-// Only listed headers pass, in either direction. A denylist would have to name every header that makes some server
-// override the method, URL or user (X-HTTP-Method-Override, X-Original-URL, X-User), and every header that a browser or
-// proxy acts on (Refresh, Service-Worker-Allowed, X-Accel-Redirect).
+// Only listed headers pass, in either direction. A denylist would be too long. It would need every header that
+// overrides the method, URL or user on some server (X-HTTP-Method-Override, X-Original-URL, X-User), or that a browser
+// or proxy acts on (Refresh, Service-Worker-Allowed, X-Accel-Redirect).
 
 const requestHeaders = namesIn(`
   accept accept-encoding accept-language content-encoding content-language content-length content-type

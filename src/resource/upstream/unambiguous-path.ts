@@ -1,9 +1,9 @@
 const SEGMENTS = /^[^/]+(\/[^/]+)*$/
 
-/** Characters of a path segment (RFC 3986 §3.3), but not `;`, which ends a segment on some servers. */
+/** Characters of a path segment (RFC 3986 §3.3). Excludes `;`, which ends a segment on some servers. */
 const PLAIN = /^[A-Za-z0-9._~!$&'()*+,=:@-]*$/
 
-/** Characters that must not be percent-encoded: they need no encoding, or decoding them makes the path ambiguous. */
+/** Characters that must not be percent-encoded. They need no encoding, or make the decoded path ambiguous. */
 const AMBIGUOUS = /[A-Za-z0-9._~/\\;%\p{Cc}-]/u
 
 /**

@@ -23,7 +23,7 @@ const writing: readonly string[] = ['POST', 'PUT', 'PATCH', 'DELETE']
 const prefix = addressOf(paths.upstream, { path: '' })
 const withoutSlash = prefix.slice(0, -1)
 
-/** A mapped part of the platform's own API, with the scopes that grant access to it. */
+/** A mapped part of the platform's own API, and the scopes for it. */
 export type Upstream = ServicePolicy['upstreams'][number]
 
 /** Returns the path of a mapping and the scopes that grant access to it. */
@@ -33,7 +33,7 @@ export function scopeUseOf({ path, readScope, writeScope }: Upstream) {
 }
 
 /**
- * Returns a function that creates the route `/admin/api/…` and its published keys; the first private key signs. The
+ * Returns a function that creates the route `/admin/api/…` and its published keys. The first private key signs. The
  * route checks the token and its scope like the Admin API, and forwards the request to the mapped URL
  * (docs/how-to/serve-your-own-api.md). Errors of this service are JSON.
  */

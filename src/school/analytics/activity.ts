@@ -17,7 +17,7 @@ import {
 
 /**
  * Counts active people and completed courses from watch positions. A person has one position per lecture, with the time
- * of the last view, so watching a lecture again moves the activity to the later day. A person has completed a course if
+ * of the last view. So watching a lecture again moves the activity to the later day. A person has completed a course if
  * their positions in all its current lectures are at 90 % or more. The completion counts on the day of the last view.
  */
 
@@ -29,7 +29,7 @@ type Watched = RawBuilder<unknown>
 
 type Activity = typeof active
 
-/** Returns the SQL that counts the people whose last view of a lecture is in the period, by day or by course. */
+/** Returns the SQL that counts people by day or course. A person counts if their last view is in the period. */
 export function active<Key>({ fromMs, untilMs }: Question, watched: Watched, by: 'day' | 'course') {
   const key = by === 'day' ? dayOfColumn('w.watched_at') : sql.ref('lecture.course_id')
   return sql<Counted<Key>>`
@@ -38,7 +38,7 @@ export function active<Key>({ fromMs, untilMs }: Question, watched: Watched, by:
     group by 1`
 }
 
-/** Returns the SQL that counts the course completions in the period, by day or by course. */
+/** Returns the SQL that counts course completions in the period, by day or course. */
 export function completed<Key>(
   { fromMs, untilMs }: Question,
   watched: Watched,

@@ -15,7 +15,7 @@ export interface Period {
   readonly lastDay: number
 }
 
-/** Returns the period from the day of one time to the day of another, including both. Does not limit its length. */
+/** Returns the period between the days of two times, including both days. Does not limit its length. */
 export function periodOf(fromMs: number, toMs: number): Period {
   return { firstDay: Math.floor(fromMs / DAY_MS), lastDay: Math.floor(toMs / DAY_MS) }
 }
@@ -97,7 +97,7 @@ export async function* inPieces<Row>(
   }
 }
 
-/** Reads the distinct values of an id column in the rows of a site, in ascending order and in pieces. */
+/** Reads the distinct values of an id column at a site, in ascending order and in pieces. */
 export function idsOfSite(
   kysely: Kysely<Schema>,
   siteId: string,

@@ -32,7 +32,7 @@ export function makeOverviews(database: Database, now: () => number) {
   }
 }
 
-/** Counts the figures of an overview in pieces, because with SQLite a long statement blocks the process. */
+/** Counts the figures of an overview in pieces. With SQLite, a long statement blocks the process. */
 export async function countOverview(database: Database, siteId: string, nowMs: number) {
   const { kysely } = database
   const period = periodOf(nowMs - (OVERVIEW_DAYS - 1) * DAY_MS, nowMs)
@@ -46,7 +46,7 @@ export async function countOverview(database: Database, siteId: string, nowMs: n
     countedAt: nowMs,
     /** Number of distinct people who used an application. */
     people: people.inAll,
-    /** Number of distinct people who used an application in the last seven days, and in the seven days before. */
+    /** Number of distinct people who used an application, for the last seven days and the seven days before. */
     peopleByWeek: people.byWeek,
     /** Refusals by error code, most frequent first. */
     reasons: refused.reasons,

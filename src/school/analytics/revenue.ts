@@ -1,4 +1,4 @@
-/** Adds up the revenue of a site: orders placed minus refunds made, by period and currency. */
+/** Adds up the revenue of a site by period and currency: orders placed minus refunds made. */
 
 import { setImmediate } from 'node:timers/promises'
 
@@ -8,7 +8,7 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { DAY_MS, dayOfColumn } from './counting.ts'
 
-/** The length of each kind of period name: `2026-10-01`, `2026-10`, or an empty name for the whole time. */
+/** The length of a period's name, by kind: `2026-10-01`, `2026-10`, or empty for the whole time. */
 const nameLengths = { DAY: 10, MONTH: 7, TOTAL: 0 } as const
 
 interface Question {

@@ -15,9 +15,9 @@ export interface ApprovalPolicy {
 }
 
 /**
- * Whether a change needs the approval of the person for whom the client acts (design 37). Programs that an owner of the
- * site registered need none. Vendor integrations need one unless the site exempts them: some run on the person's
- * computer, where any program can register under the same name.
+ * Whether a change needs the approval of the client's person (design 37). Programs that an owner of the site registered
+ * need none. Vendor integrations need one unless the site exempts them. Some of them run on the person's computer,
+ * where any program can register under the same name.
  */
 export function needsApproval(
   { covers, exemptsIntegrations }: ApprovalPolicy,

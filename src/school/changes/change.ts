@@ -76,9 +76,9 @@ export function checkedChange<Input extends z.ZodType, Result>(
 }
 
 /**
- * Locks the site until the transaction ends, so the rows that a change has read are still current when it writes.
- * Otherwise two owners could remove each other, or two lectures could get the same position. Changes are rare, and
- * sites do not block each other. SQLite allows only one write transaction anyway.
+ * Locks the site until the transaction ends, so rows do not change between reading and writing. Otherwise two owners
+ * could remove each other, or two lectures could get the same position. Changes are rare, and sites do not block each
+ * other. SQLite allows only one write transaction anyway.
  */
 export async function lockSite(
   trx: Transaction<Schema>,
@@ -105,7 +105,7 @@ export async function findRoles(
   return rows.map(({ role }) => role).sort()
 }
 
-/** The parameters of `siteCreation`: an id prefix, an input schema, and functions to find and insert rows. */
+/** The parameters of `siteCreation`: id prefix, input schema, and functions to find and insert rows. */
 interface Creation<Input extends z.ZodType> {
   /** The prefix of the row id, such as `crs`. */
   readonly prefix: string
@@ -130,9 +130,9 @@ export interface Created {
 const KEY_SECONDS = 7 * 86_400
 
 /**
- * Creates a function that creates a row. If the client repeats an idempotency key at the site, the function creates no
- * other row as long as the first one exists. It returns the id of the row, and whether it is new. It throws
- * ChangeRefused for an invalid input, for a key that was used with other input, and as `changeSite` does.
+ * Creates a function that creates a row. A repeated idempotency key at the site creates no other row as long as the
+ * first one exists. The function returns the id of the row, and whether it is new. It throws ChangeRefused for an
+ * invalid input, for a key that was used with other input, and as `changeSite` does.
  */
 export function siteCreation<
   Input extends z.ZodType<{ readonly idempotencyKey?: string | null | undefined }>,

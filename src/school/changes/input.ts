@@ -15,10 +15,10 @@ function withoutNul(schema: z.ZodString | z.ZodURL) {
   return schema.refine((value) => !value.includes('\0'), 'must not contain a NUL character')
 }
 
-/** Control characters, line separators, and characters that change the text direction and so can disguise a name. */
+/** Control characters, line separators, and direction characters, which can disguise a name. */
 const HIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u
 
-/** Creates the schema of a single line of text, such as a name or a title. */
+/** Creates the schema of a single line of text, such as a name. */
 export function line(lengthMax: number) {
   return text(lengthMax).refine(
     (value) => !HIDDEN.test(value),
@@ -60,7 +60,7 @@ export function readInput<Type extends z.ZodType>(schema: Type, input: unknown):
   throw badInput(issue?.path.join('.') || 'input', issue?.message ?? 'is invalid')
 }
 
-/** Describes a problem for which the schemas have no message. */
+/** Describes a problem without a message in the schemas. */
 export function describeIssue(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case 'invalid_type':

@@ -23,7 +23,7 @@ interface About {
 export class ChangeRefused extends Error {
   override readonly name = 'ChangeRefused'
   readonly code: RefusalCode
-  /** The field of the input that caused the error, as a path such as `roles.0`; undefined if no single field did. */
+  /** The faulty field of the input, as a path such as `roles.0`; undefined if no single field is at fault. */
   readonly field: string | undefined
   /** The kind of the object that does not exist, such as `course`. */
   readonly subject: string | undefined
@@ -61,7 +61,7 @@ export function limitReached(message: string): ChangeRefused {
   return new ChangeRefused('LIMIT_REACHED', message)
 }
 
-/** Creates the error for a change that waits for an approval on the page at `address`. */
+/** Creates the error for a change that must be approved on the page at `address`. */
 export function approvalRequired(address: string): ChangeRefused {
   const message =
     'nothing was changed: an operator must approve this change first. Let the person open ' +

@@ -15,10 +15,10 @@ import { differenceOf, siteChange, siteCreation } from './change.ts'
 import { given, readInput } from './input.ts'
 import { conflict, limitReached, notFound } from './refusals.ts'
 
-/** Tables whose rows have a slug, unique at the site, and a release state. */
+/** Tables of items, with a release state and a slug that is unique at the site. */
 type ItemTable = 'course' | 'digital_product' | 'event'
 
-/** Tables whose rows refer to an item. */
+/** Tables that refer to an item. */
 type ReferringTable =
   | 'lecture'
   | 'course_purchase'
@@ -36,7 +36,7 @@ export type ItemKey = { readonly id: string } | { readonly slug: string }
 
 /** The fields that every kind of item has. Each field has the name of its column, in camel case. */
 interface ItemRow extends Release {
-  /** When visitors could first see the item, even if it has become a draft again; null if never. */
+  /** When visitors could first see the item, even if it is a draft again; null if never. */
   readonly firstPublishedAt: number | null
   readonly id: string
   readonly slug: string

@@ -115,7 +115,7 @@ export const updateLecture = checkedChange(
   },
 )
 
-/** Moves a lecture to a position or to the end, in a section of its course or before the first section. */
+/** Moves a lecture within its course, to a position or the end of a section, or of the part before the first section. */
 export const moveLecture = checkedChange(
   z.strictObject({ id, sectionId, position }),
   async ({ trx, actor, record }, { id, ...wanted }) => {
@@ -153,7 +153,7 @@ function deletes(kind: 'section' | 'lecture', find: typeof findSection | typeof 
 
 type Placed = Pick<Lecture, 'id' | 'sectionId' | 'position'>
 
-/** Places a lecture at a position in its section, or at the section's end, and stores the order of the course. */
+/** Places a lecture in its section, at a position or the end, and stores the order of the course. */
 async function place(
   trx: Transaction<Schema>,
   courseId: string,

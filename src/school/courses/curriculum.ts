@@ -62,7 +62,7 @@ function lectures(kysely: Kysely<Schema>) {
     .select(['lecture.position', 'lecture.title', 'lecture.duration_seconds as durationSeconds'])
 }
 
-/** Stores the positions of the sections and lectures of a course, in the given order or else in the current order. */
+/** Stores the positions of a course's sections and lectures, in the given or the current order. */
 export async function arrangeCourse(
   trx: Transaction<Schema>,
   courseId: string,

@@ -3,7 +3,7 @@ import { makeSealing } from '../../platform/store/cursor.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { fitsName, kindOfType } from './file-kinds.ts'
 
-/** The content of a valid link: the purchase of a digital product, and the product's file. */
+/** The content of a valid link: a purchase of a digital product, and the product's file. */
 interface DownloadLink {
   readonly purchaseId: string
   readonly fileId: string
@@ -46,8 +46,8 @@ export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts
 export type Download = NonNullable<Awaited<ReturnType<typeof findDownload>>>
 
 /**
- * Finds the file of a link with one query. The order, if any, must not be refunded; the product must still have the
- * file; the buyer must have an enabled account and a role at the site.
+ * Finds the file of a link with one query. The order, if any, must not be refunded. The product must still have the
+ * file. The buyer must have an enabled account and a role at the site.
  */
 export async function findDownload({ kysely }: Database, { purchaseId, fileId }: DownloadLink) {
   const found = await kysely

@@ -64,7 +64,7 @@ function isZip(head: Buffer): boolean {
   return has(head, 0, 'PK\x03\x04') || has(head, 0, 'PK\x05\x06')
 }
 
-/** Whether the file starts with an MPEG frame: eleven sync bits, any version, and the code of layer III. */
+/** Whether the file starts with an MPEG frame: eleven sync bits, any version, layer III. */
 function isMpegFrame(head: Buffer): boolean {
   return head[0] === 0xff && ((head[1] ?? 0) & 0xe6) === 0xe2
 }

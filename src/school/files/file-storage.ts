@@ -1,4 +1,4 @@
-/** Stores the bytes of files on disk or in S3, independently of their names, owners and URLs. */
+/** Stores the bytes of files on disk or in S3, without their names, owners and URLs. */
 
 import { createHash } from 'node:crypto'
 import { openAsBlob } from 'node:fs'
@@ -21,7 +21,7 @@ export interface FileStorage {
   remove(key: string): Promise<void>
 }
 
-/** A complete upload on the local disk, because S3 needs the size and digest before the first byte. */
+/** A complete upload on the local disk. S3 needs the size and digest before the first byte. */
 export interface Draft extends AsyncDisposable {
   readonly path: string
   readonly sizeBytes: number
@@ -99,7 +99,7 @@ function diskStorage(folder: string): FileStorage {
   }
 }
 
-/** Syncs a folder to disk, because a crash could otherwise undo the rename of a file in it. */
+/** Syncs a folder to disk. Otherwise a crash could undo the rename of a file in it. */
 async function persistFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r')
   try {

@@ -157,8 +157,8 @@ async function removeBytes(storage: FileStorage, id: string): Promise<void> {
 }
 
 /**
- * Locks and reads a file, so it cannot be deleted while another change starts to use it. A no-op update locks the row
- * in both databases.
+ * Locks and reads a file. It cannot be deleted while another change starts to use it. A no-op update locks the row in
+ * both databases.
  *
  * @throws ChangeRefused if the site has no such file
  */

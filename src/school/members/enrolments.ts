@@ -13,7 +13,7 @@ const ENROLMENTS_SHOWN_MAX = 100
 
 export type Enrolment = NonNullable<Awaited<ReturnType<typeof findEnrolment>>>
 
-/** Lists the newest enrolments of each person with a role at a site, at most 100 per person, with one query. */
+/** Lists the newest enrolments of people with a role at a site, with one query. At most 100 per person. */
 export async function listEnrolments(
   kysely: Kysely<Schema>,
   personIds: readonly string[],

@@ -21,7 +21,7 @@ import { mustBeAllowedToChangeOwners, mustHaveRoles, rolesSchema } from './site-
 /** Lifetime of an invitation, in seconds. */
 const INVITATION_SECONDS = 7 * 86_400
 const DAY_MS = 86_400_000
-/** Maximum number of recovery mails that operators of a site can send to a member in 24 hours. */
+/** Maximum number of recovery mails that a site can send to a member in 24 hours. */
 const RECOVERIES_PER_DAY_MAX = 3
 
 const newInvitation = z.strictObject({
@@ -32,7 +32,7 @@ const newInvitation = z.strictObject({
 
 export type NewInvitation = z.input<typeof newInvitation>
 
-/** The roles, the suggested name and the sender of an invitation: the column `data` of its link. */
+/** The column `data` of an invitation's link: roles, suggested name and sender. */
 export interface InvitationData {
   readonly roles: readonly SiteRole[]
   /** The name that the operator entered, as a suggestion for a new account. */
@@ -50,7 +50,7 @@ export interface InvitationPorts {
 export type Invitations = ReturnType<typeof makeInvitations>
 
 /**
- * Creates the functions with which operators invite people and send recovery mails.
+ * Creates the functions that invite people and send recovery mails.
  *
  * @param perSiteAndDayMax maximum number of invitations that a site can send in 24 hours
  */

@@ -1,4 +1,4 @@
-/** Lets people join a site: by an invitation, or by self sign-up with a confirmed address. */
+/** Lets people join a site by an invitation, or by self sign-up with a confirmed address. */
 
 import type { Insertable, Kysely, Transaction } from 'kysely'
 
@@ -21,7 +21,7 @@ export interface JoiningPorts {
   readonly now: () => number
 }
 
-/** A valid link with which the owner of an address can join a site. */
+/** A valid link that lets the owner of an address join a site. */
 export interface Joining {
   readonly link: OneTimeLink
   readonly site: { readonly id: string; readonly slug: string; readonly name: string }
@@ -56,7 +56,7 @@ export function makeJoining(ports: JoiningPorts) {
         .where('f.feature', '=', SELF_SIGN_UP)
         .executeTakeFirst(),
 
-    /** Finds the site and roles that a link offers; undefined if the link no longer works. Does not use the link up. */
+    /** Finds the site and roles of a link; undefined if it no longer works. Does not use the link up. */
     async find(kind: 'invitation' | 'address', token: string): Promise<Joining | undefined> {
       const link = await links.find(kysely, kind, { token, nowMs: now() })
       return link && (await read(kysely, link))
@@ -120,7 +120,7 @@ export async function joinSite(
   await recordAuditEvent(trx, actor, { action: 'member.join', ...change })
 }
 
-/** Reads the site and roles that a link offers; undefined if the site is gone or joining is no longer permitted. */
+/** Reads the site and roles of a link; undefined if the site is gone or joining is no longer permitted. */
 async function read(kysely: Kysely<Schema>, link: OneTimeLink): Promise<Joining | undefined> {
   const site = await kysely
     .selectFrom('site')

@@ -10,7 +10,7 @@ import { mustHaveRoles } from './site-roles.ts'
 
 const LECTURERS_PER_COURSE_MAX = 100
 
-/** Lists the courses at a site that each person teaches, sorted by slug, with one query. */
+/** Lists the courses that people teach at a site, sorted by slug, with one query. */
 export async function listTaughtCourses(
   kysely: Kysely<Schema>,
   personIds: readonly string[],

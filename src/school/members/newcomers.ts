@@ -1,4 +1,4 @@
-/** Creates the accounts of people who sign in with an identity provider for the first time. */
+/** Creates accounts at the first sign-in with an identity provider. */
 
 import { addIdentity, type Newcomer } from '../../directory/people/linked-identities.ts'
 import { hasSelfSignUp } from '../../directory/sites/site-admin.ts'
@@ -7,8 +7,8 @@ import type { SiteActor } from '../changes/change.ts'
 import { insertPerson, joinSite, personName } from './joining.ts'
 
 /**
- * Creates the function that creates the account of a newcomer, whose address the provider has verified. It returns
- * false if the site does not let people sign up themselves, or the address has an account.
+ * Creates the function that creates a newcomer's account. The provider must have verified the address. Returns false if
+ * the site does not let people sign up themselves, or the address has an account.
  */
 export function makeNewcomers({ kysely }: Database, now: () => number) {
   return async (

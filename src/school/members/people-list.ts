@@ -35,12 +35,12 @@ export interface PeopleQuestion {
   readonly among?: ReturnType<typeof sql<boolean>> | undefined
 }
 
-/** Maximum number of people that a search counts, because matches may be spread over a large index. */
+/** Maximum number of people that a search counts. Its matches may be spread over a large index. */
 const SEARCH_COUNT_MAX = 1000
 
 /**
- * Lists the people of a site, sorted by date or, for a search, by the word found. Without a search, a page reads an
- * index in order, so its speed does not depend on the number of people.
+ * Lists the people of a site, sorted by date, or by the word found in a search. Without a search, a page reads an index
+ * in order, so its speed does not depend on the number of people.
  */
 export function listPeople(database: Database, question: PeopleQuestion) {
   const words = question.search?.trim()
@@ -100,7 +100,7 @@ async function countHolders(
   return students + Number(total)
 }
 
-/** Maximum number of roles at a site for which a search starts from its people. Above it, starts from the index of words. */
+/** Maximum number of roles at a site to start a search from its people. Above it, starts from the index of words. */
 const FEW_ROLES_MAX = 5000
 
 /** Maximum count of people per word, when a search determines its rarest word. */
@@ -109,7 +109,7 @@ const WORD_COUNT_MAX = 5000
 /** A word with fewer people is rare enough. */
 const RARE_COUNT = 500
 
-/** Maximum number of people with the rarest word that a search reads to count its results at a large site. */
+/** Maximum number of people with the rarest word that the count of a search reads at a large site. */
 const COUNTED_MAX = 5000
 
 /**
@@ -154,7 +154,7 @@ function searchPeople(database: Database, question: PeopleQuestion, text: string
 
 const FOUND_WORD = sql<string>`found.word`
 
-/** Returns the word with the fewest people, or one that is rare enough. Tries long words first. */
+/** Returns the word with the fewest people, or a word that is rare enough. Tries long words first. */
 async function rarestOf(kysely: Kysely<Schema>, words: readonly string[]): Promise<string> {
   let rarest = { word: words[0] ?? '', count: WORD_COUNT_MAX }
   if (words.length <= 1) return rarest.word
@@ -170,7 +170,7 @@ async function rarestOf(kysely: Kysely<Schema>, words: readonly string[]): Promi
 // PostgreSQL checks scalar subqueries at the index scan, the cheapest first. It would turn `exists` into joins, which
 // come after the check of the role, and read the person of each candidate.
 
-/** Keeps the first word of a person that begins with a prefix, so each person appears once. */
+/** Keeps a person's first word that begins with a prefix, so each person appears once. */
 function isFirstMatch(prefix: string) {
   return sql<boolean>`(select 1 from person_word as earlier where earlier.person_id = found.person_id
     and earlier.word >= ${prefix} and earlier.word < found.word limit 1) is null`
@@ -222,7 +222,7 @@ interface StudentQuestion extends Pick<PeopleQuestion, 'siteId' | 'search' | 'so
   readonly courseId?: string | null | undefined
 }
 
-/** Maximum number of students of a course that are counted, because the count checks the role of each. */
+/** Maximum number of students of a course that are counted. The count checks the role of each. */
 const COURSE_COUNT_MAX = 50_000
 
 /**

@@ -154,7 +154,7 @@ export async function mustBeAllowedToChangeOwners(
 
 /**
  * Removes roles from a person. Without the lecturer role, the person no longer teaches courses of the site. Throws
- * ChangeRefused for the owner role if the site has no other owner whose account is enabled and not due for deletion.
+ * ChangeRefused if the site would have no owner left with an enabled account that is not due for deletion.
  */
 async function takeRoles(
   trx: Transaction<Schema>,
@@ -183,7 +183,7 @@ async function takeRoles(
 }
 
 /**
- * Lists the sites that a person owns alone. Other owners whose account is disabled, or waits for its deletion, do not
+ * Lists the sites that a person owns alone. Owners with a disabled account, or one that waits for its deletion, do not
  * count.
  *
  * @param siteId only this site, if given

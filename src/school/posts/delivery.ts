@@ -152,7 +152,7 @@ interface DeliverySources {
   readonly sweeps?: (() => boolean) | undefined
 }
 
-/** Lists each site's oldest unfinished delivery and removal, at most 100 of each, so no site delays the others. */
+/** Lists each site's oldest unfinished delivery and removal, so no site delays others. At most 100 of each. */
 async function listUnfinished(kysely: Kysely<Schema>) {
   const posts = kysely.selectFrom('post').select('id')
   const undelivered = posts

@@ -10,7 +10,7 @@ type Row = Record<string, unknown>
 const ROWS_MAX = 10_000
 
 /**
- * Returns the data of a person as JSON, by table (`personalRows`), and records an audit event. `incomplete` lists the
+ * Returns the data of a person as JSON, by table (`personalRows`). Records an audit event. `incomplete` lists the
  * tables that may have more rows. @throws if there is no person with the id
  */
 export async function exportPerson(
@@ -34,7 +34,7 @@ export async function exportPerson(
   return JSON.stringify({ exported_at, ...tables, incomplete }, undefined, 1)
 }
 
-/** Returns a row for the download: times as text, without the actor, and without the IP address of another actor. */
+/** Returns a row for the download: times as text, without the actor, and without another actor's IP address. */
 function shownTo(personId: string, { actor_person_id: actor, address, ...others }: Row): Row {
   const isOwn = (actor ?? personId) === personId
   const row = isOwn && address !== undefined ? { ...others, address } : others

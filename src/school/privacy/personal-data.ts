@@ -1,4 +1,4 @@
-/** Lists the personal data in each table: the columns of a download, and the rows deleted with the account. */
+/** Lists the personal data in each table: columns of a download, and rows deleted with the account. */
 
 import { type RawBuilder, sql } from 'kysely'
 
@@ -7,7 +7,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 /** How to find, export and delete the rows of a person in a table. */
 interface PersonalRows {
   readonly table: keyof Schema
-  /** The columns that contain the person's id (in JSON: `payload`), or the id of a grant of the person (`grant_id`). */
+  /** The columns with the person's id (in JSON: `payload`), or with a grant of the person (`grant_id`). */
   readonly by: readonly string[]
   /** The columns in a download, the one to sort by first. */
   readonly columns: readonly string[]

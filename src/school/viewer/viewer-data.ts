@@ -32,15 +32,15 @@ export function makeViewerData(database: Database, now: () => number) {
 
 export type ViewerData = ReturnType<typeof makeViewerData>
 
-/** The table of a GraphQL type, and the function that finds a member's row by id. */
+/** The table of a GraphQL type, and the function that finds a member's row. */
 type NodeSource = readonly [
   table: string,
   find: (membership: Membership, id: string) => Promise<object | undefined>,
 ]
 
 /**
- * Creates a function that finds a node by id, among the member's data at the token's site. It runs one statement to
- * find the type and, if there is one, another to read the row.
+ * Creates a function that finds a node by id in the member's data at the token's site. It runs one statement to find
+ * the type and, if there is one, another to read the row.
  */
 function makeFindNode({ kysely }: Database, sources: Readonly<Record<string, NodeSource>>) {
   return async (membership: Membership, id: string) => {

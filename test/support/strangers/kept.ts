@@ -13,7 +13,7 @@ import {
   limitTable,
 } from '../../../src/platform/limits/limit-table.ts'
 
-/** The configuration on which the figures depend. */
+/** The configuration that the figures depend on. */
 export type InForce = Pick<Config, 'service' | 'integrations'>
 
 export interface Kept {
