@@ -6,7 +6,6 @@ import { passkeyForm } from './passkey-form.ts'
 import { passkeyScript } from './script.ts'
 import { timeOf } from './time.ts'
 
-/** The maximum length of a passkey's name. */
 export const PASSKEY_NAME_CHARACTERS_MAX = 60
 
 interface PasskeyView {

@@ -18,7 +18,7 @@ import { timeOf } from './time.ts'
 
 export interface ApplicationsPage extends ListView {
   readonly siteName: string
-  /** The text that the names contain; empty for all. */
+  /** The text by which the list is filtered; empty for all. */
   readonly search: string
   readonly applications: readonly ListedApplication[]
   readonly action: string

@@ -51,7 +51,7 @@ export interface AdminHomePage {
   readonly selfSignUp: {
     readonly isOn: boolean
     readonly signUpHref: string
-    /** The URL of the form that turns self sign-up on or off; undefined for people who must not do so. */
+    /** The URL of the form that turns self sign-up on or off; undefined for people who may not do so. */
     readonly action: string | undefined
   }
   readonly done: string | undefined
@@ -70,7 +70,7 @@ export interface SiteStateView {
   readonly oldSecrets: readonly { readonly name: string; readonly href: string }[]
 }
 
-/** The start page for operators of a site: figures, what needs attention, first steps, and how people sign in. */
+/** The start page for operators of a site: figures, items that need attention, first steps, and sign-in settings. */
 export function adminHomePage(page: AdminHomePage): Page {
   const { siteName } = page
   return areaPage({

@@ -36,7 +36,7 @@ export interface AreaPage {
   readonly heading?: HtmlValue
   /** The page to which a link above the heading leads. */
   readonly back?: { readonly href: string; readonly name: string }
-  /** The pages about one thing, of which this page is one. */
+  /** The tabs of related pages, including this page. */
   readonly tabs?: readonly Tab[] | undefined
   /** A notice that an action succeeded. */
   readonly done?: string | undefined
@@ -69,7 +69,7 @@ export interface Tab {
   readonly current: boolean
 }
 
-/** Links to pages about one thing, as a row. @param name the name of the row for screen readers */
+/** A row of links to related pages. @param name the name of the row for screen readers */
 function tabBar(name: string, tabs: readonly Tab[]): Html {
   return html`<nav class="tabs" aria-label="${name}">
 ${tabs.map(

@@ -1,4 +1,4 @@
-/** Renders forms that change something, and their fields. */
+/** Renders forms and their fields. */
 
 import { type Html, type HtmlValue, html } from './html.ts'
 
@@ -136,7 +136,7 @@ export function choice({ type, name, value, checked }: Choice, words: Html): Htm
 `
 }
 
-/** A form that narrows a list by a text and by the fields in `more`, and a link that shows all. */
+/** A form that filters a list by a text and the fields in `more`, with a link that shows all. */
 export function searchForm(form: {
   readonly action: string
   readonly label: string

@@ -84,7 +84,7 @@ export interface LinkForm {
   readonly action: string
   readonly csrf: string
   readonly email: string
-  /** Whether another browser asked for the link, so the code is needed. */
+  /** Whether another browser requested the link, so the code is needed. */
   readonly needsCode: boolean
 }
 

@@ -34,7 +34,7 @@ export interface SignInPage {
   readonly hidden?: Readonly<Record<string, string>> | undefined
   /** Whether the identity providers are the only way to sign in. */
   readonly isOnly?: boolean
-  /** Whether an e-mail address can lead to an identity provider, without a password. */
+  /** Whether some e-mail addresses sign in with an identity provider, without a password. */
   readonly routes?: boolean
   /** The form for passkeys; undefined if this host cannot have passkeys. */
   readonly passkey?: Pick<PasskeyForm, 'action' | 'options'> | undefined

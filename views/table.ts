@@ -1,7 +1,6 @@
 import { type Pager, pager } from './area.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 
-/** A column of a table. */
 export interface Column<Row> {
   readonly heading: string
   readonly cell: (row: Row) => HtmlValue

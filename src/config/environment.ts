@@ -14,7 +14,7 @@ function oneOf<const T extends string>(byDefault: NoInfer<T>, ...allowed: readon
     .default(byDefault as z.util.NoUndefined<T>)
 }
 
-/** An origin in canonical form, because the issuer equals BASE_URL byte for byte. A trailing slash is removed. */
+/** An origin in canonical form, because the issuer must equal BASE_URL byte for byte. A trailing slash is removed. */
 const originOf = (name: string) =>
   z.string().transform((value, context) => {
     const url = URL.parse(value)

@@ -82,7 +82,7 @@ const signInLimits = {
   failureWindowSeconds: seconds(DAY_SECONDS),
   // How long a browser is known after its last sign-in.
   knownBrowserSeconds: seconds(400 * DAY_SECONDS).default(90 * DAY_SECONDS),
-  // How long after entering the password a person may see secrets or delete something without entering it again.
+  // How long a sign-in counts as recent, for pages that show secrets or delete something.
   freshSeconds: z.int().min(60).max(DAY_SECONDS).default(600),
 }
 
@@ -102,7 +102,7 @@ const apiLimits = z.strictObject({
   cachedCharactersMax: z.int().min(1).max(10_000_000),
 })
 
-/** A host as in URLs, with its port unless that is 443. */
+/** A host as in URLs: with its port, unless the port is 443. */
 const host = z
   .string()
   .refine((value) => URL.parse(`https://${value}/`)?.host === value, 'must be a host or host:port')
@@ -193,7 +193,7 @@ export const servicePolicy = z.strictObject({
     interactionSeconds: seconds(DAY_SECONDS),
     // How long a person can cancel the deletion of the account by signing in.
     accountDeletionSeconds: seconds(90 * DAY_SECONDS).default(7 * DAY_SECONDS),
-    // The lifetime of sessions on /admin and /account. A browser session can start a new one without a prompt.
+    // The lifetime of sessions on /admin and /account. They restart without a prompt during a browser session.
     pageSessionSeconds: seconds(30 * DAY_SECONDS),
   }),
   /** Length limits of authorization requests, which are stored even for unauthenticated callers. */
@@ -288,7 +288,7 @@ export const servicePolicy = z.strictObject({
     unusedClientsPerNetworkMax: z.int().min(1).max(100_000).default(200),
     // The maximum number of stored callbacks per platform that match one of its patterns.
     callbacksPerPlatformMax: z.int().min(1).max(1_000_000),
-    // How long a callback is kept if no person has consented with it.
+    // How long a callback is kept until a person first authorizes a client with it.
     unusedCallbackSeconds: seconds(30 * DAY_SECONDS),
     idleCallbackSeconds: seconds(800 * DAY_SECONDS),
   }),

@@ -16,7 +16,7 @@ type DemoSettings = Readonly<Record<'dataDir' | 'baseUrl' | 'host', string>> & {
   readonly smtpUrl: string | undefined
 }
 
-/** Returns the mail folder of a local demo without a mail server, which the /mail pages show; else undefined. */
+/** Returns the mail folder of a local demo without a mail server, which the /mail pages show; undefined otherwise. */
 export function demoMailFolder(
   { dataDir, baseUrl, host, smtpUrl }: DemoSettings,
   isDemo: boolean,
@@ -49,7 +49,7 @@ export function openMailFolder(folder: string): MailTransport {
   }
 }
 
-/** Returns a part of a message in UTF-8 without a transfer encoding, for people who open the file. */
+/** Returns a part of a message in UTF-8 without a transfer encoding, so people can read the file. */
 function readable(type: 'plain' | 'html', content: string) {
   const head = `Content-Type: text/${type}; charset=utf-8\nContent-Transfer-Encoding: 8bit`
   return { raw: `${head}\n\n${content}` }

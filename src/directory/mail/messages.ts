@@ -44,7 +44,6 @@ export interface MailValues {
 
 export type MailKind = keyof MailValues
 
-/** A message to send. */
 export type Mail = {
   readonly [Kind in MailKind]: {
     readonly kind: Kind
@@ -52,7 +51,7 @@ export type Mail = {
     readonly to?: string | undefined
     /** The person who is greeted by name. */
     readonly personId?: string | undefined
-    /** The site whose name and look the message has. */
+    /** The site whose name and look the message shows. */
     readonly siteId?: string | undefined
     /** The one-time link in the message. If the link was used or has expired, the message is not sent. */
     readonly linkId?: string | undefined

@@ -21,13 +21,14 @@ type AttemptStart = { readonly taken: Taken } | { readonly waitSeconds: number }
 type Counts = Pick<Limits, 'takeTogether' | 'giveBack' | 'exceeded' | 'count'>
 
 /**
- * Creates the limits of sign-ins. Attempts are counted before the password check, so parallel guesses cannot bypass the
- * limits. Only failed attempts stay counted. A browser that has signed in to the account before has its own limit,
- * which attackers cannot exhaust. Other browsers are limited per network, per account and network, and per account.
+ * Creates the limits of sign-in attempts. Attempts are counted before the password check, so parallel guesses cannot
+ * bypass the limits. Only failed attempts stay counted. A browser that has signed in to the account before has its own
+ * limit, which attackers cannot exhaust. Other browsers are limited per network, per account and network, and per
+ * account.
  *
  * If attackers exhaust the limit of an account, each wide network (IPv4 /24, IPv6 /48) still gets a few attempts from a
- * reserve of the account. So they need a large number of networks to lock a person out. Successful sign-ins are limited
- * per account too, so one person cannot occupy all hash threads.
+ * reserve of the account. So attackers need a large number of networks to lock a person out. Successful sign-ins are
+ * limited per account too, so one person cannot occupy all hash threads.
  */
 export function makeAttemptLimits(limits: Counts) {
   const takeAll = async (wanted: Taken): Promise<AttemptStart> => {

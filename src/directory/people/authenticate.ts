@@ -147,7 +147,7 @@ async function askPlatform(
   return answer === 'unavailable' ? { kind: 'unavailable' } : refused
 }
 
-/** Maximum number of repetitions of a check, for a hash that was replaced during the check. */
+/** How often a check is repeated if the hash was replaced during the check. */
 const RECHECKS_MAX = 3
 
 /** Checks a password against the stored hash. @throws {TooManyHashes} if the queue is full */
@@ -184,8 +184,8 @@ interface RenewalPorts {
 }
 
 /**
- * Creates the function that replaces outdated hashes with Argon2id hashes after a sign-in, in the background. Keeps a
- * password that has changed in the meantime. If the queue of hashes is full, the next sign-in tries again.
+ * Creates the function that replaces outdated hashes with Argon2id hashes after a sign-in, in the background. Does not
+ * overwrite a password that was changed in the meantime. If the queue of hashes is full, the next sign-in tries again.
  */
 export function makeRenewHash({ store, passwords, logger }: RenewalPorts) {
   const renew = async (personId: string, from: string, password: string) => {

@@ -22,7 +22,7 @@ export const MFA_ACR = 'urn:gatehouse:mfa'
 // The values of `amr` are from RFC 8176 §2, which defines none for identity providers.
 const firstMethods = {
   password: { acr: 'urn:gatehouse:password', amr: ['pwd'] },
-  /** A passkey whose authenticator tested only that a person is present. */
+  /** A passkey whose authenticator tested only user presence. */
   passkey: { acr: 'urn:gatehouse:passkey', amr: ['pop'] },
   /** A passkey whose authenticator verified its user, by PIN or biometrics: two factors. */
   verifiedPasskey: { acr: MFA_ACR, amr: ['pop', 'user', 'mfa'] },
@@ -35,7 +35,6 @@ const secondMethods = {
   passkey: ['pop'],
 } as const
 
-/** All values of `acr`. */
 export const acrValues: readonly string[] = Object.values(firstMethods).map(({ acr }) => acr)
 
 /** Returns the `acr` and `amr` of an authentication (OpenID Connect Core §2). */
@@ -45,7 +44,7 @@ export function assuranceOf([first, second]: Authentication['methods']): Assuran
   return { acr: MFA_ACR, amr: [...amr, ...secondMethods[second], 'mfa'] }
 }
 
-/** Whether the methods would meet the required values of `acr` only with a second factor. */
+/** Whether only a second factor is missing to meet the required values of `acr`. */
 export function lacksSecondFactor(
   required: readonly string[] | undefined,
   methods: Authentication['methods'],

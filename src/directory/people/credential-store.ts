@@ -21,7 +21,7 @@ export function makeCredentialStore({ kysely, engine }: Database, standInKey: Bu
      * the same stand-in, which reveals nothing about similar addresses.
      */
     async findCredentials(emailCanonical: string) {
-      // PostgreSQL raises an error on NUL instead of matching no row. No address contains it.
+      // PostgreSQL raises an error on NUL instead of matching no row. No address contains NUL.
       if (emailCanonical.includes('\0')) return { account: undefined, standIn: undefined }
       const row = await kysely
         .selectFrom(kysely.selectNoFrom(sql<number>`1`.as('one')).as('asked'))

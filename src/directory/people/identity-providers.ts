@@ -52,7 +52,7 @@ export const findRoute = (providers: readonly IdentityProvider[], login: string)
 const domainOf = (login: string) =>
   domainToASCII(login.trim().slice(login.trim().lastIndexOf('@') + 1))
 
-/** What an identity provider says about a person. Only issuer and subject identify the person. */
+/** A person's identity according to an identity provider. Only issuer and subject identify the person. */
 export interface ProvidedIdentity {
   readonly issuer: string
   readonly subject: string
@@ -88,7 +88,7 @@ interface ProviderPorts {
 export type ProviderSignIn = ReturnType<typeof makeProviderSignIn>
 
 const SCOPE = 'openid email profile'
-/** How long a provider's metadata and keys are cached, and after which time a failed request is retried. */
+/** How long a provider's metadata and keys are cached, and how soon a failed request is retried. */
 const KNOWN_MS = 3_600_000
 const FAILED_MS = 5000
 const PROVIDERS_KNOWN_MAX = 1000
@@ -159,7 +159,7 @@ export function makeProviderSignIn(ports: ProviderPorts, list: ListProviders) {
     },
 
     /**
-     * Checks the response of a provider, and returns what it says about the person.
+     * Checks the response of a provider, and returns the person's identity.
      *
      * @throws ProviderUnreachable; another error, without secrets in its message, if the response is invalid
      */
@@ -218,7 +218,7 @@ async function authenticationAt(
 }
 
 interface Asked {
-  /** The interaction. */
+  /** The id of the interaction. */
   readonly uid: string
   readonly isAgain: boolean
   readonly loginHint: string | undefined
@@ -230,7 +230,7 @@ type Sent = Readonly<Record<'method', string>> & {
   readonly body?: URLSearchParams | undefined
 }
 
-/** Returns the options of requests to a provider. `fetch` itself requires https. */
+/** Returns the options of requests to a provider. They allow http, because `fetch` itself requires https. */
 function requestOptions(fetch: Fetch) {
   return { [customFetch]: fetch, [allowInsecureRequests]: true }
 }

@@ -36,7 +36,6 @@ interface IdentitiesPorts {
   readonly now: () => number
 }
 
-/** The key of a linked identity. */
 export type IdentityKey = Readonly<Record<'providerId' | 'issuer' | 'subject', string>>
 
 type Caller = Pick<Actor, 'requestId' | 'address'>
@@ -172,8 +171,8 @@ function linkedTo(kysely: Kysely<Schema>, personId: string) {
 }
 
 /**
- * Whether a person has a password or a passkey. Locks the person (a no-op update locks in both databases), so that two
- * removals at once cannot each rely on the other identity.
+ * Whether a person has a password or a passkey. Locks the person (a no-op update locks in both databases), because two
+ * parallel removals could each rely on the other identity.
  */
 async function lockWays(trx: Transaction<Schema>, personId: string): Promise<boolean> {
   const person = await trx

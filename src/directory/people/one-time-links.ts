@@ -148,7 +148,7 @@ function makeTokens(linkKeys: readonly Buffer[]) {
   }
 }
 
-/** Selects unexpired links. `personId` is null without a person in the link, and `browserDigest` without a browser. */
+/** Selects unexpired links. `personId` and `browserDigest` are null for links without a person or browser. */
 function unexpired(kysely: Kysely<Schema>, kind: OneTimeLinkKind, nowMs: number) {
   return kysely
     .selectFrom('one_time_link')

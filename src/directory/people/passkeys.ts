@@ -139,7 +139,6 @@ interface PasskeyUse extends Checked {
   readonly address: string
 }
 
-/** The maximum number of passkeys of a person. */
 const PASSKEYS_MAX = 20
 
 const changes = {
@@ -208,7 +207,7 @@ function makePasskeyStore({ database: { kysely }, now }: FactorPorts, queueMail:
         const row = await removal.where('person_id', '=', actor.personId).executeTakeFirst()
         if (row) await report('remove', actor.personId, row.name, actor)(trx)
       }),
-    /** Records a use (`recordUse`). */
+    /** Records a use with `recordUse`, and reports a copy. */
     use: async (id: string, use: Use, request: Partial<Actor>) =>
       await inTransaction(async (trx) => {
         const recorded = await recordUse(trx, id, use, now())

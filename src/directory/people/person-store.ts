@@ -100,7 +100,7 @@ export function makePersonStore({ kysely }: Database, now: () => number) {
 
 /**
  * Normalizes an e-mail address, for lookups and uniqueness: trims it, and ignores case and the encoding of accents
- * (NFC). Ignores no other difference, such as dots, because that could make the addresses of two people equal.
+ * (NFC). Keeps other differences, such as dots, because ignoring them could make the addresses of two people equal.
  */
 export function canonicalEmail(typed: string): string {
   // Lower-casing may separate a letter from its mark (J̌), so normalize afterwards.

@@ -207,7 +207,7 @@ async function stepOf(
   return result.valid && 'timeStep' in result ? result.timeStep : undefined
 }
 
-/** The person, or a command without a person. */
+/** A person, or a command, which has no person. */
 type AnyActor = Partial<Actor> & Pick<Actor, 'now'>
 
 /** Removes the authenticator app and the recovery codes of a person. @returns whether there was an app */

@@ -18,7 +18,6 @@ export interface NewSiteProvider extends Omit<IdentityProvider, 'id' | 'domains'
 }
 
 export const SITE_PROVIDERS_MAX = 10
-/** The maximum number of domains of a provider. */
 export const DOMAINS_MAX = 50
 
 const labelOf = (id: string) => `client secret of the identity provider ${id}`

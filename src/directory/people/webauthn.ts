@@ -42,7 +42,7 @@ const optionsOf = ({ party: { id, origin }, challenge }: Expected) => ({
 
 /**
  * Verifies the response of a passkey that was used (WebAuthn §7.2). Returns undefined if it is invalid. The caller
- * compares the counter. The library would do so before verifying the signature.
+ * compares the counter, because the library would compare it before verifying the signature.
  */
 export async function verifyUse(sent: { id: string }, publicKey: string, expected: Expected) {
   const { verifyAuthenticationResponse } = await import('@simplewebauthn/server')

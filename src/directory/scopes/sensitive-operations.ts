@@ -13,7 +13,7 @@ export interface AssuranceDemand {
   readonly maxAgeSeconds?: number | undefined
 }
 
-/** Mutations of the Admin API. The operator pages demand the same where they ask for a fresh sign-in. */
+/** Mutations of the Admin API. Operator pages that require a recent sign-in demand the same. */
 export const sensitiveOperations: ReadonlySet<string> = new Set([
   // Roles.
   ...['inviteMember', 'resendInvitation', 'setMemberRoles', 'removeMember'],
@@ -24,7 +24,7 @@ export const sensitiveOperations: ReadonlySet<string> = new Set([
   ...['setSelfSignUp', 'sendPasswordRecovery'],
 ])
 
-/** Whether operations, or operations that need these scopes, are sensitive under a demand. */
+/** Whether any of these operations or scopes is sensitive under a demand. */
 export function isSensitive(
   { areas }: AssuranceDemand,
   scopes: readonly string[],

@@ -13,8 +13,8 @@ import type { AdminParts } from './admin-parts.ts'
 import type { OperatorPages } from './operator-pages.ts'
 
 /**
- * Registers the page on which operators approve changes of their assistants (design 37), and its form for the policy of
- * the site. Operators see and approve only changes of their own assistants. Only owners may change the policy.
+ * Registers the page on which operators approve changes of their assistants (design 37), and the form for the site's
+ * policy. Operators see and approve only changes of their own assistants. Only owners may change the policy.
  */
 export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { database, findClientName, now } = parts

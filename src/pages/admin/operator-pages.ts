@@ -83,7 +83,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
     },
     /** Declares pages that redirect to Beta features while MCP connections are off. */
     whereOn: declaring(ifOn),
-    /** Declares pages of the application that the URL names. They respond with 404 if the site has no such one. */
+    /** Declares pages of the application that the URL names. They respond with 404 if it does not exist. */
     of: (kind: ApplicationKind) =>
       declaring<ApplicationHandler>((handler) => {
         const found: OperatorHandler = async (operator, ctx) => {
@@ -103,7 +103,7 @@ interface Entry {
   readonly shownAt?: string
 }
 
-/** Whether the site demands two factors for a page. @param isSensitive for example, whether it shows secrets */
+/** Whether the site demands two factors for a page. @param isSensitive whether the page shows secrets, for example */
 function demandsMfa({ assuranceDemand: demand }: AdminSite, isSensitive = false): boolean {
   return demand !== undefined && (isSensitive || demand.areas.includes(EVERYTHING))
 }

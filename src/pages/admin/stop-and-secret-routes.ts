@@ -10,7 +10,6 @@ import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
-/** The paths of each kind of application. */
 const patternsOf = {
   site: {
     list: pages.applications,
@@ -110,7 +109,7 @@ function secretRoutes(
   })
 }
 
-/** Returns what all pages of an application or resource server share. */
+/** Returns the data that all pages of an application or resource server share. */
 export function frameOf(
   { kind, name, disabledAt }: Application,
   { area, address }: Operator,

@@ -34,7 +34,7 @@ export function makeListPages(cursors: Cursors) {
 
 const FILTER_CHARACTERS_MAX = 300
 
-/** Reads a text that narrows a list from the query. An invalid or long text counts as empty. */
+/** Reads the filter text of a list from the query; empty if the text is invalid or too long. */
 export function filterOf({ query }: Context, name: string): string {
   const value = query[name]
   return typeof value === 'string' && value.length <= FILTER_CHARACTERS_MAX ? value : ''

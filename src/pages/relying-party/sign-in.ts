@@ -66,7 +66,7 @@ export async function beginSignIn(
   return { pending, address: `${paths.authorization}?${query}` }
 }
 
-/** The demands on a sign-in to our own pages. */
+/** The requirements of a sign-in to our own pages. */
 export interface AskedSignIn {
   readonly login?: string | undefined
   /** The `acr` that the sign-in must reach. */

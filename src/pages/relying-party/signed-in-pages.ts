@@ -228,7 +228,7 @@ async function finishSignIn(
     if (await sessions.find(ctx)) return seeOther(ctx, pages.account)
     throw signInIncomplete('no cookie')
   }
-  // Another tab has overwritten the cookie since. Redirect to the page that it requested, to restart its sign-in.
+  // Another tab has overwritten the cookie. Redirect to the page of that tab, to restart its sign-in.
   if (answer.get('state') !== pending.state) return seeOther(ctx, pending.returnTo)
   const error = answer.get('error')
   if (error === 'access_denied') {

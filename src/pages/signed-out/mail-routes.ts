@@ -17,7 +17,9 @@ import { makeRouter } from '../../platform/http/router.ts'
 const MESSAGE_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox allow-same-origin"
 
-/** Creates the pages /mail, /mail/:file and /style-guide. @param folder of the messages; undefined to serve no page */
+/**
+ * Creates the pages /mail, /mail/:file and /style-guide. @param folder the message folder; undefined to serve no page
+ */
 export function mailRoutes(folder: string | undefined): Router {
   const router = makeRouter()
   if (folder === undefined) return router

@@ -161,7 +161,6 @@ export async function withSites(
   })
 }
 
-/** Finds the sites of grants and applications. */
 async function sitesOf(kysely: Kysely<Schema>, ids: readonly string[]) {
   if (ids.length === 0) return new Map<string, string | null>()
   const rows = await kysely

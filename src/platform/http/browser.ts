@@ -3,7 +3,7 @@ import type { Context } from 'koa'
 import { callerOf } from './request-log.ts'
 
 /**
- * Describes the browser that sent a request, as people recognize it in a list. `device` is what the browser claims to
+ * Describes the browser that sent a request, so people recognize it in a list. `device` is what the browser claims to
  * be, such as `Firefox on Windows`. `network` is the client IP address, shortened as configured for the audit trail.
  */
 export function browserOf(ctx: Context) {

@@ -46,7 +46,6 @@ export async function readMultipart(ctx: Context, bytesMax: number): Promise<voi
   Object.assign(ctx.request, { body: fields })
 }
 
-/** A file of a form. */
 export interface FormFile {
   readonly name: string
   /** The media type that the browser stated; may be empty. */

@@ -43,7 +43,7 @@ function pathOf(target: string): string {
   return path.startsWith('/') ? path : `/${path}`
 }
 
-/** Matches tool endpoints and their metadata with a trailing slash, which people type. It is removed (decision 3). */
+/** Matches tool endpoints and their metadata with a trailing slash. People type it, so it is removed (decision 3). */
 const slashedTools = new RegExp(`^((?:${toolPaths.join('|')}))/(?=\\?|$)`)
 
 /**

@@ -1,4 +1,6 @@
-/** A JSON object, or the problem of the text. Duplicate names are a problem, because parsers read them differently. */
+/**
+ * A JSON object, or the problem with the text. Duplicate names are a problem, because parsers read them differently.
+ */
 export type StrictJson =
   | { readonly value: Readonly<Record<string, unknown>> }
   | { readonly problem: string }

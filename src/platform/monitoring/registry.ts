@@ -108,7 +108,7 @@ function beginAtZero(counter: Counter, labels: NonNullable<Metric['labels']>): C
   return counter
 }
 
-/** Aggregates the metrics of several processes, each metric by its `ofHost`. */
+/** Aggregates the metrics of several processes, as set by the `ofHost` of each metric. */
 export async function aggregate(snapshots: readonly Snapshot[]): Promise<Snapshot> {
   return await AggregatorRegistry.aggregate([...snapshots]).getMetricsAsJSON()
 }

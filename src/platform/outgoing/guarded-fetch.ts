@@ -174,7 +174,7 @@ const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
  * Whether an address is public, according to the special-purpose registries of IANA (RFC 6890). IPv6 addresses that
- * embed an IPv4 address (NAT64, 6to4, Teredo) count as private, because no server needs one.
+ * embed an IPv4 address (NAT64, 6to4, Teredo) count as private, because no server needs such an address.
  */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false

@@ -76,7 +76,7 @@ class Workers {
     })
   }
 
-  /** Signals all workers to stop, and kills those that exceed the time limit. */
+  /** Signals all workers to stop, and kills workers that exceed the time limit. */
   stop(): void {
     if (this.#stopping) return
     this.#beginStop()

@@ -11,7 +11,7 @@ export type Cursors = ReturnType<typeof makeCursors>
 export const makeCursors = makeSealing<PlaceInList, CursorScope>
 
 const MAC_BYTES = 16
-// The maximum length of a sealed text. The longest ones contain the URL of a metadata document.
+// The maximum length of a sealed text. The longest texts contain the URL of a metadata document.
 const SEALED_LENGTH_MAX = 2048
 
 /**

@@ -172,7 +172,7 @@ export interface StatementEffect {
   readonly waits?: string
 }
 
-/** Returns the effect of a migration: `contract` if any of its statements contracts. */
+/** Returns the effect of a migration: `contract` if any of its statements has that effect. */
 export function effectOf(sql: string): MigrationEffect {
   return statementsOf(sql).some(({ effect }) => effect === 'contract') ? 'contract' : 'expand'
 }

@@ -271,7 +271,7 @@ create unique index pending_change_by_call on pending_change (site_id, person_id
 create index pending_change_by_expiry on pending_change (expires_at);
 
 -- The offers of a site. An archived offer is hidden from visitors, but remains available to its buyers.
--- `first_published_at` is when visitors could first see an offer that is a draft again.
+-- `first_published_at` is when visitors could first see an offer, even if it is a draft again.
 
 create table course (
   id text not null primary key,
@@ -587,8 +587,8 @@ create index platform_callback_unused on platform_callback (client_id, registere
 -- Counts the callbacks that one person protects from eviction; their number is limited.
 create index platform_callback_by_user on platform_callback (client_id, used_by) where used_by is not null;
 
--- Self-registered clients that were never authorized. The clients themselves are OAuth state. "network" is a keyed
--- digest of the IP address, or of its /64 for IPv6.
+-- Self-registered clients that were never authorized. The clients themselves are stored as OAuth state. "network" is a
+-- keyed digest of the IP address, or of its /64 for IPv6.
 create table unused_client (
   client_id text not null primary key,
   network text not null,
