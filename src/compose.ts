@@ -125,7 +125,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     demoPeople,
     /** The clock for all decisions of the service, in epoch milliseconds. */
     now: platform.now,
-    /** Returns the current request handler. A new one replaces it when the signing keys rotate. */
+    /** Returns the current request handler. A new handler replaces it when the signing keys rotate. */
     handler: () => handler,
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }

@@ -13,7 +13,7 @@ import type { Page } from './layout.ts'
 
 export interface ApplicationFormPage {
   readonly area: AreaView
-  /** The name of the application being edited; undefined for a new one. */
+  /** The name of the application being edited; undefined for a new application. */
   readonly editing: string | undefined
   readonly action: string
   readonly cancelHref: string

@@ -49,7 +49,7 @@ export interface PeoplePage extends ListView {
   readonly problem: { readonly field: string | undefined; readonly text: string } | undefined
 }
 
-/** What each role may do, highest first. */
+/** The roles and their rights, highest first. */
 const roles: readonly (readonly [name: string, label: string, what: string])[] = [
   ['OWNER', 'Owner', 'runs the school, and manages its owners'],
   ['ADMIN', 'Admin', 'runs the school'],

@@ -23,7 +23,7 @@ export interface ProvidersPage {
   readonly typed: Readonly<Record<TextField, string>>
   /** Links that fill the form in for a common provider. */
   readonly presets: readonly { readonly name: string; readonly href: string }[]
-  /** What to do at the chosen provider. */
+  /** The steps at the chosen provider. */
   readonly steps: string | undefined
   readonly problem: string | undefined
 }

@@ -89,7 +89,7 @@ function lookOf({ siteName }: AreaView): Page['look'] {
     : { name: siteName, logoHref: undefined, colorsHref: undefined }
 }
 
-/** The links of the area: a sidebar on a wide screen, and a menu on a narrow one. Neither needs a script. */
+/** The links of the area: a sidebar on a wide screen, and a menu on a narrow screen. Neither needs a script. */
 function navigation({ name, groups, signOutAction, person, csrf }: AreaView): Html {
   const signOut = html`<span><bdi>${person.name}</bdi></span>
 <button id="sign-out" type="submit" class="second">Sign out</button>`
@@ -111,7 +111,7 @@ ${links.map((link) => html`<li><a href="${link.href}"${link.current && html` ari
 export interface AreaConfirmPage
   extends Pick<AreaPage, 'title' | 'id' | 'area' | 'heading'>,
     Omit<FormTarget, 'csrf'> {
-  /** What the action will do, as paragraphs or a list. */
+  /** The effects of the action, as paragraphs or a list. */
   readonly consequences: Html
   /** Additional fields of the form. */
   readonly fields?: Html | undefined

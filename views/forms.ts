@@ -25,7 +25,7 @@ type ButtonKind = 'second' | 'danger'
 
 interface ButtonOptions {
   readonly kind?: ButtonKind | undefined
-  /** The page to which a link beside the button leads. */
+  /** The page to which a link next to the button leads. */
   readonly cancelHref?: string | undefined
 }
 
@@ -66,7 +66,7 @@ export interface Field {
   readonly name?: string
   readonly label: HtmlValue
   readonly hint?: HtmlValue
-  /** What is wrong with the input, as a sentence or a list of sentences. */
+  /** The problem with the input, as a sentence or a list of sentences. */
   readonly problem?: string | readonly string[] | undefined
   /** The id of another element that describes the field. */
   readonly describedBy?: string | undefined

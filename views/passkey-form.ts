@@ -3,7 +3,7 @@ import { type Html, type HtmlValue, html } from './html.ts'
 
 export interface PasskeyForm extends FormTarget {
   readonly purpose: keyof typeof texts
-  /** `second` beside a more prominent button. */
+  /** `second` next to a more prominent button. */
   readonly kind?: 'second' | undefined
   /** The options for the browser (WebAuthn §5.1.8 and §5.1.9). */
   readonly options: object

@@ -15,7 +15,7 @@
       body: JSON.stringify({ query, variables, operationName }),
     })
     const answer = await response.json()
-    // An error response of the service is not a GraphQL response, so convert it to one.
+    // Error responses of the service are not GraphQL responses, so convert them.
     const { error, error_description: why } = answer
     return error === undefined ? answer : { errors: [{ message: why ?? error }] }
   }

@@ -288,7 +288,7 @@ export const servicePolicy = z.strictObject({
     unusedClientsPerNetworkMax: z.int().min(1).max(100_000).default(200),
     // The maximum number of stored callbacks per platform that match one of its patterns.
     callbacksPerPlatformMax: z.int().min(1).max(1_000_000),
-    // How long a callback is kept until a person first authorizes a client with it.
+    // How long a callback is kept if no person authorizes a connection with it.
     unusedCallbackSeconds: seconds(30 * DAY_SECONDS),
     idleCallbackSeconds: seconds(800 * DAY_SECONDS),
   }),

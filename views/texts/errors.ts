@@ -12,7 +12,7 @@ export const errorTexts = {
   sentAddress: 'Address that the app sent',
 }
 
-/** What happened, by error code. Other codes show the description of the error. */
+/** Explanations of errors, by error code. Other codes show the description of the error. */
 export const happened: ReadonlyMap<string, string> = new Map([
   ['invalid_redirect_uri', 'The app wants to send you to an address that is not on its list.'],
   ['invalid_scope', 'The app asks for more than it may have.'],
@@ -24,7 +24,7 @@ export const happened: ReadonlyMap<string, string> = new Map([
 ])
 export const appMistake = 'The app sent a request that does not work.'
 
-/** What to do, by error code. */
+/** Advice for the person, by error code. */
 export const advice: ReadonlyMap<string, string> = new Map([
   ['access_denied', 'Nothing was shared. You can close this page or go back to the app.'],
   ['forbidden', 'Switch to an account that may open it.'],

@@ -1,4 +1,4 @@
-/** What the error codes of refused requests mean, for operators. */
+/** Explanations of the error codes of refused requests, for operators. */
 const refusalTexts: ReadonlyMap<string, string> = new Map([
   ['access_denied', 'the person declined, or has no access'],
   ['consent_required', 'the person must first allow it'],

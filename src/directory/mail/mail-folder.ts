@@ -9,7 +9,7 @@ export const MAIL_FILES_MAX = 200
 /** The pattern of file names: the time of the message in milliseconds, and its id. */
 const FILE_NAME = /^\d{13}-[0-9a-f-]{36}\.eml$/
 
-/** Returns the folder of messages in a data folder. */
+/** Returns the path of the mail folder below a data folder. */
 export const mailFolder = (dataDir: string) => join(dataDir, 'mail')
 
 type DemoSettings = Readonly<Record<'dataDir' | 'baseUrl' | 'host', string>> & {

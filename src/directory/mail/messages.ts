@@ -91,7 +91,7 @@ const IGNORE = 'If you did not ask for this, ignore this message. Nothing will c
 const oneUse = ({ liveSeconds }: MailFrame) =>
   `The link works once and expires after ${duration(liveSeconds)}.`
 
-/** What to do about a change that the person did not make. */
+/** Advice about a change that the person did not make. */
 const notYou = ({ accountHref }: MailFrame): readonly MailBlock[] => [
   'If this was not you, someone else may know your password. In your account, change the password, sign out everywhere, and remove the passkeys, identity providers and apps that you do not recognize:',
   { label: 'Open your account', href: accountHref },

@@ -146,7 +146,7 @@ export function makeProviderSignIn(ports: ProviderPorts, list: ListProviders) {
         `${generateRandomState()}.${asked.uid}`,
       )
       for (const [name, value] of query) address.searchParams.set(name, value)
-      // Apple requires `form_post` for requests with the scopes `email` and `name`.
+      // Apple requires `form_post` for requests with the scope `email`.
       if (provider.issuer === APPLE) address.searchParams.set('response_mode', 'form_post')
       if (asked.loginHint !== undefined) address.searchParams.set('login_hint', asked.loginHint)
       if (asked.isAgain) {
@@ -238,7 +238,7 @@ function requestOptions(fetch: Fetch) {
 async function requestMetadata({ issuer }: IdentityProvider, fetch: Fetch) {
   const url = new URL(issuer)
   const response = await discoveryRequest(url, { algorithm: 'oidc', ...requestOptions(fetch) })
-  // Checks that the metadata names this issuer.
+  // This also checks that the metadata names this issuer.
   const server = await processDiscoveryResponse(url, response)
   if (URL.parse(server.authorization_endpoint ?? '')?.protocol !== url.protocol) {
     throw new Error('the authorization endpoint of the provider must be an https URL')

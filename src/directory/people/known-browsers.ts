@@ -17,7 +17,7 @@ interface KnownBrowsersPorts {
 
 export type KnownBrowsers = ReturnType<typeof makeKnownBrowsers>
 
-/** The maximum number of accounts in a cookie, which keeps the latest ones. */
+/** The maximum number of accounts in a cookie. The latest accounts are kept. */
 const ACCOUNTS_MAX = 5
 const ID_BYTES = 12
 const TIME_BYTES = 6

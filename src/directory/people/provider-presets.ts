@@ -22,7 +22,7 @@ interface Preset {
   /** The issuer. `{tenant}` stands for the tenant. */
   readonly issuer: string
   readonly claims: ClaimNames
-  /** Where to register Gatehouse, and what else the provider needs. */
+  /** The steps to register Gatehouse at the provider. */
   readonly steps: string
 }
 

@@ -2,7 +2,7 @@
 
 import { needsOperator } from './policy.ts'
 
-/** The entry of `areas` that demands two factors for all operator scopes. */
+/** The entry of `areas` that demands two factors for all operations of operators. */
 export const EVERYTHING = '*'
 
 /** What a site demands for sensitive operations, besides two factors. */

@@ -6,7 +6,7 @@ import { type PasswordOwner, problemOfNewPassword } from '../../directory/people
 import { explainFailure } from '../../directory/people/sign-in-failure.ts'
 import { formField } from '../../platform/http/page-form.ts'
 
-/** How new passwords are checked and hashed. */
+/** The minimum length and the hash function for new passwords. */
 export interface NewPasswords {
   readonly hashPassword: Passwords['hash']
   /** The minimum length of a new password, in code points. */

@@ -75,7 +75,7 @@ export function applicationFormRoutes(operatorPages: OperatorPages, parts: Admin
     formPage(operator, entryOf(app), app),
   )
   onApplication.form(pages.editApplication, async (app, operator, ctx) => {
-    // Keep the application public or confidential: after a switch, it would lack a secret or keep a useless one.
+    // Keep the application public or confidential: after a switch, it would lack a secret or keep a useless secret.
     const authMethod = app.authMethod === 'none' ? 'none' : 'client_secret_post'
     const typed = { ...typedEntry(ctx), authMethod }
     const checked = checkEntry(typed, redirectRules)

@@ -107,7 +107,7 @@ export async function findConnectableSite({ kysely }: Database, slug: string) {
   return { id, slug, name, applications: applications.filter(({ disabled }) => !disabled) }
 }
 
-/** Lists the applications of a site for assistants, including disabled ones. */
+/** Lists the applications of a site for assistants, including disabled applications. */
 export async function listAssistantApplications(kysely: Database['kysely'], siteId: string) {
   const rows = await kysely
     .selectFrom('oauth_application')

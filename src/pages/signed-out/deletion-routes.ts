@@ -13,7 +13,7 @@ import { type LinkPorts, linkRoutes, mayUse, type OpenedLink } from './link-rout
 
 /**
  * Creates the page on which a person confirms the deletion of the account. It needs no session, only the mailed link,
- * and the code in a browser other than the requesting one.
+ * and the code in a browser other than the requesting browser.
  *
  * @param accountDeletionSeconds how long the person can cancel the deletion by signing in
  */

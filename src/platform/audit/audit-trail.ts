@@ -15,7 +15,7 @@ type HeardRequest = { readonly id: string } & Partial<
   Record<'client' | 'error' | 'detail' | 'address', string | undefined>
 >
 
-/** The maximum number of buffered events; further ones are dropped and counted. */
+/** The maximum number of buffered events. Further events are dropped and counted. */
 export const WAITING_EVENTS_MAX = 5000
 /** The maximum number of events per write. Small, because SQLite blocks the process while it writes. */
 const EVENTS_PER_WRITE = 50
@@ -127,7 +127,9 @@ function countEvents() {
       tallies.set(key, { note: counted, minute, isReported: false, at, times: 1 })
     },
 
-    /** Removes and returns due events: first occurrences, and repetitions in past minutes (`all`: this minute, too). */
+    /**
+     * Removes and returns due events: first occurrences, and repetitions in past minutes (`all`: also in this minute).
+     */
     take(nowMs: number, all: boolean): Pick<Tally, 'note' | 'times' | 'at'>[] {
       const minute = Math.floor(nowMs / MINUTE_MS)
       const due = [...tallies.values()].filter(

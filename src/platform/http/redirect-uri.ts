@@ -17,7 +17,7 @@ const loopbackForm =
 export function isLoopbackRedirect(uri: string, hosts: readonly string[]): boolean {
   if (uri.length > URI_LENGTH_MAX) return false
   const [, host = '', port = '1', path] = loopbackForm.exec(uri) ?? []
-  // Compare with the parsed path to reject dot segments. The parser resolves them, even encoded ones.
+  // Compare with the parsed path to reject dot segments. The parser resolves them, even if they are encoded.
   if (!isLoopbackHost(host) || !hosts.includes(host)) return false
   return Number(port) <= 65_535 && URL.parse(uri)?.pathname === path
 }

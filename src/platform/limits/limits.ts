@@ -18,7 +18,7 @@ const EXCHANGE_SECONDS = 1
  * exchange. Even if sixteen processes each leave this share unreported, they allow at most twice the limit.
  */
 const UNREPORTED_SHARE = 1 / 16
-/** The maximum number of counts per exchange; the rest wait for the next one. */
+/** The maximum number of counts per exchange; the rest wait for the next exchange. */
 const EXCHANGED_MAX = 1000
 /** The maximum length of a key. A longer key is replaced by its digest. */
 const KEY_CHARACTERS_MAX = 120

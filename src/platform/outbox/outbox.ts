@@ -51,7 +51,7 @@ export const SEND_WITHIN_MS = 30_000
 export const CLAIM_MS = 120_000
 /** How long attempts may continue after the signal to stop. */
 const STOP_WITHIN_MS = 5_000
-/** Delays between attempts, in seconds. The last one repeats. */
+/** Delays between attempts, in seconds. The last delay repeats. */
 export const WAITS_SECONDS = [10, 30, 120, 600, 3600]
 /** For how many days a message is retried before it is dropped. */
 const TRY_DAYS_MAX = 3
@@ -155,8 +155,8 @@ async function sendDue(handlers: Handlers, ports: OutboxPorts, signal: AbortSign
 type Row = Selectable<Schema['outbox']>
 
 /**
- * Claims due messages for this process by postponing them. If two processes claim the same row, the second one waits
- * for the row's lock, and then the row is no longer due.
+ * Claims due messages for this process by postponing them. If two processes claim the same row, the second process
+ * waits for the row's lock, and then the row is no longer due.
  */
 async function claim({ database, now }: OutboxPorts, messagesMax: number): Promise<Row[]> {
   const nowMs = now()

@@ -46,7 +46,7 @@ export function workerSide() {
   const send = (news: WorkerNews) => void worker.send(news)
   return {
     sweeps: () => sweeps,
-    /** Resolves when another process has replaced this one. */
+    /** Resolves when another process has replaced this process. */
     replaced: replaced.promise,
     /** Resolves when this process is disconnected from the primary, normally because the primary has exited. */
     orphaned: orphaned.promise,

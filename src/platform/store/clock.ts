@@ -13,10 +13,10 @@ export const CLOCK_DIFFERENCE_MAX_MS = 2_000
 const READINGS_AT_START = 3
 
 /**
- * Opens the database clock, for decisions that all processes must make alike, even if the clocks of their machines
- * differ (docs/design.md, 32). `now` makes no query: between readings, it advances with `performance.now()`, which
- * ignores changes of the machine clock. SQLite uses the machine clock, because processes that share a file run on one
- * machine.
+ * Opens the database clock, for decisions that must be consistent across processes, even if the clocks of their
+ * machines differ (docs/design.md, 32). `now` makes no query: between readings, it advances with `performance.now()`,
+ * which ignores changes of the machine clock. SQLite uses the machine clock, because processes that share a file run on
+ * one machine.
  */
 export async function openStoreClock(database: Database) {
   if (database.engine === 'sqlite') return { now: Date.now, measure: async () => 0 }

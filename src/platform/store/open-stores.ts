@@ -63,7 +63,7 @@ export async function openStores(
   return {
     database,
     state,
-    /** The clock for all decisions that several processes must make alike. */
+    /** The clock for all decisions that must be consistent across processes. */
     now,
     /** `since` returns the time before which OAuth state may have been lost. */
     stateMemory,

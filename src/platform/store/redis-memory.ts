@@ -50,7 +50,7 @@ export async function openRedisMemory(
     }
     if (connection === connections) unknownSince = undefined
   }
-  // After a reconnect, the server may be a different one.
+  // After a reconnect, the client may be connected to a different server.
   client.on('ready', () => {
     connections += 1
     unknownSince = now()

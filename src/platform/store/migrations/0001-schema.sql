@@ -130,7 +130,7 @@ create index site_role_by_age on site_role (site_id, granted_at, person_id);
 -- session without a live row has ended, even if the session store still has its record. `authenticated_at` is when the
 -- person last authenticated, `seen_at` when the browser was last used, to within a few minutes. `provider_id` is set if
 -- an identity provider authenticated the person. `site_id` is set if that provider belongs to a site, and limits the
--- session to it.
+-- session to that site.
 create table browser_session (
   id text not null primary key,
   person_id text not null references person (id) on update cascade on delete cascade,
@@ -446,8 +446,8 @@ create index event_registration_by_order on event_registration (order_id);
 -- Announcements and the inbox.
 
 -- A published post is delivered to inboxes in steps: delivered_to is the last recipient so far, and delivered_at is set
--- after the last one. A removed post is hidden, but kept until its notifications are deleted, which also takes several
--- steps.
+-- after the last recipient. A removed post is hidden, but kept until its notifications are deleted, which also takes
+-- several steps.
 create table post (
   id text not null primary key,
   site_id text not null references site (id) on delete cascade,
@@ -673,7 +673,7 @@ create table oauth_grant (
   end_reason text,
   last_used_at bigint
 );
--- Both indexes omit ended grants, because queries by person or client need only active ones.
+-- Both indexes omit ended grants, because queries by person or client need only active grants.
 create index oauth_grant_by_person on oauth_grant (person_id, client_id) where ended_at is null;
 create index oauth_grant_by_client on oauth_grant (client_id, person_id) where ended_at is null;
 create index oauth_grant_of_site on oauth_grant (site_id, id);
