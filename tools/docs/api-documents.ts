@@ -35,7 +35,7 @@ export async function renderApiDocument(api: keyof typeof documents): Promise<st
     api === 'admin'
       ? await operator.ask(query, variables)
       : await askMember(member, { query, variables })
-  let written = replaceScopes(readApiDocument(api).text)
+  let written = readApiDocument(api).text
   // Send the requests in order, because later ones use objects that earlier ones created.
   for (const [whole, before = '', query = '', variables = '{}'] of written.matchAll(example)) {
     const { body } = await ask(query, JSON.parse(variables))
@@ -46,7 +46,8 @@ export async function renderApiDocument(api: keyof typeof documents): Promise<st
   return written
 }
 
-function replaceScopes(text: string): string {
+/** Renders the operations of the Admin API that each operator scope opens. */
+export function renderOperations(): string {
   const roots = operationsOf(makeAdminSchema())
   const rows = scopeNames('operator').map((scope) => {
     const opened = roots
@@ -55,8 +56,7 @@ function replaceScopes(text: string): string {
     if (scope === writeScope('storage')) opened.unshift(`POST ${paths.adminFiles}`)
     return [code(scope), code(...opened) || "the platform's own API"]
   })
-  const table = renderTable(['scope', 'gives access to'], rows)
-  return text.replace(/\| scope \| gives access to \|\n[\s\S]*?\n\n/, `${table}\n\n`)
+  return renderTable(['scope', 'gives access to'], rows)
 }
 
 /** Masks times, cursors, new ids and signed addresses. */

@@ -6,7 +6,7 @@ import { renderClients } from '../../test/agents/clients-document.ts'
 import { writeLibraries } from '../../test/interop/libraries-document.ts'
 import { readAnnotations } from '../../test/support/annotations.ts'
 import { renewTables, type Tables } from '../../test/support/markdown.ts'
-import { writeApiDocuments } from './api-documents.ts'
+import { renderOperations, writeApiDocuments } from './api-documents.ts'
 import { codeTables } from './code-documents.ts'
 import { dataTables } from './data-documents.ts'
 import { hostileTables } from './hostile-document.ts'
@@ -24,7 +24,7 @@ export function referenceTables(): Tables {
   return {
     ...{ ...codeTables, ...dataTables(annotations), ...hostileTables(annotations) },
     ...{ ...limitTables, ...settingTables, ...toolTables, ...recordTables, ...strangerTables },
-    'mcp-clients': renderClients,
+    ...{ 'mcp-clients': renderClients, operations: renderOperations },
   }
 }
 
