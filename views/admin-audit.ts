@@ -8,12 +8,10 @@ export interface AuditPage extends ListView {
   readonly siteName: string
   /** The filters of the form; an empty filter matches everything. */
   readonly question: AuditQuestion
-  /** All actions, for the filter. */
   readonly actions: readonly { readonly name: string; readonly words: string }[]
   readonly entries: readonly AuditEntryView[]
   readonly action: string
   readonly downloads: readonly { readonly href: string; readonly label: string }[]
-  /** The maximum number of events in a download. */
   readonly downloadMax: number
 }
 

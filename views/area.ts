@@ -113,7 +113,6 @@ export interface AreaConfirmPage
     Omit<FormTarget, 'csrf'> {
   /** The effects of the action, as paragraphs or a list. */
   readonly consequences: Html
-  /** Additional fields of the form. */
   readonly fields?: Html | undefined
   readonly confirm: string
   readonly cancelHref: string

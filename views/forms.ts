@@ -6,9 +6,7 @@ import { type Html, type HtmlValue, html } from './html.ts'
 export interface FormTarget {
   readonly action: string
   readonly csrf: string
-  /** The values of hidden fields. */
   readonly hidden?: Readonly<Record<string, string>> | undefined
-  /** Further attributes of the form. */
   readonly attributes?: Html | undefined
 }
 

@@ -20,7 +20,6 @@ export interface SecondStepPage {
   readonly csrf: string
   readonly deny: string
   readonly client: ClientView
-  /** Whether the person has an authenticator app. */
   readonly hasApp: boolean
   /** The options for using a passkey; undefined if the person has none. */
   readonly options: object | undefined
@@ -86,7 +85,6 @@ function codeField(more: Html, hint: string, problem?: string): Html {
 
 export interface SecondFactorPage {
   readonly area: AreaView
-  /** The authenticator app of the person, if any. */
   readonly app: { readonly since: number; readonly codesLeft: number } | undefined
   readonly actions: Readonly<Record<'add' | 'codes' | 'remove', string>>
   readonly sessionsHref: string

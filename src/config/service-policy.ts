@@ -234,10 +234,7 @@ export const servicePolicy = z.strictObject({
     outboxLookMs: z.int().min(50).max(60_000).default(5000),
     databaseConnectionsMax: z.int().min(1).max(100),
   }),
-  /**
-   * Limits per window: messages of one kind to an address (notices: about new sign-ins and apps), and sign-ups at a
-   * site.
-   */
+  /** Limits per window. Notices are messages about new sign-ins and apps. */
   mail: z
     .strictObject({
       messagesPerAddressMax: z.int().min(1).max(1000).default(10),

@@ -3,7 +3,6 @@
 /** How and when a person authenticated. */
 export interface Authentication {
   readonly personId: string
-  /** The first method, and the second factor, if any. */
   readonly methods: readonly [FirstMethod, SecondMethod?]
   /** When the person sent the first credential, in epoch milliseconds by our clock. */
   readonly authenticatedAt: number

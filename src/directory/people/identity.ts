@@ -4,7 +4,6 @@ import { type IdentityProvider, makeProviderSignIn } from './identity-providers.
 import { makeLinkedIdentities } from './linked-identities.ts'
 import { makeSiteProviders } from './site-providers.ts'
 
-/** A provider of the platform, as configured. */
 export type ConfiguredProvider = Omit<
   IdentityProvider,
   'clientSecret' | 'siteId' | 'role' | 'isOnlyWay'

@@ -72,7 +72,6 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
       return { personId, needsSecondFactor, ...browsers.welcome(cookie, login, signedOutAt) }
     },
 
-    /** Whether an account has this address. */
     async hasAccount(email: string): Promise<boolean> {
       const row = await kysely
         .selectFrom('person')

@@ -57,10 +57,7 @@ export function makePasswordHook({ url, timeoutMs }: PasswordHookSettings, parts
   }
   return {
     storeHash: parts.storeHash,
-    /**
-     * Asks about one sign-in. Without a question, asks about an invented address, so the duration does not reveal which
-     * accounts have a hash.
-     */
+    /** Asks about one sign-in; without a question, about an invented address, so the time does not reveal a hash. */
     async ask(question: Question | undefined) {
       const floor = pause(timeoutMs + MARGIN_MS, undefined, { ref: false })
       const decoy = { email: `${randomUUID()}@decoy.invalid`, password: randomUUID() }

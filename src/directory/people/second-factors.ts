@@ -191,10 +191,7 @@ function makeFactorCheck(
 const CODE = /^\d{6}$/
 const plain = (typed: string) => typed.replace(/[\s-]/g, '').toUpperCase()
 
-/**
- * Returns the time step of a code, if later than `after`: the previous, current or next step. Undefined for wrong
- * codes.
- */
+/** Returns the time step of a valid code: the previous, current or next step, if it is later than `after`. */
 async function stepOf(
   secret: string,
   token: string,

@@ -15,7 +15,6 @@ import { makeKeptValues, type Seals } from '../../platform/http/kept-values.ts'
 import type { VisitorForms } from '../../platform/http/page-form.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 
-/** The client_id of our own pages. */
 export const OWN_CLIENT_ID = 'gatehouse-pages'
 
 /**
@@ -75,7 +74,6 @@ export interface AskedSignIn {
 
 export interface CompletedSignIn {
   readonly personId: string
-  /** The id of the session in this browser. */
   readonly browserSessionId: string
   /** When the person authenticated, in epoch milliseconds. Up to a second too late. */
   readonly authenticatedAt: number

@@ -128,7 +128,8 @@ function countEvents() {
     },
 
     /**
-     * Removes and returns due events: first occurrences, and repetitions in past minutes (`all`: also in this minute).
+     * Removes and returns due events: first occurrences, and repetitions in past minutes or, with `all`, in this
+     * minute.
      */
     take(nowMs: number, all: boolean): Pick<Tally, 'note' | 'times' | 'at'>[] {
       const minute = Math.floor(nowMs / MINUTE_MS)

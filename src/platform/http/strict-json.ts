@@ -1,6 +1,4 @@
-/**
- * A JSON object, or the problem with the text. Duplicate names are a problem, because parsers read them differently.
- */
+/** A JSON object, or the problem with the text. Duplicate names are a problem: parsers read them differently. */
 export type StrictJson =
   | { readonly value: Readonly<Record<string, unknown>> }
   | { readonly problem: string }

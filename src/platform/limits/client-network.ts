@@ -3,7 +3,6 @@ import { LRUCache } from 'lru-cache'
 
 /** Networks by address. Cached, because parsing an address takes longer than counting a request. */
 const networks = new LRUCache<string, string>({ max: 10_000 })
-/** The maximum length of a cached address. */
 const ADDRESS_CHARACTERS_MAX = 64
 
 /**

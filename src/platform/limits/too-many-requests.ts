@@ -5,7 +5,6 @@ import { tooManyRequests } from '../http/errors.ts'
 import { logFields } from '../http/request-log.ts'
 import type { Exceeded } from './limits.ts'
 
-/** The format of an error response. */
 export type ErrorShape = 'page' | 'json' | 'graphql' | 'message'
 
 /** The JSON-RPC error code for an exceeded limit, from the range for server errors (JSON-RPC 2.0 §5.1). */

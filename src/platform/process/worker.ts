@@ -10,7 +10,6 @@ export type WorkerNews =
 /** A message from the primary: run the tasks of the host, or hand over and exit. */
 export type WorkerOrder = 'sweep' | 'hand over'
 
-/** A worker's share of the work on its host. */
 export interface WorkerShare {
   /** How many processes share the host's maximum of parallel password checks and database connections. */
   readonly processes: number

@@ -75,7 +75,6 @@ export function answerTo(
 interface PipelineOptions {
   readonly config: pg.ClientConfig
   readonly timeout: StorageTimeout
-  /** Sets up a new connection. */
   readonly onConnect: (client: pg.ClientBase) => Promise<void>
   readonly onIdleError: ((error: Error) => void) | undefined
 }

@@ -5,7 +5,6 @@ import type { Database } from './database.ts'
 import type { Schema } from './schema.ts'
 import { StorageTimeoutError } from './storage-timeout.ts'
 
-/** A table whose rows expire. */
 export type ExpiringRows = {
   [Table in keyof Schema]: {
     readonly table: Table
