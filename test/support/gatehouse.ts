@@ -45,7 +45,7 @@ export const resourceServer = {
 export type RunningService = Readonly<Awaited<ReturnType<typeof startService>>>
 
 export interface ServiceSetup {
-  /** Whether sites demand approvals, as by default. */
+  /** Whether sites demand approvals, as they do by default. */
   readonly demandsApprovals?: boolean
   /** Environment variables; by default, the service uses an embedded database in a new folder. */
   readonly environment?: Record<string, string>

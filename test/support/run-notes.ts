@@ -17,7 +17,7 @@ export const notesOfRun = (variable: string) => ({
     const file = variables[variable]
     if (file) appendFileSync(file, `${line}\n`)
   },
-  /** Removes the file and returns each different note. Called after the last test file. */
+  /** Removes the file and returns each distinct note. Called after the last test file. */
   take(): Set<string> {
     const file = variables[variable] ?? ''
     const lines = readFileSync(file, 'utf8').split('\n').filter(Boolean)

@@ -90,7 +90,7 @@ const examples: Readonly<Record<string, unknown>> = {
   DateTime: '2026-06-01T00:00:00Z',
 }
 
-/** Selects all fields down to a depth, with nodes of lists, but without edges. */
+/** Selects all fields down to a depth: nodes of lists, but no edges. */
 function selectionOf(type: GraphQLOutputType, depth: number): string {
   const named = getNamedType(type)
   if (!isObjectType(named)) return ''

@@ -59,7 +59,7 @@ type Resolve = GraphQLFieldResolver<unknown, unknown>
 
 /**
  * Wraps a resolver to check its arguments and translate its errors. Rejects a `search` that is too long, and NUL in any
- * string, on which PostgreSQL raises an error. Converts `ChangeRefused` to a GraphQL error.
+ * string: PostgreSQL raises an error on NUL. Converts `ChangeRefused` to a GraphQL error.
  */
 function checkAndTranslate(resolve: Resolve): Resolve {
   return async (...given) => {

@@ -32,7 +32,7 @@ export const toolServers = [
 export const serverCardType = 'application/mcp-server-card+json'
 export const catalogType = 'application/ai-catalog+json'
 
-/** Creates the card of a tool server. */
+/** Creates the card of a tool server (MCP SEP-2127). */
 export function serverCard(
   { baseUrl, service, protocolVersions }: ServiceFacts,
   { path, name, title, description }: (typeof toolServers)[number],

@@ -144,7 +144,7 @@ export class ApprovalNeeded extends ToolProblem {
 interface ToolDefinition<Input extends z.ZodType>
   extends Pick<Tool, 'name' | 'title' | 'description' | 'access' | 'accessFor'> {
   readonly takes: Input
-  /** Returns the JSON Schema for one caller, given that for all callers. */
+  /** Derives the JSON Schema for one caller from the schema for all callers. */
   readonly inputFor?: (caller: AccessToken | undefined, input: JsonSchema) => JsonSchema
   readonly run: (values: z.output<Input>, call: ToolCall) => Promise<object | string>
 }

@@ -194,7 +194,7 @@ export function explainTooLong(
   return `all parameters together have ${total} bytes; send at most ${limits.bytesMax}`
 }
 
-/** Returns the length of a value in bytes of JSON. A control character takes up to six, a Chinese character three. */
+/** Returns the length of a value in bytes of JSON. A control character takes up to six bytes, a Chinese character three. */
 function bytesOf(value: unknown): number {
   const text = [value].flat().map(String).join(' ')
   return Buffer.byteLength(JSON.stringify(text)) - 2

@@ -148,10 +148,10 @@ function sessionAdapter(
 }
 
 /**
- * Binds each interaction to the browser that began it, by the digest of a cookie. Paths limit the engine's own
- * interaction cookies, so other hosts of the domain could plant them. Our own pages have no engine context: they get
- * the stored digest, and check it themselves (engine-interactions.ts). Omits the id of the browser session, which the
- * engine adds but does not read.
+ * Binds each interaction to the browser that began it, by the digest of a cookie. The engine's own interaction cookies
+ * have a path, so they cannot use the `__Host-` prefix, and other hosts of the domain could plant them. Our own pages
+ * have no engine context: they get the stored digest, and check it themselves (engine-interactions.ts). Omits the id of
+ * the browser session, which the engine adds but does not read.
  */
 function interactionAdapter(
   { visitors }: EngineDependencies,

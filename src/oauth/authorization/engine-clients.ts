@@ -38,8 +38,8 @@ export function clientFinder(dependencies: EngineDependencies): Adapter['find'] 
     const returnsTo =
       ctx && asksPerson.has(route) ? await requestedAddress(ctx, findPushed) : undefined
     const client = await clients.find(clientId, mayFetchDocument(), returnsTo)
-    // A deleted client can still authenticate, and its refresh tokens get invalid_grant. Browsers must not be
-    // redirected to its URIs, though.
+    // A deleted client can still authenticate, and its refresh tokens get invalid_grant. Only browsers must not be
+    // redirected to its URIs.
     const sendsPeople = asksPerson.has(route) || route.startsWith('end_session')
     if (client && !(client.state === 'deleted' && sendsPeople)) return toClientMetadata(client)
     if (ctx) refuseHint(ctx)

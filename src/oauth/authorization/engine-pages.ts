@@ -58,7 +58,7 @@ function rejectedUri(ctx: KoaContextWithOIDC, out: ErrorOut): RejectedUri {
   }
 }
 
-/** Returns the application and its website: the host to which it has registered to return. */
+/** Returns the application and its website: the origin of its first https redirect URI. */
 function appOf({ oidc: { client } }: KoaContextWithOIDC): RejectedUri['app'] {
   const website = client?.redirectUris?.find((uri) => uri.startsWith('https:'))
   if (!client || website === undefined) return undefined

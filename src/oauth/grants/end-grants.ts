@@ -47,7 +47,7 @@ interface EndedFor {
   readonly nowMs: number
 }
 
-/** Ends the selected grants. @returns the ids of those that had neither ended nor expired before */
+/** Ends the selected grants that are still live. @returns their ids */
 export async function endGrants(
   kysely: Kysely<Schema>,
   ending: Ending,

@@ -107,7 +107,7 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
   }
 }
 
-/** Returns the descriptions of the scopes that extend an earlier grant; undefined without one. */
+/** Returns the descriptions of the scopes that extend an earlier grant; undefined if there are none. */
 function addedEnds({ newScopes }: PendingInteraction, uses: ScopeUses) {
   const { canSee, canChange } = describeScopes(newScopes, uses)
   return newScopes.length === 0 ? undefined : new Set([...canSee, ...canChange])

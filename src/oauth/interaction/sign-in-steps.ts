@@ -27,7 +27,7 @@ import { findWays, pathOf, pendingLinks } from './ways.ts'
 export interface SignInDependencies extends PromptPagesDependencies {
   readonly interactions: Interactions
   readonly identities: LinkedIdentities
-  /** How long a browser counts as known after a person has signed in with it. */
+  /** Time for which a browser counts as known after a sign-in, in seconds. */
   readonly knownBrowserSeconds: number
   readonly signIn: SignInService
   readonly secondFactors: Pick<SecondFactors, 'check'>
@@ -55,7 +55,7 @@ export interface FirstStep extends Omit<Authentication, 'methods'> {
   readonly browser: string
 }
 
-/** How long a person has for the second step, in seconds. */
+/** Time limit for the second step, in seconds. */
 const STEP_SECONDS = 600
 
 /** Returns the handlers of the sign-in page, its passkey form and the second step. */

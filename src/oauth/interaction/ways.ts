@@ -28,7 +28,7 @@ export const pathOf = (uid: string) => addressOf(pages.login, { uid })
 export const pendingLinks = (ports: WaysPorts) =>
   makeKeptValues<PendingLink>('gatehouse_link', KEPT_SECONDS, ports, pathOf)
 
-/** Finds the ways to sign in for a request. */
+/** Finds the sign-in methods for a request. */
 export async function findWays(
   ctx: Context,
   { uid, client, sites }: PendingInteraction,

@@ -170,7 +170,7 @@ export type CheckName = keyof typeof checks
 /** The result of a check. */
 export interface Finding {
   readonly severity: Severity | 'ok'
-  /** The problem or the good result, without the remedy. */
+  /** The finding as a sentence, without the remedy. */
   readonly sentence: string
   readonly check?: CheckName
   readonly section?: string

@@ -32,7 +32,7 @@ export interface ImportSettings {
   readonly verifyPassword: (hash: string, password: string) => Promise<boolean>
   readonly firebaseSignerKey?: string | undefined
   readonly now: () => number
-  /** How to treat missing people of earlier imports; undefined to ignore them. */
+  /** The treatment of missing people of earlier imports; undefined to ignore them. */
   readonly missing?: Missing | undefined
   /** Called after each batch with its number of lines, and its size in the source's unit. */
   readonly onProgress: (lines: number, size: number) => void

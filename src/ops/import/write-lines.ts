@@ -25,7 +25,7 @@ export function trackRejectedIds() {
       for (const section of [sections].flat()) addId('section', section)
       for (const lecture of [lectures].flat()) addId('lecture', lecture)
     },
-    /** Finds lines that refer to a rejected record of which the database has no earlier version. */
+    /** Finds lines that refer to a rejected record, unless the database has an earlier version of it. */
     async findDependents(lines: readonly ReadLine[], writing: Writing): Promise<Set<ReadLine>> {
       if (ids.size === 0) return new Set()
       const needed = lines.flatMap((line) =>

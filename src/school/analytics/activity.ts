@@ -57,7 +57,7 @@ export function completed<Key>(
     group by 1`
 }
 
-/** Creates the function that counts an activity at a site by day. It reads the people with a role there in groups. */
+/** Creates the function that counts an activity at a site by day. It reads the people with a role there in batches. */
 export function countByMembers(activity: Activity): CountByDay {
   return async (kysely, question) => {
     const { siteId } = question

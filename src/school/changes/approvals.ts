@@ -29,7 +29,7 @@ export function needsApproval(
   return covers === 'every' || (covers === 'destructive' && isDestructive)
 }
 
-/** How long a change waits for an approval, and how long an approval is valid. */
+/** Time limit for an approval, and its lifetime, in seconds. */
 const APPROVAL_SECONDS = 600
 /** Maximum number of changes of one client that wait for one person. */
 const PENDING_MAX = 50

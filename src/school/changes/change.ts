@@ -126,7 +126,7 @@ export interface Created {
   readonly isNew: boolean
 }
 
-/** How long an idempotency key is stored, in seconds. Clean-up then deletes it. */
+/** Lifetime of an idempotency key, in seconds. Clean-up then deletes it. */
 const KEY_SECONDS = 7 * 86_400
 
 /**

@@ -124,7 +124,7 @@ async function beginDeletion(
   return false
 }
 
-/** Deletes the personal rows in batches, and removes personal data from the audit trail. Can be repeated. */
+/** Deletes the personal rows in batches, and removes personal data from the audit trail. Idempotent. */
 async function deleteRows({ kysely }: Database, personId: string): Promise<void> {
   for (const rows of personalRows.filter(({ isDeleted }) => isDeleted)) {
     const first = sql.ref(rows.columns[0] ?? '')
@@ -167,7 +167,7 @@ function redacted(
 
 const ADDRESS_BYTES = 12
 
-/** Removes the personal columns, cancels registrations for future events, and queues a last mail. Can be repeated. */
+/** Removes the personal columns, cancels registrations for future events, and queues a last mail. Idempotent. */
 async function removeName(
   trx: Transaction<Schema>,
   { queueMail, now }: DeletionPorts,

@@ -4,7 +4,7 @@ import { type RawBuilder, sql } from 'kysely'
 
 import type { Schema } from '../../platform/store/schema.ts'
 
-/** How to find, export and delete the rows of a person in a table. */
+/** The rules to find, export and delete a person's rows in a table. */
 interface PersonalRows {
   readonly table: keyof Schema
   /** The columns with the person's id (in JSON: `payload`), or with a grant of the person (`grant_id`). */
