@@ -8,7 +8,7 @@ import type { sam } from './gatehouse.ts'
 import { findProgram } from './programs.ts'
 import { requireProgram } from './skipped.ts'
 
-/** Starts Chromium without a window. Its headless shell needs half of the processor time. */
+/** Starts Chromium without a window. Prefers the headless shell, which needs half as much processor time. */
 export async function openBrowser(): Promise<Browser> {
   const executablePath = findProgram('chromium-headless-shell') ?? findProgram('chromium')
   if (executablePath === undefined) throw new Error('this machine has no Chromium')

@@ -43,7 +43,7 @@ export async function tryInstalled(
   })
 }
 
-/** Tries a program and times it. In continuous integration, retries a failure once, and the outcome says so. */
+/** Tries a program and times it. In continuous integration, retries a failure once, and notes this in the detail. */
 export async function attempt(over: AbortSignal, tryOut: () => Promise<Outcome>): Promise<Outcome> {
   const first = await timed(over, tryOut)
   if (first.kind !== 'failed' || !isContinuousIntegration) return first

@@ -61,7 +61,7 @@ export interface ServiceSetup {
   readonly watchers?: Watchers
 }
 
-/** Starts a whole service on a free port, on the embedded database unless the variables name another. */
+/** Starts a whole service on a free port, with the embedded database unless the variables name another. */
 export async function startService(setup: ServiceSetup = {}) {
   await using opening = new AsyncDisposableStack()
   const server = createServer()
@@ -85,7 +85,7 @@ export async function startService(setup: ServiceSetup = {}) {
   const service = opening.use(
     await openGatehouse(config, logger, {
       ...(setup.now && { now: setup.now }),
-      // The default configuration admits documents of real hosts, but tests stay on this machine.
+      // The default configuration admits documents of real hosts, but tests must not send requests to other machines.
       fetch: setup.fetch ?? ((input) => Promise.reject(new Error(`a test asks for ${input}`))),
       ...(setup.watchers && { watchers: setup.watchers }),
     }),

@@ -63,7 +63,7 @@ export const linksOf = async ({ kysely }: RunningService) =>
 
 export const ISSUER = 'https://id.acme.example'
 
-/** Creates two identity providers as the network of a service. `says` sets their next responses. */
+/** Creates a `fetch` with two identity providers, for a service. `says` sets their next responses. */
 export async function makeLyingProviders() {
   const [own, other] = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')])
   const lie: Lie = {}

@@ -26,7 +26,7 @@ export type Installed =
 
 const execute = promisify(execFile)
 
-/** Registries in which an installation timed out. Nothing more is installed from them in this run. */
+/** Registries in which an installation timed out. This run installs nothing more from them. */
 const silent = new Set<Package['registry']>()
 
 const installing = new Map<string, Promise<Installed>>()

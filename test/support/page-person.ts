@@ -49,7 +49,7 @@ export function makePagePerson(url: string, answers: Answers) {
     /** Posts fields to a path, without the anti-forgery token of a page. */
     post: async (path: string, fields: Record<string, string>) =>
       await follow(path, { method: 'POST', body: new URLSearchParams(fields) }),
-    /** Sends one request, and follows no redirect. */
+    /** Sends one request, without following redirects. */
     open: async (path: string | URL, init?: RequestInit) =>
       await browser.open(new URL(path, url), init),
   }

@@ -162,14 +162,14 @@ function clean(): void {
   folders.clear()
 }
 
-/** Retries, because a program that was just killed may still write its last file. */
+/** Removes a folder. Retries, because a program that was just killed may still write its last file. */
 export function removeFolder(folder: string): void {
   rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 20 })
 }
 
 let cleans = false
 
-/** Handles signals only once there is something to clean up. Services also import this module, and drain on a signal. */
+/** Cleans up when the process ends. Adds signal handlers late: services import this module, and drain on a signal. */
 function cleanAtEnd(): void {
   if (cleans) return
   cleans = true

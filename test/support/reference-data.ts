@@ -74,7 +74,7 @@ export const limitRows = sizes?.rows ?? []
 /** Columns: function, password, hash. One table per program that created the hashes. */
 export const passwordHashes = readTables('password-hashes.txt')
 
-/** Columns: source file, data that a process keeps beyond a request because of callers, bound. */
+/** Columns: source file, data that callers make a process keep beyond a request, bound. */
 export const remembered = rowsOf('remembered.txt')
 
 /** Columns: tables of the database, and how long their rows are kept. */

@@ -13,7 +13,7 @@ import { type Answer, basic, bearer, get } from './wire.ts'
 
 export interface RoundTrips {
   readonly sql: number
-  /** From Redis's statistics, including commands of scripts. */
+  /** The number of commands in Redis's statistics, which include commands of scripts. */
   readonly redisCommands: number
   /** Commands that are sent together count once. */
   readonly redisBatches: number

@@ -67,7 +67,7 @@ function complete(seen: Omit<Answer, 'body'>): Answer {
   return { ...seen, body: isJson && seen.text !== '' ? JSON.parse(seen.text) : seen.text }
 }
 
-/** Sends bytes, and returns the response until the server closes the connection. */
+/** Sends bytes, and returns everything that the server sends until it closes the connection. */
 export async function sendBytes(url: string, bytes: string): Promise<string> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)

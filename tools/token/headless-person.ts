@@ -6,7 +6,7 @@ export interface Answers {
   readonly code?: (() => string) | undefined
   /** The site to choose; the first one by default. */
   readonly site?: string | undefined
-  /** Whether to refuse on the consent page. */
+  /** Whether to deny access on the consent page. */
   readonly refuse?: boolean | undefined
 }
 
@@ -20,7 +20,7 @@ const STEPS_MAX = 20
  */
 export function makeHeadlessPerson(answers: Answers) {
   const cookies = new CookieJar()
-  /** Sends a request with the person's cookies, and follows no redirect. */
+  /** Sends a request with the person's cookies, without following redirects. */
   const open = async (url: URL, init: RequestInit = {}) => {
     const response = await fetch(url, {
       ...init,

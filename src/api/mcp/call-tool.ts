@@ -10,7 +10,7 @@ import { ApprovalNeeded, type Tool, type ToolCall, ToolProblem } from './tool.ts
 import { accessTo, isOpen } from './tool-access.ts'
 import { findTool } from './tool-catalogue.ts'
 
-/** The state of one request inside the SDK, with any failure. */
+/** The call of a request that the SDK handles, and its internal error, if any. */
 export interface Exchange {
   readonly call: ToolCall
   /** The internal error of a handler, for the endpoint to report. */

@@ -128,7 +128,7 @@ function documentOf(
 
 type Answer = Record<string, unknown>
 
-/** The call that a result belongs to, for messages. */
+/** The call to which an error message or a note refers. */
 interface Asked extends Pick<DocumentApi, 'listOf'>, Pick<DocumentDefinition, 'listedBy'> {
   readonly given: Arguments
   readonly taken: readonly ToolArgument[]

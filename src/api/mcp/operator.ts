@@ -88,7 +88,7 @@ export function readBoth(area: string, definition: ReadDefinition): Tool[] {
   ]
 }
 
-/** The description of a tool, and the properties that differ from those its name implies. */
+/** The description of a tool, and the properties that its name does not imply. */
 interface ChangeDefinition
   extends Pick<DocumentDefinition, 'description' | 'mails'>,
     Partial<Pick<DocumentDefinition, 'title' | 'effect'>> {

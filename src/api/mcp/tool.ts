@@ -60,7 +60,7 @@ export interface Tool {
   readonly accessFor?: (values: unknown) => ToolAccess
   /** The effect of the tool. `destroys` means a change that removes or overwrites data. */
   readonly effect: 'reads' | 'changes' | 'destroys'
-  /** Whether each call sends mail. Repeating such a call has an effect, and reaches people outside of the service. */
+  /** Whether each call sends mail. Such a call is not idempotent, and reaches people outside the service. */
   readonly mails?: boolean
   /** Returns the JSON Schema of the arguments. Created on first use, to keep start-up fast. */
   readonly input: () => JsonSchema
@@ -184,7 +184,7 @@ function withoutNulls(values: unknown): unknown {
   return Object.fromEntries(Object.entries(values as object).filter(([, value]) => value !== null))
 }
 
-/** Maximum length of the problems in an error message. They repeat argument names, which may fill a request body. */
+/** Maximum length of the problems in an error message. Argument names in them may be as long as a request body. */
 const FAULTS_LENGTH_MAX = 500
 
 /** Describes a tool to clients. Sets all hints, because hosts may warn about a tool if a hint has its default. */

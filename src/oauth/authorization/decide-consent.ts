@@ -7,7 +7,8 @@ import type { ClientFacts } from '../clients/client-metadata.ts'
 import type { Grant } from '../grants/judge-access.ts'
 
 /**
- * Whether the person must consent at every authorization (design 17). Never for our own pages. For other clients, if:
+ * Whether the person must consent at every authorization (design 17). Our own pages never require this. Other clients
+ * require it in these cases:
  *
  * - The redirect URI is on the person's own device (loopback or custom scheme). Any program there could claim to be
  *   the client, because a client_id is not secret (RFC 8252 §8.6).

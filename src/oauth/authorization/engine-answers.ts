@@ -45,7 +45,7 @@ function settleRevocation(ctx: Context): void {
   ctx.body = {}
 }
 
-// These match the error description in a redirect and in a self-submitting form.
+// Match the error description in a redirect, and in a self-submitting form.
 const inAddress = /([?&#]error_description=)([^&#]*)/g
 const inForm = /(name="error_description" value=")([^"]*)(?=")/
 

@@ -102,7 +102,7 @@ function loginChecks() {
   ]
 }
 
-/** Returns a clause for people without access. It refers to the page that explains how to connect. */
+/** Returns the clause that refers people without access to the page about connecting. */
 function whereElse({ oidc }: KoaContextWithOIDC): string {
   return `${oidc.provider.issuer}${pages.connectHome} explains how members of a site connect`
 }

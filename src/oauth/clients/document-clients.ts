@@ -265,7 +265,7 @@ function unusedDocuments({ kysely }: Database) {
     )
 }
 
-/** Maximum number of copies to remove at once. Usually one exceeds the limit, but more do after the limit was lowered. */
+/** Maximum number of copies to remove at once. Usually only one exceeds the limit, but many do after the limit is lowered. */
 const REMOVED_MAX = 100
 
 /** Removes the oldest unused copies above the maximum. Any caller can add copies by naming a URL. */

@@ -4,7 +4,7 @@ import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-
 import type { Schema } from '../../platform/store/schema.ts'
 import { endGrants } from './end-grants.ts'
 
-/** Columns of a person. A change of one of them can end the person's sessions. */
+/** Columns of a person. Changing one of them can end the person's sessions. */
 const decisive = ['password_hash', 'disabled_at'] as const
 
 /**

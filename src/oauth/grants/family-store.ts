@@ -43,7 +43,7 @@ export interface FamilyToken {
 
 export interface NewFamily extends Omit<Family, 'generation' | 'steps' | 'ended'> {
   readonly grantId: string
-  /** Until when the row is kept, in epoch milliseconds. The code and all tokens must have expired by then. */
+  /** Time until which the row is kept, in epoch milliseconds. The code and all tokens must have expired by then. */
   readonly keptUntil: number
 }
 

@@ -21,7 +21,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
     /**
      * Lists a page of a person's connected apps, newest connection first. Omits deleted apps and our own pages.
      *
-     * @param siteId only those at this site, if given
+     * @param siteId limits the list to the apps at this site
      */
     async listApps(personId: string, request: PageRequest, siteId?: string) {
       const grants = liveGrants(kysely, now())

@@ -129,7 +129,7 @@ export function providerRoutes(router: Router, form: Middleware, steps: Steps): 
   })
 }
 
-/** Adds the routes that also sign a person out at the identity provider. They then lead to the original target. */
+/** Adds the routes that also sign a person out at the identity provider. Then they redirect to the original target. */
 function signOutRoutes(router: Router, ports: ProviderPorts): void {
   const path = pages.providerSignedOut
   const kept = makeKeptValues<string>('gatehouse_sign_out', KEPT_SECONDS, ports, () => path)

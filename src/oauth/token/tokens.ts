@@ -31,7 +31,7 @@ export interface AccessToken extends IssuedToken {
 
 export interface RefreshToken extends IssuedToken {
   readonly kind: 'refresh'
-  /** How often the refresh token had been replaced when this one was issued. */
+  /** Number of times that the refresh token had been replaced when this one was issued. */
   readonly generation: number
 }
 

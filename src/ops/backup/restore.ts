@@ -75,7 +75,7 @@ export async function* findObstacles(
   }
 }
 
-/** The suffixes of further SQLite files of a database. */
+/** The suffixes of the other files of a SQLite database. */
 const LOGS = ['-wal', '-journal', '-shm']
 
 async function* findExistingDatabase(location: DatabaseLocation): AsyncGenerator<string> {

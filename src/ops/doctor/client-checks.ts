@@ -207,7 +207,7 @@ async function readClientFacts({ kysely }: Database, now: number) {
     redirectUris: redirectUris(row.clientId),
     redirectPatterns: [] as readonly string[],
     postLogoutUris: postLogoutUris(row.clientId),
-    /** When each unexpired secret was created. */
+    /** The creation times of the unexpired secrets. */
     secretsMadeAt: secrets(row.clientId),
     /** The later of the last use of a token and the newest grant's start; undefined without a grant. */
     lastUsedAt: lastUses.get(row.clientId),

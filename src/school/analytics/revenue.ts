@@ -8,7 +8,7 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { DAY_MS, dayOfColumn } from './counting.ts'
 
-/** The length of a period's name, by kind: `2026-10-01`, `2026-10`, or empty for the whole time. */
+/** The length of a period's name, by kind: `2026-10-01`, `2026-10`, or empty for the total. */
 const nameLengths = { DAY: 10, MONTH: 7, TOTAL: 0 } as const
 
 interface Question {
@@ -20,7 +20,7 @@ interface Question {
 
 /** The revenue of a period in one currency, in hundredths of the currency. */
 interface Revenue {
-  /** Such as `2026-10-01` or `2026-10`; empty for the whole time. */
+  /** The day or month, such as `2026-10-01` or `2026-10`; empty for the total. */
   readonly period: string
   readonly currency: string
   orderCount: number

@@ -111,7 +111,7 @@ interface Creation<Input extends z.ZodType> {
   readonly prefix: string
   /** The schema of the input, which may contain an idempotency key. */
   readonly schema: Input
-  /** Finds the row that an earlier request with the same key created. If it was removed, the key may create another. */
+  /** Finds the row that an earlier request with the same key created. If the row was removed, the key may create another. */
   readonly find: (trx: Transaction<Schema>, siteId: string, id: string) => Promise<unknown>
   readonly insert: (
     site: SiteWork,
@@ -157,7 +157,7 @@ export function newId(prefix: string): string {
 
 type KeyUse = Pick<Creation<z.ZodType>, 'find'> & Readonly<Record<'key' | 'digest' | 'id', string>>
 
-/** Stores the new id under the key, or returns the id of an existing row. @throws ChangeRefused for other input */
+/** Stores the new id under the key, or returns the id of an existing row. @throws ChangeRefused if the input differs */
 async function useKey(
   { trx, actor: { siteId, clientId, now } }: SiteWork,
   { key, digest, id, find }: KeyUse,

@@ -60,7 +60,7 @@ export function readInput<Type extends z.ZodType>(schema: Type, input: unknown):
   throw badInput(issue?.path.join('.') || 'input', issue?.message ?? 'is invalid')
 }
 
-/** Describes a problem without a message in the schemas. */
+/** Describes a problem for which the schemas have no message. */
 export function describeIssue(issue: z.core.$ZodRawIssue): string {
   switch (issue.code) {
     case 'invalid_type':

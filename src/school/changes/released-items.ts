@@ -169,8 +169,8 @@ export function releasedItems<
     ),
 
     /**
-     * Deletes an item that was never published. Throws ChangeRefused for other items, because people may know or have
-     * them.
+     * Deletes an item that was never published. Throws ChangeRefused for any other item, because people may have seen
+     * or bought it.
      */
     remove: siteChange(async ({ trx, actor, record }, id: string) => {
       const { slug, title, ...release } = await mustFind(trx, actor.siteId, id)

@@ -100,13 +100,13 @@ async function countHolders(
   return students + Number(total)
 }
 
-/** Maximum number of roles at a site to start a search from its people. Above it, starts from the index of words. */
+/** Maximum number of roles at a site to start a search from its people, not from the index of words. */
 const FEW_ROLES_MAX = 5000
 
 /** Maximum count of people per word, when a search determines its rarest word. */
 const WORD_COUNT_MAX = 5000
 
-/** A word with fewer people is rare enough. */
+/** Number of people below which a word counts as rare. The look-up of the rarest word then stops. */
 const RARE_COUNT = 500
 
 /** Maximum number of people with the rarest word that the count of a search reads at a large site. */

@@ -24,18 +24,18 @@ export interface Kept {
   readonly seconds?: number
   /** The size of the largest row, with its keys and columns. */
   readonly bytesMax: number
-  /** The bound of their number, with the setting. */
+  /** The bound on the number of rows, with its setting. */
   readonly bound: string
   readonly perNetworkMax?: number
-  /** The number that one address can add in an hour, if limited. */
+  /** The number of rows that one address can add in an hour, if limited. */
   readonly perHourMax?: number
   /** The limit, if several rows share it. */
   readonly limit?: LimitName
-  /** Largest size that counts as one request, if larger ones count as several. */
+  /** The largest size of a request that counts once; larger requests count several times. */
   readonly countedAsOneBytesMax?: number
 }
 
-/** Columns, keys and JSON around the sent values. `test/strangers.test.ts` measures that it is enough. */
+/** Columns, keys and JSON around the sent values. `test/strangers.test.ts` checks that this is enough. */
 const BESIDE_BYTES = 1200
 /** Ten redirect URIs and ten post-logout URIs of 512 bytes, and a name of 100 characters. */
 const REGISTERED_BYTES_MAX = 20 * 515 + 400
