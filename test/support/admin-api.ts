@@ -17,7 +17,7 @@ export async function startOperator(
   const token = await operatorToken(url, scopes.join(' '), person)
   const ask = async (query: string, variables: object = {}): Promise<MemberAnswer> =>
     await postJson(url + paths.adminGraphql, { query, variables }, { token })
-  // biome-ignore lint/suspicious/noExplicitAny: a test looks at what it asked for
+  // biome-ignore lint/suspicious/noExplicitAny: tests know the shape of the response
   const run = async (query: string, variables: object = {}): Promise<any> => {
     const { body } = await ask(query, variables)
     if (!body.data || body.errors) throw new Error(`no data: ${JSON.stringify(body)}`)
@@ -28,7 +28,7 @@ export async function startOperator(
     token,
     ask,
     run,
-    // biome-ignore lint/suspicious/noExplicitAny: a test looks at what it asked for
+    // biome-ignore lint/suspicious/noExplicitAny: tests know the shape of the response
     value: async (query: string, variables?: object): Promise<any> =>
       Object.values(await run(query, variables))[0],
     async refused(query: string, variables: object = {}): Promise<string> {
@@ -43,7 +43,7 @@ export async function startOperator(
 
 export type Operator = Awaited<ReturnType<typeof startOperator>>
 
-/** Starts a service with an operator: once for a block of tests or, with `each`, for every test. */
+/** Starts a service with an operator, once for a block of tests. With `each`, starts one for every test. */
 export function operatorSite(
   start: Start,
   { each = false, ...setup }: ServiceSetup & { readonly each?: boolean } = {},

@@ -31,7 +31,7 @@ export function hashAsInProduction(): void {
 
 let prepared: ReturnType<typeof prepare> | undefined
 
-/** Places an embedded database with the demo campus in a folder, so a service need not migrate or load anything. */
+/** Places an embedded database with the demo campus in a folder. A service then migrates and loads nothing. */
 export async function placeDemoDatabase(folder: string, nowMs: number = Date.now()): Promise<void> {
   prepared ??= prepare()
   const { file, loadedAtMs } = await prepared

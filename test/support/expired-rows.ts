@@ -4,7 +4,7 @@ import { CALL_DAYS, dayOf } from '../../src/oauth/grants/grant-store.ts'
 import type { Database } from '../../src/platform/store/database.ts'
 import { keeping } from './clean-up.ts'
 
-// biome-ignore lint/style/noProcessEnv: CLEAN_UP_ROWS=1000000 takes half an hour
+// biome-ignore lint/style/noProcessEnv: a run chooses its number of rows; a million take half an hour
 const { CLEAN_UP_ROWS: wanted } = process.env
 
 /** The number of rows: ten times the maximum per statement. */

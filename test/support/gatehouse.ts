@@ -138,7 +138,7 @@ export function patient(policy: ServicePolicy): ServicePolicy {
   return { ...policy, storage: { ...policy.storage, answerWithinMs: 10_000 } }
 }
 
-/** Settings that write the audit trail, refusals and usage almost at once, for tests that read them. */
+/** Settings that write the audit trail, refusals and usage almost at once. For tests that read them. */
 export const flushing = { storage: { usageFlushSeconds: 0.02 } }
 export const flushingSoon = policyWith(flushing)
 

@@ -4,7 +4,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 
-// biome-ignore lint/style/noProcessEnv: the cache of this machine
+// biome-ignore lint/style/noProcessEnv: the cache belongs to the machine, not to the service
 const { CLIENTS_CACHE, XDG_CACHE_HOME } = process.env
 
 /** The cache, with a folder for each package and version, for later runs. */

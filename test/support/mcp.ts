@@ -68,7 +68,7 @@ export async function callTool(
   return await send(url, 'tools/call', { ...sending, params: { name, arguments: values } })
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a test looks at what it asked for
+// biome-ignore lint/suspicious/noExplicitAny: tests know the shape of the response
 export async function readTool<T = any>(url: string, name: string, how?: Calling): Promise<T> {
   const { status, body } = await callTool(url, name, how)
   const { content, isError } = body.result ?? {}

@@ -36,7 +36,7 @@ export async function askMember({ url, ...options }: MemberAddress, body: unknow
   return await postJson(url + paths.graphql, body, options)
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a test looks at what it asked for
+// biome-ignore lint/suspicious/noExplicitAny: tests know the shape of the response
 export async function readMember<Data = any>(
   address: MemberAddress,
   query: string,
@@ -100,7 +100,7 @@ export function memberApiOver(database: Database, now: () => number = Date.now) 
   return {
     ...api,
     /** Returns the data of an operation that must succeed, by default for Sam. */
-    // biome-ignore lint/suspicious/noExplicitAny: a test looks at what it asked for
+    // biome-ignore lint/suspicious/noExplicitAny: tests know the shape of the response
     async read(query: string, variables = {}, caller = samAtNorthlight): Promise<any> {
       const { data, errors } = await api.execute(query, variables, caller)
       if (errors) throw new Error(JSON.stringify(errors))

@@ -14,7 +14,7 @@ import { configFolder } from './gatehouse.ts'
 import { listen } from './listen.ts'
 import { endWithTests, eventually, freePort, searchPath, temporaryFolder } from './programs.ts'
 
-// biome-ignore lint/style/noProcessEnv: a fact of the test run, not of the service
+// biome-ignore lint/style/noProcessEnv: the variable belongs to the test run, not to the service
 const { NODE_V8_COVERAGE: coverageFolder } = process.env
 
 const root = join(import.meta.dirname, '../..')
@@ -28,7 +28,7 @@ export interface Ended {
 
 const TIMEOUT_MS = 45_000
 
-/** The command of a service with long storage timeouts and no limits, for tests that are not about time. */
+/** The command of a service with long storage timeouts and no limits. For tests that are not about time. */
 export const patientService: readonly string[] = [process.execPath, 'test/patient-worker.ts']
 
 export type Variables = Readonly<Record<string, string>>

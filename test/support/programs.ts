@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 
-// biome-ignore lint/style/noProcessEnv: where programs are is a fact of the machine, not of the service
+// biome-ignore lint/style/noProcessEnv: the search path belongs to the machine, not to the service
 const inherited = process.env
 const { PATH = '', PG_BIN: postgresFolder, CI: ci } = inherited
 

@@ -85,7 +85,7 @@ export function keepConnection(url: string, headers: Record<string, string> = {}
   return { send, get, close: () => agent.destroy() }
 }
 
-/** Repeats UserInfo and key set requests on several connections; a connection ends at its first error. */
+/** Repeats UserInfo and key set requests on several connections. A connection ends at its first error. */
 export function startLoad(
   { url, accessToken }: { readonly url: string; readonly accessToken: string },
   { connections, pauseMs = 5 }: { readonly connections: number; readonly pauseMs?: number },

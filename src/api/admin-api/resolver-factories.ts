@@ -26,7 +26,7 @@ export function found(find: Find): AdminResolver<unknown, { readonly id: string 
     await find(parts.database.kysely, caller.siteId, id)
 }
 
-/** Creates a resolver that finds a row of the site by id or by another key; null without either. */
+/** Creates a resolver that finds a row of the site by id or another key. Returns null without either. */
 export function foundBy<Key>(
   name: string,
   find: Find<Key>,

@@ -39,7 +39,7 @@ function itemText(template: string, type: keyof typeof items): string {
     .replace(/\{\{(\w+)\}\}/g, (_, name: string) => words[name] ?? '')
 }
 
-/** Payloads with one changed object: payload type, its field, the object's type, and the area of its scopes. */
+/** Payloads with one changed object. Columns: payload type, its field, the object's type, the area of its scopes. */
 const payloads = [
   ['CoursePayload', 'course', 'Course', 'courses'],
   ['DigitalProductPayload', 'digitalProduct', 'DigitalProduct', 'digital_products'],
@@ -78,12 +78,12 @@ ${creations.has(payload) ? isNew : ''}
 `
 }
 
-/** Matches the `Create…` inputs that share fields with an `Update…` input, where all fields are optional. */
+/** Matches `Create…` inputs that share fields with an `Update…` input. In the latter, all fields are optional. */
 const updatable = /^(?:extend )?input Create(Course|DigitalProduct|Event|Post)Input \{\n([^}]*)\}/gm
 
 /**
- * Copies repeated parts of the schema: the `@needs` of a block to each mutation, and fields of `Create…` inputs to
- * `Update…` inputs. Adds an idempotency key to each `Create…` input.
+ * Repeats parts of the schema. Each mutation gets the `@needs` of its block, and each `Update…` input gets the fields
+ * of a `Create…` input. Adds an idempotency key to each `Create…` input.
  */
 function repeatParts(text: string): string {
   const updates = Array.from(text.matchAll(updatable), ([, type, fields = '']) => {

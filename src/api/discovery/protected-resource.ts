@@ -58,7 +58,7 @@ function suffixOf(resource: ProtectedResource, areas: Areas): string {
   return areas.length > 0 ? pathForChanges(areas) : resources[resource][0]
 }
 
-/** Returns the scopes in a resource's metadata: those of the resource, then the write scopes of its areas. */
+/** Returns the scopes in a resource's metadata. The write scopes of the areas come last. */
 export function protectedResourceScopes(
   { scopeUses }: Pick<ServiceFacts, 'scopeUses'>,
   resource: ProtectedResource,

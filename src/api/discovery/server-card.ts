@@ -78,7 +78,7 @@ function reversedHost(baseUrl: string): string {
   return /[a-z]/.test(host) ? host.split('.').reverse().join('.') : host
 }
 
-/** Returns the host name with only the characters that cards and catalogues allow: `[::1]` becomes `1`. */
+/** Replaces characters of the host name that cards and catalogues forbid. `[fd00::1]` becomes `fd00-1`. */
 function hostOf(baseUrl: string): string {
   const { hostname } = new URL(baseUrl)
   return hostname.replace(/[^a-z0-9.-]+/g, '-').replace(/^-+|-+$/g, '')

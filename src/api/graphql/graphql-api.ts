@@ -118,7 +118,7 @@ export function faultsIn({ errors = [] }: ExecutionResult): GraphQLError[] {
   return faults
 }
 
-/** Returns a function that creates a value at its first call, and then always returns it. */
+/** Returns a function that creates a value at its first call, and returns this value at every call. */
 export function once<Value>(make: () => Value): () => Value {
   let made: { readonly value: Value } | undefined
   return () => {

@@ -198,8 +198,8 @@ async function answer(
 }
 
 /**
- * Explains the alternative if the client cannot get access to a tool; undefined if it can. The client's list omits such
- * tools. A challenge without scopes would not reach the model (decision 23).
+ * Explains the alternative if the client cannot get access to a tool. Returns undefined if it can. The client's list
+ * omits such tools. A challenge without scopes would not reach the model (decision 23).
  */
 async function remedyFor(
   tool: string,

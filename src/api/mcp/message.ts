@@ -60,7 +60,7 @@ function parseMessage(text: string): Message | undefined {
   }
 }
 
-/** Sends a JSON-RPC error with a null id, for a message with an unknown id (JSON-RPC 2.0 §5). */
+/** Sends a JSON-RPC error with a null id. For a message with an unknown id (JSON-RPC 2.0 §5). */
 export function sendFault(ctx: Context, status: number, code: number, message: string): undefined {
   logFields(ctx).error = message
   ctx.status = status

@@ -98,7 +98,7 @@ async function answerLegacy(server: Server, request: Request, message: unknown):
   }
 }
 
-/** Returns the instructions for the model: the person it acts for, and how to use the tools. */
+/** Returns the instructions for the model. They name the person it acts for, and explain the use of the tools. */
 function instructionsOf(call: ToolCall): string {
   const { name, baseUrl } = call.parts.service
   const audience = audienceFor(call)
@@ -118,7 +118,7 @@ const signedIn: Readonly<Record<ToolAudience, string>> = {
     'New items are drafts until you publish them. Ask before you publish, send, remove or end anything.',
 }
 
-/** Names the changes that the token does not allow yet, and explains how to get access to them. */
+/** Names the changes that the token does not allow yet. Explains how to get access to them. */
 function changeWords({ caller, parts }: ToolCall): string {
   const areas = areasToGain(caller)
   if (areas.length === 0) {

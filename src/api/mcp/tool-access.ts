@@ -59,7 +59,7 @@ function union(...lists: readonly (readonly string[])[]): readonly string[] {
   return [...new Set(lists.flat())]
 }
 
-/** Converts the verdict on a token to the verdict on using a tool, prompt or resource with it. */
+/** Converts the verdict on a token to the verdict on a use of a tool, prompt or resource. */
 export function judgeToolAccess(access: ToolAccess, verdict: Verdict, asked: ScopesFor): Verdict {
   if (access.kind === 'scopes') {
     const { needed, operation } = access

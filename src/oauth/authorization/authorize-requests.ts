@@ -157,7 +157,7 @@ export function checkAuthorizationRequest(limits: RequestLengths) {
   }
 }
 
-/** Length limits of a browser request, in bytes of JSON: for `state`, and for all values together. */
+/** Length limits of a browser request, in bytes of JSON. One is for `state`, the other for all values together. */
 export type RequestLengths = ServicePolicy['authorizationRequests']
 
 /**

@@ -121,7 +121,7 @@ function errorOf(body: unknown): string | undefined {
   return typeof body === 'object' && body && 'error' in body ? String(body.error) : undefined
 }
 
-/** Routes with pages that lead to a client: the form of response_mode=form_post, and the sign-out page. */
+/** Routes with pages that lead to a client. These are the form of response_mode=form_post and the sign-out page. */
 const leadsToClient: ReadonlySet<string> = new Set(['authorization', 'resume', 'end_session'])
 
 /**
@@ -233,7 +233,7 @@ function explainInvalidGrant({ params }: RefusedRequest): string {
     : `grant request is invalid: the code was used, has expired or belongs to another client, or redirect_uri or code_verifier does not match the authorization request; ${UNDER_REFUSALS}. Start the authorization again, store the code_verifier of each request with its state, and send it with the same redirect_uri`
 }
 
-/** Explains a problem with the requested scopes that affects every client; undefined if there is none. */
+/** Explains a problem with the requested scopes that affects every client. Returns undefined if there is none. */
 export function explainUnknownScopes({ client, params, baseUrl }: RefusedRequest) {
   return client && problemOfScopes(scopeOf(params), describedClient(client), baseUrl)
 }

@@ -190,7 +190,7 @@ interface KeyStore extends Iterable<JSONWebKeySet['keys'][number]> {
   refresh(): Promise<void>
 }
 
-/** Returns the public keys of a client, stored or from its jwks_uri; empty if it has none. */
+/** Returns the public keys of a client, stored or from its jwks_uri. The list is empty if the client has none. */
 async function keysOfClient(provider: Provider, clientId: string): Promise<JSONWebKeySet> {
   const client = await provider.Client.find(clientId)
   const keys = client?.['asymmetricKeyStore'] as KeyStore | undefined

@@ -118,9 +118,9 @@ function describe({ details, person, client, redirectUri, byPattern, mustPush }:
       siteName,
       /** The host of the client's metadata document; undefined if it has none. */
       describedAt: document && new URL(clientId).host,
-      /** Whether the metadata document is approved at the site, or for all sites; undefined without a document. */
+      /** Whether the metadata document is approved at the site, or for all sites. Undefined without a document. */
       reviewed: document && reviewed,
-      /** Whether the redirect URI matched a pattern, so it belongs to a single connection of a platform. */
+      /** Whether the redirect URI matched a pattern. If so, it belongs to a single connection of a platform. */
       byPattern,
     },
     redirectUri,

@@ -146,7 +146,7 @@ function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies)
     scopes: scopeNames(),
     claims: {
       ...claimsByScope,
-      // Every id_token says how and when the person authenticated.
+      // Every id_token contains the time and method of the authentication.
       openid: [...claimsByScope.openid, 'acr', 'amr', 'auth_time'],
       iss: null,
     },

@@ -35,7 +35,7 @@ interface DocumentPorts {
 export const STALE_MS = 7 * 86_400_000
 export const UNUSED_DOCUMENTS_MAX = 10_000
 
-/** Limits for remembering failures: a few seconds, because the engine retries at once and people reload the page. */
+/** Limits for remembering failures. A few seconds suffice, because the engine retries at once and people reload the page. */
 const failureBounds = { max: 1000, ttl: 10_000, ttlResolution: 0 }
 
 /**

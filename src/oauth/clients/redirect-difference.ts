@@ -57,7 +57,7 @@ function differenceOf(sentUrl: URL, sent: string, address: string) {
   return { address, differing: unlike.map(([name]) => name), hint, distance }
 }
 
-/** Names the common mistake in the sent URI, compared with the registered one; undefined if there is none. */
+/** Names the common mistake in the sent URI, compared with the registered one. Returns undefined if there is none. */
 function hintOf(sent: URL, registered: URL): string | undefined {
   const hosts = [sent.hostname, registered.hostname]
   if (hosts[0] !== hosts[1] && hosts.every(isLoopbackHost)) {

@@ -40,7 +40,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
       return { ...page, rows }
     },
 
-    /** Finds the names of a connected app and its site; undefined if it is not connected. */
+    /** Finds the names of a connected app and its site. Returns undefined if it is not connected. */
     async findApp({ personId, clientId, siteId }: AppLine) {
       const row = await grantsTo(clientId)
         .leftJoin('oauth_application as app', 'app.client_id', 'g.client_id')

@@ -31,7 +31,7 @@ function kindOfClient(
   return byPattern ? 'vendor-connection' : 'vendor'
 }
 
-/** Describes the target of a redirect URI: a host, this computer, or an app on this device. */
+/** Describes the target of a redirect URI. It is a host, this computer, or an app on this device. */
 function hostOf(redirectUri: string): string {
   const url = new URL(redirectUri)
   if (isLoopbackHost(url.hostname)) return `this computer (${url.hostname})`

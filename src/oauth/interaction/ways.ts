@@ -19,7 +19,7 @@ export interface WaysPorts {
   readonly now: () => number
 }
 
-/** Time limit for the pages of a provider, and for a sign-in that links an identity, in seconds. */
+/** Time limit in seconds for the pages of a provider, and for a sign-in that links an identity. */
 export const KEPT_SECONDS = 3600
 
 /** Returns the path to which the cookies of an interaction are sent. */

@@ -170,9 +170,9 @@ export function makeExchange(dependencies: TokenRequests) {
 
   return {
     /**
-     * Returns the code of a token request; undefined if the code is unknown or its grant has ended or is missing. For a
-     * replay that must end the grant, `usedAt` is when the code was first used, in epoch milliseconds. Rejects a wrong
-     * resource, or a missing one if it is required.
+     * Returns the code of a token request. Returns undefined if the code is unknown, or if its grant has ended or is
+     * missing. For a replay that must end the grant, `usedAt` is when the code was first used, in epoch milliseconds.
+     * Rejects a wrong resource, or a missing one if it is required.
      */
     presentCode: async (ctx: KoaContextWithOIDC) =>
       codeForExchange(ctx, await readTokenRequest(ctx), dependencies),

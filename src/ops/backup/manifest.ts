@@ -40,7 +40,7 @@ const manifestShape = z.strictObject({
   rows: z.record(z.string(), z.int().min(0)),
   /** Whether uploaded files are in the backup, or remain in their bucket. */
   files: z.enum(['included', 'bucket']),
-  /** The ids of files that are in the database but not in DATA_DIR; another host may have them. */
+  /** The ids of files that are in the database but not in DATA_DIR. Another host may have these files. */
   missingFiles: z.array(z.string()),
   secret: z.enum(['included', 'left out']),
   parts: z.array(

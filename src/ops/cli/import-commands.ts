@@ -107,7 +107,7 @@ function showProgress(size: number) {
   }
 }
 
-/** Describes the invalid lines, the number of dependent lines, and why missing people were not handled. */
+/** Describes the problems of an import: invalid lines, dependent lines, and missing people that were not handled. */
 function problems({ rejected, rejectedCount, dependents, absent }: ImportReport): string {
   const lines = rejected.map(({ source, line, problem }) =>
     asOneLine(`${source}:${line}: ${problem}`),

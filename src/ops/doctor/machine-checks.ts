@@ -95,7 +95,7 @@ async function keepsObject(location: S3Location): Promise<boolean> {
   }
 }
 
-/** Checks the port of the metrics, if they are enabled, and that their address is a loopback address. */
+/** Checks the port and the address of the metrics. The address should be a loopback address. No-op without metrics. */
 export async function* checkMetrics({ metricsAddress }: Config): Findings {
   if (!metricsAddress) return
   const { host, port } = metricsAddress

@@ -138,8 +138,8 @@ function notePeople(run: Run, { lines, rejected }: Batch): void {
 }
 
 /**
- * Separates the lines of people who deleted their accounts, because an import must not create them again. Also removes
- * such people from the lecturers of courses.
+ * Separates the lines of people who deleted their accounts. An import must not create these people again. Also removes
+ * them from the lecturers of courses.
  */
 async function leaveOutDeleted({ kysely }: Database, lines: readonly ReadLine[]) {
   const named = ({ record: { type, id, values } }: ReadLine) =>

@@ -46,7 +46,7 @@ export async function countOverview(database: Database, siteId: string, nowMs: n
     countedAt: nowMs,
     /** Number of distinct people who used an application. */
     people: people.inAll,
-    /** Number of distinct people who used an application, for the last seven days and the seven days before. */
+    /** Number of distinct people who used an application, for the last seven days and for the seven days before. */
     peopleByWeek: people.byWeek,
     /** Refusals by error code, most frequent first. */
     reasons: refused.reasons,

@@ -23,7 +23,7 @@ interface About {
 export class ChangeRefused extends Error {
   override readonly name = 'ChangeRefused'
   readonly code: RefusalCode
-  /** The faulty field of the input, as a path such as `roles.0`; undefined if no single field is at fault. */
+  /** The faulty field of the input, as a path such as `roles.0`. Undefined if no single field is at fault. */
   readonly field: string | undefined
   /** The kind of the object that does not exist, such as `course`. */
   readonly subject: string | undefined

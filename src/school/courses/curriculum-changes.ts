@@ -153,7 +153,7 @@ function deletes(kind: 'section' | 'lecture', find: typeof findSection | typeof 
 
 type Placed = Pick<Lecture, 'id' | 'sectionId' | 'position'>
 
-/** Places a lecture in its section, at a position or the end, and stores the order of the course. */
+/** Places a lecture in its section, at a position or the end. Stores the order of the course. */
 async function place(
   trx: Transaction<Schema>,
   courseId: string,

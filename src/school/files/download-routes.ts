@@ -65,7 +65,7 @@ export function downloadRoutes(ports: DownloadRoutesPorts): Router {
 /** Content-Security-Policy that disables active content if a browser opens the file as a page (CSP3, `sandbox`). */
 const FILE_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
 
-/** Sends a file, or a range of it, as an attachment: browsers save it instead of showing it. */
+/** Sends a file, or a range of it, as an attachment. Browsers save it instead of showing it. */
 async function sendDownload(
   ctx: Context,
   { fileId, name, mediaType, sizeBytes, sha256 }: Download,

@@ -120,7 +120,7 @@ export async function joinSite(
   await recordAuditEvent(trx, actor, { action: 'member.join', ...change })
 }
 
-/** Reads the site and roles of a link; undefined if the site is gone or joining is no longer permitted. */
+/** Reads the site and roles of a link. Returns undefined if the site is gone, or joining is no longer permitted. */
 async function read(kysely: Kysely<Schema>, link: OneTimeLink): Promise<Joining | undefined> {
   const site = await kysely
     .selectFrom('site')

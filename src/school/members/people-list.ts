@@ -100,7 +100,7 @@ async function countHolders(
   return students + Number(total)
 }
 
-/** Maximum number of roles at a site to start a search from its people, not from the index of words. */
+/** Maximum number of roles at a site to start a search from its people. At larger sites, searches start from words. */
 const FEW_ROLES_MAX = 5000
 
 /** Maximum count of people per word, when a search determines its rarest word. */
@@ -109,7 +109,7 @@ const WORD_COUNT_MAX = 5000
 /** Number of people below which a word counts as rare. The look-up of the rarest word then stops. */
 const RARE_COUNT = 500
 
-/** Maximum number of people with the rarest word that the count of a search reads at a large site. */
+/** Maximum number of people that the count of a search reads at a large site. They have the rarest word. */
 const COUNTED_MAX = 5000
 
 /**

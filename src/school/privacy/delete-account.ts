@@ -152,7 +152,7 @@ async function deleteRows({ kysely }: Database, personId: string): Promise<void>
   }
 }
 
-/** Returns the SQL that redacts a JSON column: strings equal to the name, and occurrences of the addresses. */
+/** Returns the SQL that redacts a JSON column: replaces the name, if it is a whole string, and the addresses anywhere. */
 function redacted(
   column: 'before' | 'after',
   { name, ...addresses }: Readonly<Record<'name' | 'email' | 'email_canonical', string>>,

@@ -34,7 +34,7 @@ export async function exportPerson(
   return JSON.stringify({ exported_at, ...tables, incomplete }, undefined, 1)
 }
 
-/** Returns a row for the download: times as text, without the actor, and without another actor's IP address. */
+/** Returns a row for the download, with times as text. Omits the actor, and the IP address of another actor. */
 function shownTo(personId: string, { actor_person_id: actor, address, ...others }: Row): Row {
   const isOwn = (actor ?? personId) === personId
   const row = isOwn && address !== undefined ? { ...others, address } : others

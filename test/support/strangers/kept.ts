@@ -42,7 +42,7 @@ const REGISTERED_BYTES_MAX = 20 * 515 + 400
 const DOCUMENT_BYTES_MAX = 5120
 const URI_BYTES_MAX = 512
 const AUDIT_EVENT_BYTES_MAX = 800
-/** Largest JSON of a kilobyte of a URL: three characters can encode a control character, which takes six bytes. */
+/** Largest JSON of a kilobyte of a URL. Three characters can encode a control character, which takes six bytes. */
 const OF_ADDRESS_BYTES_MAX = 2 * 1024
 /** The same for a form, where one byte can be a control character. */
 const OF_FORM_BYTES_MAX = 6 * 1024
