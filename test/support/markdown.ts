@@ -1,7 +1,10 @@
 type Cell = string | number
 
 export function renderTable(head: readonly string[], rows: readonly (readonly Cell[])[]): string {
-  const renderCell = (cell: Cell) => String(cell).replaceAll(/(?<!\\)\|/g, '\\|')
+  const renderCell = (cell: Cell) =>
+    String(cell)
+      .replaceAll(/(?<!\\)\|/g, '\\|')
+      .replaceAll(/\s*\n\s*/g, ' ')
   return [head, head.map(() => '---'), ...rows]
     .map((cells) => `| ${cells.map(renderCell).join(' | ')} |`)
     .join('\n')
