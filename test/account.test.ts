@@ -2,7 +2,16 @@ import { paths } from '../src/platform/http/paths.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { authorizeUrl, userinfo } from './support/client.ts'
 import { change } from './support/database.ts'
-import { amir, flushingSoon, june, marco, noor, sam, startService } from './support/gatehouse.ts'
+import {
+  amir,
+  flushingSoon,
+  june,
+  marco,
+  noor,
+  olivia,
+  sam,
+  startService,
+} from './support/gatehouse.ts'
 import {
   confirmSignOut,
   hiddenField,
@@ -149,6 +158,18 @@ describe('/account', () => {
       expect((await stranger.post('/account/apps/remove', fields)).status).to.equal(404)
       expect(await statusOfUserInfo(tokens.access_token)).to.equal(200)
     })
+  })
+
+  it('shows times in the time zone that the person chose for the browser, and else in UTC', async () => {
+    const person = makePagePerson(service().url, olivia)
+    const made = async () =>
+      (await person.visit('/admin/northlight/applications/northlight-notes')).text
+    expect(await made()).to.match(/:\d\d UTC<\/time>/)
+    const choose = async (zone: string) =>
+      await person.send(await person.visit('/account'), '/account/time-zone', { zone })
+    expect((await choose('Asia/Tokyo')).text).to.include('<option selected>Asia/Tokyo')
+    await choose('Nowhere/Else')
+    expect(await made()).to.match(/:\d\d GMT\+9<\/time>/)
   })
 
   it('lets a member choose notifications, and keeps those of other people', async () => {

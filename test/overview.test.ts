@@ -1,7 +1,7 @@
 import { makeGrantStore } from '../src/oauth/grants/grant-store.ts'
 import { makeGrantUsage } from '../src/oauth/grants/grant-usage.ts'
 import { makeRefusedRequests } from '../src/pages/applications/refused-requests.ts'
-import { countOverview, OVERVIEW_DAYS } from '../src/school/analytics/overview.ts'
+import { countOverview } from '../src/school/analytics/overview.ts'
 import { obtainTokens, refresh, userinfo } from './support/client.ts'
 import { insert, withDatabases } from './support/database.ts'
 import { marco, olivia, policyWith, sam } from './support/gatehouse.ts'
@@ -42,8 +42,8 @@ withDatabases('the overview of thirty days', (open) => {
 
     const { days, people, peopleByWeek } = await countOverview(database, 'north', nowMs)
     expect(days.map(({ date }) => date)).to.deep.equal(
-      Array.from({ length: OVERVIEW_DAYS }, (_, index) =>
-        new Date(nowMs - (OVERVIEW_DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10),
+      Array.from({ length: 30 }, (_, index) =>
+        new Date(nowMs - (29 - index) * DAY_MS).toISOString().slice(0, 10),
       ),
     )
     const none = { signIns: 0, refusals: 0 }
@@ -54,6 +54,9 @@ withDatabases('the overview of thirty days', (open) => {
       { ...none, connected: 3, people: 2, calls: 13 },
     ])
     expect(days[0]).to.include({ connected: 0, people: 0, calls: 0 })
+    const ofPeriod = async (count: number) => await countOverview(database, 'north', nowMs, count)
+    const [week, quarter] = [await ofPeriod(7), await ofPeriod(90)]
+    expect([week.days.length, week.people, quarter.days.length]).to.deep.equal([7, 2, 90])
     expect([people, peopleByWeek]).to.deep.equal([2, { last: 2, before: 0 }])
     const later = await countOverview(database, 'north', nowMs + 7 * DAY_MS)
     expect(later.peopleByWeek).to.deep.equal({ last: 0, before: 2 })
@@ -98,7 +101,7 @@ const eventRow = /<tr><th scope="row">/g
 describe('/admin/<site>/overview and /audit', () => {
   const service = sharedService({ policy: policyWith({ storage: { usageFlushSeconds: 1 } }) })
 
-  it('show the operator charts, each with a title, a summary and its numbers', async () => {
+  it('show the operator each figure as a chart with its numbers, and all of them as CSV', async () => {
     const { accessToken } = await obtainTokens(service().url)
     await userinfo(service().url, accessToken)
     await refresh(service().url, 'no-refresh-token')
@@ -108,14 +111,29 @@ describe('/admin/<site>/overview and /audit', () => {
       expect(await kysely.selectFrom('oauth_grant_day').selectAll().execute()).not.to.be.empty
       expect(await kysely.selectFrom('site_refusal_day').selectAll().execute()).not.to.be.empty
     })
-    const { status, text } = await operator.visit('/admin/northlight/overview')
-    expect(status).to.equal(200)
-    for (const measure of ['connected', 'people', 'calls', 'signIns', 'refusals', 'reasons'])
-      expect(text).to.include(`aria-labelledby="${measure}-chart-title ${measure}-chart-summary"`)
-    expect(text.match(/<table class="figures">/g)).to.have.length(6)
-    expect(text.match(/<th scope="row">\d{4}-\d{2}-\d{2}<\/th>/g)).to.have.length(150)
-    expect(text).to.include('an expired or used code or token').and.include('UTC')
-    expect(text).not.to.include('<script')
+    const overview = '/admin/northlight/overview'
+    for (const [measure, days] of [
+      ['connected', 7],
+      ['people', 30],
+      ['refusals', 90],
+    ] as const) {
+      const { status, text } = await operator.visit(`${overview}?measure=${measure}&days=${days}`)
+      expect(status).to.equal(200)
+      expect(text).to.include('aria-labelledby="chart-title chart-summary"').and.include('UTC')
+      expect(text.match(/<th scope="row">\d{4}-\d{2}-\d{2}<\/th>/g)).to.have.length(days)
+      expect(text.includes('an expired or used code or token')).to.equal(measure === 'refusals')
+      expect(text).not.to.include('<script')
+    }
+    for (const odd of ['?measure=x&days=9', '?days=7&days=30'])
+      expect((await operator.visit(overview + odd)).status).to.equal(200)
+    const lines = (await operator.visit(`${overview}/download?days=7`)).text.trim().split('\r\n')
+    expect(lines).to.have.length(8)
+    expect(lines[0]).to.equal('date,connected,people,calls,signIns,refusals')
+    expect(lines.at(-1)).to.match(/^\d{4}-\d{2}-\d{2},1,1,1,1,1$/)
+    const other = makePagePerson(service().url, marco)
+    const none = await other.visit('/admin/open-kitchen/overview?days=7')
+    expect(none.text).to.include('id="no-figures"')
+    expect((await other.visit(`${overview}/download`)).status).to.equal(403)
   })
 
   it('are visible to operators only, and show nothing of another site', async () => {

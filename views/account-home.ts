@@ -1,10 +1,12 @@
 import { type AreaView, areaPage, cards } from './area.ts'
 import { avatar } from './avatar.ts'
+import { postForm, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import { icon } from './icon.ts'
 import type { Page } from './layout.ts'
 import { type PersonView, rolesPhrase } from './person-view.ts'
 import { homeTexts as texts } from './texts/account.ts'
+import { zoneOfReader } from './time.ts'
 
 export interface AccountHomePage {
   readonly area: AreaView
@@ -13,6 +15,9 @@ export interface AccountHomePage {
   readonly links: Readonly<Record<'apps' | 'notifications' | 'browsers', string>>
   /** The query page of the Member API; undefined if the person has no role at any site. */
   readonly queriesHref: string | undefined
+  readonly zones: readonly string[]
+  readonly zoneAction: string
+  readonly done: string | undefined
 }
 
 export interface AccountSite {
@@ -25,7 +30,9 @@ export interface AccountSite {
 
 /** Shows the person's account and sites. */
 export function accountHomePage(page: AccountHomePage): Page {
-  const { person, sites, links, queriesHref } = page
+  const { area, person, sites, links, queriesHref, zones, zoneAction } = page
+  const option = (zone: string) =>
+    html`<option${zone === zoneOfReader() && html` selected`}>${zone}</option>`
   return areaPage({
     ...page,
     title: texts.title,
@@ -40,7 +47,14 @@ ${link(links.apps, icon('layout-grid'), texts.apps)}
 ${link(links.notifications, icon('bell'), texts.notifications)}
 ${link(links.browsers, icon('monitor-smartphone'), texts.browsers)}
 ${queriesHref !== undefined && link(queriesHref, icon('terminal'), texts.queries)}
-</div>`,
+</div>
+<h2 id="time-zone">${texts.zone}</h2>
+${postForm(
+  { action: zoneAction, csrf: area.csrf, attributes: html` class="filter"` },
+  html`<div><label for="zone">${texts.zoneHint}</label>
+<select id="zone" name="zone">${zones.map(option)}</select></div>
+${submitButton('save-zone', texts.save, { kind: 'second' })}`,
+)}`,
   })
 }
 

@@ -53,7 +53,7 @@ export function auditPage(page: AuditPage): Page {
     ...page,
     title: 'Audit trail',
     id: 'audit-page',
-    body: html`<p>Who did what at <bdi>${siteName}</bdi>, newest first. Times are in UTC.</p>
+    body: html`<p>Who did what at <bdi>${siteName}</bdi>, newest first. From and To are days in UTC.</p>
 <form id="audit-filter" class="filter" method="get" action="${action}">
 ${filterFields(page)}
 <div class="actions">

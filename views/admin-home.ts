@@ -111,7 +111,7 @@ function tiles({ figures: { days, peopleByWeek }, hrefs }: AdminHomePage): Html 
     now: number,
     before: number,
   ) => html`<li class="card">
-<a href="${hrefs.overview}#${measure}-heading">${label}</a>
+<a href="${hrefs.overview}?measure=${measure}">${label}</a>
 <strong>${now.toLocaleString('en')}</strong>
 <span class="small">${changeOf(now, before)}</span>
 ${sparkline(days.map((day) => day[measure]))}
@@ -146,7 +146,7 @@ function attentionCard({ figures, state, hrefs }: AdminHomePage): Html {
   const rows = [
     last >= MANY_REFUSALS &&
       last >= 2 * before &&
-      html`Refusals rose from ${before} to ${last} in a week. <a href="${hrefs.overview}#reasons-heading">See the reasons</a>`,
+      html`Refusals rose from ${before} to ${last} in a week. <a href="${hrefs.overview}?measure=refusals&days=7#reasons">See the reasons</a>`,
     unreviewed > 0 &&
       html`${counted(unreviewed, 'connected app is', 'connected apps are')} not reviewed. <a href="${hrefs.documentClients}">Review</a>`,
     ...oldSecrets.map(

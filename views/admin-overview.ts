@@ -1,126 +1,102 @@
-import { type AreaView, areaPage } from './area.ts'
+import { type AreaView, areaPage, tabBar } from './area.ts'
 import { type Bar, columnChart, rowChart } from './chart.ts'
-import { type Html, html } from './html.ts'
+import { fill, type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { analyticsTexts as texts } from './texts/analytics.ts'
 import { errorWords } from './texts/refusals.ts'
 import { timeOf } from './time.ts'
 
 export interface OverviewPage {
   readonly area: AreaView
-  readonly siteName: string
+  /** The figure that the page shows. */
+  readonly measure: Measure
+  /** The numbers of days of which the reader can choose. */
+  readonly periods: readonly number[]
   readonly countedAt: number
   readonly days: readonly OverviewDayView[]
   /** The number of distinct people who used an application in the whole period. */
   readonly people: number
   readonly reasons: readonly { readonly error: string; readonly refusals: number }[]
+  /** The path of the page. */
+  readonly path: string
+  readonly downloadHref: string
+  readonly assistantsHref: string
+  /** The list of applications; undefined if members cannot connect any. */
   readonly applicationsHref: string | undefined
-  readonly auditHref: string
 }
 
-export type Measure = 'connected' | 'people' | 'calls' | 'signIns' | 'refusals'
+export type Measure = keyof typeof texts.measures
+export const measures = Object.keys(texts.measures) as readonly Measure[]
 
 export type OverviewDayView = Readonly<Record<Measure, number>> & { readonly date: string }
 
-interface Section {
-  readonly measure: Measure
-  readonly title: string
-  readonly what: string
-  /** Returns the summary of the section, such as "12 in all" or "3 today". */
-  readonly inAll: (values: readonly number[], page: OverviewPage) => string
-}
-
-const sum = (values: readonly number[]) => values.reduce((one, other) => one + other, 0)
-
-const sections: readonly Section[] = [
-  {
-    measure: 'connected',
-    title: 'Connected apps',
-    what: 'How many accesses there were on each day: one for each member and application.',
-    inAll: (values) => `${values.at(-1) ?? 0} today`,
-  },
-  {
-    measure: 'people',
-    title: 'People who used them',
-    what: 'How many different members used an application on each day.',
-    inAll: (_values, { people }) =>
-      `${people} different ${people === 1 ? 'person' : 'people'} in all`,
-  },
-  {
-    measure: 'calls',
-    title: 'Calls',
-    what: 'How often applications used their access.',
-    inAll: (values) => `${sum(values)} in all`,
-  },
-  {
-    measure: 'signIns',
-    title: 'Sign-ins',
-    what: 'How often members were signed in at an application.',
-    inAll: (values) => `${sum(values)} in all`,
-  },
-  {
-    measure: 'refusals',
-    title: 'Refusals',
-    what: 'How many requests of the site’s own applications were refused.',
-    inAll: (values) => `${sum(values)} in all`,
-  },
-]
-
-/** Shows how applications were used at a site on each of the last days, as charts and tables. */
+/** Shows a figure of the use of apps at a site on each of the last days, as a chart and a table. */
 export function overviewPage(page: OverviewPage): Page {
-  const { siteName, days, countedAt, reasons } = page
+  const { area, days, measure, periods, path } = page
+  const link = (shown: Measure, count: number) => `${path}?measure=${shown}&days=${count}`
+  const { title, what } = texts.measures[measure]
+  const bars = days.map((day) => ({ label: day.date, value: day[measure] }))
+  const periodTabs = periods.map((count) => ({
+    label: texts.days.replace('{count}', `${count}`),
+    href: link(measure, count),
+    current: count === days.length,
+  }))
   return areaPage({
-    ...page,
-    title: 'The last 30 days',
-    heading: `The last ${days.length} days`,
+    area,
+    title: texts.title,
     id: 'overview-page',
-    body: html`<p>What applications did for members of <bdi>${siteName}</bdi>. A day is a day in UTC, and today is not over.
-Counted ${timeOf(countedAt)}.</p>
-${sections.map((section) => sectionOf(section, page))}
-<section aria-labelledby="reasons-heading">
-<h2 id="reasons-heading">Refusals by reason</h2>
-${reasons.length === 0 ? html`<p>Nothing was refused.</p>` : reasonsOf(reasons)}
-<p class="small">Each application has its last refusals with the exact reason on its page${
-      page.applicationsHref !== undefined &&
-      html` under <a href="${page.applicationsHref}">OAuth applications</a>`
-    }. Who did what is in the <a href="${page.auditHref}">audit trail</a>.</p>
-</section>`,
+    tabs: measures.map((each) => ({
+      label: texts.measures[each].title,
+      href: link(each, days.length),
+      current: each === measure,
+    })),
+    body: html`<p>${what}</p>
+${tabBar(texts.period, periodTabs)}
+${bars.some(({ value }) => value > 0) ? chartOf(title, bars, page) : empty(page)}
+<p class="small">${fill(texts.utc, { time: timeOf(page.countedAt) })} <a id="download" href="${page.downloadHref}">${texts.download}</a></p>`,
   })
 }
 
-function sectionOf({ measure, title, what, inAll }: Section, page: OverviewPage): Html {
-  const values = page.days.map((day) => day[measure])
-  const most = Math.max(0, ...values)
-  const summary = `${inAll(values, page)}; at most ${most} a day.`
-  const bars = page.days.map((day) => ({ label: day.date, value: day[measure] }))
-  return html`<section aria-labelledby="${measure}-heading">
-<h2 id="${measure}-heading">${title}</h2>
-<p class="hint">${what} <strong>${inAll(values, page)}.</strong></p>
-${columnChart({ id: `${measure}-chart`, title: `${title}, day by day`, summary, bars })}
-${numbers(title, 'Day', title, bars)}
-</section>
-`
+function empty({ measure, assistantsHref }: OverviewPage): Html {
+  return html`<div class="empty" id="no-figures"><p>${texts.empty}</p>
+${measure !== 'refusals' && html`<a class="button second" href="${assistantsHref}">${texts.firstStep}</a>`}</div>`
 }
 
-function reasonsOf(reasons: OverviewPage['reasons']): Html {
-  const [first] = reasons
-  const title = 'Refusals by reason'
+function chartOf(title: string, bars: readonly Bar[], page: OverviewPage): Html {
+  const values = bars.map(({ value }) => value)
+  const summary = html`${total(values, page)}; ${fill(texts.most, { count: Math.max(...values) })}.`
+  return html`<p><strong>${total(values, page)}</strong></p>
+${columnChart({ id: 'chart', title, summary, bars })}
+${numbers(title, 'Day', title, bars.toReversed())}
+${page.measure === 'refusals' && reasonsOf(page)}`
+}
+
+function total(values: readonly number[], { measure, people }: OverviewPage): Html {
+  if (measure === 'people') return fill(texts.people, { count: people })
+  if (measure === 'connected') return fill(texts.today, { count: values.at(-1) })
+  const count = values.reduce((one, other) => one + other, 0)
+  return fill(texts.inAll, { count: count.toLocaleString('en') })
+}
+
+function reasonsOf({ reasons, applicationsHref }: OverviewPage): Html {
   const bars = reasons.map(({ error, refusals }) => ({ label: errorWords(error), value: refusals }))
-  const rows = reasons.map((row) => ({
-    label: `${errorWords(row.error)} (${row.error})`,
-    value: row.refusals,
+  const rows = reasons.map(({ error }, index) => ({
+    label: `${bars[index]?.label} (${error})`,
+    value: bars[index]?.value ?? 0,
   }))
-  const summary =
-    first === undefined ? '' : `Most often: ${errorWords(first.error)}, ${first.refusals} times.`
-  return html`${rowChart({ id: 'reasons-chart', title, summary, bars })}
-${numbers(title, 'Reason', 'Refusals', rows)}`
+  return html`<h2 id="reasons">${texts.reasons}</h2>
+${rowChart({ id: 'reasons-chart', title: texts.reasons, summary: html`${rows[0]?.label}: ${rows[0]?.value}`, bars })}
+${numbers(texts.reasons, 'Reason', 'Refusals', rows)}
+${applicationsHref !== undefined && html`<p><a href="${applicationsHref}">${texts.exact}</a></p>`}`
 }
 
 /** The numbers of a chart as a table. `of` and `measure` are the headings of its columns. */
 function numbers(title: string, of: string, measure: string, rows: readonly Bar[]): Html {
+  const caption = fill(texts.numbers, { title })
   return html`<details>
-<summary>${title}: the numbers</summary>
+<summary>${caption}</summary>
 <table class="figures">
-<caption class="hidden">${title}: the numbers</caption>
+<caption class="hidden">${caption}</caption>
 <thead><tr><th scope="col">${of}</th><th scope="col">${measure}</th></tr></thead>
 <tbody>
 ${rows.map(({ label, value }) => html`<tr><th scope="row">${label}</th><td>${value}</td></tr>\n`)}</tbody>

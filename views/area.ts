@@ -70,7 +70,7 @@ export interface Tab {
 }
 
 /** A row of links to related pages. @param name the name of the row for screen readers */
-function tabBar(name: string, tabs: readonly Tab[]): Html {
+export function tabBar(name: string, tabs: readonly Tab[]): Html {
   return html`<nav class="tabs" aria-label="${name}">
 ${tabs.map(
   ({

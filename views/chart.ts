@@ -6,7 +6,7 @@ export interface BarChart {
   readonly id: string
   readonly title: string
   /** A text alternative to the bars. */
-  readonly summary: string
+  readonly summary: Html
   readonly bars: readonly Bar[]
 }
 

@@ -1,13 +1,27 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
 import { type Html, html } from './html.ts'
 
-const format = new Intl.DateTimeFormat('en-GB', {
-  dateStyle: 'medium',
-  timeStyle: 'short',
-  timeZone: 'UTC',
-})
+/** The time zone that the reader of a page chose. Outside of it, times are in UTC. */
+export const readerZone = new AsyncLocalStorage<string>()
 
-/** Renders a time in UTC, because a page without scripts does not know the reader's time zone. */
+/** Returns the time zone of the page that is being rendered. */
+export function zoneOfReader(): string {
+  return readerZone.getStore() ?? 'UTC'
+}
+
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+/** Renders a time in the time zone of the reader, which it names. */
 export function timeOf(ms: number): Html {
-  const date = new Date(ms)
-  return html`<time datetime="${date.toISOString()}">${format.format(date)} UTC</time>`
+  const zone = zoneOfReader()
+  const format = formats.get(zone) ?? formatIn(zone)
+  formats.set(zone, format)
+  return html`<time datetime="${new Date(ms).toISOString()}">${format.format(ms)}</time>`
+}
+
+function formatIn(timeZone: string): Intl.DateTimeFormat {
+  const date = { year: 'numeric', month: 'short', day: 'numeric' } as const
+  const time = { hour: '2-digit', minute: '2-digit', timeZoneName: 'short' } as const
+  return new Intl.DateTimeFormat('en-GB', { ...date, ...time, timeZone })
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 
-import { CALL_DAYS, dayOf } from '../../src/oauth/grants/grant-store.ts'
+import { COUNT_DAYS, dayOf } from '../../src/oauth/grants/grant-store.ts'
 import type { Database } from '../../src/platform/store/database.ts'
 import { keeping } from './clean-up.ts'
 
@@ -52,7 +52,7 @@ export async function fillExpiring(
   database: Database,
   { rows, nowMs }: { readonly rows: number; readonly nowMs: number },
 ): Promise<void> {
-  const lastDay = dayOf(nowMs) - CALL_DAYS
+  const lastDay = dayOf(nowMs) - COUNT_DAYS
   const many = (last: number, insert: string) =>
     `with recursive n (i) as (select cast(1 as bigint) union all select i + 1 from n where i < ${last})
       insert into ${insert}`

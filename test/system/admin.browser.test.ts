@@ -146,9 +146,11 @@ describe('/admin and /account in a browser', () => {
     await obtainTokens(service().url)
     await fillDays()
     const page = await signedIn('/admin/northlight', olivia)
-    await page.getByRole('link', { name: 'The last 30 days' }).click()
-    const calls = page.getByRole('img', { name: 'Calls, day by day' })
-    expect(await calls.locator('desc').textContent()).to.match(/^\d+ in all; at most \d+ a day\.$/)
+    await page.getByRole('link', { name: 'Analytics' }).click()
+    const calls = page.getByRole('img', { name: 'Calls' })
+    expect(await calls.locator('desc').textContent()).to.match(
+      /^[\d,]+ in all; at most \d+ a day\.$/,
+    )
     expect(await calls.locator('rect.bar').count()).to.equal(30)
     await page.locator('summary', { hasText: 'Calls: the numbers' }).focus()
     await page.keyboard.press('Enter')
@@ -157,6 +159,11 @@ describe('/admin and /account in a browser', () => {
     const today = new Date().toISOString().slice(0, 10)
     expect(await table.getByRole('row', { name: today }).innerText()).to.match(/\t[1-9]\d*$/)
     await look(page, 'overview with its numbers')
+    await page.locator('.tabs').getByRole('link', { name: 'Refusals' }).click()
+    await page.locator('.tabs').getByRole('link', { name: '90 days' }).click()
+    await page.locator('#reasons').waitFor()
+    expect(await page.locator('#chart rect.bar').count()).to.equal(90)
+    await look(page, 'refusals of 90 days')
   })
 
   it('a form narrows the audit trail, and a link shows all of it again', async () => {

@@ -12,6 +12,10 @@ export const homeTexts = {
   notifications: 'Notifications',
   browsers: 'Browsers',
   queries: 'Try the Member API',
+  zone: 'Time zone',
+  zoneHint: 'For all times, in this browser',
+  save: 'Save',
+  zoneSaved: 'Saved. All times are now in this time zone.',
 }
 
 export const appTexts = {

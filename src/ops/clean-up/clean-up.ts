@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import type { Logger } from 'pino'
 
 import { STALE_MS } from '../../oauth/clients/document-clients.ts'
-import { CALL_DAYS, dayOf } from '../../oauth/grants/grant-store.ts'
+import { COUNT_DAYS, dayOf } from '../../oauth/grants/grant-store.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { type ExpiringRows, removeExpired } from '../../platform/store/remove-expired.ts'
 
@@ -42,7 +42,7 @@ const ROWS_MAX = 1000
 
 /** Returns the kinds of rows to delete, with their expiry. docs/reference/retention.md lists them. */
 export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly Expiring[] {
-  const callDaysAgo = (nowMs: number) => dayOf(nowMs) - CALL_DAYS
+  const countDaysAgo = (nowMs: number) => dayOf(nowMs) - COUNT_DAYS
   const msAgo = (ms: number) => (nowMs: number) => nowMs - ms
   return [
     { table: 'oauth_state', expiry: 'expires_at' },
@@ -59,8 +59,8 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
     { table: 'request_count', expiry: 'ends_at' },
     { table: 'platform_callback', expiry: 'expires_at' },
     { table: 'audit_event', expiry: 'occurred_at', until: msAgo(auditDays * DAY_MS), rowsMax: 500 },
-    { table: 'site_refusal_day', expiry: 'day', until: callDaysAgo },
-    { table: 'oauth_grant_day', expiry: 'day', until: callDaysAgo },
+    { table: 'site_refusal_day', expiry: 'day', until: countDaysAgo },
+    { table: 'oauth_grant_day', expiry: 'day', until: countDaysAgo },
     {
       // Deleting a grant also deletes its scopes and its remaining days of use.
       table: 'oauth_grant',

@@ -5,7 +5,7 @@ import type Router from 'koa-router'
 import { connectedAppsPage, removeAppPage } from '../../../views/account-apps.ts'
 import { accountHomePage } from '../../../views/account-home.ts'
 import type { ClientView } from '../../../views/client-view.ts'
-import { appTexts } from '../../../views/texts/account.ts'
+import { appTexts, homeTexts } from '../../../views/texts/account.ts'
 import { describeScopes } from '../../directory/scopes/scope-uses.ts'
 import { makeFindHeldSites, operates } from '../../directory/sites/site-choice.ts'
 import { type AppLine, removeApp } from '../../oauth/grants/end-grants.ts'
@@ -17,6 +17,7 @@ import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import type { OwnPages } from '../relying-party/signed-in-pages.ts'
+import { keepZone, timeZones } from '../relying-party/time-zone.ts'
 import { type AccountPages, makeAccountPages } from './account-pages.ts'
 import { notificationRoutes } from './notification-routes.ts'
 import { type MemberQueries, memberQueryRoutes } from './query-routes.ts'
@@ -25,7 +26,7 @@ import { type MemberQueries, memberQueryRoutes } from './query-routes.ts'
 export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Router {
   const router = makeRouter()
   const accountPages = makeAccountPages(router, ownPages)
-  accountPages.page(pages.account, async ({ area, session: { person } }) => {
+  accountPages.page(pages.account, async ({ area, session: { person }, ctx }) => {
     const sites = await makeFindHeldSites(ownPages.database)(person.id)
     return accountHomePage({
       area,
@@ -40,7 +41,14 @@ export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Route
       })),
       links: { apps: pages.apps, notifications: pages.notifications, browsers: pages.sessions },
       queriesHref: sites.length === 0 ? undefined : pages.memberQueries,
+      zones: timeZones,
+      zoneAction: pages.timeZone,
+      done: noticeOf(ctx, { zone: homeTexts.zoneSaved }),
     })
+  })
+  accountPages.form(pages.timeZone, ({ ctx }) => {
+    keepZone(ctx, formField(ctx, 'zone'))
+    return `${pages.account}?done=zone`
   })
   appRoutes(accountPages, ownPages)
   notificationRoutes(accountPages, ownPages)

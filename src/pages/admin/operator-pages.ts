@@ -176,7 +176,7 @@ function areaOf(
       {
         name: 'Activity',
         links: [
-          link(pages.overview, 'The last 30 days', 'chart-line'),
+          link(pages.overview, 'Analytics', 'chart-line'),
           link(pages.audit, 'Audit trail', 'scroll-text'),
         ],
       },

@@ -2,7 +2,7 @@ import type Router from 'koa-router'
 
 import { betaPage, switchOffPage } from '../../../views/admin-beta.ts'
 import { adminHomePage, adminSitesPage } from '../../../views/admin-home.ts'
-import { overviewPage } from '../../../views/admin-overview.ts'
+import { measures, overviewPage } from '../../../views/admin-overview.ts'
 import { maxAges, twoFactorsPage } from '../../../views/admin-two-factors.ts'
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import { EVERYTHING } from '../../directory/scopes/sensitive-operations.ts'
@@ -17,8 +17,10 @@ import { notAnOperator } from '../../platform/http/errors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField, formFields } from '../../platform/http/page-form.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
-import { makeOverviews, type Overview } from '../../school/analytics/overview.ts'
+import { makeOverviews, OVERVIEW_PERIODS, type Overviews } from '../../school/analytics/overview.ts'
+import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
+import { sendCsv } from './downloads.ts'
 import type { OperatorPages } from './operator-pages.ts'
 import { readSiteState } from './site-state.ts'
 
@@ -55,18 +57,8 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
   )
 
   homeRoutes(operatorPages, parts, overviewOf)
+  overviewRoutes(operatorPages, overviewOf)
   twoFactorRoutes(operatorPages, parts)
-
-  operatorPages.page(pages.overview, async ({ area, site, address }) => {
-    const isOn = site.mcpConnectionsOnSince !== undefined
-    return overviewPage({
-      ...(await overviewOf(site.id)),
-      area,
-      siteName: site.name,
-      applicationsHref: isOn ? address(pages.applications) : undefined,
-      auditHref: address(pages.audit),
-    })
-  })
 
   operatorPages.page(pages.beta, ({ area, site, address }, ctx) =>
     betaPage({
@@ -97,12 +89,33 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
   }
 }
 
+/** Registers the page with the figures of a site, and their download. */
+function overviewRoutes(operatorPages: OperatorPages, overviewOf: Overviews): void {
+  const askedDays = (ctx: PageContext) =>
+    OVERVIEW_PERIODS.find((days) => `${days}` === ctx.query['days'])
+  operatorPages.page(pages.overview, async ({ area, site, address }, ctx) => {
+    const isOn = site.mcpConnectionsOnSince !== undefined
+    const overview = await overviewOf(site.id, askedDays(ctx))
+    return overviewPage({
+      ...overview,
+      area,
+      measure: measures.find((name) => name === ctx.query['measure']) ?? 'calls',
+      periods: OVERVIEW_PERIODS,
+      path: ctx.path,
+      downloadHref: `${address(pages.overviewDownload)}?days=${overview.days.length}`,
+      assistantsHref: address(pages.assistants),
+      applicationsHref: isOn ? address(pages.applications) : undefined,
+    })
+  })
+  operatorPages.page(
+    pages.overviewDownload,
+    async ({ site }, ctx) =>
+      await sendCsv(ctx, 'analytics', (await overviewOf(site.id, askedDays(ctx))).days),
+  )
+}
+
 /** Registers the home page of a site, and its form for self sign-up. Only owners may use the form. */
-function homeRoutes(
-  operatorPages: OperatorPages,
-  parts: AdminParts,
-  overviewOf: (siteId: string) => Promise<Overview>,
-): void {
+function homeRoutes(operatorPages: OperatorPages, parts: AdminParts, overviewOf: Overviews): void {
   const { database, baseUrl } = parts
   operatorPages.page(pages.site, async (operator, ctx) => {
     const { area, site, address } = operator

@@ -12,6 +12,7 @@ import {
   twoFactorsNeededPage,
 } from '../../../views/account-signed-out.ts'
 import type { Page } from '../../../views/layout.ts'
+import { readerZone } from '../../../views/time.ts'
 import type { SiteProviders } from '../../directory/people/site-providers.ts'
 import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import { isRefusal, signedOut, signInIncomplete } from '../../platform/http/errors.ts'
@@ -37,6 +38,7 @@ import {
   makeOwnFetch,
   type PendingPorts,
 } from './sign-in.ts'
+import { zoneOf } from './time-zone.ts'
 
 export type SignedInPages = ReturnType<typeof makeSignedInPages>
 
@@ -97,12 +99,12 @@ export function makeSignedInPages(
         const session = await sessions.find(ctx)
         if (!session) return seeOther(ctx, await startSignIn(ctx, ports, ctx.url))
         if (isTooMany(ctx, session, 'page') || (await isElsewhere(ctx, session, ports))) return
-        send(ctx, await show(ctx as PageContext, session))
+        await answer(ctx, async () => await show(ctx as PageContext, session))
       },
 
     /** Handles a submitted form. Rejects a wrong CSRF token and NUL characters. */
     form:
-      (answer: PageHandler): Middleware =>
+      (submit: PageHandler): Middleware =>
       async (ctx) => {
         const session = await sessions.find(ctx)
         // Discard the input: without a session, its CSRF token cannot be checked.
@@ -111,7 +113,7 @@ export function makeSignedInPages(
         await parse(ctx)
         refuseNul(ctx)
         checkFormToken(ctx, session.csrf)
-        send(ctx, await answer(ctx as PageContext, session))
+        await answer(ctx, async () => await submit(ctx as PageContext, session))
       },
 
     /**
@@ -136,14 +138,14 @@ export function makeSignedInPages(
 
     /** Handles a request that a script on one of our pages sends. Rejects a missing session and a wrong CSRF token. */
     script:
-      (answer: ScriptHandler): Middleware =>
+      (run: ScriptHandler): Middleware =>
       async (ctx) => {
         const session = await sessions.find(ctx)
         if (!session) throw signedOut()
         if (isTooMany(ctx, session, 'json') || (await isElsewhere(ctx, session, ports))) return
         checkScriptToken(ctx, session.csrf)
         ctx.set('Cache-Control', 'no-store')
-        await answer(ctx as PageContext, session)
+        await run(ctx as PageContext, session)
       },
 
     /** Creates the routes for the sign-in callback, and for switching the account. */
@@ -190,9 +192,11 @@ async function isElsewhere(ctx: Context, session: PageSession, ports: PendingPor
   return true
 }
 
-function send(ctx: Context, answer: Answer): void {
-  if (typeof answer === 'string') seeOther(ctx, answer)
-  else if (answer) sendPage(ctx, answer)
+/** Sends the answer of a handler, whose times are in the time zone of the reader. */
+async function answer(ctx: Context, handle: () => Promise<Answer>): Promise<void> {
+  const sent = await readerZone.run(zoneOf(ctx), handle)
+  if (typeof sent === 'string') seeOther(ctx, sent)
+  else if (sent) sendPage(ctx, sent)
 }
 
 /** Maximum length of the URL to return to. It keeps the sealed cookie below 4096 bytes. */

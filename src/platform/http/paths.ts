@@ -132,6 +132,7 @@ export const pages = {
   styleGuide: '/style-guide',
 
   account: '/account',
+  timeZone: '/account/time-zone',
   apps: '/account/apps',
   removeApp: '/account/apps/remove',
   notifications: '/account/notifications',
@@ -165,6 +166,7 @@ export const pages = {
   admin: '/admin',
   site,
   overview: `${site}/overview`,
+  overviewDownload: `${site}/overview/download`,
   audit: `${site}/audit`,
   auditDownload: `${site}/audit/download/:format`,
   queries: `${site}/queries`,

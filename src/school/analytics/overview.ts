@@ -3,39 +3,51 @@ import { setImmediate } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
 
+import { COUNT_DAYS } from '../../oauth/grants/grant-store.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { siteFigures } from './analytics.ts'
 import { addTo, DAY_MS, daysOf, idsOfSite, type Period, periodOf, type Tally } from './counting.ts'
 
-/** Number of days in an overview. Counts of calls and refusals are stored for the same number of days. */
-export const OVERVIEW_DAYS = 30
+/** The numbers of days that an overview can have. Counts are stored for the longest. */
+export const OVERVIEW_PERIODS = [7, 30, COUNT_DAYS] as const
+const USUAL_DAYS = 30
 const WEEK_DAYS = 7
 const KEPT_MS = 60_000
 const SITES_KEPT_MAX = 200
-const PEOPLE_PER_PIECE = 500
+const PEOPLE_PER_PIECE = 200
 
-/** The figures of a site for the last thirty days in UTC, including today. */
-export type Overview = Awaited<ReturnType<typeof countOverview>>
+export type Overviews = ReturnType<typeof makeOverviews>
+
+/** The figures of a site for its last days in UTC, including today. */
+type Overview = Awaited<ReturnType<typeof countOverview>>
 
 /** Creates a function that returns the overview of a site, cached for a minute. */
 export function makeOverviews(database: Database, now: () => number) {
   const kept = new LRUCache<string, Overview>({
     max: SITES_KEPT_MAX,
     ttl: KEPT_MS,
-    fetchMethod: async (siteId) => await countOverview(database, siteId, now()),
+    fetchMethod: async (key) => {
+      const [siteId = '', days] = key.split(' ')
+      return await countOverview(database, siteId, now(), Number(days))
+    },
   })
-  return async (siteId: string): Promise<Overview> => {
-    const overview = await kept.fetch(siteId)
+  return async (siteId: string, days: number = USUAL_DAYS): Promise<Overview> => {
+    const overview = await kept.fetch(`${siteId} ${days}`)
     if (overview === undefined) throw new Error('the cache returned no overview')
     return overview
   }
 }
 
 /** Counts the figures of an overview in pieces. With SQLite, a long statement blocks the process. */
-export async function countOverview(database: Database, siteId: string, nowMs: number) {
+export async function countOverview(
+  database: Database,
+  siteId: string,
+  nowMs: number,
+  days: number = USUAL_DAYS,
+) {
   const { kysely } = database
-  const period = periodOf(nowMs - (OVERVIEW_DAYS - 1) * DAY_MS, nowMs)
+  const period = periodOf(nowMs - (days - 1) * DAY_MS, nowMs)
   const { byDay } = siteFigures(database, { siteId, period })
   const connected = await byDay.connectedApplications()
   const calls = await byDay.calls()
@@ -79,11 +91,11 @@ async function countPeople(kysely: Kysely<Schema>, siteId: string, period: Perio
         and used.day >= ${period.firstDay} and used.day <= ${period.lastDay}
       group by oauth_grant.person_id, used.day`.execute(kysely)
     for (const { key } of rows) addTo(byDay, [{ key, total: 1 }])
-    const countUntil = (day: number, days = OVERVIEW_DAYS) => {
+    const countUntil = (day: number, days: number) => {
       const used = rows.filter(({ key }) => key > day - days && key <= day)
       return new Set(used.map(({ person }) => person)).size
     }
-    inAll += countUntil(period.lastDay)
+    inAll += countUntil(period.lastDay, COUNT_DAYS)
     byWeek.last += countUntil(period.lastDay, WEEK_DAYS)
     byWeek.before += countUntil(period.lastDay - WEEK_DAYS, WEEK_DAYS)
     await setImmediate()
