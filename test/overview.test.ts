@@ -3,7 +3,7 @@ import { makeGrantUsage } from '../src/oauth/grants/grant-usage.ts'
 import { makeRefusedRequests } from '../src/pages/applications/refused-requests.ts'
 import { countOverview } from '../src/school/analytics/overview.ts'
 import { obtainTokens, refresh, userinfo } from './support/client.ts'
-import { insert, withDatabases } from './support/database.ts'
+import { change, insert, withDatabases } from './support/database.ts'
 import { marco, olivia, policyWith, sam } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
@@ -228,6 +228,21 @@ describe('/admin/<site>/overview and /audit', () => {
     const text = await home()
     expect(text).to.include('A secret of <bdi>Old &#60;Books&#62;</bdi> is older than a year.')
     expect(text).to.include('/admin/open-kitchen/applications/app_old')
+    const grant = {
+      id: 'g',
+      person_id: 'per_june',
+      client_id,
+      client_name: 'Old',
+      client_origin: 'site',
+    }
+    const granted = { site_id, allowed: '{}', expires_at: Date.now() + DAY_MS }
+    await insert(kysely, 'oauth_grant', { ...grant, ...granted, granted_at: Date.now() })
+    const stuck = 'but it completed no sign-in'
+    expect(await home()).not.to.include(stuck)
+    await change(kysely, 'oauth_grant', { id: 'g' }, { granted_at: 1 })
+    expect(await home()).to.include(stuck)
+    await change(kysely, 'oauth_grant', { id: 'g' }, { last_used_at: 2 })
+    expect(await home()).not.to.include(stuck)
     expect(text.match(/<svg class="spark"/g)).to.have.length(5)
     expect(text).to.include('1 app</a>').and.not.include('Nothing needs your attention')
   })

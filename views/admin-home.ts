@@ -67,7 +67,14 @@ export interface SiteStateView {
   /** Connected clients with a metadata document that no operator has reviewed. */
   readonly unreviewed: number
   /** Applications and resource servers with a secret older than a year. */
-  readonly oldSecrets: readonly { readonly name: string; readonly href: string }[]
+  readonly oldSecrets: readonly NamedLink[]
+  /** Applications that people allowed, but that never exchanged a code. */
+  readonly neverExchanged: readonly NamedLink[]
+}
+
+interface NamedLink {
+  readonly name: string
+  readonly href: string
 }
 
 /** The start page for operators of a site: figures, items that need attention, first steps, and sign-in settings. */
@@ -142,7 +149,7 @@ const MANY_REFUSALS = 10
 function attentionCard({ figures, state, hrefs }: AdminHomePage): Html {
   const refusals = figures.days.map((day) => day.refusals)
   const [last, before] = [sum(refusals.slice(-WEEK)), sum(refusals.slice(-2 * WEEK, -WEEK))]
-  const { unreviewed, oldSecrets } = state
+  const { unreviewed, oldSecrets, neverExchanged } = state
   const rows = [
     last >= MANY_REFUSALS &&
       last >= 2 * before &&
@@ -152,6 +159,10 @@ function attentionCard({ figures, state, hrefs }: AdminHomePage): Html {
     ...oldSecrets.map(
       ({ name, href }) =>
         html`A secret of <bdi>${name}</bdi> is older than a year. <a href="${href}">Replace it</a>`,
+    ),
+    ...neverExchanged.map(
+      ({ name, href }) =>
+        html`People allowed <bdi>${name}</bdi>, but it completed no sign-in. <a href="${href}/refusals">See its refusals</a>`,
     ),
   ].filter((row) => row !== false)
   return card(

@@ -1,3 +1,5 @@
+import { type RawBuilder, sql } from 'kysely'
+
 import type { SiteStateView } from '../../../views/admin-home.ts'
 import type { DocumentReviews } from '../../oauth/clients/document-review.ts'
 import { pages } from '../../platform/http/paths.ts'
@@ -5,7 +7,19 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Operator } from './operator-pages.ts'
 
 const OLD_SECRET_MS = 365 * 86_400_000
-const OLD_SECRETS_SHOWN_MAX = 5
+/** How long an application may take to exchange the code after the consent. A code itself lives for a minute. */
+const EXCHANGE_MS = 10 * 60_000
+const ROWS_SHOWN_MAX = 5
+
+/** Whether a condition holds for a grant of an application, `given`, that has not ended. */
+function hasGrant(condition: RawBuilder<unknown>) {
+  return sql<boolean>`exists (select 1 from oauth_grant as given
+    where given.client_id = app.client_id and given.ended_at is null and ${condition})`
+}
+
+/** Whether the code of a grant was exchanged, which begins a token family, or its tokens were used. */
+const wasExchanged = sql`(given.last_used_at is not null
+  or exists (select 1 from refresh_token_family as family where family.grant_id = given.id))`
 
 /** Reads the set-up of a site, and the items that its operators should check. */
 export async function readSiteState(
@@ -27,7 +41,15 @@ export async function readSiteState(
     .distinct()
     .where('secret.created_at', '<', now() - OLD_SECRET_MS)
     .orderBy('app.client_id')
-    .limit(OLD_SECRETS_SHOWN_MAX)
+    .limit(ROWS_SHOWN_MAX)
+    .execute()
+  const neverExchanged = await applications
+    .select(['app.client_id', 'app.name', 'app.kind'])
+    .where('app.disabled_at', 'is', null)
+    .where(hasGrant(sql`given.granted_at < ${now() - EXCHANGE_MS}`))
+    .where((eb) => eb.not(hasGrant(wasExchanged)))
+    .orderBy('app.client_id')
+    .limit(ROWS_SHOWN_MAX)
     .execute()
   const { operators } = await kysely
     .selectFrom('site_role')
@@ -47,15 +69,17 @@ export async function readSiteState(
     .orderBy('created_at')
     .execute()
   const pageOf = { site: pages.application, resource_server: pages.resourceServer }
+  const view = ({ client_id, name, kind }: (typeof oldSecrets)[number]) => ({
+    name,
+    href: address(pageOf[kind], { client: client_id }),
+  })
   return {
     applications: Number(counted),
     operators: Number(operators),
     hasLogo: typeof logo?.logo_file_id === 'string',
     providers: providers.map(({ name }) => name),
     unreviewed: (await reviews?.countUnreviewed(site.id)) ?? 0,
-    oldSecrets: oldSecrets.map(({ client_id: client, name, kind }) => ({
-      name,
-      href: address(pageOf[kind], { client }),
-    })),
+    oldSecrets: oldSecrets.map(view),
+    neverExchanged: neverExchanged.map(view),
   }
 }
