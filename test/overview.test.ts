@@ -1,7 +1,7 @@
-import { makeGrantStore } from '../src/oauth/grants/grant-store.ts'
+import { COUNT_DAYS, makeGrantStore } from '../src/oauth/grants/grant-store.ts'
 import { makeGrantUsage } from '../src/oauth/grants/grant-usage.ts'
 import { makeRefusedRequests } from '../src/pages/applications/refused-requests.ts'
-import { countOverview } from '../src/school/analytics/overview.ts'
+import { countOverview, OVERVIEW_PERIODS } from '../src/school/analytics/overview.ts'
 import { obtainTokens, refresh, userinfo } from './support/client.ts'
 import { change, insert, withDatabases } from './support/database.ts'
 import { marco, olivia, policyWith, sam } from './support/gatehouse.ts'
@@ -40,6 +40,7 @@ withDatabases('the overview of thirty days', (open) => {
     for (const [id, calls] of [['g1', 1] as const, ['g2', 4] as const]) await use(id, calls)
     for (const [id, calls] of [['g3', 8] as const, ['g4', 100] as const]) await use(id, calls)
 
+    expect(OVERVIEW_PERIODS.at(-1)).to.equal(COUNT_DAYS)
     const { days, people, peopleByWeek } = await countOverview(database, 'north', nowMs)
     expect(days.map(({ date }) => date)).to.deep.equal(
       Array.from({ length: 30 }, (_, index) =>

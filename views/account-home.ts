@@ -6,7 +6,7 @@ import { icon } from './icon.ts'
 import type { Page } from './layout.ts'
 import { type PersonView, rolesPhrase } from './person-view.ts'
 import { homeTexts as texts } from './texts/account.ts'
-import { zoneOfReader } from './time.ts'
+import { timeZones, zoneOfReader } from './time.ts'
 
 export interface AccountHomePage {
   readonly area: AreaView
@@ -15,7 +15,6 @@ export interface AccountHomePage {
   readonly links: Readonly<Record<'apps' | 'notifications' | 'browsers', string>>
   /** The query page of the Member API; undefined if the person has no role at any site. */
   readonly queriesHref: string | undefined
-  readonly zones: readonly string[]
   readonly zoneAction: string
   readonly done: string | undefined
 }
@@ -30,7 +29,7 @@ export interface AccountSite {
 
 /** Shows the person's account and sites. */
 export function accountHomePage(page: AccountHomePage): Page {
-  const { area, person, sites, links, queriesHref, zones, zoneAction } = page
+  const { area, person, sites, links, queriesHref, zoneAction } = page
   const option = (zone: string) =>
     html`<option${zone === zoneOfReader() && html` selected`}>${zone}</option>`
   return areaPage({
@@ -52,7 +51,7 @@ ${queriesHref !== undefined && link(queriesHref, icon('terminal'), texts.queries
 ${postForm(
   { action: zoneAction, csrf: area.csrf, attributes: html` class="filter"` },
   html`<div><label for="zone">${texts.zoneHint}</label>
-<select id="zone" name="zone">${zones.map(option)}</select></div>
+<select id="zone" name="zone">${timeZones.map(option)}</select></div>
 ${submitButton('save-zone', texts.save, { kind: 'second' })}`,
 )}`,
   })

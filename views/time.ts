@@ -2,8 +2,16 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 
 import { type Html, html } from './html.ts'
 
-/** The time zone that the reader of a page chose. Outside of it, times are in UTC. */
-export const readerZone = new AsyncLocalStorage<string>()
+const zones = new Set(['UTC', ...Intl.supportedValuesOf('timeZone')])
+/** The time zones that a person can choose for the times on pages. */
+export const timeZones: readonly string[] = [...zones]
+
+const readerZone = new AsyncLocalStorage<string>()
+
+/** Renders pages whose times are in a time zone. An unknown zone counts as UTC. */
+export async function inZone(zone: string, render: () => Promise<unknown>): Promise<unknown> {
+  return await readerZone.run(zones.has(zone) ? zone : 'UTC', render)
+}
 
 /** Returns the time zone of the page that is being rendered. */
 export function zoneOfReader(): string {

@@ -97,9 +97,7 @@ export async function summarizeUse(
   kysely: Kysely<Schema>,
   clientIds: readonly string[],
   nowMs: number,
-): Promise<ReadonlyMap<string, { people: number; lastUsedAt: number | null }>> {
-  // PostgreSQL rejects `in ()`.
-  if (clientIds.length === 0) return new Map()
+) {
   const rows = await liveGrants(kysely, nowMs)
     .where('g.client_id', 'in', clientIds)
     .select((eb) => [

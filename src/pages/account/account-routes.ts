@@ -11,13 +11,12 @@ import { makeFindHeldSites, operates } from '../../directory/sites/site-choice.t
 import { type AppLine, removeApp } from '../../oauth/grants/end-grants.ts'
 import { makeGrantLists } from '../../oauth/grants/grant-lists.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
-import { noticeOf } from '../../platform/http/page.ts'
+import { keepZone, noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import type { OwnPages } from '../relying-party/signed-in-pages.ts'
-import { keepZone, timeZones } from '../relying-party/time-zone.ts'
 import { type AccountPages, makeAccountPages } from './account-pages.ts'
 import { notificationRoutes } from './notification-routes.ts'
 import { type MemberQueries, memberQueryRoutes } from './query-routes.ts'
@@ -41,7 +40,6 @@ export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Route
       })),
       links: { apps: pages.apps, notifications: pages.notifications, browsers: pages.sessions },
       queriesHref: sites.length === 0 ? undefined : pages.memberQueries,
-      zones: timeZones,
       zoneAction: pages.timeZone,
       done: noticeOf(ctx, { zone: homeTexts.zoneSaved }),
     })

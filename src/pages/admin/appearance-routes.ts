@@ -3,7 +3,7 @@ import {
   type LookFields,
   lookPreviewPage,
 } from '../../../views/admin-appearance.ts'
-import { findLook, type Look, logoAddress, siteLook } from '../../directory/sites/site-look.ts'
+import { findLook, logoAddress, siteLook } from '../../directory/sites/site-look.ts'
 import { isRefusal } from '../../platform/http/errors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField, formFile } from '../../platform/http/page-form.ts'
@@ -31,7 +31,7 @@ export function appearanceRoutes(
     return appearancePage({
       area,
       siteName: site.name,
-      fields: problem ? typedFields(ctx) : storedFields(look),
+      fields: problem ? typedFields(ctx) : fieldsFrom((name) => look[name]),
       logoHref: logoAddress(site.id, look.logoDigest) ?? undefined,
       problem,
       action: address(pages.appearance),
@@ -83,26 +83,18 @@ export function appearanceRoutes(
   }
 }
 
-function storedFields(look: Look): LookFields {
-  const { displayName, accentColor, backgroundColor, signInWords, consentWords } = look
+function fieldsFrom(read: (name: keyof LookFields) => string | null): LookFields {
   return {
-    displayName: displayName ?? '',
-    accentColor: accentColor ?? '',
-    backgroundColor: backgroundColor ?? '',
-    signInWords: signInWords ?? '',
-    consentWords: consentWords ?? '',
+    displayName: read('displayName') ?? '',
+    accentColor: read('accentColor') ?? '',
+    backgroundColor: read('backgroundColor') ?? '',
+    signInWords: read('signInWords') ?? '',
+    consentWords: read('consentWords') ?? '',
   }
 }
 
 function typedFields(ctx: PageContext): LookFields {
-  const typed = (name: keyof LookFields) => formField(ctx, name).trim()
-  return {
-    displayName: typed('displayName'),
-    accentColor: typed('accentColor'),
-    backgroundColor: typed('backgroundColor'),
-    signInWords: typed('signInWords'),
-    consentWords: typed('consentWords'),
-  }
+  return fieldsFrom((name) => formField(ctx, name).trim())
 }
 
 /** Returns the color in the form that the stylesheet needs; null if it is not a color. */

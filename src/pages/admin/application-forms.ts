@@ -1,5 +1,6 @@
 import { applicationFormPage } from '../../../views/admin-application-form.ts'
 import { furtherPage } from '../../../views/admin-application-further.ts'
+import { invalid } from '../../platform/http/page.ts'
 import { formField, formFields } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import {
@@ -26,6 +27,10 @@ const nothingTyped: TypedEntry = {
   ...{ authMethod: '', scopes: [] },
 }
 
+type Wrong = { readonly problems?: EntryProblems; readonly problem?: string }
+
+const { perSiteMax } = applicationKinds.site
+const tooMany = { problem: `A site may have ${perSiteMax} applications. Delete one first.` }
 const sameName = { problems: { name: 'Another application has this name. Enter a different one.' } }
 
 /** Registers the forms that create an application, edit it, and choose its optional protocols. */
@@ -37,7 +42,7 @@ export function applicationFormRoutes(operatorPages: OperatorPages, parts: Admin
     { area, address }: Operator,
     typed: TypedEntry,
     app?: Application,
-    wrong: { readonly problems?: EntryProblems; readonly problem?: string } = {},
+    wrong: Wrong = {},
   ) =>
     applicationFormPage({
       area,
@@ -50,21 +55,16 @@ export function applicationFormRoutes(operatorPages: OperatorPages, parts: Admin
       problems: wrong.problems ?? {},
       problem: wrong.problem,
     })
-
   operatorPages.whereOn.page(pages.newApplication, (operator) => formPage(operator, nothingTyped))
   operatorPages.whereOn.form(pages.applications, async (operator, ctx) => {
     const { site, actor, session, address } = operator
     const typed = typedEntry(ctx)
     const checked = checkEntry(typed, redirectRules)
-    if (checked.kind === 'bad') {
-      ctx.status = 422
-      return formPage(operator, typed, undefined, checked)
-    }
+    if (checked.kind === 'bad') return invalid(ctx, formPage(operator, typed, undefined, checked))
     const created = await applications.create(site.id, checked.application, actor)
     if (typeof created === 'string') {
-      ctx.status = 422
-      const problem = `A site may have ${applicationKinds.site.perSiteMax} applications. Delete one first.`
-      return formPage(operator, typed, undefined, created === 'taken' ? sameName : { problem })
+      const wrong = created === 'taken' ? sameName : tooMany
+      return invalid(ctx, formPage(operator, typed, undefined, wrong))
     }
     const { clientId: client, secret } = created
     if (secret !== undefined) await newSecrets.keep(session.sessionId, client, secret)
@@ -79,15 +79,9 @@ export function applicationFormRoutes(operatorPages: OperatorPages, parts: Admin
     const authMethod = app.authMethod === 'none' ? 'none' : 'client_secret_post'
     const typed = { ...typedEntry(ctx), authMethod }
     const checked = checkEntry(typed, redirectRules)
-    if (checked.kind === 'bad') {
-      ctx.status = 422
-      return formPage(operator, typed, app, checked)
-    }
+    if (checked.kind === 'bad') return invalid(ctx, formPage(operator, typed, app, checked))
     const updated = await applications.update(app, checked.application, operator.actor)
-    if (updated === 'taken') {
-      ctx.status = 422
-      return formPage(operator, typed, app, sameName)
-    }
+    if (updated === 'taken') return invalid(ctx, formPage(operator, typed, app, sameName))
     return `${operator.address(pages.application)}?done=saved`
   })
   if (offersChoices) furtherRoutes(operatorPages, parts)
@@ -138,10 +132,8 @@ function furtherRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
       demands: formFields(ctx, 'demand'),
     }
     const checked = checkChoices(typed, { ...app.further, ...app }, plans)
-    if (checked.kind === 'bad') {
-      ctx.status = 422
-      return formPage(app, operator, typed, checked.problems)
-    }
+    if (checked.kind === 'bad')
+      return invalid(ctx, formPage(app, operator, typed, checked.problems))
     await applications.choose(app, checked.choices, operator.actor)
     return `${operator.address(pages.application)}?done=saved`
   })

@@ -36,7 +36,8 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
     const kept = new URLSearchParams(search && { search })
     const request = listPages.requestOf(ctx, kept)
     const found = await listApplications(database.kysely, site.id, request, { search })
-    const ids = found.rows.map(({ clientId }) => clientId)
+    // PostgreSQL rejects an empty list.
+    const ids = ['', ...found.rows.map(({ clientId }) => clientId)]
     const uses = await summarizeUse(database.kysely, ids, now())
     const refused = await countRefusals(database.kysely, ids, now() - 7 * DAY_MS)
     return applicationsPage({

@@ -87,24 +87,14 @@ async function readEvents(database: Database, filter: AuditFilter) {
   return events
 }
 
-function csvRowOf({
-  occurredAt,
-  differences,
-  ...event
-}: AuditEntryView & { readonly action: string }) {
-  const { actorName, action, subject, aboutName, reason, address, requestId, times } = event
-  const changed = differences.map(({ name, before, after }) => `${name}: ${before} -> ${after}`)
-  return {
-    ...{ time: new Date(occurredAt).toISOString(), actor: actorName, action, subject },
-    ...{
-      account: aboutName,
-      reason,
-      address,
-      request: requestId,
-      times,
-      changed: changed.join('; '),
-    },
-  }
+function csvRowOf(event: AuditEntryView & { readonly action: string }) {
+  const { actorName: actor, action, subject, aboutName: account, reason, address, times } = event
+  const changed = event.differences.map(
+    ({ name, before, after }) => `${name}: ${before} -> ${after}`,
+  )
+  const [time, request] = [new Date(event.occurredAt).toISOString(), event.requestId]
+  const who = { time, actor, action, subject, account, reason, address, request, times }
+  return { ...who, changed: changed.join('; ') }
 }
 
 /** Reads the filters from the query. An invalid filter is ignored. */

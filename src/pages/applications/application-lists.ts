@@ -113,9 +113,7 @@ export async function countRefusals(
   kysely: Kysely<Schema>,
   clientIds: readonly string[],
   sinceMs: number,
-): Promise<ReadonlyMap<string, number>> {
-  // PostgreSQL rejects `in ()`.
-  if (clientIds.length === 0) return new Map()
+) {
   const rows = await kysely
     .selectFrom('client_refusal')
     .select((eb) => ['client_id', eb.fn.countAll<number>().as('refusals')])

@@ -75,11 +75,7 @@ export function makeApplicationStore({ kysely }: Database) {
      */
     create: changing(create),
 
-    /**
-     * Updates an application from its form. Ends the grants with a removed scope.
-     *
-     * @returns the grants that ended; `taken` if another application of the site has the name
-     */
+    /** Updates an application. @returns the grants that ended with a scope; `taken` if another one has the name */
     async update(app: Application, entry: CheckedApplication, actor: Actor) {
       try {
         return await changing(update)(app, entry, actor)

@@ -12,7 +12,6 @@ import {
   twoFactorsNeededPage,
 } from '../../../views/account-signed-out.ts'
 import type { Page } from '../../../views/layout.ts'
-import { readerZone } from '../../../views/time.ts'
 import type { SiteProviders } from '../../directory/people/site-providers.ts'
 import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import { isRefusal, signedOut, signInIncomplete } from '../../platform/http/errors.ts'
@@ -38,7 +37,6 @@ import {
   makeOwnFetch,
   type PendingPorts,
 } from './sign-in.ts'
-import { zoneOf } from './time-zone.ts'
 
 export type SignedInPages = ReturnType<typeof makeSignedInPages>
 
@@ -99,12 +97,12 @@ export function makeSignedInPages(
         const session = await sessions.find(ctx)
         if (!session) return seeOther(ctx, await startSignIn(ctx, ports, ctx.url))
         if (isTooMany(ctx, session, 'page') || (await isElsewhere(ctx, session, ports))) return
-        await answer(ctx, async () => await show(ctx as PageContext, session))
+        send(ctx, await show(ctx as PageContext, session))
       },
 
     /** Handles a submitted form. Rejects a wrong CSRF token and NUL characters. */
     form:
-      (submit: PageHandler): Middleware =>
+      (answer: PageHandler): Middleware =>
       async (ctx) => {
         const session = await sessions.find(ctx)
         // Discard the input: without a session, its CSRF token cannot be checked.
@@ -113,7 +111,7 @@ export function makeSignedInPages(
         await parse(ctx)
         refuseNul(ctx)
         checkFormToken(ctx, session.csrf)
-        await answer(ctx, async () => await submit(ctx as PageContext, session))
+        send(ctx, await answer(ctx as PageContext, session))
       },
 
     /**
@@ -138,14 +136,14 @@ export function makeSignedInPages(
 
     /** Handles a request that a script on one of our pages sends. Rejects a missing session and a wrong CSRF token. */
     script:
-      (run: ScriptHandler): Middleware =>
+      (answer: ScriptHandler): Middleware =>
       async (ctx) => {
         const session = await sessions.find(ctx)
         if (!session) throw signedOut()
         if (isTooMany(ctx, session, 'json') || (await isElsewhere(ctx, session, ports))) return
         checkScriptToken(ctx, session.csrf)
         ctx.set('Cache-Control', 'no-store')
-        await run(ctx as PageContext, session)
+        await answer(ctx as PageContext, session)
       },
 
     /** Creates the routes for the sign-in callback, and for switching the account. */
@@ -192,11 +190,9 @@ async function isElsewhere(ctx: Context, session: PageSession, ports: PendingPor
   return true
 }
 
-/** Sends the answer of a handler, whose times are in the time zone of the reader. */
-async function answer(ctx: Context, handle: () => Promise<Answer>): Promise<void> {
-  const sent = await readerZone.run(zoneOf(ctx), handle)
-  if (typeof sent === 'string') seeOther(ctx, sent)
-  else if (sent) sendPage(ctx, sent)
+function send(ctx: Context, answer: Answer): void {
+  if (typeof answer === 'string') seeOther(ctx, answer)
+  else if (answer) sendPage(ctx, answer)
 }
 
 /** Maximum length of the URL to return to. It keeps the sealed cookie below 4096 bytes. */

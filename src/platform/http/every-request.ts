@@ -2,7 +2,7 @@ import type { Context, Middleware } from 'koa'
 import type { Logger } from 'pino'
 
 import { errorHandler } from './error-handler.ts'
-import { setServiceName } from './page.ts'
+import { setFrame } from './page.ts'
 import { endUnreadBody } from './request-body.ts'
 import { type RequestListeners, requestLog } from './request-log.ts'
 import { canonicalPath, pinnedHost, plainRequest } from './request-target.ts'
@@ -36,7 +36,7 @@ export function everyRequest(
     ...(trace ? [trace] : []),
     endUnreadBody(),
     rememberStorageFailure(),
-    setServiceName(serviceName),
+    setFrame(serviceName),
     securityHeaders(baseUrl),
     gate,
     errorHandler(),

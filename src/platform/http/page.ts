@@ -2,15 +2,28 @@ import type { Context, Middleware } from 'koa'
 
 import { layout, type Page } from '../../../views/layout.ts'
 import { stylesheet } from '../../../views/stylesheet.ts'
+import { inZone, timeZones } from '../../../views/time.ts'
 import { addressOf, pages } from './paths.ts'
 import { contentSecurityPolicy } from './security-headers.ts'
 
-/** Creates middleware that sets the service name for the title and header of every page. */
-export function setServiceName(serviceName: string): Middleware {
-  return (ctx, next) => {
+/** A time zone that a person chose for a browser, which a page without scripts cannot know. */
+const ZONE_COOKIE = 'gatehouse_zone'
+const ZONE_KEPT_MS = 365 * 86_400_000
+
+/** Creates middleware that sets the service name for the header of every page, and the time zone of its times. */
+export function setFrame(serviceName: string): Middleware {
+  return async (ctx, next) => {
     ctx.state['serviceName'] = serviceName
-    return next()
+    const hasZone = ctx.headers.cookie?.includes(ZONE_COOKIE)
+    await (hasZone ? inZone(ctx.cookies.get(ZONE_COOKIE, { signed: false }) ?? '', next) : next())
   }
+}
+
+/** Stores the time zone for the times on pages. Ignores an unknown one. */
+export function keepZone(ctx: Context, zone: string): void {
+  if (!timeZones.includes(zone)) return
+  const options = { httpOnly: true, sameSite: 'lax', secure: ctx.secure, signed: false } as const
+  ctx.cookies.set(ZONE_COOKIE, zone, { ...options, maxAge: ZONE_KEPT_MS })
 }
 
 /** Sends a page that caches must not store, for example because it contains personal data. */
@@ -31,6 +44,12 @@ export function sendPublicPage(ctx: Context, page: Page): void {
   // Setting ctx.body keeps a status that was set before; otherwise, the status becomes 200.
   ctx.body = layout(page, { serviceName, stylesheetHref }).toString()
   ctx.type = 'html'
+}
+
+/** Returns the page that states what is wrong with a submitted form, after it set the status. */
+export function invalid(ctx: Context, page: Page): Page {
+  ctx.status = 422
+  return page
 }
 
 /** Redirects with status 303: after a form was submitted, reloading the next page does not submit it again. */

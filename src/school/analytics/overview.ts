@@ -3,14 +3,13 @@ import { setImmediate } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
 
-import { COUNT_DAYS } from '../../oauth/grants/grant-store.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { siteFigures } from './analytics.ts'
 import { addTo, DAY_MS, daysOf, idsOfSite, type Period, periodOf, type Tally } from './counting.ts'
 
-/** The numbers of days that an overview can have. Counts are stored for the longest. */
-export const OVERVIEW_PERIODS = [7, 30, COUNT_DAYS] as const
+/** The numbers of days that an overview can have. Counts are kept for the longest (`COUNT_DAYS`). */
+export const OVERVIEW_PERIODS = [7, 30, 90] as const
 const USUAL_DAYS = 30
 const WEEK_DAYS = 7
 const KEPT_MS = 60_000
@@ -95,7 +94,7 @@ async function countPeople(kysely: Kysely<Schema>, siteId: string, period: Perio
       const used = rows.filter(({ key }) => key > day - days && key <= day)
       return new Set(used.map(({ person }) => person)).size
     }
-    inAll += countUntil(period.lastDay, COUNT_DAYS)
+    inAll += new Set(rows.map(({ person }) => person)).size
     byWeek.last += countUntil(period.lastDay, WEEK_DAYS)
     byWeek.before += countUntil(period.lastDay - WEEK_DAYS, WEEK_DAYS)
     await setImmediate()
