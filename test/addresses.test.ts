@@ -37,7 +37,7 @@ describe('every address of the table', () => {
   // Each of these settings adds pages. The upstream is never reached without a token.
   const service = sharedService({
     policy: policyWith({
-      metadataDocuments: { hosts: [], openRegistration: true },
+      metadataDocuments: { sources: [], openRegistration: true },
       upstreams: mapping(1),
       furtherPlans: everyPlan,
     }),

@@ -52,7 +52,8 @@ const callback = (uri: string) => ({ uri, source: 'https://a.example/', read: '2
 
 describe('the table of assistants (config/assistants.json)', () => {
   it('has the assistants that people use, each once', () => {
-    const ids = 'claude claude-code chatgpt vscode cursor gemini-cli codex opencode inspector'
+    const ids =
+      'claude claude-code chatgpt vscode cursor gemini-cli codex opencode cline n8n librechat inspector'
     expect(assistants.map(({ id }) => id).join(' ')).to.equal(ids)
   })
 
@@ -171,12 +172,38 @@ describe('the callbacks of an assistant', () => {
     }
   })
 
+  it('are on any host where people run the assistant themselves', () => {
+    const { ownCallback } = named('librechat')
+    const judge = (uri: string) => ownCallback && isOwnCallback(ownCallback, uri)
+    expect(judge('https://chat.school.example/api/mcp/northlight/oauth/callback')).to.equal(true)
+    for (const other of [
+      'https://chat.school.example/api/mcp/a/b/oauth/callback',
+      'https://user@chat.school.example/api/mcp/a/oauth/callback',
+      'http://chat.school.example/api/mcp/a/oauth/callback',
+      'https://Chat.school.example/api/mcp/a/oauth/callback',
+    ])
+      expect(judge(other), other).to.equal(false)
+  })
+
+  it('are named with all beginnings that people share', () => {
+    for (const { ownCallback, connections } of assistants) {
+      const [begin = ''] = ownCallback?.pattern.split('{') ?? []
+      if (begin.length > 'https://'.length) expect(connections).to.include(begin)
+    }
+    expect(named('n8n').connections.map((begin) => `${begin}oauth2/callback`)).to.deep.equal(
+      named('n8n').callbacks.map(({ uri }) => uri),
+    )
+  })
+
   it('show which assistants an application can connect, with any port of a native one', () => {
     const idsFor = (redirectUris: string[], applicationType: 'web' | 'native' = 'native') =>
       assistants
         .filter((each) => canReturnTo(each, { redirectUris, applicationType }))
         .map(({ id }) => id)
-    expect(idsFor(['http://127.0.0.1:4000/mcp/oauth/callback'])).to.deep.equal(['opencode'])
+    expect(idsFor(['http://127.0.0.1:4000/mcp/oauth/callback'])).to.deep.equal([
+      'opencode',
+      'cline',
+    ])
     expect(idsFor(['http://127.0.0.1:4000/mcp/oauth/callback'], 'web')).to.deep.equal([])
     expect(idsFor(['https://claude.ai/api/mcp/auth_callback'], 'web')).to.deep.equal(['claude'])
     expect(idsFor(['https://chatgpt.com/connector/oauth/abc'], 'web')).to.deep.equal(['chatgpt'])

@@ -13,7 +13,8 @@ import {
 import { signIn } from './support/relying-party.ts'
 import { requireProgram, sharedProgram } from './support/skipped.ts'
 
-const files = ['claude', 'claude-code', 'chatgpt', 'codex', 'vscode']
+const more = ['zed', 'goose', 'opencode', 'copilot-cli']
+const files = ['claude', 'claude-code', 'chatgpt', 'codex', 'vscode', ...more]
 
 function read(name: string): { client_id: string; client_name: string } {
   const file = join(import.meta.dirname, `data/client-documents/${name}.json`)
@@ -54,6 +55,10 @@ describe('metadata documents of real clients, in the default configuration (Clie
     ['vscode', 'http://127.0.0.1:33418/'],
     ['vscode', 'http://127.0.0.1:50001/'],
     ['vscode', 'https://vscode.dev/redirect'],
+    ['zed', 'http://127.0.0.1:50002/callback'],
+    ['goose', 'http://127.0.0.1:50003/oauth_callback'],
+    ['opencode', 'http://127.0.0.1:50004/callback'],
+    ['copilot-cli', 'http://127.0.0.1:61876/'],
   ] as const) {
     const { client_id: clientId, client_name: name } = read(file)
     it(`take ${name} to the consent page and back to ${redirectUri}`, async () => {
@@ -86,10 +91,17 @@ describe('metadata documents of real clients, in the default configuration (Clie
     const gone = await ask('https://claude.ai/oauth/nothing-here')
     expect(gone.status).to.equal(400)
     expect(gone.text).to.include('could not be read').and.include('href="/connect"')
-    expect((await ask('https://client.example/client.json')).text)
-      .to.include('does not accept metadata documents from the host')
-      .and.include('href="/connect"')
-    expect(host.requests).not.to.include('client.example/client.json')
+    for (const other of [
+      'https://client.example/client.json',
+      'https://github.com/evil/cli/client-metadata.json',
+    ]) {
+      const { text } = await ask(other)
+      expect(text)
+        .to.include(`${new URL(other).host} cannot connect here yet`)
+        .and.include('Ask an operator of your site to add this app')
+        .and.include('href="/connect"')
+      expect(host.requests).not.to.include(other.slice('https://'.length))
+    }
   })
 })
 
@@ -125,8 +137,8 @@ describe('a copy of a metadata document in the configuration', () => {
   })
 
   it('is not used where documents of its host are not admitted', async () => {
-    const metadataDocuments = { hosts: [], openRegistration: false }
+    const metadataDocuments = { sources: [], openRegistration: false }
     await using service = await startService({ policy: policyWith({ metadataDocuments }) })
-    expect(await ask(service.url)).to.include('does not accept metadata documents from the host')
+    expect(await ask(service.url)).to.include('claude.ai cannot connect here yet')
   })
 })

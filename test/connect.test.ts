@@ -92,7 +92,7 @@ describe('/admin/{site}/assistants', () => {
       await rowsOf(service().kysely, 'oauth_application', { deleted_at: null })
     ).filter(({ assistant }) => assistant !== null).length
     expect(order.slice(0, count)).to.include('cursor')
-    expect(order).to.include('inspector').and.have.length(9)
+    expect(order).to.include('inspector').and.have.length(12)
     const stateOf = async () =>
       /<li id="cursor">[\s\S]*?<span class="tag[^"]*">([^<]+)/.exec((await visit(page)).text)?.[1]
     expect(await stateOf()).to.equal('On')

@@ -86,10 +86,12 @@ describe('auth.md', () => {
 
   it('describes localhost, metadata documents and platforms as configured', () => {
     expect(text).to.include('`localhost` is admitted')
-    expect(text).to.include('Documents of these hosts are admitted: `claude.ai` and `vscode.dev`.')
+    expect(text).to.include(
+      'Documents of these hosts or addresses are admitted: `claude.ai` and `vscode.dev`.',
+    )
     expect(text).to.include('`client_name`, which is `Claude` or `Cursor`')
     expect(text).to.include('have names of their own: `Cursor Nightly`.')
-    const metadataDocuments = { hosts: [], openRegistration: true }
+    const metadataDocuments = { sources: [], openRegistration: true }
     const open = { ...facts, service: { ...facts.service, metadataDocuments } }
     expect(authMd(open)).to.include('any host are admitted')
     expect(strict).to.include('`localhost` is not admitted')

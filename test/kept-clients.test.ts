@@ -111,7 +111,8 @@ withDatabases('copies of metadata documents', (open) => {
     let nowMs = Date.now()
     const documents = makeDocumentClients(
       {
-        metadataDocuments: { hosts: [], openRegistration: true },
+        privateKeyJwt: false,
+        metadataDocuments: { sources: [], openRegistration: true },
         unusedMax: 3,
         loopbackHosts: ['127.0.0.1'],
         copies: new Map(),

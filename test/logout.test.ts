@@ -213,7 +213,9 @@ describe('post_logout_redirect_uri [design 27] [RP-Initiated Logout §3]', () =>
       redirect_uris: ['https://client.example/callback'],
       post_logout_redirect_uris: [own, 'https://elsewhere.example/bye', loopback],
     })
-    const judged = judgeDocument(address, text, ['127.0.0.1'])
+    const judged = judgeDocument(address, text, {
+      ...{ loopbackHosts: ['127.0.0.1'], privateKeyJwt: false },
+    })
     const accepted = judged.kind === 'accepted' && judged.document.postLogoutRedirectUris
     expect(accepted).to.deep.equal([own, loopback])
   })

@@ -52,7 +52,9 @@ describe('Client ID Metadata Documents', () => {
       await begin({
         fetch: host.fetch,
         now: () => clock.ms,
-        policy: policyWith({ metadataDocuments: { hosts, openRegistration: admits === 'any' } }),
+        policy: policyWith({
+          metadataDocuments: { sources: hosts, openRegistration: admits === 'any' },
+        }),
       }),
     )
     const { url } = service
@@ -520,7 +522,7 @@ describe('Client ID Metadata Documents', () => {
       port: listening.port,
     })
     await using service = await startService({
-      policy: policyWith({ metadataDocuments: { hosts: ['client.example'] } }),
+      policy: policyWith({ metadataDocuments: { sources: ['client.example'] } }),
       fetch: async (input, init) =>
         await guarded(input, init).catch((error) => {
           failure = error

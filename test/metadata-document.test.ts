@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 
+import type { ServicePolicy } from '../src/config/config.ts'
 import {
   type Decision,
   decideReview,
@@ -15,7 +16,7 @@ import {
 import { readDocumentAddress } from '../src/platform/http/client-addresses.ts'
 
 const id = 'https://client.example/app/client.json'
-const hosts = ['127.0.0.1', '[::1]', 'localhost']
+const hosts: ServicePolicy['loopbackHosts'] = ['127.0.0.1', '[::1]', 'localhost']
 
 const plain = {
   client_id: id,
@@ -23,9 +24,9 @@ const plain = {
   redirect_uris: ['https://client.example/callback'],
 }
 
-function judge(document: unknown) {
+function judge(document: unknown, privateKeyJwt = false) {
   const text = typeof document === 'string' ? document : JSON.stringify(document)
-  return judgeDocument(new URL(id), text, hosts)
+  return judgeDocument(new URL(id), text, { loopbackHosts: hosts, privateKeyJwt })
 }
 
 describe('the address of a metadata document [97]', () => {
@@ -75,14 +76,18 @@ describe('the address of a metadata document [97]', () => {
 
   // [Client ID Metadata Document §6.8; Client registration 5.3]
   it('is admitted on a listed host, or on any when open registration is on (Client registration 5)', () => {
-    const listed = { hosts: ['client.example'], openRegistration: false }
-    const open = { hosts: [], openRegistration: true }
+    const listed = { sources: ['client.example'], openRegistration: false }
+    const open = { sources: [], openRegistration: true }
     expect(admitsDocument(id, listed)).to.equal(true)
     for (const host of ['other.example', 'sub.client.example', 'client.example.evil.example']) {
       expect(admitsDocument(`https://${host}/client.json`, listed), host).to.equal(false)
       expect(admitsDocument(`https://${host}/client.json`, open), host).to.equal(true)
     }
     expect(admitsDocument('https://10.0.0.1/a', open)).to.equal(false)
+    const exact = { sources: [id], openRegistration: false }
+    expect(admitsDocument(id, exact)).to.equal(true)
+    for (const other of [`${id}/`, 'https://client.example/app/other.json', id.toUpperCase()])
+      expect(admitsDocument(other, exact), other).to.equal(false)
   })
 })
 
@@ -98,6 +103,7 @@ describe('an accepted metadata document', () => {
       redirectUris: ['http://127.0.0.1/callback'],
       grantTypes: ['authorization_code', 'refresh_token'],
       applicationType: 'native',
+      authMethods: ['none'],
     })
     expect(acceptedOf(plain)).to.include({ applicationType: 'web' })
   })
@@ -125,13 +131,43 @@ describe('an accepted metadata document', () => {
     expect(judge(offering).kind).to.equal('accepted')
   })
 
+  const key = { kty: 'EC', crv: 'P-256', x: 'AA', y: 'AA' }
+  const own = { jwks_uri: 'https://client.example/keys.json' }
+  const only = { ...plain, token_endpoint_auth_methods_supported: ['private_key_jwt'] }
+  const both = { ...only, token_endpoint_auth_methods_supported: ['none', 'private_key_jwt'] }
+  for (const [title, document, expected] of [
+    ['only keys', { ...only, ...own }, 'private_key_jwt'],
+    ['a key set', { ...only, jwks: { keys: [key] } }, 'private_key_jwt'],
+    ['keys and none', { ...both, ...own }, 'none private_key_jwt'],
+    ['RS256', { ...only, ...own, token_endpoint_auth_signing_alg: 'RS256' }, 'private_key_jwt'],
+    ['HS256 and none', { ...both, ...own, token_endpoint_auth_signing_alg: 'HS256' }, 'none'],
+    ['HS256', { ...only, ...own, token_endpoint_auth_signing_alg: 'HS256' }, undefined],
+    ['no keys', only, undefined],
+    ['a private key', { ...only, jwks: { keys: [{ ...key, d: 'AA' }] } }, undefined],
+    ['keys of another host', { ...only, jwks_uri: 'https://evil.example/keys.json' }, undefined],
+    [
+      'mutual TLS',
+      { ...plain, token_endpoint_auth_methods_supported: ['tls_client_auth'] },
+      undefined,
+    ],
+  ] as const) {
+    // [Client ID Metadata Document §6.2]
+    it(`with ${title} authenticates by ${expected ?? 'nothing, and is refused'} (SEP-3149)`, () => {
+      const judged = judge(document, true)
+      const methods = judged.kind === 'accepted' ? judged.document.authMethods.join(' ') : undefined
+      expect(methods).to.equal(expected)
+      const publicly = expected?.includes('none') ? 'accepted' : 'refused'
+      expect(judge(document).kind, 'without private_key_jwt').to.equal(publicly)
+    })
+  }
+
   it('keeps nothing that only the service decides', () => {
     const evil = 'https://evil.example/'
     const forged = { x_origin: 'integration', x_reviewed: true, x_fingerprint: 'forged' }
     const addresses = { jwks_uri: evil, backchannel_logout_uri: evil }
     const document = { ...plain, ...forged, ...addresses, scope: 'account:read' }
     const accepted = acceptedOf({ ...document, post_logout_redirect_uris: [evil] })
-    const members = ['name', 'redirectUris', 'grantTypes', 'applicationType']
+    const members = ['name', 'redirectUris', 'grantTypes', 'applicationType', 'authMethods']
     expect(Object.keys(accepted)).to.have.members(members)
   })
 })
@@ -183,7 +219,7 @@ describe('a metadata document', () => {
         return judged.document.redirectUris.every((accepted) => {
           const { protocol, host, hostname, username } = new URL(accepted)
           if (username !== '') return false
-          return protocol === 'https:' ? host === 'client.example' : hosts.includes(hostname)
+          return protocol === 'https:' ? host === 'client.example' : hosts.some((host) => host === hostname)
         })
       }),
       { numRuns: 2000 },
@@ -206,6 +242,7 @@ describe('the fingerprint of a document', () => {
     redirectUris: ['https://client.example/a', 'https://client.example/b'],
     grantTypes: ['authorization_code' as const],
     applicationType: 'web' as const,
+    authMethods: ['none' as const],
   }
 
   it('depends on the name and the redirect URIs only', () => {

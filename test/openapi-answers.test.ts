@@ -583,7 +583,7 @@ function nothingTwice(policy: ServicePolicy): ServicePolicy {
 describe('openapi.json as a whole', () => {
   it('describes the metadata of a service where clients describe themselves', async () => {
     await using service = await startWith({
-      metadataDocuments: { hosts: [], openRegistration: true },
+      metadataDocuments: { sources: [], openRegistration: true },
     })
     for (const path of [paths.authorizationServer, paths.openidConfiguration]) {
       const answer = await call('GET', service.url + path)

@@ -79,6 +79,9 @@ describe('a callback pattern (design 6)', () => {
     expect(matchesPattern(`${connections}/a-1/callback`, inside)).to.equal(true)
     expect(matchesPattern(`${connections}/callback`, inside)).to.equal(false)
     expect(matchesPattern(`${connections}//callback`, inside)).to.equal(false)
+    const app = `vscode://publisher.extension/callback/${FREE_SEGMENT}`
+    expect(isRedirectPattern(app)).to.equal(true)
+    expect(matchesPattern('vscode://publisher.extension/callback/a-1', app)).to.equal(true)
   })
 
   for (const bad of [
@@ -88,6 +91,7 @@ describe('a callback pattern (design 6)', () => {
     ...['https://a.example/%2e/{segment}', 'https://a.example/../{segment}'],
     ...['https://a.example/*/{segment}', 'https://a.example/{segment}?a=b'],
     ...['https://a.example/{segment}#b', 'https://u@a.example/{segment}'],
+    ...['javascript://a/{segment}', 'vscode://A.b/{segment}?a=b'],
     ...['https://A.example/{segment}', 'https://a.example:443/{segment}'],
   ]) {
     it(`cannot be ${bad || 'empty'} in the configuration`, () => {

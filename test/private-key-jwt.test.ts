@@ -5,11 +5,12 @@ import * as oidc from 'openid-client'
 
 import { paths } from '../src/platform/http/paths.ts'
 import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
-import { asPortal, exchange, getCode, introspect, revoke } from './support/client.ts'
+import { asPortal, exchange, getCode, introspect, obtainCode, revoke } from './support/client.ts'
 import { documentAnswer, startDocumentHost } from './support/document-host.ts'
 import {
   notes,
   olivia,
+  policyWith,
   portal,
   type RunningService,
   resourceServer,
@@ -293,6 +294,53 @@ describe('private_key_jwt with keys at an address', () => {
     host.serve({ keys: [key.publicJwk], padding: 'x'.repeat(100_000) })
     await chooseAddress(service, 'https://client.example/large.json')
     expect(await introspectWith(url, key)).to.equal(401)
+  })
+
+  // [Client ID Metadata Document §6.2; OpenID Connect Core §9 (private_key_jwt); 382]
+  it('authenticates clients with a metadata document, and one with both methods either way (SEP-3149)', async () => {
+    await using host = await startDocumentHost(openssl())
+    const policy = policyWith({
+      furtherPlans: { privateKeyJwt: true },
+      metadataDocuments: { sources: ['client.example'] },
+    })
+    const clock = { ms: Date.now() }
+    await using service = await startService({ policy, fetch: host.fetch, now: () => clock.ms })
+    const id = 'https://client.example/client.json'
+    const [key, other] = [await makeClientKey('RS256'), await makeClientKey('RS256')]
+    const serve = (methods: string[]) =>
+      host.serve((request, response) =>
+        documentAnswer(
+          request.url === '/keys.json'
+            ? { keys: [key.publicJwk] }
+            : {
+                ...{
+                  client_id: id,
+                  client_name: 'A client',
+                  jwks_uri: 'https://client.example/keys.json',
+                },
+                ...{ redirect_uris: ['https://client.example/callback'] },
+                token_endpoint_auth_methods_supported: methods,
+                token_endpoint_auth_signing_alg: 'RS256',
+              },
+        )(request, response),
+      )
+    const redirectUri = 'https://client.example/callback'
+    const statusOf = async (how: Fields) => {
+      const asking = { client_id: id, redirect_uri: redirectUri, scope: 'openid' }
+      const { code, form } = await obtainCode(service.url, asking, olivia)
+      return (await exchange(service.url, code, { ...form, ...how })).status
+    }
+    const signed = async (by: ClientKey) =>
+      byAssertion(await signAssertion(by, service.url, { iss: id, sub: id }))
+    serve(['private_key_jwt'])
+    expect(await statusOf(await signed(key))).to.equal(200)
+    expect(await statusOf(await signed(other))).to.equal(401)
+    expect(await statusOf({})).to.equal(401)
+    clock.ms += 61_000
+    serve(['none', 'private_key_jwt'])
+    expect(await statusOf(await signed(key))).to.equal(200)
+    expect(await statusOf(await signed(other))).to.equal(401)
+    expect(await statusOf({})).to.equal(200)
   })
 
   it('fetches nothing from a private address [125]', async () => {

@@ -49,6 +49,7 @@ const chatgpt = (redirect_uri: string, client_name = 'ChatGPT'): Body => ({
   ...{ client_name, ...common, redirect_uris: [redirect_uri] },
 })
 const connector = 'https://chatgpt.com/connector/oauth/FLLrQdlez6Uf'
+const clineUri = 'vscode://saoudrizwan.claude-dev/mcp-auth/callback/5f2d8c'
 const claude = { client_name: 'Claude', ...common }
 const nulls = { scope: null, application_type: null, grant_types: null, response_types: null }
 
@@ -78,6 +79,23 @@ const platforms: Readonly<Record<string, readonly [title: string, body: Body][]>
     ['Mistral AI', mistral('Mistral AI')],
     ['Le Chat', mistral('Le Chat')],
     ['Mistral Studio', mistral('mistral-mcp-client')],
+  ],
+  'integration-n8n': [
+    [
+      'n8n cloud',
+      { client_name: 'n8n', redirect_uris: ['https://oauth.n8n.cloud/oauth2/callback'] },
+    ],
+  ],
+  'integration-cline': [
+    [
+      'Cline',
+      {
+        ...common,
+        client_name: 'Cline',
+        redirect_uris: ['http://127.0.0.1:1457/mcp/oauth/callback'],
+      },
+    ],
+    ['older Cline', { client_name: 'Cline', ...common, redirect_uris: [clineUri] }],
   ],
   'integration-claude': [
     ['Claude', { ...claude, redirect_uris: ['https://claude.ai/api/mcp/auth_callback'] }],
@@ -123,7 +141,11 @@ const advice =
   /Ask an operator of the site for a client_id at \S+\/connect, or publish a client ID metadata document/
 const refused: Readonly<Record<string, readonly [title: string, body: Body, says?: RegExp][]>> = {
   invalid_redirect_uri: [
-    ['n8n cloud', program('n8n', 'https://oauth.n8n.cloud/oauth2/callback'), advice],
+    [
+      'n8n of another host',
+      program('n8n', 'https://n8n.example/rest/oauth2-credential/callback'),
+      advice,
+    ],
     ['Postman', program('Postman', 'https://oauth.pstmn.io/v1/callback'), advice],
     ['Raycast', program('Raycast', 'https://raycast.com/redirect?packageName=X'), advice],
     ['Docker', program('MCP Gateway - campus', 'https://mcp.docker.com/oauth/callback'), advice],
@@ -209,7 +231,7 @@ describe('registration with bodies of real clients (Client registration 1 to 4)'
   }
 
   it('recommends a metadata document only where documents are admitted', async () => {
-    const metadataDocuments = { hosts: [], openRegistration: false }
+    const metadataDocuments = { sources: [], openRegistration: false }
     await using strict = await startService({ policy: policyWith({ metadataDocuments }) })
     const { body } = await register(strict.url, { client_name: 'Nobody' })
     expect(body.error_description).to.include(`${strict.url}/connect`)

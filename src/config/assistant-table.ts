@@ -1,5 +1,7 @@
 import { z } from 'zod'
 
+import { isRedirectPattern } from '../platform/http/redirect-uri.ts'
+
 // An entry of config/assistants.json has an assistant's redirect URIs (`callbacks`) and the ways to connect it. For
 // members, the assistant uses the client_id of the site's application; for operators, it registers itself. See
 // docs/how-to/connect-an-assistant.md.
@@ -16,7 +18,7 @@ export type Content =
   | { readonly [name: string]: Content }
 
 /** The names of the placeholders that the instructions may contain, such as `{url}`. */
-export const placeholders = ['url', 'client_id', 'server', 'site', 'scopes'] as const
+export const placeholders = ['url', 'origin', 'client_id', 'server', 'site', 'scopes'] as const
 export const PLACEHOLDER = /\{([a-z_]+)\}/g
 
 function placeholdersIn(value: unknown): string[] {
@@ -65,9 +67,14 @@ const link = wayOf('link', {
 })
 const way = z.discriminatedUnion('kind', [steps, command, session, json, toml, link])
 
+/** The place of a person's own host in a callback. */
+export const OWN_HOST = '{host}'
+
 const ownCallback = z.strictObject({
-  /** The part of the callback before the variable segment. */
-  prefix: z.url({ protocol: /^https$/ }).regex(/\/$/, 'must end with a slash'),
+  /** The callback, with one variable segment. If people run the assistant on hosts of their own, the host is `{host}`. */
+  pattern: z
+    .string()
+    .refine((pattern) => isRedirectPattern(pattern.replace(OWN_HOST, 'host.example'))),
   find: sentence,
   differs: sentence,
   source: page,
@@ -94,6 +101,8 @@ const assistant = z
     document: page.optional(),
     /** How to find the callbacks of an assistant with a separate callback for each connection. Operators enter them. */
     ownCallback: ownCallback.optional(),
+    /** How callbacks begin that connections of several people share, so that no consent is remembered. */
+    connections: list(page, 5).default([]),
     member: list(way, 5),
     operator: list(way, 5),
   })

@@ -292,7 +292,10 @@ export const servicePolicy = z.strictObject({
   loopbackHosts: z.array(z.enum(loopbackHosts)).min(1),
   furtherPlans,
   metadataDocuments: z.strictObject({
-    hosts: z.array(z.hostname()),
+    /** Hosts, and URLs of single documents. */
+    sources: z.array(
+      z.hostname().or(z.string().refine(readDocumentAddress, 'must be a host or a canonical URL')),
+    ),
     openRegistration: z.boolean(),
   }),
 })

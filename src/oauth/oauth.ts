@@ -39,7 +39,8 @@ export async function makeOauth(
 ) {
   const { database, logger, noteEvent, now, sweeps } = platform
   const { lifetimes, furtherPlans, loopbackHosts, metadataDocuments } = service
-  const policy = { metadataDocuments, loopbackHosts, copies: documentCopies }
+  const { privateKeyJwt } = furtherPlans
+  const policy = { metadataDocuments, loopbackHosts, privateKeyJwt, copies: documentCopies }
   const documents = makeDocumentClients(policy, platform)
   const { networkKey, tokenKeys, cookieKeys, formKey } = keys.secretRoot
   const clients = makeClients(platform, { integrations, service }, { networkKey, documents, own })
@@ -55,7 +56,6 @@ export async function makeOauth(
     ? makeSignOuts({ database, logger, findGrant, noteFailure, sweeps, now })
     : undefined
   const requestLengths = service.authorizationRequests
-  const connectionPrefixes = assistants.flatMap(({ ownCallback }) => ownCallback?.prefix ?? [])
   const authorization = await makeAuthorizationServer(
     platform,
     {
@@ -75,7 +75,7 @@ export async function makeOauth(
       lifetimes,
       furtherPlans,
       requestLengths,
-      connectionPrefixes,
+      connectionPrefixes: assistants.flatMap(({ connections }) => connections),
       changeableAreas: scopeUses.changeableAreas,
     },
     conformance,

@@ -13,6 +13,7 @@ const documentHosts = [
   ...['client.example', 'other.example', 'third.example'],
   // Hosts of the default configuration; their documents are in test/data/client-documents.
   ...['claude.ai', 'chatgpt.com', 'vscode.dev'],
+  ...['github.com', 'goose-docs.ai', 'opencode.ai', 'zed.dev'],
 ]
 
 export type DocumentHost = Awaited<ReturnType<typeof startDocumentHost>>

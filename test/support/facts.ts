@@ -10,7 +10,11 @@ export const facts: ServiceFacts = {
   service: {
     ...service,
     name: 'Campus',
-    metadataDocuments: { hosts: ['claude.ai', 'vscode.dev'], openRegistration: false },
+    metadataDocuments: {
+      sources: ['claude.ai', 'vscode.dev'],
+
+      openRegistration: false,
+    },
   },
   scopeUses: {
     addressesOf: (scope) => (scope === readScope('coupons') ? ['/admin/api/coupons'] : []),
@@ -33,7 +37,7 @@ export const strictFacts: ServiceFacts = {
   ...facts,
   service: {
     ...facts.service,
-    metadataDocuments: { hosts: [], openRegistration: false },
+    metadataDocuments: { sources: [], openRegistration: false },
     loopbackHosts: ['127.0.0.1', '[::1]'],
     lifetimes: { ...facts.service.lifetimes, refreshRetrySeconds: 0 },
   },

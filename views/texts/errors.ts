@@ -28,7 +28,10 @@ export const appMistake = 'The app sent a request that does not work.'
 export const advice: ReadonlyMap<string, string> = new Map([
   ['access_denied', 'Nothing was shared. You can close this page or go back to the app.'],
   ['forbidden', 'Switch to an account that may open it.'],
-  ['invalid_client', 'Remove this service from the app, and add it again.'],
+  [
+    'invalid_client',
+    'Ask an operator of your site to add this app, or follow the instructions for your assistant. If it worked before, remove this service from the app and add it again.',
+  ],
   [
     'invalid_redirect_uri',
     'Only the makers of the app can repair this. Send them the details below.',

@@ -24,7 +24,7 @@ export function authMd(facts: ServiceFacts): string {
     ),
     connect: pages.connectHome,
     metadata_document_hosts:
-      !metadataDocuments.openRegistration && listed(metadataDocuments.hosts, 'and'),
+      !metadataDocuments.openRegistration && listed(metadataDocuments.sources, 'and'),
     id_token_lives: inWords(lifetimes.idTokenSeconds),
     refresh_token_lives: inWords(lifetimes.refreshTokenSeconds),
     refresh_token_lives_in_all: inWords(lifetimes.refreshTokenAbsoluteSeconds),
@@ -57,7 +57,7 @@ function guideValues({ baseUrl, service, integrations }: ServiceFacts) {
       integrations.map(({ client_name }) => client_name),
       'or',
     ),
-    metadata_documents: metadataDocuments.openRegistration || metadataDocuments.hosts.length > 0,
+    metadata_documents: metadataDocuments.openRegistration || metadataDocuments.sources.length > 0,
     code_lives: inWords(lifetimes.authorizationCodeSeconds),
     access_token_lives: inWords(lifetimes.accessTokenSeconds),
   }

@@ -69,7 +69,14 @@ async function findCaller(
   refuseTooMany(ctx, platform.requestLimits.exceeded('requestsOfClient', clientId))
   const facts =
     ctx.oidc.route === 'token' ? (await readTokenRequest(ctx, clientId)).facts : undefined
-  return (await findKeptClient(clientId, facts?.callerVersion))?.metadata
+  const kept = await findKeptClient(clientId, facts?.callerVersion)
+  const asserts =
+    kept?.client.authMethod === 'none' &&
+    kept.client.keys &&
+    ctx.oidc.body?.['client_assertion'] !== undefined
+  return asserts
+    ? toClientMetadata({ ...kept.client, authMethod: 'private_key_jwt' })
+    : kept?.metadata
 }
 
 /** Whether the current request may wait for a metadata document. Only authorization requests may. */

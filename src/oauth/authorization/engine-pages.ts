@@ -76,8 +76,8 @@ function whyUnknownClient(clientId: unknown, admitsAddress: AdmitsAddress): stri
   if (!clientId.startsWith('https://'))
     return 'This application is not registered with this service.'
   return admitsAddress(clientId)
-    ? 'The metadata document of this application could not be read, or is not valid.'
-    : 'This service does not accept metadata documents from the host of this application.'
+    ? 'The metadata document of this app could not be read, or is not valid. Try again in a minute.'
+    : `The app of ${shownUri(URL.parse(clientId)?.host ?? '')} cannot connect here yet.`
 }
 
 /** Renders the page that asks the person to confirm a sign-out (RP-Initiated Logout §3). */

@@ -20,6 +20,7 @@ import {
   extraClientProperties,
 } from '../clients/client-metadata.ts'
 import {
+  assertionAlgorithms,
   problemOfAssertion,
   proofAlgorithms,
   type UseOnce,
@@ -162,7 +163,7 @@ function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies)
     },
     enabledJWA: {
       idTokenSigningAlgValues: ['ES256'],
-      ...(privateKeyJwt && { clientAuthSigningAlgValues: [...proofAlgorithms] }),
+      ...(privateKeyJwt && { clientAuthSigningAlgValues: [...assertionAlgorithms] }),
       ...(dpop && { dPoPSigningAlgValues: [...proofAlgorithms] }),
     },
     pkce: { required: () => true },
@@ -185,6 +186,7 @@ function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies)
       ui_locales_supported: ['en'],
       // Advertise the algorithms for the other endpoints that authenticate clients, too (RFC 8414 §2).
       ...(privateKeyJwt && {
+        token_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],
         revocation_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],
         introspection_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],
       }),
@@ -220,8 +222,13 @@ function features(dependencies: EngineDependencies): Configuration['features'] {
 function assertAssertion(
   { oidc }: KoaContextWithOIDC,
   claims: { readonly aud?: unknown; readonly iat?: number },
-  ...[, client]: readonly [header: unknown, client: EngineClient]
+  ...[{ alg }, client]: readonly [header: { readonly alg?: unknown }, client: EngineClient]
 ): void {
+  if (
+    !proofAlgorithms.some((name) => name === alg) &&
+    client['tokenEndpointAuthSigningAlg'] !== alg
+  )
+    throw new errors.InvalidClientAuth(`alg must be one of ${proofAlgorithms.join(', ')}`)
   const problem = problemOfAssertion(claims, {
     issuer: oidc.issuer,
     accepted: [...oidc.clientJwtAuthExpectedAudience()],

@@ -37,6 +37,10 @@ export function toClientMetadata(client: Client): ClientMetadata {
       ('jwks' in keys
         ? { jwks: keys.jwks as ClientMetadata['jwks'] }
         : { jwks_uri: keys.jwksUri })),
+    ...(authMethod === 'private_key_jwt' &&
+      client.signingAlgorithm !== undefined && {
+        token_endpoint_auth_signing_alg: client.signingAlgorithm,
+      }),
     ...(logout && {
       backchannel_logout_uri: logout.uri,
       backchannel_logout_session_required: logout.sessionRequired,

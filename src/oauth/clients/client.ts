@@ -6,6 +6,7 @@ import { OPENID } from '../../directory/scopes/catalogue.ts'
 import { type ClientOrigin, decideScopes } from '../../directory/scopes/policy.ts'
 import type { ApplicationType, ClientAuthMethod } from '../../platform/store/oauth-tables.ts'
 import type { ClientKeys } from './optional-protocols.ts'
+import type { assertionAlgorithms } from './proofs.ts'
 
 /** An OAuth client: application, resource server, platform, loopback client, document client or our own pages. */
 export interface Client {
@@ -26,8 +27,10 @@ export interface Client {
   readonly grantTypes?: readonly string[] | undefined
   /** SHA-256 digests of the currently valid secrets, at most two. */
   readonly secretDigests?: readonly string[]
-  /** The client's public keys, if it authenticates with a key. */
+  /** The client's public keys, if it authenticates with a key. A public client with keys decides at each request. */
   readonly keys?: ClientKeys | undefined
+  /** The algorithm of the client's assertions; undefined for those that every client may use. */
+  readonly signingAlgorithm?: (typeof assertionAlgorithms)[number] | undefined
   /** Whether the client must push its authorization requests (RFC 9126 §6). */
   readonly pushesRequests?: boolean
   /** Whether the client's tokens must be bound to a key (RFC 9449 §5.2). */

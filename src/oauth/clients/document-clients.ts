@@ -10,6 +10,7 @@ import {
   admitsDocuments,
   clientDocument,
   type DocumentPolicy,
+  type DocumentRules,
   fingerprintOf,
   freshSeconds,
   judgeDocument,
@@ -17,9 +18,8 @@ import {
 
 export type DocumentClients = ReturnType<typeof makeDocumentClients>
 
-interface DocumentClientSettings {
+interface DocumentClientSettings extends DocumentRules {
   readonly metadataDocuments: DocumentPolicy
-  readonly loopbackHosts: readonly string[]
   /** Configured copies, by document URL, for hosts that block our requests. */
   readonly copies: ReadonlyMap<string, string>
   /** Maximum number of unused documents, for all hosts together. */
@@ -45,7 +45,7 @@ const failureBounds = { max: 1000, ttl: 10_000, ttlResolution: 0 }
  */
 export function makeDocumentClients(settings: DocumentClientSettings, ports: DocumentPorts) {
   const { database, now } = ports
-  const { metadataDocuments, copies } = settings
+  const { metadataDocuments, copies, privateKeyJwt } = settings
   const keepText = makeKeepText(settings, ports)
   const failures = new LRUCache<string, FetchFailure>({ ...failureBounds, perf: { now } })
   const remember = (address: URL, failure: FetchFailure) => {
@@ -103,7 +103,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
       if (!readDocumentAddress(clientId)) return undefined
       const row = await readRow(database, clientId)
       if (!row || (fresh && row.fresh_until <= now())) return undefined
-      return clientOf(row, admitsAddress(clientId))
+      return clientOf(row, admitsAddress(clientId), privateKeyJwt)
     },
     /** Stores the configured copy of a document that no client has used yet. Operators can then review it. */
     async keepConfigured(clientId: string): Promise<void> {
@@ -118,7 +118,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
       const mayCopy = failure && !failure.gone
       const row = (await readRow(database, clientId)) ?? (mayCopy && (await keepCopy(address)))
       const isUsable = !failure || (!failure.gone && row && row.fetched_at > now() - STALE_MS)
-      if (row && isUsable) return clientOf(row, admitsAddress(clientId))
+      if (row && isUsable) return clientOf(row, admitsAddress(clientId), privateKeyJwt)
       throw new Error(`the metadata document is unusable: ${failure?.why ?? 'it no longer exists'}`)
     },
   }
@@ -130,11 +130,11 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
  * @returns the problem, if any
  */
 function makeKeepText(
-  { loopbackHosts, unusedMax = UNUSED_DOCUMENTS_MAX }: DocumentClientSettings,
+  { unusedMax = UNUSED_DOCUMENTS_MAX, ...rules }: DocumentClientSettings,
   { database, now }: DocumentPorts,
 ) {
   return async (address: URL, text: string, cacheControl: string | null) => {
-    const judgement = judgeDocument(address, text, loopbackHosts)
+    const judgement = judgeDocument(address, text, rules)
     if (judgement.kind === 'refused') return judgement.why
     const fetched_at = now()
     const copy = {
@@ -225,19 +225,20 @@ async function readRow({ kysely }: Database, clientId: string) {
 function clientOf(
   row: NonNullable<Awaited<ReturnType<typeof readRow>>>,
   admitted: boolean,
+  privateKeyJwt: boolean,
 ): Client {
-  const { postLogoutRedirectUris = [], ...document } = clientDocument.parse(
-    JSON.parse(row.document),
-  )
+  const { authMethods, ...document } = clientDocument.parse(JSON.parse(row.document))
+  // The deployment may have switched assertions off since the document was stored.
+  const known = authMethods.filter((method) => privateKeyJwt || method === 'none')
   const platform = decisionOf(row.review, row.reviewed_fingerprint)
   const reviewed = decideReview({ platform, site: undefined }, row.fingerprint) === 'approved'
   return {
     ...document,
     clientId: row.client_id,
     origin: 'document',
-    postLogoutRedirectUris,
-    authMethod: 'none',
-    state: admitted && row.review !== 'blocked' ? 'active' : 'deleted',
+    postLogoutRedirectUris: document.postLogoutRedirectUris ?? [],
+    authMethod: known[0] ?? 'none',
+    state: admitted && known.length > 0 && row.review !== 'blocked' ? 'active' : 'deleted',
     document: {
       reviewed,
       approvedSomewhere: reviewed || Number(row.approving_sites) > 0,

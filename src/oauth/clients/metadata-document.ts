@@ -6,8 +6,10 @@ import { isLoopbackRedirect, isUnderHost } from '../../platform/http/redirect-ur
 import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import { describeShapeFault, grantTypesServed, readClientName } from './client.ts'
+import { keySet } from './optional-protocols.ts'
+import { assertionAlgorithms } from './proofs.ts'
 
-/** The hosts that may serve metadata documents (draft-ietf-oauth-client-id-metadata-document-02). */
+/** The hosts and addresses that may serve metadata documents (draft-ietf-oauth-client-id-metadata-document-02). */
 export type DocumentPolicy = ServicePolicy['metadataDocuments']
 
 /** The properties that are stored from a document. All other members are dropped. */
@@ -17,9 +19,17 @@ export const clientDocument = z.object({
   postLogoutRedirectUris: z.array(z.string()).optional(),
   grantTypes: z.array(z.enum(grantTypesServed)),
   applicationType: z.enum(['web', 'native']),
+  /** How the client may authenticate. One with both methods decides at each request. */
+  authMethods: z.array(z.enum(['none', 'private_key_jwt'])),
+  keys: z.union([z.object({ jwks: keySet }), z.object({ jwksUri: z.string() })]).optional(),
+  /** The algorithm of the assertions, if the document names one. */
+  signingAlgorithm: z.enum(assertionAlgorithms).optional(),
 })
 
 export type ClientDocument = z.infer<typeof clientDocument>
+
+export type DocumentRules = Pick<ServicePolicy, 'loopbackHosts'> &
+  Pick<ServicePolicy['furtherPlans'], 'privateKeyJwt'>
 
 export type DocumentJudgement =
   | { readonly kind: 'accepted'; readonly document: ClientDocument }
@@ -27,15 +37,16 @@ export type DocumentJudgement =
 
 const REDIRECT_URIS_MAX = 20
 
-/** Whether documents from at least one host are allowed. */
-export function admitsDocuments({ openRegistration, hosts }: DocumentPolicy): boolean {
-  return openRegistration || hosts.length > 0
+/** Whether documents from at least one host or address are allowed. */
+export function admitsDocuments({ openRegistration, sources }: DocumentPolicy): boolean {
+  return openRegistration || sources.length > 0
 }
 
 /** Whether documents at this URL are allowed (specification, Client registration 5). */
 export function admitsDocument(clientId: string, policy: DocumentPolicy): boolean {
   const url = readDocumentAddress(clientId)
-  return url !== undefined && (policy.openRegistration || policy.hosts.includes(url.hostname))
+  if (url === undefined || policy.openRegistration) return url !== undefined
+  return policy.sources.some((source) => source === url.hostname || source === clientId)
 }
 
 const texts = z.array(z.string())
@@ -49,6 +60,9 @@ const documentShape = z.object({
   response_types: texts.optional(),
   token_endpoint_auth_method: z.string().optional(),
   token_endpoint_auth_methods_supported: texts.optional(),
+  token_endpoint_auth_signing_alg: z.string().optional(),
+  jwks: z.unknown().optional(),
+  jwks_uri: z.string().optional(),
   client_secret: z.undefined('must not be in a public document').optional(),
   client_secret_expires_at: z.undefined('must not be in a public document').optional(),
 })
@@ -56,13 +70,13 @@ const documentShape = z.object({
 /**
  * Validates the text of a document. Drops unsupported grant types, and redirect URIs on other hosts except loopback
  * URIs. So documents that were written for several servers work here (VS Code lists a second host). Rejects a document
- * that is malformed, has another client_id or no name, excludes the code flow, is not for a public client, or has no
- * redirect URI left.
+ * that is malformed, has another client_id or no name, excludes the code flow, offers no supported authentication, or
+ * has no redirect URI left.
  */
 export function judgeDocument(
   address: URL,
   text: string,
-  loopbackHosts: readonly string[],
+  { loopbackHosts, privateKeyJwt }: DocumentRules,
 ): DocumentJudgement {
   const read = parseStrictObject(text)
   if ('problem' in read) return refused(read.problem)
@@ -79,6 +93,8 @@ export function judgeDocument(
   const grantTypes = grantTypesServed.filter((type) => body.grant_types?.includes(type) ?? true)
   const problem = problemOfDocument({ ...body, name: name.name, redirectUris, grantTypes }, address)
   if (problem !== undefined) return refused(problem)
+  const authentication = readAuthentication(body, address, privateKeyJwt)
+  if ('problem' in authentication) return refused(authentication.problem)
   return {
     kind: 'accepted',
     document: {
@@ -90,6 +106,7 @@ export function judgeDocument(
       grantTypes,
       // Documents seldom state the type. Only native clients may vary the port of a loopback URI (RFC 8252 §7.3).
       applicationType: redirectUris.some(isLoopback) ? 'native' : 'web',
+      ...authentication,
     },
   }
 }
@@ -100,8 +117,6 @@ type ReadDocument = z.infer<typeof documentShape> &
 function problemOfDocument(read: ReadDocument, address: URL): string | undefined {
   if (read.client_id !== address.href) return 'its client_id differs from its URL'
   if (read.name === undefined) return 'its client_name is empty'
-  if (!mayBePublic(read))
-    return 'token_endpoint_auth_method must be none, or a method without a shared secret if token_endpoint_auth_methods_supported includes none'
   if (!read.grantTypes.includes('authorization_code'))
     return 'its grant_types do not include authorization_code'
   if (read.response_types?.includes('code') === false)
@@ -111,13 +126,40 @@ function problemOfDocument(read: ReadDocument, address: URL): string | undefined
   return undefined
 }
 
-/** Whether the client can be public. It may also offer its own key, but cannot have a shared secret. */
-function mayBePublic(read: ReadDocument): boolean {
-  const preferred = read.token_endpoint_auth_method ?? 'none'
-  if (preferred.startsWith('client_secret')) return false
-  return (
-    preferred === 'none' || read.token_endpoint_auth_methods_supported?.includes('none') === true
-  )
+const NO_METHOD =
+  'token_endpoint_auth_methods_supported must include none, or private_key_jwt where discovery lists it'
+
+/**
+ * Returns the supported authentication methods that a document offers (SEP-3149), with the keys. A document that names
+ * no method is for a public client. Keys must be on the document's host, so that we contact admitted hosts only.
+ */
+function readAuthentication(
+  read: z.infer<typeof documentShape>,
+  address: URL,
+  privateKeyJwt: boolean,
+): Pick<ClientDocument, 'authMethods' | 'keys' | 'signingAlgorithm'> | { problem: string } {
+  const { token_endpoint_auth_method: preferred } = read
+  const { token_endpoint_auth_signing_alg: named } = read
+  if (preferred?.startsWith('client_secret')) return { problem: 'it must not need a shared secret' }
+  const offered = read.token_endpoint_auth_methods_supported ?? [preferred ?? 'none']
+  const isPublic = offered.includes('none') || preferred === 'none'
+  const hasKey = offered.includes('private_key_jwt') || preferred === 'private_key_jwt'
+  const signingAlgorithm = assertionAlgorithms.find((name) => name === named)
+  const usesKnown = named === undefined || signingAlgorithm !== undefined
+  if (!(privateKeyJwt && hasKey && usesKnown)) {
+    return isPublic ? { authMethods: ['none'] } : { problem: NO_METHOD }
+  }
+  const keys = readKeys(read, address)
+  if (!keys)
+    return { problem: 'private_key_jwt needs valid public keys in jwks, or a jwks_uri on its host' }
+  const authMethods = ['none', 'private_key_jwt'] as const
+  return { authMethods: authMethods.slice(isPublic ? 0 : 1), keys, signingAlgorithm }
+}
+
+function readKeys({ jwks, jwks_uri: jwksUri }: z.infer<typeof documentShape>, address: URL) {
+  const inline = keySet.safeParse(jwks).data
+  if (inline) return { jwks: inline }
+  return jwksUri !== undefined && isUnderHost(jwksUri, address) ? { jwksUri } : undefined
 }
 
 /** Returns a digest of the name and redirect URIs, the subject of a consent or an approval. */

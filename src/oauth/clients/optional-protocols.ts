@@ -63,7 +63,8 @@ const publicKey = z.union(
 
 const privateMembers = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'oth', 'k']
 
-const keySet = z.looseObject({
+/** A set of public keys. */
+export const keySet = z.looseObject({
   keys: z
     .array(
       publicKey.refine((key) => !privateMembers.some((name) => Object.hasOwn(key, name)), {

@@ -49,6 +49,9 @@ export function makeProofs(
 /** Accepted signature algorithms of proofs (FAPI 2.0 Security Profile §5.4.1). */
 export const proofAlgorithms = ['ES256', 'PS256', 'EdDSA', 'Ed25519'] as const
 
+/** Those of assertions. ChatGPT uses RS256, which is accepted only from clients whose document names it. */
+export const assertionAlgorithms = [...proofAlgorithms, 'RS256'] as const
+
 /** Allowed difference between the client's clock and ours when an assertion is verified. */
 const CLOCK_TOLERANCE_SECONDS = 15
 

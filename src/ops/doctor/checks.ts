@@ -107,7 +107,7 @@ export const checks = {
   ),
 
   'policy.any-document': note(
-    'if you know the hosts, list them in metadataDocuments.hosts and set openRegistration to false',
+    'if you know the hosts, list them in metadataDocuments.sources and set openRegistration to false',
     'Client ID Metadata Document §6',
   ),
   'policy.named-loopback': note(

@@ -123,7 +123,7 @@ async function admitAssistant(
   const { ownCallback } = assistant
   if (ownCallback && !isOwnCallback(ownCallback, typed)) {
     return {
-      callback: `Copy the whole Callback URL that ${assistant.name} shows. It is ${ownCallback.prefix} followed by an id of letters, digits, _ and -.`,
+      callback: `Copy the whole Callback URL that ${assistant.name} shows. It is like ${ownCallback.pattern}, where the last {…} is a word of letters, digits, _ and -.`,
     }
   }
   const own = ownCallback ? [typed] : []

@@ -2,10 +2,12 @@ import type { ConnectStepsView, InstructionView } from '../../../views/connect-s
 import {
   type Assistant,
   type Content,
+  OWN_HOST,
   PLACEHOLDER,
   type Way,
 } from '../../config/assistant-table.ts'
 import { isLoopbackHost } from '../../platform/http/loopback.ts'
+import { matchesPattern } from '../../platform/http/redirect-uri.ts'
 
 interface NamedSite {
   readonly name: string
@@ -158,7 +160,7 @@ function fill(
   encode: (value: string) => string = String,
 ): string {
   const lists: Record<string, readonly string[]> = {
-    ...{ url: [url], server: [server], site: [site] },
+    ...{ url: [url], origin: [URL.parse(url)?.origin ?? ''], server: [server], site: [site] },
     ...{ client_id: [clientId], scopes },
   }
   return text.replace(PLACEHOLDER, (whole, name) =>
@@ -200,9 +202,10 @@ export function callbacksOf(
     })
 }
 
-/** Whether the URI is the prefix followed by a path segment of at most 128 letters, digits, `_` and `-`. */
-export function isOwnCallback({ prefix }: { readonly prefix: string }, uri: string): boolean {
-  return uri.startsWith(prefix) && /^[\w-]{1,128}$/.test(uri.slice(prefix.length))
+/** Whether the URI matches the pattern, on any public host if the pattern has none. */
+export function isOwnCallback({ pattern }: { readonly pattern: string }, uri: string): boolean {
+  const { host = '', href } = URL.parse(uri) ?? {}
+  return href === uri && matchesPattern(uri, pattern.replace(OWN_HOST, host))
 }
 
 /** Whether the assistant can use a redirect URI of the application. Ignores native loopback ports (RFC 8252 §7.3). */

@@ -90,18 +90,14 @@ export const FREE_SEGMENT = '{segment}'
 /** A path segment that all parsers read alike: no dot, no slash, nothing encoded. */
 const segment = /^[A-Za-z0-9_-]{1,128}$/
 
-/** Whether a pattern is a canonical https URI with exactly one variable segment. */
+/** Whether a pattern is a canonical URI of https or a private-use scheme, with exactly one variable segment. */
 export function isRedirectPattern(pattern: string): boolean {
   const parts = pattern.split(FREE_SEGMENT)
   if (parts.length !== 2 || !pattern.split('/').slice(3).includes(FREE_SEGMENT)) return false
   const example = parts.join('segment')
   const url = URL.parse(example)
-  return (
-    url?.protocol === 'https:' &&
-    url.href === example &&
-    url.origin + url.pathname === example &&
-    !/[%*{}]/.test(example)
-  )
+  if (url?.href !== example || /[%*{}?#]/.test(example)) return false
+  return url.protocol === 'https:' ? url.origin + url.pathname === example : isAppAddress(example)
 }
 
 /** Whether a URI matches a redirect pattern. Everything except the variable segment must be equal. */

@@ -161,7 +161,7 @@ function clients(service: ServicePolicy, integrations: readonly Integration[]): 
   const { refreshTokenAbsoluteSeconds, accessTokenSeconds } = lifetimes
   const hosts = metadataDocuments.openRegistration
     ? 'any host (`metadataDocuments.openRegistration`)'
-    : `${metadataDocuments.hosts.length} hosts (\`metadataDocuments.hosts\`)`
+    : `${metadataDocuments.sources.length} hosts or addresses (\`metadataDocuments.sources\`)`
   return [
     {
       what: 'self-registered client until it is authorized',
