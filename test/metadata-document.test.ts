@@ -219,7 +219,9 @@ describe('a metadata document', () => {
         return judged.document.redirectUris.every((accepted) => {
           const { protocol, host, hostname, username } = new URL(accepted)
           if (username !== '') return false
-          return protocol === 'https:' ? host === 'client.example' : hosts.some((host) => host === hostname)
+          return protocol === 'https:'
+            ? host === 'client.example'
+            : hosts.some((host) => host === hostname)
         })
       }),
       { numRuns: 2000 },

@@ -34,7 +34,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       outgoing: 'guarded-fetch',
       process: 'background-tasks open-log primary server welcome worker',
       store: `clock compiled cursor database digest entered-text keyset migrate oauth-state
-        oauth-tables open-stores postgres redis-durability redis-memory redis remove-expired
+        oauth-tables object-names open-stores postgres redis-durability redis-memory redis remove-expired
         restore-marker schema search settings`,
     },
   },

@@ -72,12 +72,7 @@ function textOf(answer: object | string): string {
   return typeof answer === 'string' ? answer : JSON.stringify(answer)
 }
 
-/**
- * Runs a tool, and shortens a result that is too long. Reads a page with fewer objects, or omits the end of an object's
- * longest list, and adds a note to the result.
- *
- * @throws ToolProblem if not even one element fits
- */
+/** Runs a tool. Shortens a result that is too long, with a note. @throws ToolProblem if not even one element fits */
 async function answerWithin(tool: Tool, values: unknown, call: ToolCall): Promise<object | string> {
   const answer = await tool.run(values, call)
   const length = textOf(answer).length

@@ -107,10 +107,8 @@ const payloadFields: Readonly<Record<string, string>> = {
 }
 
 /**
- * Creates the tools that change an area. Each runs the mutation with the same name, in camel case. A result contains
- * the fields that the write scope covers, and the changed object if the caller may read the area.
- *
- * @param returned the changed object, unless the definition states it
+ * Creates the tools that change an area. Each runs the mutation of its name, in camel case. A result has the fields
+ * that the write scope covers, and the changed object (by default `returned`) if the caller may read the area.
  */
 export function changes(
   area: string,

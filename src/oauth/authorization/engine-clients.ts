@@ -70,13 +70,9 @@ async function findCaller(
   const facts =
     ctx.oidc.route === 'token' ? (await readTokenRequest(ctx, clientId)).facts : undefined
   const kept = await findKeptClient(clientId, facts?.callerVersion)
-  const asserts =
-    kept?.client.authMethod === 'none' &&
-    kept.client.keys &&
-    ctx.oidc.body?.['client_assertion'] !== undefined
-  return asserts
-    ? toClientMetadata({ ...kept.client, authMethod: 'private_key_jwt' })
-    : kept?.metadata
+  if (kept?.client.authMethod !== 'none' || !kept.client.keys) return kept?.metadata
+  const authMethod = ctx.oidc.body?.['client_assertion'] === undefined ? 'none' : 'private_key_jwt'
+  return toClientMetadata({ ...kept.client, authMethod })
 }
 
 /** Whether the current request may wait for a metadata document. Only authorization requests may. */

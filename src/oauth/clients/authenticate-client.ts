@@ -52,10 +52,8 @@ export const NO_CLIENT_ID =
   'no client authentication mechanism provided: send client_id, and client_secret if the client has one'
 
 /**
- * Reads the client credentials from the form or from HTTP Basic. Returns a problem if they are missing, malformed,
- * repeated, contradictory, or sent in more than one way.
- *
- * @param authorization the values of all Authorization headers
+ * Reads the client credentials from the form or from HTTP Basic (all Authorization headers). Returns a problem if they
+ * are missing, malformed, repeated, contradictory, or sent in more than one way.
  */
 export function readClientCredentials(
   form: URLSearchParams,
@@ -121,10 +119,8 @@ function formDecoded(value: string): string | undefined {
 }
 
 /**
- * Authenticates a client by secret, assertion or, if it is public, client_id alone (RFC 6749 §2.3). Also accepts
- * deleted and disabled clients; the endpoint decides about their requests.
- *
- * @returns the client, if it exists, and in `refused` why the authentication failed. `refused` is only for the log.
+ * Authenticates a client by secret, assertion or, if it is public, client_id alone (RFC 6749 §2.3). Deleted and disabled
+ * clients too: the endpoint decides about their requests. `refused` says why the authentication failed, for the log.
  */
 export async function authenticateClient(
   { clientId, secret, assertion }: Exclude<ClientCredentials, { readonly problem: string }>,

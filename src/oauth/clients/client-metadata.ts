@@ -19,7 +19,7 @@ export type ClientFacts = Pick<
 /** Converts a client to the engine's metadata. The engine enforces its `scope` at every authorization (design 2). */
 export function toClientMetadata(client: Client): ClientMetadata {
   const { keys, logout, authMethod, origin, siteId, siteName, state } = client
-  const { document, patternCallback } = client
+  const { document, patternCallback, signingAlgorithm } = client
   const scopes = requestableScopes(client)
   return {
     client_id: client.clientId,
@@ -37,10 +37,7 @@ export function toClientMetadata(client: Client): ClientMetadata {
       ('jwks' in keys
         ? { jwks: keys.jwks as ClientMetadata['jwks'] }
         : { jwks_uri: keys.jwksUri })),
-    ...(authMethod === 'private_key_jwt' &&
-      client.signingAlgorithm !== undefined && {
-        token_endpoint_auth_signing_alg: client.signingAlgorithm,
-      }),
+    ...(authMethod === 'private_key_jwt' && { token_endpoint_auth_signing_alg: signingAlgorithm }),
     ...(logout && {
       backchannel_logout_uri: logout.uri,
       backchannel_logout_session_required: logout.sessionRequired,

@@ -93,12 +93,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
       if (!admitsAddress(clientId)) return false
       return (await readRow(database, clientId))?.review !== 'blocked'
     },
-    /**
-     * Finds the client of a stored copy. The state is `deleted` if the document is blocked for all sites, or if the
-     * configuration no longer allows it.
-     *
-     * @param fresh whether to ignore a stale copy
-     */
+    /** Finds the client of a stored copy, unless `fresh` and stale. `deleted` means blocked for all sites or not admitted. */
     async find(clientId: string, fresh: boolean) {
       if (!readDocumentAddress(clientId)) return undefined
       const row = await readRow(database, clientId)
@@ -124,11 +119,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
   }
 }
 
-/**
- * Creates the function that stores a valid document. It also removes the oldest unused documents above the limit.
- *
- * @returns the problem, if any
- */
+/** Creates the function that stores a valid document, and removes the oldest unused ones. It returns any problem. */
 function makeKeepText(
   { unusedMax = UNUSED_DOCUMENTS_MAX, ...rules }: DocumentClientSettings,
   { database, now }: DocumentPorts,
@@ -238,6 +229,7 @@ function clientOf(
     origin: 'document',
     postLogoutRedirectUris: document.postLogoutRedirectUris ?? [],
     authMethod: known[0] ?? 'none',
+    keys: privateKeyJwt ? document.keys : undefined,
     state: admitted && known.length > 0 && row.review !== 'blocked' ? 'active' : 'deleted',
     document: {
       reviewed,

@@ -47,11 +47,8 @@ export function makeClients(
     countRegistration: async (address: string) =>
       await requestLimits.takeTogether('registrations', networkOf(address)),
     /**
-     * Finds a client of any origin.
-     *
-     * @param fresh whether to ignore a stale copy of a metadata document
-     * @param returnsTo redirect_uri of an authorization request; added to a platform's redirect URIs if it was
-     * registered and still matches a pattern
+     * Finds a client of any origin, unless `fresh` and its document is stale. Adds the redirect_uri `returnsTo` of the
+     * request to those of a platform if it was registered and still matches a pattern.
      */
     async find(clientId: string, fresh = false, returnsTo?: string): Promise<Client | undefined> {
       if (clientId === own.clientId) return own

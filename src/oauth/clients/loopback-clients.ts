@@ -90,10 +90,8 @@ export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
 }
 
 /**
- * Counts an unused client against the limit of the caller's network (design 8). Above the limit, stops counting the
- * oldest clients, because rejecting new ones would let one caller block its whole network.
- *
- * @returns the ids of the clients that are no longer counted, which must be deleted
+ * Counts an unused client against the limit of the caller's network (design 8). Above the limit, returns the ids of the
+ * oldest to delete, because rejecting new ones would let one caller block its whole network.
  */
 async function countUnused(
   clientId: string,

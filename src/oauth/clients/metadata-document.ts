@@ -127,7 +127,7 @@ function problemOfDocument(read: ReadDocument, address: URL): string | undefined
 }
 
 const NO_METHOD =
-  'token_endpoint_auth_methods_supported must include none, or private_key_jwt where discovery lists it'
+  'token_endpoint_auth_methods_supported must include none, or private_key_jwt where discovery lists it, with public keys in jwks or a jwks_uri on its host'
 
 /**
  * Returns the supported authentication methods that a document offers (SEP-3149), with the keys. A document that names
@@ -138,20 +138,14 @@ function readAuthentication(
   address: URL,
   privateKeyJwt: boolean,
 ): Pick<ClientDocument, 'authMethods' | 'keys' | 'signingAlgorithm'> | { problem: string } {
-  const { token_endpoint_auth_method: preferred } = read
-  const { token_endpoint_auth_signing_alg: named } = read
+  const { token_endpoint_auth_method: preferred, token_endpoint_auth_signing_alg: named } = read
   if (preferred?.startsWith('client_secret')) return { problem: 'it must not need a shared secret' }
   const offered = read.token_endpoint_auth_methods_supported ?? [preferred ?? 'none']
   const isPublic = offered.includes('none') || preferred === 'none'
   const hasKey = offered.includes('private_key_jwt') || preferred === 'private_key_jwt'
   const signingAlgorithm = assertionAlgorithms.find((name) => name === named)
-  const usesKnown = named === undefined || signingAlgorithm !== undefined
-  if (!(privateKeyJwt && hasKey && usesKnown)) {
-    return isPublic ? { authMethods: ['none'] } : { problem: NO_METHOD }
-  }
-  const keys = readKeys(read, address)
-  if (!keys)
-    return { problem: 'private_key_jwt needs valid public keys in jwks, or a jwks_uri on its host' }
+  const keys = hasKey && named === signingAlgorithm && privateKeyJwt && readKeys(read, address)
+  if (!keys) return isPublic ? { authMethods: ['none'] } : { problem: NO_METHOD }
   const authMethods = ['none', 'private_key_jwt'] as const
   return { authMethods: authMethods.slice(isPublic ? 0 : 1), keys, signingAlgorithm }
 }

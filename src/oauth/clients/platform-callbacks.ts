@@ -26,11 +26,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
   const patterns = new Map(integrations.map((row) => [row.client_id, row.redirect_patterns]))
 
   return {
-    /**
-     * Stores the callbacks of a registration, and extends the lifetime of known ones.
-     *
-     * @returns false if some callbacks could not be stored, because too many others of the platform are in use
-     */
+    /** Stores the callbacks of a registration, or extends their lifetime. @returns false if too many others are in use */
     async keep(clientId: string, uris: readonly string[]): Promise<boolean> {
       if (uris.length === 0) return true
       const registered_at = now()

@@ -1,7 +1,8 @@
-import { type ExpressionBuilder, type Kysely, sql } from 'kysely'
+import type { ExpressionBuilder, Kysely } from 'kysely'
 
 import type { Database } from '../store/database.ts'
 import { orderBy, type PageRequest, readPage } from '../store/keyset.ts'
+import { findNames } from '../store/object-names.ts'
 import type { Schema } from '../store/schema.ts'
 import { describeAction } from './audit-actions.ts'
 
@@ -74,13 +75,11 @@ async function describeEvents(kysely: Kysely<Schema>, rows: readonly FoundEvent[
     before: factsOf(row.before),
     after: factsOf(row.after),
   }))
-  const wanted = parsed.flatMap(({ row, before, after }) => [
-    [row.subject_kind, row.subject_id] as const,
-    ...[before, after].flatMap((facts) =>
-      Object.entries(kindOfField).map(([field, kind]) => [kind, `${facts[field] ?? ''}`] as const),
-    ),
+  const ids = parsed.flatMap(({ row, before, after }) => [
+    row.subject_id,
+    ...[before, after].flatMap((facts) => idFields.map((field) => `${facts[field] ?? ''}`)),
   ])
-  const names = await findNames(kysely, wanted)
+  const names = await findNames(kysely, ids)
   return parsed.map(({ row, before, after }) => {
     const own = after['name'] ?? after['title'] ?? before['name'] ?? before['title']
     const textOf = (field: string, value: unknown) =>
@@ -127,40 +126,8 @@ function formatFact(field: string, value: unknown): string {
   return isTime ? new Date(value).toISOString() : String(value)
 }
 
-/** For each kind of object with a name: its table, and the columns with id and name. */
-const namedKinds: Readonly<Record<string, readonly [table: string, id: string, name: string]>> = {
-  application: ['oauth_application', 'client_id', 'name'],
-  resource_server: ['oauth_application', 'client_id', 'name'],
-  person: ['person', 'id', 'name'],
-  course: ['course', 'id', 'title'],
-  section: ['section', 'id', 'title'],
-  lecture: ['lecture', 'id', 'title'],
-  digital_product: ['digital_product', 'id', 'title'],
-  event: ['event', 'id', 'title'],
-  post: ['post', 'id', 'title'],
-}
-
-/** Event fields that contain the id of an object, with the kind of object. */
-const kindOfField = { personId: 'person', lecturer: 'person', course: 'course', eventId: 'event' }
-
-/** Finds the current names of objects by id, with one query per table. */
-async function findNames(
-  kysely: Kysely<Schema>,
-  wanted: readonly (readonly [kind: string, id: string])[],
-): Promise<ReadonlyMap<string, string>> {
-  const names = new Map<string, string>()
-  for (const [key, pairs] of Map.groupBy(wanted, ([kind]) => namedKinds[kind])) {
-    const ids = [...new Set(pairs.map(([, id]) => id))].filter((id) => id !== '')
-    if (key === undefined || ids.length === 0) continue
-    const [table, id, name] = key
-    const found = await sql<{ id: string; name: string }>`select ${sql.ref(id)} as id,
-      ${sql.ref(name)} as name from ${sql.table(table)} where ${sql.ref(id)} in (${sql.join(ids)})`.execute(
-      kysely,
-    )
-    for (const row of found.rows) names.set(row.id, row.name)
-  }
-  return names
-}
+/** Event fields that contain the id of an object. */
+const idFields = ['personId', 'lecturer', 'course', 'eventId']
 
 /** Returns the id of the person with this id or e-mail address; undefined if there is none. */
 export async function findPersonId(

@@ -1,9 +1,8 @@
-import { type SqlBool, sql } from 'kysely'
-
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
+import { findNames } from '../../platform/store/object-names.ts'
 import type { ApprovalCover } from '../../platform/store/schema.ts'
 import { newId, type SiteActor } from './change.ts'
 import { approvalRequired, limitReached } from './refusals.ts'
@@ -159,7 +158,7 @@ export async function listPendingChanges(
     .execute()
   const changes = rows.map((row) => ({ ...row, given: flatten(JSON.parse(row.arguments)) }))
   const ids = changes.flatMap(({ given }) => given.map(([, value]) => value))
-  const names = await namesOf(database, siteId, ids)
+  const names = await findNames(database.kysely, ids, siteId)
   return changes.map(({ id, client_id, operation, expires_at, given }) => ({
     ...{ id, operation, clientId: client_id, expiresAt: expires_at },
     given: given.map(([name, value]) => ({ name, value, named: names.get(value) })),
@@ -172,29 +171,6 @@ function flatten(given: object): [name: string, value: string][] {
     if (name === 'input') return flatten(value)
     return [[name, typeof value === 'string' ? value : JSON.stringify(value)]]
   })
-}
-
-/** Finds the names of courses, people and other objects of a site by their ids. */
-async function namesOf({ kysely }: Database, siteId: string, ids: readonly string[]) {
-  if (ids.length === 0) return new Map<string, string>()
-  const isOne = sql<SqlBool>`id in (${sql.join(ids)})`
-  const offers = (['course', 'digital_product', 'event', 'post'] as const).map(
-    (table) =>
-      sql`select id, title as name from ${sql.table(table)} where site_id = ${siteId} and ${isOne}`,
-  )
-  const parts = (['lecture', 'section'] as const).map(
-    (table) => sql`select id, title as name from ${sql.table(table)} where ${isOne}
-      and course_id in (select id from course where site_id = ${siteId})`,
-  )
-  const people = sql`select id, name from person where ${isOne}
-    and id in (select person_id from site_role where site_id = ${siteId})`
-  const enrolments = sql`select e.id, p.name || ', ' || c.title as name from course_purchase e
-    join person p on p.id = e.person_id join course c on c.id = e.course_id
-    where c.site_id = ${siteId} and e.id in (${sql.join(ids)})`
-  const each = [...offers, ...parts, people, enrolments]
-  const query = sql<{ id: string; name: string }>`${sql.join(each, sql` union all `)}`
-  const { rows } = await query.execute(kysely)
-  return new Map(rows.map(({ id, name }) => [id, name]))
 }
 
 /** Approves or rejects changes that wait for the actor. Ignores others. Records an audit event for each. */
