@@ -79,8 +79,13 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
     const sheet = await fetch(running().url + /\/assets\/colors\/[^"]+/.exec(text)?.[0])
     expect(sheet.headers.get('content-type')).to.match(/^text\/css/)
     expect(sheet.headers.get('cache-control')).to.include('immutable')
-    expect(await sheet.text())
-      .to.include(':root { --accent: #8a1c4a; --accent-over: #681538; --on-accent: #ffffff;')
+    const css = await sheet.text()
+    // One stylesheet a page: that of the service with the colors.
+    expect(text.match(/<link rel="stylesheet"/g)).to.have.length(1)
+    expect(Buffer.byteLength(text + css)).to.be.below(40_000)
+    expect(css)
+      .to.include(String(stylesheet.content))
+      .and.include(':root { --accent: #8a1c4a; --accent-over: #681538; --on-accent: #ffffff;')
       .and.include('--ground: #102030; --on-ground: #ffffff;')
       .and.include(`(prefers-color-scheme: dark) { :root { --accent: ${brighter('#8a1c4a')};`)
 

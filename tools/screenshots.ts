@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
+import { generateSync } from 'otplib'
 import type { Page } from 'playwright-core'
 
 import { openBrowser } from '../test/support/browser.ts'
@@ -25,14 +26,28 @@ const pictures: readonly (readonly [name: string, address: string, person?: stri
   ['admin', admin, 'olivia'],
   ['applications', `${admin}/applications`, 'olivia'],
   ['audit', `${admin}/audit`, 'olivia'],
+  ['identity-providers', `${admin}/identity-providers?preset=google`, 'olivia'],
+  ['second-step', authorization, 'noor'],
 ]
 
 async function signIn(page: Page, person: string): Promise<void> {
   await page.fill('#login', `${person}@northlight.example`)
   await page.fill('#password', `correct-horse-${person}`)
   await page.click('#login-submit')
-  await page.waitForURL((url) => !url.pathname.endsWith('/login'))
+  await page.locator('#login-submit').waitFor({ state: 'detached' })
   await page.waitForLoadState()
+}
+
+/** Adds an authenticator app to a person's account. Their next sign-in then has a second step. */
+async function addAuthenticator(page: Page, person: string): Promise<void> {
+  await page.goto(`${base}/account/second-factor`)
+  await signIn(page, person)
+  await page.click('#add')
+  const secret = (await page.innerText('#key')).replaceAll(' ', '')
+  const epoch = Math.floor(Date.now() / 1000) - 30
+  await page.fill('#code', generateSync({ secret, epoch }))
+  await page.click('#confirm')
+  await page.locator('#recovery-codes-page').waitFor()
 }
 
 /** Takes a screenshot as WebP, which Playwright does not support. @throws if it is too large for the documentation */
@@ -46,6 +61,7 @@ async function takePicture(page: Page, name: string): Promise<void> {
 }
 
 await using browser = await openBrowser()
+await addAuthenticator(await browser.newPage(), 'noor')
 for (const [name, address, person] of pictures) {
   const viewport = address === authorization ? narrow : wide
   const page = await browser.newPage({ viewport, deviceScaleFactor: 1.5 })

@@ -45,8 +45,7 @@ export function layout(page: Page, { serviceName, stylesheetHref }: Frame): Html
 <meta name="color-scheme" content="light dark">
 <title>${title} – ${serviceName}</title>
 <link rel="icon" href="${icon}">
-<link rel="stylesheet" href="${stylesheetHref}">
-${look?.colorsHref !== undefined && html`<link rel="stylesheet" href="${look.colorsHref}">`}
+<link rel="stylesheet" href="${look?.colorsHref ?? stylesheetHref}">
 ${head}
 </head>
 <body${navigation && html` class="with-side"`}>

@@ -5,7 +5,7 @@ export interface SiteLook {
   /** The name of the site, also the alternative text of its logo. */
   readonly name: string
   readonly logoHref: string | undefined
-  /** The stylesheet with the colors of the site, loaded after the page's stylesheet. */
+  /** The stylesheet with the colors of the site, which replaces that of the service. */
   readonly colorsHref: string | undefined
 }
 

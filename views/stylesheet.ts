@@ -37,7 +37,7 @@ interface SitePalette {
   readonly dark: Tokens
 }
 
-/** Creates the stylesheet with the colors of a site. On the site's own background, its logo has no white ground. */
+/** Creates the whole stylesheet with a site's colors. On the site's own background, its logo has no white ground. */
 export function colorSheet({ accent, background, light, dark }: SitePalette): Stylesheet {
   const bareLogo = '.brand img { padding: 0; background: none; }'
   const keepsGround = light['ground'] === dark['ground']
@@ -46,11 +46,15 @@ export function colorSheet({ accent, background, light, dark }: SitePalette): St
     `@media (prefers-color-scheme: dark) { ${rootRule(dark)} }`,
     background && (keepsGround ? bareLogo : `@media (prefers-color-scheme: light) { ${bareLogo} }`),
   ]
-  const content = Buffer.from(rules.filter(Boolean).join('\n'))
+  const colors = Buffer.from(rules.filter(Boolean).join('\n'))
   const digits = (color: string | null) => color?.slice(1) ?? 'own'
+  const digest = digestOf(Buffer.concat([Buffer.from(stylesheet.file), colors]))
   return {
-    file: `colors-${digits(accent)}-${digits(background)}-${digestOf(content)}.css`,
-    content,
+    file: `colors-${digits(accent)}-${digits(background)}-${digest}.css`,
+    // Pages need only the name, so do not copy the stylesheet for each.
+    get content() {
+      return Buffer.concat([stylesheet.content, colors])
+    },
   }
 }
 

@@ -137,7 +137,7 @@ function pagesOf(values: Values): Record<string, View> {
     }),
     'sign-in-of-site': {
       ...signInPage({ ...signIn, signUpHref: address('/sign-up'), words: siteWords }),
-      look: { name: siteWords.siteName, logoHref: onePixel, colorsHref: undefined },
+      look: { name: siteWords.siteName, logoHref: onePixel, colorsHref: hrefOf(stylesheet) },
     },
     identities: identitiesPage({
       ...{ area: areaOf(values), removeAction: address('/remove'), done: words, problem },
