@@ -308,7 +308,7 @@ describe('/admin', () => {
     const client = 'https://planner.example/client.json'
     const document = {
       ...{ name: 'Planner', redirectUris: ['https://planner.example/callback'] },
-      ...{ grantTypes: ['authorization_code'], applicationType: 'web' },
+      ...{ grantTypes: ['authorization_code'], applicationType: 'web', authMethods: ['none'] },
     }
     await insert(own.kysely, 'document_client', {
       ...{ client_id: client, document: JSON.stringify(document), fingerprint: 'f' },

@@ -233,7 +233,7 @@ describe('/connect', () => {
     const oauth = { clientId: await clientIdOf('vscode') }
     const content = JSON.parse(decodeURIComponent(href.slice('vscode:mcp/install?'.length)))
     expect(content).to.deep.equal({ name: 'northlight', type: 'http', url, oauth })
-    expect(text).to.include('One press is enough for Claude, ChatGPT, Cursor')
+    expect(text).to.include('They can add Claude, ChatGPT, Cursor')
   })
 
   it('says what to tell the operator of a site without assistants, and 404 for no site', async () => {
@@ -282,7 +282,7 @@ describe('/connect', () => {
       ...[await open('/connect'), await open('/connect/northlight')],
       ...[await visit(page), await visit(`${page}/own`)],
     ]) {
-      expect(text).not.to.include('<script').and.not.include('</bdi><script')
+      expect(text).not.to.include('</bdi><script').and.not.include('<script>alert')
       expect(decode(text)).to.include(name)
     }
   })

@@ -4,6 +4,7 @@ import { type ConnectStepsView, connectSteps, snippet } from './connect-steps.ts
 import { choice, inputField, postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { copyScript } from './script.ts'
 
 export interface AssistantsPage {
   readonly area: AreaView
@@ -47,13 +48,13 @@ export function assistantsPage(page: AssistantsPage): Page {
     ...page,
     title: 'Connect assistants',
     id: 'assistants-page',
+    scripts: [copyScript],
     body: html`${problemAlert('assistants-problem', page.problem)}
-<p>Add an assistant, and each member of <bdi>${siteName}</bdi> may connect it to their own account. It reaches only the data of
-that member at your site.</p>
+<p>Members of <bdi>${siteName}</bdi> can connect the assistants that you add. An assistant sees only the data of its member.</p>
 ${switchOnAction !== undefined && switchOn(switchOnAction, area)}
 ${added.length > 0 && addedList(added, page)}
 ${others.length > 0 && rows(added.length > 0 ? 'More assistants' : 'Add the first one', others, page)}
-<p>You want to administer the site with your own assistant? <a id="own" href="${page.ownHref}">Connect your own</a>.</p>`,
+<p>To administer the school with an assistant, <a id="own" href="${page.ownHref}">connect your own</a>.</p>`,
   })
 }
 
@@ -63,15 +64,15 @@ function addedList(added: readonly AssistantView[], page: AssistantsPage): Html 
   return html`${rows('Added', added, page)}
 ${
   isOn &&
-  html`<p>Give your members this address. It shows the steps for each assistant that you added:</p>
+  html`<p>Give your members this address, which shows the steps:</p>
 ${snippet(page.memberAddress)}
 <p><a id="member-page" href="${page.memberAddress}">See what members see</a></p>`
 }`
 }
 
 function switchOn(action: string, { csrf }: AreaView): Html {
-  return html`<div class="notice warning" id="feature-off"><p><strong>MCP connections is off.</strong> Switch it on before you add an
-assistant. It is a beta feature: it lets applications act for your members, if each of them allows it.</p></div>
+  return html`<div class="notice warning" id="feature-off"><p><strong>MCP connections is off.</strong> Switch it on first. Apps can then
+act for members who allow it.</p></div>
 ${switchOnForm({ action, csrf })}`
 }
 
@@ -151,10 +152,10 @@ export function ownAssistantsPage(page: OwnAssistantsPage): Page {
     ...page,
     title: 'Connect your own assistant',
     id: 'own-assistants-page',
-    body: html`<p>With it you administer <bdi>${page.siteName}</bdi> in words: it reads, and changes when you allow it, what you may yourself. It
-needs no <code>client_id</code>: it registers itself, or a document of its maker describes it
-(<a id="reviews" href="${page.reviewsHref}">Self-declared clients</a>). At the sign-in you choose the site, read what it asks for, and agree.
-Before it publishes or removes anything, it asks you again.</p>
+    scripts: [copyScript],
+    body: html`<p>It can do at <bdi>${page.siteName}</bdi> what you can do, if you allow it when you sign in. Before it publishes or removes
+anything, it asks you again. It needs no <code>client_id</code>; some need a review under
+<a id="reviews" href="${page.reviewsHref}">Self-declared clients</a>.</p>
 <form method="get" action="${page.action}">
 <fieldset><legend>It may read everything. What may it also change?</legend>
 ${page.areas.map(({ name, checked }) => choice({ type: 'checkbox', name: 'change', value: name, checked }, html`${name.replaceAll('_', ' ')}`))}</fieldset>

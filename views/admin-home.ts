@@ -5,6 +5,7 @@ import { snippet } from './connect-steps.ts'
 import { buttonForm } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { copyScript } from './script.ts'
 
 /** Lists the sites that a person operates. */
 export function adminSitesPage({
@@ -85,6 +86,7 @@ export function adminHomePage(page: AdminHomePage): Page {
     title: `Administer ${siteName}`,
     heading: html`<bdi>${siteName}</bdi>`,
     id: 'admin-page',
+    scripts: [copyScript],
     body: html`<p id="summary">${summary(page)}</p>
 ${page.state.applications > 0 ? tiles(page) : html`<p><a class="button" href="${page.hrefs.assistants}">Add the first app</a></p>`}
 <div class="cards">
@@ -131,7 +133,7 @@ ${sparkline(days.map((day) => day[measure]))}
   const connected = days.map((day) => day.connected)
   return html`<h2 class="hidden">The last 7 days</h2>
 <ul class="tiles">
-${tile('connected', 'Connections', connected.at(-1) ?? 0, connected.at(-1 - WEEK) ?? 0)}${tile('people', 'People', peopleByWeek.last, peopleByWeek.before)}${weekly('calls', 'Calls')}${weekly('signIns', 'Sign-ins')}${weekly('refusals', 'Refusals')}</ul>
+${tile('connected', 'Connections', connected.at(-1) ?? 0, connected.at(-1 - WEEK) ?? 0)}${tile('people', 'Active people', peopleByWeek.last, peopleByWeek.before)}${weekly('calls', 'Calls')}${weekly('signIns', 'Sign-ins')}${weekly('refusals', 'Refusals')}</ul>
 <p class="small">What apps did for members in the last 7 days, today included. The lines show 30 days.</p>`
 }
 

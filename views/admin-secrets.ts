@@ -1,7 +1,9 @@
 import { type AreaPage, areaPage, type Tab } from './area.ts'
+import { snippet } from './connect-steps.ts'
 import { buttonForm } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { copyScript } from './script.ts'
 import { type Column, table } from './table.ts'
 import { timeOf } from './time.ts'
 
@@ -22,6 +24,7 @@ export function clientPage(
   return areaPage({
     ...frame,
     ...page,
+    scripts: [copyScript],
     title: what === undefined ? name : `${what} of ${name}`,
     heading: html`<bdi>${name}</bdi>${disabledAt !== undefined && disabledTag}`,
   })
@@ -95,7 +98,7 @@ export const disabledTag = html` <span class="tag">disabled</span>`
 function secretNotice(secret: string): Html {
   return html`<div class="notice warning" role="status">
 <p><strong>Copy the secret now.</strong> It is shown this once and cannot be read again.</p>
-<p><code id="new-secret">${secret}</code></p>
+${snippet(secret, 'new-secret')}
 </div>`
 }
 

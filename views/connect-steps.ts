@@ -44,11 +44,11 @@ export function connectSteps(
   } = steps
   return html`<details class="card" id="${id}"${open && html` open`}>
 <summary><h2>${name}</h2> <span class="muted">${where}</span></summary>
-${needsPublicAddress && local && html`<p class="notice warning">${name} calls from its maker’s servers, and this service runs on an address of this computer: it cannot be reached from there.</p>`}
+${needsPublicAddress && local && html`<p class="notice warning">${name} runs on servers of its maker, which cannot reach a service on this computer.</p>`}
 ${approveHref !== undefined && html`<p class="notice warning">${name} cannot change anything until you approve it. <a href="${approveHref}">Approve ${name}</a> first, then connect it.</p>`}
 ${instructions.map(instruction)}
 ${ownCallbacks && callbacks(ownCallbacks)}
-<p class="small">By <a href="${documentation.url}" rel="noreferrer">what its maker says</a>, read on ${documentation.read}. Its menus may have changed since.</p>
+<p class="small">From the <a href="${documentation.url}" rel="noreferrer">maker’s documentation</a> of ${documentation.read}. Menus may have changed.</p>
 </details>
 `
 }
@@ -66,16 +66,16 @@ function body(shown: InstructionView): Html {
       return html`<ol class="steps">
 ${shown.steps.map(({ text, value }) => html`<li>${text}${value !== undefined && snippet(value)}</li>\n`)}</ol>`
     case 'snippet':
-      return html`${shown.file !== undefined && html`<p class="hint">Goes into <code>${shown.file}</code>, beside what is there.</p>`}
+      return html`${shown.file !== undefined && html`<p class="hint">Add it to <code>${shown.file}</code>.</p>`}
 ${snippet(shown.text)}`
     case 'link':
       return html`<p><a class="button" href="${shown.href}">${shown.label}</a></p>`
   }
 }
 
-/** A text to copy. One click selects all of it, and long lines wrap. */
-export function snippet(text: string): Html {
-  return html`<pre class="snippet" translate="no"><code>${text}</code></pre>`
+/** A text to copy. One click selects all of it, and if `copyScript` runs, a button copies it. Long lines wrap. */
+export function snippet(text: string, id?: string): Html {
+  return html`<div class="copyable"><pre class="snippet" translate="no"><code${id !== undefined && html` id="${id}"`}>${text}</code></pre><button type="button" class="second" data-other="Copied" hidden>Copy</button></div>`
 }
 
 function callbacks({ differs, uris }: NonNullable<ConnectStepsView['ownCallbacks']>): Html {

@@ -3,6 +3,7 @@ import { type ConnectStepsView, connectSteps, snippet } from './connect-steps.ts
 import { inputField } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { copyScript } from './script.ts'
 import type { SiteLook } from './site-look.ts'
 
 export interface ConnectPage {
@@ -22,15 +23,13 @@ export function connectPage(page: ConnectPage): Page {
     title: 'Connect an assistant',
     id: 'connect-page',
     body: html`<h1>Connect an assistant</h1>
-<p>An assistant such as Claude, ChatGPT or an editor can answer questions about your courses, purchases and
-notifications, once you let it. You connect it to one site, sign in there with your own account, and read what it
-may see before you agree. It never learns your password, and you remove it at any time under
-<a href="${page.appsHref}">Connected apps</a>.</p>
-<h2>Choose your site</h2>
+<p>An assistant, such as Claude or ChatGPT, can answer questions about your courses. You decide what it may see, and can
+remove it under <a href="${page.appsHref}">Connected apps</a>. It never learns your password.</p>
+<h2>Choose your school</h2>
 <form method="get" action="${page.action}">
 ${inputField({
   id: 'site',
-  label: 'Short name of your site, as it stands in its address',
+  label: 'Short name of your school, as in its address',
   problem: page.unknown === undefined ? undefined : `No site is called ${page.unknown} here.`,
   attributes: html` type="text" required maxlength="80" autocomplete="off" autocapitalize="none" spellcheck="false"`,
 })}
@@ -40,12 +39,10 @@ ${inputField({
 ${page.sites.map(({ name, slug, href }) => html`<li><a href="${href}"><bdi>${name}</bdi></a> <span class="muted">${slug}</span></li>\n`)}</ul>
 ${pager(page.pager)}
 <h2>Did your assistant send you here?</h2>
-<p>Then it asked for something that it can only have as an application of your site: your own data is for applications that
-the people who run the site have added. Open the page of your site above. If it lists your assistant, follow the
-steps there. If it does not, ask the operator of the site for a <code>client_id</code> for it.</p>
-<h2>Do you run a site?</h2>
-<p>Under <a href="${page.adminHref}">Administration</a>, <strong>Connect assistants</strong> makes what your members need with one
-press, and says how you connect your own assistant to administer the site.</p>`,
+<p>Only assistants that your school added can see your data. Open your school above, and follow the steps. If your assistant
+is missing, ask the school for a <code>client_id</code>.</p>
+<h2>Do you run a school?</h2>
+<p>Add assistants for your members, or connect your own, in the <a href="${page.adminHref}">administration</a>.</p>`,
   }
 }
 
@@ -69,6 +66,7 @@ export function connectSitePage(page: ConnectSitePage): Page {
   return {
     title: `Connect an assistant to ${siteName}`,
     id: 'connect-site-page',
+    scripts: [copyScript],
     look,
     body: html`<h1>Connect an assistant to <bdi>${siteName}</bdi></h1>
 ${assistants.length > 0 ? admitted(page) : nothingYet(page)}`,
@@ -76,20 +74,19 @@ ${assistants.length > 0 ? admitted(page) : nothingYet(page)}`,
 }
 
 function admitted({ siteName, assistants, local, appsHref, ...page }: ConnectSitePage): Html {
-  return html`<p>Choose your assistant, do what stands there, and sign in once with the account that you have at
-<bdi>${siteName}</bdi>. Then ask it, for instance: <q>Which of my courses end next month?</q></p>
+  return html`<p>Choose your assistant, follow its steps, and sign in with your account at <bdi>${siteName}</bdi>. Then ask it:
+<q>Which of my courses end next month?</q></p>
 <div class="assistants">
 ${assistants.map((steps) => connectSteps(steps, { local, open: assistants.length === 1 }))}</div>
 <h2>What it may do</h2>
-<p>It sees your courses, other purchases and notifications at this site, and marks notifications as read. It never sees your
-password. You see it, and remove it, under <a href="${appsHref}">Connected apps</a>.</p>
+<p>It sees your courses, other purchases and notifications at this school, and marks notifications as read. You can remove it
+under <a href="${appsHref}">Connected apps</a>.</p>
 <h2>Your assistant is not here?</h2>
 ${askTheOperator({ siteName, ...page })}`
 }
 
 function nothingYet(page: ConnectSitePage): Html {
-  return html`<p id="no-assistants">No assistant can be connected to <bdi>${page.siteName}</bdi> yet: the people who run the site
-have added none, or have switched it off.</p>
+  return html`<p id="no-assistants"><bdi>${page.siteName}</bdi> has not added an assistant yet.</p>
 <h2>What you can do</h2>
 ${askTheOperator(page)}`
 }
@@ -97,7 +94,7 @@ ${askTheOperator(page)}`
 type Asking = Pick<ConnectSitePage, 'siteName' | 'others' | 'operatorAddress'>
 
 function askTheOperator({ others, operatorAddress }: Asking): Html {
-  return html`<p>Ask the operator of the site for it. This says what to do:</p>
+  return html`<p>Send this to the people who run the school:</p>
 ${snippet(`Please let members connect their assistant: open ${operatorAddress} and add the one that I use.`)}
-${others.length > 0 && html`<p class="small">One press is enough for ${others.join(', ')}. For any other that speaks MCP, the operator makes an OAuth application and tells you its client_id.</p>`}`
+${others.length > 0 && html`<p class="small">They can add ${others.join(', ')} with one press. For others, they create an OAuth application and give you its client_id.</p>`}`
 }

@@ -12,6 +12,7 @@ export interface Script {
 }
 
 export const passkeyScript: Script = scriptOf('passkey.js')
+export const copyScript: Script = scriptOf('copy.js')
 export const showPasswordScript: Script = scriptOf('show-password.js')
 
 function scriptOf(file: string): Script {

@@ -1,0 +1,9 @@
+// Offers to copy each text that a reader needs elsewhere. Without this script, one click selects the text.
+for (const button of document.querySelectorAll('.copyable > button')) {
+  if (!navigator.clipboard) break
+  button.hidden = false
+  button.addEventListener('click', async () => {
+    await navigator.clipboard.writeText(button.previousElementSibling.textContent)
+    button.textContent = button.dataset.other
+  })
+}
