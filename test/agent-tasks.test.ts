@@ -1,5 +1,16 @@
-import { operatorToken, readTool, toolScopes } from './support/mcp.ts'
+import {
+  type OAuthClientProvider,
+  UnauthorizedError,
+} from '@modelcontextprotocol/sdk/client/auth.js'
+import { Client } from '@modelcontextprotocol/sdk/client/index.js'
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
+
+import { pathForChanges } from '../src/platform/http/paths.ts'
+import { olivia, startService } from './support/gatehouse.ts'
+import { answerIn, operatorToken, readTool, sdkProvider, toolScopes } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
+import { makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/storages.ts'
 
 /** Counts the calls of a task. A call that fails ends the test. */
@@ -42,6 +53,73 @@ describe('the tasks of an agent, with what each answer says', () => {
     await call('unpublish_course', { id: made.id })
     expect((await call('archive_course', { id: made.id })).course.state).to.equal('ARCHIVED')
     expect(calls()).to.be.at.most(18)
+  })
+
+  it('an operator does so with client 1 of the SDK and approvals: one consent, two approvals, 18 calls at most (design 37 and 38)', async () => {
+    await using service = await startService({ demandsApprovals: true })
+    const { url } = service
+    const address = new URL(url + pathForChanges(['courses', 'curriculum', 'students']))
+    const redirectUri = 'http://127.0.0.1:9/callback'
+    const { asked, provider, callback } = sdkProvider({ redirectUri }, olivia)
+    const authProvider = provider as unknown as OAuthClientProvider
+    const open = () => new StreamableHTTPClientTransport(address, { authProvider })
+    const connect = async (transport = open()) => {
+      const client = new Client({ name: 'an SDK v1 host', version: '1.0.0' })
+      await client.connect(transport as Transport)
+      return client
+    }
+    const first = open()
+    expect(await connect(first).catch((error: unknown) => error)).to.be.instanceOf(
+      UnauthorizedError,
+    )
+    await first.finishAuth(callback().get('code') ?? '')
+    const client = await connect()
+    let [calls, approvals] = [0, 0]
+    const send = async (name: string, values: object) => {
+      calls += 1
+      return await client.callTool({ name, arguments: { ...values } })
+    }
+    const call = async (name: string, values: object) => {
+      const answer = await send(name, values)
+      expect(answer.isError, `${name}: ${JSON.stringify(answer.content)}`).to.not.equal(true)
+      return answerIn(answer)
+    }
+    /** Sends changes that need an approval, lets the person approve all of them at once, and repeats them. */
+    const approved = async (...changes: (readonly [name: string, values: object])[]) => {
+      let page = ''
+      for (const [name, values] of changes) {
+        const answer = await send(name, values)
+        expect(answer.isError).to.equal(true)
+        page = /\/admin\/\S+\?client=[\w-]+/.exec(answerIn(answer))?.[0] ?? ''
+      }
+      const person = makePagePerson(url, olivia)
+      const shown = await person.visit(page)
+      const change = [...shown.text.matchAll(/name="change" value="([^"]*)"/g)].flatMap(
+        ([, id = '']) => id,
+      )
+      expect(change).to.have.length(changes.length)
+      await person.send(shown, '/admin/northlight/approvals', { change, decision: 'approve' })
+      approvals += 1
+      for (const [name, values] of changes) await call(name, values)
+    }
+
+    const { id: courseId } = await call('create_course', {
+      slug: 'ice',
+      title: 'Ice',
+      summary: 'Cold.',
+    })
+    for (const title of ['Frost', 'Rime', 'Thaw'])
+      await call('create_lecture', { courseId, title, durationSeconds: 60 })
+    await approved(['publish_course', { id: courseId }])
+    const { nodes } = await call('list_site_members', { search: 'theo' })
+    const wish = { personId: nodes[0].id, courseId, hasLifetimeAccess: true }
+    const { id } = await call('enrol_student', wish)
+    await call('get_site_revenue', {})
+    await approved(['end_enrolment', { id }], ['archive_course', { id: courseId }])
+    expect((await call('get_site_course', { id: courseId })).state).to.equal('ARCHIVED')
+    expect([asked.length, approvals]).to.deep.equal([1, 2])
+    expect(calls).to.be.at.most(18)
+    await client.close()
   })
 
   it('a student sees purchases and what ends next, and marks a message as read, in 5 calls', async () => {
