@@ -1,5 +1,6 @@
 import type { Package } from '../support/install.ts'
 import {
+  driveClaudeCode,
   driveCodex,
   driveFastMcp,
   driveInspector,
@@ -23,6 +24,8 @@ export interface Agent {
   /** The redirect URI that an operator enters for it; a loopback one has any port (RFC 8252 §7.3). */
   readonly callback: string
   readonly drive: Drive
+  /** The metadata document by which it registers itself. An operator approves it before it may change anything. */
+  readonly document?: string
   readonly known?: Readonly<Partial<Record<WayName, Known>>>
 }
 
@@ -40,6 +43,8 @@ const mcpRemoteAsksForNothing: Known = {
   reason: 'it requests no scope, so its request is rejected',
   sentence: 'Error: No authorization code received',
 }
+
+const knownInEach = (known: Known) => ({ member: known, operator: known, changes: known })
 
 function of(
   name: string,
@@ -72,7 +77,7 @@ export const agents: readonly Agent[] = [
   },
   {
     ...{ ...mcpRemote('0.1.18'), setUp: 'only the URL', drive: driveMcpRemote },
-    known: { member: mcpRemoteAsksForNothing, operator: mcpRemoteAsksForNothing },
+    known: knownInEach(mcpRemoteAsksForNothing),
   },
   {
     ...of('MCP Inspector, command line', '@modelcontextprotocol/inspector@2.12.0'),
@@ -90,8 +95,15 @@ export const agents: readonly Agent[] = [
     drive: driveOpencode,
   },
   {
+    ...of('Claude Code', '@anthropic-ai/claude-code@2.1.332', 'http://localhost/callback'),
+    setUp: '`claude mcp add --transport http` with `--client-id`, then `claude mcp login`',
+    drive: driveClaudeCode,
+    document: 'https://claude.ai/oauth/claude-code-client-metadata',
+  },
+  {
     ...of('Codex', '@openai/codex@0.169.0'),
     ...{ setUp: '`codex mcp add --url` with `--oauth-client-id`', drive: driveCodex },
+    document: 'https://chatgpt.com/oauth/codex/client.json',
   },
   {
     ...gemini,
@@ -102,7 +114,7 @@ export const agents: readonly Agent[] = [
     ...gemini,
     setUp: '`gemini mcp add --transport http`, then `/mcp auth`',
     drive: driveGeminiCliAsAdded,
-    known: { member: geminiAsksForAll, operator: geminiAsksForAll },
+    known: knownInEach(geminiAsksForAll),
   },
   ...['1.30.0', '2.3.0'].map((version) => ({
     ...of(`Python \`mcp\` ${version[0]}`, `mcp==${version}`),

@@ -1,26 +1,31 @@
 import { renderTable } from '../support/markdown.ts'
 import { type Agent, agents } from './client-table.ts'
-import { type WayName, wayNames, ways } from './ways.ts'
+import { type WayName, ways } from './ways.ts'
+
+/** The columns about a client: the way in which it is driven, and the tool that must answer. */
+const columns: readonly (readonly [title: string, way: WayName, call: number, what: string])[] = [
+  ['as a member', 'member', 0, 'calls'],
+  ['operator: reads', 'operator', 0, 'calls'],
+  ['writes', 'changes', 0, 'calls'],
+  ['approval', 'changes', 1, 'approved in the browser, calls'],
+]
 
 export function renderClients(): string {
-  const columns = [
-    'client',
-    'package',
-    'set up by',
-    ...wayNames.map((way) => `as ${way === 'member' ? 'a member' : 'an operator'}`),
-  ]
+  const titles = ['client', 'package', 'set up by', ...columns.map(([title]) => title)]
   const rows = agents.map((client) => [
     client.name,
     `\`${client.package.name}\` ${client.package.version}`,
     client.setUp,
-    ...wayNames.map((way) => resultOf(client, way)),
+    ...columns.map(([, way, call, what]) =>
+      resultOf(client, way, `${what} \`${ways[way].calls[call]?.tool}\``),
+    ),
   ])
-  return renderTable(columns, rows)
+  return renderTable(titles, rows)
 }
 
-function resultOf({ known }: Agent, way: WayName): string {
+function resultOf({ known }: Agent, way: WayName, works: string): string {
   const failing = known?.[way]
   return failing === undefined
-    ? `calls \`${ways[way].tool}\``
+    ? works
     : `no: ${failing.reason}. The user sees “${failing.sentence}”`
 }

@@ -12,6 +12,10 @@ export interface Driving {
   readonly folder: string
   readonly desk: Desk
   readonly model: ModelServer
+  /** Calls the tools of the way, and repeats a call that the person had to approve. Returns all results. */
+  use(
+    call: (tool: string, values: Readonly<Record<string, string>>) => Promise<string>,
+  ): Promise<string>
 }
 
 /** Lets a client sign in and call the tool, as its documentation says. Returns the result that the client shows. */

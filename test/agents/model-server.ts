@@ -9,7 +9,7 @@ interface Protocol {
   readonly path: RegExp
   offers(request: Json): readonly OfferedTool[]
   answered(request: Json): string | undefined
-  call(tool: OfferedTool): readonly Json[]
+  call(tool: OfferedTool, values: Json): readonly Json[]
   say(text: string): readonly Json[]
 }
 
@@ -20,23 +20,32 @@ interface OfferedTool {
 
 export type ModelServer = Awaited<ReturnType<typeof startModelServer>>
 
-/** A stub of an assistant's model that calls one tool and repeats its answer, in three protocols. */
-export async function startModelServer(toolName: string) {
+/** A stub of an assistant's model that calls the chosen tool and repeats its answer, in four protocols. */
+export async function startModelServer() {
+  let next = { tool: '', values: {} as Json }
   const server = createServer(async (request, response) => {
     const protocol = protocols.find(({ path }) => path.test(request.url ?? ''))
     if (request.method !== 'POST' || !protocol) return response.writeHead(404).end()
     try {
       const asked = (await json(request)) as Json
-      const tool = protocol.offers(asked).find(({ name }) => name.endsWith(toolName))
+      const tool = protocol.offers(asked).find(({ name }) => name.endsWith(next.tool))
       const answer = protocol.answered(asked)
       const says = answer ?? 'There is no such tool.'
-      const events = tool && answer === undefined ? protocol.call(tool) : protocol.say(says)
+      const events =
+        tool && answer === undefined ? protocol.call(tool, next.values) : protocol.say(says)
       return sendEvents(response, events)
     } catch {
       return response.destroy()
     }
   })
-  return await listen(server)
+  const listening = await listen(server)
+  return {
+    ...listening,
+    /** Chooses what the model calls from now on. */
+    choose(tool: string, values: Json) {
+      next = { tool, values }
+    },
+  }
 }
 
 function sendEvents(response: ServerResponse, events: readonly Json[]): void {
@@ -69,8 +78,11 @@ const responses: Protocol = {
     const outputs = list(input).filter(({ type }) => type === 'function_call_output')
     return outputs.length > 0 ? textOf(outputs.at(-1)?.['output']) : undefined
   },
-  call: (tool) =>
-    response({ type: 'function_call', call_id: 'call_1', ...tool, arguments: '{}', id: 'item_1' }),
+  call: (tool, values) =>
+    response({
+      ...{ type: 'function_call', call_id: 'call_1', ...tool, id: 'item_1' },
+      arguments: JSON.stringify(values),
+    }),
   say: (text) =>
     response({
       type: 'message',
@@ -99,8 +111,9 @@ const chatCompletions: Protocol = {
     const found = list(messages).findLast(({ role }) => role === 'tool')
     return found && textOf(found['content'])
   },
-  call: ({ name }) => {
-    const call = { index: 0, id: 'call_1', type: 'function', function: { name, arguments: '{}' } }
+  call: ({ name }, values) => {
+    const called = { name, arguments: JSON.stringify(values) }
+    const call = { index: 0, id: 'call_1', type: 'function', function: called }
     return chunks({ role: 'assistant', tool_calls: [call] }, 'tool_calls')
   },
   say: (content) => chunks({ role: 'assistant', content }, 'stop'),
@@ -128,7 +141,7 @@ const generateContent: Protocol = {
     const found = parts.findLast((each) => each['functionResponse'] !== undefined)
     return found && textOf(part(found, 'functionResponse')['response'])
   },
-  call: ({ name }) => candidate({ functionCall: { name, args: {}, id: 'call_1' } }),
+  call: ({ name }, args) => candidate({ functionCall: { name, args, id: 'call_1' } }),
   say: (text) => candidate({ text }),
 }
 
@@ -143,6 +156,42 @@ function candidate(content: Json): Json[] {
   ]
 }
 
+const messages: Protocol = {
+  path: /\/messages(\?|$)/,
+  offers: ({ tools }) => list(tools).map(({ name }) => ({ name: String(name) })),
+  answered: ({ messages: said }) => {
+    const parts = list(said).flatMap(({ content }) => list(content))
+    const found = parts.findLast(({ type }) => type === 'tool_result')
+    return found && textOf(found['content'])
+  },
+  call: ({ name }, values) =>
+    block(
+      { type: 'tool_use', id: 'toolu_1', name, input: {} },
+      { type: 'input_json_delta', partial_json: JSON.stringify(values) },
+      'tool_use',
+    ),
+  say: (text) => block({ type: 'text', text: '' }, { type: 'text_delta', text }, 'end_turn'),
+}
+
+function block(content_block: Json, delta: Json, stop_reason: string): Json[] {
+  const usage = { input_tokens: 1, output_tokens: 1 }
+  const message = {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'stand-in',
+    content: [],
+  }
+  return [
+    { type: 'message_start', message: { ...message, stop_reason: null, usage } },
+    { type: 'content_block_start', index: 0, content_block },
+    { type: 'content_block_delta', index: 0, delta },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason, stop_sequence: null }, usage },
+    { type: 'message_stop' },
+  ]
+}
+
 const part = (of: Json, name: string): Json => (of[name] ?? {}) as Json
 
-const protocols: readonly Protocol[] = [responses, chatCompletions, generateContent]
+const protocols: readonly Protocol[] = [responses, chatCompletions, generateContent, messages]

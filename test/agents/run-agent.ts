@@ -9,8 +9,9 @@ import { install } from '../support/install.ts'
 import { makePagePerson, textOf } from '../support/page-person.ts'
 import type { Agent, Known } from './client-table.ts'
 import { type Desk, openDesk } from './desk.ts'
+import type { Driving } from './driving.ts'
 import { startModelServer } from './model-server.ts'
-import { authorize } from './person.ts'
+import { approve, authorize } from './person.ts'
 import { type Way, type WayName, wayNames, ways } from './ways.ts'
 
 const CLIENT_TIMEOUT_MS = 120_000
@@ -44,23 +45,29 @@ async function goOneWay(agent: Agent, way: Way, folder: string, run: Run): Promi
   const { serviceUrl, browser } = run
   const known = agent.known?.[way.name]
   const signal = AbortSignal.any([run.over, AbortSignal.timeout(CLIENT_TIMEOUT_MS)])
-  await using model = await startModelServer(way.tool)
+  await using model = await startModelServer()
   await using desk = openDesk(
-    async (address) => await authorize({ browser, serviceUrl, address, person: way.person }),
+    async (address) =>
+      isApproval(address)
+        ? await approve({ browser, address, person: way.person })
+        : await authorize({ browser, serviceUrl, address, person: way.person }),
     signal,
   )
   let problem: string | undefined
   try {
     const clientId = way.name === 'member' ? await makeApplication(serviceUrl, agent) : undefined
+    if (way.name === 'changes' && agent.document !== undefined)
+      await approveDocument(serviceUrl, agent.document)
     const address = serviceUrl + way.path
     const scopes = async () => await scopesOf(serviceUrl, way)
     const said = await Promise.race([
-      agent.drive({ way, address, clientId, scopes, folder, desk, model }),
+      agent.drive({ way, address, clientId, scopes, folder, desk, model, use: userOf(way, desk) }),
       rejected(signal),
       ...(known ? [readUntil(desk, known)] : []),
     ])
     desk.note(`\nThe answer: ${said}`)
-    if (!said.includes(way.answers)) problem = 'no answer of the tool'
+    const missing = way.calls.find(({ answers }) => !said.includes(answers))
+    if (missing) problem = `no answer of ${missing.tool}`
     else if (desk.opened.length === 0) problem = 'reached the tool without a sign-in'
   } catch (error) {
     problem = error instanceof Error ? error.message : String(error)
@@ -70,10 +77,28 @@ async function goOneWay(agent: Agent, way: Way, folder: string, run: Run): Promi
   return { ...judge(problem, desk, known), transcript: desk.transcript() }
 }
 
+const approvalLink = /http[^\s"'\\]*\/approvals\?client=[\w%.:/-]+/
+
+const isApproval = (address: string) => approvalLink.test(address)
+
+function userOf({ calls }: Way, desk: Desk): Driving['use'] {
+  return async (call) => {
+    const results: string[] = []
+    for (const { tool, values } of calls) {
+      const first = await call(tool, values)
+      const [link] = approvalLink.exec(first) ?? []
+      if (link !== undefined) await desk.open(link)
+      results.push(link === undefined ? first : await call(tool, values))
+    }
+    return results.join('\n')
+  }
+}
+
 async function makeApplication(serviceUrl: string, agent: Agent): Promise<string> {
   const operator = makePagePerson(serviceUrl, olivia)
   const page = await operator.send(await operator.visit(`${applications}/new`), applications, {
-    name: agent.name,
+    // The names of a site's applications are unique; several rows are versions of one client.
+    name: `${agent.name} ${crypto.randomUUID().slice(0, 8)}`,
     redirect_uris: agent.callback,
     auth_method: 'none',
     scope: ['account:read', 'account:write'],
@@ -81,6 +106,13 @@ async function makeApplication(serviceUrl: string, agent: Agent): Promise<string
   const clientId = textOf(page, 'client-id')
   if (clientId === '') throw new Error(`the operator could not make an application: ${page.path}`)
   return clientId
+}
+
+async function approveDocument(serviceUrl: string, client: string): Promise<void> {
+  const operator = makePagePerson(serviceUrl, olivia)
+  const action = '/admin/northlight/self-declared-clients/approved'
+  const page = await operator.visit(`${action}?${new URLSearchParams({ client })}`)
+  await operator.send(page, action)
 }
 
 /** RFC 9728 §3.1: the metadata of a resource is below the well-known address. */
@@ -110,7 +142,11 @@ function judge(
   known: Known | undefined,
 ): Pick<Outcome, 'kind' | 'detail'> {
   if (known === undefined) {
-    const scopes = desk.opened.map(scopeIn).join(', then ') || 'nothing'
+    const scopes =
+      desk.opened
+        .filter((address) => !isApproval(address))
+        .map(scopeIn)
+        .join(', then ') || 'nothing'
     return problem === undefined
       ? { kind: 'passed', detail: `asked for: ${scopes}` }
       : { kind: 'failed', detail: `${problem.split('\n')[0]}; asked for: ${scopes}` }

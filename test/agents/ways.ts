@@ -1,34 +1,43 @@
+import { pathForChanges, paths } from '../../src/platform/http/paths.ts'
 import type { Answers } from '../../tools/token/headless-person.ts'
 import { olivia, sam } from '../support/gatehouse.ts'
 
-export type WayName = 'member' | 'operator'
+export type WayName = 'member' | 'operator' | 'changes'
+
+export interface Call {
+  readonly tool: string
+  readonly values: Readonly<Record<string, string>>
+  /** A text of the result that needs the token. */
+  readonly answers: string
+}
 
 export interface Way {
   readonly name: WayName
   readonly path: string
   readonly person: Answers
-  /** A tool without required arguments that needs a scope of this way. */
-  readonly tool: string
-  /** A text of the result that needs the token. */
-  readonly answers: string
+  readonly calls: readonly Call[]
 }
+
+const id = 'crs_portrait'
 
 /** An operator creates a member's client; an operator's client registers itself (specification, Client registration). */
 export const ways: Readonly<Record<WayName, Way>> = {
   member: {
-    name: 'member',
-    path: '/mcp/member',
-    person: sam,
-    tool: 'list_enrolled_courses',
-    answers: 'Reading Light',
+    ...{ name: 'member', path: paths.mcpMember, person: sam },
+    calls: [{ tool: 'list_enrolled_courses', values: {}, answers: 'Reading Light' }],
   },
   operator: {
-    name: 'operator',
-    path: '/mcp/admin',
-    person: olivia,
-    tool: 'get_site',
-    answers: 'Northlight Academy',
+    ...{ name: 'operator', path: paths.mcpAdmin, person: olivia },
+    calls: [{ tool: 'get_site', values: {}, answers: 'Northlight Academy' }],
+  },
+  /** The address names what may change; the second change needs an approval, also if the course is archived already. */
+  changes: {
+    ...{ name: 'changes', path: pathForChanges(['courses']), person: olivia },
+    calls: [
+      { tool: 'update_course', values: { id, title: 'Faces' }, answers: 'Faces' },
+      { tool: 'archive_course', values: { id }, answers: 'ARCHIVED' },
+    ],
   },
 }
 
-export const wayNames: readonly WayName[] = ['member', 'operator']
+export const wayNames: readonly WayName[] = ['member', 'operator', 'changes']

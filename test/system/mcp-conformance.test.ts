@@ -1,14 +1,20 @@
 import { execFile } from 'node:child_process'
+import { createServer } from 'node:http'
 import { join } from 'node:path'
+import { json } from 'node:stream/consumers'
 import { promisify } from 'node:util'
 
 import { readScope } from '../../src/directory/scopes/catalogue.ts'
 import { paths } from '../../src/platform/http/paths.ts'
-import { operatorToken } from '../support/mcp.ts'
+import { olivia } from '../support/gatehouse.ts'
+import { listen } from '../support/listen.ts'
+import { operatorToken, problemOf } from '../support/mcp.ts'
 import { memberToken } from '../support/member-api.ts'
+import { makePagePerson } from '../support/page-person.ts'
 import { type Balancer, startBalancer } from '../support/process.ts'
 import { temporaryFolder } from '../support/programs.ts'
 import { sharedService } from '../support/storages.ts'
+import { postJson } from '../support/wire.ts'
 
 const suite = join(
   import.meta.dirname,
@@ -56,6 +62,78 @@ for (const [path, tokenFor] of [
     }
   })
 }
+
+const inputScenarios = [
+  ...['basic-elicitation', 'result-type', 'ignore-extra-params'],
+  ...['missing-input-response', 'validate-input'],
+]
+
+describe('the scenarios of the conformance suite for required input, with a change that needs an approval [design 37]', () => {
+  const running = sharedService({ demandsApprovals: true })
+  for (const scenario of inputScenarios) {
+    it(`passes ${scenario}`, async () => {
+      await using standIn = await startStandIn(running().url)
+      const options = [
+        '--spec-version',
+        '2026-07-28',
+        '--scenario',
+        `input-required-result-${scenario}`,
+      ]
+      expect(await runSuite(standIn.url + paths.mcpAdmin, options)).to.match(
+        /Passed: (\d+)\/\1, 0 failed, 0 warnings/,
+      )
+    })
+  }
+})
+
+type Json = Record<string, unknown>
+
+/**
+ * Passes calls of the suite's fixture tool on as calls of archive_course, and the name of the requested input back. When
+ * the suite accepts, the person has approved the change before.
+ */
+async function startStandIn(url: string) {
+  const token = await operatorToken(url, 'courses:read courses:write')
+  const values = { id: 'crs_portrait' }
+  const server = createServer(async (incoming, outgoing) => {
+    const message = (await json(incoming)) as { params: Json }
+    const { user_name: answer, ...others } = (message.params['inputResponses'] ?? {}) as Json
+    if ((answer as Json | undefined)?.['action'] === 'accept') {
+      await problemOf(url, 'archive_course', { token, values })
+      const person = makePagePerson(url, olivia)
+      const shown = await person.visit(approvals)
+      const [, change = ''] = /name="change" value="([^"]*)"/.exec(shown.text) ?? []
+      await person.send(shown, approvals, { change, decision: 'approve' })
+    }
+    const params = {
+      ...message.params,
+      ...{ name: 'archive_course', arguments: values },
+      ...(message.params['inputResponses'] !== undefined && {
+        inputResponses: { ...others, ...(answer !== undefined && { approval: answer }) },
+      }),
+      _meta: { ...(message.params['_meta'] as Json), [CAPABILITIES]: { elicitation: { url: {} } } },
+    }
+    const { status, text } = await postJson(
+      url + paths.mcpAdmin,
+      { ...message, params },
+      {
+        token,
+        headers: {
+          accept: incoming.headers.accept ?? '',
+          'mcp-protocol-version': String(incoming.headers['mcp-protocol-version']),
+          'mcp-method': 'tools/call',
+          'mcp-name': 'archive_course',
+        },
+      },
+    )
+    outgoing.writeHead(status, { 'content-type': 'application/json' })
+    outgoing.end(text.replace('"approval":', '"user_name":'))
+  })
+  return await listen(server)
+}
+
+const CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities'
+const approvals = '/admin/northlight/approvals'
 
 async function runSuite(address: string, options: readonly string[]): Promise<string> {
   const words = ['server', '--url', address, ...options, '--output-dir', temporaryFolder()]

@@ -76,8 +76,8 @@ function offerTools(server: Server, exchange: Exchange): void {
     const tool = findTool(params.name, address)
     if (!tool) throw invalidParams(describeUnknownTool(params.name, call))
     const { envelope, inputResponses } = mcpReq
-    // Ask once. If the change is still not approved when the call is repeated, the result explains the next step.
-    const opensPages = canOpenPages({ ...envelope }) && !inputResponses
+    // Ask until the host has answered. If the change is still not approved then, the result explains the next step.
+    const opensPages = canOpenPages({ ...envelope }) && !inputResponses?.['approval']
     return await orFail(exchange, callTool(tool, params.arguments, { ...call, opensPages }))
   })
 }

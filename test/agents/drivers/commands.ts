@@ -13,13 +13,12 @@ const optionOf = ({ clientId }: Driving, option: string) =>
   clientId === undefined ? [] : [option, clientId]
 
 export const driveCodex: Drive = async (driving) => {
-  const { address, desk, model } = driving
+  const { address, desk, model, use } = driving
   const program = programOf(driving, 'codex')
   desk.write(
     '.codex/config.toml',
     `model = "stand-in"
 model_provider = "stand-in"
-approval_policy = "never"
 mcp_oauth_credentials_store = "file"
 check_for_update_on_startup = false
 [model_providers.stand-in]
@@ -31,32 +30,74 @@ wire_api = "responses"
   const registered = optionOf(driving, '--oauth-client-id')
   // Adding a server that requires a token starts the sign-in.
   await desk.succeed([...program, 'mcp', 'add', SERVER, '--url', address, ...registered])
-  return await desk.succeed([...program, 'exec', '--skip-git-repo-check', QUESTION])
+  return await use(async (tool, values) => {
+    model.choose(tool, values)
+    // Without a terminal it cannot ask its user, who has to confirm each change, too.
+    const silent = '--dangerously-bypass-approvals-and-sandbox'
+    return await desk.succeed([...program, 'exec', silent, '--skip-git-repo-check', QUESTION])
+  })
+}
+
+export const driveClaudeCode: Drive = async (driving) => {
+  const { address, clientId, folder, desk, model, use } = driving
+  // The package's own command only starts this program.
+  const program = join(
+    ...[
+      folder,
+      'node_modules/@anthropic-ai',
+      `claude-code-${process.platform}-${process.arch}`,
+      'claude',
+    ],
+  )
+  const environment = {
+    ...{ ANTHROPIC_BASE_URL: model.url, ANTHROPIC_API_KEY: 'none', ENABLE_TOOL_SEARCH: 'false' },
+    ...{ DISABLE_AUTOUPDATER: '1', CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1' },
+  }
+  const port = ['--callback-port', String(await freePort())]
+  const registered = clientId === undefined ? [] : ['--client-id', clientId, ...port]
+  const server = ['--transport', 'http', ...registered, SERVER, address]
+  await desk.succeed([program, 'mcp', 'add', '--scope', 'user', ...server], environment)
+  // It signs in only where it sees a terminal, which `script` makes.
+  await desk.succeed(['script', '-qec', `${program} mcp login ${SERVER}`, '/dev/null'], environment)
+  return await use(async (tool, values) => {
+    model.choose(tool, values)
+    const allowed = ['--allowedTools', `mcp__${SERVER}`]
+    return await desk.succeed([program, '-p', QUESTION, ...allowed], environment)
+  })
 }
 
 export const driveInspector: Drive = async (driving) => {
-  const { way, address, desk } = driving
+  const { address, desk, use } = driving
   const program = [...programOf(driving, 'mcp-inspector'), '--cli', address, '--transport', 'http']
-  const call = ['--method', 'tools/call', '--tool-name', way.tool]
   const callback = ['--callback-url', `http://127.0.0.1:${await freePort()}/oauth/callback`]
-  const command = [...program, ...call, ...callback, ...optionOf(driving, '--client-id')]
-  // Without a terminal it opens a browser only with the first variable.
-  return await desk.succeed(command, {
-    ...{ MCP_AUTO_OPEN_ENABLED: 'true', MCP_INSPECTOR_SECRET_STORE: 'memory' },
+  const command = [...program, ...callback, ...optionOf(driving, '--client-id')]
+  return await use(async (tool, values) => {
+    const given = Object.entries(values).flatMap(([name, value]) => [
+      '--tool-arg',
+      `${name}=${value}`,
+    ])
+    const call = ['--method', 'tools/call', '--tool-name', tool, ...given]
+    // Without a terminal it opens a browser only with the first variable. It ends with 5 for an error of the tool.
+    const environment = { MCP_AUTO_OPEN_ENABLED: 'true', MCP_INSPECTOR_SECRET_STORE: 'file' }
+    return (await desk.run({ command: [...command, ...call], environment })).output
   })
 }
 
 export const driveMcporter: Drive = async (driving) => {
-  const { way, address: baseUrl, clientId, desk } = driving
+  const { address: baseUrl, clientId, desk, use } = driving
   const registered = clientId === undefined ? {} : { oauthClientId: clientId }
   const server = { baseUrl, auth: 'oauth', ...registered }
   const file = desk.write('mcporter.json', JSON.stringify({ mcpServers: { [SERVER]: server } }))
   const program = [...programOf(driving, 'mcporter'), '--config', file]
   await desk.succeed([...program, 'auth', SERVER])
-  return await desk.succeed([...program, 'call', `${SERVER}.${way.tool}`])
+  return await use(async (tool, values) => {
+    const given = Object.entries(values).map(([name, value]) => `${name}=${value}`)
+    // It ends with 1 for a result that is marked as an error.
+    return (await desk.run({ command: [...program, 'call', `${SERVER}.${tool}`, ...given] })).output
+  })
 }
 
-export const driveOpencode: Drive = async ({ address, clientId, folder, desk, model }) => {
+export const driveOpencode: Drive = async ({ address, clientId, folder, desk, model, use }) => {
   const name = `opencode-${process.platform}-${process.arch}`
   const program = join(folder, 'node_modules', name, 'bin/opencode')
   const standIn = {
@@ -85,13 +126,20 @@ export const driveOpencode: Drive = async ({ address, clientId, folder, desk, mo
     OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
   }
   await desk.succeed([program, 'mcp', 'auth', SERVER], environment)
-  return await desk.succeed([program, 'run', QUESTION], environment)
+  return await use(async (tool, values) => {
+    model.choose(tool, values)
+    return await desk.succeed([program, 'run', QUESTION], environment)
+  })
 }
 
 /** An application with one of Python's libraries: a script beside this file, run by its own Python. */
 function drivePython(script: string): Drive {
   return async ({ way, address, clientId, folder, desk }) => {
-    const words = [address, way.tool, ...(clientId === undefined ? [] : [clientId])]
+    const words = [
+      address,
+      JSON.stringify(way.calls),
+      ...(clientId === undefined ? [] : [clientId]),
+    ]
     const program = [join(folder, 'bin/python'), join(import.meta.dirname, script)]
     return await desk.succeed([...program, ...words])
   }

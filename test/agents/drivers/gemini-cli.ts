@@ -17,7 +17,7 @@ export const driveGeminiCliAsAdded: Drive = driveWith(async () => ({}))
 
 function driveWith(settings: Settings): Drive {
   return async (driving) => {
-    const { address, folder, desk, model } = driving
+    const { address, folder, desk, model, use } = driving
     const server = { httpUrl: address, trust: true, ...(await settings(driving)) }
     desk.write(
       '.gemini/settings.json',
@@ -44,6 +44,9 @@ function driveWith(settings: Settings): Drive {
     })
     // Its exit code says only that the command belongs to a terminal.
     if (!output.includes('Successfully authenticated')) throw new Error('it could not sign in')
-    return await desk.succeed([...program, '-p', QUESTION], environment)
+    return await use(async (tool, values) => {
+      model.choose(tool, values)
+      return await desk.succeed([...program, '-p', QUESTION], environment)
+    })
   }
 }

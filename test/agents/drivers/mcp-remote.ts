@@ -17,7 +17,7 @@ export const driveMcpRemoteWithScopes: Drive = driveWith(async ({ scopes }) => {
 
 function driveWith(words: (driving: Driving) => Promise<string[]>): Drive {
   return async (driving) => {
-    const { way, address, clientId, folder, desk } = driving
+    const { address, clientId, folder, desk, use } = driving
     const registered = ['--static-oauth-client-info', JSON.stringify({ client_id: clientId })]
     const transport = new StdioClientTransport({
       command: process.execPath,
@@ -39,7 +39,9 @@ function driveWith(words: (driving: Driving) => Promise<string[]>): Drive {
     try {
       await client.connect(transport)
       await client.listTools()
-      return JSON.stringify(await client.callTool({ name: way.tool, arguments: {} }))
+      return await use(async (name, values) =>
+        JSON.stringify(await client.callTool({ name, arguments: { ...values } })),
+      )
     } finally {
       await client.close()
     }

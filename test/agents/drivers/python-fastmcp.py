@@ -1,4 +1,4 @@
-"""Calls one tool with FastMCP, which opens the browser itself: ADDRESS TOOL [CLIENT_ID]."""
+"""Calls tools with FastMCP, which opens the browser itself: ADDRESS CALLS [CLIENT_ID]."""
 
 import asyncio
 import sys
@@ -6,12 +6,13 @@ import sys
 from fastmcp import Client
 from fastmcp.client.auth import OAuth
 
+from approving import use
 
-async def main(address: str, tool: str, client_id: str | None = None) -> None:
+
+async def main(address: str, calls: str, client_id: str | None = None) -> None:
     async with Client(address, auth=OAuth(client_id=client_id)) as client:
         await client.list_tools()
-        answer = await client.call_tool(tool, {})
-        print(answer.content[0].text)
+        await use(client, calls)
 
 
 asyncio.run(main(*sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""Calls one tool with either line of the `mcp` package: ADDRESS TOOL [CLIENT_ID]."""
+"""Calls tools with either line of the `mcp` package: ADDRESS CALLS [CLIENT_ID]."""
 
 import asyncio
 import sys
@@ -10,6 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 from mcp.client import auth
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata
+
+from approving import use
 
 try:
     import httpx2 as httpx
@@ -83,12 +85,7 @@ async def open_browser(address: str) -> None:
     webbrowser.open(address)
 
 
-async def use(client: Client, tool: str) -> None:
-    await client.list_tools()
-    print((await client.call_tool(tool, {})).model_dump_json())
-
-
-async def main(address: str, tool: str, client_id: str | None = None) -> None:
+async def main(address: str, calls: str, client_id: str | None = None) -> None:
     callback = Callback()
     provider = auth.OAuthClientProvider(
         server_url=address,
@@ -108,10 +105,12 @@ async def main(address: str, tool: str, client_id: str | None = None) -> None:
         if IS_FIRST:
             async with transport as (read, write, _), Client(read, write) as client:
                 await client.initialize()
-                await use(client, tool)
+                await client.list_tools()
+                await use(client, calls)
         else:
             async with Client(transport) as client:
-                await use(client, tool)
+                await client.list_tools()
+                await use(client, calls)
 
 
 asyncio.run(main(*sys.argv[1:]))

@@ -39,7 +39,7 @@ export const driveSdk1: Drive = async (driving) => {
   await first.finishAuth((await callback.arrived).get('code') ?? '')
   const client = new Client(me)
   await client.connect(open() as Transport1)
-  return await callToolOf(client, driving.way.tool)
+  return await callToolsOf(client, driving)
 }
 
 /** The second line, as `@modelcontextprotocol/client`. */
@@ -61,15 +61,17 @@ export const driveSdk2: Drive = async (driving) => {
   await first.finishAuth(await callback.arrived)
   const client = make()
   await client.connect(open())
-  return await callToolOf(client, driving.way.tool)
+  return await callToolsOf(client, driving)
 }
 
 /** A client checks an answer against the output schema of a tool only if it has listed the tool. */
-async function callToolOf(client: sdk1Client.Client | sdk2.Client, name: string) {
+async function callToolsOf(client: sdk1Client.Client | sdk2.Client, { use }: Driving) {
   await client.listTools()
-  const answer = await client.callTool({ name, arguments: {} })
+  const answers = await use(async (name, values) =>
+    JSON.stringify(await client.callTool({ name, arguments: { ...values } })),
+  )
   await client.close()
-  return JSON.stringify(answer)
+  return answers
 }
 
 function loaderOf(folder: string) {
