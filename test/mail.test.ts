@@ -63,7 +63,7 @@ const values: { readonly [Kind in MailKind]: Extract<Mail, { kind: Kind }>['valu
   passkey_copied: { passkey: 'Phone' },
   identity_linked: { provider: 'Acme' },
   identity_removed: { provider: 'Acme' },
-  second_factor: { action: 'second_factor.added', left: 10 },
+  second_factor: { change: 'added', left: 10 },
   second_factor_locked: {},
   deletion_requested: {},
   account_deleted: {},
@@ -127,10 +127,11 @@ async function addPerson({ kysely }: Running, more: object = {}) {
   await insert(kysely, 'person', { ...row, imported_at: 1, ...more })
 }
 
-const headerOf = (content: string, name: string) =>
-  [...content.matchAll(new RegExp(`^${name}: (.*(?:\r?\n[ \t].*)*)`, 'gim'))].map(
-    ([, value]) => value,
-  )
+const headerOf = (content: string, name: string) => {
+  const [head = ''] = content.split('\r\n\r\n', 1)
+  const header = new RegExp(`^${name}: (.*(?:\r?\n[ \t].*)*)`, 'gim')
+  return [...head.matchAll(header)].map(([, value]) => value)
+}
 
 describe('mail', () => {
   it('reaches an SMTP server within a second of the commit', async () => {

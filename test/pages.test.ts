@@ -12,6 +12,7 @@ import {
   canSee,
   client,
   consent,
+  english,
   markupOf,
   pages,
   pagesWith,
@@ -22,7 +23,7 @@ import {
 describe('the html tag', () => {
   it('escapes text and attributes', () => {
     const hostile = `"><script>alert('1')</script>&\``
-    expect(html`<p title="${hostile}">${hostile}</p>`.toString()).to.equal(
+    expect(html`<p title="${hostile}">${hostile}</p>`.for(english)).to.equal(
       '<p title="&#34;&#62;&#60;script&#62;alert(&#39;1&#39;)&#60;/script&#62;&#38;&#96;">' +
         '&#34;&#62;&#60;script&#62;alert(&#39;1&#39;)&#60;/script&#62;&#38;&#96;</p>',
     )
@@ -30,16 +31,16 @@ describe('the html tag', () => {
 
   it('keeps its own markup, alone and in lists', () => {
     const items = ['a', '<'].map((item) => html`<li>${item}</li>`)
-    expect(html`<ul>${items}</ul>`.toString()).to.equal('<ul><li>a</li><li>&#60;</li></ul>')
+    expect(html`<ul>${items}</ul>`.for(english)).to.equal('<ul><li>a</li><li>&#60;</li></ul>')
   })
 
   it('renders nothing for absent values, and zero as zero', () => {
-    expect(html`[${undefined}${null}${false}${[]}${0}]`.toString()).to.equal('[0]')
+    expect(html`[${undefined}${null}${false}${[]}${0}]`.for(english)).to.equal('[0]')
   })
 
   it('accepts no object as markup because of its toString', () => {
     const pretender = { toString: () => '<script>' } as unknown as string
-    expect(() => html`${pretender}`.toString()).to.throw()
+    expect(() => html`${pretender}`.for(english)).to.throw()
   })
 })
 
@@ -54,8 +55,11 @@ describe('the design system', () => {
   }
 
   it('has the icons of its sprite, each once', () => {
-    for (const name of iconNames) expect(String(icon(name))).to.match(/^<svg.*<(path|circle|rect)/)
-    expect(new Set(iconNames.map((name) => String(icon(name))))).to.have.length(iconNames.length)
+    for (const name of iconNames)
+      expect(icon(name)?.for(english)).to.match(/^<svg.*<(path|circle|rect)/)
+    expect(new Set(iconNames.map((name) => icon(name)?.for(english)))).to.have.length(
+      iconNames.length,
+    )
   })
 
   it('uses only sizes of its scale for texts and spaces', () => {
@@ -87,7 +91,7 @@ describe('pages', () => {
       const markup = withoutScripts(page)
       expect(markup).not.to.match(/<script|<style|javascript:/i)
       expect(markup).not.to.match(/<[^>]*\s(style|on[a-z]+)\s*=/i)
-      expect(markup).to.match(/^<!doctype html>\n<html lang="en">/)
+      expect(markup).to.match(/^<!doctype html>\n<html lang="en" dir="ltr">/)
       expect(markup.match(/<h1>/g)).to.have.length(1)
       expect(markup.match(/<main id="/g)).to.have.length(1)
       expect(markup).to.match(/<title>[^<]+ – Gatehouse<\/title>/)
@@ -178,13 +182,16 @@ describe('pages', () => {
     for (const kind of ['vendor', 'operator-created', 'self-declared'] as const) {
       const markup = markupOf(pages[`consent-${kind}`])
       const words = ['Course Companion', 'app.companion.example', 'Harbour School', person.email]
-      for (const word of [...words, ...canSee, ...canChange]) expect(markup).to.include(word)
+      for (const word of [...words, ...[...canSee, ...canChange].map(({ text }) => text)])
+        expect(markup).to.include(word)
     }
     const kinds = [
       ...['vendor', 'vendor-connection', 'vendor-on-device', 'operator-created'],
       ...['self-declared', 'reviewed', 'loopback'],
     ]
-    const sentences = kinds.map((kind) => kindSentence({ ...client, kind } as ClientView))
+    const sentences = kinds.map((kind) =>
+      kindSentence({ ...client, kind } as ClientView).for(english),
+    )
     expect(new Set(sentences)).to.have.length(7)
   })
 
@@ -227,7 +234,7 @@ describe('pages', () => {
 
   it('show at most five lines of a consent, new ones first, and fold the rest', () => {
     const ends = (kind: string, count: number) =>
-      Array.from({ length: count }, (_, at) => `${kind} ${at}`)
+      Array.from({ length: count }, (_, at) => ({ name: `${kind} ${at}`, text: `${kind} ${at}` }))
     for (const [see, change, shown] of [
       [9, 0, '5+0'],
       [4, 1, '4+1'],
@@ -263,6 +270,6 @@ describe('pages', () => {
   it('have a stylesheet named by its content', () => {
     expect(stylesheet.file).to.match(/^style-[0-9a-f]{10}\.css$/)
     expect(stylesheet.content.byteLength).to.be.lessThan(20_000)
-    expect(stylesheet.content.toString()).not.to.match(/url\(|@import/)
+    expect(String(stylesheet.content)).not.to.match(/url\(|@import/)
   })
 })

@@ -2,9 +2,9 @@ import { areaConfirmPage, areaPage, type Confirmation, cards, type ListView } fr
 import { avatar } from './avatar.ts'
 import { type ClientView, foreignName, kindSentence } from './client-view.ts'
 import { type GrantView, grantFacts } from './grant-view.ts'
-import { fill, type Html, html } from './html.ts'
+import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { appTexts as texts } from './texts/account.ts'
+import { text } from './text.ts'
 
 export interface ConnectedAppView extends GrantView {
   readonly name: string
@@ -21,13 +21,13 @@ export interface ConnectedAppsPage extends ListView {
 
 /** Lists the apps that a person connected, with links to remove them. */
 export function connectedAppsPage(page: ConnectedAppsPage): Page {
-  const none = html`<div class="empty" id="no-apps"><p>${texts.none}</p>
-<a class="button second" href="${page.connectHref}">${texts.connect}</a></div>`
+  const none = html`<div class="empty" id="no-apps"><p>${text('apps.none')}</p>
+<a class="button second" href="${page.connectHref}">${text('apps.connect')}</a></div>`
   return areaPage({
     ...page,
-    title: texts.title,
+    title: text('apps.title'),
     id: 'apps-page',
-    body: html`<p>${texts.intro}</p>
+    body: html`<p>${text('apps.intro')}</p>
 ${cards(page.apps.map(app), none, page.pager)}`,
   })
 }
@@ -35,12 +35,12 @@ ${cards(page.apps.map(app), none, page.pager)}`,
 function app(view: ConnectedAppView): Html {
   const { name, kind, siteName, removeHref } = view
   return html`<h2 class="named">${avatar(name)}<span>${foreignName(name)}</span></h2>
-<p class="muted">${kindSentence({ name, kind, host: '', siteName })}</p>
+<p class="muted">${kindSentence({ kind, siteName })}</p>
 <dl class="facts">
-${siteName !== undefined && html`<div><dt>${texts.site}</dt><dd><bdi>${siteName}</bdi></dd></div>`}
+${siteName !== undefined && html`<div><dt>${text('apps.site')}</dt><dd><bdi>${siteName}</bdi></dd></div>`}
 ${grantFacts(view)}
 </dl>
-<p><a class="button second" href="${removeHref}">${texts.remove} <span class="hidden"><bdi>${name}</bdi></span></a></p>`
+<p><a class="button second" href="${removeHref}">${text('apps.remove')} <span class="hidden"><bdi>${name}</bdi></span></a></p>`
 }
 
 export interface RemoveAppPage extends Confirmation {
@@ -52,11 +52,11 @@ export function removeAppPage({ name, siteName, ...page }: RemoveAppPage): Page 
   const [app, site] = [foreignName(name), html`<bdi>${siteName}</bdi>`]
   return areaConfirmPage({
     ...page,
-    title: texts.removeTitle,
+    title: text('apps.removeTitle'),
     id: 'remove-app-page',
-    heading: fill(texts.removeHeading, { app: html`<bdi>${name}</bdi>` }),
-    consequences: html`<p>${fill(siteName === undefined ? texts.ends : texts.endsAtSite, { app, site })}
-${texts.stays}</p>`,
-    confirm: texts.confirm,
+    heading: text('apps.removeHeading', { app: html`<bdi>${name}</bdi>` }),
+    consequences: html`<p>${text(siteName === undefined ? 'apps.ends' : 'apps.endsAtSite', { app, site })}
+${text('apps.stays')}</p>`,
+    confirm: text('apps.confirm'),
   })
 }

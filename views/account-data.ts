@@ -1,9 +1,9 @@
 import { type AreaView, areaPage } from './area.ts'
 import { postForm, problemAlert, submitButton } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { codeField, type LinkForm } from './recover.ts'
-import { timeOf } from './time.ts'
+import { text, timeOf } from './text.ts'
 
 export interface DataPage {
   readonly area: AreaView
@@ -14,40 +14,39 @@ export interface DataPage {
   readonly owned: readonly string[]
   /** The code of the mailed link, if this browser requested the deletion. */
   readonly code: string | undefined
-  readonly done: string | undefined
+  readonly done: HtmlValue
 }
 
 /** The page where a person downloads their data, and asks for the deletion of the account. */
 export function dataPage(page: DataPage): Page {
   const { csrf } = page.area
-  const download = html`<button id="download" type="submit" class="second">Download my data</button>`
-  const remove = html`<button id="delete" type="submit" class="danger">Delete my account</button>`
+  const download = html`<button id="download" type="submit" class="second">${text('data.download')}</button>`
+  const remove = html`<button id="delete" type="submit" class="danger">${text('data.delete')}</button>`
   return areaPage({
     ...page,
-    title: 'Your data',
+    title: text('data.title'),
     id: 'data-page',
-    body: html`<p>Download everything that is stored about you, as one JSON file.</p>
+    body: html`<p>${text('data.intro')}</p>
 ${postForm({ action: page.downloadAction, csrf }, download)}
-<h2>Delete your account</h2>
+<h2>${text('data.deleteTitle')}</h2>
 ${
   page.code !== undefined &&
-  html`<p class="notice" id="requested" role="status">We sent a message to <bdi>${page.email}</bdi>. Open its link in this
-browser within an hour. Another browser asks for this code: <strong id="code">${page.code}</strong></p>`
+  html`<p class="notice" id="requested" role="status">${text('data.requested', { email: html`<bdi>${page.email}</bdi>`, code: html`<strong id="code">${page.code}</strong>` })}</p>`
 }
-<p>We send you a message with a link, on which you confirm the deletion.</p>
+<p>${text('data.how')}</p>
 ${ownedNotice(page.owned) ?? postForm({ action: page.deleteAction, csrf }, remove)}`,
   })
 }
 
 function ownedNotice(owned: readonly string[]): Html | undefined {
   if (owned.length === 0) return undefined
-  return html`<p class="notice" id="owned">You are the only owner of these sites. Make another person an owner first:</p>
+  return html`<p class="notice" id="owned">${text('data.owned')}</p>
 <ul>
 ${owned.map((name) => html`<li><bdi>${name}</bdi></li>\n`)}</ul>`
 }
 
 export interface DeletionPage extends LinkForm {
-  readonly problem: string | undefined
+  readonly problem: HtmlValue
   readonly owned: readonly string[]
   /** For how many days signing in cancels the deletion. */
   readonly days: number
@@ -55,19 +54,17 @@ export interface DeletionPage extends LinkForm {
 
 /** Says what will be deleted and what stays, and asks for confirmation. */
 export function deletionPage(page: DeletionPage): Page {
-  const button = submitButton('confirm', 'Delete my account', { kind: 'danger' })
+  const button = submitButton('confirm', text('data.delete'), { kind: 'danger' })
   return {
-    title: page.problem ? 'Delete your account: please correct' : 'Delete your account?',
+    title: text('data.confirmTitle', { wrong: page.problem ? 'yes' : 'no' }),
     id: 'deletion-page',
-    body: html`<h1>Delete your account?</h1>
-<p>for <bdi>${page.email}</bdi></p>
-${problemAlert('form-problem', page.problem && 'Nothing was deleted. Please correct what is marked below.')}
+    body: html`<h1>${text('data.confirmHeading')}</h1>
+<p>${text('form.for', { email: html`<bdi>${page.email}</bdi>` })}</p>
+${problemAlert('form-problem', page.problem && text('data.notDeleted'))}
 <ul>
-<li>At once, you are signed out in all browsers, and your connected apps lose access.</li>
-<li>After ${page.days} days, your name, address, password, roles, progress and messages are deleted. Until then, signing
-in keeps your account.</li>
-<li>Orders, purchases and the record of changes stay, without your name. So do files and announcements that you made for
-a site.</li>
+<li>${text('data.atOnce')}</li>
+<li>${text('data.later', { days: page.days })}</li>
+<li>${text('data.stays')}</li>
 </ul>
 ${ownedNotice(page.owned) ?? postForm(page, [page.needsCode && codeField(page.problem), button])}`,
   }
@@ -79,11 +76,10 @@ export function deletionScheduledPage(page: {
   readonly keepHref: string
 }): Page {
   return {
-    title: 'Your account will be deleted',
+    title: text('data.scheduled'),
     id: 'deletion-scheduled-page',
-    body: html`<h1>Your account will be deleted</h1>
-<p>You are signed out. After ${timeOf(page.dueAt)}, your data is deleted, and you get a message. To keep your account,
-sign in before then, here or in any app.</p>
-<p><a id="keep" class="button second" href="${page.keepHref}">Sign in and keep my account</a></p>`,
+    body: html`<h1>${text('data.scheduled')}</h1>
+<p>${text('data.dueAt', { time: timeOf(page.dueAt) })}</p>
+<p><a id="keep" class="button second" href="${page.keepHref}">${text('data.keep')}</a></p>`,
   }
 }

@@ -1,12 +1,11 @@
 import { type AreaView, areaPage, cards } from './area.ts'
 import { avatar } from './avatar.ts'
 import { postForm, submitButton } from './forms.ts'
-import { type Html, type HtmlValue, html } from './html.ts'
+import { type Html, type HtmlValue, html, localized } from './html.ts'
 import { icon } from './icon.ts'
 import type { Page } from './layout.ts'
 import { type PersonView, rolesPhrase } from './person-view.ts'
-import { homeTexts as texts } from './texts/account.ts'
-import { timeZones, zoneOfReader } from './time.ts'
+import { text, timeZones } from './text.ts'
 
 export interface AccountHomePage {
   readonly area: AreaView
@@ -16,7 +15,7 @@ export interface AccountHomePage {
   /** The query page of the Member API; undefined if the person has no role at any site. */
   readonly queriesHref: string | undefined
   readonly zoneAction: string
-  readonly done: string | undefined
+  readonly done: HtmlValue
 }
 
 export interface AccountSite {
@@ -31,28 +30,28 @@ export interface AccountSite {
 export function accountHomePage(page: AccountHomePage): Page {
   const { area, person, sites, links, queriesHref, zoneAction } = page
   const option = (zone: string) =>
-    html`<option${zone === zoneOfReader() && html` selected`}>${zone}</option>`
+    html`<option${localized(({ timeZone }) => zone === timeZone && html` selected`)}>${zone}</option>`
   return areaPage({
     ...page,
-    title: texts.title,
+    title: text('account.title'),
     id: 'account-page',
     body: html`<div class="named">${avatar(person.name)}<span><strong><bdi>${person.name}</bdi></strong><br>
 <span class="muted"><bdi>${person.email}</bdi></span></span></div>
-<h2>${texts.sites}</h2>
-${cards(sites.map(site), html`<p>${texts.noSite}</p>`)}
-<h2>${texts.more}</h2>
+<h2>${text('account.sites')}</h2>
+${cards(sites.map(site), html`<p>${text('account.noSite')}</p>`)}
+<h2>${text('account.more')}</h2>
 <div class="actions">
-${link(links.apps, icon('layout-grid'), texts.apps)}
-${link(links.notifications, icon('bell'), texts.notifications)}
-${link(links.browsers, icon('monitor-smartphone'), texts.browsers)}
-${queriesHref !== undefined && link(queriesHref, icon('terminal'), texts.queries)}
+${link(links.apps, icon('layout-grid'), text('account.apps'))}
+${link(links.notifications, icon('bell'), text('account.notifications'))}
+${link(links.browsers, icon('monitor-smartphone'), text('account.browsers'))}
+${queriesHref !== undefined && link(queriesHref, icon('terminal'), text('account.queries'))}
 </div>
-<h2 id="time-zone">${texts.zone}</h2>
+<h2 id="time-zone">${text('account.zone')}</h2>
 ${postForm(
   { action: zoneAction, csrf: area.csrf, attributes: html` class="filter"` },
-  html`<div><label for="zone">${texts.zoneHint}</label>
+  html`<div><label for="zone">${text('account.zoneHint')}</label>
 <select id="zone" name="zone">${timeZones.map(option)}</select></div>
-${submitButton('save-zone', texts.save, { kind: 'second' })}`,
+${submitButton('save-zone', text('notifications.save'), { kind: 'second' })}`,
 )}`,
   })
 }
@@ -61,8 +60,8 @@ function site({ name, roles, adminHref, connectHref }: AccountSite): Html {
   const named = html`<span class="hidden"> <bdi>${name}</bdi></span>`
   return html`<div class="named">${avatar(name)}<span><strong><bdi>${name}</bdi></strong><br>
 <span class="muted">${rolesPhrase(roles)}</span></span></div>
-<div class="actions">${link(connectHref, icon('bot'), html`${texts.connect}${named}`)}
-${adminHref !== undefined && link(adminHref, icon('house'), html`${texts.administer}${named}`)}</div>`
+<div class="actions">${link(connectHref, icon('bot'), html`${text('account.connect')}${named}`)}
+${adminHref !== undefined && link(adminHref, icon('house'), html`${text('account.administer')}${named}`)}</div>`
 }
 
 function link(href: string, symbol: Html | undefined, label: HtmlValue): Html {

@@ -1,8 +1,8 @@
 import { type AreaView, areaPage, cards } from './area.ts'
 import { postForm, problemAlert } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { timeOf } from './time.ts'
+import { text, timeOf } from './text.ts'
 
 interface IdentityView {
   readonly providerId: string
@@ -20,8 +20,8 @@ export interface IdentitiesPage {
   readonly identities: readonly IdentityView[]
   readonly removeAction: string
   readonly passkeysHref: string
-  readonly done: string | undefined
-  readonly problem: string | undefined
+  readonly done: HtmlValue
+  readonly problem: HtmlValue
 }
 
 /** Lists the linked identities of a person, with forms that remove them. */
@@ -29,14 +29,13 @@ export function identitiesPage(page: IdentitiesPage): Page {
   const { identities, passkeysHref, problem } = page
   return areaPage({
     ...page,
-    title: 'Identity providers',
+    title: text('identities.title'),
     id: 'identities-page',
     body: html`${problemAlert('form-problem', problem)}
-<p>You can sign in with these accounts at other services. To add one, use its button on a sign-in page. Your password and
-<a id="passkeys" href="${passkeysHref}">passkeys</a> keep working.</p>
+<p>${text('identities.intro', { a: (passkeys) => html`<a id="passkeys" href="${passkeysHref}">${passkeys}</a>` })}</p>
 ${cards(
   identities.map((identity) => card(identity, page)),
-  html`<p id="no-identities">No identity provider is linked to your account.</p>`,
+  html`<p id="no-identities">${text('identities.none')}</p>`,
 )}`,
   })
 }
@@ -47,13 +46,13 @@ function card(identity: IdentityView, { area, removeAction }: IdentitiesPage): H
   const hidden = { provider, issuer, subject }
   return html`<h2><bdi>${providerName}</bdi></h2>
 <dl class="facts">
-<div><dt>Issuer</dt><dd><code>${issuer}</code></dd></div>
-<div><dt>Signs you in to</dt><dd>${siteName === null ? 'Your whole account' : html`<bdi>${siteName}</bdi> only`}</dd></div>
-<div><dt>Linked</dt><dd>${timeOf(linkedAt)}</dd></div>
-<div><dt>Last used</dt><dd>${timeOf(usedAt)}</dd></div>
+<div><dt>${text('identities.issuer')}</dt><dd><code>${issuer}</code></dd></div>
+<div><dt>${text('identities.opens')}</dt><dd>${siteName === null ? text('identities.whole') : text('identities.only', { site: html`<bdi>${siteName}</bdi>` })}</dd></div>
+<div><dt>${text('identities.linked')}</dt><dd>${timeOf(linkedAt)}</dd></div>
+<div><dt>${text('word.lastUsed')}</dt><dd>${timeOf(usedAt)}</dd></div>
 </dl>
 ${postForm(
   { action: removeAction, csrf: area.csrf, hidden },
-  html`<div class="actions"><button type="submit" class="danger">Remove <span class="hidden"><bdi>${providerName}</bdi></span></button></div>`,
+  html`<div class="actions"><button type="submit" class="danger">${text('word.remove')} <span class="hidden"><bdi>${providerName}</bdi></span></button></div>`,
 )}`
 }

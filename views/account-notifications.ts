@@ -1,8 +1,8 @@
 import { type AreaView, areaPage } from './area.ts'
 import { choice, postForm, submitButton } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { notificationTexts as texts } from './texts/account.ts'
+import { text, textIfAny } from './text.ts'
 
 export interface NotificationsPage {
   readonly area: AreaView
@@ -11,7 +11,7 @@ export interface NotificationsPage {
     readonly name: string
     readonly subscriptions: readonly Subscription[]
   }[]
-  readonly done: string | undefined
+  readonly done: HtmlValue
 }
 
 interface Subscription {
@@ -31,13 +31,13 @@ ${subscriptions.map(box)}</fieldset>\n`,
   )
   return areaPage({
     ...page,
-    title: texts.title,
+    title: text('notifications.title'),
     id: 'notifications-page',
     body:
       sites.length === 0
-        ? html`<p class="empty">${texts.none}</p>`
-        : html`<p>${texts.intro}</p>
-${postForm({ action, csrf: area.csrf }, [...fields, submitButton('save', texts.save)])}`,
+        ? html`<p class="empty">${text('notifications.none')}</p>`
+        : html`<p>${text('notifications.intro')}</p>
+${postForm({ action, csrf: area.csrf }, [...fields, submitButton('save', text('notifications.save'))])}`,
   })
 }
 
@@ -45,6 +45,6 @@ function box({ id, topic, channel, enabledAt }: Subscription): Html {
   const checked = enabledAt !== null
   return choice(
     { type: 'checkbox', name: 'subscription', value: id, checked },
-    html`<bdi>${texts.topics[topic] ?? topic}</bdi> <span class="muted">${texts.channels[channel]}</span>`,
+    html`<bdi>${textIfAny(`notifications.topics.${topic}`) ?? topic}</bdi> <span class="muted">${textIfAny(`notifications.channels.${channel}`)}</span>`,
   )
 }

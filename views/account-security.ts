@@ -1,16 +1,17 @@
 import { type AreaView, areaPage } from './area.ts'
 import { choice, passwordField, postForm, problemAlert, submitButton } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { showPasswordScript } from './script.ts'
+import { text } from './text.ts'
 
 /** Problems with the fields of a password form, as sentences. */
 export interface PasswordProblems {
-  readonly current?: string | undefined
-  readonly password?: string | undefined
-  readonly repeated?: string | undefined
+  readonly current?: HtmlValue
+  readonly password?: HtmlValue
+  readonly repeated?: HtmlValue
   /** The problem with the code of a one-time link. */
-  readonly code?: string | undefined
+  readonly code?: HtmlValue
 }
 
 export interface SecurityPage {
@@ -21,7 +22,7 @@ export interface SecurityPage {
   readonly recoverHref: string
   readonly problems?: PasswordProblems | undefined
   readonly endApps: boolean
-  readonly done?: string | undefined
+  readonly done?: HtmlValue
 }
 
 /** The page where a person changes the password. */
@@ -30,18 +31,18 @@ export function securityPage(page: SecurityPage): Page {
   const wrong = Object.values(problems).some(Boolean)
   const form = { action, csrf: page.area.csrf }
   const fields = html`${usernameField(email)}
-${passwordField({ id: 'current', label: 'Current password', problem: problems.current, attributes: html` autocomplete="current-password" required` })}
-<p class="small"><a href="${page.recoverHref}">I do not know my password</a></p>
+${passwordField({ id: 'current', label: text('password.current'), problem: problems.current, attributes: html` autocomplete="current-password" required` })}
+<p class="small"><a href="${page.recoverHref}">${text('password.unknown')}</a></p>
 ${newPasswordFields(page)}
 ${endAppsField(page.endApps)}
-${submitButton('save', 'Change password')}`
+${submitButton('save', text('password.change'))}`
   return areaPage({
     ...page,
-    title: wrong ? 'Password: please correct' : 'Password',
-    heading: 'Password',
+    title: text('password.title', { wrong: wrong ? 'yes' : 'no' }),
+    heading: text('password.label'),
     id: 'security-page',
     scripts: [showPasswordScript],
-    body: html`${problemAlert('form-problem', wrong ? 'Your password was not changed. Please correct what is marked below.' : undefined)}
+    body: html`${problemAlert('form-problem', wrong ? text('password.notChanged') : undefined)}
 ${postForm(form, fields)}`,
   })
 }
@@ -61,19 +62,19 @@ export function newPasswordFields({
 }): Html {
   return html`${passwordField({
     id: 'password',
-    label: 'New password',
-    hint: `At least ${charactersMin} characters. Several words are easy to remember. Spaces are allowed.`,
+    label: text('password.new'),
+    hint: text('password.rule', { min: charactersMin }),
     problem: problems.password,
     attributes: newPassword,
   })}
-${passwordField({ id: 'repeated', label: 'New password again', problem: problems.repeated, attributes: newPassword })}`
+${passwordField({ id: 'repeated', label: text('password.again'), problem: problems.repeated, attributes: newPassword })}`
 }
 
 /** Asks whether connected apps lose their access, too. */
 export function endAppsField(checked: boolean): Html {
   return choice(
     { type: 'checkbox', name: 'end_apps', value: 'yes', checked },
-    html`Disconnect all connected apps, too. Untick this only if you are sure that no one else knew your password.`,
+    text('password.endApps'),
   )
 }
 

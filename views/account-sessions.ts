@@ -1,8 +1,8 @@
 import { type AreaView, areaPage, cards } from './area.ts'
 import { buttonForm, postForm } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { timeOf } from './time.ts'
+import { text, timeOf } from './text.ts'
 
 export interface SessionView {
   readonly id: string
@@ -23,7 +23,7 @@ export interface SessionsPage {
   readonly endOthersAction: string
   readonly everywhereHref: string
   readonly appsHref: string
-  readonly done: string | undefined
+  readonly done: HtmlValue
 }
 
 /** Lists the browsers in which a person is signed in, with buttons that sign out the other browsers. */
@@ -31,26 +31,25 @@ export function sessionsPage(page: SessionsPage): Page {
   const { area, sessions, endOthersAction: action } = page
   return areaPage({
     ...page,
-    title: 'Your browsers',
+    title: text('sessions.title'),
     id: 'sessions-page',
-    body: html`<p>You are signed in to your account in these browsers. If you do not know one of them, sign it out, and change your
-password. Connected apps are not listed here, and keep their access until you <a href="${page.appsHref}">remove them</a>.</p>
+    body: html`<p>${text('sessions.intro', { a: (remove) => html`<a href="${page.appsHref}">${remove}</a>` })}</p>
 ${cards(sessions.map((session) => card(session, page)))}
-${sessions.length > 1 && buttonForm({ action, csrf: area.csrf }, 'end-others', 'Sign out all other browsers', 'second')}
-<p><a href="${page.everywhereHref}">Sign out everywhere, also in this browser</a></p>`,
+${sessions.length > 1 && buttonForm({ action, csrf: area.csrf }, 'end-others', text('sessions.endOthers'), 'second')}
+<p><a href="${page.everywhereHref}">${text('sessions.everywhere')}</a></p>`,
   })
 }
 
 function card(session: SessionView, { area, endAction }: SessionsPage): Html {
   const { id, device, network, startedAt, seenAt, current } = session
   const form = { action: endAction, csrf: area.csrf, hidden: { session: id } }
-  const end = html`<button type="submit" class="second">Sign out <span class="hidden">${device}</span></button>`
+  const end = html`<button type="submit" class="second">${text('word.signOut')} <span class="hidden">${device}</span></button>`
   return html`<h2>${device}</h2>
-${current && html`<p class="muted">This browser</p>`}
+${current && html`<p class="muted">${text('sessions.this')}</p>`}
 <dl class="facts">
-${network !== null && html`<div><dt>Network</dt><dd>${network}</dd></div>`}
-<div><dt>Signed in</dt><dd>${timeOf(startedAt)}</dd></div>
-<div><dt>Last used</dt><dd>${timeOf(seenAt)}</dd></div>
+${network !== null && html`<div><dt>${text('sessions.network')}</dt><dd>${network}</dd></div>`}
+<div><dt>${text('sessions.signedIn')}</dt><dd>${timeOf(startedAt)}</dd></div>
+<div><dt>${text('word.lastUsed')}</dt><dd>${timeOf(seenAt)}</dd></div>
 </dl>
 ${!current && postForm(form, end)}`
 }

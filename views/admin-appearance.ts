@@ -1,6 +1,6 @@
 import { type AreaView, areaPage } from './area.ts'
 import { type Field, inputField, postForm, problemAlert, textField } from './forms.ts'
-import { html } from './html.ts'
+import { type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { type SiteLook, siteWords } from './site-look.ts'
 
@@ -17,7 +17,7 @@ export interface AppearancePage {
   readonly problem: { readonly field: string | undefined; readonly text: string } | undefined
   readonly action: string
   readonly previewAction: string
-  readonly done: string | undefined
+  readonly done: HtmlValue
 }
 
 /** Shows and changes how the sign-in, consent and account pages of a site look. */

@@ -8,7 +8,7 @@ import {
   submitButton,
   textField,
 } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 
 export interface ApplicationFormPage {
@@ -22,7 +22,7 @@ export interface ApplicationFormPage {
   >
   /** Schemes of known assistants, which redirect URIs may use. */
   readonly appSchemes: readonly string[]
-  readonly choices: readonly { readonly name: string; readonly words: string }[]
+  readonly choices: readonly { readonly name: string; readonly words: HtmlValue }[]
   readonly problems: {
     readonly name?: string | undefined
     readonly redirectUris?: readonly string[] | undefined
@@ -31,7 +31,7 @@ export interface ApplicationFormPage {
     readonly scopes?: string | undefined
   }
   /** A problem that does not belong to a single field. */
-  readonly problem?: string | undefined
+  readonly problem?: HtmlValue
 }
 
 /** The form that creates or edits an application. */

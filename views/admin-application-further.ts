@@ -1,6 +1,6 @@
 import { type AreaView, areaPage } from './area.ts'
 import { choice, inputField, postForm, problemAlert, submitButton, textField } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 
 export interface FurtherPage {
@@ -89,7 +89,7 @@ ${box({ value: 'logout_session', label, what, typed })}`
 
 interface Box extends Pick<FurtherPage, 'typed'> {
   readonly value: string
-  readonly label: string
+  readonly label: HtmlValue
   readonly what: string
 }
 

@@ -5,8 +5,7 @@ import type { GrantView } from './grant-view.ts'
 import { html } from './html.ts'
 import type { Page } from './layout.ts'
 import { type Column, table } from './table.ts'
-import { errorWords } from './texts/refusals.ts'
-import { timeOf } from './time.ts'
+import { errorWords, timeOf } from './text.ts'
 
 interface ConnectedPerson extends Pick<GrantView, 'grantedAt' | 'lastUsedAt' | 'calls'> {
   readonly name: string

@@ -10,11 +10,10 @@ import { areaPage, type ListView, plainList } from './area.ts'
 import { avatar } from './avatar.ts'
 import { type ConnectStepsView, connectSteps } from './connect-steps.ts'
 import { searchForm } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { type Column, table } from './table.ts'
-import { applicationTexts as texts } from './texts/applications.ts'
-import { timeOf } from './time.ts'
+import { text, timeOf } from './text.ts'
 
 export interface ApplicationsPage extends ListView {
   readonly siteName: string
@@ -29,7 +28,7 @@ export interface ApplicationsPage extends ListView {
 
 interface ListedApplication {
   readonly name: string
-  readonly kind: keyof typeof texts.kinds
+  readonly kind: 'assistant' | 'public' | 'confidential'
   readonly disabled: boolean
   readonly people: number
   readonly lastUsedAt: number | undefined
@@ -41,8 +40,8 @@ interface ListedApplication {
 /** Lists the OAuth applications of a site, with a search and their use. */
 export function applicationsPage(page: ApplicationsPage): Page {
   const { applications, search, action } = page
-  const none = html`<div class="empty" id="no-applications"><p>${search === '' ? texts.none : texts.noMatch}</p>
-${search === '' && html`<a class="button second" href="${page.assistantsHref}">${texts.addAssistant}</a>`}</div>`
+  const none = html`<div class="empty" id="no-applications"><p>${search === '' ? text('applications.none') : text('applications.noMatch')}</p>
+${search === '' && html`<a class="button second" href="${page.assistantsHref}">${text('applications.addAssistant')}</a>`}</div>`
   return areaPage({
     ...page,
     title: 'OAuth applications',
@@ -50,8 +49,8 @@ ${search === '' && html`<a class="button second" href="${page.assistantsHref}">$
     body: html`<p>Each member of <bdi>${page.siteName}</bdi> decides whether to connect one of these.
 To add Claude, ChatGPT or an editor, use <a href="${page.assistantsHref}">Connect assistants</a>. For your own API, add a
 <a id="resource-servers" href="${page.resourceServersHref}">resource server</a>.</p>
-<p><a id="new-application" class="button" href="${page.newHref}">${texts.add}</a></p>
-${(applications.length > 0 || search !== '') && searchForm({ action, label: texts.search, search })}
+<p><a id="new-application" class="button" href="${page.newHref}">${text('applications.add')}</a></p>
+${(applications.length > 0 || search !== '') && searchForm({ action, label: text('applications.search'), search })}
 ${table('OAuth applications', listColumns, applications, { none, paging: page.pager })}`,
   })
 }
@@ -62,11 +61,11 @@ const listColumns: readonly Column<ListedApplication>[] = [
     cell: ({ name, href }) =>
       html`<span class="named">${avatar(name)}<a href="${href}"><bdi>${name}</bdi></a></span>`,
   },
-  { heading: 'Kind', cell: ({ kind }) => texts.kinds[kind] },
+  { heading: 'Kind', cell: ({ kind }) => text(`applications.kinds.${kind}`) },
   { heading: 'People', cell: ({ people }) => people.toLocaleString('en'), isNumber: true },
   {
     heading: 'Last used',
-    cell: ({ lastUsedAt }) => (lastUsedAt ? timeOf(lastUsedAt) : texts.unused),
+    cell: ({ lastUsedAt }) => (lastUsedAt ? timeOf(lastUsedAt) : text('applications.unused')),
   },
   { heading: 'Refusals in 7 days', cell: ({ refusals }) => refusals, isNumber: true },
   {
@@ -81,7 +80,7 @@ export interface ApplicationPage extends SharedView {
     readonly authMethod: string
     readonly redirectUris: readonly string[]
     readonly postLogoutRedirectUris: readonly string[]
-    readonly scopes: readonly { readonly name: string; readonly words: string }[]
+    readonly scopes: readonly { readonly name: string; readonly words: HtmlValue }[]
   }
   readonly hrefs: SharedView['hrefs'] & {
     readonly edit: string
@@ -146,7 +145,7 @@ export interface SetUpPage extends ClientFrame {
 /** Shows what the developer of an application enters into a library, and how members connect an assistant with it. */
 export function setUpPage(page: SetUpPage): Page {
   const body = html`${settings(page)}\n${assistantSection(page)}`
-  return clientPage(page, texts.setUp, { id: 'set-up-page', body })
+  return clientPage(page, text('applications.setUp'), { id: 'set-up-page', body })
 }
 
 function settings({ clientId, settings: of }: SetUpPage): Html {

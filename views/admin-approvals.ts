@@ -1,9 +1,9 @@
 import { type AreaView, areaPage } from './area.ts'
 import { foreignName } from './client-view.ts'
 import { choice, postForm, submitButton } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { timeOf } from './time.ts'
+import { timeOf } from './text.ts'
 
 export interface ApprovalsPage {
   readonly area: AreaView
@@ -15,7 +15,7 @@ export interface ApprovalsPage {
   /** The form for the policy; undefined for an admin, who may not change it. */
   readonly policyAction: string | undefined
   readonly policy: { readonly covers: string; readonly exemptsIntegrations: boolean }
-  readonly done: string | undefined
+  readonly done: HtmlValue
 }
 
 interface PendingChangeView {

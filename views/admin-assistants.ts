@@ -2,7 +2,7 @@ import { switchOnForm } from './admin-beta.ts'
 import { type AreaView, areaPage } from './area.ts'
 import { type ConnectStepsView, connectSteps, snippet } from './connect-steps.ts'
 import { choice, inputField, postForm, problemAlert, submitButton } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { copyScript } from './script.ts'
 
@@ -17,8 +17,8 @@ export interface AssistantsPage {
   /** The URL of the page with the steps for members. */
   readonly memberAddress: string
   readonly ownHref: string
-  readonly problem: string | undefined
-  readonly done: string | undefined
+  readonly problem: HtmlValue
+  readonly done: HtmlValue
 }
 
 export interface AssistantView {
@@ -30,7 +30,7 @@ export interface AssistantView {
   readonly ownCallback: string | undefined
   /** The callback as entered, if it was rejected; otherwise empty. */
   readonly typed: string
-  readonly problem: string | undefined
+  readonly problem: HtmlValue
 }
 
 interface AdmittedView {

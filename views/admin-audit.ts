@@ -2,7 +2,7 @@ import { areaPage, type ListView } from './area.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { type Column, table } from './table.ts'
-import { timeOf } from './time.ts'
+import { timeOf } from './text.ts'
 
 export interface AuditPage extends ListView {
   readonly siteName: string

@@ -1,8 +1,8 @@
 import { type AreaView, areaConfirmPage, areaPage, type Confirmation } from './area.ts'
 import { buttonForm, type FormTarget } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { timeOf } from './time.ts'
+import { timeOf } from './text.ts'
 
 export interface BetaPage {
   readonly area: AreaView
@@ -12,7 +12,7 @@ export interface BetaPage {
   readonly switchOffHref: string
   readonly applicationsHref: string
   readonly assistantsHref: string
-  readonly done: string | undefined
+  readonly done: HtmlValue
 }
 
 /** Explains the beta feature MCP connections, with a button to switch it on or off. */

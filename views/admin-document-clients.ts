@@ -10,7 +10,7 @@ import { foreignName } from './client-view.ts'
 import { choice, problemAlert } from './forms.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { timeOf } from './time.ts'
+import { timeOf } from './text.ts'
 
 export interface DocumentClientsPage extends ListView {
   readonly siteName: string

@@ -3,7 +3,7 @@ import { type AreaView, areaPage, cards, plainList } from './area.ts'
 import { sparkline } from './chart.ts'
 import { snippet } from './connect-steps.ts'
 import { buttonForm } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { copyScript } from './script.ts'
 
@@ -55,7 +55,7 @@ export interface AdminHomePage {
     /** The URL of the form that turns self sign-up on or off; undefined for people who may not do so. */
     readonly action: string | undefined
   }
-  readonly done: string | undefined
+  readonly done: HtmlValue
 }
 
 /** The set-up of a site, and the items that its operators should check. */

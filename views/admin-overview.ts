@@ -1,10 +1,8 @@
 import { type AreaView, areaPage, tabBar } from './area.ts'
 import { type Bar, columnChart, rowChart } from './chart.ts'
-import { fill, type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { analyticsTexts as texts } from './texts/analytics.ts'
-import { errorWords } from './texts/refusals.ts'
-import { timeOf } from './time.ts'
+import { errorWords, text, timeOf } from './text.ts'
 
 export interface OverviewPage {
   readonly area: AreaView
@@ -25,8 +23,8 @@ export interface OverviewPage {
   readonly applicationsHref: string | undefined
 }
 
-export type Measure = keyof typeof texts.measures
-export const measures = Object.keys(texts.measures) as readonly Measure[]
+export const measures = ['connected', 'people', 'calls', 'signIns', 'refusals'] as const
+export type Measure = (typeof measures)[number]
 
 export type OverviewDayView = Readonly<Record<Measure, number>> & { readonly date: string }
 
@@ -34,65 +32,65 @@ export type OverviewDayView = Readonly<Record<Measure, number>> & { readonly dat
 export function overviewPage(page: OverviewPage): Page {
   const { area, days, measure, periods, path } = page
   const link = (shown: Measure, count: number) => `${path}?measure=${shown}&days=${count}`
-  const { title, what } = texts.measures[measure]
+  const title = text(`analytics.measures.${measure}`)
   const bars = days.map((day) => ({ label: day.date, value: day[measure] }))
   const periodTabs = periods.map((count) => ({
-    label: texts.days.replace('{count}', `${count}`),
+    label: text('analytics.days', { count }),
     href: link(measure, count),
     current: count === days.length,
   }))
   return areaPage({
     area,
-    title: texts.title,
+    title: text('analytics.title'),
     id: 'overview-page',
     tabs: measures.map((each) => ({
-      label: texts.measures[each].title,
+      label: text(`analytics.measures.${each}`),
       href: link(each, days.length),
       current: each === measure,
     })),
-    body: html`<p>${what}</p>
-${tabBar(texts.period, periodTabs)}
+    body: html`<p>${text(`analytics.measures.${measure}.what`)}</p>
+${tabBar(text('analytics.period'), periodTabs)}
 ${bars.some(({ value }) => value > 0) ? chartOf(title, bars, page) : empty(page)}
-<p class="small">${fill(texts.utc, { time: timeOf(page.countedAt) })} <a id="download" href="${page.downloadHref}">${texts.download}</a></p>`,
+<p class="small">${text('analytics.utc', { time: timeOf(page.countedAt) })} <a id="download" href="${page.downloadHref}">${text('analytics.download')}</a></p>`,
   })
 }
 
 function empty({ measure, assistantsHref }: OverviewPage): Html {
-  return html`<div class="empty" id="no-figures"><p>${texts.empty}</p>
-${measure !== 'refusals' && html`<a class="button second" href="${assistantsHref}">${texts.firstStep}</a>`}</div>`
+  return html`<div class="empty" id="no-figures"><p>${text('analytics.empty')}</p>
+${measure !== 'refusals' && html`<a class="button second" href="${assistantsHref}">${text('analytics.firstStep')}</a>`}</div>`
 }
 
-function chartOf(title: string, bars: readonly Bar[], page: OverviewPage): Html {
+function chartOf(title: HtmlValue, bars: readonly Bar[], page: OverviewPage): Html {
   const values = bars.map(({ value }) => value)
-  const summary = html`${total(values, page)}; ${fill(texts.most, { count: Math.max(...values) })}.`
+  const summary = html`${total(values, page)}; ${text('analytics.most', { count: Math.max(...values) })}.`
   return html`<p><strong>${total(values, page)}</strong></p>
 ${columnChart({ id: 'chart', title, summary, bars })}
-${numbers(title, 'Day', title, bars.toReversed())}
+${numbers(title, text('analytics.day'), title, bars.toReversed())}
 ${page.measure === 'refusals' && reasonsOf(page)}`
 }
 
 function total(values: readonly number[], { measure, people }: OverviewPage): Html {
-  if (measure === 'people') return fill(texts.people, { count: people })
-  if (measure === 'connected') return fill(texts.today, { count: values.at(-1) })
+  if (measure === 'people') return text('analytics.people', { count: people })
+  if (measure === 'connected') return text('analytics.today', { count: values.at(-1) ?? 0 })
   const count = values.reduce((one, other) => one + other, 0)
-  return fill(texts.inAll, { count: count.toLocaleString('en') })
+  return text('analytics.inAll', { count })
 }
 
 function reasonsOf({ reasons, applicationsHref }: OverviewPage): Html {
   const bars = reasons.map(({ error, refusals }) => ({ label: errorWords(error), value: refusals }))
   const rows = reasons.map(({ error }, index) => ({
-    label: `${bars[index]?.label} (${error})`,
+    label: html`${bars[index]?.label} (${error})`,
     value: bars[index]?.value ?? 0,
   }))
-  return html`<h2 id="reasons">${texts.reasons}</h2>
-${rowChart({ id: 'reasons-chart', title: texts.reasons, summary: html`${rows[0]?.label}: ${rows[0]?.value}`, bars })}
-${numbers(texts.reasons, 'Reason', 'Refusals', rows)}
-${applicationsHref !== undefined && html`<p><a href="${applicationsHref}">${texts.exact}</a></p>`}`
+  return html`<h2 id="reasons">${text('analytics.reasons')}</h2>
+${rowChart({ id: 'reasons-chart', title: text('analytics.reasons'), summary: html`${rows[0]?.label}: ${rows[0]?.value}`, bars })}
+${numbers(text('analytics.reasons'), text('analytics.reason'), text('analytics.measures.refusals'), rows)}
+${applicationsHref !== undefined && html`<p><a href="${applicationsHref}">${text('analytics.exact')}</a></p>`}`
 }
 
 /** The numbers of a chart as a table. `of` and `measure` are the headings of its columns. */
-function numbers(title: string, of: string, measure: string, rows: readonly Bar[]): Html {
-  const caption = fill(texts.numbers, { title })
+function numbers(title: HtmlValue, of: HtmlValue, measure: HtmlValue, rows: readonly Bar[]): Html {
+  const caption = text('analytics.numbers', { title })
   return html`<details>
 <summary>${caption}</summary>
 <table class="figures">

@@ -13,10 +13,10 @@ import {
   searchForm,
   submitButton,
 } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { type Column, table } from './table.ts'
-import { timeOf } from './time.ts'
+import { timeOf } from './text.ts'
 
 /** A person with a role at the site. Roles are named as in the Admin API, such as `OWNER`. */
 export interface MemberView {
@@ -166,11 +166,11 @@ export interface MemberPage {
   readonly member: MemberView
   /** The apps that use the person's account at this site. */
   readonly apps: readonly { readonly name: string; readonly lastUsedAt: number | undefined }[]
-  readonly problem: string | undefined
+  readonly problem: HtmlValue
   readonly backHref: string
   /** The path of this page. The paths of its forms begin with it. */
   readonly action: string
-  readonly done: string | undefined
+  readonly done: HtmlValue
 }
 
 /** Shows a person of a site: roles, connected apps, and the operator's actions. */

@@ -1,6 +1,6 @@
 import { type AreaView, areaPage, cards } from './area.ts'
 import { buttonForm, choice, inputField, postForm, problemAlert, submitButton } from './forms.ts'
-import { html } from './html.ts'
+import { type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 
 type TextField = 'name' | 'issuer' | 'clientId' | 'emailClaim' | 'verifiedClaim' | 'nameClaim'
@@ -25,7 +25,7 @@ export interface ProvidersPage {
   readonly presets: readonly { readonly name: string; readonly href: string }[]
   /** The steps at the chosen provider. */
   readonly steps: string | undefined
-  readonly problem: string | undefined
+  readonly problem: HtmlValue
 }
 
 /** Lists the identity providers of a site, with the form that adds one. */

@@ -8,9 +8,9 @@ import {
 import { areaPage, cards, type ListView } from './area.ts'
 import { foreignName } from './client-view.ts'
 import { postForm, problemAlert, submitButton } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { timeOf } from './time.ts'
+import { timeOf } from './text.ts'
 
 export interface ResourceServersPage extends ListView {
   readonly siteName: string
@@ -18,7 +18,7 @@ export interface ResourceServersPage extends ListView {
   readonly action: string
   /** The name as entered, if it was rejected; otherwise empty. */
   readonly typed: string
-  readonly problem: string | undefined
+  readonly problem: HtmlValue
 }
 
 /** Lists the resource servers of a site, with the form that registers one. */

@@ -1,11 +1,11 @@
 import { type AreaPage, areaPage, type Tab } from './area.ts'
 import { snippet } from './connect-steps.ts'
 import { buttonForm } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { copyScript } from './script.ts'
 import { type Column, table } from './table.ts'
-import { timeOf } from './time.ts'
+import { timeOf } from './text.ts'
 
 /** The data that all pages of an application or resource server share: its list, its name and its tabs. */
 export interface ClientFrame extends Required<Pick<AreaPage, 'area' | 'back'>> {
@@ -17,7 +17,7 @@ export interface ClientFrame extends Required<Pick<AreaPage, 'area' | 'back'>> {
 /** Creates a page of an application or resource server. @param what the subject of the page, for its title */
 export function clientPage(
   frame: ClientFrame,
-  what: string | undefined,
+  what: HtmlValue,
   page: Pick<AreaPage, 'id' | 'body' | 'done'>,
 ): Page {
   const { name, disabledAt } = frame
@@ -25,7 +25,7 @@ export function clientPage(
     ...frame,
     ...page,
     scripts: [copyScript],
-    title: what === undefined ? name : `${what} of ${name}`,
+    title: what === undefined ? name : html`${what} of ${name}`,
     heading: html`<bdi>${name}</bdi>${disabledAt !== undefined && disabledTag}`,
   })
 }
@@ -33,7 +33,7 @@ export function clientPage(
 /** The data that the settings of applications and resource servers share. */
 export interface SharedView extends ClientFrame {
   readonly secrets: readonly {
-    readonly hint: string
+    readonly hint: HtmlValue
     readonly createdAt: number
     /** The page that removes the secret; undefined for the only secret, which cannot be removed. */
     readonly removeHref: string | undefined
@@ -44,7 +44,7 @@ export interface SharedView extends ClientFrame {
   readonly newSecret: string | undefined
   /** `remove` and `disable` ask for confirmation; `addSecret` and `enable` are the URLs of forms. */
   readonly hrefs: Readonly<Record<'addSecret' | 'remove' | 'disable' | 'enable', string>>
-  readonly done: string | undefined
+  readonly done: HtmlValue
 }
 
 /** A resource server in a list. */

@@ -1,6 +1,6 @@
 import { type AreaView, areaPage } from './area.ts'
 import { choice, postForm, submitButton } from './forms.ts'
-import { html } from './html.ts'
+import { type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 
 /** The choices for the maximum age of a sign-in, in seconds, with their labels. */
@@ -21,7 +21,7 @@ export interface TwoFactorsPage {
   readonly areas: readonly string[]
   readonly action: string
   readonly homeHref: string
-  readonly done: string | undefined
+  readonly done: HtmlValue
 }
 
 /** The form with which an owner demands two factors for sensitive operations of a site. */

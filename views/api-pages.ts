@@ -1,9 +1,9 @@
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 
 export interface LinkView {
   readonly href: string
-  readonly label: string
+  readonly label: HtmlValue
   readonly what: string
 }
 

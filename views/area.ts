@@ -3,11 +3,12 @@ import { type Html, type HtmlValue, html } from './html.ts'
 import { type IconName, icon } from './icon.ts'
 import type { Page } from './layout.ts'
 import type { PersonView } from './person-view.ts'
+import { text } from './text.ts'
 
 /** The area of a page for a signed-in person: the account, or the administration of a site. */
 export interface AreaView {
   /** The name of the area for screen readers. */
-  readonly name: string
+  readonly name: HtmlValue
   /** The name of the site that the area administers. */
   readonly siteName?: string
   readonly groups: readonly AreaGroup[]
@@ -19,27 +20,27 @@ export interface AreaView {
 
 /** A group of links in the navigation. */
 export interface AreaGroup {
-  readonly name?: string
+  readonly name?: HtmlValue
   readonly links: readonly {
     readonly href: string
-    readonly label: string
+    readonly label: HtmlValue
     readonly icon?: IconName | undefined
     readonly current: boolean
   }[]
 }
 
 export interface AreaPage {
-  readonly title: string
+  readonly title: HtmlValue
   readonly id: string
   readonly area: AreaView
   /** The h1, if it differs from the title. */
   readonly heading?: HtmlValue
   /** The page to which a link above the heading leads. */
-  readonly back?: { readonly href: string; readonly name: string }
+  readonly back?: { readonly href: string; readonly name: HtmlValue }
   /** The tabs of related pages, including this page. */
   readonly tabs?: readonly Tab[] | undefined
   /** A notice that an action succeeded. */
-  readonly done?: string | undefined
+  readonly done?: HtmlValue
   readonly scripts?: Page['scripts']
   /** The page below the heading and the notice. */
   readonly body: Html
@@ -64,13 +65,13 @@ ${body}`,
 
 /** A page in a row of tabs. */
 export interface Tab {
-  readonly label: string
+  readonly label: HtmlValue
   readonly href: string
   readonly current: boolean
 }
 
 /** A row of links to related pages. @param name the name of the row for screen readers */
-export function tabBar(name: string, tabs: readonly Tab[]): Html {
+export function tabBar(name: HtmlValue, tabs: readonly Tab[]): Html {
   return html`<nav class="tabs" aria-label="${name}">
 ${tabs.map(
   ({
@@ -92,9 +93,9 @@ function lookOf({ siteName }: AreaView): Page['look'] {
 /** The links of the area: a sidebar on a wide screen, and a menu on a narrow screen. Neither needs a script. */
 function navigation({ name, groups, signOutAction, person, csrf }: AreaView): Html {
   const signOut = html`<span><bdi>${person.name}</bdi></span>
-<button id="sign-out" type="submit" class="second">Sign out</button>`
+<button id="sign-out" type="submit" class="second">${text('word.signOut')}</button>`
   return html`<nav class="area" aria-label="${name}">
-<button type="button" class="menu second" popovertarget="menu">Menu</button>
+<button type="button" class="menu second" popovertarget="menu">${text('layout.menu')}</button>
 <div id="menu" popover>
 ${groups.map(group)}${postForm({ action: signOutAction, csrf }, signOut)}
 </div>
@@ -114,7 +115,7 @@ export interface AreaConfirmPage
   /** The effects of the action, as paragraphs or a list. */
   readonly consequences: Html
   readonly fields?: Html | undefined
-  readonly confirm: string
+  readonly confirm: HtmlValue
   readonly cancelHref: string
 }
 
@@ -136,7 +137,7 @@ export type Confirmation = Pick<AreaConfirmPage, 'area' | 'action' | 'hidden' | 
 export interface ListView {
   readonly area: AreaView
   readonly pager: Pager
-  readonly done?: string | undefined
+  readonly done?: HtmlValue
 }
 
 /** Links to the next and the first page of a list. */
@@ -147,9 +148,9 @@ export interface Pager {
 
 export function pager({ nextHref, firstHref }: Pager): Html | undefined {
   if (nextHref === undefined && firstHref === undefined) return undefined
-  return html`<nav class="pager" aria-label="Pages">
-${firstHref !== undefined && html`<a id="first-page" href="${firstHref}">Back to the beginning</a>`}
-${nextHref !== undefined && html`<a id="next-page" href="${nextHref}">Show more</a>`}
+  return html`<nav class="pager" aria-label="${text('layout.pages')}">
+${firstHref !== undefined && html`<a id="first-page" href="${firstHref}">${text('layout.first')}</a>`}
+${nextHref !== undefined && html`<a id="next-page" href="${nextHref}">${text('layout.next')}</a>`}
 </nav>`
 }
 

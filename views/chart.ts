@@ -1,17 +1,17 @@
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 
 /** A bar chart as SVG, which needs no script. */
 export interface BarChart {
   /** The id of the element. The ids of its parts begin with it. */
   readonly id: string
-  readonly title: string
+  readonly title: HtmlValue
   /** A text alternative to the bars. */
-  readonly summary: Html
+  readonly summary: HtmlValue
   readonly bars: readonly Bar[]
 }
 
 export interface Bar {
-  readonly label: string
+  readonly label: HtmlValue
   readonly value: number
 }
 

@@ -1,4 +1,5 @@
 import { type Html, html } from './html.ts'
+import { text } from './text.ts'
 
 /** The client that a page describes. */
 export interface ClientView {
@@ -22,19 +23,12 @@ export interface ClientView {
 }
 
 /** Describes the kind of a client in one sentence. */
-export function kindSentence({ kind, siteName, describedAt }: ClientView): string {
-  const sentences: Readonly<Record<typeof kind, string>> = {
-    vendor: 'A partner of this platform. We checked its name and its address.',
-    'vendor-connection': 'A connection that a person made at a partner of this platform.',
-    'vendor-on-device':
-      'A program on your own computer that uses the name of a partner of this platform.',
-    'operator-created': `An application set up by the team of ${siteName ?? 'a site'}.`,
-    'self-declared': 'An application that we have not checked.',
-    reviewed: `An application of ${describedAt ?? 'another service'}, reviewed by an operator.`,
-    loopback: 'A program on your own computer.',
-    own: 'The pages of this service itself.',
-  }
-  return sentences[kind]
+export function kindSentence({
+  kind,
+  siteName,
+  describedAt,
+}: Pick<ClientView, 'kind' | 'siteName' | 'describedAt'>): Html {
+  return text(`client.${kind}`, { site: siteName ?? '', from: describedAt ?? '' })
 }
 
 /** An untrusted name, isolated with `<bdi>`. Otherwise, right-to-left letters could reorder the text around it. */

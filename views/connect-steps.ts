@@ -1,4 +1,4 @@
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 
 /** The steps to connect an assistant. Values are escaped for commands and files, but not for HTML. */
 export interface ConnectStepsView {
@@ -16,7 +16,7 @@ export interface ConnectStepsView {
 }
 
 export type InstructionView = {
-  readonly title: string
+  readonly title: HtmlValue
   readonly afterwards?: string | undefined
 } & (
   | {

@@ -1,6 +1,6 @@
-import { fill, type Html, type HtmlValue, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
-import * as texts from './texts/errors.ts'
+import { text, textIfAny } from './text.ts'
 
 export interface ErrorPage {
   /** The OAuth error code, for the developer of the application. */
@@ -8,7 +8,7 @@ export interface ErrorPage {
   readonly description: string
   /** The id of the request in the log. */
   readonly errorId?: string | undefined
-  readonly title?: string | undefined
+  readonly title?: HtmlValue
   /** The page that explains how to connect an assistant. */
   readonly connectHref?: string | undefined
   /** The unregistered redirect URI that the application sent. Shown as text, never as a link. */
@@ -44,31 +44,33 @@ const codesOfConnecting: ReadonlySet<string> = new Set([
 export function errorPage(page: ErrorPage): Page {
   const {
     code,
-    title = code === 'too_many_requests' ? texts.errorTexts.waitTitle : texts.errorTexts.title,
+    title = code === 'too_many_requests' ? text('error.waitTitle') : text('error.title'),
   } = page
   return {
     title,
     id: 'error-page',
     body: html`<h1>${title}</h1>
 <p id="error-message">${messageOf(page)}</p>
-<h2>${texts.errorTexts.whatToDo}</h2>
+<h2>${text('error.whatToDo')}</h2>
 <p>${adviceOf(page)}</p>
 ${actionsOf(page)}
 ${details(page)}`,
   }
 }
 
-function messageOf({ code, description, isOwn, sentAddress }: ErrorPage): string {
-  const known = texts.happened.get(sentAddress === undefined ? code : 'invalid_redirect_uri')
-  if (known !== undefined) return known
-  if (!isOwn && code === 'invalid_request') return texts.appMistake
+function messageOf({ code, description, isOwn, sentAddress }: ErrorPage): HtmlValue {
+  const known = textIfAny(
+    `error.happened.${sentAddress === undefined ? code : 'invalid_redirect_uri'}`,
+  )
+  if (known) return known
+  if (!isOwn && code === 'invalid_request') return text('error.appMistake')
   return `${description.slice(0, 1).toUpperCase()}${description.slice(1).replace(/[.]?$/, '.')}`
 }
 
-function adviceOf({ code, isOwn, sentAddress, signOutHref }: ErrorPage): string {
-  if (signOutHref !== undefined) return texts.signOutAdvice
-  const usual = isOwn ? texts.ownAdvice : texts.appAdvice
-  return texts.advice.get(sentAddress === undefined ? code : 'invalid_redirect_uri') ?? usual
+function adviceOf({ code, isOwn, sentAddress, signOutHref }: ErrorPage): HtmlValue {
+  if (signOutHref !== undefined) return text('error.signOutAdvice')
+  const cause = sentAddress === undefined ? code : 'invalid_redirect_uri'
+  return textIfAny(`error.advice.${cause}`) ?? text(isOwn ? 'error.ownAdvice' : 'error.appAdvice')
 }
 
 /** The button for the most likely next step, and a less prominent button to the instructions for assistants. */
@@ -77,17 +79,17 @@ function actionsOf(page: ErrorPage): Html {
   const { accountHref, retryHref, signOutHref, switchHref } = page
   const connects = codesOfConnecting.has(code) && connectHref !== undefined
   const ways: readonly (Html | false | undefined)[] = [
-    link('sign-out-here', signOutHref, texts.buttons.signOut),
-    code === 'forbidden' && link('switch-account', switchHref, texts.buttons.switch),
-    temporary.has(code) && link('retry', retryHref, texts.buttons.retry),
+    link('sign-out-here', signOutHref, text('error.button.signOut')),
+    code === 'forbidden' && link('switch-account', switchHref, text('error.button.switch')),
+    temporary.has(code) && link('retry', retryHref, text('error.button.retry')),
     link(
       'back-to-app',
       app?.href,
-      fill(texts.buttons.back, { app: html`<bdi>${app?.name}</bdi>` }),
+      text('error.button.back', { app: html`<bdi>${app?.name}</bdi>` }),
     ),
-    link('account', accountHref, texts.buttons.account),
+    link('account', accountHref, text('error.button.account')),
   ]
-  return html`<div class="actions">${ways.find(Boolean)}${connects && link('connect', connectHref, texts.buttons.connect, ' second')}</div>`
+  return html`<div class="actions">${ways.find(Boolean)}${connects && link('connect', connectHref, text('error.button.connect'), ' second')}</div>`
 }
 
 function link(
@@ -102,13 +104,12 @@ function link(
 }
 
 function details({ code, description, errorId, sentAddress }: ErrorPage): Html {
-  const { errorTexts } = texts
-  return html`<details><summary>${errorTexts.details}</summary>
-${sentAddress !== undefined && html`<p class="small">${texts.addressAdvice}</p>`}
+  return html`<details><summary>${text('error.details')}</summary>
+${sentAddress !== undefined && html`<p class="small">${text('error.addressAdvice')}</p>`}
 <dl class="facts">
-<div><dt>${errorTexts.code}</dt><dd><code id="error-code">${code}</code></dd></div>
-<div><dt>${errorTexts.description}</dt><dd id="error-description">${description}</dd></div>
-${sentAddress !== undefined && html`<div><dt>${errorTexts.sentAddress}</dt><dd><code id="sent-address">${sentAddress}</code></dd></div>`}
-${errorId !== undefined && html`<div><dt>${errorTexts.number}</dt><dd><code id="error-id">${errorId}</code></dd></div>`}
+<div><dt>${text('error.code')}</dt><dd><code id="error-code">${code}</code></dd></div>
+<div><dt>${text('error.description')}</dt><dd id="error-description">${description}</dd></div>
+${sentAddress !== undefined && html`<div><dt>${text('error.sentAddress')}</dt><dd><code id="sent-address">${sentAddress}</code></dd></div>`}
+${errorId !== undefined && html`<div><dt>${text('error.number')}</dt><dd><code id="error-id">${errorId}</code></dd></div>`}
 </dl></details>`
 }

@@ -1,6 +1,7 @@
 /** Renders forms and their fields. */
 
 import { type Html, type HtmlValue, html } from './html.ts'
+import { text } from './text.ts'
 
 /** The URL to which a form is submitted, and the CSRF token, which every form that changes something needs. */
 export interface FormTarget {
@@ -28,16 +29,21 @@ interface ButtonOptions {
 }
 
 /** A row with the button that submits a form. */
-export function submitButton(id: string, label: string, options: ButtonOptions = {}): Html {
+export function submitButton(id: string, label: HtmlValue, options: ButtonOptions = {}): Html {
   const { kind, cancelHref } = options
   return html`<div class="actions">
 <button id="${id}" type="submit"${kind && html` class="${kind}"`}>${label}</button>
-${cancelHref !== undefined && html`<a id="cancel" class="button second" href="${cancelHref}">Cancel</a>`}
+${cancelHref !== undefined && html`<a id="cancel" class="button second" href="${cancelHref}">${text('word.cancel')}</a>`}
 </div>`
 }
 
 /** A form without visible fields. */
-export function buttonForm(target: FormTarget, id: string, label: string, kind?: ButtonKind): Html {
+export function buttonForm(
+  target: FormTarget,
+  id: string,
+  label: HtmlValue,
+  kind?: ButtonKind,
+): Html {
   return postForm(target, submitButton(id, label, { kind }))
 }
 
@@ -53,7 +59,7 @@ export function refusalForm({
 }
 
 /** The problem with the last input, for the top of the page. Fields refer to it by `id`. */
-export function problemAlert(id: string, problem: string | undefined): Html | undefined {
+export function problemAlert(id: string, problem: HtmlValue): Html | undefined {
   if (problem === undefined) return undefined
   return html`<p class="notice problem" id="${id}" role="alert" tabindex="-1">${problem}</p>`
 }
@@ -65,7 +71,7 @@ export interface Field {
   readonly label: HtmlValue
   readonly hint?: HtmlValue
   /** The problem with the input, as a sentence or a list of sentences. */
-  readonly problem?: string | readonly string[] | undefined
+  readonly problem?: HtmlValue
   /** The id of another element that describes the field. */
   readonly describedBy?: string | undefined
   /** The other attributes of the element, such as ` type="text"`. */
@@ -81,7 +87,7 @@ export function inputField(field: Field): Html {
 export function passwordField(field: Field): Html {
   const attributes = html` type="password" maxlength="1024"${field.attributes}`
   return html`${fieldHead(field)}
-<span class="password"><input ${fieldAttributes({ ...field, attributes })}><button type="button" class="quiet" data-other="Hide" hidden>Show<span class="hidden"> password</span></button></span>`
+<span class="password"><input ${fieldAttributes({ ...field, attributes })}><button type="button" class="quiet" data-other="${text('password.hide')}" hidden>${text('password.show', { h: (rest) => html`<span class="hidden">${rest}</span>` })}</button></span>`
 }
 
 export function textField(field: Field, text: string): Html {
@@ -105,16 +111,16 @@ function fieldAttributes({ id, name = id, hint, problem, describedBy, attributes
 
 /** The problem with a field or fieldset, shown above it. */
 export function fieldProblem(id: string, problem: Field['problem']): Html | undefined {
-  if (problem === undefined) return undefined
-  if (typeof problem === 'string')
+  if (!problem) return undefined
+  if (!Array.isArray(problem))
     return html`<p class="field-problem" id="${id}-problem">${problem}</p>`
   return html`<ul class="field-problem" id="${id}-problem">
-${problem.map((sentence) => html`<li>${sentence}</li>\n`)}</ul>`
+${problem.map((sentence: HtmlValue) => html`<li>${sentence}</li>\n`)}</ul>`
 }
 
 /** The field for an e-mail address. It is a text field, because browsers reject some valid e-mail addresses. */
 export function loginField(login: string | undefined, more: Html, autocomplete = 'username'): Html {
-  return html`<label for="login">E-mail address</label>
+  return html`<label for="login">${text('form.email')}</label>
 <input id="login" name="login" type="text" inputmode="email" autocomplete="${autocomplete}" autocapitalize="none" spellcheck="false" maxlength="320" required value="${login}"${more}>`
 }
 
@@ -137,7 +143,7 @@ export function choice({ type, name, value, checked }: Choice, words: Html): Htm
 /** A form that filters a list by a text and the fields in `more`, with a link that shows all. */
 export function searchForm(form: {
   readonly action: string
-  readonly label: string
+  readonly label: HtmlValue
   readonly search: string
   readonly more?: Html
   readonly isNarrowed?: boolean

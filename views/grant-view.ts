@@ -1,34 +1,34 @@
 import { plainList } from './area.ts'
-import { type Html, html } from './html.ts'
-import { timeOf } from './time.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
+import { text, timeOf } from './text.ts'
+
+/** A scope, and the end of the sentence “can see …” or “can change …”. */
+export interface ScopeText {
+  readonly name: string
+  readonly text: HtmlValue
+}
 
 /** A grant and its use, as shown to its person and to operators. */
 export interface GrantView {
   /** Endings of the sentence "Can see …". */
-  readonly canSee: readonly string[]
+  readonly canSee: readonly ScopeText[]
   /** Endings of the sentence "Can change …". */
-  readonly canChange: readonly string[]
+  readonly canChange: readonly ScopeText[]
   readonly grantedAt: number
   readonly lastUsedAt: number | undefined
   /** The number of calls in the last 30 days. */
   readonly calls: number
 }
 
-const number = new Intl.NumberFormat('en')
-
 /** Renders a grant as entries of a definition list. */
 export function grantFacts(view: GrantView): Html {
-  return html`${scopeFact('Can see', view.canSee)}${scopeFact('Can change', view.canChange)}
-<div><dt>Allowed</dt><dd>${timeOf(view.grantedAt)}</dd></div>
-<div><dt>Last used</dt><dd>${view.lastUsedAt === undefined ? 'not yet' : timeOf(view.lastUsedAt)}</dd></div>
-<div><dt>Last 30 days</dt><dd>${callsPhrase(view.calls)}</dd></div>`
+  return html`${scopeFact(text('consent.canSee'), view.canSee)}${scopeFact(text('consent.canChange'), view.canChange)}
+<div><dt>${text('grant.since')}</dt><dd>${timeOf(view.grantedAt)}</dd></div>
+<div><dt>${text('word.lastUsed')}</dt><dd>${view.lastUsedAt === undefined ? text('grant.notYet') : timeOf(view.lastUsedAt)}</dd></div>
+<div><dt>${text('grant.days')}</dt><dd>${text('grant.calls', { calls: view.calls })}</dd></div>`
 }
 
-function scopeFact(label: string, ends: readonly string[]): Html | undefined {
+function scopeFact(label: Html, ends: readonly ScopeText[]): Html | undefined {
   if (ends.length === 0) return undefined
-  return html`<div><dt>${label}</dt><dd>${plainList(ends)}</dd></div>\n`
-}
-
-function callsPhrase(calls: number): string {
-  return calls === 1 ? '1 call' : `${number.format(calls)} calls`
+  return html`<div><dt>${label}</dt><dd>${plainList(ends.map((end) => end.text))}</dd></div>\n`
 }

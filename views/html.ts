@@ -1,14 +1,28 @@
 /** Escaped markup. Every value is text until the `html` tag has escaped it, so pages cannot forget escaping. */
 
-class Markup {
-  readonly #text: string
+/** What a page is rendered for: a language (BCP 47) and a time zone (IANA). */
+export interface Reader {
+  readonly language: string
+  readonly timeZone: string
+}
 
-  constructor(text: string) {
-    this.#text = text
+type Encode = (text: string) => string
+
+class Markup {
+  readonly #render: (reader: Reader, encode: Encode) => string
+
+  constructor(render: (reader: Reader, encode: Encode) => string) {
+    this.#render = render
   }
 
-  toString(): string {
-    return this.#text
+  /** Fails, so that a template literal without the `html` tag is noticed. */
+  toString(): never {
+    throw new TypeError('markup is rendered for a reader')
+  }
+
+  /** Renders the markup, with the texts, dates and numbers of the reader's language. */
+  for(reader: Reader, encode = escapeText): string {
+    return this.#render(reader, encode)
   }
 }
 
@@ -23,13 +37,14 @@ export type HtmlValue = Html | string | number | false | null | undefined | read
  * attributes or scripts.
  */
 export function html(template: TemplateStringsArray, ...values: readonly HtmlValue[]): Html {
-  return new Markup(String.raw({ raw: template }, ...values.map(render)))
+  return new Markup((reader, encode) =>
+    String.raw({ raw: template }, ...values.map((value) => render(value, reader, encode))),
+  )
 }
 
-/** Replaces the placeholders `{name}` in a text of views/texts. Escapes the text and the values. */
-export function fill(text: string, values: Readonly<Record<string, HtmlValue>>): Html {
-  const parts = text.split(/\{(\w+)\}/)
-  return new Markup(parts.map((part, at) => render(at % 2 === 0 ? part : values[part])).join(''))
+/** Wraps a value that depends on the reader. It is escaped as any other value. */
+export function localized(valueFor: (reader: Reader) => HtmlValue): Html {
+  return new Markup((reader, encode) => render(valueFor(reader), reader, encode))
 }
 
 /**
@@ -37,12 +52,21 @@ export function fill(text: string, values: Readonly<Record<string, HtmlValue>>):
  * form, which the engine passes as text and has escaped, and for our own script.
  */
 export function trusted(markup: string): Html {
-  return new Markup(markup)
+  return new Markup(() => markup)
 }
 
-function render(value: HtmlValue): string {
-  if (value instanceof Markup) return value.toString()
+/** Renders a text without escaping it, for plain-text mail and mail headers. */
+export function plain(text: HtmlValue, reader: Reader): string {
+  return render(text, reader, (each) => each)
+}
+
+function render(value: HtmlValue, reader: Reader, encode: Encode): string {
+  if (value instanceof Markup) return value.for(reader, encode)
   if (value === undefined || value === null || value === false) return ''
-  if (typeof value === 'object') return value.map(render).join('')
-  return String(value).replace(/[&<>"'`]/g, (character) => `&#${character.charCodeAt(0)};`)
+  if (typeof value === 'object') return value.map((each) => render(each, reader, encode)).join('')
+  return encode(String(value))
+}
+
+function escapeText(text: string): string {
+  return text.replace(/[&<>"'`]/g, (character) => `&#${character.charCodeAt(0)};`)
 }

@@ -1,10 +1,12 @@
 import { newPasswordFields, type PasswordProblems, usernameField } from './account-security.ts'
 import { buttonForm, inputField, postForm, problemAlert, submitButton } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { roleList } from './person-view.ts'
 import { codeField, type LinkForm } from './recover.ts'
 import { showPasswordScript } from './script.ts'
 import type { SiteLook } from './site-look.ts'
+import { text } from './text.ts'
 
 /** The values that the pages about joining a site show. */
 export interface JoinPage {
@@ -23,7 +25,7 @@ export interface NewAccountPage extends JoinPage, LinkForm {
 }
 
 export interface NewAccountProblems extends PasswordProblems {
-  readonly name?: string | undefined
+  readonly name?: HtmlValue
 }
 
 /** Asks for the name and the password of a new account. */
@@ -34,20 +36,20 @@ export function newAccountPage(page: NewAccountPage): Page {
 ${page.needsCode && codeField(problems.code)}
 ${inputField({
   id: 'name',
-  label: 'Your name',
+  label: text('join.name'),
   problem: problems.name,
   attributes: html` type="text" autocomplete="name" maxlength="120" required value="${page.name}"`,
 })}
 ${newPasswordFields(page)}
-${submitButton('save', 'Create account')}`
+${submitButton('save', text('join.create'))}`
   return {
-    title: isWrong ? 'Your account: please correct' : 'Your account',
+    title: text('join.title', { wrong: isWrong ? 'yes' : 'no' }),
     id: 'new-account-page',
     scripts: [showPasswordScript],
     look: page.look,
-    body: html`<h1>Join <bdi>${page.siteName}</bdi></h1>
-<p>Create an account for <bdi>${email}</bdi>. ${rolesSentence(page.roles)}</p>
-${problemAlert('form-problem', isWrong ? 'No account was created. Please correct what is marked below.' : undefined)}
+    body: html`<h1>${text('join.heading', { site: html`<bdi>${page.siteName}</bdi>` })}</h1>
+<p>${text('join.for', { email: html`<bdi>${email}</bdi>` })} ${rolesSentence(page.roles)}</p>
+${problemAlert('form-problem', isWrong ? text('join.notCreated') : undefined)}
 ${postForm(page, fields)}`,
   }
 }
@@ -55,16 +57,16 @@ ${postForm(page, fields)}`,
 /** Asks a person who has an account whether to join a site. */
 export function joinPage(page: JoinPage): Page {
   const answers = html`<div class="actions">
-<button id="accept" type="submit" name="answer" value="accept">Join</button>
-<button id="decline" type="submit" name="answer" value="decline" class="second">Decline</button>
+<button id="accept" type="submit" name="answer" value="accept">${text('join.accept')}</button>
+<button id="decline" type="submit" name="answer" value="decline" class="second">${text('join.decline')}</button>
 </div>`
   return {
-    title: `Join ${page.siteName}?`,
+    title: text('join.ask', { site: page.siteName }),
     id: 'join-page',
     look: page.look,
-    body: html`<h1>Join <bdi>${page.siteName}</bdi>?</h1>
-<p>You are signed in as <bdi>${page.email}</bdi>. ${rolesSentence(page.roles)}</p>
-<p>If you join, operators of <bdi>${page.siteName}</bdi> can see your name, your e-mail address and your picture.</p>
+    body: html`<h1>${text('join.ask', { site: html`<bdi>${page.siteName}</bdi>` })}</h1>
+<p>${text('join.signedInAs', { email: html`<bdi>${page.email}</bdi>` })} ${rolesSentence(page.roles)}</p>
+<p>${text('join.shows', { site: html`<bdi>${page.siteName}</bdi>` })}</p>
 ${postForm(page, answers)}`,
   }
 }
@@ -72,13 +74,12 @@ ${postForm(page, answers)}`,
 /** Explains that a link is for another account, with a button to sign in with that account. */
 export function otherAccountPage(page: JoinPage & { readonly signedInAs: string }): Page {
   return {
-    title: 'This link is for another account',
+    title: text('join.other'),
     id: 'other-account-page',
     look: page.look,
-    body: html`<h1>This link is for another account</h1>
-<p>It was sent to <bdi>${page.email}</bdi>. You are signed in as <bdi>${page.signedInAs}</bdi>. Only the person
-who received the message can join <bdi>${page.siteName}</bdi> with it.</p>
-${buttonForm({ ...page, hidden: { answer: 'switch' } }, 'switch', 'Sign in with another account')}`,
+    body: html`<h1>${text('join.other')}</h1>
+<p>${text('join.otherText', { email: html`<bdi>${page.email}</bdi>`, signedInAs: html`<bdi>${page.signedInAs}</bdi>`, site: html`<bdi>${page.siteName}</bdi>` })}</p>
+${buttonForm({ ...page, hidden: { answer: 'switch' } }, 'switch', text('join.switch'))}`,
   }
 }
 
@@ -91,19 +92,23 @@ export interface JoinedPage extends Pick<JoinPage, 'siteName' | 'look'> {
 /** Confirms that the person joined, or declined. */
 export function joinedPage(page: JoinedPage): Page {
   const { siteName, isDeclined } = page
+  const site = html`<bdi>${siteName}</bdi>`
   const [title, heading] = isDeclined
-    ? ['Declined', html`You did not join <bdi>${siteName}</bdi>`]
-    : ['Joined', html`You are now a member of <bdi>${siteName}</bdi>`]
+    ? [text('join.declinedTitle'), text('join.declined', { site })]
+    : [text('join.joinedTitle'), text('join.joined', { site })]
   return {
     title,
     id: 'joined-page',
     look: page.look,
     body: html`<h1>${heading}</h1>
-${isDeclined ? html`<p>The link no longer works. An operator can invite you again.</p>` : html`<p>You can also <a href="${page.connectHref}">connect an assistant</a>.</p>`}
-<p><a id="continue" class="button" href="${page.continueHref}">Continue</a></p>`,
+${isDeclined ? html`<p>${text('join.again')}</p>` : html`<p>${text('join.connect', { a: (connect) => html`<a href="${page.connectHref}">${connect}</a>` })}</p>`}
+<p><a id="continue" class="button" href="${page.continueHref}">${text('word.continue')}</a></p>`,
   }
 }
 
 function rolesSentence(roles: readonly string[]): Html {
-  return html`Your role${roles.length > 1 && 's'} there: <strong>${roles.join(', ')}</strong>.`
+  return text('join.roles', {
+    count: roles.length,
+    roles: html`<strong>${roleList(roles)}</strong>`,
+  })
 }

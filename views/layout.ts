@@ -1,14 +1,15 @@
 /** Renders pages as functions from data to escaped markup. */
 
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import { iconShape, iconSvg } from './icon.ts'
 import type { Script } from './script.ts'
 import { type SiteLook, siteBrand } from './site-look.ts'
+import { languageAttributes, text } from './text.ts'
 
 /** A page, before `layout` adds the document and the header around it. */
 export interface Page {
   /** The title of the document. The h1 is in `body`. */
-  readonly title: string
+  readonly title: HtmlValue
   /** The id of `main`, by which tests and the conformance suite identify the page. */
   readonly id: string
   readonly body: Html
@@ -38,7 +39,7 @@ export function layout(page: Page, { serviceName, stylesheetHref }: Frame): Html
   const { title, id, body, navigation, head, look, scripts = [] } = page
   const brand = look ? siteBrand(look, serviceName) : ownBrand(serviceName)
   return html`<!doctype html>
-<html lang="en">
+<html${languageAttributes}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -59,7 +60,7 @@ ${scripts.map(({ element }) => element)}</body>
 }
 
 function side({ id }: Page, navigation: Html, brand: Html): Html {
-  return html`<a class="skip" href="#${id}">Skip to the content</a>
+  return html`<a class="skip" href="#${id}">${text('layout.skip')}</a>
 <div class="side">
 ${brand}
 ${navigation}

@@ -1,15 +1,16 @@
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html, plain, type Reader } from './html.ts'
+import { languageAttributes, text } from './text.ts'
 
 /** A paragraph, or a link with its label. */
-export type MailBlock = string | { readonly label: string; readonly href: string }
+export type MailBlock = Html | { readonly label: Html; readonly href: string }
 
 /** A mail message. Its text and its HTML have the same content. */
 export interface MailMessage {
-  readonly subject: string
-  readonly greeting: string
+  readonly subject: Html
+  readonly greeting: Html
   readonly blocks: readonly MailBlock[]
   /** Who sends the message and why, below the text. */
-  readonly footer: string
+  readonly footer: Html
   readonly look: MailLook
 }
 
@@ -24,18 +25,19 @@ export interface MailLook {
 }
 
 /** Renders the plain text of a message. */
-export function mailText({ greeting, blocks, footer }: MailMessage): string {
-  const paragraphs = blocks.map((block) =>
-    typeof block === 'string' ? block : `${block.label}:\n${block.href}`,
+export function mailText({ greeting, blocks, footer }: MailMessage, reader: Reader): string {
+  const paragraphs = blocks.map(
+    (block): HtmlValue => ('href' in block ? [block.label, `:\n${block.href}`] : block),
   )
-  return `${[greeting, ...paragraphs, `-- \n${footer}`].join('\n\n')}\n`
+  const parts = [greeting, ...paragraphs, ['-- \n', footer]]
+  return `${parts.map((part) => plain(part, reader)).join('\n\n')}\n`
 }
 
 /** Renders the HTML of a message. Styles are inline, because mail programs ignore stylesheets. */
 export function mailHtml({ subject, greeting, blocks, footer, look }: MailMessage): Html {
   const { name, logoHref, accent, onAccent } = look
   return html`<!doctype html>
-<html lang="en">
+<html${languageAttributes}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -59,8 +61,8 @@ ${blocks.map((block) => blockHtml(block, `background:${accent};color:${onAccent}
 }
 
 function blockHtml(block: MailBlock, colors: string): Html {
-  if (typeof block === 'string') return html`<p>${block}</p>\n`
+  if (!('href' in block)) return html`<p>${block}</p>\n`
   const { label, href } = block
   return html`<p><a href="${href}" style="display:inline-block;padding:10px 16px;border-radius:6px;text-decoration:none;${colors}">${label}</a></p>
-<p style="color:#55616a;font-size:14px">If the button does not work, open this address:<br>${href}</p>\n`
+<p style="color:#55616a;font-size:14px">${text('mail.buttonFails')}<br>${href}</p>\n`
 }

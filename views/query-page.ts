@@ -1,6 +1,6 @@
 import { type AreaView, areaPage } from './area.ts'
 import { postForm, problemAlert, submitButton } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 
 export interface QueryPage {
@@ -22,7 +22,7 @@ export interface QueryPage {
   readonly variables: string
   /** The response as JSON; undefined if no query has run. */
   readonly answer?: string | undefined
-  readonly problem?: string | undefined
+  readonly problem?: HtmlValue
   /** GraphiQL, which a button puts in place of the form if scripts run; undefined if it is not installed. */
   readonly tool?: QueryTool | undefined
 }

@@ -5,10 +5,11 @@ import {
   usernameField,
 } from './account-security.ts'
 import { inputField, loginField, postForm, problemAlert, submitButton } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { showPasswordScript } from './script.ts'
 import type { SiteLook } from './site-look.ts'
+import { text } from './text.ts'
 
 /** The form in which a person asks for a link by mail. */
 export interface AddressForm {
@@ -17,16 +18,16 @@ export interface AddressForm {
   /** The interaction to continue afterwards. */
   readonly from: string | undefined
   readonly login: string
-  readonly problem?: string | undefined
+  readonly problem?: HtmlValue
 }
 
 /** Asks for the e-mail address of the account to recover. */
 export function recoverPage(form: AddressForm): Page {
   return {
-    title: form.problem ? 'New password: please try again' : 'New password',
+    title: text('recover.title', { wrong: form.problem ? 'yes' : 'no' }),
     id: 'recover-page',
-    body: html`<h1>Set a new password</h1>
-<p>Enter the e-mail address of your account. We send you a message with a link.</p>
+    body: html`<h1>${text('recover.heading')}</h1>
+<p>${text('recover.intro')}</p>
 ${addressForm(form)}`,
   }
 }
@@ -34,10 +35,10 @@ ${addressForm(form)}`,
 /** Asks for the address of a new account, which joins a site. */
 export function signUpPage(form: AddressForm, siteName: string): Page {
   return {
-    title: form.problem ? 'Create an account: please try again' : 'Create an account',
+    title: text('signUp.title', { wrong: form.problem ? 'yes' : 'no' }),
     id: 'sign-up-page',
-    body: html`<h1>Create an account</h1>
-<p>to join <bdi>${siteName}</bdi>. We send you a message with a link.</p>
+    body: html`<h1>${text('signIn.signUp')}</h1>
+<p>${text('signUp.intro', { site: html`<bdi>${siteName}</bdi>` })}</p>
 ${addressForm(form)}`,
   }
 }
@@ -49,7 +50,7 @@ function addressForm({ action, csrf, from, login, problem }: AddressForm): Html 
   return html`${problemAlert('address-problem', problem)}
 ${postForm({ action, csrf, hidden }, [
   loginField(login, html` autofocus${wrong}`),
-  submitButton('ask', 'Send me the link'),
+  submitButton('ask', text('recover.ask')),
 ])}`
 }
 
@@ -67,15 +68,14 @@ export interface LinkSentPage {
 /** Says that a message is on its way, and shows the code for other browsers. Unknown addresses get the same page. */
 export function linkSentPage(page: LinkSentPage): Page {
   return {
-    title: 'Check your e-mail',
+    title: text('linkSent.title'),
     id: 'link-sent-page',
-    body: html`<h1>Check your e-mail</h1>
-<p>${page.isCertain ? html`A message with a link is on its way to <bdi>${page.login}</bdi>.` : html`If there is an account for <bdi>${page.login}</bdi>, a message with a link is on its way.`} The link works
-once, for ${page.minutes} minutes.</p>
-${page.isDelayed && html`<p class="notice" id="delayed">Our mail server is not responding at the moment. The message will be sent as soon as it does.</p>`}
-<p>Open the link in this browser. If you open it in another one, it asks for this code:</p>
+    body: html`<h1>${text('linkSent.title')}</h1>
+<p>${text(page.isCertain ? 'linkSent.certain' : 'linkSent.perhaps', { login: html`<bdi>${page.login}</bdi>` })} ${text('linkSent.works', { minutes: page.minutes })}</p>
+${page.isDelayed && html`<p class="notice" id="delayed">${text('linkSent.delayed')}</p>`}
+<p>${text('linkSent.code')}</p>
 <p><strong id="code">${page.code}</strong></p>
-<p class="small">Do not tell the code to anyone. No message? Look into your spam folder, or <a href="${page.againHref}">ask again</a>.</p>`,
+<p class="small">${text('linkSent.secret', { a: (again) => html`<a href="${page.againHref}">${again}</a>` })}</p>`,
   }
 }
 
@@ -103,25 +103,25 @@ export function newPasswordPage(page: NewPasswordPage): Page {
 ${page.needsCode && codeField(problems.code)}
 ${newPasswordFields(page)}
 ${endAppsField(page.endApps)}
-${submitButton('save', 'Set password')}`
+${submitButton('save', text('newPassword.save'))}`
   return {
-    title: isWrong ? 'New password: please correct' : 'New password',
+    title: text('newPassword.title', { wrong: isWrong ? 'yes' : 'no' }),
     id: 'new-password-page',
     scripts: [showPasswordScript],
     look: page.look,
-    body: html`<h1>Set a new password</h1>
-<p>for <bdi>${page.email}</bdi></p>
-${problemAlert('form-problem', isWrong ? 'Your password was not changed. Please correct what is marked below.' : undefined)}
+    body: html`<h1>${text('recover.heading')}</h1>
+<p>${text('form.for', { email: html`<bdi>${page.email}</bdi>` })}</p>
+${problemAlert('form-problem', isWrong ? text('password.notChanged') : undefined)}
 ${postForm(page, fields)}`,
   }
 }
 
 /** Asks for the code that the requesting browser shows. */
-export function codeField(problem: string | undefined): Html {
+export function codeField(problem: HtmlValue): Html {
   return inputField({
     id: 'code',
-    label: 'Code',
-    hint: 'The browser in which you asked for the link shows it.',
+    label: text('form.code'),
+    hint: text('newPassword.codeHint'),
     problem,
     attributes: html` type="text" autocomplete="one-time-code" autocapitalize="characters" spellcheck="false" maxlength="20" required`,
   })
@@ -130,21 +130,21 @@ export function codeField(problem: string | undefined): Html {
 /** Confirms that the password was set. */
 export function passwordSetPage({ continueHref }: { readonly continueHref: string }): Page {
   return {
-    title: 'Password set',
+    title: text('passwordSet.title'),
     id: 'password-set-page',
-    body: html`<h1>Your new password is set</h1>
-<p>You are signed out in all browsers. Sign in with your new password.</p>
-<p><a id="continue" class="button" href="${continueHref}">Sign in</a></p>`,
+    body: html`<h1>${text('passwordSet.heading')}</h1>
+<p>${text('passwordSet.text')}</p>
+<p><a id="continue" class="button" href="${continueHref}">${text('word.signIn')}</a></p>`,
   }
 }
 
 /** Says that a link was used, has expired or is incomplete. */
 export function linkGonePage({ againHref }: { readonly againHref: string | undefined }): Page {
   return {
-    title: 'The link no longer works',
+    title: text('linkGone.title'),
     id: 'link-gone-page',
-    body: html`<h1>This link no longer works</h1>
-<p>It was used before, has expired, or was not copied completely.</p>
-${againHref !== undefined && html`<p><a id="again" class="button" href="${againHref}">Ask for a new link</a></p>`}`,
+    body: html`<h1>${text('linkGone.heading')}</h1>
+<p>${text('linkGone.text')}</p>
+${againHref !== undefined && html`<p><a id="again" class="button" href="${againHref}">${text('linkGone.again')}</a></p>`}`,
   }
 }

@@ -9,11 +9,11 @@ import {
   refusalForm,
   submitButton,
 } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { passkeyForm } from './passkey-form.ts'
 import { passkeyScript } from './script.ts'
-import { timeOf } from './time.ts'
+import { text, timeOf } from './text.ts'
 
 export interface SecondStepPage {
   readonly action: string
@@ -23,7 +23,7 @@ export interface SecondStepPage {
   readonly hasApp: boolean
   /** The options for using a passkey; undefined if the person has none. */
   readonly options: object | undefined
-  readonly problem?: string | undefined
+  readonly problem?: HtmlValue
 }
 
 /** Asks for a second factor. */
@@ -33,50 +33,49 @@ export function secondStepPage(page: SecondStepPage): Page {
   const kind = hasApp ? 'second' : undefined
   const passkey = options && passkeyForm({ ...form, options, purpose: 'second', kind })
   return {
-    title: problem ? 'Second step: please try again' : 'Second step',
+    title: text('secondStep.title', { wrong: problem ? 'yes' : 'no' }),
     id: 'second-step-page',
     scripts: options && [passkeyScript],
-    body: html`<h1>Second step</h1>
-<p>to continue to ${foreignName(page.client.name)}</p>
+    body: html`<h1>${text('secondStep.heading')}</h1>
+<p>${text('signIn.to', { app: foreignName(page.client.name) })}</p>
 ${problemAlert('login-problem', problem)}
 ${hasApp ? codeForms(form, passkey) : passkeyAlone(passkey)}
-<div class="actions"><button id="login-cancel" type="submit" form="refusal" class="second">Cancel and go back</button></div>
+<div class="actions"><button id="login-cancel" type="submit" form="refusal" class="second">${text('signIn.cancel')}</button></div>
 ${refusalForm(page)}`,
   }
 }
 
 function passkeyAlone(form: Html | undefined): Html {
-  return html`<p>Two factors are needed. Continue with one of your passkeys.</p>
-<p id="passkey-unsupported" class="notice">This browser cannot use a passkey. Use a current browser with JavaScript.</p>
+  return html`<p>${text('secondStep.passkey')}</p>
+<p id="passkey-unsupported" class="notice">${text('passkeys.unsupported')}</p>
 ${form}`
 }
 
 function codeForms(form: FormTarget, passkey: Html | undefined): Html {
   return html`${postForm(form, [
-    codeField(html` autofocus`, 'Your authenticator app shows it.'),
-    submitButton('continue', 'Continue'),
+    codeField(html` autofocus`, text('secondStep.codeHint')),
+    submitButton('continue', text('word.continue')),
   ])}
-<h2>Without the app</h2>
+<h2>${text('secondStep.withoutApp')}</h2>
 ${passkey}
 ${postForm(form, [
   inputField({
     id: 'recovery-code',
     name: 'code',
-    label: 'Recovery code',
-    hint: 'You received ten of them with the authenticator app. Each works once.',
+    label: text('secondStep.recoveryCode'),
+    hint: text('secondStep.recoveryHint'),
     attributes: html` type="text" autocomplete="off" autocapitalize="characters" spellcheck="false" maxlength="40" required`,
   }),
-  submitButton('use-recovery-code', 'Use the recovery code', { kind: 'second' }),
+  submitButton('use-recovery-code', text('secondStep.useRecoveryCode'), { kind: 'second' }),
 ])}
-<p class="small">A new password by mail does not replace the second step. Without a recovery code${passkey && ' or a passkey'}, ask the people
-who run this service to remove your authenticator app.</p>`
+<p class="small">${text('secondStep.lost', { passkey: passkey ? 'yes' : 'no' })}</p>`
 }
 
 /** The field for a code of six digits. */
-function codeField(more: Html, hint: string, problem?: string): Html {
+function codeField(more: Html, hint: Html, problem?: HtmlValue): Html {
   return inputField({
     id: 'code',
-    label: 'Code',
+    label: text('form.code'),
     hint,
     problem,
     attributes: html` type="text" inputmode="numeric" autocomplete="one-time-code" maxlength="20" required${more}`,
@@ -89,7 +88,7 @@ export interface SecondFactorPage {
   readonly actions: Readonly<Record<'add' | 'codes' | 'remove', string>>
   readonly sessionsHref: string
   readonly passkeysHref: string
-  readonly done?: string | undefined
+  readonly done?: HtmlValue
 }
 
 /** The page where a person sets up or removes a second factor. */
@@ -98,21 +97,19 @@ export function secondFactorPage(page: SecondFactorPage): Page {
   const form = (action: string) => ({ action, csrf: area.csrf })
   return areaPage({
     ...page,
-    title: 'Second factor',
+    title: text('secondFactor.title'),
     id: 'second-factor-page',
     body: app
-      ? html`<p>After your password, the sign-in asks for a code of your authenticator app, which you added on
-${timeOf(app.since)}. <a href="${sessionsHref}">Browsers that were signed in before</a> stay signed in.</p>
-<h2>Recovery codes</h2>
-<p id="codes-left">You have ${app.codesLeft} unused recovery codes. Each replaces a code of the app once.</p>
-${buttonForm(form(actions.codes), 'renew', 'Create new recovery codes', 'second')}
-<h2>Remove</h2>
-<p>To use another app, remove this one first. Your password alone is then enough to sign in.</p>
-${buttonForm(form(actions.remove), 'remove', 'Remove the authenticator app', 'danger')}`
-      : html`<p>An authenticator app on your phone shows a new code every 30 seconds. If you add one, the sign-in asks for your
-password and this code. Someone who knows your password cannot sign in without your phone.</p>
-${buttonForm(form(actions.add), 'add', 'Add an authenticator app')}
-<p>Or <a id="passkeys" href="${passkeysHref}">add a passkey</a>. Where two factors are needed, you can also use it after your password.</p>`,
+      ? html`<p>${text('secondFactor.since', { time: timeOf(app.since), a: (browsers) => html`<a href="${sessionsHref}">${browsers}</a>` })}</p>
+<h2>${text('secondFactor.codes')}</h2>
+<p id="codes-left">${text('secondFactor.codesLeft', { left: app.codesLeft })}</p>
+${buttonForm(form(actions.codes), 'renew', text('secondFactor.renew'), 'second')}
+<h2>${text('word.remove')}</h2>
+<p>${text('secondFactor.removing')}</p>
+${buttonForm(form(actions.remove), 'remove', text('secondFactor.remove'), 'danger')}`
+      : html`<p>${text('secondFactor.intro')}</p>
+${buttonForm(form(actions.add), 'add', text('secondFactor.add'))}
+<p>${text('secondFactor.orPasskey', { a: (add) => html`<a id="passkeys" href="${passkeysHref}">${add}</a>` })}</p>`,
   })
 }
 
@@ -125,7 +122,7 @@ export interface NewAuthenticatorPage {
   readonly uri: string
   /** The QR code of `uri`, as a data URL. */
   readonly image: string
-  readonly problem?: string | undefined
+  readonly problem?: HtmlValue
 }
 
 /** Shows the key of a new authenticator app, and asks for its first code. */
@@ -133,18 +130,18 @@ export function newAuthenticatorPage(page: NewAuthenticatorPage): Page {
   const { area, action, cancelHref, sealed, problem } = page
   return areaPage({
     area,
-    title: problem ? 'Authenticator app: please correct' : 'Authenticator app',
-    heading: 'Add an authenticator app',
+    title: text('secondFactor.newTitle', { wrong: problem ? 'yes' : 'no' }),
+    heading: text('secondFactor.add'),
     id: 'new-authenticator-page',
     body: html`<ol>
-<li>Scan this picture with your authenticator app. On this device, <a id="open-app" href="${page.uri}">open the app</a>.<br>
-<img src="${page.image}" width="220" height="220" alt="QR code with the key below"></li>
-<li>Or type this key into the app: <code id="key">${page.secret.replace(/.{4}(?=.)/g, '$& ')}</code></li>
-<li>Enter the code that the app shows.</li>
+<li>${text('secondFactor.scan', { a: (open) => html`<a id="open-app" href="${page.uri}">${open}</a>` })}<br>
+<img src="${page.image}" width="220" height="220" alt="${text('secondFactor.qr')}"></li>
+<li>${text('secondFactor.key')} <code id="key">${page.secret.replace(/.{4}(?=.)/g, '$& ')}</code></li>
+<li>${text('secondFactor.enter')}</li>
 </ol>
 ${postForm({ action, csrf: area.csrf, hidden: { sealed } }, [
-  codeField(html``, 'Six digits.', problem),
-  submitButton('confirm', 'Add the app', { cancelHref }),
+  codeField(html``, text('secondFactor.digits'), problem),
+  submitButton('confirm', text('secondFactor.confirm'), { cancelHref }),
 ])}`,
   })
 }
@@ -157,12 +154,11 @@ export function recoveryCodesPage(page: {
 }): Page {
   return areaPage({
     area: page.area,
-    title: 'Recovery codes',
+    title: text('secondFactor.codes'),
     id: 'recovery-codes-page',
-    done: 'The sign-in now asks for a code of your authenticator app.',
-    body: html`<p>Print these codes, or keep them in a password manager. They are not shown again. If you lose your phone, each of them
-replaces a code of the app once. Earlier recovery codes no longer work.</p>
+    done: text('secondFactor.on'),
+    body: html`<p>${text('secondFactor.print')}</p>
 ${plainList(page.codes.map((code) => html`<code>${code}</code>`))}
-<p><a id="next" class="button" href="${page.nextHref}">I have kept the codes</a></p>`,
+<p><a id="next" class="button" href="${page.nextHref}">${text('secondFactor.kept')}</a></p>`,
   })
 }

@@ -7,12 +7,12 @@ import {
   refusalForm,
   submitButton,
 } from './forms.ts'
-import { fill, type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { type PasskeyForm, passkeyForm } from './passkey-form.ts'
 import { passkeyScript, showPasswordScript } from './script.ts'
 import { type SiteWords, siteWords } from './site-look.ts'
-import { signInTexts as texts } from './texts/sign-in.ts'
+import { text } from './text.ts'
 
 export interface SignInPage {
   readonly action: string
@@ -20,7 +20,7 @@ export interface SignInPage {
   /** The login entered before, or the `login_hint` of the client. */
   readonly login?: string | undefined
   /** Why the last input was rejected, as a sentence. */
-  readonly problem?: string | undefined
+  readonly problem?: HtmlValue
   readonly client: ClientView
   /** The page for people who do not know their password. */
   readonly recoverHref: string
@@ -39,7 +39,7 @@ export interface SignInPage {
   /** The form for passkeys; undefined if this host cannot have passkeys. */
   readonly passkey?: Pick<PasskeyForm, 'action' | 'options'> | undefined
   /** An additional effect of the next sign-in, as a sentence. */
-  readonly note?: string | undefined
+  readonly note?: HtmlValue
   /** The identity providers with which people can sign in. */
   readonly providers?: readonly Readonly<Record<'id' | 'name' | 'href', string>>[] | undefined
   /** The page on which a person adds a second factor; undefined if the request needs no second factor. */
@@ -51,17 +51,17 @@ export interface SignInPage {
 /** Asks for an e-mail address and a password, or for a passkey. */
 export function signInPage(page: SignInPage): Page {
   return {
-    title: page.problem ? 'Sign in: please try again' : 'Sign in',
+    title: text('signIn.title', { wrong: page.problem ? 'yes' : 'no' }),
     id: 'login-page',
     scripts: [
       ...(page.isOnly ? [] : [showPasswordScript]),
       ...(page.passkey ? [passkeyScript] : []),
     ],
-    body: html`<h1>Sign in</h1>
+    body: html`<h1>${text('word.signIn')}</h1>
 ${
   page.confirms
-    ? html`<p id="confirms">${texts.confirms}</p>`
-    : html`<p>${fill(texts.to, { app: foreignName(page.client.name) })}<br>
+    ? html`<p id="confirms">${text('signIn.confirms')}</p>`
+    : html`<p>${text('signIn.to', { app: foreignName(page.client.name) })}<br>
 <span class="muted"><bdi>${page.client.host}</bdi></span></p>`
 }
 ${page.factorsHref !== undefined && twoFactorsNote(page.factorsHref)}
@@ -75,15 +75,15 @@ ${page.providers?.map(
     id,
     name,
     href,
-  }) => html`<div class="actions"><a id="provider-${id}" class="button second" href="${href}">Sign in with ${name}</a></div>
+  }) => html`<div class="actions"><a id="provider-${id}" class="button second" href="${href}">${text('signIn.with', { name })}</a></div>
 `,
 )}
-<div class="actions"><button id="login-cancel" type="submit" form="refusal" class="quiet">${texts.cancel}</button></div>
+<div class="actions"><button id="login-cancel" type="submit" form="refusal" class="quiet">${text('signIn.cancel')}</button></div>
 ${refusalForm(page)}
 ${
   !page.isOnly &&
-  html`<p><a id="recover" href="${page.recoverHref}">${texts.forgot}</a>${page.signUpHref !== undefined && html` · <a id="sign-up" href="${page.signUpHref}">${texts.signUp}</a>`}</p>
-<p class="small">${fill(texts.neverSeen, { app: html`<bdi>${page.client.name}</bdi>` })}</p>`
+  html`<p><a id="recover" href="${page.recoverHref}">${text('signIn.forgot')}</a>${page.signUpHref !== undefined && html` · <a id="sign-up" href="${page.signUpHref}">${text('signIn.signUp')}</a>`}</p>
+<p class="small">${text('signIn.neverSeen', { app: html`<bdi>${page.client.name}</bdi>` })}</p>`
 }`,
   }
 }
@@ -94,15 +94,15 @@ function signInForm({ login, problem, ...page }: SignInPage): Html {
   const fields = html`${loginField(login, html`${described}${!login && focused}`, page.passkey && 'username webauthn')}
 ${passwordField({
   id: 'password',
-  label: 'Password',
-  hint: page.routes && texts.routes,
+  label: text('password.label'),
+  hint: page.routes && text('signIn.routes'),
   attributes: html` autocomplete="current-password"${!page.routes && html` required`}${login && focused}`,
-  describedBy: problem && 'login-problem',
+  describedBy: problem ? 'login-problem' : undefined,
 })}
-${submitButton('login-submit', 'Sign in')}`
+${submitButton('login-submit', text('word.signIn'))}`
   return postForm(page, fields)
 }
 
 function twoFactorsNote(href: string): Html {
-  return html`<p class="notice" id="needs-two-factors">${fill(texts.twoFactors, { add: html`<a href="${href}" target="_blank">${texts.addFactor}</a>` })}</p>`
+  return html`<p class="notice" id="needs-two-factors">${text('signIn.twoFactors', { add: html`<a href="${href}" target="_blank">${text('signIn.addFactor')}</a>` })}</p>`
 }

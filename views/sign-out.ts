@@ -1,6 +1,7 @@
 import { foreignName } from './client-view.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { text } from './text.ts'
 
 export interface SignOutPage {
   /** The engine's form, `<form id="op.logoutForm" …>`. The buttons refer to it by its id. */
@@ -11,24 +12,21 @@ export interface SignOutPage {
   readonly addressIgnored?: boolean
 }
 
-const ignored = html`<p id="address-ignored" class="small">The application that sent you did not say which one it is, so you
-will not be led back to it. For its makers: send <code>client_id</code> or <code>id_token_hint</code> beside
-<code>post_logout_redirect_uri</code>.</p>
+const ignored = html`<p id="address-ignored" class="small">${text('signOut.ignored', { c: (name) => html`<code>${name}</code>` })}</p>
 `
 
 /** Asks whether the person wants to sign out, because any website can link to this page. */
 export function signOutPage({ form, client, addressIgnored }: SignOutPage): Page {
   return {
-    title: 'Sign out?',
+    title: text('signOut.title'),
     id: 'logout-page',
-    body: html`<h1>Sign out?</h1>
-${client && html`<p>${foreignName(client.name)} asks you to sign out.</p>`}
-<p>You will be signed out here, in this browser. Applications that you connected keep their access
-until you remove them under <strong>Connected apps</strong> in your account.</p>
+    body: html`<h1>${text('signOut.title')}</h1>
+${client && html`<p>${text('signOut.asks', { app: foreignName(client.name) })}</p>`}
+<p>${text('signOut.text', { b: (name) => html`<strong>${name}</strong>` })}</p>
 ${addressIgnored && ignored}${form}
 <div class="actions">
-<button id="logout-confirm" type="submit" form="op.logoutForm" name="logout" value="yes">Sign out</button>
-<button id="logout-cancel" type="submit" form="op.logoutForm" class="second">Stay signed in</button>
+<button id="logout-confirm" type="submit" form="op.logoutForm" name="logout" value="yes">${text('word.signOut')}</button>
+<button id="logout-cancel" type="submit" form="op.logoutForm" class="second">${text('signOut.stay')}</button>
 </div>`,
   }
 }
@@ -41,11 +39,11 @@ export interface SignedOutPage {
 
 export function signedOutPage({ client, homeHref }: SignedOutPage): Page {
   return {
-    title: 'Signed out',
+    title: text('signOut.doneTitle'),
     id: 'logout-success',
-    body: html`<h1>You are signed out</h1>
-<p>You can close this page${client && html`, or go back to ${foreignName(client.name)}`}.</p>
-<p class="small">Is this a computer that others use? Close the browser too.</p>
-<p><a href="${homeHref}">Go to the start page</a></p>`,
+    body: html`<h1>${text('signOut.done')}</h1>
+<p>${client ? text('signOut.backTo', { app: foreignName(client.name) }) : text('signOut.close')}</p>
+<p class="small">${text('signOut.shared')}</p>
+<p><a href="${homeHref}">${text('signOut.home')}</a></p>`,
   }
 }

@@ -1,8 +1,9 @@
 import { type ClientView, foreignName } from './client-view.ts'
 import { choice, postForm, problemAlert, refusalForm } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { type PersonView, rolesPhrase } from './person-view.ts'
+import { text } from './text.ts'
 
 export interface SiteChoicePage {
   readonly action: string
@@ -15,7 +16,7 @@ export interface SiteChoicePage {
   /** The id of the site that the person chose before. */
   readonly selected?: string | undefined
   /** Why the last input was rejected, as a sentence. */
-  readonly problem?: string | undefined
+  readonly problem?: HtmlValue
 }
 
 export interface SiteChoice {
@@ -27,15 +28,14 @@ export interface SiteChoice {
 /** Asks which of the person's sites the application may access. */
 export function siteChoicePage(page: SiteChoicePage): Page {
   return {
-    title: page.problem ? 'Choose a site: please try again' : 'Choose a site',
+    title: text('siteChoice.title', { wrong: page.problem ? 'yes' : 'no' }),
     id: 'site-page',
-    body: html`<h1>Choose a site</h1>
-<p>${foreignName(page.client.name)} will work with one of your sites, and reach none of the others.</p>
+    body: html`<h1>${text('siteChoice.heading')}</h1>
+<p>${text('siteChoice.intro', { app: foreignName(page.client.name) })}</p>
 ${problemAlert('site-problem', page.problem)}
 ${siteForm(page)}
 ${refusalForm(page)}
-<p class="small">You are signed in as <bdi>${page.person.name}</bdi> (<bdi>${page.person.email}</bdi>).
-The next page says what the application will be able to do.</p>`,
+<p class="small">${text('siteChoice.signedInAs', { name: html`<bdi>${page.person.name}</bdi>`, email: html`<bdi>${page.person.email}</bdi>` })}</p>`,
   }
 }
 
@@ -43,7 +43,7 @@ function siteForm({ sites, selected, problem, ...page }: SiteChoicePage): Html {
   // Preselect no site on the first attempt, so people do not grant access to a site without reading.
   const described = problem !== undefined && html` aria-describedby="site-problem"`
   const fields = html`<fieldset${described}>
-<legend>Your sites</legend>
+<legend>${text('account.sites')}</legend>
 ${sites.map(({ id, name, roles }) =>
   choice(
     { type: 'radio', name: 'site', value: id, checked: id === selected },
@@ -52,8 +52,8 @@ ${sites.map(({ id, name, roles }) =>
 )}
 </fieldset>
 <div class="actions">
-<button id="site-submit" type="submit">Continue</button>
-<button id="site-cancel" type="submit" form="refusal" class="second">Cancel and go back</button>
+<button id="site-submit" type="submit">${text('word.continue')}</button>
+<button id="site-cancel" type="submit" form="refusal" class="second">${text('signIn.cancel')}</button>
 </div>`
   return postForm(page, fields)
 }

@@ -1,4 +1,5 @@
 import { type Html, html } from './html.ts'
+import { text } from './text.ts'
 
 /** The look that a site gives to pages for its members. */
 export interface SiteLook {
@@ -23,7 +24,7 @@ export function siteBrand({ name, logoHref }: SiteLook, serviceName: string): Ht
   return html`<header class="brand">
 ${logoHref === undefined ? html`<span class="avatar" aria-hidden="true">${[...name][0]?.toUpperCase()}</span>` : html`<img src="${logoHref}" alt="${name}">`}
 <span><span${logoHref !== undefined && html` aria-hidden="true"`}><bdi>${name}</bdi></span>
-<small>on ${serviceName}</small></span>
+<small>${text('brand.on', { service: serviceName })}</small></span>
 </header>`
 }
 

@@ -37,6 +37,7 @@ import { stylesheet } from '../../views/stylesheet.ts'
 import { welcomePage } from '../../views/welcome.ts'
 import { png } from './files.ts'
 
+export const english = { language: 'en', timeZone: 'UTC' }
 export const policy =
   "default-src 'none'; style-src 'self'; img-src 'self' https: data:; base-uri 'none'; " +
   "frame-ancestors 'none'"
@@ -45,8 +46,11 @@ export const client: ClientView = {
   ...{ name: 'Course Companion', kind: 'vendor', host: 'app.companion.example' },
 }
 export const person = { name: 'Ada Lindqvist', email: 'ada@harbour.example' }
-export const canSee = ['your name, picture and your roles at the site', 'your e-mail address']
-export const canChange = ['which notifications are read and which you receive']
+const scopeText = (text: string) => ({ name: text, text })
+export const canSee = ['your name, picture and your roles at the site', 'your e-mail address'].map(
+  scopeText,
+)
+export const canChange = ['which notifications are read and which you receive'].map(scopeText)
 
 /** Renders a page without its scripts, which have a separate file and tests. */
 export const withoutScripts = (page: View) => markupOf({ ...page, scripts: undefined })
@@ -56,7 +60,7 @@ export const hrefOf = ({ file }: { readonly file: string }) => `/assets/${file}`
 export function markupOf(page: View | undefined): string {
   if (!page) return ''
   const stylesheetHref = hrefOf(stylesheet)
-  return layout(page, { serviceName: 'Gatehouse', stylesheetHref }).toString()
+  return layout(page, { serviceName: 'Gatehouse', stylesheetHref }).for(english)
 }
 
 /** The values on pages that come from people and clients. */
@@ -111,7 +115,13 @@ export function pagesWith(text: string): Record<string, View> {
     client: { ...client, name: text, host: text, siteName: text },
     person: { name: text, email: text },
     sites: [{ id: text, name: text, roles: [text, 'admin'] }],
-    ...{ canSee: [text], canChange: [text], csrf: text, password: text, words: text },
+    ...{
+      canSee: [scopeText(text)],
+      canChange: [scopeText(text)],
+      csrf: text,
+      password: text,
+      words: text,
+    },
     problem: text,
     address: (path) => `${path}?${text}`,
   })
@@ -168,8 +178,11 @@ function pagesOf(values: Values): Record<string, View> {
       ]),
     ),
     'consent-of-more': consentPage({
-      ...{ ...consentOf(values), client, added: new Set(canSee) },
-      canSee: [...canSee, ...['a', 'b', 'c', 'd', 'e'].map((end) => `${end} of the school`)],
+      ...{ ...consentOf(values), client, added: new Set(canSee.map(({ name }) => name)) },
+      canSee: [
+        ...canSee,
+        ...['a', 'b', 'c', 'd', 'e'].map((end) => scopeText(`${end} of the school`)),
+      ],
     }),
     ...recoveryPages(values),
     ...accountPages(values),

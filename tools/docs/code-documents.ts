@@ -19,6 +19,7 @@ import { personalRows } from '../../src/school/privacy/personal-data.ts'
 import { fillFigures } from '../../test/support/figures.ts'
 import { code, page, renderTable, type Tables } from '../../test/support/markdown.ts'
 import { alertAdvice, personalData, retention } from '../../test/support/reference-data.ts'
+import { plain } from '../../views/html.ts'
 
 /** Renders the alerts, from the alert rules and test/data/alerts.txt. */
 function renderAlerts(): string {
@@ -68,7 +69,13 @@ const clients: readonly (readonly [name: string, origin: ClientOrigin, reviewed:
 function renderScopes(): string {
   const rows = catalogue.map((scope) => {
     const { name, audience, grants, sentence } = scope
-    return [code(name), audience, grants, sentence, openTo(scope)]
+    return [
+      code(name),
+      audience,
+      grants,
+      plain(sentence, { language: 'en', timeZone: 'UTC' }),
+      openTo(scope),
+    ]
   })
   return renderTable(['scope', 'audience', 'grants', 'consent page', 'clients'], rows)
 }

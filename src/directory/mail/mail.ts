@@ -1,6 +1,15 @@
 /** Queues mail in the caller's transaction, and sends it later. The caller chooses the message and its recipient. */
 
-import { mailHtml, mailText } from '../../../views/mail-message.ts'
+import { plain } from '../../../views/html.ts'
+import { type MailBlock, mailHtml, mailText } from '../../../views/mail-message.ts'
+import {
+  availableLanguage,
+  dateText,
+  durationText,
+  languages,
+  type TextValues,
+  text,
+} from '../../../views/text.ts'
 import { addressOf, linkPages, nameOfSite, pages } from '../../platform/http/paths.ts'
 import { type MessageHandler, storeMessage, Undeliverable } from '../../platform/outbox/outbox.ts'
 import type { Platform } from '../../platform/platform.ts'
@@ -9,14 +18,7 @@ import { canonicalEmail } from '../people/person-store.ts'
 import { findLook, logoAddress, textColorOn } from '../sites/site-look.ts'
 import { isMailAddress } from './mail-address.ts'
 import { mailFolder, openMailFolder } from './mail-folder.ts'
-import {
-  type Mail,
-  type MailFrame,
-  type MailKind,
-  type MailValues,
-  messages,
-  type QueueMail,
-} from './messages.ts'
+import { type Mail, type MailKind, type MailValues, messages, type QueueMail } from './messages.ts'
 import { isWanted, makeNotices } from './notices.ts'
 import { openSmtp } from './smtp.ts'
 
@@ -104,15 +106,16 @@ async function findFacts(mail: Mail, createdAt: number, { database, now }: MailP
 }
 
 function render(mail: Mail, facts: Facts, { baseUrl, service }: MailSettings, links: Links) {
-  const { look, person, to } = facts
-  const place = oneLine(look?.name ?? facts.site?.name ?? service.name)
+  const { look, person, to, site } = facts
+  const place = oneLine(look?.name ?? site?.name ?? service.name)
   const accent = look?.accentColor ?? '#0c665a'
   const logoPath = look && logoAddress(look.siteId, look.logoDigest)
   const kind = (person && messages[mail.kind].forAccount) ?? mail.kind
+  const name = person && oneLine(person.name)
   const message = {
-    ...contentOf({ ...mail, kind } as Mail, frameOf(facts, place, baseUrl, links)),
-    greeting: person ? `Hello ${oneLine(person.name)},` : 'Hello,',
-    footer: `${service.name} (${baseUrl}) sent this message to ${to}. Do not reply to it.`,
+    ...contentOf({ ...mail, kind } as Mail, facts, { place, baseUrl, links }),
+    greeting: name === undefined ? text('mail.greetingUnnamed') : text('mail.greeting', { name }),
+    footer: text('mail.footer', { service: service.name, baseUrl, to }),
     look: {
       name: place,
       logoHref: logoPath ? baseUrl + logoPath : undefined,
@@ -120,31 +123,52 @@ function render(mail: Mail, facts: Facts, { baseUrl, service }: MailSettings, li
       onAccent: textColorOn(accent),
     },
   }
-  const { subject } = message
-  return { to, subject, text: mailText(message), html: mailHtml(message).toString() }
-}
-
-function frameOf({ link, site, createdAt }: Facts, place: string, baseUrl: string, links: Links) {
-  const where = { token: link ? links.tokenOf(link) : '', site: site ? nameOfSite(site) : '' }
+  const reader = {
+    language: availableLanguage([person?.locale]) ?? languages[0],
+    timeZone: person?.time_zone ?? 'UTC',
+  }
   return {
-    place,
-    at: `${new Date(createdAt).toISOString().slice(0, 16).replace('T', ' at ')} UTC`,
-    href: link ? baseUrl + addressOf(linkPages[link.kind], where) : '',
-    liveSeconds: link ? (link.expires_at - createdAt) / 1000 : 0,
-    accountHref: baseUrl + pages.account,
+    to,
+    subject: plain(message.subject, reader),
+    text: mailText(message, reader),
+    html: mailHtml(message).for(reader),
   }
 }
 
+interface Place {
+  readonly place: string
+  readonly baseUrl: string
+  readonly links: Links
+}
+
 /** Returns the subject and the blocks of a message, with each text value reduced to one line. */
-function contentOf<Kind extends MailKind>(mail: Mail & { kind: Kind }, frame: MailFrame) {
-  const { subject, blocks } = messages[mail.kind] as (typeof messages)[Kind]
-  const values = Object.fromEntries(
-    Object.entries(mail.values).map(([name, value]) => [
-      name,
-      typeof value === 'string' ? oneLine(value) : value,
-    ]),
-  ) as MailValues[Kind]
-  return { subject: subject(values, frame), blocks: blocks(values, frame) }
+function contentOf<Kind extends MailKind>(
+  mail: Mail & { kind: Kind },
+  { link, site, createdAt }: Facts,
+  { place, baseUrl, links }: Place,
+) {
+  const where = { token: link ? links.tokenOf(link) : '', site: site ? nameOfSite(site) : '' }
+  const hrefs = {
+    link: link ? baseUrl + addressOf(linkPages[link.kind], where) : '',
+    account: baseUrl + pages.account,
+  }
+  const liveMs = link ? link.expires_at - createdAt : 0
+  const frame = { place, at: dateText(createdAt), live: durationText(liveMs / 1000) }
+  const own = Object.entries(mail.values).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? oneLine(value) : value,
+  ])
+  const values = { ...Object.fromEntries(own), ...frame } as TextValues
+  const { blocks } = messages[mail.kind] as (typeof messages)[Kind]
+  return {
+    subject: text(`mail.${mail.kind}.subject`, values),
+    blocks: blocks(mail.values as MailValues[Kind]).map(
+      (block): MailBlock =>
+        typeof block === 'string'
+          ? text(block, values)
+          : { label: text(block.label), href: hrefs[block.to] },
+    ),
+  }
 }
 
 const NAME_CHARACTERS_MAX = 80

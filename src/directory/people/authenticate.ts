@@ -1,5 +1,6 @@
 import type { Logger } from 'pino'
 
+import type { Html } from '../../../views/html.ts'
 import type { Attempt, AttemptLimits } from './attempt-limits.ts'
 import type { CredentialStore } from './credential-store.ts'
 import type { KnownBrowsers } from './known-browsers.ts'
@@ -49,7 +50,7 @@ export type NotSignedIn =
 /** The status and sentence for the page of a failed sign-in, and the reason for the audit trail. */
 export interface Explained {
   readonly status: number
-  readonly problem: string
+  readonly problem: Html
   readonly reason: string
 }
 

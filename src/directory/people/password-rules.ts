@@ -1,3 +1,5 @@
+import type { Html } from '../../../views/html.ts'
+import { text } from '../../../views/text.ts'
 /** The rules for new passwords (NIST SP 800-63B-4 §3.1.1.2): a minimum length and a blocklist, no composition rules. */
 
 export interface PasswordOwner {
@@ -20,19 +22,20 @@ export async function problemOfNewPassword(
   password: string,
   { name, email }: PasswordOwner,
   charactersMin: number,
-): Promise<string | undefined> {
+): Promise<Html | undefined> {
   if ([...password].length < charactersMin) {
-    return `Use at least ${charactersMin} characters. A few words that only you put together are easy to remember.`
+    return text('password.tooShort', { min: charactersMin })
   }
-  if (password.length > PASSWORD_LENGTH_MAX) return `Use at most ${PASSWORD_LENGTH_MAX} characters.`
-  if (password.includes('\0')) return 'This password contains a character that cannot be used.'
+  if (password.length > PASSWORD_LENGTH_MAX)
+    return text('password.tooLong', { max: PASSWORD_LENGTH_MAX })
+  if (password.includes('\0')) return text('password.character')
   const plain = password.normalize('NFKC').toLowerCase().trim()
   const own = [name, email, email.split('@', 1)[0] ?? ''].map((text) => text.toLowerCase())
-  if (own.includes(plain)) return 'Do not use your name or e-mail address as your password.'
+  if (own.includes(plain)) return text('password.own')
   const piece = repeatedPiece(plain)
   const isCommon = await readCommonPasswords()
   if (piece.length < PIECE_CHARACTERS_MIN || isCommon.has(plain) || isCommon.has(piece)) {
-    return 'Many people use this password, so others can guess it. Please choose another one.'
+    return text('password.common')
   }
   return undefined
 }

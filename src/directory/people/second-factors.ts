@@ -88,7 +88,7 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
           .executeTakeFirst()
         if (!added) return undefined
         const { personId } = actor
-        await record(trx, actor, { action: 'second_factor.added', personId, left: CODES })
+        await record(trx, actor, { change: 'added', personId, left: CODES })
         return await replaceCodes(trx, actor)
       })
     },
@@ -98,7 +98,7 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
       await kysely.transaction().execute(async (trx) => {
         const { personId } = actor
         if (!(await appOf(trx, personId))) return undefined
-        await record(trx, actor, { action: 'second_factor.renewed', personId, left: CODES })
+        await record(trx, actor, { change: 'renewed', personId, left: CODES })
         return await replaceCodes(trx, actor)
       }),
 
@@ -146,7 +146,7 @@ function makeFactorCheck(
         .executeTakeFirstOrThrow()
       if (numDeletedRows === 0n) return false
       const left = await countCodes(trx, personId)
-      await record(trx, actor, { action: 'second_factor.used', personId, left })
+      await record(trx, actor, { change: 'used', personId, left })
       return true
     })
 
@@ -219,7 +219,7 @@ export async function removeSecondFactors(
     .where('person_id', '=', personId)
     .executeTakeFirstOrThrow()
   if (numDeletedRows === 0n) return false
-  await record(trx, actor, { action: 'second_factor.removed', personId, left: 0 })
+  await record(trx, actor, { change: 'removed', personId, left: 0 })
   return true
 }
 
@@ -230,7 +230,7 @@ async function record(
   { personId, ...values }: MailValues['second_factor'] & { readonly personId: string },
 ): Promise<void> {
   const subject = { kind: 'person', id: personId }
-  const change = { action: values.action, subject, siteId: undefined, personId }
+  const change = { action: `second_factor.${values.change}` as const, subject, siteId: undefined, personId }
   await recordAuditEvent(trx, actor, change)
   await storeMail(trx, { kind: 'second_factor', personId, values }, actor.now)
 }

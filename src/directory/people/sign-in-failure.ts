@@ -1,3 +1,5 @@
+import type { Html } from '../../../views/html.ts'
+import { text } from '../../../views/text.ts'
 import type { Explained, NotSignedIn } from './authenticate.ts'
 
 export function explainFailure(outcome: NotSignedIn): Explained {
@@ -8,38 +10,33 @@ export function explainFailure(outcome: NotSignedIn): Explained {
   }
   if (outcome.kind !== 'limited') return failures[outcome.kind]
   const minutes = Math.ceil(outcome.waitSeconds / 60)
-  const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`
-  const problem = `Too many attempts. Please wait ${wait} and try again.`
+  const problem = text('failure.limited', { minutes })
   return { status: 429, problem, reason: 'too many attempts' }
 }
 
-const WRONG_PASSWORD = 'The e-mail address or password is incorrect. Please try again.'
-const INVALID_PASSKEY = 'This passkey is not valid here. Please try another way.'
+const WRONG_PASSWORD = text('failure.password')
+const INVALID_PASSKEY = text('failure.passkey')
 
-const problems: Readonly<Record<string, string>> = {
-  'wrong second factor':
-    'This code is incorrect, or was used before. Please enter the code that is shown now.',
-  'other way needed':
-    'This site accepts only sign-ins of its own identity provider, for the same e-mail address. Please sign in below.',
+const problems: Readonly<Record<string, Html>> = {
+  'wrong second factor': text('failure.code'),
+  'other way needed': text('failure.otherWay'),
   'unknown passkey': INVALID_PASSKEY,
   'invalid passkey response': INVALID_PASSKEY,
   'stale passkey': INVALID_PASSKEY,
   'passkey of a disabled account': INVALID_PASSKEY,
-  'copied passkey':
-    'This passkey is locked, because a copy of it was used. Please try another way.',
-  'unverified passkey':
-    'Your account needs a passkey that asks for your PIN, fingerprint or face. This one did not. Please try another way.',
+  'copied passkey': text('failure.copied'),
+  'unverified passkey': text('failure.unverified'),
 }
 
 const failures = {
   busy: {
     status: 503,
-    problem: 'Many people are signing in at the moment. Please try again in a few seconds.',
+    problem: text('failure.busy'),
     reason: 'too many sign-ins at once',
   },
   unavailable: {
     status: 503,
-    problem: 'Passwords cannot be checked at the moment. Please try again in a few minutes.',
+    problem: text('failure.unavailable'),
     reason: 'the platform did not check the password',
   },
 }

@@ -1,5 +1,8 @@
 /** The table of all scopes. `policy.ts` decides which client may request which scope. */
 
+import type { Html } from '../../../views/html.ts'
+import { text } from '../../../views/text.ts'
+
 export type Audience = 'identity' | 'operator' | 'member'
 export type ScopeAccess = 'identity' | 'read' | 'write'
 
@@ -10,7 +13,7 @@ export interface Scope {
   /** The description in the specification, for discovery documents and docs. */
   readonly grants: string
   /** The end of the sentence "can see …" or "can change …" on the consent page. */
-  readonly sentence: string
+  readonly sentence: Html
 }
 
 /** Scopes that the code refers to by name. */
@@ -21,41 +24,41 @@ export const MEMBER_WRITE = 'account:write'
 const accessOf = { rw: ['read', 'write'], r: ['read'], w: ['write'] } as const
 
 export const catalogue: readonly Scope[] = [
-  identity(OPENID, 'OpenID Connect authentication', 'who you are on this platform'),
-  identity('profile', 'basic profile information', 'your name, picture and your roles at the site'),
-  identity('email', 'e-mail address', 'your e-mail address'),
-  ...area('courses', 'rw', 'the courses of the site and their descriptions'),
-  ...area('students', 'rw', 'the students of the site and what they are enrolled in'),
-  ...area('members', 'rw', 'the members of the site and their roles'),
-  ...area('analytics', 'r', 'visitor and sales figures for the site'),
-  ...area('curriculum', 'rw', 'sections and lectures of the courses'),
-  ...area('orders', 'r', 'orders and payments of the site'),
-  ...area('school', 'rw', 'the name and settings of the site'),
-  ...area('appearance', 'rw', 'the design and navigation of the site'),
-  ...area('events', 'rw', 'events and their registrations'),
-  ...area('membership_plans', 'rw', 'membership plans and their prices'),
-  ...area('coupons', 'rw', 'coupons and discounts'),
-  ...area('posts', 'rw', 'blog posts and announcements'),
-  ...area('subscriptions', 'rw', 'active subscriptions of students'),
-  ...area('digital_products', 'rw', 'digital products and their files'),
-  ...area('comments', 'r', 'comments that students wrote'),
-  ...area('lecturers', 'rw', 'lecturers and their profiles'),
-  ...area('storage', 'w', 'files in the storage of the site'),
-  ...area('forms', 'r', 'forms and the responses to them'),
-  ...area('pages', 'rw', 'pages of the site'),
+  identity(OPENID, 'OpenID Connect authentication', text('scope.openid')),
+  identity('profile', 'basic profile information', text('scope.profile')),
+  identity('email', 'e-mail address', text('scope.email')),
+  ...area('courses', 'rw', text('scope.courses')),
+  ...area('students', 'rw', text('scope.students')),
+  ...area('members', 'rw', text('scope.members')),
+  ...area('analytics', 'r', text('scope.analytics')),
+  ...area('curriculum', 'rw', text('scope.curriculum')),
+  ...area('orders', 'r', text('scope.orders')),
+  ...area('school', 'rw', text('scope.school')),
+  ...area('appearance', 'rw', text('scope.appearance')),
+  ...area('events', 'rw', text('scope.events')),
+  ...area('membership_plans', 'rw', text('scope.membership_plans')),
+  ...area('coupons', 'rw', text('scope.coupons')),
+  ...area('posts', 'rw', text('scope.posts')),
+  ...area('subscriptions', 'rw', text('scope.subscriptions')),
+  ...area('digital_products', 'rw', text('scope.digital_products')),
+  ...area('comments', 'r', text('scope.comments')),
+  ...area('lecturers', 'rw', text('scope.lecturers')),
+  ...area('storage', 'w', text('scope.storage')),
+  ...area('forms', 'r', text('scope.forms')),
+  ...area('pages', 'rw', text('scope.pages')),
   {
     name: MEMBER_READ,
     audience: 'member',
     access: 'read',
     grants: "the signed-in member's own data and notification reads",
-    sentence: 'your courses, other purchases and notifications',
+    sentence: text('scope.accountRead'),
   },
   {
     name: MEMBER_WRITE,
     audience: 'member',
     access: 'write',
     grants: 'notification mutations',
-    sentence: 'which notifications are read and which you receive',
+    sentence: text('scope.accountWrite'),
   },
 ]
 
@@ -89,11 +92,11 @@ export function scopeNames(audience?: Audience): string[] {
     .map((scope) => scope.name)
 }
 
-function identity(name: string, grants: string, sentence: string): Scope {
+function identity(name: string, grants: string, sentence: Html): Scope {
   return { name, audience: 'identity', access: 'identity', grants, sentence }
 }
 
-function area(name: string, letters: keyof typeof accessOf, sentence: string): Scope[] {
+function area(name: string, letters: keyof typeof accessOf, sentence: Html): Scope[] {
   return accessOf[letters].map((access) => ({
     name: `${name}:${access}`,
     audience: 'operator',

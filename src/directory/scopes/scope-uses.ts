@@ -1,3 +1,5 @@
+import type { Html } from '../../../views/html.ts'
+import { text } from '../../../views/text.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { findScope, type Scope, scopeNames } from './catalogue.ts'
 
@@ -59,15 +61,16 @@ export function describeScopes(names: readonly string[], { isUsed }: Pick<ScopeU
   const sentences = (verb: string) =>
     known
       .filter((scope) => verbOf(scope) === verb)
-      .map(({ name, sentence }) =>
-        isUsed(name) ? sentence : `${sentence} (this service does not offer that yet)`,
-      )
+      .map(({ name, sentence }) => ({
+        name,
+        text: isUsed(name) ? sentence : text('scope.unused', { scope: sentence }),
+      }))
   return { canSee: sentences('see'), canChange: sentences('change') }
 }
 
 /** Describes one scope, as "can see …" or "can change …". */
-export function describeScope(scope: Scope): string {
-  return `can ${verbOf(scope)} ${scope.sentence}`
+export function describeScope(scope: Scope): Html {
+  return text(`scope.${verbOf(scope)}`, { scope: scope.sentence })
 }
 
 function verbOf({ access }: Scope): 'see' | 'change' {

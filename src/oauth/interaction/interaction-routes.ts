@@ -4,6 +4,7 @@ import { bodyParser } from '@koa/bodyparser'
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 
+import { text } from '../../../views/text.ts'
 import { interactionGone } from '../../platform/http/errors.ts'
 import { seeOther } from '../../platform/http/page.ts'
 import { checkFormToken, formField } from '../../platform/http/page-form.ts'
@@ -93,7 +94,7 @@ function laterPrompts(
         const site = pending.sites.find(({ id }) => id === formField(ctx, 'site'))
         if (site) return seeOther(ctx, await interactions.siteChosen(ctx, site.id))
         ctx.status = 422
-        await promptPages.siteChoice(ctx, pending, 'Please choose one of your sites.')
+        await promptPages.siteChoice(ctx, pending, text('siteChoice.problem'))
       },
     },
     consent: {

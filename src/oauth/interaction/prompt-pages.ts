@@ -3,10 +3,12 @@ import { createHmac } from 'node:crypto'
 import type { Context } from 'koa'
 
 import { consentPage } from '../../../views/consent.ts'
+import type { HtmlValue } from '../../../views/html.ts'
 import type { Page } from '../../../views/layout.ts'
 import { type SecondStepPage, secondStepPage } from '../../../views/second-factor.ts'
 import { type SignInPage, signInPage } from '../../../views/sign-in.ts'
 import { siteChoicePage } from '../../../views/site-choice.ts'
+import { text } from '../../../views/text.ts'
 import type { Passkeys } from '../../directory/people/passkeys.ts'
 import { describeScopes, type ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import { hasSelfSignUp } from '../../directory/sites/site-admin.ts'
@@ -83,7 +85,7 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
       showPage(ctx, { ...page, look })
     },
 
-    async siteChoice(ctx: Context, pending: PendingInteraction, problem?: string) {
+    async siteChoice(ctx: Context, pending: PendingInteraction, problem?: HtmlValue) {
       const person = personOf(pending)
       const { look } = await lookOf(pending, database)
       const { sites } = pending
@@ -98,7 +100,7 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
         person: personOf(pending),
         site: pending.sites[0],
         ...describeScopes(pending.scopes, scopeUses),
-        added: addedEnds(pending, scopeUses),
+        added: addedScopes(pending),
         signOutHref: pending.otherAccountHref,
         words,
       })
@@ -107,10 +109,9 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
   }
 }
 
-/** Returns the descriptions of the scopes that extend an earlier grant; undefined if there are none. */
-function addedEnds({ newScopes }: PendingInteraction, uses: ScopeUses) {
-  const { canSee, canChange } = describeScopes(newScopes, uses)
-  return newScopes.length === 0 ? undefined : new Set([...canSee, ...canChange])
+/** Returns the scopes that extend an earlier grant; undefined without one. */
+function addedScopes({ newScopes }: PendingInteraction) {
+  return newScopes.length === 0 ? undefined : new Set(newScopes)
 }
 
 /** Returns the appearance and texts of the application's site. They are undefined without a site. */
@@ -158,8 +159,8 @@ async function waysOf(
 }
 
 /** Returns the text about an identity to link. It does not reveal whether the account exists. */
-function noteOf({ provider: { name }, email }: PendingLink): string {
-  return `${name} says that your address is ${email}. If you have an account with this address, sign in to it once as before. After that, you can sign in with ${name}.`
+function noteOf({ provider: { name }, email }: PendingLink) {
+  return text('signIn.link', { name, email })
 }
 
 /** Form actions of the *Cancel* button, by prompt. */

@@ -4,6 +4,8 @@ import type { Context, Middleware } from 'koa'
 import type Router from 'koa-router'
 import { AuthorizationResponseError } from 'oauth4webapi'
 
+import type { Html } from '../../../views/html.ts'
+import { type TextId, text } from '../../../views/text.ts'
 import type { BrowserSessions } from '../../directory/people/browser-sessions.ts'
 import {
   type BegunSignIn,
@@ -56,9 +58,9 @@ interface Steps extends ProviderPorts {
 class ProviderFailure extends Error {
   readonly status: number
   /** The sentence for the page. */
-  readonly problem: string
+  readonly problem: Html
 
-  constructor(status: number, problem: string, reason: string) {
+  constructor(status: number, problem: Html, reason: string) {
     super(reason)
     this.status = status
     this.problem = problem
@@ -168,13 +170,13 @@ async function personOf(
   const use = async () => {
     const person = await identities.use(identity, browserCookieOf(ctx))
     if (person !== 'disabled') return person
-    const problem = 'Your account is disabled. Please ask an operator of your site.'
+    const problem = text('signIn.disabled')
     throw new ProviderFailure(403, problem, 'disabled account')
   }
   const known = await use()
   if (known) return known
   if (email === undefined) {
-    const problem = `${provider.name} did not tell your e-mail address, so no account can be found. Please sign in another way.`
+    const problem = text('signIn.noAddress', { provider: provider.name })
     throw new ProviderFailure(403, problem, 'no address')
   }
   const { clientSecret: _, ...named } = provider
@@ -184,24 +186,22 @@ async function personOf(
   const isCreated = await createMember({ ...link, name, siteId }, callerOf(ctx))
   const person = isCreated ? await use() : undefined
   if (person) return person
-  const problem = `There is no account for ${email}. Please ask an operator of your site for an invitation, or sign in another way.`
+  const problem = text('signIn.noAccount', { email })
   throw new ProviderFailure(403, problem, 'no such account')
 }
 
 /** Creates the handler that explains a failed request to a provider. @throws ProviderFailure */
 function explainFor({ name }: IdentityProvider) {
   return (error: unknown): never => {
-    const [status, problem] = explain(error)
+    const [status, id] = explain(error)
     // Log only the message, because properties of the error may contain a token or a code.
     const reason = error instanceof Error ? error.message : String(error)
-    throw new ProviderFailure(status, `${name} ${problem}, or sign in another way.`, reason)
+    throw new ProviderFailure(status, text(id, { provider: name }), reason)
   }
 }
 
-function explain(error: unknown): [status: number, problem: string] {
-  if (error instanceof ProviderUnreachable)
-    return [503, 'cannot be reached at the moment. Please try again later']
-  if (error instanceof AuthorizationResponseError)
-    return [403, 'did not sign you in. Please try again']
-  return [400, 'did not prove who you are, so you are not signed in. Please try again']
+function explain(error: unknown): [status: number, problem: TextId] {
+  if (error instanceof ProviderUnreachable) return [503, 'signIn.unreachable']
+  if (error instanceof AuthorizationResponseError) return [403, 'signIn.refused']
+  return [400, 'signIn.unproven']
 }

@@ -2,6 +2,7 @@
 
 import type { Context } from 'koa'
 
+import type { Html, HtmlValue } from '../../../views/html.ts'
 import type { SignInPage } from '../../../views/sign-in.ts'
 import type { Notices } from '../../directory/mail/notices.ts'
 import type { NotSignedIn, SignInService } from '../../directory/people/authenticate.ts'
@@ -115,7 +116,7 @@ function makeLaterSteps(dependencies: SignInDependencies, promptPages: PromptPag
     const methods = second ? ([method, second] as const) : ([method] as const)
     await complete(ctx, pending, { ...rest, methods, siteId }, dependencies)
   }
-  const showSecond: Step<[FirstStep, string?]> = async (ctx, pending, first, problem) => {
+  const showSecond: Step<[FirstStep, HtmlValue?]> = async (ctx, pending, first, problem) => {
     const options = await passkeys.optionsOf(first.personId, pending.uid)
     await promptPages.secondStep(ctx, pending, {
       hasApp: first.needsSecondFactor,
@@ -175,7 +176,7 @@ async function linkAndJudge(
 
 /** Creates the function that records a failure and sets the status. It returns the sentence for the page. */
 function makeFail({ noteEvent }: SignInDependencies) {
-  return (ctx: Context, pending: PendingInteraction, outcome: NotSignedIn): string => {
+  return (ctx: Context, pending: PendingInteraction, outcome: NotSignedIn): Html => {
     const { status, problem, reason } = explainFailure(outcome)
     ctx.status = status
     if (outcome.kind === 'limited') ctx.set('Retry-After', String(outcome.waitSeconds))

@@ -1,7 +1,9 @@
 import type Router from 'koa-router'
 
 import type { AreaView } from '../../../views/area.ts'
+import type { Html } from '../../../views/html.ts'
 import type { IconName } from '../../../views/icon.ts'
+import { text } from '../../../views/text.ts'
 import { findLookOfPerson, siteLook } from '../../directory/sites/site-look.ts'
 import { pages } from '../../platform/http/paths.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
@@ -54,29 +56,29 @@ export function makeAccountPages(router: Router, { database, signedInPages }: Ow
 export type AccountPages = ReturnType<typeof makeAccountPages>
 
 function areaOf({ person, csrf }: PageSession, current: string): AreaView {
-  const link = (href: string, label: string, icon: IconName) => ({
+  const link = (href: string, label: Html, icon: IconName) => ({
     ...{ href, label, icon },
     current: href === current,
   })
   return {
-    name: 'Your account',
+    name: text('account.title'),
     groups: [
       {
         links: [
-          link(pages.account, 'Account', 'circle-user'),
-          link(pages.apps, 'Connected apps', 'layout-grid'),
-          link(pages.notifications, 'Notifications', 'bell'),
-          link(pages.data, 'Data', 'download'),
+          link(pages.account, text('consent.account'), 'circle-user'),
+          link(pages.apps, text('account.apps'), 'layout-grid'),
+          link(pages.notifications, text('account.notifications'), 'bell'),
+          link(pages.data, text('nav.data'), 'download'),
         ],
       },
       {
-        name: 'Security',
+        name: text('nav.security'),
         links: [
-          link(pages.security, 'Password', 'key-round'),
-          link(pages.passkeys, 'Passkeys', 'fingerprint-pattern'),
-          link(pages.secondFactor, 'Two-step sign-in', 'smartphone'),
-          link(pages.linkedIdentities, 'Linked accounts', 'link'),
-          link(pages.sessions, 'Browsers', 'monitor-smartphone'),
+          link(pages.security, text('password.label'), 'key-round'),
+          link(pages.passkeys, text('passkeys.title'), 'fingerprint-pattern'),
+          link(pages.secondFactor, text('nav.secondFactor'), 'smartphone'),
+          link(pages.linkedIdentities, text('nav.identities'), 'link'),
+          link(pages.sessions, text('account.browsers'), 'monitor-smartphone'),
         ],
       },
     ],

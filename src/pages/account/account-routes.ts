@@ -5,13 +5,14 @@ import type Router from 'koa-router'
 import { connectedAppsPage, removeAppPage } from '../../../views/account-apps.ts'
 import { accountHomePage } from '../../../views/account-home.ts'
 import type { ClientView } from '../../../views/client-view.ts'
-import { appTexts, homeTexts } from '../../../views/texts/account.ts'
+import { text } from '../../../views/text.ts'
 import { describeScopes } from '../../directory/scopes/scope-uses.ts'
 import { makeFindHeldSites, operates } from '../../directory/sites/site-choice.ts'
 import { type AppLine, removeApp } from '../../oauth/grants/end-grants.ts'
 import { makeGrantLists } from '../../oauth/grants/grant-lists.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
-import { keepZone, noticeOf } from '../../platform/http/page.ts'
+import { keepZone } from '../../platform/http/language.ts'
+import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
@@ -41,7 +42,7 @@ export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Route
       links: { apps: pages.apps, notifications: pages.notifications, browsers: pages.sessions },
       queriesHref: sites.length === 0 ? undefined : pages.memberQueries,
       zoneAction: pages.timeZone,
-      done: noticeOf(ctx, { zone: homeTexts.zoneSaved }),
+      done: noticeOf(ctx, { zone: text('account.zoneSaved') }),
     })
   })
   accountPages.form(pages.timeZone, ({ ctx }) => {
@@ -69,7 +70,7 @@ function appRoutes(accountPages: AccountPages, ownPages: OwnPages): void {
       ...describeScopes(scopes, scopeUses),
       ...use,
     }))
-    const done = noticeOf(ctx, { removed: appTexts.removed })
+    const done = noticeOf(ctx, { removed: text('apps.removed') })
     const pager = listPages.pagerOf(ctx, found)
     return connectedAppsPage({ area, apps, pager, done, connectHref: pages.connectHome })
   })

@@ -1,6 +1,7 @@
 import type Router from 'koa-router'
 
 import { dataPage } from '../../../views/account-data.ts'
+import { text } from '../../../views/text.ts'
 import type { QueueMail } from '../../directory/mail/messages.ts'
 import type { OneTimeLinks } from '../../directory/people/one-time-links.ts'
 import { noticeOf } from '../../platform/http/page.ts'
@@ -41,7 +42,7 @@ export function dataRoutes(ownPages: OwnPages, { links, queueMail, visitors }: D
       owned: (await listSolelyOwned(kysely, id)).map(({ name }) => name),
       code: link?.personId === id ? links.codeOf(link) : undefined,
       // A sign-in cancels a scheduled deletion, so the sentence is true even if none was scheduled.
-      done: noticeOf(ctx, { kept: 'Your account stays: no deletion is scheduled.' }),
+      done: noticeOf(ctx, { kept: text('data.kept') }),
     })
   })
   accountPages.freshForm(pages.downloadData, pages.data, async ({ session, ctx }) => {

@@ -1,6 +1,8 @@
 import type Router from 'koa-router'
 
 import { identitiesPage } from '../../../views/account-identities.ts'
+import type { HtmlValue } from '../../../views/html.ts'
+import { text } from '../../../views/text.ts'
 import type { LinkedIdentities } from '../../directory/people/linked-identities.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
@@ -14,13 +16,13 @@ import { type Asked, makeAccountPages } from './account-pages.ts'
 export function identityRoutes(ownPages: OwnPages, identities: LinkedIdentities): Router {
   const router = makeRouter()
   const accountPages = makeAccountPages(router, ownPages)
-  const show = async ({ area, session: { person }, ctx }: Asked, problem?: string) =>
+  const show = async ({ area, session: { person }, ctx }: Asked, problem?: HtmlValue) =>
     identitiesPage({
       area,
       identities: await identities.list(person.id),
       removeAction: pages.removeIdentity,
       passkeysHref: pages.passkeys,
-      done: noticeOf(ctx, { removed: 'The identity provider can no longer sign you in.' }),
+      done: noticeOf(ctx, { removed: text('identities.removed') }),
       problem,
     })
   accountPages.page(pages.linkedIdentities, async (asked) => await show(asked))
@@ -36,10 +38,7 @@ export function identityRoutes(ownPages: OwnPages, identities: LinkedIdentities)
     const isLastWay = await identities.remove({ providerId, issuer, subject }, actor)
     if (!isLastWay) return `${pages.linkedIdentities}?done=removed`
     ctx.status = 422
-    return await show(
-      asked,
-      'You could not sign in without this identity provider. Add a passkey first.',
-    )
+    return await show(asked, text('identities.last'))
   })
   return router
 }

@@ -1,5 +1,5 @@
 import { notificationsPage } from '../../../views/account-notifications.ts'
-import { notificationTexts } from '../../../views/texts/account.ts'
+import { text } from '../../../views/text.ts'
 import { makeFindHeldSites } from '../../directory/sites/site-choice.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formFields } from '../../platform/http/page-form.ts'
@@ -20,7 +20,7 @@ export function notificationRoutes(accountPages: AccountPages, { database, now }
       }),
     )
   accountPages.page(pages.notifications, async ({ area, session: { person }, ctx }) => {
-    const done = noticeOf(ctx, { saved: notificationTexts.saved })
+    const done = noticeOf(ctx, { saved: text('notifications.saved') })
     const sites = await listOf(person.id)
     return notificationsPage({ area, action: pages.notifications, sites, done })
   })

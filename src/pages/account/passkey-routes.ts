@@ -5,6 +5,8 @@ import {
   PASSKEY_NAME_CHARACTERS_MAX,
   passkeysPage,
 } from '../../../views/account-passkeys.ts'
+import type { HtmlValue } from '../../../views/html.ts'
+import { text } from '../../../views/text.ts'
 import type { Passkeys } from '../../directory/people/passkeys.ts'
 import { describeDevice } from '../../platform/http/browser.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
@@ -17,10 +19,9 @@ import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 import { type Asked, makeAccountPages } from './account-pages.ts'
 
 const refusals = {
-  invalid:
-    'The passkey was not added, because the response of your device is not valid. Try again.',
-  known: 'This passkey was added before.',
-  'too many': 'You have the maximum of 20 passkeys. Remove one first.',
+  invalid: text('passkeys.invalid'),
+  known: text('passkeys.known'),
+  'too many': text('passkeys.tooMany'),
 }
 
 /** Creates the pages on which a person lists, adds and removes passkeys. */
@@ -34,13 +35,13 @@ export function passkeyRoutes(ownPages: OwnPages, passkeys: Passkeys): Router {
       removeAction: pages.removePasskey,
       addHref: passkeys.areAvailable ? pages.addPasskey : undefined,
       done: noticeOf(ctx, {
-        added: 'The passkey was added. You can now sign in with it.',
-        removed: 'The passkey was removed. Remove it from your device or password manager, too.',
+        added: text('passkeys.wasAdded'),
+        removed: text('passkeys.wasRemoved'),
       }),
     }),
   )
 
-  const showForm = async ({ area, session }: Asked, name: string, problem?: string) => {
+  const showForm = async ({ area, session }: Asked, name: string, problem?: HtmlValue) => {
     const { person, sessionId } = session
     const existing = (await passkeys.list(person.id)).map(({ id }) => id)
     const options = passkeys.creationOptions(person, sessionId, existing)

@@ -1,10 +1,12 @@
 import type Router from 'koa-router'
 
+import type { HtmlValue } from '../../../views/html.ts'
 import {
   newAuthenticatorPage,
   recoveryCodesPage,
   secondFactorPage,
 } from '../../../views/second-factor.ts'
+import { text } from '../../../views/text.ts'
 import type { SecondFactors } from '../../directory/people/second-factors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
@@ -20,7 +22,7 @@ export function secondFactorRoutes(ownPages: OwnPages, secondFactors: SecondFact
   const accountPages = makeAccountPages(router, ownPages)
   const actorFor = ({ ctx, session }: Asked) => actorOf(ctx, session, ownPages.now)
 
-  const showNew = async ({ area }: Asked, proposal: Proposal, problem?: string) => {
+  const showNew = async ({ area }: Asked, proposal: Proposal, problem?: HtmlValue) => {
     const { encodeQR } = await import('qr')
     // Add a white background with a quiet zone, so cameras can read the QR code in dark mode, too.
     const svg = encodeQR(proposal.uri, 'svg').replace(
@@ -46,7 +48,7 @@ export function secondFactorRoutes(ownPages: OwnPages, secondFactors: SecondFact
       sessionsHref: pages.sessions,
       passkeysHref: pages.passkeys,
       done: noticeOf(ctx, {
-        removed: 'The authenticator app and the recovery codes were removed.',
+        removed: text('secondFactor.wasRemoved'),
       }),
     }),
   )
@@ -65,7 +67,7 @@ export function secondFactorRoutes(ownPages: OwnPages, secondFactors: SecondFact
     if (codes) return showCodes(asked, codes)
     ctx.status = 422
     const proposal = await secondFactors.propose(session.person.email, session.sessionId, sealed)
-    return await showNew(asked, proposal, 'This is not the code that the app shows now.')
+    return await showNew(asked, proposal, text('secondFactor.wrongCode'))
   })
   fresh(pages.recoveryCodes, async (asked) =>
     showCodes(asked, await secondFactors.renewCodes(actorFor(asked))),

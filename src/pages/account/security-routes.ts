@@ -1,6 +1,7 @@
 import type Router from 'koa-router'
 
 import { type PasswordProblems, securityPage } from '../../../views/account-security.ts'
+import { text } from '../../../views/text.ts'
 import type { QueueMail } from '../../directory/mail/messages.ts'
 import type { SignInService } from '../../directory/people/authenticate.ts'
 import { type Authentication, MFA_ACR } from '../../directory/people/authentication.ts'
@@ -46,7 +47,7 @@ export function securityRoutes(
       recoverHref: pages.recover,
       ...typed,
       done: noticeOf(ctx, {
-        changed: 'Your password was changed. You are signed out in all other browsers.',
+        changed: text('password.changed'),
       }),
     })
 
@@ -74,7 +75,7 @@ export function securityRoutes(
       const failed = { personId: person.id, reason, ...callerOf(ctx) }
       ports.noteEvent({ ...failed, action: 'password.failure' })
       return checked.kind === 'refused'
-        ? refuse(422, { current: 'This is not your current password.' })
+        ? refuse(422, { current: text('password.notCurrent') })
         : refuse(status, { current: problem })
     }
     const read = await readNewPassword(ctx, person, ports)

@@ -5,6 +5,7 @@ import {
   signedOutEverywherePage,
   signOutEverywherePage,
 } from '../../../views/account-signed-out.ts'
+import { text } from '../../../views/text.ts'
 import type { BrowserSessions, ChosenSessions } from '../../directory/people/browser-sessions.ts'
 import type { SignOuts } from '../../oauth/authorization/sign-outs.ts'
 import { endSessions } from '../../oauth/grants/end-access.ts'
@@ -45,8 +46,8 @@ export function sessionRoutes(
       everywhereHref: pages.signOutEverywhere,
       appsHref: pages.apps,
       done: noticeOf(ctx, {
-        ended: 'That browser is signed out.',
-        'others-ended': 'All other browsers are signed out.',
+        ended: text('sessions.ended'),
+        'others-ended': text('sessions.othersEnded'),
       }),
     })
   })

@@ -1,9 +1,11 @@
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 
+import type { HtmlValue } from '../../../views/html.ts'
 import type { Page } from '../../../views/layout.ts'
 import { type AddressForm, linkSentPage } from '../../../views/recover.ts'
 import type { SiteLook } from '../../../views/site-look.ts'
+import { text } from '../../../views/text.ts'
 import { isMailAddress } from '../../directory/mail/mail-address.ts'
 import type { LinkRequest } from '../../directory/people/link-requests.ts'
 import type { OneTimeLink } from '../../directory/people/one-time-links.ts'
@@ -53,15 +55,15 @@ export function askRoutes(
     const { browser, csrf } = await visitors.submitted(ctx)
     const { askHref: action, sentHref, look, page, request } = await open(ctx)
     const [login, from] = [formField(ctx, 'login').trim(), readUid(formField(ctx, 'from'))]
-    const refuse = (status: number, problem: string) => {
+    const refuse = (status: number, problem: HtmlValue) => {
       ctx.status = status
       sendPage(ctx, { ...page({ action, csrf, login, from, problem }), look })
     }
-    if (!isMailAddress(login)) return refuse(422, 'Please enter your e-mail address.')
+    if (!isMailAddress(login)) return refuse(422, text('ask.address'))
     const waitSeconds = await request({ login, address: ctx.ip, browser, from })
     if (waitSeconds === undefined) return seeOther(ctx, sentHref)
     ctx.set('Retry-After', String(waitSeconds))
-    refuse(429, `Too many requests. Please wait ${Math.ceil(waitSeconds / 60)} min.`)
+    refuse(429, text('ask.wait', { minutes: Math.ceil(waitSeconds / 60) }))
   })
   router.get(sent, async (ctx) => {
     const { browser } = visitors.enter(ctx)

@@ -11,6 +11,7 @@ import {
   otherAccountPage,
 } from '../../../views/joining.ts'
 import { signUpPage } from '../../../views/recover.ts'
+import { text } from '../../../views/text.ts'
 import { type LinkRequests, SIGN_UP_SECONDS } from '../../directory/people/link-requests.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
@@ -142,7 +143,7 @@ async function createAccount(ctx: Context, opened: Opened, ports: Ports): Promis
   const { success, data: name } = personName.safeParse(typed)
   if (!success) {
     return await refuse(422, {
-      name: `Please enter your name, at most ${personName.maxLength} letters.`,
+      name: text('join.nameProblem', { max: personName.maxLength }),
     })
   }
   const { link } = joining

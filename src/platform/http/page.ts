@@ -1,29 +1,18 @@
 import type { Context, Middleware } from 'koa'
 
+import type { Html } from '../../../views/html.ts'
 import { layout, type Page } from '../../../views/layout.ts'
 import { stylesheet } from '../../../views/stylesheet.ts'
-import { inZone, timeZones } from '../../../views/time.ts'
+import { readerOf } from './language.ts'
 import { addressOf, pages } from './paths.ts'
 import { contentSecurityPolicy } from './security-headers.ts'
 
-/** A time zone that a person chose for a browser, which a page without scripts cannot know. */
-const ZONE_COOKIE = 'gatehouse_zone'
-const ZONE_KEPT_MS = 365 * 86_400_000
-
-/** Creates middleware that sets the service name for the header of every page, and the time zone of its times. */
+/** Creates middleware that sets the service name for the title and header of every page. */
 export function setFrame(serviceName: string): Middleware {
-  return async (ctx, next) => {
+  return (ctx, next) => {
     ctx.state['serviceName'] = serviceName
-    const hasZone = ctx.headers.cookie?.includes(ZONE_COOKIE)
-    await (hasZone ? inZone(ctx.cookies.get(ZONE_COOKIE, { signed: false }) ?? '', next) : next())
+    return next()
   }
-}
-
-/** Stores the time zone for the times on pages. Ignores an unknown one. */
-export function keepZone(ctx: Context, zone: string): void {
-  if (!timeZones.includes(zone)) return
-  const options = { httpOnly: true, sameSite: 'lax', secure: ctx.secure, signed: false } as const
-  ctx.cookies.set(ZONE_COOKIE, zone, { ...options, maxAge: ZONE_KEPT_MS })
 }
 
 /** Sends a page that caches must not store, for example because it contains personal data. */
@@ -42,7 +31,7 @@ export function sendPublicPage(ctx: Context, page: Page): void {
   const serviceName = String(ctx.state['serviceName'] ?? '')
   const stylesheetHref = addressOf(pages.stylesheet, { file: stylesheet.file })
   // Setting ctx.body keeps a status that was set before; otherwise, the status becomes 200.
-  ctx.body = layout(page, { serviceName, stylesheetHref }).toString()
+  ctx.body = layout(page, { serviceName, stylesheetHref }).for(readerOf(ctx))
   ctx.type = 'html'
 }
 
@@ -62,8 +51,8 @@ export function seeOther(ctx: Context, address: string): void {
 /** Returns the message whose key is in the parameter `done`. A link cannot inject any other text into the page. */
 export function noticeOf(
   ctx: Context,
-  sentences: Readonly<Record<string, string>>,
-): string | undefined {
+  sentences: Readonly<Record<string, Html | string>>,
+): Html | string | undefined {
   const key = ctx.query['done']
   return typeof key === 'string' && Object.hasOwn(sentences, key) ? sentences[key] : undefined
 }

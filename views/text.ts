@@ -1,0 +1,133 @@
+/** The texts of pages and mail, in the language of the reader: ICU messages in one catalogue per language. */
+
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+
+import type { IntlMessageFormat } from 'intl-messageformat'
+
+import { type Html, type HtmlValue, html, localized, type Reader } from './html.ts'
+import english from './languages/en.json' with { type: 'json' }
+
+export type TextId = keyof typeof english
+
+/** A value of a message: a number, markup, text, or a function that renders the content of a tag of the message. */
+type TextValue = HtmlValue | ((content: HtmlValue) => Html)
+
+/** The languages that have a catalogue, the default first. */
+export const languages = ['en'] as const
+
+/** The time zones that a person can choose for the times on pages. */
+export const timeZones: readonly string[] = ['UTC', ...Intl.supportedValuesOf('timeZone')]
+
+/** The values of a message, by name. */
+export type TextValues = Readonly<Record<string, TextValue>>
+
+/**
+ * Returns a text of the catalogue. Its message can show `values` by name, select a plural, and mark content with tags.
+ */
+export function text(id: TextId, values: TextValues = {}): Html {
+  return localized(({ language }) => messageOf(id, language).format(values as never) as HtmlValue)
+}
+
+/** Returns a text whose id is made of data; undefined if the catalogue has none. */
+export function textIfAny(id: string, values?: TextValues): Html | undefined {
+  return Object.hasOwn(catalogueOf('en'), id) ? text(id as TextId, values) : undefined
+}
+
+/** Returns the first language of the tags (BCP 47) that has a catalogue, such as `pt` for `pt-BR`. */
+export function availableLanguage(tags: readonly (string | null | undefined)[]) {
+  const wanted = tags.map((tag) => tag?.split('-', 1)[0]?.toLowerCase())
+  const found = wanted.find((tag) => languages.some((language) => language === tag))
+  return found as (typeof languages)[number] | undefined
+}
+
+/** Attributes of an element: the language of its texts, and the direction of its script. */
+export const languageAttributes = localized(({ language }) => {
+  // TypeScript does not know this property of Intl.Locale yet.
+  const { textInfo } = new Intl.Locale(language) as unknown as { textInfo: { direction: string } }
+  return html` lang="${language}" dir="${textInfo.direction}"`
+})
+
+/** Describes an error code for operators. An unknown code is shown with spaces instead of underscores. */
+export function errorWords(error: string): HtmlValue {
+  return textIfAny(`refusal.${error}`) ?? error.replaceAll('_', ' ')
+}
+
+/** Renders a time in the language and the time zone of the reader. */
+export function timeOf(ms: number): Html {
+  const date = new Date(ms)
+  return html`<time datetime="${date.toISOString()}">${dateText(ms)}</time>`
+}
+
+/** Returns a time as text, for mail. */
+export function dateText(ms: number): Html {
+  return localized((reader) => dateFormat(reader).format(ms))
+}
+
+/** Returns a duration in its largest unit, such as “20 minutes”. */
+export function durationText(seconds: number): Html {
+  const [unit, length] = units.find(([, each]) => seconds >= each) ?? units[2]
+  const duration = { [unit]: Math.round(seconds / length) }
+  return localized(({ language }) =>
+    new Intl.DurationFormat(language, { style: 'long' }).format(duration),
+  )
+}
+
+const units = [
+  ['days', 86_400],
+  ['hours', 3600],
+  ['minutes', 60],
+] as const
+
+/** Returns a number with the separators of the reader's language. */
+export function numberText(number: number): Html {
+  return localized(({ language }) => number.toLocaleString(language))
+}
+
+/** Joins values as the reader's language joins a list, such as “A, B and C”. */
+export function listText(values: readonly HtmlValue[]): Html {
+  return localized(({ language }) =>
+    new Intl.ListFormat(language)
+      .formatToParts(values.map((_, at) => String(at)))
+      .map(({ type, value }) => (type === 'element' ? values[Number(value)] : value)),
+  )
+}
+
+const require = createRequire(import.meta.url)
+const catalogues = new Map<string, Readonly<Record<string, string>>>([['en', english]])
+const messages = new Map<string, IntlMessageFormat>()
+const dateFormats = new Map<string, Intl.DateTimeFormat>()
+
+/** Reads a catalogue, and parses a message, when it is used first: most processes show few pages in few languages. */
+function messageOf(id: TextId, language: string): IntlMessageFormat {
+  return cached(messages, `${language} ${id}`, () => {
+    const { IntlMessageFormat: Message } =
+      require('intl-messageformat') as typeof import('intl-messageformat')
+    return new Message(catalogueOf(language)[id] ?? '', language, undefined, { ignoreTag: false })
+  })
+}
+
+function catalogueOf(language: string): Readonly<Record<string, string>> {
+  return cached(catalogues, language, () =>
+    JSON.parse(readFileSync(new URL(`languages/${language}.json`, import.meta.url), 'utf8')),
+  )
+}
+
+function dateFormat({ language, timeZone }: Reader): Intl.DateTimeFormat {
+  return cached(dateFormats, `${language} ${timeZone}`, () => {
+    const day = { year: 'numeric', month: 'short', day: 'numeric' } as const
+    const time = { hour: '2-digit', minute: '2-digit', timeZoneName: 'short' } as const
+    // English without a region would put the month first.
+    return new Intl.DateTimeFormat(language === 'en' ? 'en-GB' : language, {
+      ...day,
+      ...time,
+      timeZone,
+    })
+  })
+}
+
+function cached<Value>(cache: Map<string, Value>, key: string, create: () => Value): Value {
+  const known = cache.get(key) ?? create()
+  cache.set(key, known)
+  return known
+}
