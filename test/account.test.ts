@@ -166,7 +166,7 @@ describe('/account', () => {
       (await person.visit('/admin/northlight/applications/northlight-notes')).text
     expect(await made()).to.match(/:\d\d UTC<\/time>/)
     const choose = async (zone: string) =>
-      await person.send(await person.visit('/account'), '/account/time-zone', { zone })
+      await person.send(await person.visit('/account'), '/account/language', { zone })
     expect((await choose('Asia/Tokyo')).text).to.include('<option selected>Asia/Tokyo')
     await choose('Nowhere/Else')
     expect(await made()).to.match(/:\d\d GMT\+9<\/time>/)

@@ -5,7 +5,7 @@ import { type Html, type HtmlValue, html, localized } from './html.ts'
 import { icon } from './icon.ts'
 import type { Page } from './layout.ts'
 import { type PersonView, rolesPhrase } from './person-view.ts'
-import { text, timeZones } from './text.ts'
+import { languageName, languages, text, timeZones } from './text.ts'
 
 export interface AccountHomePage {
   readonly area: AreaView
@@ -14,7 +14,9 @@ export interface AccountHomePage {
   readonly links: Readonly<Record<'apps' | 'notifications' | 'browsers', string>>
   /** The query page of the Member API; undefined if the person has no role at any site. */
   readonly queriesHref: string | undefined
-  readonly zoneAction: string
+  readonly languageAction: string
+  /** The language that the person chose; undefined if the browser decides. */
+  readonly language: string | undefined
   readonly done: HtmlValue
 }
 
@@ -28,9 +30,11 @@ export interface AccountSite {
 
 /** Shows the person's account and sites. */
 export function accountHomePage(page: AccountHomePage): Page {
-  const { area, person, sites, links, queriesHref, zoneAction } = page
-  const option = (zone: string) =>
+  const { area, person, sites, links, queriesHref, languageAction } = page
+  const zoneOption = (zone: string) =>
     html`<option${localized(({ timeZone }) => zone === timeZone && html` selected`)}>${zone}</option>`
+  const languageOption = (language: string) =>
+    html`<option value="${language}" lang="${language}"${language === page.language && html` selected`}>${languageName(language)}</option>`
   return areaPage({
     ...page,
     title: text('account.title'),
@@ -46,12 +50,15 @@ ${link(links.notifications, icon('bell'), text('account.notifications'))}
 ${link(links.browsers, icon('monitor-smartphone'), text('account.browsers'))}
 ${queriesHref !== undefined && link(queriesHref, icon('terminal'), text('account.queries'))}
 </div>
-<h2 id="time-zone">${text('account.zone')}</h2>
+<h2 id="language-and-zone">${text('account.languageAndZone')}</h2>
 ${postForm(
-  { action: zoneAction, csrf: area.csrf, attributes: html` class="filter"` },
-  html`<div><label for="zone">${text('account.zoneHint')}</label>
-<select id="zone" name="zone">${timeZones.map(option)}</select></div>
-${submitButton('save-zone', text('notifications.save'), { kind: 'second' })}`,
+  { action: languageAction, csrf: area.csrf, attributes: html` class="filter"` },
+  html`<div><label for="language">${text('account.language')}</label>
+<select id="language" name="language"><option value="">${text('account.browserLanguage')}</option>
+${languages.map(languageOption)}</select></div>
+<div><label for="zone">${text('account.zone')}</label>
+<select id="zone" name="zone">${timeZones.map(zoneOption)}</select></div>
+${submitButton('save-language', text('notifications.save'), { kind: 'second' })}`,
 )}`,
   })
 }

@@ -54,6 +54,8 @@ export function areaPage(page: AreaPage): Page {
     id,
     scripts,
     look: lookOf(area),
+    // The administration has not been translated.
+    language: area.siteName === undefined ? undefined : 'en',
     navigation: navigation(area),
     body: html`${back && html`<p class="small"><a href="${back.href}"><bdi>${back.name}</bdi></a></p>`}
 <h1>${heading}</h1>

@@ -16,6 +16,11 @@ type TextValue = HtmlValue | ((content: HtmlValue) => Html)
 /** The languages that have a catalogue, the default first. */
 export const languages = ['en'] as const
 
+/** Returns the name of a language in that language, such as “Deutsch”. */
+export function languageName(language: string): string {
+  return new Intl.DisplayNames(language, { type: 'language' }).of(language) ?? language
+}
+
 /** The time zones that a person can choose for the times on pages. */
 export const timeZones: readonly string[] = ['UTC', ...Intl.supportedValuesOf('timeZone')]
 

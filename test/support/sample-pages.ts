@@ -229,7 +229,7 @@ function accountPages(values: Values) {
   const list = { area, connectHref: address('/connect'), done: words }
   const pager = { nextHref: address('/next'), firstHref: undefined }
   const links = { apps: address('/apps'), notifications: '/notifications', browsers: '/browsers' }
-  const zones = { zoneAction: address('/zone'), done: words }
+  const zones = { languageAction: address('/language'), language: undefined, done: words }
   const home = { area, links, person, ...zones }
   const hrefs = { connectHref: address('/connect'), adminHref: address('/admin') }
   const subscription = { id: words, topic: 'replies', channel: 'email', enabledAt: null }

@@ -124,8 +124,8 @@ function render(mail: Mail, facts: Facts, { baseUrl, service }: MailSettings, li
     },
   }
   const reader = {
-    language: availableLanguage([person?.locale]) ?? languages[0],
-    timeZone: person?.time_zone ?? 'UTC',
+    language: availableLanguage([person?.locale, site?.language]) ?? languages[0],
+    timeZone: person?.time_zone ?? site?.time_zone ?? 'UTC',
   }
   return {
     to,

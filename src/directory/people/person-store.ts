@@ -1,6 +1,8 @@
 /** Finds the people who can sign in, and records their sign-outs. The engine stores sessions. */
 
-import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
+import { sql } from 'kysely'
+
+import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import { EVERYTHING_ENDED } from '../../platform/store/redis-memory.ts'
@@ -10,6 +12,9 @@ export interface Person {
   readonly id: string
   readonly name: string
   readonly email: string
+  /** The person's language (BCP 47) and time zone (IANA), if known. */
+  readonly locale: string | null
+  readonly timeZone: string | null
   /** When all sessions of the person were last ended, if ever. Earlier sessions are invalid. */
   readonly signedOutAt?: number | undefined
   /** Whether the account will be deleted unless the person signs in. */
@@ -45,7 +50,7 @@ export function makePersonStore({ kysely }: Database, now: () => number) {
         .leftJoin('setting as all', (join) => join.on('all.name', '=', EVERYTHING_ENDED))
         .select(['person.id', 'person.name', 'email', 'out.signed_out_at', 'all.value'])
         .select(['deletion_due_at', 's.authenticated_at', 's.acr', 's.site_id', 's.seen_at'])
-        .select(['ended.digest', 's.expires_at'])
+        .select(['ended.digest', 's.expires_at', 'locale', 'time_zone'])
         .where('person.id', '=', personId)
         .where('disabled_at', 'is', null)
         .executeTakeFirst()
@@ -62,7 +67,7 @@ export function makePersonStore({ kysely }: Database, now: () => number) {
         seenAt: Number(row.seen_at),
       }
       return {
-        ...{ id, name, email },
+        ...{ id, name, email, locale: row.locale, timeZone: row.time_zone },
         ...(signedOutAt > 0 && { signedOutAt }),
         ...(row.deletion_due_at !== null && { isLeaving: true }),
         ...(lives && { session }),
@@ -96,6 +101,25 @@ export function makePersonStore({ kysely }: Database, now: () => number) {
       })
     },
   }
+}
+
+/** Stores the language that a person chose; null if the browser decides. Records an audit event if it differs. */
+export async function setLanguage(
+  { kysely }: Database,
+  locale: string | null,
+  actor: Actor,
+): Promise<void> {
+  await kysely.transaction().execute(async (trx) => {
+    const { numUpdatedRows } = await trx
+      .updateTable('person')
+      .set({ locale, updated_at: actor.now })
+      .where('id', '=', actor.personId)
+      .where(sql`coalesce(locale, '')`, '<>', locale ?? '')
+      .executeTakeFirstOrThrow()
+    if (numUpdatedRows === 0n) return
+    const subject = { kind: 'person', id: actor.personId }
+    await recordAuditEvent(trx, actor, { action: 'account.language', subject, siteId: undefined })
+  })
 }
 
 /**

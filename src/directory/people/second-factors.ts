@@ -230,7 +230,12 @@ async function record(
   { personId, ...values }: MailValues['second_factor'] & { readonly personId: string },
 ): Promise<void> {
   const subject = { kind: 'person', id: personId }
-  const change = { action: `second_factor.${values.change}` as const, subject, siteId: undefined, personId }
+  const change = {
+    action: `second_factor.${values.change}` as const,
+    subject,
+    siteId: undefined,
+    personId,
+  }
   await recordAuditEvent(trx, actor, change)
   await storeMail(trx, { kind: 'second_factor', personId, values }, actor.now)
 }

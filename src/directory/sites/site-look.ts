@@ -36,7 +36,7 @@ function looks(kysely: Database['kysely']) {
     .select(['chosen.accent_color as accentColor', 'chosen.background_color as backgroundColor'])
     .select(['chosen.sign_in_words as signInWords', 'chosen.consent_words as consentWords'])
     .select(['chosen.logo_file_id as logoFileId', 'logo.sha256 as logoDigest'])
-    .select('chosen.updated_at as updatedAt')
+    .select(['chosen.updated_at as updatedAt', 'site.language'])
 }
 
 /** Finds the current logo of a site if it has this digest. No other file of a site is public. */

@@ -9,6 +9,7 @@ import {
 import { findScope } from '../../directory/scopes/catalogue.ts'
 import type { HeldSite } from '../../directory/sites/site-choice.ts'
 import { interactionGone } from '../../platform/http/errors.ts'
+import { prefer, readUiLocales } from '../../platform/http/language.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
@@ -82,7 +83,10 @@ async function findWaiting(
   if (prompt.name !== 'login' && !person?.session) throw interactionGone()
   const client = await provider.Client.find(String(details.params['client_id']))
   if (!client || !mayStillAsk(client, details.params)) throw interactionGone()
-  const redirectUri = String(details.params['redirect_uri'])
+  const { ui_locales, redirect_uri } = details.params
+  const request = readUiLocales(ui_locales)
+  prefer(ctx, { request, person: person?.locale, timeZone: person?.timeZone })
+  const redirectUri = String(redirect_uri)
   // Callbacks that match a pattern are added to a client only in authorization requests, so they are missing here.
   const byPattern = redirectUri.startsWith('https:') && !client.redirectUris?.includes(redirectUri)
   const mustPush = client['requirePushedAuthorizationRequests'] === true

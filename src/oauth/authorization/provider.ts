@@ -9,6 +9,7 @@ import {
   Provider,
 } from 'oidc-provider'
 
+import { languages } from '../../../views/text.ts'
 import { acrValues } from '../../directory/people/authentication.ts'
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import { addressOf, paths, planPaths, promptPages } from '../../platform/http/paths.ts'
@@ -183,7 +184,7 @@ function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies)
       protected_resources: [baseUrl],
       service_documentation: baseUrl + paths.authMd,
       prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
-      ui_locales_supported: ['en'],
+      ui_locales_supported: [...languages],
       // Advertise the algorithms for the other endpoints that authenticate clients, too (RFC 8414 §2).
       ...(privateKeyJwt && {
         token_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],

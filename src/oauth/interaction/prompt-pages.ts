@@ -14,6 +14,7 @@ import { describeScopes, type ScopeUses } from '../../directory/scopes/scope-use
 import { hasSelfSignUp } from '../../directory/sites/site-admin.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
 import { interactionGone } from '../../platform/http/errors.ts'
+import { prefer } from '../../platform/http/language.ts'
 import { sendPage } from '../../platform/http/page.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
@@ -54,7 +55,7 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
       pending: PendingInteraction,
       said: Pick<SignInPage, 'login' | 'problem' | 'hidden'> = {},
     ) {
-      const { look, signInWords: words } = await lookOf(pending, database)
+      const { look, signInWords: words } = await lookOf(ctx, pending, database)
       const ways = await waysOf(ctx, pending, dependencies)
       const { link, passkey, ...shown } = ways
       const { uid, client, person, loginHint } = pending
@@ -79,7 +80,7 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
       pending: PendingInteraction,
       asked: Pick<SecondStepPage, 'problem' | 'hasApp' | 'options'>,
     ) {
-      const { look } = await lookOf(pending, database)
+      const { look } = await lookOf(ctx, pending, database)
       const action = addressOf(pages.secondStep, { uid: pending.uid })
       const page = secondStepPage({ ...frameOf(pending), action, ...asked })
       showPage(ctx, { ...page, look })
@@ -87,14 +88,14 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
 
     async siteChoice(ctx: Context, pending: PendingInteraction, problem?: HtmlValue) {
       const person = personOf(pending)
-      const { look } = await lookOf(pending, database)
+      const { look } = await lookOf(ctx, pending, database)
       const { sites } = pending
       const page = siteChoicePage({ ...frameOf(pending), person, sites, problem })
       showPage(ctx, { ...page, look })
     },
 
     async consent(ctx: Context, pending: PendingInteraction) {
-      const { look, consentWords: words } = await lookOf(pending, database)
+      const { look, consentWords: words } = await lookOf(ctx, pending, database)
       const page = consentPage({
         ...frameOf(pending),
         person: personOf(pending),
@@ -115,8 +116,13 @@ function addedScopes({ newScopes }: PendingInteraction) {
 }
 
 /** Returns the appearance and texts of the application's site. They are undefined without a site. */
-async function lookOf({ client: { siteId } }: PendingInteraction, database: Database) {
+async function lookOf(
+  ctx: Context,
+  { client: { siteId } }: PendingInteraction,
+  database: Database,
+) {
   const found = siteId === undefined ? undefined : await findLook(database, siteId)
+  prefer(ctx, { site: found?.language })
   const textOf = (text: string | null | undefined) =>
     found && text != null ? { siteName: found.name, text } : undefined
   return {

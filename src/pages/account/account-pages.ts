@@ -5,6 +5,7 @@ import type { Html } from '../../../views/html.ts'
 import type { IconName } from '../../../views/icon.ts'
 import { text } from '../../../views/text.ts'
 import { findLookOfPerson, siteLook } from '../../directory/sites/site-look.ts'
+import { prefer } from '../../platform/http/language.ts'
 import { pages } from '../../platform/http/paths.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
 import type {
@@ -31,7 +32,9 @@ export function makeAccountPages(router: Router, { database, signedInPages }: Ow
       const answer = await handler({ ctx, session, area: areaOf(session, current) })
       if (typeof answer !== 'object') return answer
       // If the person has roles at only one site, the page has the appearance of that site.
-      return { ...answer, look: siteLook(await findLookOfPerson(database, session.person.id)) }
+      const look = await findLookOfPerson(database, session.person.id)
+      prefer(ctx, { site: look?.language })
+      return { ...answer, look: siteLook(look) }
     }
   return {
     page(pattern: string, show: AccountHandler, current = pattern): void {

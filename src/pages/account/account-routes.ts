@@ -5,7 +5,8 @@ import type Router from 'koa-router'
 import { connectedAppsPage, removeAppPage } from '../../../views/account-apps.ts'
 import { accountHomePage } from '../../../views/account-home.ts'
 import type { ClientView } from '../../../views/client-view.ts'
-import { text } from '../../../views/text.ts'
+import { availableLanguage, text } from '../../../views/text.ts'
+import { setLanguage } from '../../directory/people/person-store.ts'
 import { describeScopes } from '../../directory/scopes/scope-uses.ts'
 import { makeFindHeldSites, operates } from '../../directory/sites/site-choice.ts'
 import { type AppLine, removeApp } from '../../oauth/grants/end-grants.ts'
@@ -41,13 +42,16 @@ export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Route
       })),
       links: { apps: pages.apps, notifications: pages.notifications, browsers: pages.sessions },
       queriesHref: sites.length === 0 ? undefined : pages.memberQueries,
-      zoneAction: pages.timeZone,
-      done: noticeOf(ctx, { zone: text('account.zoneSaved') }),
+      languageAction: pages.language,
+      language: availableLanguage([person.locale]),
+      done: noticeOf(ctx, { language: text('account.languageSaved') }),
     })
   })
-  accountPages.form(pages.timeZone, ({ ctx }) => {
+  accountPages.form(pages.language, async ({ ctx, session }) => {
     keepZone(ctx, formField(ctx, 'zone'))
-    return `${pages.account}?done=zone`
+    const language = availableLanguage([formField(ctx, 'language')]) ?? null
+    await setLanguage(ownPages.database, language, actorOf(ctx, session, ownPages.now))
+    return `${pages.account}?done=language`
   })
   appRoutes(accountPages, ownPages)
   notificationRoutes(accountPages, ownPages)

@@ -6,6 +6,7 @@ import type { BrowserSessions, LiveSession } from '../../directory/people/browse
 import type { Person, PersonStore } from '../../directory/people/person-store.ts'
 import type { Actor } from '../../platform/audit/record-audit-event.ts'
 import { browserOf } from '../../platform/http/browser.ts'
+import { prefer } from '../../platform/http/language.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { StateStore } from '../../platform/store/oauth-state.ts'
@@ -67,6 +68,7 @@ export function makeSessions(stateStore: StateStore, settings: SessionSettings) 
       const browser = person?.session
       if (!browser) return undefined
       await browserSessions.see(browser, browserOf(ctx))
+      prefer(ctx, { person: person.locale, timeZone: person.timeZone })
       const csrf = createHmac('sha256', formKey).update(`pages ${sessionId}`).digest('base64url')
       const isLater = browser.authenticatedAt > Number(record['authenticatedAt'])
       return {

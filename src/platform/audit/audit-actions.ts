@@ -17,6 +17,7 @@ export const changeActions = {
   'second_factor.removed': 'removed the authenticator app and recovery codes',
   'identity.link': 'linked an identity at an identity provider to their account',
   'identity.unlink': 'removed an identity at an identity provider from their account',
+  'account.language': 'chose the language of their account',
   'account.deletion_scheduled': 'scheduled the deletion of the account',
   'account.deletion_cancelled': 'cancelled the deletion of the account',
   'account.deleted': 'deleted the account at the request of the person',

@@ -3,23 +3,28 @@ import type { Context } from 'koa'
 import type { Reader } from '../../../views/html.ts'
 import { availableLanguage, languages, timeZones } from '../../../views/text.ts'
 
-/** Preferred languages (BCP 47), the best first: of the request, then of the person, then of the site. */
+type Tag = string | null | undefined
+
+/** Language tags (BCP 47) and the time zone that decide how the next page is rendered. */
 interface Preferences {
-  readonly languages: readonly (string | null | undefined)[]
-  readonly timeZone?: string | null | undefined
+  /** The languages of the request, in its order. They come first. */
+  readonly request?: readonly Tag[]
+  readonly person?: Tag
+  readonly site?: Tag
+  readonly timeZone?: Tag
 }
 
-/** Each value of `ui_locales` beyond this number is ignored. */
+/** The service ignores further languages in `ui_locales`. */
 const UI_LOCALES_MAX = 10
 
-/** Returns the languages of the parameter `ui_locales`, separated by spaces (OpenID Connect Core §3.1.2.1). */
+/** Reads the languages of the parameter `ui_locales`, which spaces separate (OpenID Connect Core §3.1.2.1). */
 export function readUiLocales(value: unknown): readonly string[] {
   return typeof value === 'string' ? value.split(' ', UI_LOCALES_MAX) : []
 }
 
-/** Sets for whom the next page is rendered. Without an available language, Accept-Language decides. */
-export function setPreferences(ctx: Context, preferences: Preferences): void {
-  ctx.state['preferences'] = preferences
+/** Adds preferences for the next page. Each caller knows some: of the request, the person or the site. */
+export function prefer(ctx: Context, preferences: Preferences): void {
+  ctx.state['preferences'] = { ...ctx.state['preferences'], ...preferences }
 }
 
 /** A time zone that a person chose for a browser, which a page without scripts cannot know. */
@@ -33,14 +38,14 @@ export function keepZone(ctx: Context, zone: string): void {
   ctx.cookies.set(ZONE_COOKIE, zone, { ...options, maxAge: ZONE_KEPT_MS })
 }
 
-/** Returns the language and the time zone for a page. */
+/** Returns the language and the time zone for a page. Without an available preference, Accept-Language decides. */
 export function readerOf(ctx: Context): Reader {
-  const preferences = ctx.state['preferences'] as Preferences | undefined
-  const preferred = preferences && availableLanguage(preferences.languages)
-  const zones = [ctx.cookies.get(ZONE_COOKIE, { signed: false }), preferences?.timeZone]
+  const { request = [], person, site, timeZone } = (ctx.state['preferences'] ?? {}) as Preferences
+  const zones = [ctx.cookies.get(ZONE_COOKIE, { signed: false }), timeZone]
   ctx.vary('Accept-Language')
+  const accepted = () => ctx.acceptsLanguages([...languages]) || languages[0]
   return {
-    language: preferred ?? (ctx.acceptsLanguages([...languages]) || languages[0]),
+    language: availableLanguage([...request, person, site]) ?? accepted(),
     timeZone: zones.find((zone) => zone && timeZones.includes(zone)) ?? 'UTC',
   }
 }

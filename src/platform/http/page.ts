@@ -31,7 +31,10 @@ export function sendPublicPage(ctx: Context, page: Page): void {
   const serviceName = String(ctx.state['serviceName'] ?? '')
   const stylesheetHref = addressOf(pages.stylesheet, { file: stylesheet.file })
   // Setting ctx.body keeps a status that was set before; otherwise, the status becomes 200.
-  ctx.body = layout(page, { serviceName, stylesheetHref }).for(readerOf(ctx))
+  ctx.body = layout(page, { serviceName, stylesheetHref }).for({
+    ...readerOf(ctx),
+    ...(page.language && { language: page.language }),
+  })
   ctx.type = 'html'
 }
 

@@ -132,7 +132,7 @@ export const pages = {
   styleGuide: '/style-guide',
 
   account: '/account',
-  timeZone: '/account/time-zone',
+  language: '/account/language',
   apps: '/account/apps',
   removeApp: '/account/apps/remove',
   notifications: '/account/notifications',
