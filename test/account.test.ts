@@ -119,7 +119,7 @@ describe('/account', () => {
       await getTokens(service().url, { person: noor, scope })
       const { text } = await makePagePerson(service().url, noor).visit('/account/apps')
       expect(text).to.include('Course Notes')
-      expect(text).to.include('An application set up by the team of Northlight Academy.')
+      expect(text).to.include('An app set up by the team of Northlight Academy.')
       expect(text).to.match(/Can see.*your e-mail address.*your courses, other purchases/s)
       expect(text).to.match(/Can change.*which notifications are read/s)
       expect(text).not.to.include('gatehouse-pages')

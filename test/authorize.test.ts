@@ -21,6 +21,7 @@ import { change, insert, remove } from './support/database.ts'
 import { amir, notes, olivia, portal, sam, startService } from './support/gatehouse.ts'
 import { hiddenField } from './support/page-person.ts'
 import { getTokens, MEMBER_SCOPE } from './support/relying-party.ts'
+import { english } from './support/sample-pages.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
 import { answerOf, type Fields, get, postForm, refusalOf, send } from './support/wire.ts'
 
@@ -215,7 +216,7 @@ describe('/oauth/authorize', () => {
       return await (await person.open(new URL(step, url))).text()
     }
     const scope = 'openid account:read'
-    const sentence = findScope('email')?.sentence ?? '-'
+    const sentence = findScope('email')?.sentence.for(english) ?? '-'
     expect(await consentPage({ scope }))
       .to.include('consent-page')
       .and.not.include(sentence)
@@ -241,7 +242,7 @@ describe('/oauth/authorize', () => {
       expect(page.includes('id="asks-more"')).to.equal(isMore)
       const marked = [...page.matchAll(/<li>([^<]+) <strong class="tag good">New/g)]
       expect(marked.map(([, end]) => end)).to.deep.equal(
-        isMore ? [findScope('account:write')?.sentence] : [],
+        isMore ? [findScope('account:write')?.sentence.for(english)] : [],
       )
     }
     const less = authorizeUrl(url, { scope: 'openid account:read' })

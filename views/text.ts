@@ -84,11 +84,6 @@ const units = [
   ['minutes', 60],
 ] as const
 
-/** Returns a number with the separators of the reader's language. */
-export function numberText(number: number): Html {
-  return localized(({ language }) => number.toLocaleString(language))
-}
-
 /** Joins values as the reader's language joins a list, such as “A, B and C”. */
 export function listText(values: readonly HtmlValue[]): Html {
   return localized(({ language }) =>

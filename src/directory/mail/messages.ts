@@ -29,7 +29,7 @@ export interface MailValues {
   identity_removed: { readonly provider: string }
   /** A change of the authenticator app or the recovery codes, or the use of a recovery code. */
   second_factor: {
-    readonly change: 'added' | 'renewed' | 'used' | 'removed'
+    readonly change: string
     /** The number of unused recovery codes. */
     readonly left: number
   }

@@ -9,7 +9,6 @@ import { openOrNothing, type Seals } from '../../platform/http/kept-values.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { storeMail } from '../mail/mail.ts'
-import type { MailValues } from '../mail/messages.ts'
 import type { NotSignedIn } from './authenticate.ts'
 import type { SecondMethod } from './authentication.ts'
 import type { FactorPorts, Passkeys } from './passkeys.ts'
@@ -88,7 +87,7 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
           .executeTakeFirst()
         if (!added) return undefined
         const { personId } = actor
-        await record(trx, actor, { change: 'added', personId, left: CODES })
+        await record(trx, actor, { action: 'second_factor.added', personId, left: CODES })
         return await replaceCodes(trx, actor)
       })
     },
@@ -98,7 +97,7 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
       await kysely.transaction().execute(async (trx) => {
         const { personId } = actor
         if (!(await appOf(trx, personId))) return undefined
-        await record(trx, actor, { change: 'renewed', personId, left: CODES })
+        await record(trx, actor, { action: 'second_factor.renewed', personId, left: CODES })
         return await replaceCodes(trx, actor)
       }),
 
@@ -146,7 +145,7 @@ function makeFactorCheck(
         .executeTakeFirstOrThrow()
       if (numDeletedRows === 0n) return false
       const left = await countCodes(trx, personId)
-      await record(trx, actor, { change: 'used', personId, left })
+      await record(trx, actor, { action: 'second_factor.used', personId, left })
       return true
     })
 
@@ -219,24 +218,26 @@ export async function removeSecondFactors(
     .where('person_id', '=', personId)
     .executeTakeFirstOrThrow()
   if (numDeletedRows === 0n) return false
-  await record(trx, actor, { change: 'removed', personId, left: 0 })
+  await record(trx, actor, { action: 'second_factor.removed', personId, left: 0 })
   return true
+}
+
+interface SecondFactorChange {
+  readonly personId: string
+  readonly action: `second_factor.${'added' | 'renewed' | 'used' | 'removed'}`
+  /** The number of unused recovery codes. */
+  readonly left: number
 }
 
 /** Records a change in the audit trail, and mails the person. */
 async function record(
   trx: Transaction<Schema>,
   actor: AnyActor,
-  { personId, ...values }: MailValues['second_factor'] & { readonly personId: string },
+  { personId, action, left }: SecondFactorChange,
 ): Promise<void> {
   const subject = { kind: 'person', id: personId }
-  const change = {
-    action: `second_factor.${values.change}` as const,
-    subject,
-    siteId: undefined,
-    personId,
-  }
-  await recordAuditEvent(trx, actor, change)
+  await recordAuditEvent(trx, actor, { action, subject, siteId: undefined, personId })
+  const values = { change: action.replace('second_factor.', ''), left }
   await storeMail(trx, { kind: 'second_factor', personId, values }, actor.now)
 }
 

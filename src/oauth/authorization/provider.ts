@@ -9,8 +9,6 @@ import {
   Provider,
 } from 'oidc-provider'
 
-import { languages } from '../../../views/text.ts'
-import { acrValues } from '../../directory/people/authentication.ts'
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import { addressOf, paths, planPaths, promptPages } from '../../platform/http/paths.ts'
 import { noteAuthenticatedClient } from '../../platform/limits/charge-requests.ts'
@@ -32,6 +30,7 @@ import { resourceIndicators } from '../token/resource-indicators.ts'
 import { checkAuthorizationRequest } from './authorize-requests.ts'
 import { makeFindSessionPerson } from './browser-session.ts'
 import { overlay } from './conformance-profile.ts'
+import { advertised } from './discovery-metadata.ts'
 import { mayRevokeToken } from './engine-adapter.ts'
 import { documentFeature, engineRequests } from './engine-clients.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
@@ -125,7 +124,8 @@ function ttl({ lifetimes, grants }: EngineDependencies): Configuration['ttl'] {
 }
 
 /** Configures which parts of OAuth 2.0 and OpenID Connect the engine supports and advertises. */
-function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies): Configuration {
+function protocol(dependencies: EngineDependencies): Configuration {
+  const { furtherPlans, requestLengths } = dependencies
   const { privateKeyJwt, dpop } = furtherPlans
   // The order matters, because some libraries use the first method that they support. If `none` came first, they would
   // send no secret. Basic comes last, because clients must encode their id and secret for it.
@@ -152,7 +152,6 @@ function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies)
       openid: [...claimsByScope.openid, 'acr', 'amr', 'auth_time'],
       iss: null,
     },
-    acrValues: [...acrValues],
     conformIdTokenClaims: false,
     responseTypes: ['code'],
     clientAuthMethods: authMethods,
@@ -177,21 +176,7 @@ function protocol({ baseUrl, furtherPlans, requestLengths }: EngineDependencies)
       [plainNames.max_age]: checkPlainMaxAge,
     },
     clientBasedCORS: (_ctx, _origin, client) => client.clientAuthMethod === 'none',
-    discovery: {
-      revocation_endpoint_auth_methods_supported: authMethods,
-      introspection_endpoint_auth_methods_supported: authMethods,
-      registration_endpoint: baseUrl + paths.registration,
-      protected_resources: [baseUrl],
-      service_documentation: baseUrl + paths.authMd,
-      prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
-      ui_locales_supported: [...languages],
-      // Advertise the algorithms for the other endpoints that authenticate clients, too (RFC 8414 §2).
-      ...(privateKeyJwt && {
-        token_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],
-        revocation_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],
-        introspection_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],
-      }),
-    },
+    ...advertised(dependencies, authMethods),
   }
 }
 

@@ -3,7 +3,6 @@ import { createHmac } from 'node:crypto'
 import type { Context } from 'koa'
 
 import { consentPage } from '../../../views/consent.ts'
-import type { HtmlValue } from '../../../views/html.ts'
 import type { Page } from '../../../views/layout.ts'
 import { type SecondStepPage, secondStepPage } from '../../../views/second-factor.ts'
 import { type SignInPage, signInPage } from '../../../views/sign-in.ts'
@@ -86,7 +85,7 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
       showPage(ctx, { ...page, look })
     },
 
-    async siteChoice(ctx: Context, pending: PendingInteraction, problem?: HtmlValue) {
+    async siteChoice(ctx: Context, pending: PendingInteraction, problem?: SignInPage['problem']) {
       const person = personOf(pending)
       const { look } = await lookOf(ctx, pending, database)
       const { sites } = pending

@@ -6,13 +6,11 @@ import { connectedAppsPage, removeAppPage } from '../../../views/account-apps.ts
 import { accountHomePage } from '../../../views/account-home.ts'
 import type { ClientView } from '../../../views/client-view.ts'
 import { availableLanguage, text } from '../../../views/text.ts'
-import { setLanguage } from '../../directory/people/person-store.ts'
 import { describeScopes } from '../../directory/scopes/scope-uses.ts'
 import { makeFindHeldSites, operates } from '../../directory/sites/site-choice.ts'
 import { type AppLine, removeApp } from '../../oauth/grants/end-grants.ts'
 import { makeGrantLists } from '../../oauth/grants/grant-lists.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
-import { keepZone } from '../../platform/http/language.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
@@ -20,6 +18,7 @@ import { makeRouter } from '../../platform/http/router.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 import { type AccountPages, makeAccountPages } from './account-pages.ts'
+import { languageRoutes } from './language-routes.ts'
 import { notificationRoutes } from './notification-routes.ts'
 import { type MemberQueries, memberQueryRoutes } from './query-routes.ts'
 
@@ -47,12 +46,7 @@ export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Route
       done: noticeOf(ctx, { language: text('account.languageSaved') }),
     })
   })
-  accountPages.form(pages.language, async ({ ctx, session }) => {
-    keepZone(ctx, formField(ctx, 'zone'))
-    const language = availableLanguage([formField(ctx, 'language')]) ?? null
-    await setLanguage(ownPages.database, language, actorOf(ctx, session, ownPages.now))
-    return `${pages.account}?done=language`
-  })
+  languageRoutes(accountPages, ownPages)
   appRoutes(accountPages, ownPages)
   notificationRoutes(accountPages, ownPages)
   memberQueryRoutes(router, accountPages, ownPages, queries)

@@ -1,0 +1,30 @@
+import type { Configuration } from 'oidc-provider'
+
+import { languages } from '../../../views/text.ts'
+import { acrValues } from '../../directory/people/authentication.ts'
+import { paths } from '../../platform/http/paths.ts'
+import { proofAlgorithms } from '../clients/proofs.ts'
+import type { EngineDependencies } from './engine-dependencies.ts'
+
+/** Returns what the discovery documents of the engine advertise in addition (RFC 8414, RFC 9728). */
+export function advertised(
+  { baseUrl, furtherPlans: { privateKeyJwt } }: EngineDependencies,
+  authMethods: readonly string[],
+): Pick<Configuration, 'acrValues' | 'discovery'> {
+  const discovery = {
+    revocation_endpoint_auth_methods_supported: authMethods,
+    introspection_endpoint_auth_methods_supported: authMethods,
+    registration_endpoint: baseUrl + paths.registration,
+    protected_resources: [baseUrl],
+    service_documentation: baseUrl + paths.authMd,
+    prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
+    ui_locales_supported: [...languages],
+    // Advertise the algorithms for the other endpoints that authenticate clients, too (RFC 8414 §2).
+    ...(privateKeyJwt && {
+      token_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],
+      revocation_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],
+      introspection_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],
+    }),
+  }
+  return { acrValues: [...acrValues], discovery }
+}
