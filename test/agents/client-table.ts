@@ -4,7 +4,9 @@ import {
   driveCodex,
   driveFastMcp,
   driveInspector,
+  driveLangchain,
   driveMcporter,
+  driveOpenaiAgents,
   driveOpencode,
   drivePythonMcp,
 } from './drivers/commands.ts'
@@ -120,6 +122,14 @@ export const agents: readonly Agent[] = [
     ...of(`Python \`mcp\` ${version[0]}`, `mcp==${version}`),
     ...{ setUp: '`OAuthClientProvider`', drive: drivePythonMcp },
   })),
+  {
+    ...of('OpenAI Agents SDK', 'openai-agents==0.24.0'),
+    ...{ setUp: '`MCPServerStreamableHttp` with `auth`', drive: driveOpenaiAgents },
+  },
+  {
+    ...of('LangChain', 'langchain-mcp-adapters==0.3.2'),
+    ...{ setUp: '`MultiServerMCPClient` with `auth`', drive: driveLangchain },
+  },
   {
     // The client of FastMCP without its server.
     ...of('FastMCP', 'fastmcp-slim[client]==4.1.6', 'http://localhost/callback'),

@@ -145,5 +145,7 @@ function drivePython(script: string): Drive {
   }
 }
 
-export const drivePythonMcp: Drive = drivePython('python-mcp.py')
+export const drivePythonMcp: Drive = drivePython('python_mcp.py')
+export const driveOpenaiAgents: Drive = drivePython('python-openai-agents.py')
+export const driveLangchain: Drive = drivePython('python-langchain.py')
 export const driveFastMcp: Drive = drivePython('python-fastmcp.py')

@@ -85,9 +85,9 @@ async def open_browser(address: str) -> None:
     webbrowser.open(address)
 
 
-async def main(address: str, calls: str, client_id: str | None = None) -> None:
+def provider_for(address: str, client_id: str | None) -> auth.OAuthClientProvider:
     callback = Callback()
-    provider = auth.OAuthClientProvider(
+    return auth.OAuthClientProvider(
         server_url=address,
         client_metadata=OAuthClientMetadata(
             client_name="an application in Python",
@@ -100,6 +100,10 @@ async def main(address: str, calls: str, client_id: str | None = None) -> None:
         redirect_handler=open_browser,
         callback_handler=callback.wait,
     )
+
+
+async def main(address: str, calls: str, client_id: str | None = None) -> None:
+    provider = provider_for(address, client_id)
     async with httpx.AsyncClient(auth=provider, timeout=60) as http:
         transport = streamable_http_client(address, http_client=http)
         if IS_FIRST:
@@ -113,4 +117,5 @@ async def main(address: str, calls: str, client_id: str | None = None) -> None:
                 await use(client, calls)
 
 
-asyncio.run(main(*sys.argv[1:]))
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
