@@ -22,6 +22,7 @@ interface ApiPage {
 export function adminApiPage({ endpoint, links }: ApiPage): Page {
   return {
     title: 'Admin API',
+    language: 'en',
     id: 'admin-api-page',
     body: html`<h1>Admin API</h1>
 <p>This address is for programs. With the access token of an operator it answers GraphQL queries about
@@ -43,6 +44,7 @@ export function memberApiPage({ endpoint, readScope, writeScope, links }: Member
   const query = 'viewer { name enrolledCourses(first: 5) { nodes { slug expireDate } } }'
   return {
     title: 'Member API',
+    language: 'en',
     id: 'member-api-page',
     body: html`<h1>Member API</h1>
 <p>This address is for programs. With the access token of a member it answers GraphQL queries about

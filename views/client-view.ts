@@ -1,4 +1,4 @@
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import { text } from './text.ts'
 
 /** The client that a page describes. */
@@ -15,7 +15,7 @@ export interface ClientView {
     | 'loopback'
     | 'own'
   /** Where the redirect URI leads: `app.example.com`, `this computer (127.0.0.1)` or `an app on this device (…)`. */
-  readonly host: string
+  readonly host: HtmlValue
   /** The site that created the application, for the kind `operator-created`. */
   readonly siteName?: string | undefined
   /** The host of the metadata document, for the kinds `self-declared` and `reviewed`. */
@@ -32,6 +32,6 @@ export function kindSentence({
 }
 
 /** An untrusted name, isolated with `<bdi>`. Otherwise, right-to-left letters could reorder the text around it. */
-export function foreignName(name: string): Html {
+export function foreignName(name: HtmlValue): Html {
   return html`<strong><bdi>${name}</bdi></strong>`
 }

@@ -21,6 +21,7 @@ export interface ConnectPage {
 export function connectPage(page: ConnectPage): Page {
   return {
     title: 'Connect an assistant',
+    language: 'en',
     id: 'connect-page',
     body: html`<h1>Connect an assistant</h1>
 <p>An assistant, such as Claude or ChatGPT, can answer questions about your courses. You decide what it may see, and can
@@ -65,6 +66,7 @@ export function connectSitePage(page: ConnectSitePage): Page {
   const { siteName, assistants, look } = page
   return {
     title: `Connect an assistant to ${siteName}`,
+    language: 'en',
     id: 'connect-site-page',
     scripts: [copyScript],
     look,

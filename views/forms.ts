@@ -153,8 +153,8 @@ export function searchForm(form: {
 <div><label for="search">${label}</label>
 <input id="search" name="search" type="search" maxlength="300" value="${search}" autocomplete="off"></div>
 ${more}<div class="actions">
-<button type="submit" class="second">Search</button>
-${isNarrowed && html`<a id="show-all" href="${action}">Show all</a>`}
+<button type="submit" class="second">${text('word.search')}</button>
+${isNarrowed && html`<a id="show-all" href="${action}">${text('word.showAll')}</a>`}
 </div>
 </form>`
 }

@@ -10,6 +10,7 @@ interface MailFolderPage {
 export function mailFolderPage({ folder, messages }: MailFolderPage): Page {
   return {
     title: 'Mail',
+    language: 'en',
     id: 'mail-page',
     body: html`<h1>Mail</h1>
 <p>This demo sends no mail. Its messages are files in <code>${folder}</code>.</p>

@@ -49,6 +49,7 @@ export interface QueryTool {
 export function queryPage(page: QueryPage): Page {
   const { tool } = page
   return {
+    language: 'en',
     ...areaPage({
       ...page,
       title: `Try the ${page.apiName}`,

@@ -32,6 +32,7 @@ type ContrastOf = (one: string, other: string) => number
 export function styleGuidePage(contrastOf: ContrastOf): Page {
   return {
     title: 'Style guide',
+    language: 'en',
     id: 'style-guide-page',
     body: html`<h1>Style guide</h1>
 <h2>Text</h2>

@@ -14,7 +14,7 @@ export type TextId = keyof typeof english
 type TextValue = HtmlValue | ((content: HtmlValue) => Html)
 
 /** The languages that have a catalogue, the default first. */
-export const languages = ['en'] as const
+export const languages = ['en', 'de', 'es', 'fr', 'ja', 'pt'] as const
 
 /** Returns the name of a language in that language, such as “Deutsch”. */
 export function languageName(language: string): string {
@@ -94,7 +94,8 @@ export function listText(values: readonly HtmlValue[]): Html {
 }
 
 const require = createRequire(import.meta.url)
-const catalogues = new Map<string, Readonly<Record<string, string>>>([['en', english]])
+/** The messages of each language that has been used, by id. */
+export const catalogues = new Map<string, Readonly<Record<string, string>>>([['en', english]])
 const messages = new Map<string, IntlMessageFormat>()
 const dateFormats = new Map<string, Intl.DateTimeFormat>()
 

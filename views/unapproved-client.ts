@@ -18,6 +18,7 @@ export function unapprovedClientPage(page: UnapprovedClientPage): Page {
   const { name, areas, approveHref, readingAddress, returnHref } = page
   return {
     title: 'Approve this client first',
+    language: 'en',
     id: 'unapproved-client-page',
     body: html`<h1>Approve ${foreignName(name)} first</h1>
 <p>It asks to change ${areas.join(', ').replaceAll('_', ' ')}. It describes itself in a document on the web, and no operator

@@ -20,6 +20,7 @@ export function welcomePage(page: WelcomePage): Page {
   const { baseUrl, accountHref, connectHref, links, mailHref, demoPeople = [] } = page
   return {
     title: 'Welcome',
+    language: 'en',
     id: 'welcome-page',
     body: html`<h1>Welcome</h1>
 <p>This service signs people in, and lets them connect applications to their account without giving

@@ -1,4 +1,6 @@
 import type { ClientView } from '../../../views/client-view.ts'
+import type { HtmlValue } from '../../../views/html.ts'
+import { text } from '../../../views/text.ts'
 import { isLoopbackHost } from '../../platform/http/loopback.ts'
 import type { PendingInteraction } from '../authorization/engine-interactions.ts'
 
@@ -32,10 +34,10 @@ function kindOfClient(
 }
 
 /** Describes the target of a redirect URI. It is a host, this computer, or an app on this device. */
-function hostOf(redirectUri: string): string {
+function hostOf(redirectUri: string): HtmlValue {
   const url = new URL(redirectUri)
-  if (isLoopbackHost(url.hostname)) return `this computer (${url.hostname})`
+  if (isLoopbackHost(url.hostname)) return text('client.thisComputer', { host: url.hostname })
   return /^https?:$/.test(url.protocol)
     ? url.host
-    : `an app on this device (${url.protocol.slice(0, -1)})`
+    : text('client.thisDevice', { scheme: url.protocol.slice(0, -1) })
 }

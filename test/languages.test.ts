@@ -1,0 +1,168 @@
+import { readdirSync } from 'node:fs'
+
+import { IntlMessageFormat } from 'intl-messageformat'
+
+import english from '../views/languages/en.json' with { type: 'json' }
+import { layout } from '../views/layout.ts'
+import { stylesheet } from '../views/stylesheet.ts'
+import { catalogues, languages, text } from '../views/text.ts'
+import { authorizeUrl } from './support/client.ts'
+import { change } from './support/database.ts'
+import { notes, olivia, sam } from './support/gatehouse.ts'
+import { linkTo, mailsTo } from './support/mail-folder.ts'
+import { makePagePerson } from './support/page-person.ts'
+import { hrefOf, pagesWith } from './support/sample-pages.ts'
+import { sharedService } from './support/storages.ts'
+
+interface Node {
+  readonly type: number
+  readonly value?: string
+  readonly options?: Readonly<Record<string, { readonly value: readonly Node[] }>>
+  readonly children?: readonly Node[]
+}
+const [LITERAL, POUND, TAG] = [0, 7, 8]
+
+/** Returns the arguments of a message as `name`, and its tags as `<name>`. */
+function namesIn(nodes: readonly Node[]): string[] {
+  return nodes.flatMap(({ type, value = '', options = {}, children = [] }) => [
+    ...(type === LITERAL || type === POUND ? [] : [type === TAG ? `<${value}>` : value]),
+    ...Object.values(options).flatMap((option) => namesIn(option.value)),
+    ...namesIn(children),
+  ])
+}
+const argumentsOf = (message: string, language: string) =>
+  new Set(namesIn(new IntlMessageFormat(message, language).getAst() as Node[]))
+const catalogueOf = (language: string) => {
+  // Showing one text reads the catalogue.
+  text('word.signIn').for({ language, timeZone: 'UTC' })
+  return catalogues.get(language) ?? {}
+}
+
+describe('languages', () => {
+  const service = sharedService()
+
+  for (const language of languages) {
+    it(`${language} has every message, with the same values`, () => {
+      const catalogue = catalogueOf(language)
+      expect(Object.keys(catalogue)).to.deep.equal(Object.keys(english))
+      for (const [id, message] of Object.entries(english)) {
+        const translated = argumentsOf(catalogue[id] ?? '', language)
+        expect(translated, id).to.deep.equal(argumentsOf(message, 'en'))
+      }
+    })
+  }
+
+  it('has no other file of messages', () => {
+    const files = readdirSync(new URL('../views/languages', import.meta.url))
+    expect(files).to.have.members(languages.map((language) => `${language}.json`))
+  })
+
+  /** Texts of the sample pages, and the values that select a form of a message. */
+  const samples = /Signing in|Your account|[a-e] of the school|BCDF-\w+|\b(?:yes|no)\b/g
+  it('takes every text of a page from the catalogue, in the direction of the language', () => {
+    const pseudo = Object.entries(english).map(([id, message]) => {
+      const names = [...argumentsOf(message, 'en')]
+      const shown = names.map((name) =>
+        name.startsWith('<') ? `${name}◊</${name.slice(1)}` : `{${name}}`,
+      )
+      return [id, `◊ ${shown.join(' ')}`] as const
+    })
+    catalogues.set('ar', Object.fromEntries(pseudo))
+    const frame = { serviceName: '1', stylesheetHref: hrefOf(stylesheet) }
+    const found = Object.entries(pagesWith('2')).flatMap(([name, page]) => {
+      // The administration is only in English.
+      if (page.language || name === 'two-factors') return []
+      const markup = layout({ ...page, scripts: undefined }, frame).for({
+        language: 'ar',
+        timeZone: 'UTC',
+      })
+      expect(markup).to.include('<html lang="ar" dir="rtl">')
+      const named = [
+        ...markup.matchAll(/ (?:aria-label|alt|title|placeholder|data-other)="([^"]*)"/g),
+      ]
+      const words = markup
+        .replaceAll(/<(head|code|time|select)\b.*?<\/\1>/gs, '')
+        .replaceAll(/<[^>]*>/g, ' ')
+      const all = [words, ...named.map(([, value]) => value)].join(' ').replaceAll(samples, '')
+      const left = all.match(/[A-Za-z]{2,}[^◊\d]*/g)
+      return left ? [`${name}: ${left.join(' | ').replaceAll(/\s+/g, ' ')}`] : []
+    })
+    expect(found).to.deep.equal([])
+  })
+
+  const languageOf = (page: string) => /<html lang="(\w+)"/.exec(page)?.[1]
+  const signInPage = async (fields: Record<string, string>, accepted = '') => {
+    const person = makePagePerson(service().url, sam)
+    const first = await person.open(authorizeUrl(service().url, fields))
+    const location = first.headers.get('location') ?? ''
+    const headers = { 'accept-language': accepted }
+    const response = await person.open(location, { headers })
+    expect(response.headers.get('vary')).to.match(/accept-language/i)
+    return await response.text()
+  }
+
+  it('shows the sign-in in the language of ui_locales, then of the browser', async () => {
+    for (const [ui_locales, accepted, expected] of [
+      ['de', '', 'de'],
+      ['x-klingon pt-BR de', 'fr', 'pt'],
+      ['xx yy', 'fr-CA, en;q=0.5', 'fr'],
+      ['', 'ja', 'ja'],
+      ['', 'tlh', 'en'],
+    ] as const)
+      expect(languageOf(await signInPage({ ui_locales }, accepted))).to.equal(expected)
+    const page = await signInPage({ ui_locales: 'de' })
+    expect(page)
+      .to.include('Passwort vergessen')
+      .and.not.match(/Sign in/)
+  })
+
+  it('ignores values of ui_locales that are no language, or too many [430]', async () => {
+    for (const ui_locales of [
+      '"><script>alert(1)</script>',
+      '../../../etc/passwd',
+      '__proto__ constructor',
+      'de\u0000',
+      Array.from({ length: 100 }, (_, at) => `x${at}`).join(' '),
+      `${'xx '.repeat(20)}de`,
+    ]) {
+      const page = await signInPage({ ui_locales })
+      expect(languageOf(page), ui_locales).to.equal('en')
+      expect(page).not.to.include('alert(1)').and.not.include('etc/passwd')
+    }
+  })
+
+  it('prefers the language of the person to that of the site, and it to that of the browser', async () => {
+    const { kysely, url } = service()
+    const site = await kysely
+      .selectFrom('oauth_application')
+      .select('site_id')
+      .where('client_id', '=', notes.clientId)
+      .executeTakeFirstOrThrow()
+    await change(kysely, 'site', { id: String(site.site_id) }, { language: 'es-MX' })
+    expect(languageOf(await signInPage({}, 'fr'))).to.equal('es')
+    const person = makePagePerson(url, olivia)
+    const choose = async (language: string) =>
+      await person.send(await person.visit('/account'), '/account/language', {
+        language,
+        zone: 'UTC',
+      })
+    const chosen = await choose('ja')
+    expect(languageOf(chosen.text)).to.equal('ja')
+    expect(chosen.text).to.include('<option value="ja" lang="ja" selected>日本語</option>')
+    const request = authorizeUrl(url, { prompt: 'consent' })
+    expect(languageOf((await person.visit(request.pathname + request.search)).text)).to.equal('ja')
+    expect(languageOf((await person.visit('/admin/northlight')).text)).to.equal('en')
+    expect(languageOf((await choose('tlh')).text)).not.to.equal('ja')
+  })
+
+  it('writes mail in the language of its recipient', async () => {
+    await change(service().kysely, 'person', { id: 'per_sam' }, { locale: 'de-AT' })
+    const person = makePagePerson(service().url, sam)
+    await person.send(await person.visit('/recover'), '/recover', { login: sam.login })
+    await linkTo(service(), sam.login)
+    const [mail = ''] = mailsTo(service(), sam.login)
+    expect(mail)
+      .to.match(/^Subject: .*Passwort/m)
+      .and.include('Guten Tag')
+  })
+})
