@@ -72,11 +72,9 @@ function redirectField({ typed, problems, appSchemes }: ApplicationFormPage): Ht
     id: 'redirect-uris',
     name: 'redirect_uris',
     label: 'Redirect addresses',
-    hint: html`One a line, exactly as the application sends them. <code>https://</code>
-addresses, <code>http://127.0.0.1/…</code> for a program on a computer, or a scheme like
-<code>com.example.app:/</code> for an app on a device${schemes.length > 0 && html` (or that of a known assistant: ${schemes})`}.<br>
-<strong>A word of warning:</strong> any app on a device may claim such a scheme for itself, and then receives what was
-meant for yours. Prefer <code>https://</code> where the app has it; members are asked at every sign-in that ends at a scheme.`,
+    hint: html`One per line, exactly as the application sends them: <code>https://</code>,
+<code>http://127.0.0.1/…</code> for a program on a computer, or <code>com.example.app:/</code> for an app on a device${schemes.length > 0 && html`, also ${schemes}`}.
+Prefer <code>https://</code>, because another app can claim a scheme.`,
     problem: problems.redirectUris,
     attributes: html` rows="4" required spellcheck="false" autocapitalize="none"`,
   }
@@ -88,8 +86,7 @@ function afterSignOutField({ typed, problems }: ApplicationFormPage): Html {
     id: 'post-logout-uris',
     name: 'post_logout_redirect_uris',
     label: html`Addresses after sign-out <span class="muted">(optional)</span>`,
-    hint: html`Where the browser goes when a member signs out through the application: its
-<code>post_logout_redirect_uri</code>, one a line, exactly as it is sent.`,
+    hint: 'One per line, exactly as the application sends them.',
     problem: problems.postLogoutRedirectUris,
     attributes: html` rows="2" spellcheck="false" autocapitalize="none"`,
   }
@@ -100,12 +97,12 @@ const kinds = [
   {
     value: 'none',
     label: 'Public',
-    what: 'runs on the devices of its users (an app, a browser page, a command-line tool, an MCP client) and cannot keep a secret',
+    what: 'runs on the devices of its users, and cannot keep a secret',
   },
   {
     value: 'client_secret_post',
     label: 'Confidential',
-    what: 'runs on a server of its own and keeps a secret there',
+    what: 'runs on its own server, and keeps a secret there',
   },
 ]
 
@@ -125,10 +122,8 @@ ${kinds.map(({ value, label, what }) =>
 function scopeField({ typed, choices, problems, editing }: ApplicationFormPage): Html {
   return html`<fieldset${problems.scopes !== undefined && html` aria-describedby="scopes-problem"`}>
 <legend>What it may request</legend>
-<p class="hint">Every application may also ask who the member is (<code>openid</code>,
-<code>profile</code>, <code>email</code>). Each member is asked before anything is shared.${
-    editing !== undefined &&
-    ' When you take one away, all access that has it ends at once and members connect again.'
+<p class="hint">Every application may also ask who the member is. Each member decides first.${
+    editing !== undefined && ' If you remove one, access that has it ends at once.'
   }</p>
 ${fieldProblem('scopes', problems.scopes)}
 ${choices.map(({ name, words }) =>

@@ -109,22 +109,20 @@ export function stopPage({ name, people, kind, verb, ...page }: StopPage): Page 
 
 const consequences = {
   site: {
-    Disable: (
+    Disable: (people: string) => html`It stops at once for ${people}, and people cannot connect it.
+When you enable it again, it continues with the access that people did not remove.`,
+    Delete: (
       people: string,
-    ) => html`It stops at once for ${people}: its tokens are refused, and people cannot
-connect it. Its settings are kept, and so is what people allowed. When you enable it again, it may use
-what was not removed meanwhile.`,
-    Delete: (people: string) => html`It stops at once for ${people}, all access ends, and its
-<code>client_id</code> is never used again. This cannot be taken back; to stop it for a while, disable
-it.`,
+    ) => html`It stops at once for ${people}, and all access ends. You cannot undo this. To
+stop it for a while, disable it.`,
   },
   resource_server: {
     Disable:
-      () => html`It is told of no token any more from now on, so that what it protects is closed to everybody.
-Tokens are not touched, and its secrets work again when you enable it.`,
+      () => html`It can no longer check tokens, so nobody reaches what it protects. When you enable it again, its
+secrets work as before.`,
     Delete:
-      () => html`It is told of no token any more, so that what it protects is closed to everybody, and its
-<code>client_id</code> is never used again. This cannot be taken back; to stop it for a while, disable it.`,
+      () => html`It can no longer check tokens, so nobody reaches what it protects. You cannot undo this. To stop it
+for a while, disable it.`,
   },
 }
 
@@ -166,13 +164,12 @@ export function removeSecretPage({
     title: 'Remove this secret?',
     id: 'remove-secret-page',
     heading: html`Remove the secret that ends with <code>${hint}</code>?`,
-    consequences: html`<p>${foreignName(name)} cannot use it any more from now on. Tokens that it has are not
-touched.</p>`,
+    consequences: html`<p>${foreignName(name)} can no longer use it. Its tokens keep working.</p>`,
     confirm: 'Remove secret',
   })
 }
 
 function everybody(people: number): string {
-  if (people === 0) return 'everybody (no person has connected it yet)'
+  if (people === 0) return 'everybody (nobody has connected it yet)'
   return people === 1 ? 'the one person who connected it' : `the ${people} people who connected it`
 }

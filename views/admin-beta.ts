@@ -25,14 +25,11 @@ export function betaPage(page: BetaPage): Page {
     body: html`<section class="card" aria-labelledby="mcp-connections">
 <h2 id="mcp-connections">MCP connections</h2>
 <p id="beta-state"><strong>${on ? 'On' : 'Off'}</strong>${page.onSince !== undefined && html` since ${timeOf(page.onSince)}`}</p>
-<p>Lets applications act for your members. You create an application under <strong>OAuth
-applications</strong>, choose what it may do, and give its maker the <code>client_id</code>. Each
-member of <bdi>${page.siteName}</bdi>, students included, then decides alone whether to connect it, and
-it reaches only the data of that person at your site.</p>
+<p>Apps can act for members of <bdi>${page.siteName}</bdi>. Each member decides which to connect, and an app reaches only
+the data of that member.</p>
 ${
   on
-    ? html`<p><a href="${page.assistantsHref}">Connect assistants</a> with one press each, or make
-<a href="${page.applicationsHref}">OAuth applications</a> of your own.</p>
+    ? html`<p><a href="${page.assistantsHref}">Connect assistants</a>, or add your own <a href="${page.applicationsHref}">OAuth applications</a>.</p>
 <p><a id="switch-off" class="button second" href="${page.switchOffHref}">Switch off…</a></p>`
     : switchOnForm({ action: page.switchOnAction, csrf: page.area.csrf })
 }
@@ -50,9 +47,8 @@ export function switchOffPage(page: Confirmation & { readonly siteName: string }
     ...page,
     title: 'Switch MCP connections off?',
     id: 'switch-off-page',
-    consequences: html`<p>Every OAuth application of <bdi>${page.siteName}</bdi> stops at once: its tokens
-are refused, and people cannot connect it. Applications are kept, and so is what people allowed. When you switch
-it on again, applications may use what was not removed meanwhile.</p>`,
+    consequences: html`<p>All OAuth applications of <bdi>${page.siteName}</bdi> stop at once, and people cannot connect
+them. When you switch it on again, they continue with the access that people did not remove.</p>`,
     confirm: 'Switch off',
   })
 }

@@ -36,8 +36,8 @@ export interface ReviewedView {
 }
 
 const stateNames = {
-  unreviewed: 'not reviewed: it may read, and change nothing',
-  changed: 'changed since it was approved: it may read, and change nothing',
+  unreviewed: 'not reviewed: it can only read',
+  changed: 'changed since it was approved: it can only read',
   approved: 'approved',
   blocked: 'blocked',
 } as const
@@ -48,9 +48,9 @@ export function documentClientsPage(page: DocumentClientsPage): Page {
     ...page,
     title: 'Self-declared clients',
     id: 'document-clients-page',
-    body: html`<p>These applications describe themselves in a document at their own address. What you decide holds for
-<bdi>${page.siteName}</bdi>. People with the role of the platform can decide for every site.</p>
-${cards(page.clients.map(client), html`<p>None has been used yet.</p>`, page.pager)}`,
+    body: html`<p>These apps describe themselves in a document on the web. Until you approve one for <bdi>${page.siteName}</bdi>, it can
+only read.</p>
+${cards(page.clients.map(client), html`<p class="empty">No such app has been used yet.</p>`, page.pager)}`,
   })
 }
 

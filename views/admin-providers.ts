@@ -81,13 +81,12 @@ ${buttonForm({ action: onlyAction, csrf, hidden: { on: isOnly ? 'no' : 'yes' } }
     title: 'Identity providers',
     id: 'identity-providers-page',
     area,
-    body: html`<p>People sign in to applications of <bdi>${siteName}</bdi> with the OpenID Connect provider of your school or
-company. Such a sign-in counts only at this site.</p>
+    body: html`<p>People sign in to apps of <bdi>${siteName}</bdi> with your school’s OpenID Connect provider.</p>
 ${problemAlert('provider-problem', problem)}
-${cards(rows, html`<p id="no-providers">There is no identity provider yet.</p>`)}
+${cards(rows, html`<p class="empty" id="no-providers">There is no identity provider yet.</p>`)}
 ${providers.length > 0 && only}<h2>Add one</h2>
-<p>Fill the form in for ${presets.map(({ name, href }) => html`<a href="${href}">${name}</a>, `)}or enter any other OpenID
-Connect provider. After you add it, this page shows the redirect URI to register there.</p>
+<p>Fill the form in for ${presets.map(({ name, href }) => html`<a href="${href}">${name}</a>, `)}or enter any other
+provider. Then register the redirect URI that this page shows there.</p>
 ${steps !== undefined && html`<p class="notice" id="steps">${steps}</p>`}
 ${postForm(
   { action, csrf },

@@ -33,18 +33,18 @@ export function resourceServersPage(page: ResourceServersPage): Page {
     }) => html`<a href="${href}">${foreignName(name)}</a>${disabled && disabledTag}<br>
 <span class="muted">client_id</span> <code>${clientId}</code>`,
   )
-  const none = html`<p id="no-resource-servers">There is no resource server yet.</p>`
+  const none = html`<p class="empty" id="no-resource-servers">There is no resource server yet.</p>`
   const described = html`aria-describedby="name-hint${problem !== undefined && ' name-problem'}"${problem !== undefined && html` aria-invalid="true"`}`
   const fields = html`<label for="name">Name</label>
-<p class="hint" id="name-hint">For yourself: it is in this list and in the audit trail. Members do not see it.</p>
+<p class="hint" id="name-hint">Members do not see it.</p>
 <input id="name" name="name" type="text" maxlength="80" autocomplete="off" required value="${page.typed}" ${described}>
 ${submitButton('register', 'Register')}`
   return areaPage({
     ...page,
     title: 'Resource servers',
     id: 'resource-servers-page',
-    body: html`<p>An API or a proxy of yours to which applications send your members’ access tokens. It asks this service what a token
-is good for, and is told of those that are for <bdi>${page.siteName}</bdi>, of no other.</p>
+    body: html`<p>Your own API or proxy that accepts access tokens. It asks this service whether a token for <bdi>${page.siteName}</bdi> is
+valid.</p>
 ${cards(resourceServers, none, page.pager)}
 <h2>Register one</h2>
 ${problemAlert('name-problem', problem)}
