@@ -143,9 +143,9 @@ describe('connecting an assistant, in a browser', () => {
     const list = '/admin/northlight/applications'
     const operator = makePagePerson(service().url, olivia)
     const form = await operator.visit(`${list}/new`)
-    expect(form.text).to.include('A word of warning').and.include('cursor://')
+    expect(form.text).to.include('another app can claim a scheme').and.include('cursor://')
     const made = await operator.send(form, list, {
-      name: 'Field Notes',
+      name: `Field Notes of ${redirectUri}`.slice(0, 80),
       redirect_uris: redirectUri,
       auth_method: 'none',
       scope: ['account:read'],
