@@ -70,7 +70,7 @@ forEachStorage('FAPI 2.0 Security Profile', (start) => {
     await using walk = await begin()
     const person = makePagePerson(walk.url, olivia)
     const pageOf = async ({ clientId }: { readonly clientId: string }) =>
-      (await person.visit(`/admin/northlight/applications/${clientId}`)).text
+      (await person.visit(`/admin/northlight/applications/${clientId}/set-up`)).text
     expect(await pageOf(portal))
       .to.match(/Pushed requests \(PAR\)<\/dt><dd>required, to <code>http[^<]+\/api\/oauth\/par</)
       .and.include('Bound tokens (DPoP)')

@@ -8,7 +8,7 @@ import { removeApp } from '../src/oauth/grants/end-grants.ts'
 import { makeFamilyStore } from '../src/oauth/grants/family-store.ts'
 import { makeFindGrant } from '../src/oauth/grants/find-grant.ts'
 import { makeGrantLists } from '../src/oauth/grants/grant-lists.ts'
-import { makeGrantStore, type NewGrant } from '../src/oauth/grants/grant-store.ts'
+import { COUNT_DAYS, makeGrantStore, type NewGrant } from '../src/oauth/grants/grant-store.ts'
 import { makeGrantUsage } from '../src/oauth/grants/grant-usage.ts'
 import { checkEntry } from '../src/pages/applications/application-form.ts'
 import { findApplication, listApplications } from '../src/pages/applications/application-lists.ts'
@@ -211,10 +211,11 @@ withDatabases('grants and applications', (open) => {
     expect((await find('g1'))?.id).to.equal('g1')
   })
 
-  it('calls of thirty days are counted across processes', async () => {
+  it('calls of thirty days are added up across processes, and kept for analytics', async () => {
     await save({}, { id: 'g2' })
     const usages = [makeGrantUsage(database, time), makeGrantUsage(database, time)] as const
     const uses = [
+      [0, 'g1', now - (COUNT_DAYS + 10) * DAY_MS],
       [0, 'g1', now - 40 * DAY_MS],
       [0, 'g1', now - 29 * DAY_MS],
       [1, 'g1', now],
@@ -230,7 +231,7 @@ withDatabases('grants and applications', (open) => {
     expect((await listApps())[0]).to.include({ calls: 3, lastUsedAt: now })
     await cleanUpAt(database, clock)
     const days = await database.kysely.selectFrom('oauth_grant_day').select('day').execute()
-    expect(days).to.have.length(3)
+    expect(days).to.have.length(4)
   })
 
   it('the last use is written once a minute at most', async () => {
@@ -377,7 +378,7 @@ withDatabases('grants and applications', (open) => {
 
   it('a refusal that cannot be stored does not lose those of other applications', async () => {
     const { clientId: one } = await create(entryOf({}))
-    const { clientId: other } = await create(entryOf({}))
+    const { clientId: other } = await create({ ...entryOf({}), name: 'Other' })
     const refusals = makeRefusedRequests(database)
     for (const clientId of [one, other]) refusals.note({ ...refusal, clientId, occurredAt: 1 })
     const rename = async (from: string, to: string) =>

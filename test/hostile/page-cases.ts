@@ -262,7 +262,11 @@ const takenBack = numbered(
     const actor = { personId: 'per_olivia', requestId: 'x', now: running.service.now() }
     const redirectUri = 'https://planner.example/callback'
     const entry: NewApplication = {
-      ...{ name: 'Planner', authMethod: 'none', applicationType: 'web' },
+      ...{
+        name: `Planner without ${Object.keys(left)}`,
+        authMethod: 'none',
+        applicationType: 'web',
+      },
       ...{ redirectUris: [redirectUri], postLogoutRedirectUris: [] },
       scopes: ['account:read', 'account:write'],
     }
