@@ -309,8 +309,8 @@ export const mutants: readonly Mutant[] = [
   ]),
   ...inFile('oauth/clients/metadata-document.ts', 'metadata-document', [
     "«if (read.client_id !== address.href) return 'its client_id differs from its URL'→»",
-    '«policy.openRegistration || policy.hosts.includes(url.hostname)→true»',
-    "«if (preferred.startsWith('client_secret')) return false→»",
+    '«policy.sources.some((source) => source === url.hostname || source === clientId)→true»',
+    "«if (preferred?.startsWith('client_secret')) return { problem: 'it must not need a shared secret' }→»",
     '«isLoopback(uri) || isUnderHost(uri, address)→true»',
     'JSON.stringify([name«, redirectUris.toSorted()→»])',
     'JSON.stringify([«name, →»redirectUris.toSorted()]',

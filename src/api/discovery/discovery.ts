@@ -3,6 +3,7 @@
 import type Router from 'koa-router'
 
 import { readChangeAreas, type ScopeUses } from '../../directory/scopes/scope-uses.ts'
+import { proofAlgorithms } from '../../oauth/clients/proofs.ts'
 import { unknownAreas } from '../../platform/http/errors.ts'
 import { changePaths, paths } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
@@ -41,11 +42,14 @@ export function makeDiscovery(facts: ServiceFacts & { readonly scopeUses: ScopeU
     routes: discoveryRoutes(facts),
     /** Creates middleware that caches one engine's documents. It adds `otherKeys` to the key set. */
     cacheEngineDocuments: (otherKeys: readonly object[]) =>
-      cacheDocuments(ofTheEngine, facts.service.documents.cacheSeconds, (path, body) =>
-        path === paths.jwks && 'keys' in body && Array.isArray(body.keys)
-          ? { ...body, keys: [...body.keys, ...otherKeys] }
-          : body,
-      ),
+      cacheDocuments(ofTheEngine, facts.service.documents.cacheSeconds, (path, body) => {
+        if (path === paths.jwks && 'keys' in body && Array.isArray(body.keys))
+          return { ...body, keys: [...body.keys, ...otherKeys] }
+        // RS256 is only for clients whose metadata document names it.
+        return 'token_endpoint_auth_signing_alg_values_supported' in body
+          ? { ...body, token_endpoint_auth_signing_alg_values_supported: proofAlgorithms }
+          : body
+      }),
     authGuide: () => authGuide(facts),
     /** Returns the URL of a resource's metadata, for challenges (RFC 9728 §5.1). */
     metadataUrl: (resource: ProtectedResource, areas?: Areas) =>
