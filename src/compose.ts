@@ -45,7 +45,9 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     pages.refusals.noteSignOut(clientId, reason)
     platform.noteEvent({ action: 'sign_out_notice.failure', clientId, reason })
   }
-  const school = await makeSchool(config, platform, secretRoot.downloadKeys)
+  const { queueMail, mailHandler: mail } = directory
+  const ofSchool = { keys: secretRoot.downloadKeys, seals: secretRoot, queueMail }
+  const school = await makeSchool(config, platform, ofSchool)
   const { createMember } = school
   const fromOthers = { keys, own: pages.client, scopeUses, createMember, noteSignOutFailure }
   const oauth = await makeOauth(config, platform, directory, fromOthers)
@@ -67,7 +69,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
   const welcome = { baseUrl, demoPeople, showsMail: mailFolder !== undefined }
   const isConformance = config.conformance !== undefined
   const health = welcomeAndHealth(welcome, platform.stores.ping, isConformance)
-  const pageRoutes = pages.routes(api, discovery, oauth)
+  const pageRoutes = pages.routes(api, discovery, oauth, school.webhooks)
 
   /** Creates the request handler with the given keys. Reuses all parts that hold no keys. */
   const makeHandler = (ring: Rings) => {
@@ -112,8 +114,9 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     { name: 'refusals', everySeconds, run: pages.refusals.flush },
     { name: 'keys', everySeconds: service.keys.reloadSeconds, run: followKeys },
     school.delivery,
+    platform.outbox.task({ mail, webhook: school.webhookHandler }),
   ]
-  const everyTask = tasks.concat(platform.tasks, directory.tasks, oauth.tasks, ops.tasks)
+  const everyTask = tasks.concat(platform.tasks, oauth.tasks, ops.tasks)
   opening.use(startBackgroundTasks(everyTask, { logger, hear: platform.watch.hearTask }))
   if (options.watchers?.metrics) {
     const sources = { people: directory.people, signOuts: oauth.signOuts, rings }

@@ -142,6 +142,14 @@ forEachDatabase('the data of a person', (start) => {
       before: JSON.stringify({ name: 'Sam Student', title: 'Sam Students of old' }),
       after: JSON.stringify({ contactEmail: sam.login, text: `write to ${sam.login}` }),
     })
+    await insert(kysely, 'webhook_endpoint', {
+      ...{ id: 'whe_x', site_id: 'sit_northlight', url: 'https://hooks.example', payload: 'full' },
+      ...{ sealed_secret: '', created_at: 1 },
+    })
+    await insert(kysely, 'webhook_delivery', {
+      ...{ id: 'sent', endpoint_id: 'whe_x', event_id: 'named', type: 'x', attempted_at: 1 },
+      ...{ duration_ms: 1, response: 'thanks, Sam Student' },
+    })
     ahead.ms = 8 * DAY_MS
     const mails = await deleteNow(service, ['per_sam'])
     expect(mails).to.deep.equal([{ kind: 'account_deleted', to: sam.login, values: {} }])
@@ -160,6 +168,7 @@ forEachDatabase('the data of a person', (start) => {
       ...{ name: '(deleted)', title: 'Sam Students of old' },
     })
     expect(event?.after).not.to.include('sam')
+    expect(await rowOf(kysely, 'webhook_delivery', { id: 'sent' })).to.include({ response: null })
     const registrations = kysely.selectFrom('event_registration').where('person_id', '=', 'per_sam')
     const ofWalk = registrations.select('cancelled_at').where('event_id', '=', 'evt_dawn_walk')
     expect((await ofWalk.executeTakeFirst())?.cancelled_at).to.be.a('number')

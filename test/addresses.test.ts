@@ -27,6 +27,7 @@ const values = {
   ...{ uid: 'the-uid', site: 'northlight', client: 'northlight-notes', secret: 'the-secret' },
   ...{ person: 'the-person', file: stylesheet.file, path: 'coupons', token: 'the-token' },
   ...{ name: 'the-name', format: 'csv', digest: 'the-digest', provider: 'the-provider' },
+  endpoint: 'the-endpoint',
 }
 
 const mail = '1800000000000-00000000-0000-4000-8000-000000000000.eml'

@@ -2,6 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
 import { environmentVariables, renderExampleEnv } from '../src/config/environment.ts'
+import { renderAsyncApi } from '../tools/docs/code-documents.ts'
 import { attackers, nameOfSection } from '../tools/docs/data-documents.ts'
 import { caseTables } from '../tools/docs/hostile-document.ts'
 import { referenceTables, renewReference } from '../tools/docs/reference.ts'
@@ -163,6 +164,10 @@ it('docs/reference has each generated table once, and its README names every pag
   const names = files.filter((file) => file.isFile()).map(({ name }) => name)
   const listed = read('docs/reference/README.md').match(/(?<=\]\().*(?=\))/g) ?? []
   expect(names).to.have.members(['README.md', ...listed])
+})
+
+it('docs/reference/asyncapi.json describes every type of event', () => {
+  expect(read('docs/reference/asyncapi.json'), 'run npm run docs').to.equal(renderAsyncApi())
 })
 
 it('config/example.env lists every variable with its default', () => {

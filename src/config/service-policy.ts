@@ -230,8 +230,8 @@ export const servicePolicy = z.strictObject({
     usageFlushSeconds: seconds(60),
     // How often one process on each host checks for ended sign-ins and due sign-out notices.
     signOutLookMs: z.int().min(50).max(60_000).default(2000),
-    // How often one process on each host looks for messages to retry. New messages are sent sooner.
-    outboxLookMs: z.int().min(50).max(60_000).default(5000),
+    // How often one process on each host looks for messages to send. New mail is sent sooner.
+    outboxLookMs: z.int().min(50).max(60_000).default(1000),
     databaseConnectionsMax: z.int().min(1).max(100),
   }),
   /** Limits per window. Notices are messages about new sign-ins and apps. */

@@ -53,7 +53,7 @@ export function makeDirectory(
   settings: DirectorySettings,
   { processes, secretRoot, platformKey }: DirectoryKeys,
 ) {
-  const { database, requestLimits, now, watch, outbox, logger, fetch } = platform
+  const { database, requestLimits, now, watch, logger, fetch } = platform
   const policy = settings.service.signIn
   const { browserKeys, linkKeys, formKey: challengeKey } = secretRoot
   const [standInKey = Buffer.alloc(0)] = browserKeys
@@ -96,7 +96,7 @@ export function makeDirectory(
       waitingHashes: passwords.waiting,
       knownBrowserSeconds: policy.knownBrowserSeconds,
     },
-    tasks: [outbox.task({ mail: mail.handler })],
+    mailHandler: mail.handler,
     [Symbol.dispose]: mail.close,
   }
 }

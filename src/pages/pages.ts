@@ -8,6 +8,7 @@ import type { Keys } from '../oauth/keys/key-rings.ts'
 import type { Oauth } from '../oauth/oauth.ts'
 import { makeVisitorForms } from '../platform/http/page-form.ts'
 import type { Platform } from '../platform/platform.ts'
+import type { WebhookEndpoints } from '../school/webhooks/webhook-endpoints.ts'
 import { accountRoutes } from './account/account-routes.ts'
 import { dataRoutes } from './account/data-routes.ts'
 import { identityRoutes } from './account/identity-routes.ts'
@@ -74,8 +75,9 @@ export function makePages(
     client: ownClient(baseUrl, service.name),
     refusals,
     /** Creates the routes, in the order in which they handle a request. */
-    routes(api: Api, discovery: Discovery, oauth: Oauth) {
+    routes(api: Api, discovery: Discovery, oauth: Oauth, webhooks: WebhookEndpoints) {
       const { authorization, signOuts } = oauth
+      const ofAdmin = { state, seals, refusals, api, discovery, oauth, webhooks }
       return [
         connectRoutes(ownPages, assistants),
         signedInPages.followLogout(),
@@ -90,7 +92,7 @@ export function makePages(
         secondFactorRoutes(ownPages, directory.secondFactors),
         sessionRoutes(ownPages, { sessions, browserSessions, noteEvent, signOuts }),
         dataRoutes(ownPages, visitorPages),
-        adminRoutes(ownPages, policy, { state, seals, refusals, api, discovery, oauth }),
+        adminRoutes(ownPages, policy, ofAdmin),
       ]
     },
   }

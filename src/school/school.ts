@@ -10,16 +10,23 @@ import { openFiles } from './files/file-storage.ts'
 import { storeBundledFiles } from './files/receive-file.ts'
 import { makeNewcomers } from './members/newcomers.ts'
 import { postDelivery } from './posts/delivery.ts'
+import { type DeliveryPorts, webhookHandler } from './webhooks/deliver-webhook.ts'
+import { makeWebhookEndpoints } from './webhooks/webhook-endpoints.ts'
 
 export type School = Awaited<ReturnType<typeof makeSchool>>
+
+interface SchoolParts extends Pick<DeliveryPorts, 'seals' | 'queueMail'> {
+  /** Keys of download links. */
+  readonly keys: readonly Buffer[]
+}
 
 /** Opens the file storage, and creates download links, download routes and post delivery. The first key signs links. */
 export async function makeSchool(
   { baseUrl, dataDir, filesS3, service, demoFolder }: Config,
   platform: Platform,
-  keys: readonly Buffer[],
+  { keys, seals, queueMail }: SchoolParts,
 ) {
-  const { database, logger, now } = platform
+  const { database, logger, now, fetch } = platform
   const files = await openFiles(dataDir, filesS3, now())
   const seconds = service.files.downloadSeconds
   const downloadLinks = makeDownloadLinks({ keys, baseUrl, seconds, now })
@@ -28,6 +35,8 @@ export async function makeSchool(
     createMember: makeNewcomers(database, now),
     downloadAddress: downloadLinks.addressFor,
     downloadRoutes: downloadRoutes({ database, downloadLinks, files }),
+    webhooks: makeWebhookEndpoints(database, seals),
+    webhookHandler: webhookHandler({ database, fetch, now, seals, queueMail }),
     delivery: postDelivery(platform, service.posts.deliverySeconds),
     storeDemoFiles: async () => await storeBundledFiles(files, join(demoFolder, 'files'), logger),
   }

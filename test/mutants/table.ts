@@ -428,7 +428,7 @@ export const mutants: readonly Mutant[] = [
     'return «Math.max(2 * accessTokenSeconds, authorizationCodeSeconds + CLOCKS_DIFFER_SECONDS)→2 * accessTokenSeconds»',
   ]),
   ...inFile('platform/outbox/outbox.ts', 'store/outbox', [
-    "    .«where('due_at', '<=', nowMs)\n    .→»returningAll()",
+    "    .«where('due_at', '<=', nowMs)\n    .→»$if(engine",
     'due_at: nowMs« + CLAIM_MS→»',
     'WAITS_SECONDS[attempts« - 1→»]',
   ]),

@@ -36,6 +36,8 @@ const byTime = (id: string, expiry: string) => [
   `signed_out_session (digest, signed_out_at, kept_until) select ${id}, 0, ${expiry}`,
   `one_time_link (kind, email, email_canonical, created_at, id, expires_at)
     select 'recovery', '', '', 0, ${id}, ${expiry}`,
+  `webhook_delivery (endpoint_id, event_id, type, duration_ms, id, attempted_at)
+    select 'endpoint', 'event', 'type', 0, ${id}, ${expiry} - 30 * ${DAY_MS}`,
   `sign_out_notice (client_id, person_id, created_at, attempts, id, next_attempt_at)
     select 'client', 'person', 0, 0, ${id}, ${expiry} - ${DAY_MS}`,
   `request_count (key, points, ends_at) select ${id}, 1, ${expiry}`,
@@ -110,7 +112,14 @@ export function livingRows(rows: number): Record<string, number> {
       'platform_callback',
       'unused_client',
     ],
-    ...['sign_out_notice', 'request_count', 'oauth_state', 'oauth_grant', 'oauth_grant_scope'],
+    ...[
+      'webhook_delivery',
+      'sign_out_notice',
+      'request_count',
+      'oauth_state',
+      'oauth_grant',
+      'oauth_grant_scope',
+    ],
     ...['oauth_grant_day', 'refresh_token_family', 'relying_party_session'],
   ]
   const tenths = Object.fromEntries(tables.map((table) => [table, rows / 10]))

@@ -7,7 +7,7 @@ import { writeLibraries } from '../../test/interop/libraries-document.ts'
 import { readAnnotations } from '../../test/support/annotations.ts'
 import { renewTables, type Tables } from '../../test/support/markdown.ts'
 import { renderOperations, writeApiDocuments } from './api-documents.ts'
-import { codeTables } from './code-documents.ts'
+import { codeTables, renderAsyncApi } from './code-documents.ts'
 import { dataTables } from './data-documents.ts'
 import { hostileTables } from './hostile-document.ts'
 import { limitTables } from './limits-document.ts'
@@ -41,6 +41,7 @@ if (import.meta.main) {
   for (const { path, text } of renewReference(referenceTables())) {
     writeFileSync(join(root, path), text)
   }
+  writeFileSync(join(root, 'docs/reference/asyncapi.json'), renderAsyncApi())
   writeLibraries()
   await writeApiDocuments()
 }

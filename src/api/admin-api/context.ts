@@ -9,6 +9,7 @@ import type { OneOfMany } from '../graphql/batch-loader.ts'
 
 /** The caller of a request, who is the actor of its changes. Each change adds its own time. */
 export type AdminCaller = Omit<SiteActor, 'now'> & {
+  readonly clientId: string
   /** The origin of the client. Approvals depend on it. */
   readonly clientOrigin: string
 }

@@ -38,6 +38,8 @@ export interface MailValues {
   /** Lets a person confirm the deletion of the account. */
   deletion_requested: NoValues
   account_deleted: NoValues
+  /** Tells an owner that events no longer reach a receiver. */
+  webhook_disabled: { readonly url: string; readonly reason: string }
   /** Tells the last owner of sites that the account was not deleted. */
   deletion_stopped: { readonly sites: string }
 }
@@ -164,5 +166,9 @@ export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
     ],
   },
   account_deleted: { blocks: () => ['mail.account_deleted.text', 'mail.account_deleted.last'] },
+  webhook_disabled: {
+    limitedBefore: true,
+    blocks: () => ['mail.webhook_disabled.text', 'mail.webhook_disabled.repair'],
+  },
   deletion_stopped: { blocks: () => ['mail.deletion_stopped.text', account] },
 }

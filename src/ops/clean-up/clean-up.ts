@@ -38,6 +38,8 @@ type Expiring = ExpiringRows & {
 }
 
 const DAY_MS = 86_400_000
+/** How long the log of webhook deliveries is kept. */
+const DELIVERY_LOG_DAYS = 30
 const ROWS_MAX = 1000
 
 /** Returns the kinds of rows to delete, with their expiry. docs/reference/retention.md lists them. */
@@ -59,6 +61,7 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
     { table: 'request_count', expiry: 'ends_at' },
     { table: 'platform_callback', expiry: 'expires_at' },
     { table: 'audit_event', expiry: 'occurred_at', until: msAgo(auditDays * DAY_MS), rowsMax: 500 },
+    { table: 'webhook_delivery', expiry: 'attempted_at', until: msAgo(DELIVERY_LOG_DAYS * DAY_MS) },
     { table: 'site_refusal_day', expiry: 'day', until: countDaysAgo },
     { table: 'oauth_grant_day', expiry: 'day', until: countDaysAgo },
     {

@@ -6,6 +6,7 @@ import { makeGrantLists } from '../../oauth/grants/grant-lists.ts'
 import type { Oauth } from '../../oauth/oauth.ts'
 import type { Seals } from '../../platform/http/kept-values.ts'
 import type { StateStore } from '../../platform/store/oauth-state.ts'
+import type { WebhookEndpoints } from '../../school/webhooks/webhook-endpoints.ts'
 import { makeApplicationSecrets, makeNewSecrets } from '../applications/application-secrets.ts'
 import { makeApplicationStore } from '../applications/application-store.ts'
 import type { RefusedRequests } from '../applications/refused-requests.ts'
@@ -27,6 +28,7 @@ export interface AdminPorts {
   readonly discovery: {
     scopesOf(resource: 'mcpAdmin', areas?: readonly string[]): readonly string[]
   }
+  readonly webhooks: WebhookEndpoints
   /** `acceptsDocuments`: whether the service accepts metadata documents, which operators then review. */
   readonly oauth: Pick<Oauth, 'acceptsDocuments' | 'keepConfiguredDocument' | 'findClientName'>
 }
@@ -50,6 +52,7 @@ export function makeAdminParts(ownPages: OwnPages, policy: AdminPolicy, ports: A
     keepConfiguredDocument: ports.oauth.keepConfiguredDocument,
     findClientName: ports.oauth.findClientName,
     refusals: ports.refusals,
+    webhooks: ports.webhooks,
     api: ports.api,
     discovery: ports.discovery,
   }

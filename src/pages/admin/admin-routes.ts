@@ -19,6 +19,7 @@ import { operatorQueryRoutes } from './query-routes.ts'
 import { resourceServerRoutes } from './resource-server-routes.ts'
 import { siteRoutes } from './site-routes.ts'
 import { stopAndSecretRoutes } from './stop-and-secret-routes.ts'
+import { webhookRoutes } from './webhook-routes.ts'
 
 /** Creates the routes of the pages for operators (specification, What the service does 8). */
 export function adminRoutes(ownPages: OwnPages, policy: AdminPolicy, ports: AdminPorts): Router {
@@ -36,6 +37,7 @@ export function adminRoutes(ownPages: OwnPages, policy: AdminPolicy, ports: Admi
   resourceServerRoutes(operatorPages, parts)
   stopAndSecretRoutes(operatorPages, parts)
   assistantRoutes(operatorPages, parts)
+  webhookRoutes(operatorPages, parts)
   approvalRoutes(operatorPages, parts)
   if (parts.reviews) documentClientRoutes(operatorPages, parts.reviews, parts)
   return router

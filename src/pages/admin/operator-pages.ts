@@ -190,6 +190,7 @@ function areaOf(
       {
         name: 'For developers',
         links: [
+          link(pages.webhooks, 'Webhooks', 'bell'),
           link(pages.resourceServers, 'Resource servers', 'server'),
           link(pages.queries, 'Try the Admin API', 'terminal'),
           link(pages.beta, 'Beta features', 'flask-conical'),

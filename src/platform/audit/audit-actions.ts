@@ -109,6 +109,13 @@ export const changeActions = {
   'file.delete': 'deleted the file',
   'digital_product.file': 'replaced or removed the file of the digital product',
   'appearance.update': "changed the site's appearance",
+  'webhook.create': 'created the webhook endpoint',
+  'webhook.delete': 'deleted the webhook endpoint',
+  'webhook.enable': 'enabled the webhook endpoint',
+  'webhook.disable': 'disabled the webhook endpoint',
+  'webhook.rotate': 'created a new secret for the webhook endpoint',
+  'webhook.test': 'sent a test event to the webhook endpoint',
+  'webhook.replay': 'sent events to the webhook endpoint again',
 } as const satisfies Record<string, string>
 
 /** Actions recorded outside of transactions, a few seconds later. Requests do not wait for them. */

@@ -11,6 +11,7 @@ import {
   type EventAction,
   memberEvents,
 } from './audit-actions.ts'
+import { eventTypeOf, queueEvents } from './event-types.ts'
 
 /** The person or client that makes a change, and the request. */
 export interface Actor {
@@ -43,13 +44,20 @@ type WithAction<Facts> = Omit<Facts, 'action'> & { readonly action: AuditAction 
 
 export type AuditRow = WithAction<Insertable<Schema['audit_event']>>
 
-/** Records a change in the caller's transaction. Changes made by commands have no person or request. */
+/**
+ * Records a change in its transaction, and queues its event for webhooks. Changes made by commands have no person or
+ * request. Returns the id of the audit event.
+ */
 export async function recordAuditEvent(
   kysely: Kysely<Schema>,
   actor: KnownActor,
   change: Change,
-): Promise<void> {
-  await writeAuditRows(kysely, [auditRow(actor, change)])
+): Promise<string> {
+  const row = auditRow(actor, change)
+  await writeAuditRows(kysely, [row])
+  if (row.event_type != null && row.site_id != null)
+    await queueEvents(kysely, { eventId: row.id }, actor.now)
+  return row.id
 }
 
 function auditRow(
@@ -61,6 +69,7 @@ function auditRow(
     occurred_at: actor.now,
     actor_person_id: actor.personId ?? null,
     action,
+    event_type: eventTypeOf(action) ?? null,
     subject_kind: subject.kind,
     subject_id: subject.id,
     site_id: siteId ?? null,

@@ -67,9 +67,11 @@ export function formField(ctx: Context, name: string): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** Returns all values of a form field that may be repeated, such as checkboxes. */
+/** Returns all values of a form field that may be repeated, such as checkboxes. More than 20 are parsed to an object. */
 export function formFields(ctx: Context, name: string): string[] {
-  return [sentValue(ctx, name) ?? []].flat().filter((value) => typeof value === 'string')
+  const value = sentValue(ctx, name) ?? []
+  const values: unknown[] = typeof value === 'object' ? Object.values(value) : [value]
+  return values.filter((each) => typeof each === 'string')
 }
 
 function sentValue(ctx: Context, name: string): unknown {

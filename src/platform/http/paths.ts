@@ -191,6 +191,8 @@ export const pages = {
   ownSignIn: `${site}/only-way-in`,
   approvals: `${site}/approvals`,
   approvalPolicy: `${site}/approvals/policy`,
+  webhooks: `${site}/webhooks`,
+  webhook: `${site}/webhooks/:endpoint`,
   assistants: `${site}/assistants`,
   ownAssistants: `${site}/assistants/own`,
   documentClients: `${site}/self-declared-clients`,

@@ -144,9 +144,9 @@ const metrics = {
   },
   gatehouse_outgoing_requests_total: {
     type: 'counter',
-    help: 'Requests to other servers: for client documents and keys, to identity providers, sign-out notices, password checks, and the platform API.',
+    help: 'Requests to other servers: for client documents and keys, to identity providers, sign-out notices, password checks, webhooks, and the platform API.',
     labels: {
-      purpose: ['document', 'identity', 'notice', 'password', 'upstream'],
+      purpose: ['document', 'identity', 'notice', 'password', 'upstream', 'webhook'],
       outcome: ['answered', 'refused', 'failed'],
     },
   },

@@ -1,6 +1,7 @@
 /**
- * Stores messages to other servers in the transaction of a change, and sends each message at least once, unless it is
- * undeliverable or too old. Each kind of message has a handler that knows its content.
+ * Stores messages to other servers with the change that causes them, and sends each at least once, unless it is
+ * undeliverable or too old. Each kind has a handler, messages with the same queue and subject are sent in order, and a
+ * slow receiver delays only its own queue.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -16,6 +17,8 @@ import type { Schema } from '../store/schema.ts'
 /** A stored message. Every attempt to send it has the same id. */
 interface OutboxMessage {
   readonly id: string
+  /** The receiver: the id of an endpoint, or `mail`. */
+  readonly queue: string
   readonly payload: unknown
   readonly createdAt: number
   /** The number of this attempt; 1 for the first. */
@@ -26,8 +29,8 @@ interface OutboxMessage {
 export interface MessageHandler {
   /** Sends a message. Must stop when `signal` aborts. @throws Undeliverable, or another error to try again later */
   readonly send: (message: OutboxMessage, signal: AbortSignal) => Promise<void>
-  /** Called when a message was dropped, because it is undeliverable or too old. */
-  readonly gaveUp: (message: OutboxMessage, reason: string) => void
+  /** Called before a message is dropped, because it is undeliverable or too old. If it fails, the message stays. */
+  readonly gaveUp: (message: OutboxMessage, reason: string) => void | Promise<void>
 }
 
 type Handlers = Readonly<Record<string, MessageHandler>>
@@ -55,7 +58,11 @@ const STOP_WITHIN_MS = 5_000
 export const WAITS_SECONDS = [10, 30, 120, 600, 3600]
 /** For how many days a message is retried before it is dropped. */
 const TRY_DAYS_MAX = 3
-const MESSAGES_AT_ONCE = 8
+const MESSAGES_AT_ONCE = 256
+/** How many messages of a queue are sent at once. */
+const QUEUE_AT_ONCE = 8
+/** How long a process waits after a message for others to end, so one query claims messages for all of them. */
+const BATCH_MS = 10
 /** How often a process looks for due messages while it sends others. */
 const LOOK_MS = 1_000
 /** Delays between storing a message and looking for due messages. At first, its transaction may still be open. */
@@ -97,6 +104,8 @@ export function makeOutbox(ports: OutboxPorts) {
 
 interface NewMessage {
   readonly kind: string
+  /** The kind by default. */
+  readonly queue?: string
   readonly payload: object
   readonly nowMs: number
 }
@@ -104,13 +113,13 @@ interface NewMessage {
 /** Stores a message in the caller's transaction, for a running service to send. `payload` must contain no secret. */
 export async function storeMessage(
   trx: Kysely<Schema>,
-  { kind, payload, nowMs }: NewMessage,
+  { kind, queue = kind, payload, nowMs }: NewMessage,
 ): Promise<void> {
-  const row = { id: randomUUID(), kind, payload: JSON.stringify(payload), attempts: 0 }
+  const row = { id: randomUUID(), kind, queue, subject: null, attempts: 0 }
   const times = { created_at: nowMs, due_at: nowMs }
   await trx
     .insertInto('outbox')
-    .values({ ...row, ...times })
+    .values({ ...row, ...times, payload: JSON.stringify(payload), last_error: null })
     .execute()
 }
 
@@ -127,27 +136,31 @@ export async function waitingMessages({ kysely }: Pick<Database, 'kysely'>) {
   return { count: Number(count), oldestAt: oldestAt ?? undefined, error: error ?? undefined }
 }
 
-/** Sends the due messages, a few at a time, until none is due. A slow message does not delay the others. */
+/** Sends the due messages, a limited number per queue at a time, until none is due. */
 async function sendDue(handlers: Handlers, ports: OutboxPorts, signal: AbortSignal): Promise<void> {
-  const sending = new Set<Promise<void>>()
+  const sending = new Map<Promise<void>, Row>()
   const cut = new AbortController()
   const stop = () => setTimeout(() => cut.abort(), STOP_WITHIN_MS).unref()
   signal.addEventListener('abort', stop, { once: true })
+  let ended = Promise.withResolvers<void>()
   try {
     while (!signal.aborted) {
-      const free = MESSAGES_AT_ONCE - sending.size
-      const claimed = free > 0 ? await claim(ports, free) : []
-      for (const row of claimed) {
-        const sent = attempt(row, handlers[row.kind], ports, cut.signal).finally(() =>
-          sending.delete(sent),
-        )
-        sending.add(sent)
+      const { rows, more } = await claim(ports, [...sending.values()])
+      for (const row of rows) {
+        const sent = attempt(row, handlers[row.kind], ports, cut.signal).finally(() => {
+          sending.delete(sent)
+          ended.resolve()
+        })
+        sending.set(sent, row)
       }
       if (sending.size === 0) return
-      await Promise.race([...sending, delay(LOOK_MS, undefined, { ref: false })])
+      if (more && rows.length > 0) continue
+      await Promise.race([ended.promise, delay(LOOK_MS, undefined, { ref: false })])
+      ended = Promise.withResolvers<void>()
+      await delay(BATCH_MS)
     }
   } finally {
-    await Promise.all(sending)
+    await Promise.all(sending.keys())
     signal.removeEventListener('abort', stop)
   }
 }
@@ -155,23 +168,55 @@ async function sendDue(handlers: Handlers, ports: OutboxPorts, signal: AbortSign
 type Row = Selectable<Schema['outbox']>
 
 /**
- * Claims due messages for this process by postponing them. If two processes claim the same row, the second process
- * waits for the row's lock, and then the row is no longer due.
+ * Claims due messages for this process by postponing them, of each queue and subject only the first one. With
+ * PostgreSQL, skips rows that another process is claiming. `more` says that other queues may have due messages.
  */
-async function claim({ database, now }: OutboxPorts, messagesMax: number): Promise<Row[]> {
+async function claim({ database, now }: OutboxPorts, sending: readonly Row[]) {
+  const free = MESSAGES_AT_ONCE - sending.length
+  if (free <= 0) return { rows: [], more: false }
+  const { kysely, engine } = database
   const nowMs = now()
-  const due = database.kysely.selectFrom('outbox').select('id').where('due_at', '<=', nowMs)
+  const counts = new Map<string, number>()
+  const take = (queue: string) => {
+    const count = counts.get(queue) ?? 0
+    counts.set(queue, count + 1)
+    return count < QUEUE_AT_ONCE
+  }
+  for (const { queue } of sending) take(queue)
+  const full = [...counts].flatMap(([queue, count]) => (count >= QUEUE_AT_ONCE ? queue : []))
   // Read first, because an update that matches no row would still take the write lock of SQLite.
-  const ids = await due.orderBy('due_at').limit(messagesMax).execute()
-  if (ids.length === 0) return []
-  const rows = ids.map(({ id }) => id)
-  return await database.kysely
+  const due = await kysely
+    .selectFrom('outbox as o')
+    .select(['o.id', 'o.queue'])
+    .where('o.due_at', '<=', nowMs)
+    .where(({ not, exists, selectFrom }) => {
+      const earlier = selectFrom('outbox as earlier').select('earlier.id')
+      const ofSubject = earlier
+        .whereRef('earlier.queue', '=', 'o.queue')
+        .whereRef('earlier.subject', '=', 'o.subject')
+      return not(exists(ofSubject.whereRef('earlier.position', '<', 'o.position')))
+    })
+    .$if(full.length > 0, (query) => query.where('o.queue', 'not in', full))
+    .orderBy('o.due_at')
+    .orderBy('o.position')
+    .limit(free)
+    .execute()
+  const ids = due.flatMap(({ id, queue }) => (take(queue) ? id : []))
+  if (ids.length === 0) return { rows: [], more: false }
+  const unclaimed = kysely
+    .selectFrom('outbox')
+    .select('id')
+    .where('id', 'in', ids)
+    .where('due_at', '<=', nowMs)
+    .$if(engine === 'postgres', (query) => query.forUpdate().skipLocked())
+  const rows = await kysely
     .updateTable('outbox')
     .set({ due_at: nowMs + CLAIM_MS, attempts: sql<number>`attempts + 1` })
-    .where('id', 'in', rows)
-    .where('due_at', '<=', nowMs)
+    .where('id', 'in', unclaimed)
     .returningAll()
     .execute()
+  rows.sort((one, other) => one.position - other.position)
+  return { rows, more: ids.length < due.length || due.length === free }
 }
 
 /** Sends one claimed message, and deletes or postpones its row. Never rejects. */
@@ -182,9 +227,9 @@ async function attempt(
   cut: AbortSignal,
 ): Promise<void> {
   const { logger, now, hear } = ports
-  const { id, kind } = row
+  const { id, kind, queue } = row
   const { created_at: createdAt, attempts } = row
-  const message = { id, payload: JSON.parse(row.payload), createdAt, attempt: attempts }
+  const message = { id, queue, payload: JSON.parse(row.payload), createdAt, attempt: attempts }
   const claimEndsMs = performance.now() + CLAIM_MS - SEND_WITHIN_MS
   let failure: unknown
   try {
@@ -195,7 +240,13 @@ async function attempt(
   }
   const reason = failure instanceof Error ? failure.message : String(failure)
   const isOld = now() >= createdAt + TRY_DAYS_MAX * DAY_MS
-  const outcome = outcomeOf(failure, isOld)
+  let outcome = outcomeOf(failure, isOld)
+  try {
+    if (outcome === 'dropped') await handler?.gaveUp(message, reason)
+  } catch (cause) {
+    outcome = 'postponed'
+    logger.error({ message: id, kind, cause }, 'an outbox message was not dropped')
+  }
   const isOver = () => cut.aborted || performance.now() > claimEndsMs
   const lastError = outcome === 'postponed' ? reason.slice(0, ERROR_CHARACTERS_MAX) : undefined
   await settle(row, lastError, ports, isOver).catch((cause: unknown) =>
@@ -204,10 +255,9 @@ async function attempt(
   hear(kind, outcome)
   if (outcome === 'sent') return
   logger.warn({ message: id, kind, attempt: attempts, outcome, cause: reason }, 'not sent')
-  if (outcome === 'dropped') handler?.gaveUp(message, reason)
 }
 
-function outcomeOf(failure: unknown, isOld: boolean) {
+function outcomeOf(failure: unknown, isOld: boolean): 'sent' | 'dropped' | 'postponed' {
   if (failure === undefined) return 'sent'
   return failure instanceof Undeliverable || isOld ? 'dropped' : 'postponed'
 }
@@ -215,11 +265,11 @@ function outcomeOf(failure: unknown, isOld: boolean) {
 const SETTLE_AGAIN_MS = 1_000
 
 /**
- * Deletes the row, or postpones it if `lastError` is set. Retries a failed write until the claim ends or the service
- * stops, because a message whose row remains is sent again.
+ * Deletes the row, or postpones it and those that must wait for it if `lastError` is set. Retries a failed write until
+ * the claim ends or the service stops, because a message whose row remains is sent again.
  */
 async function settle(
-  { id, attempts }: Row,
+  { id, attempts, queue, subject }: Row,
   lastError: string | undefined,
   { database: { kysely }, now }: OutboxPorts,
   isOver: () => boolean,
@@ -231,6 +281,14 @@ async function settle(
       const next = { due_at: now() + wait * 1000, last_error: lastError }
       const sent = kysely.deleteFrom('outbox').where('id', '=', id)
       await (lastError === undefined ? sent : postponed.set(next)).execute()
+      if (lastError === undefined || subject === null) return
+      // They could not be sent before. Without this, each look would read them again.
+      await kysely
+        .updateTable('outbox')
+        .set({ due_at: next.due_at })
+        .where((eb) => eb.and({ queue, subject }))
+        .where('due_at', '<', next.due_at)
+        .execute()
       return
     } catch (error) {
       if (isOver()) throw error

@@ -14,7 +14,7 @@ export interface OutgoingInit extends RequestInit {
   /** Whether the configuration names the host, which may then have a private address. */
   readonly privateAddress?: boolean
   /** The purpose of the request in the metrics. */
-  readonly purpose?: 'password' | 'identity'
+  readonly purpose?: 'password' | 'identity' | 'webhook'
 }
 
 /** Sends a request to another server, whose URL comes from a client, an operator or the configuration. */

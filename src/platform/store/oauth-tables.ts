@@ -1,5 +1,7 @@
 // The types of the tables about clients, keys and grants. See schema.ts.
 
+import type { Generated } from 'kysely'
+
 export type ApplicationKind = 'site' | 'resource_server'
 export type ClientAuthMethod = 'none' | 'client_secret_post' | 'private_key_jwt'
 export type ApplicationType = 'web' | 'native'
@@ -140,11 +142,37 @@ export interface OAuthTables {
     next_attempt_at: number
   }
   outbox: Created & {
+    position: Generated<number>
     kind: string
+    queue: string
+    subject: string | null
     payload: string
     due_at: number
     attempts: number
     last_error: string | null
+  }
+  webhook_endpoint: Created & {
+    site_id: string
+    url: string
+    payload: 'full' | 'thin'
+    sealed_secret: string
+    sealed_previous: string | null
+    previous_until: number | null
+    disabled_at: number | null
+    disabled_reason: string | null
+    undelivered_since: number | null
+  }
+  webhook_endpoint_type: { endpoint_id: string; type: string }
+  webhook_delivery: {
+    id: string
+    endpoint_id: string
+    event_id: string
+    type: string
+    attempted_at: number
+    duration_ms: number
+    status: number | null
+    error: string | null
+    response: string | null
   }
   client_refusal: {
     id: string

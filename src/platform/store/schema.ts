@@ -256,6 +256,7 @@ export interface Schema extends OAuthTables {
     occurred_at: number
     actor_person_id: string | null
     action: string
+    event_type: string | null
     subject_kind: string
     subject_id: string
     site_id: string | null

@@ -48,7 +48,7 @@ interface RequestedChange {
  */
 export async function demandApproval(
   database: Database,
-  actor: SiteActor & { readonly clientOrigin: string },
+  actor: SiteActor & { readonly clientId: string; readonly clientOrigin: string },
   change: RequestedChange,
   baseUrl: string,
 ): Promise<void> {

@@ -17,22 +17,21 @@ import type { Schema, SiteRole } from '../../platform/store/schema.ts'
 import { readInput } from './input.ts'
 import { badInput, ChangeRefused } from './refusals.ts'
 
-/** The operator who changes a site, with the client, the request and the time. */
+/** The operator who changes a site, with the request, the time, and the client unless a page of ours was used. */
 export interface SiteActor extends Actor {
   readonly siteId: string
-  readonly clientId: string
 }
 
 /** The transaction of a change, its actor, and the function that records its audit event. */
 export interface SiteWork {
   readonly trx: Transaction<Schema>
   readonly actor: SiteActor
-  /** Records an audit event of the actor at the site. */
+  /** Records an audit event of the actor at the site, and returns its id. */
   readonly record: (
     action: Change['action'],
     subject: Change['subject'],
     values: Pick<Change, 'before' | 'after' | 'personId'>,
-  ) => Promise<void>
+  ) => Promise<string>
 }
 
 /**
@@ -159,7 +158,7 @@ type KeyUse = Pick<Creation<z.ZodType>, 'find'> & Readonly<Record<'key' | 'diges
 
 /** Stores the new id under the key, or returns the id of an existing row. @throws ChangeRefused if the input differs */
 async function useKey(
-  { trx, actor: { siteId, clientId, now } }: SiteWork,
+  { trx, actor: { siteId, clientId = '', now } }: SiteWork,
   { key, digest, id, find }: KeyUse,
 ): Promise<string | undefined> {
   const use = { made_id: id, expires_at: now + KEY_SECONDS * 1000 }

@@ -124,7 +124,10 @@ async function beginDeletion(
   return false
 }
 
-/** Deletes the personal rows in batches, and removes personal data from the audit trail. Idempotent. */
+/**
+ * Deletes the personal rows in batches, and removes personal data from the audit trail and the log of webhooks.
+ * Idempotent.
+ */
 async function deleteRows({ kysely }: Database, personId: string): Promise<void> {
   for (const rows of personalRows.filter(({ isDeleted }) => isDeleted)) {
     const first = sql.ref(rows.columns[0] ?? '')
@@ -145,10 +148,10 @@ async function deleteRows({ kysely }: Database, personId: string): Promise<void>
         and (actor_person_id = ${personId} or person_id = ${personId})
         order by id limit ${ROWS_PER_BATCH})
       returning id`.execute(kysely)
-    last = rows
-      .map(({ id }) => id)
-      .toSorted()
-      .at(-1)
+    const ids = rows.map(({ id }) => id).toSorted()
+    const log = kysely.updateTable('webhook_delivery').set({ response: null })
+    await log.where('event_id', 'in', ['', ...ids]).execute()
+    last = ids.at(-1)
   }
 }
 

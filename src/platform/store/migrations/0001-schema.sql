@@ -791,20 +791,6 @@ create unique index upstream_key_one_current on upstream_key (state) where state
 
 -- The service itself.
 
--- Messages to other servers, such as mail. A row is added in the transaction of the change that causes the message, and
--- deleted when another server has accepted it, or when it is dropped. "due_at" is the time of the next attempt. During
--- an attempt, it is the time when another process may retry. "payload" is JSON without secrets.
-create table outbox (
-  id text not null primary key,
-  kind text not null,
-  payload text not null,
-  created_at bigint not null,
-  due_at bigint not null,
-  attempts integer not null,
-  last_error text
-);
-create index outbox_by_time on outbox (due_at);
-
 create table setting (
   name text not null primary key,
   value text not null,
@@ -813,7 +799,7 @@ create table setting (
 
 -- The audit trail. It has no foreign keys, because events outlive the rows that they mention. person_id is the affected
 -- person, times is the number of equal events within a minute (null for one), and streamed_at is when the event was
--- streamed.
+-- streamed. Webhooks receive the events with an event_type (platform/audit/event-types.ts).
 create table audit_event (
   id text not null primary key,
   occurred_at bigint not null,
@@ -821,6 +807,7 @@ create table audit_event (
   person_id text,
   client_id text,
   action text not null,
+  event_type text,
   subject_kind text not null,
   subject_id text not null,
   site_id text,
@@ -840,3 +827,44 @@ create index audit_event_by_client on audit_event (client_id, occurred_at);
 create index audit_event_by_person on audit_event (person_id, occurred_at);
 create index audit_event_by_actor on audit_event (actor_person_id, occurred_at);
 create index audit_event_to_stream on audit_event (occurred_at, id) where streamed_at is null;
+create index audit_event_of_webhooks on audit_event (site_id, occurred_at) where event_type is not null;
+
+-- Receivers of a site's events. Both secrets are encrypted; the previous one also signs until "previous_until". A
+-- disabled endpoint receives nothing; "undelivered_since" is when the first event that it missed was queued.
+create table webhook_endpoint (
+  id text not null primary key,
+  site_id text not null references site (id) on delete cascade,
+  url text not null,
+  payload text not null check (payload in ('full', 'thin')),
+  sealed_secret text not null,
+  sealed_previous text,
+  previous_until bigint,
+  created_at bigint not null,
+  disabled_at bigint,
+  disabled_reason text,
+  undelivered_since bigint
+);
+create index webhook_endpoint_by_site on webhook_endpoint (site_id);
+
+create table webhook_endpoint_type (
+  endpoint_id text not null references webhook_endpoint (id) on delete cascade,
+  type text not null,
+  primary key (endpoint_id, type)
+);
+
+-- The log of attempts. "error" is null if the receiver accepted the event. The request is not stored: it is created from
+-- the audit event. "response" is what the receiver answered, which may contain personal data.
+create table webhook_delivery (
+  id text not null primary key,
+  endpoint_id text not null references webhook_endpoint (id) on delete cascade,
+  event_id text not null,
+  type text not null,
+  attempted_at bigint not null,
+  duration_ms integer not null,
+  status integer,
+  error text,
+  response text
+);
+create index webhook_delivery_by_endpoint on webhook_delivery (endpoint_id, attempted_at);
+create index webhook_delivery_by_event on webhook_delivery (event_id, endpoint_id);
+create index webhook_delivery_by_time on webhook_delivery (attempted_at);

@@ -1,0 +1,143 @@
+import { webhookPage, webhooksPage } from '../../../views/admin-webhooks.ts'
+import { eventTypes } from '../../platform/audit/event-types.ts'
+import { nothingHere } from '../../platform/http/errors.ts'
+import { noticeOf } from '../../platform/http/page.ts'
+import { formField, formFields } from '../../platform/http/page-form.ts'
+import { pages } from '../../platform/http/paths.ts'
+import { ChangeRefused } from '../../school/changes/refusals.ts'
+import type { WebhookEndpoints } from '../../school/webhooks/webhook-endpoints.ts'
+import type { PageContext } from '../relying-party/signed-in-pages.ts'
+import type { AdminParts } from './admin-parts.ts'
+import type { Operator, OperatorPages } from './operator-pages.ts'
+
+const nothingTyped = { url: '', types: [] as readonly string[], payload: 'full' }
+
+const done = {
+  created: 'The endpoint was created. Send a test event to try it.',
+  deleted: 'The endpoint was deleted.',
+  rotate: 'A new secret was created. The previous one also signs for a day.',
+  test: 'A test event will be sent in a moment. Reload the page to see the result.',
+  replay: 'The events will be sent again. Reload the page to see the results.',
+  disable: 'The endpoint was disabled.',
+  enable: 'The endpoint was enabled.',
+}
+
+/** Registers the pages for webhook endpoints. They ask for the password first, because endpoints receive data. */
+export function webhookRoutes(
+  operatorPages: OperatorPages,
+  { webhooks, now }: Pick<AdminParts, 'webhooks' | 'now'>,
+): void {
+  const listPage = async (
+    { area, site, address }: Operator,
+    ctx: PageContext,
+    typed = nothingTyped,
+    problem?: string,
+  ) =>
+    webhooksPage({
+      area,
+      siteName: site.name,
+      endpoints: (await webhooks.list(site.id)).map((endpoint) => ({
+        ...endpoint,
+        href: address(pages.webhook, { endpoint: endpoint.id }),
+      })),
+      types: [...eventTypes].map(([name, { text }]) => ({ name, text })),
+      action: address(pages.webhooks),
+      typed,
+      problem,
+      done: noticeOf(ctx, done),
+    })
+
+  const onePage = async ({ area, site, address }: Operator, ctx: PageContext, problem?: string) => {
+    const id = ctx.params['endpoint'] ?? ''
+    const endpoint = await webhooks.find(site.id, id)
+    if (!endpoint) throw nothingHere()
+    return webhookPage({
+      area,
+      listHref: address(pages.webhooks),
+      action: address(pages.webhook),
+      endpoint,
+      deliveries: await webhooks.deliveries(endpoint),
+      nowMs: now(),
+      problem,
+      done: noticeOf(ctx, done),
+    })
+  }
+
+  operatorPages.freshPage(pages.webhooks, (operator, ctx) => listPage(operator, ctx))
+  operatorPages.freshForm(pages.webhooks, pages.webhooks, async (operator, ctx) => {
+    const { site, actor, address } = operator
+    const [url, payload] = [formField(ctx, 'url').trim(), formField(ctx, 'payload')]
+    const typed = { url, types: formFields(ctx, 'types'), payload }
+    const input = { ...typed, payload: payload === 'thin' ? payload : 'full' } as const
+    try {
+      const endpoint = await webhooks.create({ ...actor, siteId: site.id }, input)
+      return `${address(pages.webhook, { endpoint })}?done=created`
+    } catch (error) {
+      ctx.status = 422
+      return await listPage(operator, ctx, typed, problemOf(error))
+    }
+  })
+
+  operatorPages.freshPage(pages.webhook, (operator, ctx) => onePage(operator, ctx))
+  operatorPages.freshForm(pages.webhook, pages.webhooks, async (operator, ctx) => {
+    const { site, actor, address } = operator
+    const id = ctx.params['endpoint'] ?? ''
+    if (!(await webhooks.find(site.id, id))) throw nothingHere()
+    const by = { ...actor, siteId: site.id }
+    try {
+      const shown = await act(webhooks, by, id, ctx)
+      return `${shown === 'deleted' ? address(pages.webhooks) : address(pages.webhook)}?done=${shown}`
+    } catch (error) {
+      const problem = problemOf(error)
+      ctx.status = 422
+      return await onePage(operator, ctx, problem)
+    }
+  })
+}
+
+/** Returns the sentence for a change that was refused. @throws any other error */
+function problemOf(error: unknown): string {
+  if (!(error instanceof ChangeRefused)) throw error
+  const { message } = error
+  return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
+}
+
+/** Runs the action of a button. @returns the notice to show @throws ChangeRefused for an invalid value */
+async function act(
+  webhooks: WebhookEndpoints,
+  by: Operator['actor'] & { readonly siteId: string },
+  id: string,
+  ctx: PageContext,
+): Promise<keyof typeof done> {
+  switch (formField(ctx, 'act')) {
+    case 'rotate':
+      await webhooks.rotate(by, id)
+      return 'rotate'
+    case 'test':
+      await webhooks.test(by, id, formField(ctx, 'type'))
+      return 'test'
+    case 'replay': {
+      const sinceMs = Date.parse(formField(ctx, 'since').trim())
+      if (Number.isNaN(sinceMs)) {
+        throw new ChangeRefused('BAD_INPUT', 'Since must be a time, such as 2026-11-28T09:00Z')
+      }
+      await webhooks.replay(by, id, { sinceMs })
+      return 'replay'
+    }
+    case 'replay-one':
+      await webhooks.replay(by, id, { eventId: formField(ctx, 'eventId').trim() })
+      return 'replay'
+    case 'disable':
+      await webhooks.disable(by, id)
+      return 'disable'
+    case 'resume':
+    case 'skip':
+      await webhooks.enable(by, id, formField(ctx, 'act') === 'resume' ? 'resume' : 'skip')
+      return 'enable'
+    case 'delete':
+      await webhooks.remove(by, id)
+      return 'deleted'
+    default:
+      throw new ChangeRefused('BAD_INPUT', 'choose one of the buttons of this page')
+  }
+}

@@ -1,0 +1,148 @@
+/** The table of event types that webhooks deliver. An event is an audit event of a change whose action is listed here. */
+
+import { type Kysely, sql } from 'kysely'
+
+import type { Schema } from '../store/schema.ts'
+import type { ChangeAction } from './audit-actions.ts'
+
+export interface EventType {
+  /** Increased if the payload changes incompatibly. */
+  readonly version: number
+  /** The actions that cause the event. An action causes at most one type of event. */
+  readonly from: readonly ChangeAction[]
+  /** The area of the operator scope that an application needs to receive the event: `area:read`. */
+  readonly area: string
+  /** When the event occurs, as a sentence. */
+  readonly text: string
+  /** The possible values of `data.kind`. Events about the same id are delivered in order. */
+  readonly kinds: readonly string[]
+}
+
+type Rows = Readonly<Record<string, readonly [from: readonly ChangeAction[], text: string]>>
+
+/** All event types, by name. docs/reference/events.md is generated from this table. */
+export const eventTypes: ReadonlyMap<string, EventType> = new Map([
+  ...rows('courses', ['course'], {
+    'course.published': [['course.publish'], 'A course was published, or its publication was set.'],
+    'course.unpublished': [['course.unpublish'], 'A course was turned back into a draft.'],
+    'course.archived': [['course.archive'], 'A course was archived.'],
+    'course.deleted': [['course.delete'], 'A course that was never published was deleted.'],
+  }),
+  ...rows('curriculum', ['section', 'lecture'], {
+    'curriculum.changed': [
+      [
+        ...(['section.create', 'section.update', 'section.delete'] as const),
+        ...(['lecture.create', 'lecture.update', 'lecture.move', 'lecture.delete'] as const),
+      ],
+      'A section or lecture of a course was created, changed, moved or deleted.',
+    ],
+  }),
+  ...rows('students', ['enrolment'], {
+    'enrolment.created': [['enrolment.create'], 'A person was enrolled in a course.'],
+    'enrolment.changed': [['enrolment.update'], 'The end of an enrolment was changed.'],
+    'enrolment.ended': [['enrolment.end'], 'An enrolment was ended.'],
+  }),
+  ...rows('members', ['person'], {
+    'member.added': [['member.join'], 'A person joined the site.'],
+    'member.role_changed': [['member.roles'], 'The roles of a member were changed.'],
+    'member.removed': [['member.remove'], 'A person was removed from the site.'],
+  }),
+  ...rows('digital_products', ['digital_product'], {
+    'product.published': [['digital_product.publish'], 'A digital product was published.'],
+    'product.unpublished': [['digital_product.unpublish'], 'A product became a draft again.'],
+    'product.archived': [['digital_product.archive'], 'A digital product was archived.'],
+  }),
+  ...rows('events', ['event'], {
+    'event.published': [['event.publish'], 'An event was published.'],
+    'event.cancelled': [
+      ['event.unpublish', 'event.archive', 'event.delete'],
+      'An event was turned back into a draft, archived or deleted.',
+    ],
+  }),
+  ...rows('events', ['event_registration'], {
+    'registration.created': [['event.register'], 'A person was registered for an event.'],
+    'registration.cancelled': [['event.cancel_registration'], 'A registration was cancelled.'],
+  }),
+  ...rows('posts', ['post'], {
+    'post.published': [['post.publish'], 'An announcement was published.'],
+    'post.withdrawn': [['post.delete'], 'An announcement was deleted.'],
+  }),
+  ...rows('school', ['application'], {
+    'application.created': [['application.create'], 'An OAuth application was created.'],
+    'application.disabled': [['application.disable'], 'An OAuth application was disabled.'],
+    'application.deleted': [['application.delete'], 'An OAuth application was deleted.'],
+    'application.connected': [['consent.given'], 'A member allowed an application.'],
+    'application.disconnected': [
+      [
+        ...(['grant.revoked', 'grant.remove', 'grant.end', 'grants.end_all'] as const),
+        ...(['code.reused', 'refresh_token.reused'] as const),
+      ],
+      'The access of an application to one account, or to all, ended.',
+    ],
+  }),
+  ...rows('appearance', ['site'], {
+    'appearance.changed': [['appearance.update'], 'The appearance of the site was changed.'],
+  }),
+  ...rows('school', ['webhook_endpoint'], {
+    'webhook.disabled': [['webhook.disable'], 'A webhook endpoint was disabled.'],
+  }),
+])
+
+function rows(area: string, kinds: EventType['kinds'], table: Rows): [string, EventType][] {
+  return Object.entries(table).map(([name, [from, text]]) => [
+    name,
+    { version: 1, from, area, kinds, text },
+  ])
+}
+
+const typeOfAction: ReadonlyMap<string, string> = new Map(
+  [...eventTypes].flatMap(([type, { from }]) => from.map((action) => [action, type] as const)),
+)
+
+/** Returns the type of the event that an action causes, if it causes one. */
+export function eventTypeOf(action: string): string | undefined {
+  return typeOfAction.get(action)
+}
+
+/** The events to queue: one, or those of an endpoint since a time. */
+type QueuedEvents =
+  | { readonly eventId: string }
+  | {
+      readonly endpointId: string
+      readonly sinceMs: number
+      /** Whether to skip events that the endpoint accepted. */
+      readonly undeliveredOnly: boolean
+      readonly eventsMax: number
+    }
+  | { readonly endpointId: string; readonly eventId: string }
+
+/** Queues stored events for the enabled endpoints that select their types. Skips events that are in the queue. */
+export async function queueEvents(
+  kysely: Kysely<Schema>,
+  which: QueuedEvents,
+  nowMs: number,
+): Promise<number> {
+  const one = 'eventId' in which ? sql`and a.id = ${which.eventId}` : sql``
+  const at = 'endpointId' in which ? sql`and e.id = ${which.endpointId}` : sql``
+  const since = 'sinceMs' in which ? sql`and a.occurred_at >= ${which.sinceMs}` : sql``
+  const undelivered =
+    'sinceMs' in which && which.undeliveredOnly
+      ? sql`and not exists (select 1 from webhook_delivery d
+          where d.endpoint_id = e.id and d.event_id = a.id and d.error is null)`
+      : sql``
+  const rowsMax = 'sinceMs' in which ? which.eventsMax : EVENT_ENDPOINTS_MAX
+  const { numAffectedRows = 0n } = await sql`
+    insert into outbox (id, kind, queue, subject, payload, created_at, due_at, attempts)
+    select a.id || '.' || e.id, 'webhook', e.id, a.subject_kind || ' ' || a.subject_id,
+      '{"eventId":"' || a.id || '"}', cast(${nowMs} as bigint), cast(${nowMs} as bigint), 0
+    from audit_event a
+    join webhook_endpoint e on e.site_id = a.site_id and e.disabled_at is null
+    join webhook_endpoint_type t on t.endpoint_id = e.id and t.type = a.event_type
+    where a.event_type is not null ${one} ${at} ${since} ${undelivered}
+    order by a.occurred_at, a.id limit ${rowsMax}
+    on conflict (id) do nothing`.execute(kysely)
+  return Number(numAffectedRows)
+}
+
+/** More than the endpoints of a site. */
+const EVENT_ENDPOINTS_MAX = 1000

@@ -1,0 +1,259 @@
+/** Stores the webhook endpoints of sites, with their secrets encrypted, and replays events. */
+
+import type { Kysely } from 'kysely'
+import { z } from 'zod'
+
+import { eventTypes, queueEvents } from '../../platform/audit/event-types.ts'
+import { storeMessage } from '../../platform/outbox/outbox.ts'
+import type { Database } from '../../platform/store/database.ts'
+import type { Schema } from '../../platform/store/schema.ts'
+import { changeSite, newId, type SiteActor, type SiteWork } from '../changes/change.ts'
+import { readInput } from '../changes/input.ts'
+import { badInput, conflict, limitReached, mustBeThere } from '../changes/refusals.ts'
+import { findEvents } from './webhook-event.ts'
+import { newWebhookSecret, shownKeys } from './webhook-signature.ts'
+
+export interface WebhookSeals {
+  readonly seal: (plain: string, label: string) => string
+  readonly open: (sealed: string, label: string) => string
+}
+
+export type WebhookEndpoints = ReturnType<typeof makeWebhookEndpoints>
+
+const ENDPOINTS_PER_SITE_MAX = 20
+/** How many events one replay sends. */
+const REPLAY_EVENTS_MAX = 10_000
+/** How long the previous secret also signs. */
+const ROTATION_MS = 86_400_000
+/** How many attempts of an endpoint the log shows. */
+const DELIVERIES_SHOWN_MAX = 50
+/** The longest time from the time of a change to its commit. Missed events are searched from so much earlier. */
+const COMMIT_WITHIN_MS = 60_000
+
+const labelOf = (id: string) => `secret of the webhook endpoint ${id}`
+
+export const endpointInput = z.strictObject({
+  url: z
+    .url({ protocol: /^https$/, error: 'must be an https URL' })
+    .max(500)
+    .refine((url) => URL.parse(url)?.username === '' && URL.parse(url)?.password === '', {
+      error: 'must not contain a user name or password',
+    }),
+  types: z
+    .array(z.string().refine((type) => eventTypes.has(type), { error: 'must be event types' }))
+    .min(1, { error: 'must name at least one event type' })
+    .max(eventTypes.size),
+  payload: z.enum(['full', 'thin']).default('full'),
+})
+
+/** Returns the secrets that sign a message now, the current one first. */
+export function openSecrets(
+  row: Pick<Schema['webhook_endpoint'], 'id' | 'sealed_secret'> & {
+    readonly sealed_previous: string | null
+    readonly previous_until: number | null
+  },
+  seals: WebhookSeals,
+  nowMs: number,
+): string[] {
+  const { id, sealed_secret, sealed_previous, previous_until } = row
+  const isRotating = sealed_previous !== null && (previous_until ?? 0) > nowMs
+  return [sealed_secret, ...(isRotating ? [sealed_previous] : [])].map((sealed) =>
+    seals.open(sealed, labelOf(id)),
+  )
+}
+
+export function makeWebhookEndpoints(database: Database, seals: WebhookSeals) {
+  const { kysely } = database
+  const change = changing(database)
+  return {
+    /** Lists the endpoints of a site, oldest first. */
+    list: async (siteId: string) => await endpointsOf(kysely, siteId).execute(),
+
+    /** Finds an endpoint with its event types and keys. */
+    async find(siteId: string, id: string) {
+      const row = await findEndpoint(kysely, siteId, id)
+      if (!row) return undefined
+      const types = await kysely
+        .selectFrom('webhook_endpoint_type')
+        .select('type')
+        .where('endpoint_id', '=', id)
+        .orderBy('type')
+        .execute()
+      const keys = shownKeys(seals.open(row.sealed_secret, labelOf(id)))
+      return { ...row, types: types.map(({ type }) => type), ...keys }
+    },
+
+    /** Lists the latest attempts of an endpoint, newest first. Check the site of the endpoint before. */
+    async deliveries({ id, payload }: Pick<Schema['webhook_endpoint'], 'id' | 'payload'>) {
+      const rows = await kysely
+        .selectFrom('webhook_delivery')
+        .selectAll()
+        .where('endpoint_id', '=', id)
+        .orderBy('attempted_at', 'desc')
+        .limit(DELIVERIES_SHOWN_MAX)
+        .execute()
+      const ids = rows.map(({ event_id }) => event_id)
+      const events = await findEvents(kysely, ids, payload)
+      return rows.map((row) => ({ ...row, request: JSON.stringify(events.get(row.event_id)) }))
+    },
+
+    /** Creates an endpoint. Throws ChangeRefused for an invalid value, and at the limit of the site. */
+    async create(actor: SiteActor, input: z.input<typeof endpointInput>): Promise<string> {
+      const { url, types, payload } = readInput(endpointInput, input)
+      const id = newId('whe')
+      await changeSite(database, actor, async ({ trx, record }) => {
+        const { siteId: site_id } = actor
+        if ((await endpointsOf(trx, site_id).execute()).length >= ENDPOINTS_PER_SITE_MAX) {
+          throw limitReached(`a site can have at most ${ENDPOINTS_PER_SITE_MAX} webhook endpoints`)
+        }
+        const sealed_secret = seals.seal(newWebhookSecret(), labelOf(id))
+        const row = { id, site_id, url, payload, sealed_secret, created_at: actor.now }
+        await trx.insertInto('webhook_endpoint').values(row).execute()
+        await insertTypes(trx, id, types)
+        await record('webhook.create', subjectOf(id), { after: { url, types, payload } })
+      })
+      return id
+    },
+
+    /** Replaces the secret. The previous one also signs for a day. */
+    rotate: change(async ({ trx, actor, record }, id) => {
+      await trx
+        .updateTable('webhook_endpoint')
+        .set(({ ref }) => ({
+          sealed_previous: ref('sealed_secret'),
+          previous_until: actor.now + ROTATION_MS,
+          sealed_secret: seals.seal(newWebhookSecret(), labelOf(id)),
+        }))
+        .where('id', '=', id)
+        .execute()
+      await record('webhook.rotate', subjectOf(id), {})
+    }),
+    ...deliveryChanges(change),
+  }
+}
+
+type ChangeEndpoint = ReturnType<typeof changing>
+
+/** Creates a function that runs a change of an endpoint of the actor's site. It throws ChangeRefused for others. */
+function changing(database: Database) {
+  return <Values extends unknown[], Result>(
+    work: (site: SiteWork, id: string, ...values: Values) => Promise<Result>,
+  ) =>
+    async (actor: SiteActor, id: string, ...values: Values) =>
+      await changeSite(database, actor, async (site) => {
+        mustBeThere(await findEndpoint(site.trx, actor.siteId, id), 'webhook endpoint')
+        return await work(site, id, ...values)
+      })
+}
+
+function deliveryChanges(change: ChangeEndpoint) {
+  return {
+    /** Deletes an endpoint with its queue and log. */
+    remove: change(async ({ trx, actor, record }, id) => {
+      const { url } = await trx
+        .deleteFrom('webhook_endpoint')
+        .where('id', '=', id)
+        .where('site_id', '=', actor.siteId)
+        .returning('url')
+        .executeTakeFirstOrThrow()
+      await trx.deleteFrom('outbox').where('queue', '=', id).execute()
+      await record('webhook.delete', subjectOf(id), { before: { url } })
+    }),
+
+    /** Disables an endpoint. No-op if it is disabled. */
+    disable: change(async ({ trx, actor, record }, id) => {
+      const done = await markDisabled(trx, { id, reason: null, nowMs: actor.now })
+      if (done) await record('webhook.disable', subjectOf(id), { after: { url: done.url } })
+    }),
+
+    /** Enables an endpoint, and sends the events that it missed or skips them. No-op if it is enabled. */
+    enable: change(async ({ trx, actor, record }, id, missed: 'resume' | 'skip') => {
+      const before = await findEndpoint(trx, actor.siteId, id)
+      if (!before || before.disabledAt === null) return
+      await trx
+        .updateTable('webhook_endpoint')
+        .set({ disabled_at: null, disabled_reason: null, undelivered_since: null })
+        .where('id', '=', id)
+        .execute()
+      const sinceMs = (before.undeliveredSince ?? before.disabledAt) - COMMIT_WITHIN_MS
+      const from = { endpointId: id, sinceMs, undeliveredOnly: true, eventsMax: REPLAY_EVENTS_MAX }
+      if (missed === 'resume') await queueEvents(trx, from, actor.now)
+      await record('webhook.enable', subjectOf(id), { after: { missed } })
+    }),
+
+    /** Sends one event again, or all since a time. Returns how many, at most `REPLAY_EVENTS_MAX`. */
+    replay: change(
+      async (
+        { trx, actor, record },
+        id,
+        which: { readonly eventId: string } | { readonly sinceMs: number },
+      ) => {
+        await mustBeEnabled(trx, actor.siteId, id)
+        const limits = { undeliveredOnly: false, eventsMax: REPLAY_EVENTS_MAX }
+        const events = await queueEvents(trx, { endpointId: id, ...limits, ...which }, actor.now)
+        await record('webhook.replay', subjectOf(id), { after: { ...which, events } })
+        return events
+      },
+    ),
+
+    /** Queues an example of an event, which only this endpoint receives. Throws ChangeRefused for an unknown type. */
+    test: change(async ({ trx, actor, record }, queue, type: string) => {
+      if (!eventTypes.has(type)) throw badInput('type', 'must be an event type')
+      await mustBeEnabled(trx, actor.siteId, queue)
+      const eventId = await record('webhook.test', subjectOf(queue), { after: { type } })
+      await storeMessage(trx, { kind: 'webhook', queue, payload: { eventId }, nowMs: actor.now })
+    }),
+  }
+}
+
+const subjectOf = (id: string) => ({ kind: 'webhook_endpoint', id })
+
+function endpointsOf(kysely: Kysely<Schema>, siteId: string) {
+  return kysely
+    .selectFrom('webhook_endpoint')
+    .select(['id', 'url', 'payload', 'sealed_secret', 'previous_until as previousUntil'])
+    .select(['created_at as createdAt', 'disabled_at as disabledAt'])
+    .select(['disabled_reason as disabledReason', 'undelivered_since as undeliveredSince'])
+    .where('site_id', '=', siteId)
+    .orderBy('created_at')
+}
+
+async function findEndpoint(kysely: Kysely<Schema>, siteId: string, id: string) {
+  return await endpointsOf(kysely, siteId).where('id', '=', id).executeTakeFirst()
+}
+
+async function insertTypes(trx: SiteWork['trx'], endpoint_id: string, types: readonly string[]) {
+  const rows = [...new Set(types)].map((type) => ({ endpoint_id, type }))
+  await trx.insertInto('webhook_endpoint_type').values(rows).execute()
+}
+
+async function mustBeEnabled(trx: SiteWork['trx'], siteId: string, id: string): Promise<void> {
+  if ((await findEndpoint(trx, siteId, id))?.disabledAt !== null) {
+    throw conflict('the endpoint is disabled; enable it first')
+  }
+}
+
+/** Marks an endpoint as disabled, and removes its queue, after noting when its first message was stored. */
+export async function markDisabled(
+  trx: Kysely<Schema>,
+  {
+    id,
+    reason,
+    nowMs,
+  }: { readonly id: string; readonly reason: string | null; readonly nowMs: number },
+) {
+  const queued = trx.selectFrom('outbox').where('queue', '=', id)
+  const first = await queued
+    .select((eb) => eb.fn.min('created_at').as('at'))
+    .executeTakeFirstOrThrow()
+  const undelivered_since = first.at === null ? nowMs : Number(first.at)
+  const endpoint = await trx
+    .updateTable('webhook_endpoint')
+    .set({ disabled_at: nowMs, disabled_reason: reason, undelivered_since })
+    .where('id', '=', id)
+    .where('disabled_at', 'is', null)
+    .returning(['site_id', 'url'])
+    .executeTakeFirst()
+  if (endpoint) await trx.deleteFrom('outbox').where('queue', '=', id).execute()
+  return endpoint
+}

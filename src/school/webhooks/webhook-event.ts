@@ -1,0 +1,116 @@
+/** Creates the payloads of webhooks, and describes them as JSON Schema. */
+
+import type { Kysely, Selectable } from 'kysely'
+
+import { eventTypes } from '../../platform/audit/event-types.ts'
+import type { Schema } from '../../platform/store/schema.ts'
+
+type AuditEvent = Selectable<Schema['audit_event']>
+
+/** The body of a webhook. */
+export interface WebhookEvent {
+  readonly id: string
+  readonly type: string
+  readonly version: number
+  /** When the change was made, in ISO 8601. */
+  readonly timestamp: string
+  /** The id of the site, like `org_id` in tokens. */
+  readonly site: string
+  readonly data: {
+    readonly id: string
+    readonly kind: string
+    /** The affected person, unless that is the actor. */
+    readonly personId?: string
+    readonly actorId?: string
+    /** The application that made the change, so that it can ignore its own changes. */
+    readonly clientId?: string
+    /** The changed values. A thin payload omits both. */
+    readonly before?: unknown
+    readonly after?: unknown
+  }
+}
+
+/** Reads events by id from the audit trail, which no longer has the values of deleted people. */
+export async function findEvents(
+  kysely: Kysely<Schema>,
+  ids: readonly string[],
+  payload: 'full' | 'thin',
+): Promise<ReadonlyMap<string, WebhookEvent>> {
+  const rows = kysely
+    .selectFrom('audit_event')
+    .selectAll()
+    .where('id', 'in', ['', ...ids])
+  return new Map(
+    (await rows.execute()).flatMap((row) => {
+      const event = webhookEventOf(row, payload)
+      return event ? [[row.id, event]] : []
+    }),
+  )
+}
+
+/** Converts an audit event to the event that its action causes, or that it requests as a test. */
+function webhookEventOf(row: AuditEvent, payload: 'full' | 'thin'): WebhookEvent | undefined {
+  const { site_id: site, occurred_at: nowMs } = row
+  if (row.action === 'webhook.test' && site !== null)
+    return exampleEvent(JSON.parse(row.after ?? '{}').type, { id: row.id, site, nowMs })
+  const type = eventTypes.get(row.event_type ?? '')
+  if (type === undefined || row.event_type === null || row.site_id === null) return undefined
+  const { person_id, actor_person_id, client_id, before, after } = row
+  return {
+    id: row.id,
+    type: row.event_type,
+    version: type.version,
+    timestamp: new Date(row.occurred_at).toISOString(),
+    site: row.site_id,
+    data: {
+      id: row.subject_id,
+      kind: row.subject_kind,
+      ...(person_id !== null && { personId: person_id }),
+      ...(actor_person_id !== null && { actorId: actor_person_id }),
+      ...(client_id !== null && { clientId: client_id }),
+      ...(payload === 'full' && before !== null && { before: JSON.parse(before) }),
+      ...(payload === 'full' && after !== null && { after: JSON.parse(after) }),
+    },
+  }
+}
+
+/** Returns an example of a type of event, for test messages and the reference. */
+export function exampleEvent(name: string, about = { id: EXAMPLE_ID, site: 'site_oak', nowMs: 0 }) {
+  const { version, kinds } = eventTypes.get(name) ?? { version: 1, kinds: [] }
+  const [kind = ''] = kinds
+  const timestamp = new Date(about.nowMs).toISOString()
+  const data = { id: `${kind}_example`, kind, actorId: 'person_example' }
+  return { id: about.id, type: name, version, timestamp, site: about.site, data }
+}
+
+const EXAMPLE_ID = '00000000-0000-4000-8000-000000000000'
+
+/** Returns the JSON Schema (2020-12) of a type of event. @throws Error for an unknown type */
+export function eventSchema(name: string): object {
+  const type = eventTypes.get(name)
+  if (!type) throw new Error(`the table of event types does not contain ${name}`)
+  const text = { type: 'string' }
+  const values = { type: 'object', description: 'Changed values by name.' }
+  return {
+    type: 'object',
+    description: type.text,
+    required: ['id', 'type', 'version', 'timestamp', 'site', 'data'],
+    properties: {
+      id: { ...text, format: 'uuid', description: 'Equal to the header webhook-id.' },
+      type: { const: name },
+      version: { const: type.version },
+      timestamp: { ...text, format: 'date-time' },
+      site: text,
+      data: {
+        type: 'object',
+        required: ['id', 'kind'],
+        properties: {
+          ...{ id: text, kind: { enum: type.kinds }, personId: text, actorId: text },
+          ...{ clientId: text, before: values, after: values },
+        },
+        additionalProperties: false,
+      },
+    },
+    additionalProperties: false,
+  }
+}

@@ -1,0 +1,327 @@
+import { createPublicKey, verify } from 'node:crypto'
+import type { RequestListener } from 'node:http'
+import { createServer } from 'node:https'
+import { text } from 'node:stream/consumers'
+
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { Webhook } from 'standardwebhooks'
+
+import { eventTypes } from '../src/platform/audit/event-types.ts'
+import { makeGuardedFetch, type SendOutgoing } from '../src/platform/outgoing/guarded-fetch.ts'
+import {
+  eventSchema,
+  exampleEvent,
+  type WebhookEvent,
+} from '../src/school/webhooks/webhook-event.ts'
+import { mutationOf, type Operator, operatorSite, startOperator } from './support/admin-api.ts'
+import { rowsOf } from './support/database.ts'
+import { makeCertificate } from './support/document-host.ts'
+import { marco, olivia, policyWith, sam } from './support/gatehouse.ts'
+import { listen } from './support/listen.ts'
+import { mailsTo } from './support/mail-folder.ts'
+import { decode, makePagePerson, textOf } from './support/page-person.ts'
+import { eventually } from './support/programs.ts'
+import { sharedProgram } from './support/skipped.ts'
+import { forEachDatabase } from './support/storages.ts'
+
+interface Message {
+  readonly host: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+  readonly event: WebhookEvent
+}
+
+const HOUR_MS = 3_600_000
+const PAGE = '/admin/northlight/webhooks'
+const [ONE, TWO, BAD] = ['client.example', 'other.example', 'third.example'] as const
+const ajv = new Ajv2020({ strict: true, formats: { uuid: true, 'date-time': true } })
+
+/** Answers by host; 204 by default. */
+const answers = new Map<string, RequestListener>()
+const received: Message[] = []
+const at = (host: string) => received.filter((message) => message.host === host)
+const respond = (status: number, headers = {}): RequestListener => {
+  return (_request, response) => response.writeHead(status, headers).end('no')
+}
+
+/** Starts a receiver on this machine. Requests to claude.ai get its address, too, and the guard must refuse it. */
+async function startReceiver(openssl: string) {
+  const { key, cert } = await makeCertificate(openssl)
+  const server = createServer({ key, cert }, async (request, response) => {
+    const host = String(request.headers.host)
+    const body = await text(request)
+    const headers = request.headers as Record<string, string>
+    received.push({ host, headers, body, event: JSON.parse(body) })
+    const answer = answers.get(host) ?? respond(204)
+    answer(request, response)
+  })
+  const listening = await listen(server)
+  const lookUp = async () => [{ address: '127.0.0.1', family: 4 }]
+  const guarded = makeGuardedFetch({ lookUp, certificates: cert, port: listening.port })
+  const fetch: SendOutgoing = async (url, init) =>
+    await guarded(url, { ...init, privateAddress: !url.includes('claude.ai') })
+  return { ...listening, fetch }
+}
+
+describe('the table of event types', () => {
+  it('has a schema for each type that its example satisfies', () => {
+    for (const name of eventTypes.keys()) {
+      const valid = ajv.validate(eventSchema(name), exampleEvent(name))
+      expect(valid, `${name}: ${ajv.errorsText()}`).to.equal(true)
+    }
+  })
+})
+
+forEachDatabase('webhooks', (start) => {
+  const openssl = sharedProgram('openssl')
+  let receiver: Awaited<ReturnType<typeof startReceiver>>
+  const clock = { aheadMs: 0 }
+  before(async () => {
+    receiver = await startReceiver(openssl())
+  })
+  after(async () => await receiver[Symbol.asyncDispose]())
+  beforeEach(() => {
+    answers.clear()
+    received.length = 0
+    clock.aheadMs = 0
+  })
+  const site = operatorSite(start, {
+    each: true,
+    policy: policyWith({ storage: { outboxLookMs: 100 } }),
+    now: () => Date.now() + clock.aheadMs,
+    fetch: async (...request) => await receiver.fetch(...request),
+  })
+  const { running, kysely } = site
+  const owner = () => makePagePerson(running().url, olivia)
+
+  /** Adds an endpoint on the page of the owner. @returns its page and a function that presses a button */
+  const add = async (host: string, types: readonly string[] = [...eventTypes.keys()]) => {
+    const person = owner()
+    const typed = { url: `https://${host}/hook`, types: [...types], payload: 'full' }
+    const page = await person.send(await person.visit(PAGE), PAGE, typed)
+    const path = page.path.replace(/\?.*/, '')
+    const read = async () => await owner().visit(path)
+    const press = async (act: string, more = {}) => {
+      const again = owner()
+      return await again.send(await again.visit(path), path, { act, ...more })
+    }
+    return { page, read, press, path }
+  }
+  // A new token, because the clock may have moved.
+  const value: Operator['value'] = async (...asked) =>
+    await (await startOperator(running())).value(...asked)
+  const createCourse = async (slug: string) =>
+    (await value(mutationOf('createCourse'), { input: { slug, title: slug, summary: slug } })).id
+  const release = async (change: string, id: string) =>
+    await value(`mutation { ${change}Course(id: "${id}") { id } }`)
+  const publish = async (slug: string) => {
+    const id = await createCourse(slug)
+    await release('publish', id)
+    return id
+  }
+  const settled = async (count: number) =>
+    await eventually(15_000, async () => {
+      expect(await rowsOf(kysely(), 'outbox', { kind: 'webhook' })).to.have.length(count)
+    })
+  const typesAt = (host: string, id: string) =>
+    at(host).flatMap(({ event }) => (event.data.id === id ? event.type : []))
+
+  // [393]
+  it('send an event within two seconds, signed with both keys, also while the secret is rotated', async () => {
+    const { page, press, read } = await add(ONE, ['course.published', 'course.archived'])
+    expect(textOf(page, 'done')).to.match(/created/)
+    const secret = textOf(page, 'secret')
+    const publicKey = textOf(page, 'public-key').replace('whpk_', '')
+    const id = await createCourse('night-light')
+    const begun = performance.now()
+    await release('publish', id)
+    await eventually(2000, async () => expect(at(ONE)).to.have.length(1))
+    expect(performance.now() - begun).to.be.below(2000)
+    await press('rotate')
+    await release('archive', id)
+    await eventually(5000, async () => expect(at(ONE)).to.have.length(2))
+    const newest = textOf(await read(), 'secret')
+    expect(newest)
+      .to.match(/^whsec_/)
+      .and.not.equal(secret)
+    for (const { headers, body, event } of at(ONE)) {
+      expect(new Webhook(secret).verify(body, headers)).to.deep.equal(event)
+      const [, signature = ''] = /v1a,(\S+)$/.exec(headers['webhook-signature'] ?? '') ?? []
+      const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
+      const x = Buffer.from(publicKey, 'base64').toString('base64url')
+      const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
+      expect(verify(null, Buffer.from(signed), key, Buffer.from(signature, 'base64'))).to.equal(
+        true,
+      )
+      expect(ajv.validate(eventSchema(event.type), event), ajv.errorsText()).to.equal(true)
+      expect(() => new Webhook(secret).verify(body.replace('crs', 'csr'), headers)).to.throw()
+    }
+    const [, second] = at(ONE)
+    expect(new Webhook(newest).verify(second?.body ?? '', second?.headers ?? {})).to.be.an('object')
+    expect(typesAt(ONE, id)).to.deep.equal(['course.published', 'course.archived'])
+    const everything = JSON.stringify([running().log, received, await audited()])
+    for (const key of [secret, newest]) expect(everything).not.to.include(key.slice(6))
+  })
+  const audited = async () => await kysely().selectFrom('audit_event').selectAll().execute()
+
+  it('keep the order of each subject for an hour of errors, lose nothing, and delay no other endpoint', async () => {
+    await add(ONE, ['course.published', 'course.unpublished'])
+    await add(TWO, ['course.published', 'course.unpublished'])
+    answers.set(TWO, respond(500))
+    const ids = await Promise.all(['a1', 'b1', 'c1'].map(createCourse))
+    for (const id of ids) {
+      await release('publish', id)
+      await release('unpublish', id)
+    }
+    await eventually(5000, async () => expect(at(ONE)).to.have.length(6))
+    for (let minute = 0; minute < 60; minute += 10) {
+      clock.aheadMs += HOUR_MS / 6
+      await eventually(5000, async () => {
+        const due = kysely()
+          .selectFrom('outbox')
+          .where('due_at', '<=', Date.now() + clock.aheadMs)
+        expect(await due.select('id').execute()).to.have.length(0)
+      })
+    }
+    expect(new Set(at(TWO).map(({ event }) => event.type))).to.deep.equal(
+      new Set(['course.published']),
+    )
+    answers.delete(TWO)
+    clock.aheadMs += HOUR_MS
+    await settled(0)
+    for (const id of ids) {
+      expect(typesAt(ONE, id)).to.deep.equal(['course.published', 'course.unpublished'])
+      expect(typesAt(TWO, id).slice(-2)).to.deep.equal(['course.published', 'course.unpublished'])
+    }
+    expect(new Set(at(TWO).map(({ event }) => event.id)).size).to.equal(6)
+  })
+
+  // [390]
+  it('are delayed by no receiver that hangs or sends without end', async () => {
+    for (const host of [BAD, TWO, ONE]) await add(host, ['course.published'])
+    answers.set(BAD, () => {})
+    answers.set(TWO, (_request, response) => {
+      response.writeHead(200)
+      for (let part = 0; part < 160; part += 1) response.write('x'.repeat(65_536))
+    })
+    for (let nth = 0; nth < 12; nth += 1) await publish(`hang-${nth}`)
+    await eventually(3000, async () => expect(at(ONE)).to.have.length(12))
+    await settled(12)
+    const log = await kysely().selectFrom('webhook_delivery').selectAll().execute()
+    const longest = log.map(({ response }) => response?.length ?? 0)
+    expect(Math.max(...longest)).to.equal(1024)
+    answers.clear()
+    await eventually(30_000, async () => {
+      clock.aheadMs += 60_000
+      expect(await rowsOf(kysely(), 'outbox', { kind: 'webhook' })).to.have.length(0)
+    })
+    expect(new Set(at(BAD).map(({ event }) => event.id)).size).to.equal(12)
+  }).timeout(60_000)
+
+  for (const missed of ['resume', 'skip'] as const)
+    it(`disable an endpoint that fails for three days, with a notice, and ${missed} what it missed`, async () => {
+      const bad = await add(BAD, ['course.published'])
+      await add(ONE, ['webhook.disabled'])
+      answers.set(BAD, respond(503))
+      const first = await publish('first')
+      await eventually(5000, async () => expect(at(BAD)).to.have.length(1))
+      clock.aheadMs = 72 * HOUR_MS + 60_000
+      await eventually(10_000, async () => expect(at(ONE)).to.have.length(1))
+      await eventually(5000, async () =>
+        expect(mailsTo(running(), olivia.login).join()).to.include(
+          `stopped sending events to ${BAD}`,
+        ),
+      )
+      const second = await publish('second')
+      answers.delete(BAD)
+      received.length = 0
+      clock.aheadMs = 0
+      await bad.press(missed)
+      const third = await publish('third')
+      await eventually(5000, async () => expect(typesAt(BAD, third)).to.have.length(1))
+      await settled(0)
+      const expected = missed === 'resume' ? [first, second, third] : [third]
+      expect(at(BAD).map(({ event }) => event.data.id)).to.have.members(expected)
+    })
+
+  it('can be tested, sent again by id or since a time, and reduced to identifiers', async () => {
+    const { press, read } = await add(ONE, ['course.published'])
+    await press('test', { type: 'course.published' })
+    await eventually(5000, async () => expect(at(ONE)).to.have.length(1))
+    const ids = [await publish('again-1'), await publish('again-2')]
+    await settled(0)
+    const [, first] = at(ONE)
+    await press('replay-one', { eventId: first?.event.id })
+    await settled(0)
+    expect(at(ONE).at(-1)?.event).to.deep.equal(first?.event)
+    await kysely().updateTable('webhook_endpoint').set({ payload: 'thin' }).execute()
+    await press('replay', { since: '2020-01-01T00:00Z' })
+    await settled(0)
+    const again = at(ONE).slice(-2)
+    expect(again.map(({ event }) => event.data.id)).to.have.members(ids)
+    for (const { event } of again) expect(event.data).not.to.have.any.keys('before', 'after')
+    const log = decode((await read()).text)
+    expect(log.match(/Accepted \(204\)/g)).to.have.length(6)
+    expect(textOf(await press('replay', { since: 'soon' }), 'webhook-problem')).to.match(/a time/)
+  })
+
+  // [390]
+  it('reach no private address, follow no redirect, and end with 410', async () => {
+    await add('claude.ai', ['course.published'])
+    await add(ONE, ['course.published'])
+    await add(TWO, ['course.published'])
+    answers.set(ONE, respond(302, { location: 'https://third.example/' }))
+    answers.set(TWO, respond(410))
+    await publish('guarded')
+    await eventually(5000, async () => {
+      const log = await kysely()
+        .selectFrom('webhook_delivery')
+        .select(['status', 'error'])
+        .execute()
+      const errors = log.map(({ status, error }) => `${status} ${error}`)
+      expect(errors.join()).to.include('null the host has no address, or an address outside')
+      expect(errors.join()).to.include('302 the receiver answered with status 302')
+    })
+    await settled(2)
+    expect([at('claude.ai'), at(BAD)].flat()).to.have.length(0)
+    const off = kysely().selectFrom('webhook_endpoint').where('disabled_at', 'is not', null)
+    expect(await off.select('url').execute()).to.deep.equal([{ url: `https://${TWO}/hook` }])
+  })
+
+  // [391]
+  it('have https URLs without a password, for known types', async () => {
+    const person = owner()
+    const rows = [
+      [{ url: 'http://hooks.example/' }, /https URL/],
+      [{ url: 'https://me:secret@hooks.example/' }, /password/],
+      [{ url: 'file:///etc/passwd' }, /https URL/],
+      [{ url: 'https://hooks.example/', types: ['course.stolen'] }, /event types/],
+    ] as const
+    for (const [typed, problem] of rows) {
+      const fields = { types: 'course.published', payload: 'full', ...typed, url: typed.url }
+      const seen = await person.send(
+        await person.visit(PAGE),
+        PAGE,
+        fields as Record<string, string>,
+      )
+      expect([seen.status, textOf(seen, 'webhook-problem')], typed.url).to.satisfy(
+        ([status, sentence]: [number, string]) => status === 422 && problem.test(sentence),
+      )
+    }
+  })
+
+  // [392]
+  it('are open to operators of their site only', async () => {
+    const { path, press } = await add(ONE)
+    const other = makePagePerson(running().url, marco)
+    const foreign = path.replace('northlight', 'open-kitchen')
+    expect((await other.visit(foreign)).status).to.equal(404)
+    expect((await other.visit(path)).status).to.equal(403)
+    expect((await makePagePerson(running().url, sam).visit(path)).status).to.equal(403)
+    const mine = await other.visit('/admin/open-kitchen/webhooks')
+    const csrf = /name="csrf" value="([^"]+)"/.exec(mine.text)?.[1] ?? ''
+    for (const act of ['rotate', 'test', 'replay-one', 'disable', 'delete'])
+      expect((await other.post(foreign, { csrf, act })).status, act).to.equal(404)
+    expect((await press('delete')).path).to.equal(`${PAGE}?done=deleted`)
+  })
+})
