@@ -14,9 +14,11 @@ import {
   type WebhookEvent,
 } from '../src/school/webhooks/webhook-event.ts'
 import { mutationOf, type Operator, operatorSite, startOperator } from './support/admin-api.ts'
+import { authorize } from './support/client.ts'
 import { rowsOf } from './support/database.ts'
 import { makeCertificate } from './support/document-host.ts'
 import { marco, olivia, policyWith, sam } from './support/gatehouse.ts'
+import { importRecords } from './support/import.ts'
 import { listen } from './support/listen.ts'
 import { mailsTo } from './support/mail-folder.ts'
 import { decode, makePagePerson, textOf } from './support/page-person.ts'
@@ -87,7 +89,7 @@ forEachDatabase('webhooks', (start) => {
   })
   const site = operatorSite(start, {
     each: true,
-    policy: policyWith({ storage: { outboxLookMs: 100 } }),
+    policy: policyWith({ storage: { outboxLookMs: 100, usageFlushSeconds: 1 } }),
     now: () => Date.now() + clock.aheadMs,
     fetch: async (...request) => await receiver.fetch(...request),
   })
@@ -263,6 +265,71 @@ forEachDatabase('webhooks', (start) => {
     const log = decode((await read()).text)
     expect(log.match(/Accepted \(204\)/g)).to.have.length(6)
     expect(textOf(await press('replay', { since: 'soon' }), 'webhook-problem')).to.match(/a time/)
+  })
+
+  it('carry what an import adds, changes and ends, if it was asked to', async () => {
+    await add(ONE)
+    const { database } = running().service.stores
+    const [site, person, order] = ['sit_northlight', 'per_bought', 'ord_bought']
+    const at = '2026-01-01T00:00:00Z'
+    const named = { email: 'b@bought.example', name: 'Bo', createdAt: at }
+    const someone = { type: 'person', id: person, ...named }
+    const role = { site, role: 'student', grantedAt: at }
+    const orders = { type: 'order', id: order, site, person, number: 'N1', totalCents: 900 }
+    const bought = { person, order, purchasedAt: at }
+    const [course] = await rowsOf(kysely(), 'course', { site_id: site })
+    const [product] = await rowsOf(kysely(), 'digital_product', { site_id: site })
+    const purchase = { type: 'coursePurchase', id: 'pur_b1', course: course?.id, ...bought }
+    const records = [
+      { ...someone, roles: [role] },
+      { ...orders, currency: 'EUR', placedAt: at },
+      { ...purchase, expiresAt: null },
+      { type: 'digitalProductPurchase', id: 'pur_b2', digitalProduct: product?.id, ...bought },
+    ]
+    const send = async (lines: readonly object[], emitsEvents = true) => {
+      const { rejected } = await importRecords(database, lines, { emitsEvents })
+      expect(rejected).to.deep.equal([])
+      await settled(0)
+    }
+    await send(records)
+    await send(records)
+    await send([{ ...orders, currency: 'EUR', placedAt: at, refundedAt: at }])
+    await send([
+      { ...purchase, expiresAt: '2036-01-01T00:00:00Z' },
+      { ...someone, roles: [] },
+    ])
+    await send([{ type: 'coursePurchase', id: 'pur_b1', deleted: true }])
+    await send([{ ...someone, roles: [role] }], false)
+    const seen = received.map(({ event: { type, data } }) => `${type} ${data.id} ${data.personId}`)
+    expect(seen).to.have.members([
+      ...[`member.added ${person} ${person}`, `order.created ${order} ${person}`],
+      ...[`enrolment.created pur_b1 ${person}`, `product.purchased pur_b2 ${person}`],
+      ...[`order.refunded ${order} ${person}`, `enrolment.changed pur_b1 ${person}`],
+      ...[`member.removed ${person} ${person}`, `enrolment.ended pur_b1 ${person}`],
+    ])
+    const created = received.find(({ event }) => event.type === 'order.created')?.event.data
+    expect(created?.after).to.deep.equal({ currency: 'EUR', totalCents: 900, refundedAt: null })
+  })
+
+  it('tell of ten failed sign-ins to the account of a member, once', async () => {
+    await add(ONE, ['sign_in.failed_repeatedly'])
+    const fail = async (times: number) => {
+      for (let nth = 0; nth < times; nth += 1)
+        await authorize(running().url, {}, { ...sam, password: `wrong-${nth}` }).catch(() => {})
+    }
+    await fail(9)
+    clock.aheadMs += 60_000
+    await fail(1)
+    await eventually(10_000, async () => expect(at(ONE)).to.have.length(1))
+    clock.aheadMs += 60_000
+    await authorize(running().url, {}, { ...sam, password: 'wrong' }).catch(() => {})
+    await eventually(10_000, async () => {
+      const rows = await rowsOf(kysely(), 'audit_event', { action: 'sign_in.failure' })
+      expect(rows.at(-1)?.occurred_at).to.be.above(Date.now() + 100_000)
+    })
+    expect(at(ONE).map(({ event }) => event.data)).to.deep.equal([
+      { id: 'per_sam', kind: 'person', personId: 'per_sam' },
+    ])
   })
 
   // [390]

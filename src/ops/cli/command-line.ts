@@ -5,6 +5,7 @@ export const options = {
   action: { type: 'string' },
   client: { type: 'string' },
   'dry-run': { type: 'boolean' },
+  events: { type: 'boolean' },
   follow: { type: 'boolean' },
   force: { type: 'boolean' },
   help: { type: 'boolean' },

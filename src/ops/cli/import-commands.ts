@@ -23,7 +23,7 @@ import { recordCommand, withDatabase } from './configured-stores.ts'
  */
 export async function importCampus(
   config: Config,
-  { word: path, rejects, missing: choice }: Given,
+  { word: path, rejects, missing: choice, events: emitsEvents }: Given,
 ): Promise<string> {
   const missing = missingChoices.find((known) => known === choice)
   if (missing !== choice) throw new Error(`--missing must be one of ${missingChoices.join(', ')}`)
@@ -36,7 +36,7 @@ export async function importCampus(
     const passwords = makePasswords(config.service.signIn, 1, firebaseSignerKey)
     const progress = showProgress(sources.reduce((sum, { size }) => sum + size, 0))
     const hashing = { hashPassword: passwords.hash, verifyPassword: passwords.verify }
-    const settings = { database, sources, ...hashing, firebaseSignerKey, now, missing }
+    const settings = { database, sources, ...hashing, firebaseSignerKey, now, missing, emitsEvents }
     const report = await importLines({
       ...settings,
       onProgress: progress.add,

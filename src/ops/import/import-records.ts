@@ -34,6 +34,8 @@ export interface ImportSettings {
   readonly now: () => number
   /** The treatment of missing people of earlier imports; undefined to ignore them. */
   readonly missing?: Missing | undefined
+  /** Whether imported people, orders, purchases and registrations cause events. */
+  readonly emitsEvents?: boolean | undefined
   /** Called after each batch with its number of lines, and its size in the source's unit. */
   readonly onProgress: (lines: number, size: number) => void
   /** Called with the text of each rejected line of at most 1 MiB. */
@@ -179,7 +181,8 @@ async function importBatch(run: Run, batch: Batch, place: Place): Promise<Reject
   const nowMs = run.now()
   const startedMs = performance.now()
   const rejected = await database.kysely.transaction().execute(async (trx) => {
-    const found = await writeLines(batch.lines, { trx, nowMs, passwordHashes }, rejectedIds)
+    const writing = { trx, nowMs, passwordHashes, emitsEvents: run.emitsEvents }
+    const found = await writeLines(batch.lines, writing, rejectedIds)
     const isComplete = place.isComplete && batch.rejected.length + found.length === 0
     if (isComplete && place.name !== undefined)
       await writeSetting(trx, place.name, String(batch.last), nowMs)

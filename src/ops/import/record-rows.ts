@@ -14,6 +14,8 @@ export interface Writing {
   readonly nowMs: number
   /** The password hashes by person id. */
   readonly passwordHashes: ReadonlyMap<string, string>
+  /** Whether the written records cause events. */
+  readonly emitsEvents?: boolean | undefined
 }
 
 /** A list inside a record. Its entries are rows of another table. */

@@ -2,6 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 
 import { endAllAccess, endSessions, findPeopleToSignOut } from '../../oauth/grants/end-access.ts'
 import { resolveTime } from './campus-time.ts'
+import { withEvents } from './import-events.ts'
 import type { DataRecord } from './read-records.ts'
 import { type KindName, kindNames, kindOf } from './record-kinds.ts'
 import {
@@ -50,15 +51,18 @@ export async function writeBatch(records: readonly DataRecord[], writing: Writin
   const byKind = Map.groupBy(records, ({ type }) => type)
   for (const type of kindNames) {
     const ofKind = byKind.get(type) ?? []
-    const deleted = ofKind.filter((record) => record.deleted).map(({ id }) => id)
-    if (deleted.length > 0) {
-      const { table } = kindOf(type)
-      await sql`delete from ${sql.table(table)} where id in (${sql.join(deleted)})`.execute(trx)
-    }
-    const kept = ofKind.filter((record) => !record.deleted)
-    // Group lines by their fields, because one statement writes the same columns in all rows.
-    const alike = Map.groupBy(kept, ({ given }) => [...given].sort().join())
-    for (const some of alike.values()) await writeAlike(type, some, writing)
+    const ids = ofKind.map(({ id }) => id)
+    await withEvents({ type, ids }, writing, async () => {
+      const deleted = ofKind.filter((record) => record.deleted).map(({ id }) => id)
+      if (deleted.length > 0) {
+        const { table } = kindOf(type)
+        await sql`delete from ${sql.table(table)} where id in (${sql.join(deleted)})`.execute(trx)
+      }
+      const kept = ofKind.filter((record) => !record.deleted)
+      // Group lines by their fields, because one statement writes the same columns in all rows.
+      const alike = Map.groupBy(kept, ({ given }) => [...given].sort().join())
+      for (const some of alike.values()) await writeAlike(type, some, writing)
+    })
   }
   const contradiction = await findContradiction(byKind, writing)
   if (contradiction !== undefined) throw new Contradiction(contradiction)

@@ -101,6 +101,9 @@ export const changeActions = {
   'event.restore': 'restored the event',
   'event.register': 'registered a person for an event',
   'event.cancel_registration': "cancelled a person's registration for an event",
+  'order.create': 'recorded the order',
+  'order.refund': 'recorded the refund of the order',
+  'product.purchase': 'recorded a purchase of the product',
   'post.create': 'wrote the announcement',
   'post.update': 'changed the announcement',
   'post.publish': 'published the announcement',
@@ -122,6 +125,7 @@ export const changeActions = {
 export const eventActions = {
   'sign_in.success': 'signed in to the application',
   'sign_in.failure': 'failed to sign in to the application',
+  'sign_in.failed_repeatedly': 'failed to sign in repeatedly',
   'password.failure': 'failed to confirm the current password',
   'link.failure': 'entered a wrong code for a link in a mail',
   'sign_out.browser': 'signed out of a browser',

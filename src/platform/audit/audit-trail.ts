@@ -1,10 +1,13 @@
+import type { Kysely } from 'kysely'
 import type { Logger } from 'pino'
 
 import type { Database } from '../store/database.ts'
+import type { Schema } from '../store/schema.ts'
 import { unauthenticatedEvents } from './audit-actions.ts'
 import { makeAuditStream, openEventSink, STREAM_SECONDS } from './audit-stream.ts'
 import {
   type AuditNote,
+  type AuditRow,
   type WaitingEvent,
   waitingEvent,
   withSites,
@@ -45,20 +48,23 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts
   let dropped = 0
 
   const noteEvent = (note: AuditNote) => counted.count(note, now())
-  const write = async (all: boolean) => {
-    for (const { note, at, times } of counted.take(now(), all)) {
+  const write = async (isEnd: boolean) => {
+    for (const { note, at, times } of counted.take(now(), isEnd)) {
       const event = waitingEvent(note, at, times)
       if (waiting.length < WAITING_EVENTS_MAX) waiting.push(event)
       else dropped += times
     }
     while (waiting.length > 0) {
       const batch = waiting.slice(0, EVENTS_PER_WRITE)
-      await writeAuditRows(kysely, await withSites(kysely, batch))
+      const rows = await withSites(kysely, batch)
+      const more = await findRepeatedFailures(kysely, rows, now())
+      const all = [...rows, ...more]
+      await kysely.transaction().execute(async (trx) => await writeAuditRows(trx, all, now()))
       waiting = waiting.slice(batch.length)
     }
     if (dropped === 0) return
     const note: AuditNote = { action: 'audit.dropped', reason: 'the database could not keep up' }
-    await writeAuditRows(kysely, [waitingEvent(note, now(), dropped).row])
+    await writeAuditRows(kysely, [waitingEvent(note, now(), dropped).row], now())
     dropped = 0
   }
 
@@ -85,6 +91,39 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts
       })
     },
   }
+}
+
+/** How many failed sign-ins to an account, within which time, cause an event. */
+const FAILURES_MAX = 10
+const FAILURES_WITHIN_MS = 15 * 60_000
+
+/** Returns an event for each member with repeatedly failed sign-ins, unless there was one in the last minutes. */
+async function findRepeatedFailures(
+  kysely: Kysely<Schema>,
+  rows: readonly AuditRow[],
+  nowMs: number,
+) {
+  const failed = rows.filter(({ action, site_id }) => action === 'sign_in.failure' && site_id)
+  const groups = Map.groupBy(failed, ({ person_id, site_id }) => `${person_id} ${site_id}`)
+  const found: AuditRow[] = []
+  for (const [first, ...others] of groups.values()) {
+    const { person_id, site_id } = first ?? {}
+    if (!first || !person_id || !site_id) continue
+    const earlier = await kysely
+      .selectFrom('audit_event')
+      .select(['action', 'times'])
+      .where('site_id', '=', site_id)
+      .where('person_id', '=', person_id)
+      .where('occurred_at', '>', nowMs - FAILURES_WITHIN_MS)
+      .where('action', 'in', ['sign_in.failure', 'sign_in.failed_repeatedly'])
+      .execute()
+    if (earlier.some(({ action }) => action !== 'sign_in.failure')) continue
+    const count = [first, ...others, ...earlier].reduce((sum, { times }) => sum + (times ?? 1), 0)
+    const about = { aboutPersonId: person_id, siteId: site_id }
+    if (count < FAILURES_MAX) continue
+    found.push(waitingEvent({ action: 'sign_in.failed_repeatedly', ...about }, nowMs).row)
+  }
+  return found
 }
 
 /** How many distinct events of an action get their own row per minute; all others share a row. */

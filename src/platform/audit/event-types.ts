@@ -3,13 +3,13 @@
 import { type Kysely, sql } from 'kysely'
 
 import type { Schema } from '../store/schema.ts'
-import type { ChangeAction } from './audit-actions.ts'
+import type { AuditAction } from './audit-actions.ts'
 
 export interface EventType {
   /** Increased if the payload changes incompatibly. */
   readonly version: number
   /** The actions that cause the event. An action causes at most one type of event. */
-  readonly from: readonly ChangeAction[]
+  readonly from: readonly AuditAction[]
   /** The area of the operator scope that an application needs to receive the event: `area:read`. */
   readonly area: string
   /** When the event occurs, as a sentence. */
@@ -18,7 +18,7 @@ export interface EventType {
   readonly kinds: readonly string[]
 }
 
-type Rows = Readonly<Record<string, readonly [from: readonly ChangeAction[], text: string]>>
+type Rows = Readonly<Record<string, readonly [from: readonly AuditAction[], text: string]>>
 
 /** All event types, by name. docs/reference/events.md is generated from this table. */
 export const eventTypes: ReadonlyMap<string, EventType> = new Map([
@@ -46,6 +46,19 @@ export const eventTypes: ReadonlyMap<string, EventType> = new Map([
     'member.added': [['member.join'], 'A person joined the site.'],
     'member.role_changed': [['member.roles'], 'The roles of a member were changed.'],
     'member.removed': [['member.remove'], 'A person was removed from the site.'],
+  }),
+  ...rows('members', ['person'], {
+    'sign_in.failed_repeatedly': [
+      ['sign_in.failed_repeatedly'],
+      'Ten sign-ins to the account of a member failed within 15 minutes.',
+    ],
+  }),
+  ...rows('orders', ['order'], {
+    'order.created': [['order.create'], 'The platform recorded an order.'],
+    'order.refunded': [['order.refund'], 'The platform recorded the refund of an order.'],
+  }),
+  ...rows('orders', ['digital_product_purchase', 'consulting_service_purchase'], {
+    'product.purchased': [['product.purchase'], 'A person bought a product or service.'],
   }),
   ...rows('digital_products', ['digital_product'], {
     'product.published': [['digital_product.publish'], 'A digital product was published.'],
@@ -104,9 +117,9 @@ export function eventTypeOf(action: string): string | undefined {
   return typeOfAction.get(action)
 }
 
-/** The events to queue: one, or those of an endpoint since a time. */
+/** The events to queue: some, for all endpoints or one, or all for an endpoint since a time. */
 type QueuedEvents =
-  | { readonly eventId: string }
+  | { readonly eventIds: readonly string[]; readonly endpointId?: string }
   | {
       readonly endpointId: string
       readonly sinceMs: number
@@ -114,7 +127,6 @@ type QueuedEvents =
       readonly undeliveredOnly: boolean
       readonly eventsMax: number
     }
-  | { readonly endpointId: string; readonly eventId: string }
 
 /** Queues stored events for the enabled endpoints that select their types. Skips events that are in the queue. */
 export async function queueEvents(
@@ -122,15 +134,16 @@ export async function queueEvents(
   which: QueuedEvents,
   nowMs: number,
 ): Promise<number> {
-  const one = 'eventId' in which ? sql`and a.id = ${which.eventId}` : sql``
-  const at = 'endpointId' in which ? sql`and e.id = ${which.endpointId}` : sql``
+  const { endpointId } = which
+  const some = 'eventIds' in which ? sql`and a.id in (${sql.join(which.eventIds)})` : sql``
+  const at = endpointId === undefined ? sql`` : sql`and e.id = ${endpointId}`
   const since = 'sinceMs' in which ? sql`and a.occurred_at >= ${which.sinceMs}` : sql``
   const undelivered =
     'sinceMs' in which && which.undeliveredOnly
       ? sql`and not exists (select 1 from webhook_delivery d
           where d.endpoint_id = e.id and d.event_id = a.id and d.error is null)`
       : sql``
-  const rowsMax = 'sinceMs' in which ? which.eventsMax : EVENT_ENDPOINTS_MAX
+  const rowsMax = 'sinceMs' in which ? which.eventsMax : which.eventIds.length * EVENT_ENDPOINTS_MAX
   const { numAffectedRows = 0n } = await sql`
     insert into outbox (id, kind, queue, subject, payload, created_at, due_at, attempts)
     select a.id || '.' || e.id, 'webhook', e.id, a.subject_kind || ' ' || a.subject_id,
@@ -138,7 +151,7 @@ export async function queueEvents(
     from audit_event a
     join webhook_endpoint e on e.site_id = a.site_id and e.disabled_at is null
     join webhook_endpoint_type t on t.endpoint_id = e.id and t.type = a.event_type
-    where a.event_type is not null ${one} ${at} ${since} ${undelivered}
+    where a.event_type is not null ${some} ${at} ${since} ${undelivered}
     order by a.occurred_at, a.id limit ${rowsMax}
     on conflict (id) do nothing`.execute(kysely)
   return Number(numAffectedRows)

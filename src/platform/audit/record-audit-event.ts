@@ -45,7 +45,7 @@ type WithAction<Facts> = Omit<Facts, 'action'> & { readonly action: AuditAction 
 export type AuditRow = WithAction<Insertable<Schema['audit_event']>>
 
 /**
- * Records a change in its transaction, and queues its event for webhooks. Changes made by commands have no person or
+ * Records a change in its transaction. Changes made by commands have no person or
  * request. Returns the id of the audit event.
  */
 export async function recordAuditEvent(
@@ -54,9 +54,7 @@ export async function recordAuditEvent(
   change: Change,
 ): Promise<string> {
   const row = auditRow(actor, change)
-  await writeAuditRows(kysely, [row])
-  if (row.event_type != null && row.site_id != null)
-    await queueEvents(kysely, { eventId: row.id }, actor.now)
+  await writeAuditRows(kysely, [row], actor.now)
   return row.id
 }
 
@@ -83,13 +81,24 @@ function auditRow(
   }
 }
 
-/** Writes audit events. Skips stored events, because an earlier write may have succeeded despite a timeout. */
-export async function writeAuditRows(kysely: Kysely<Schema>, rows: readonly AuditRow[]) {
+/**
+ * Writes audit events, and queues them for webhooks. Skips stored ones, because an earlier write may have succeeded
+ * despite a timeout.
+ */
+export async function writeAuditRows(
+  kysely: Kysely<Schema>,
+  rows: readonly AuditRow[],
+  nowMs: number,
+): Promise<void> {
   await kysely
     .insertInto('audit_event')
     .values([...rows])
     .onConflict((conflict) => conflict.column('id').doNothing())
     .execute()
+  const eventIds = rows.flatMap((row) =>
+    row.event_type != null && row.site_id != null ? row.id : [],
+  )
+  if (eventIds.length > 0) await queueEvents(kysely, { eventIds }, nowMs)
 }
 
 /** An event to record. Must not contain a secret, a token or text that a person entered. */

@@ -190,7 +190,8 @@ function deliveryChanges(change: ChangeEndpoint) {
       ) => {
         await mustBeEnabled(trx, actor.siteId, id)
         const limits = { undeliveredOnly: false, eventsMax: REPLAY_EVENTS_MAX }
-        const events = await queueEvents(trx, { endpointId: id, ...limits, ...which }, actor.now)
+        const of = 'eventId' in which ? { eventIds: [which.eventId] } : { ...limits, ...which }
+        const events = await queueEvents(trx, { endpointId: id, ...of }, actor.now)
         await record('webhook.replay', subjectOf(id), { after: { ...which, events } })
         return events
       },

@@ -1,0 +1,124 @@
+/** Records the events of imported people, orders, purchases and registrations. */
+
+import { type RawBuilder, sql } from 'kysely'
+
+import type { ChangeAction } from '../../platform/audit/audit-actions.ts'
+import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
+import type { KindName } from './record-kinds.ts'
+import type { Writing } from './record-rows.ts'
+
+/** The stored values of a record at one site. */
+type Values = Readonly<Record<string, unknown>>
+
+interface Source {
+  /** The kind of the subject. */
+  readonly subject: string
+  /** Selects `id`, `siteId`, `personId` and the values of the event, without the ids to select. */
+  readonly select: RawBuilder<unknown>
+  /** Returns the action of a change, if it is one. A missing record has no values. */
+  readonly actionOf: (before?: Values, after?: Values) => ChangeAction | undefined
+}
+
+const purchase = (table: string, item: string, more = sql``) =>
+  sql`select r.id, r.person_id as "personId", i.site_id as "siteId", i.id as "itemId" ${more}
+    from ${sql.table(table)} r join ${sql.table(item)} i on i.id = r.${sql.ref(`${item}_id`)} where r.id`
+
+const purchased = (before?: Values) => (before ? undefined : 'product.purchase')
+const differs = (name: string, before?: Values, after?: Values) =>
+  JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name])
+
+const sources: { readonly [Name in KindName]?: Source } = {
+  person: {
+    subject: 'person',
+    select: sql`select r.person_id as id, r.person_id as "personId", r.site_id as "siteId", r.role as roles
+      from site_role r where r.person_id`,
+    actionOf(before, after) {
+      if (!before) return 'member.join'
+      if (!after) return 'member.remove'
+      return differs('roles', before, after) ? 'member.roles' : undefined
+    },
+  },
+  order: {
+    subject: 'order',
+    select: sql`select r.id, r.person_id as "personId", r.site_id as "siteId", r.currency,
+      r.total_cents as "totalCents", r.refunded_at as "refundedAt" from customer_order r where r.id`,
+    actionOf(before, after) {
+      if (!before) return 'order.create'
+      return before['refundedAt'] === null && after?.['refundedAt'] ? 'order.refund' : undefined
+    },
+  },
+  coursePurchase: {
+    subject: 'enrolment',
+    select: purchase('course_purchase', 'course', sql`, r.expires_at as "expiresAt"`),
+    actionOf(before, after) {
+      if (!before) return 'enrolment.create'
+      if (!after) return 'enrolment.end'
+      return differs('expiresAt', before, after) ? 'enrolment.update' : undefined
+    },
+  },
+  digitalProductPurchase: {
+    subject: 'digital_product_purchase',
+    select: purchase('digital_product_purchase', 'digital_product'),
+    actionOf: purchased,
+  },
+  consultingServicePurchase: {
+    subject: 'consulting_service_purchase',
+    select: purchase('consulting_service_purchase', 'consulting_service'),
+    actionOf: purchased,
+  },
+  eventRegistration: {
+    subject: 'event_registration',
+    select: purchase('event_registration', 'event', sql`, r.cancelled_at as "cancelledAt"`),
+    actionOf(before, after) {
+      const [was, is] = [before, after].map((values) => values?.['cancelledAt'] === null)
+      if (was === is) return undefined
+      return is ? 'event.register' : 'event.cancel_registration'
+    },
+  },
+}
+
+/** Writes records of a kind and, if the import was asked to, records the events that this causes. */
+export async function withEvents(
+  { type, ids }: { readonly type: KindName; readonly ids: readonly string[] },
+  { trx, nowMs: now, emitsEvents }: Writing,
+  write: () => Promise<void>,
+): Promise<void> {
+  const source = ids.length > 0 && emitsEvents ? sources[type] : undefined
+  if (!source) return await write()
+  const read = async () => {
+    const { rows } = await sql<Values>`${source.select} in (${sql.join(ids)})`.execute(trx)
+    return bySite(rows)
+  }
+  const before = await read()
+  await write()
+  const after = await read()
+  for (const key of new Set([...before.keys(), ...after.keys()])) {
+    const [was, is] = [before.get(key), after.get(key)]
+    const action = source.actionOf(was, is)
+    if (!action) continue
+    const { id, siteId, personId } = Object(is ?? was)
+    const change = { siteId, personId, before: valuesOf(was), after: valuesOf(is) }
+    await recordAuditEvent(
+      trx,
+      { now },
+      { action, subject: { kind: source.subject, id }, ...change },
+    )
+  }
+}
+
+/** Groups rows by record and site, and collects the roles of a person at a site. */
+function bySite(rows: readonly Values[]): Map<string, Values> {
+  const groups = Map.groupBy(rows, ({ id, siteId }) => `${id} ${siteId}`)
+  return new Map(
+    [...groups].map(([key, group]) => {
+      const roles = group.flatMap((row) => row['roles'] ?? []).sort()
+      return [key, { ...group[0], ...(roles.length > 0 && { roles }) }]
+    }),
+  )
+}
+
+/** Returns the values to record, without those that the event states itself. */
+function valuesOf(values?: Values) {
+  const { id: _id, siteId: _site, personId: _person, ...rest } = values ?? {}
+  return values && rest
+}
