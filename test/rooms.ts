@@ -16,7 +16,7 @@ export const SRC_LINES_MAX = 53_000
 
 /** Lines of the composition root, and of all composition with it and main.ts. */
 export const COMPOSE_LINES_MAX = 135
-export const COMPOSITION_LINES_MAX = 765
+export const COMPOSITION_LINES_MAX = 773
 
 // The table begins.
 export const rooms: Readonly<Record<string, Room>> = {

@@ -3,6 +3,7 @@ import { pino } from 'pino'
 import { openSmtp } from '../src/directory/mail/smtp.ts'
 import { makeOneTimeLinks } from '../src/directory/people/one-time-links.ts'
 import { type MessageHandler, makeOutbox } from '../src/platform/outbox/outbox.ts'
+import { startBackgroundTasks } from '../src/platform/process/background-tasks.ts'
 import type { Database, DatabaseLocation } from '../src/platform/store/database.ts'
 import type { Consumption, StateStore } from '../src/platform/store/oauth-state.ts'
 import { redisState, sqlState } from '../src/platform/store/oauth-state.ts'
@@ -11,6 +12,7 @@ import { openRedis, type RedisLocation } from '../src/platform/store/redis.ts'
 import type { SiteActor } from '../src/school/changes/change.ts'
 import { makeInvitations } from '../src/school/members/invitations.ts'
 import { postDelivery } from '../src/school/posts/delivery.ts'
+import { webhookHandler } from '../src/school/webhooks/deliver-webhook.ts'
 
 export type WorkerPlace = DatabaseLocation | { kind: 'redis'; redis: RedisLocation }
 
@@ -19,6 +21,7 @@ export type WorkerTask =
   | { task: 'deliver'; location: DatabaseLocation }
   | { task: 'invite'; location: DatabaseLocation; actor: SiteActor; emails: string[]; max: number }
   | { task: 'send'; location: DatabaseLocation; smtpUrl: string }
+  | { task: 'hooks'; location: DatabaseLocation; receiver: string }
   | { task: 'consume'; place: WorkerPlace; id: string; times: number }
 
 type TaskOf<Name extends WorkerTask['task']> = Extract<WorkerTask, { task: Name }>
@@ -53,7 +56,8 @@ async function run(task: WorkerTask): Promise<WorkerResult> {
   if (task.task === 'deliver') {
     await prepared()
     await postDelivery({ database, now: Date.now }, 1).run(new AbortController().signal)
-  } else if (task.task === 'send') await sendAll(database, task.smtpUrl)
+  } else if (task.task === 'hooks') await sendHooks(database, task.receiver)
+  else if (task.task === 'send') await sendAll(database, task.smtpUrl)
   else await inviteAll(database, task)
   return { outcomes: [] }
 }
@@ -71,6 +75,21 @@ async function sendAll(database: Database, smtpUrl: string): Promise<void> {
   await prepared()
   await sendNext(new AbortController().signal)
   transport.close()
+}
+
+/** Delivers webhooks until this process is killed. */
+async function sendHooks(database: Database, receiver: string): Promise<void> {
+  const fetchHere = async (address: string, init?: RequestInit) =>
+    await fetch(receiver + new URL(address).pathname, { ...init, redirect: 'manual' })
+  const seals = { seal: (plain: string) => plain, open: (sealed: string) => sealed }
+  const ports = { database, now: Date.now, seals, fetch: fetchHere, queueMail: async () => {} }
+  const logger = pino({ level: 'silent' })
+  const outbox = makeOutbox({ ...ports, logger, sweeps: undefined, lookMs: 50, hear: () => {} })
+  await prepared()
+  await using _ = startBackgroundTasks([outbox.task({ webhook: webhookHandler(ports) })], {
+    logger,
+  })
+  await new Promise(() => {})
 }
 
 async function inviteAll(database: Database, { actor, emails, max }: TaskOf<'invite'>) {

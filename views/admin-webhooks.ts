@@ -1,9 +1,9 @@
 import { type AreaView, areaPage } from './area.ts'
 import { choice, inputField, postForm, problemAlert, submitButton } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { table } from './table.ts'
-import { timeOf } from './time.ts'
+import { timeOf } from './text.ts'
 
 export interface WebhooksPage {
   readonly area: AreaView
@@ -17,7 +17,7 @@ export interface WebhooksPage {
     readonly payload: string
   }
   readonly problem: string | undefined
-  readonly done: string | undefined
+  readonly done: HtmlValue
 }
 
 interface EndpointLine {
@@ -81,7 +81,7 @@ export interface WebhookPage {
   readonly deliveries: readonly DeliveryView[]
   readonly nowMs: number
   readonly problem: string | undefined
-  readonly done: string | undefined
+  readonly done: HtmlValue
 }
 
 interface DeliveryView {

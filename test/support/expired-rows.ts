@@ -37,7 +37,7 @@ const byTime = (id: string, expiry: string) => [
   `one_time_link (kind, email, email_canonical, created_at, id, expires_at)
     select 'recovery', '', '', 0, ${id}, ${expiry}`,
   `webhook_delivery (endpoint_id, event_id, type, duration_ms, id, attempted_at)
-    select 'endpoint', 'event', 'type', 0, ${id}, ${expiry} - 30 * ${DAY_MS}`,
+    select 'endpoint', 'event', 'type', 0, ${id}, ${expiry} - ${30 * DAY_MS}`,
   `sign_out_notice (client_id, person_id, created_at, attempts, id, next_attempt_at)
     select 'client', 'person', 0, 0, ${id}, ${expiry} - ${DAY_MS}`,
   `request_count (key, points, ends_at) select ${id}, 1, ${expiry}`,

@@ -23,7 +23,10 @@ const purchase = (table: string, item: string, more = sql``) =>
   sql`select r.id, r.person_id as "personId", i.site_id as "siteId", i.id as "itemId" ${more}
     from ${sql.table(table)} r join ${sql.table(item)} i on i.id = r.${sql.ref(`${item}_id`)} where r.id`
 
-const purchased = (before?: Values) => (before ? undefined : 'product.purchase')
+const purchased: Source['actionOf'] = (before) => {
+  const action = 'product.purchase'
+  return before ? undefined : action
+}
 const differs = (name: string, before?: Values, after?: Values) =>
   JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name])
 
@@ -43,8 +46,9 @@ const sources: { readonly [Name in KindName]?: Source } = {
     select: sql`select r.id, r.person_id as "personId", r.site_id as "siteId", r.currency,
       r.total_cents as "totalCents", r.refunded_at as "refundedAt" from customer_order r where r.id`,
     actionOf(before, after) {
-      if (!before) return 'order.create'
-      return before['refundedAt'] === null && after?.['refundedAt'] ? 'order.refund' : undefined
+      const action = before ? 'order.refund' : 'order.create'
+      const isRefunded = before?.['refundedAt'] === null && after?.['refundedAt'] !== null
+      return !before || (after && isRefunded) ? action : undefined
     },
   },
   coursePurchase: {
