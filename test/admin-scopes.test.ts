@@ -187,6 +187,13 @@ const foreignChanges: readonly (readonly [id: string, mutation: string])[] = [
     (change) => ['dig_sunday_recipes', `${change}DigitalProduct(id: "$")`] as const,
   ),
   ['file', 'deleteFile(id: "$")'],
+  ...[
+    ...['updateWebhookEndpoint(input: { id: "$", url: "https://mine.example/" })'],
+    ...['rotateWebhookSecret(id: "$")', 'disableWebhookEndpoint(id: "$")'],
+    ...['enableWebhookEndpoint(id: "$", missed: RESUME)', 'deleteWebhookEndpoint(id: "$")'],
+    ...['replayWebhookEvents(id: "$", since: "2026-01-01T00:00:00Z")'],
+    'testWebhookEndpoint(id: "$", type: "course.published")',
+  ].map((change) => ['endpoint', change] as const),
   ['file', 'setDigitalProductFile(productId: "dig_shot_list", fileId: "$")'],
   ['dig_sunday_recipes', 'setDigitalProductFile(productId: "$", fileId: "fil_shot_list")'],
 ]
@@ -214,6 +221,10 @@ forEachDatabase('what another site has', (start) => {
     neighbour = await startOperator(running(), { person: { ...amir, site: 'sit_open_kitchen' } })
     const input = { title: 'Soup', body: 'Hot.' }
     made['post'] = (await neighbour.value(mutationOf('createPost'), { input })).id
+    const endpoint = { url: 'https://hooks.example/', types: ['course.published'] }
+    made['endpoint'] = (
+      await neighbour.value(mutationOf('createWebhookEndpoint'), { input: endpoint })
+    ).id
     made['file'] = (await sendFile({ ...neighbour, name: 'theirs.pdf', bytes: pdf })).body.id
     rowsBefore = await kitchenRows(running())
   })
@@ -294,7 +305,14 @@ function isId(value: unknown): value is string {
 async function kitchenRows({ kysely }: RunningService): Promise<Record<string, unknown>[]> {
   const ofSite = (table: string) => `${table} where site_id = 'sit_open_kitchen'`
   const idsOf = (table: string) => `(select id from ${ofSite(table)})`
-  const tables = ['course', 'digital_product', 'event', 'customer_order', 'post', 'stored_file']
+  const tables = [
+    'course',
+    'digital_product',
+    'event',
+    'customer_order',
+    'post',
+    'stored_file',
+  ].concat('webhook_endpoint')
   const own = Object.keys(eventActions).map((action) => `'${action}'`)
   const found = await Promise.all(
     [

@@ -355,6 +355,82 @@ forEachDatabase('webhooks', (start) => {
     expect(await off.select('url').execute()).to.deep.equal([{ url: `https://${TWO}/hook` }])
   })
 
+  // [392, 393]
+  it('are managed by programs, with the scopes of the events', async () => {
+    // The same client, because idempotency keys belong to it.
+    const { value } = await startOperator(running())
+    const input = { url: `https://${ONE}/hook`, types: ['course.published'] }
+    const create = mutationOf('createWebhookEndpoint', 'id isNew secret endpoint { types }')
+    const key = { ...input, idempotencyKey: 'once' }
+    const made = await value(create, { input: key })
+    expect(await value(create, { input: key })).to.deep.equal({ ...made, isNew: false })
+    expect(made).to.deep.include({ isNew: true, endpoint: { types: ['course.published'] } })
+    const { id } = made
+    const types = ['course.published', 'enrolment.created']
+    const scopes = ['school:write', 'courses:read']
+    const limited = await startOperator(running(), { scopes })
+    const update = mutationOf('updateWebhookEndpoint')
+    expect(await limited.refused(create, { input: { ...input, types } })).to.equal('FORBIDDEN')
+    expect(await limited.refused(update, { input: { id, types } })).to.equal('FORBIDDEN')
+    await value(update, { input: { id, types } })
+    expect(await limited.refused(update, { input: { id, url: 'https://x.example/' } })).to.equal(
+      'FORBIDDEN',
+    )
+    const change = async (name: string, more = '') =>
+      await value(`mutation { ${name}(id: "${id}"${more}) { id } }`)
+    await change('disableWebhookEndpoint')
+    const course = await publish('by-program')
+    await change('enableWebhookEndpoint', ', missed: RESUME')
+    await change('testWebhookEndpoint', ', type: "enrolment.created"')
+    await settled(0)
+    expect(typesAt(ONE, course)).to.deep.equal(['course.published'])
+    const { secret } = await value(`mutation { rotateWebhookSecret(id: "${id}") { secret } }`)
+    expect(secret)
+      .to.match(/^whsec_/)
+      .and.not.equal(made.secret)
+    const replay = 'since: "2026-01-01T00:00:00Z"'
+    const again = `mutation { replayWebhookEvents(id: "${id}", ${replay}) { count } }`
+    expect(await value(again)).to.deep.equal({ count: 1 })
+    await settled(0)
+    const deliveries = 'deliveries { eventId type status error request response }'
+    const list = `{ webhookEndpoints { id url payload disabledAt publicKey ${deliveries} } }`
+    const [endpoint] = await value(list)
+    expect(endpoint).to.include({ id, url: input.url, payload: 'FULL', disabledAt: null })
+    expect(
+      endpoint.deliveries.map(({ request }: { request: string }) => JSON.parse(request)),
+    ).to.have.deep.members(at(ONE).map(({ event }) => event))
+    const reader = await startOperator(running(), { scopes: ['school:read', 'courses:read'] })
+    const [seen] = await reader.value(list)
+    const hidden = seen.deliveries.map(({ type, request }: Record<string, unknown>) => [
+      type,
+      request !== null,
+    ])
+    expect(hidden).to.have.deep.members([
+      ...[
+        ['course.published', true],
+        ['course.published', true],
+      ],
+      ['enrolment.created', false],
+    ])
+    expect(
+      await value(`mutation { deleteWebhookEndpoint(id: "${id}") { deletedId } }`),
+    ).to.deep.equal({ deletedId: id })
+  })
+
+  it('can be changed on their page', async () => {
+    const { press, read } = await add(ONE, ['course.published'])
+    const typed = { url: `https://${TWO}/hook`, types: ['post.published'], payload: 'thin' }
+    const wrong = await press('save', { ...typed, url: 'http://x.example/' })
+    expect([wrong.status, textOf(wrong, 'webhook-problem')]).to.deep.equal([
+      422,
+      'Url must be an https URL.',
+    ])
+    expect(textOf(await press('save', typed), 'done')).to.match(/saved/)
+    expect((await read()).text)
+      .to.include(typed.url)
+      .and.to.include('value="post.published" checked')
+  })
+
   // [391]
   it('have https URLs without a password, for known types', async () => {
     const person = owner()

@@ -9,15 +9,23 @@ export interface WebhooksPage {
   readonly area: AreaView
   readonly siteName: string
   readonly endpoints: readonly (EndpointLine & { readonly href: string })[]
-  readonly types: readonly { readonly name: string; readonly text: string }[]
+  readonly types: readonly TypeLine[]
   readonly action: string
-  readonly typed: {
-    readonly url: string
-    readonly types: readonly string[]
-    readonly payload: string
-  }
+  readonly typed?: Typed | undefined
   readonly problem: string | undefined
   readonly done: HtmlValue
+}
+
+interface TypeLine {
+  readonly name: string
+  readonly text: string
+}
+
+/** The values that a person typed or that are stored. */
+interface Typed {
+  readonly url: string
+  readonly types: readonly string[]
+  readonly payload?: string | null | undefined
 }
 
 interface EndpointLine {
@@ -48,19 +56,24 @@ ${table(
 ${problemAlert('webhook-problem', problem)}
 ${postForm(
   { action, csrf: area.csrf },
-  html`${inputField({
+  html`${endpointFields(types, typed)}${submitButton('add', 'Add')}`,
+)}`,
+  })
+}
+
+function endpointFields(types: readonly TypeLine[], typed?: Typed): Html {
+  const isThin = typed?.payload === 'thin'
+  return html`${inputField({
     id: 'url',
     label: 'URL',
     hint: 'An https URL of a public server, such as https://hooks.school.example/gatehouse.',
-    attributes: html` type="url" maxlength="500" autocomplete="off" required value="${typed.url}"`,
+    attributes: html` type="url" maxlength="500" autocomplete="off" required value="${typed?.url ?? ''}"`,
   })}
 <fieldset><legend>Events</legend>
-${types.map(({ name, text }) => choice({ type: 'checkbox', name: 'types', value: name, checked: typed.types.includes(name) }, html`<code>${name}</code><br><span class="muted">${text}</span>`))}</fieldset>
+${types.map(({ name, text }) => choice({ type: 'checkbox', name: 'types', value: name, checked: typed?.types.includes(name) ?? false }, html`<code>${name}</code><br><span class="muted">${text}</span>`))}</fieldset>
 <fieldset><legend>Content</legend>
-${choice({ type: 'radio', name: 'payload', value: 'full', checked: typed.payload !== 'thin' }, html`Identifiers and changed values`)}${choice({ type: 'radio', name: 'payload', value: 'thin', checked: typed.payload === 'thin' }, html`Identifiers only`)}</fieldset>
-${submitButton('add', 'Add')}`,
-)}`,
-  })
+${choice({ type: 'radio', name: 'payload', value: 'full', checked: !isThin }, html`Identifiers and changed values`)}${choice({ type: 'radio', name: 'payload', value: 'thin', checked: isThin }, html`Identifiers only`)}</fieldset>
+`
 }
 
 const stateOf = ({ disabledAt }: Pick<EndpointLine, 'disabledAt'>) =>
@@ -70,14 +83,15 @@ export interface WebhookPage {
   readonly area: AreaView
   readonly listHref: string
   readonly action: string
-  readonly endpoint: EndpointLine & {
-    readonly types: readonly string[]
-    readonly payload: string
-    readonly disabledReason: string | null
-    readonly previousUntil: number | null
-    readonly secret: string
-    readonly publicKey: string
-  }
+  readonly types: readonly TypeLine[]
+  readonly typed?: Typed | undefined
+  readonly endpoint: EndpointLine &
+    Typed & {
+      readonly disabledReason: string | null
+      readonly previousUntil: number | null
+      readonly secret: string
+      readonly publicKey: string
+    }
   readonly deliveries: readonly DeliveryView[]
   readonly nowMs: number
   readonly problem: string | undefined
@@ -86,10 +100,10 @@ export interface WebhookPage {
 
 interface DeliveryView {
   readonly id: string
-  readonly event_id: string
+  readonly eventId: string
   readonly type: string
-  readonly attempted_at: number
-  readonly duration_ms: number
+  readonly attemptedAt: number
+  readonly durationMs: number
   readonly status: number | null
   readonly error: string | null
   readonly request: string | undefined
@@ -98,7 +112,7 @@ interface DeliveryView {
 
 /** Shows an endpoint: its keys, its log, and the forms that test, replay, disable and delete it. */
 export function webhookPage(page: WebhookPage): Page {
-  const { area, action, listHref, endpoint, deliveries, nowMs, problem } = page
+  const { area, action, listHref, endpoint, types, typed, deliveries, nowMs, problem } = page
   const form = (act: string, label: string, kind?: 'second' | 'danger', fields?: Html) =>
     postForm(
       { action, csrf: area.csrf, hidden: { act } },
@@ -111,10 +125,9 @@ export function webhookPage(page: WebhookPage): Page {
     id: 'webhook-page',
     back: { href: listHref, name: 'Webhooks' },
     body: html`${problemAlert('webhook-problem', problem)}
-<p><code>${endpoint.url}</code></p>
-<p>${isOn ? 'Enabled.' : html`Disabled on ${timeOf(endpoint.disabledAt ?? 0)}${endpoint.disabledReason !== null && html`: ${endpoint.disabledReason}`}.`}
-Content: ${endpoint.payload === 'thin' ? 'identifiers only' : 'identifiers and changed values'}.</p>
-<details><summary>Events (${endpoint.types.length})</summary><p>${endpoint.types.map((type) => html`<code>${type}</code> `)}</p></details>
+<p><code>${endpoint.url}</code> receives ${endpoint.types.length} types of events. ${isOn ? 'Enabled.' : html`Disabled on ${timeOf(endpoint.disabledAt ?? 0)}${endpoint.disabledReason !== null && html`: ${endpoint.disabledReason}`}.`}</p>
+<details ${typed !== undefined && html`open`}><summary>Change the URL, events and content</summary>
+${form('save', 'Save', 'second', endpointFields(types, typed ?? endpoint))}</details>
 <h2>Keys</h2>
 <p>Verify each message with a <a href="https://www.standardwebhooks.com/">Standard Webhooks</a> library and one of these keys.</p>
 <details><summary>Show the secret (v1)</summary><p><code id="secret">${endpoint.secret}</code></p></details>
@@ -127,13 +140,13 @@ ${table(
   'Deliveries',
   [
     { heading: 'Event', cell: ({ type }) => html`<code>${type}</code>` },
-    { heading: 'Time', cell: ({ attempted_at }) => timeOf(attempted_at) },
+    { heading: 'Time', cell: ({ attemptedAt }) => timeOf(attemptedAt) },
     {
       heading: 'Result',
       cell: ({ status, error }) =>
         error === null ? html`Accepted (${status})` : html`<strong>Failed</strong>: ${error}`,
     },
-    { heading: 'Duration', cell: ({ duration_ms }) => `${duration_ms} ms`, isNumber: true },
+    { heading: 'Duration', cell: ({ durationMs }) => `${durationMs} ms`, isNumber: true },
     { heading: 'Content', cell: contentOf },
   ],
   deliveries,
@@ -168,9 +181,9 @@ ${form('resume', 'Enable, and send missed events')}
 ${form('skip', 'Enable, and skip missed events', 'second')}`
 }
 
-function contentOf({ event_id, request, response }: DeliveryView): Html {
+function contentOf({ eventId, request, response }: DeliveryView): Html {
   return html`<details><summary>Show</summary>
-<p>Event id <code>${event_id}</code></p>
+<p>Event id <code>${eventId}</code></p>
 <p>Request</p><pre>${request ?? '(no longer stored)'}</pre>
 <p>Response</p><pre>${response ?? '(none)'}</pre></details>`
 }

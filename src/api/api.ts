@@ -30,7 +30,7 @@ export interface ApiPorts {
   readonly directory: Parameters<typeof adminEndpoint>[2]
   readonly oauth: Pick<Oauth, 'adviseOnScopes'>
   readonly resource: Pick<Resource, 'verifyBearer'>
-  readonly school: Pick<School, 'files' | 'downloadAddress'>
+  readonly school: Pick<School, 'files' | 'downloadAddress' | 'webhooks'>
   readonly discovery: Discovery
   readonly cursors: Cursors
 }
@@ -47,7 +47,7 @@ export function makeApi({ baseUrl, service }: Config, platform: Platform, ports:
     schemaCacheSeconds: service.documents.cacheSeconds,
   }
   const member = memberEndpoint(shared, service.memberApi, school.downloadAddress)
-  const admin = adminEndpoint(shared, service, directory, school.files)
+  const admin = adminEndpoint(shared, service, directory, school)
   const tools = toolEndpoint(shared, { name: service.name, policy: service.mcp }, { member, admin })
   return { member, admin, tools }
 }

@@ -21,6 +21,7 @@ import { postResolvers } from './posts.ts'
 import { schemaText } from './schema-text.ts'
 import { appearanceResolvers, siteResolvers } from './site.ts'
 import { studentResolvers } from './students.ts'
+import { webhookResolvers } from './webhooks.ts'
 
 const resolvers = [
   siteResolvers,
@@ -36,6 +37,7 @@ const resolvers = [
   analyticsResolvers,
   fileResolvers,
   appearanceResolvers,
+  webhookResolvers,
 ]
 
 /** Runs one of this service's own documents against the Admin API, for an operator. */

@@ -5,6 +5,7 @@ import type { Granted } from '../../resource/resource-server/verify-bearer.ts'
 import type { SiteActor } from '../../school/changes/change.ts'
 import type { FileStorage } from '../../school/files/file-storage.ts'
 import type { Invitations } from '../../school/members/invitations.ts'
+import type { WebhookEndpoints } from '../../school/webhooks/webhook-endpoints.ts'
 import type { OneOfMany } from '../graphql/batch-loader.ts'
 
 /** The caller of a request, who is the actor of its changes. Each change adds its own time. */
@@ -12,6 +13,7 @@ export type AdminCaller = Omit<SiteActor, 'now'> & {
   readonly clientId: string
   /** The origin of the client. Approvals depend on it. */
   readonly clientOrigin: string
+  readonly scopes: readonly string[]
 }
 
 /** Dependencies of the resolvers. */
@@ -21,6 +23,7 @@ export interface AdminParts {
   readonly storage: FileStorage
   readonly now: () => number
   readonly invitations: Invitations
+  readonly webhooks: WebhookEndpoints
   readonly baseUrl: string
 }
 
@@ -33,11 +36,11 @@ export interface AdminContext {
 
 /** Creates the caller of a request from its token. @throws Error for a token without a site */
 export function adminCaller(
-  { siteId, personId, clientId, grant: { clientOrigin } }: Granted['token'],
+  { siteId, personId, clientId, scopes, grant: { clientOrigin } }: Granted['token'],
   request: NamedRequest,
 ): AdminCaller {
   if (siteId === undefined) throw new Error('a token without a site was admitted to the Admin API')
-  return { personId, siteId, clientId, clientOrigin, ...request }
+  return { personId, siteId, clientId, clientOrigin, scopes, ...request }
 }
 
 export type AdminResolver<Source, Arguments = object> = (

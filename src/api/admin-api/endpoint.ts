@@ -7,10 +7,16 @@ import { callerOf } from '../../platform/http/request-log.ts'
 import { invalid, type Verdict } from '../../resource/resource-server/verify-bearer.ts'
 import type { Files } from '../../school/files/file-storage.ts'
 import { type InvitationPorts, makeInvitations } from '../../school/members/invitations.ts'
+import type { WebhookEndpoints } from '../../school/webhooks/webhook-endpoints.ts'
 import { type EndpointPorts, graphqlEndpoint } from '../graphql/endpoint.ts'
 import { adminCaller } from './context.ts'
 import { schemaText } from './schema-text.ts'
 import { type Admission, makeStoreFile, uploadRoute } from './upload-route.ts'
+
+export interface AdminSchool {
+  readonly files: Files
+  readonly webhooks: WebhookEndpoints
+}
 
 /**
  * Creates the endpoint of the Admin API (specification, Authentication 6; design 29): GraphQL, and uploads of files.
@@ -21,12 +27,12 @@ export function adminEndpoint(
   ports: EndpointPorts,
   { adminApi, limits, files: uploadLimits }: ServicePolicy,
   mailing: InvitationPorts,
-  files: Files,
+  { files, webhooks }: AdminSchool,
 ) {
   const { platform, cursors, discovery, baseUrl } = ports
   const { database, requestLimits, now } = platform
   const invitations = makeInvitations(mailing, limits.invitationsPerSiteAndDayMax)
-  const parts = { database, cursors, now, storage: files.storage, invitations, baseUrl }
+  const parts = { database, cursors, now, storage: files.storage, invitations, webhooks, baseUrl }
   const admission: Pick<Admission, 'admit' | 'callerOf'> = {
     admit: requireSite,
     callerOf: (token, ctx) => adminCaller(token, callerOf(ctx)),

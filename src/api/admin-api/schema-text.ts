@@ -5,7 +5,7 @@ import { expandPages, nounOf } from '../graphql/connections.ts'
 
 const fileNames = [
   ...['schema', 'site', 'courses', 'students', 'people'],
-  ...['commerce', 'events', 'posts', 'analytics'],
+  ...['commerce', 'events', 'posts', 'analytics', 'webhooks'],
 ] as const
 
 const searched = '. Counting stops at 1000 for a search'
@@ -52,6 +52,7 @@ const payloads = [
   ['EnrolmentPayload', 'enrolment', 'Enrolment', 'students'],
   ['EventRegistrationPayload', 'registration', 'EventRegistration', 'events'],
   ['PostPayload', 'post', 'Post', 'posts'],
+  ['WebhookPayload', 'endpoint', 'WebhookEndpoint', 'school'],
 ] as const
 
 /** The payloads of mutations that create an object. */
@@ -79,7 +80,8 @@ ${creations.has(payload) ? isNew : ''}
 }
 
 /** Matches `Create…` inputs that share fields with an `Update…` input. In the latter, all fields are optional. */
-const updatable = /^(?:extend )?input Create(Course|DigitalProduct|Event|Post)Input \{\n([^}]*)\}/gm
+const updatable =
+  /^(?:extend )?input Create(Course|DigitalProduct|Event|Post|WebhookEndpoint)Input \{\n([^}]*)\}/gm
 
 /**
  * Repeats parts of the schema. Each mutation gets the `@needs` of its block, and each `Update…` input gets the fields

@@ -20,6 +20,9 @@ export const sensitiveOperations: ReadonlySet<string> = new Set([
   // Deletion.
   ...['deleteSection', 'deleteLecture', 'deletePost', 'deleteFile'],
   ...['deleteCourse', 'deleteDigitalProduct', 'deleteEvent'],
+  // Where the data of the site is sent, and its secrets.
+  ...['createWebhookEndpoint', 'updateWebhookEndpoint', 'deleteWebhookEndpoint'],
+  ...['rotateWebhookSecret', 'enableWebhookEndpoint', 'replayWebhookEvents'],
   // How people sign in.
   ...['setSelfSignUp', 'sendPasswordRecovery'],
 ])

@@ -9,10 +9,9 @@ import { noticeOf } from '../../platform/http/page.ts'
 import { formField, formFile } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { ChangeRefused } from '../../school/changes/refusals.ts'
-import { OWN_CLIENT_ID } from '../relying-party/sign-in.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
-import { askAdminApi, type Problem, sentenceOf } from './ask-admin-api.ts'
+import { askAdminApi, callerAtPage, type Problem, sentenceOf } from './ask-admin-api.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
 const CHANGE = `mutation ($input: UpdateAppearanceInput!) {
@@ -62,17 +61,11 @@ export function appearanceRoutes(
   })
 
   /** Stores the uploaded logo, if there is one. Returns the changed field, if any, or the problem. */
-  const storeLogo = async ({ actor, site }: Operator, ctx: PageContext) => {
+  const storeLogo = async (operator: Operator, ctx: PageContext) => {
     const file = formFile(ctx, 'logo')
     if (!file) return formField(ctx, 'removeLogo') === 'yes' ? { logoFileId: null } : {}
-    const caller = {
-      ...actor,
-      siteId: site.id,
-      clientId: OWN_CLIENT_ID,
-      clientOrigin: 'first_party',
-    }
     try {
-      return { logoFileId: await admin.storeFile(caller, file) }
+      return { logoFileId: await admin.storeFile(callerAtPage(operator), file) }
     } catch (error) {
       if (!(error instanceof ChangeRefused || isRefusal(error))) throw error
       const message = error instanceof ChangeRefused ? error.message : error.error_description

@@ -1,4 +1,5 @@
 import type { Api } from '../../api/api.ts'
+import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import { OWN_CLIENT_ID } from '../relying-party/sign-in.ts'
 import type { Operator } from './operator-pages.ts'
 
@@ -21,17 +22,23 @@ export interface Problem {
  */
 export async function askAdminApi<Data>(
   executeAdmin: Api['admin']['executeAdmin'],
-  { actor, site }: Operator,
+  operator: Operator,
   document: string,
   variables: Record<string, unknown> = {},
 ): Promise<Asked<Data>> {
-  const caller = { ...actor, siteId: site.id, clientId: OWN_CLIENT_ID, clientOrigin: 'first_party' }
-  const { data, errors } = await executeAdmin(document, variables, caller)
+  const { data, errors } = await executeAdmin(document, variables, callerAtPage(operator))
   const [error] = errors ?? []
   if (!error) return { data: data as Data }
   const { argument } = error.extensions
   const field = typeof argument === 'string' ? argument : undefined
   return { problem: { field, text: sentenceOf(error.message) } }
+}
+
+/** Returns an operator at our own pages as a caller of the Admin API, with every operator scope. */
+export function callerAtPage({ actor, site }: Operator) {
+  const scopes = scopeNames('operator')
+  const client = { clientId: OWN_CLIENT_ID, clientOrigin: 'first_party' }
+  return { ...actor, ...client, siteId: site.id, scopes }
 }
 
 /** Turns an error message into a sentence for a page. */

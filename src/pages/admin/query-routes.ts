@@ -8,8 +8,8 @@ import {
   type Tried,
 } from '../../api/graphql/query-page.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
-import { OWN_CLIENT_ID } from '../relying-party/sign-in.ts'
 import type { AdminParts } from './admin-parts.ts'
+import { callerAtPage } from './ask-admin-api.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
 /** Registers the page on which an operator tries queries of the Admin API, without a token. Mutations are rejected. */
@@ -36,16 +36,12 @@ export function operatorQueryRoutes(
   operatorPages.page(pages.queries, (operator, ctx) => show(operator, ctx))
   operatorPages.form(pages.queries, async (operator, ctx) => {
     const typed = readFormQuery(ctx)
-    const outcome = await tryQuery(typed, callerOf(operator))
+    const outcome = await tryQuery(typed, callerAtPage(operator))
     return await show(operator, ctx, { typed, outcome })
   })
   operatorPages.script(pages.runQuery, async (operator, ctx) =>
-    sendTried(ctx, await tryQuery(await readScriptQuery(ctx), callerOf(operator))),
+    sendTried(ctx, await tryQuery(await readScriptQuery(ctx), callerAtPage(operator))),
   )
-}
-
-function callerOf({ actor, site }: Operator) {
-  return { ...actor, siteId: site.id, clientId: OWN_CLIENT_ID, clientOrigin: 'first_party' }
 }
 
 const EXAMPLE = `{

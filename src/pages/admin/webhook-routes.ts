@@ -5,16 +5,15 @@ import { noticeOf } from '../../platform/http/page.ts'
 import { formField, formFields } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { ChangeRefused } from '../../school/changes/refusals.ts'
-import type { WebhookEndpoints } from '../../school/webhooks/webhook-endpoints.ts'
+import type { EndpointInput, WebhookEndpoints } from '../../school/webhooks/webhook-endpoints.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
-const nothingTyped = { url: '', types: [] as readonly string[], payload: 'full' }
-
 const done = {
   created: 'The endpoint was created. Send a test event to try it.',
   deleted: 'The endpoint was deleted.',
+  save: 'The changes were saved.',
   rotate: 'A new secret was created. The previous one also signs for a day.',
   test: 'A test event will be sent in a moment. Reload the page to see the result.',
   replay: 'The events will be sent again. Reload the page to see the results.',
@@ -30,7 +29,7 @@ export function webhookRoutes(
   const listPage = async (
     { area, site, address }: Operator,
     ctx: PageContext,
-    typed = nothingTyped,
+    typed?: ReturnType<typeof typedIn>,
     problem?: string,
   ) =>
     webhooksPage({
@@ -40,14 +39,19 @@ export function webhookRoutes(
         ...endpoint,
         href: address(pages.webhook, { endpoint: endpoint.id }),
       })),
-      types: [...eventTypes].map(([name, { text }]) => ({ name, text })),
+      types,
       action: address(pages.webhooks),
       typed,
       problem,
       done: noticeOf(ctx, done),
     })
 
-  const onePage = async ({ area, site, address }: Operator, ctx: PageContext, problem?: string) => {
+  const onePage = async (
+    { area, site, address }: Operator,
+    ctx: PageContext,
+    typed?: ReturnType<typeof typedIn>,
+    problem?: string,
+  ) => {
     const id = ctx.params['endpoint'] ?? ''
     const endpoint = await webhooks.find(site.id, id)
     if (!endpoint) throw nothingHere()
@@ -55,7 +59,9 @@ export function webhookRoutes(
       area,
       listHref: address(pages.webhooks),
       action: address(pages.webhook),
+      types,
       endpoint,
+      typed,
       deliveries: await webhooks.deliveries(endpoint),
       nowMs: now(),
       problem,
@@ -66,12 +72,10 @@ export function webhookRoutes(
   operatorPages.freshPage(pages.webhooks, (operator, ctx) => listPage(operator, ctx))
   operatorPages.freshForm(pages.webhooks, pages.webhooks, async (operator, ctx) => {
     const { site, actor, address } = operator
-    const [url, payload] = [formField(ctx, 'url').trim(), formField(ctx, 'payload')]
-    const typed = { url, types: formFields(ctx, 'types'), payload }
-    const input = { ...typed, payload: payload === 'thin' ? payload : 'full' } as const
+    const typed = typedIn(ctx)
     try {
-      const endpoint = await webhooks.create({ ...actor, siteId: site.id }, input)
-      return `${address(pages.webhook, { endpoint })}?done=created`
+      const { id } = await webhooks.create({ ...actor, siteId: site.id }, typed)
+      return `${address(pages.webhook, { endpoint: id })}?done=created`
     } catch (error) {
       ctx.status = 422
       return await listPage(operator, ctx, typed, problemOf(error))
@@ -90,9 +94,18 @@ export function webhookRoutes(
     } catch (error) {
       const problem = problemOf(error)
       ctx.status = 422
-      return await onePage(operator, ctx, problem)
+      const typed = formField(ctx, 'act') === 'save' ? typedIn(ctx) : undefined
+      return await onePage(operator, ctx, typed, problem)
     }
   })
+}
+
+const types = [...eventTypes].map(([name, { text }]) => ({ name, text }))
+
+/** Reads the fields of an endpoint from the form. */
+function typedIn(ctx: PageContext): Required<EndpointInput> {
+  const payload = formField(ctx, 'payload') === 'thin' ? 'thin' : 'full'
+  return { url: formField(ctx, 'url').trim(), types: [...formFields(ctx, 'types')], payload }
 }
 
 /** Returns the sentence for a change that was refused. @throws any other error */
@@ -110,6 +123,9 @@ async function act(
   ctx: PageContext,
 ): Promise<keyof typeof done> {
   switch (formField(ctx, 'act')) {
+    case 'save':
+      await webhooks.update(by, id, typedIn(ctx))
+      return 'save'
     case 'rotate':
       await webhooks.rotate(by, id)
       return 'rotate'

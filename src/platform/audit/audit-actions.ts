@@ -113,6 +113,7 @@ export const changeActions = {
   'digital_product.file': 'replaced or removed the file of the digital product',
   'appearance.update': "changed the site's appearance",
   'webhook.create': 'created the webhook endpoint',
+  'webhook.update': 'changed the webhook endpoint',
   'webhook.delete': 'deleted the webhook endpoint',
   'webhook.enable': 'enabled the webhook endpoint',
   'webhook.disable': 'disabled the webhook endpoint',

@@ -7,8 +7,8 @@ import { eventTypes, queueEvents } from '../../platform/audit/event-types.ts'
 import { storeMessage } from '../../platform/outbox/outbox.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { changeSite, newId, type SiteActor, type SiteWork } from '../changes/change.ts'
-import { readInput } from '../changes/input.ts'
+import { changeSite, type SiteActor, type SiteWork, siteCreation } from '../changes/change.ts'
+import { idempotencyKey, readInput } from '../changes/input.ts'
 import { badInput, conflict, limitReached, mustBeThere } from '../changes/refusals.ts'
 import { findEvents } from './webhook-event.ts'
 import { newWebhookSecret, shownKeys } from './webhook-signature.ts'
@@ -19,6 +19,7 @@ export interface WebhookSeals {
 }
 
 export type WebhookEndpoints = ReturnType<typeof makeWebhookEndpoints>
+export type WebhookEndpoint = Awaited<ReturnType<WebhookEndpoints['list']>>[number]
 
 const ENDPOINTS_PER_SITE_MAX = 20
 /** How many events one replay sends. */
@@ -32,7 +33,7 @@ const COMMIT_WITHIN_MS = 60_000
 
 const labelOf = (id: string) => `secret of the webhook endpoint ${id}`
 
-export const endpointInput = z.strictObject({
+const endpointInput = z.strictObject({
   url: z
     .url({ protocol: /^https$/, error: 'must be an https URL' })
     .max(500)
@@ -43,8 +44,14 @@ export const endpointInput = z.strictObject({
     .array(z.string().refine((type) => eventTypes.has(type), { error: 'must be event types' }))
     .min(1, { error: 'must name at least one event type' })
     .max(eventTypes.size),
-  payload: z.enum(['full', 'thin']).default('full'),
+  payload: z
+    .enum(['full', 'thin'])
+    .nullish()
+    .transform((payload) => payload ?? 'full'),
 })
+
+export type EndpointInput = Readonly<z.input<typeof endpointInput>>
+type CreateInput = EndpointInput & { readonly idempotencyKey?: string | null | undefined }
 
 /** Returns the secrets that sign a message now, the current one first. */
 export function openSecrets(
@@ -65,55 +72,47 @@ export function openSecrets(
 export function makeWebhookEndpoints(database: Database, seals: WebhookSeals) {
   const { kysely } = database
   const change = changing(database)
+  const create = creation(seals)
+  const list = async (siteId: string) => await listEndpoints(kysely, siteId, seals)
   return {
-    /** Lists the endpoints of a site, oldest first. */
-    list: async (siteId: string) => await endpointsOf(kysely, siteId).execute(),
+    list,
 
-    /** Finds an endpoint with its event types and keys. */
-    async find(siteId: string, id: string) {
-      const row = await findEndpoint(kysely, siteId, id)
-      if (!row) return undefined
-      const types = await kysely
-        .selectFrom('webhook_endpoint_type')
-        .select('type')
-        .where('endpoint_id', '=', id)
-        .orderBy('type')
-        .execute()
-      const keys = shownKeys(seals.open(row.sealed_secret, labelOf(id)))
-      return { ...row, types: types.map(({ type }) => type), ...keys }
-    },
+    /** Finds an endpoint of a site. */
+    find: async (siteId: string, id: string) =>
+      (await list(siteId)).find((endpoint) => endpoint.id === id),
 
     /** Lists the latest attempts of an endpoint, newest first. Check the site of the endpoint before. */
     async deliveries({ id, payload }: Pick<Schema['webhook_endpoint'], 'id' | 'payload'>) {
       const rows = await kysely
         .selectFrom('webhook_delivery')
-        .selectAll()
+        .select(['id', 'event_id as eventId', 'type', 'attempted_at as attemptedAt'])
+        .select(['duration_ms as durationMs', 'status', 'error', 'response'])
         .where('endpoint_id', '=', id)
         .orderBy('attempted_at', 'desc')
         .limit(DELIVERIES_SHOWN_MAX)
         .execute()
-      const ids = rows.map(({ event_id }) => event_id)
+      const ids = rows.map(({ eventId }) => eventId)
       const events = await findEvents(kysely, ids, payload)
-      return rows.map((row) => ({ ...row, request: JSON.stringify(events.get(row.event_id)) }))
+      return rows.map((row) => ({ ...row, request: JSON.stringify(events.get(row.eventId)) }))
     },
 
-    /** Creates an endpoint. Throws ChangeRefused for an invalid value, and at the limit of the site. */
-    async create(actor: SiteActor, input: z.input<typeof endpointInput>): Promise<string> {
-      const { url, types, payload } = readInput(endpointInput, input)
-      const id = newId('whe')
-      await changeSite(database, actor, async ({ trx, record }) => {
-        const { siteId: site_id } = actor
-        if ((await endpointsOf(trx, site_id).execute()).length >= ENDPOINTS_PER_SITE_MAX) {
-          throw limitReached(`a site can have at most ${ENDPOINTS_PER_SITE_MAX} webhook endpoints`)
-        }
-        const sealed_secret = seals.seal(newWebhookSecret(), labelOf(id))
-        const row = { id, site_id, url, payload, sealed_secret, created_at: actor.now }
-        await trx.insertInto('webhook_endpoint').values(row).execute()
-        await insertTypes(trx, id, types)
-        await record('webhook.create', subjectOf(id), { after: { url, types, payload } })
-      })
-      return id
-    },
+    /** Creates an endpoint, once per idempotency key. Throws ChangeRefused for an invalid value. */
+    create: async (actor: SiteActor, input: CreateInput) => await create(database, actor, input),
+
+    /** Changes the given values. Throws ChangeRefused for an invalid value, and for an unknown endpoint. */
+    update: change(async ({ trx, actor, record }, id, input: Partial<EndpointInput>) => {
+      const all = await listEndpoints(trx, actor.siteId, seals)
+      const stored = all.find((endpoint) => endpoint.id === id)
+      const { url, types, payload } = mustBeThere(stored, 'webhook endpoint')
+      const before = { url, types, payload }
+      const given = Object.entries(input).filter(([, value]) => value != null)
+      const after = readInput(endpointInput, { ...before, ...Object.fromEntries(given) })
+      const { types: newTypes, ...columns } = after
+      await trx.updateTable('webhook_endpoint').set(columns).where('id', '=', id).execute()
+      await trx.deleteFrom('webhook_endpoint_type').where('endpoint_id', '=', id).execute()
+      await insertTypes(trx, id, newTypes)
+      await record('webhook.update', subjectOf(id), { before, after })
+    }),
 
     /** Replaces the secret. The previous one also signs for a day. */
     rotate: change(async ({ trx, actor, record }, id) => {
@@ -130,6 +129,42 @@ export function makeWebhookEndpoints(database: Database, seals: WebhookSeals) {
     }),
     ...deliveryChanges(change),
   }
+}
+
+/** Creates the function that adds an endpoint. Throws ChangeRefused at the limit of the site. */
+function creation(seals: WebhookSeals) {
+  return siteCreation({
+    prefix: 'whe',
+    schema: endpointInput.extend({ idempotencyKey }),
+    find: findEndpoint,
+    async insert({ trx, actor, record }, id, { url, types, payload }) {
+      const { siteId: site_id, now: created_at } = actor
+      if ((await endpointsOf(trx, site_id).execute()).length >= ENDPOINTS_PER_SITE_MAX) {
+        throw limitReached(`a site can have at most ${ENDPOINTS_PER_SITE_MAX} webhook endpoints`)
+      }
+      const sealed_secret = seals.seal(newWebhookSecret(), labelOf(id))
+      const row = { id, site_id, url, payload, sealed_secret, created_at }
+      await trx.insertInto('webhook_endpoint').values(row).execute()
+      await insertTypes(trx, id, types)
+      await record('webhook.create', subjectOf(id), { after: { url, types, payload } })
+    },
+  })
+}
+
+/** Lists the endpoints of a site with their event types and keys, oldest first. */
+async function listEndpoints(kysely: Kysely<Schema>, siteId: string, seals: WebhookSeals) {
+  const rows = await endpointsOf(kysely, siteId).execute()
+  const types = await kysely
+    .selectFrom('webhook_endpoint_type')
+    .selectAll()
+    .where('endpoint_id', 'in', ['', ...rows.map(({ id }) => id)])
+    .orderBy('type')
+    .execute()
+  return rows.map(({ sealed_secret, ...row }) => ({
+    ...row,
+    ...shownKeys(seals.open(sealed_secret, labelOf(row.id))),
+    types: types.flatMap(({ endpoint_id, type }) => (endpoint_id === row.id ? type : [])),
+  }))
 }
 
 type ChangeEndpoint = ReturnType<typeof changing>
