@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { catalogue, readScope, type Scope } from '../../src/directory/scopes/catalogue.ts'
+import { catalogue, type Scope } from '../../src/directory/scopes/catalogue.ts'
 import { type ClientOrigin, decideScopes } from '../../src/directory/scopes/policy.ts'
 import { whatExpires } from '../../src/ops/clean-up/clean-up.ts'
 import { checks, found } from '../../src/ops/doctor/checks.ts'
@@ -10,18 +10,17 @@ import {
   eventActions,
   unauthenticatedEvents,
 } from '../../src/platform/audit/audit-actions.ts'
-import { eventTypes } from '../../src/platform/audit/event-types.ts'
 import {
   type LabelValues,
   type Metric,
   metricTable,
 } from '../../src/platform/monitoring/metric-table.ts'
 import { personalRows } from '../../src/school/privacy/personal-data.ts'
-import { eventSchema, exampleEvent } from '../../src/school/webhooks/webhook-event.ts'
 import { fillFigures } from '../../test/support/figures.ts'
 import { code, page, renderTable, type Tables } from '../../test/support/markdown.ts'
 import { alertAdvice, personalData, retention } from '../../test/support/reference-data.ts'
 import { plain } from '../../views/html.ts'
+import { renderEvents } from './events-document.ts'
 
 /** Renders the alerts, from the alert rules and test/data/alerts.txt. */
 function renderAlerts(): string {
@@ -43,32 +42,6 @@ function summaryOf(alert: string): string {
   const rule = new RegExp(`alert: ${alert}\\n[\\s\\S]*?summary: '(.*)'`)
   const [, summary = ''] = rule.exec(readFileSync(file, 'utf8')) ?? []
   return summary.replaceAll(/\{\{ \$labels\.(\w+) \}\}/g, '*$1*')
-}
-
-function renderEvents(): string {
-  const rows = [...eventTypes].map(([name, { version, kinds, area, text }]) => [
-    ...[code(name), String(version), code(...kinds), code(readScope(area)), text],
-  ])
-  return renderTable(['type', 'version', '`data.kind`', 'scope', 'when'], rows)
-}
-
-/** The AsyncAPI document of the webhooks, with the schema and an example of each type of event. */
-export function renderAsyncApi(): string {
-  const messages = [...eventTypes].map(([name, { text }]) => [
-    name,
-    { name, title: text, payload: eventSchema(name), examples: [{ payload: exampleEvent(name) }] },
-  ])
-  const refs = messages.map(([name]) => ({ $ref: `#/channels/endpoint/messages/${name}` }))
-  const document = {
-    asyncapi: '3.0.0',
-    info: { title: 'Gatehouse webhooks', version: '1' },
-    defaultContentType: 'application/json',
-    channels: { endpoint: { description: 'Your URL.', messages: Object.fromEntries(messages) } },
-    operations: {
-      receive: { action: 'receive', channel: { $ref: '#/channels/endpoint' }, messages: refs },
-    },
-  }
-  return `${JSON.stringify(document, null, 2)}\n`
 }
 
 /** Maximum number of label values to list. For longer lists, only their length is shown. */

@@ -1,6 +1,6 @@
 /** The audit trail: changes, sign-ins and refusals. Callers check whether the actor may make the change. */
 
-import { randomUUID } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 
 import type { Insertable, Kysely } from 'kysely'
 
@@ -58,12 +58,24 @@ export async function recordAuditEvent(
   return row.id
 }
 
+let latest = { nowMs: 0, count: 0 }
+
+/** Generates a UUIDv7 (RFC 9562 §5.7). Events of the same millisecond sort in the order in which they were recorded. */
+function newEventId(nowMs: number): string {
+  latest = { nowMs, count: nowMs === latest.nowMs ? latest.count + 1 : 0 }
+  const bytes = randomBytes(16)
+  bytes.writeUIntBE(nowMs, 0, 6)
+  bytes.writeUInt16BE(0x7000 + (latest.count % 0x1000), 6)
+  bytes[8] = 0x80 + ((bytes[8] ?? 0) % 0x40)
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+}
+
 function auditRow(
   actor: KnownActor,
   { action, subject, siteId, personId, reason, before, after }: WithAction<Change>,
 ): AuditRow {
   return {
-    id: randomUUID(),
+    id: newEventId(actor.now),
     occurred_at: actor.now,
     actor_person_id: actor.personId ?? null,
     action,

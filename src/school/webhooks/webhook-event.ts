@@ -1,4 +1,4 @@
-/** Creates the payloads of webhooks, and describes them as JSON Schema. */
+/** Creates the payloads of webhooks. */
 
 import type { Kysely, Selectable } from 'kysely'
 
@@ -84,33 +84,3 @@ export function exampleEvent(name: string, about = { id: EXAMPLE_ID, site: 'site
 }
 
 const EXAMPLE_ID = '00000000-0000-4000-8000-000000000000'
-
-/** Returns the JSON Schema (2020-12) of a type of event. @throws Error for an unknown type */
-export function eventSchema(name: string): object {
-  const type = eventTypes.get(name)
-  if (!type) throw new Error(`the table of event types does not contain ${name}`)
-  const text = { type: 'string' }
-  const values = { type: 'object', description: 'Changed values by name.' }
-  return {
-    type: 'object',
-    description: type.text,
-    required: ['id', 'type', 'version', 'timestamp', 'site', 'data'],
-    properties: {
-      id: { ...text, format: 'uuid', description: 'Equal to the header webhook-id.' },
-      type: { const: name },
-      version: { const: type.version },
-      timestamp: { ...text, format: 'date-time' },
-      site: text,
-      data: {
-        type: 'object',
-        required: ['id', 'kind'],
-        properties: {
-          ...{ id: text, kind: { enum: type.kinds }, personId: text, actorId: text },
-          ...{ clientId: text, before: values, after: values },
-        },
-        additionalProperties: false,
-      },
-    },
-    additionalProperties: false,
-  }
-}
