@@ -358,7 +358,7 @@ forEachDatabase('webhooks', (start) => {
     expect(await off.select('url').execute()).to.deep.equal([{ url: `https://${TWO}/hook` }])
   })
 
-  // [392, 393]
+  // [392, 393, 394]
   it('are managed by programs, with the scopes of the events', async () => {
     // The same client, because idempotency keys belong to it.
     const { value } = await startOperator(running())
