@@ -125,7 +125,8 @@ export function webhookPage(page: WebhookPage): Page {
     id: 'webhook-page',
     back: { href: listHref, name: 'Webhooks' },
     body: html`${problemAlert('webhook-problem', problem)}
-<p><code>${endpoint.url}</code> receives ${endpoint.types.length} types of events. ${isOn ? 'Enabled.' : html`Disabled on ${timeOf(endpoint.disabledAt ?? 0)}${endpoint.disabledReason !== null && html`: ${endpoint.disabledReason}`}.`}</p>
+<p><code>${endpoint.url}</code></p>
+<p>Types of events: ${endpoint.types.length}. ${isOn ? 'Enabled.' : html`Disabled on ${timeOf(endpoint.disabledAt ?? 0)}${endpoint.disabledReason !== null && html`: ${endpoint.disabledReason}`}.`}</p>
 <details ${typed !== undefined && html`open`}><summary>Change the URL, events and content</summary>
 ${form('save', 'Save', 'second', endpointFields(types, typed ?? endpoint))}</details>
 <h2>Keys</h2>

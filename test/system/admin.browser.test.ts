@@ -4,6 +4,7 @@ import { look, sharedBrowser, signInAs } from '../support/browser.ts'
 import { obtainTokens } from '../support/client.ts'
 import { june, marco, olivia, policyWith } from '../support/gatehouse.ts'
 import { linkTo } from '../support/mail-folder.ts'
+import { eventually } from '../support/programs.ts'
 import { sharedService } from '../support/storages.ts'
 
 const DAY_MS = 86_400_000
@@ -68,6 +69,30 @@ describe('/admin and /account in a browser', () => {
     await student.getByRole('button', { name: 'Remove access' }).click()
     await student.locator('#no-apps').waitFor()
     await look(student, 'apps-none')
+  })
+
+  it('an operator adds a webhook endpoint, tries, changes and disables it', async () => {
+    const page = await signedIn('/admin/northlight/webhooks', olivia)
+    await look(page, 'webhooks-none')
+    await page.getByLabel('URL').fill('https://hooks.example.invalid/gatehouse')
+    await page.getByRole('checkbox', { name: /^course.published/ }).check()
+    await page.getByRole('button', { name: 'Add', exact: true }).click()
+    await page.locator('#webhook-page').waitFor()
+    await page.getByText('Show the secret').click()
+    await page.getByRole('button', { name: 'Send a test event' }).click()
+    await page.getByText('A test event will be sent').waitFor()
+    await eventually(10_000, async () => {
+      await page.reload()
+      expect(await page.getByRole('cell', { name: /Failed/ }).count()).to.be.above(0)
+    })
+    await look(page, 'webhook')
+    await page.getByRole('checkbox', { name: /^post.published/ }).check()
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Types of events: 2').waitFor()
+    await page.getByRole('button', { name: 'Disable' }).click()
+    await page.getByRole('button', { name: 'Enable, and send missed events' }).waitFor()
+    await look(page, 'webhook-disabled')
+    await lookAt(page, ['/admin/northlight/webhooks'])
   })
 
   it('a person deletes the account with the keyboard, after opening the link of a mail', async () => {
