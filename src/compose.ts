@@ -92,6 +92,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
       api.admin.routes,
       api.tools,
       upstream.route,
+      ops.records,
       interactionPages,
       school.downloadRoutes,
     ]

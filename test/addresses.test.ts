@@ -15,7 +15,7 @@ import {
 } from '../src/platform/http/paths.ts'
 import { stylesheet } from '../views/stylesheet.ts'
 import { policyWith } from './support/gatehouse.ts'
-import { everyPlan } from './support/proofs.ts'
+import { everyPlan, makeClientKey } from './support/proofs.ts'
 import { sharedService } from './support/storages.ts'
 import { mapping } from './support/upstream.ts'
 
@@ -34,6 +34,8 @@ const mail = '1800000000000-00000000-0000-4000-8000-000000000000.eml'
 const fill = (pattern: string) =>
   addressOf(pattern, pattern === pages.mailMessage ? { file: mail } : values)
 
+const { publicJwk } = await makeClientKey()
+
 describe('every address of the table', () => {
   // Each of these settings adds pages. The upstream is never reached without a token.
   const service = sharedService({
@@ -41,6 +43,7 @@ describe('every address of the table', () => {
       metadataDocuments: { sources: [], openRegistration: true },
       upstreams: mapping(1),
       furtherPlans: everyPlan,
+      platformKeys: { keys: [publicJwk] } as object,
     }),
   })
 

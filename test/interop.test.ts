@@ -53,9 +53,10 @@ describe('tables of libraries and clients', () => {
 
   it('name every program of examples', () => {
     // test/system/resource-server-examples.test.ts runs those of resource servers, test/interop/products.ts
-    // the products, test/password-hook.test.ts the password check.
+    // the products, test/password-hook.test.ts the password check, test/platform-records.test.ts
+    // the sender of records.
     const programs = globSync('examples/*/*', { cwd: root }).filter(
-      (file) => !/^examples\/(resource-servers|products|password-check)\//.test(file),
+      (file) => !/^examples\/(resource-servers|products|password-check|records)\//.test(file),
     )
     const named = libraries.map(({ family, example }) => `examples/${family}/${example}`)
     expect(programs).to.have.members([...new Set(named)])

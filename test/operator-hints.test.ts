@@ -1,4 +1,4 @@
-import { readKeySet } from '../src/oauth/clients/optional-protocols.ts'
+import { readKeySet } from '../src/platform/http/public-keys.ts'
 import { welcomeText } from '../src/platform/process/welcome.ts'
 import { readWantedScopes } from '../src/resource/resource-server/forward-auth-route.ts'
 

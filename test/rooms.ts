@@ -26,7 +26,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       '.': 'platform',
       audit: 'audit-actions audit-list audit-stream event-types record-audit-event shown-address',
       http: `browser client-addresses cors error-handler errors every-request kept-values language
-        loopback page-form page paths redirect-uri request-body request-log request-target router
+        loopback page-form page paths public-keys redirect-uri request-body request-log request-target router
         strict-json welcome-and-health`,
       limits: 'charge-requests client-network ignored-proxy limit-table limits too-many-requests',
       monitoring: 'readings serve-metrics watch',

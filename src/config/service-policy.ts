@@ -4,6 +4,7 @@ import { isMailDomain } from '../directory/mail/mail-address.ts'
 import { findScope, type ScopeAccess } from '../directory/scopes/catalogue.ts'
 import { readDocumentAddress } from '../platform/http/client-addresses.ts'
 import { isLoopbackUrl, loopbackHosts } from '../platform/http/loopback.ts'
+import { keySet } from '../platform/http/public-keys.ts'
 
 const DAY_SECONDS = 86_400
 
@@ -31,6 +32,7 @@ const requestLimits = z
     changesPerPersonMax: perWindow(1200),
     uploadsPerPersonMax: perWindow(600),
     forwardedRequestsPerPersonMax: perWindow(6000),
+    platformRecordsMax: perWindow(120_000),
     pagesPerPersonMax: perWindow(1200),
     invitationsPerSiteAndDayMax: z.int().min(1).max(100_000).default(200),
   })
@@ -258,6 +260,8 @@ export const servicePolicy = z.strictObject({
   memberApi: apiLimits,
   adminApi: apiLimits,
   upstreams: upstreams.default([]),
+  // The public keys with which the platform signs requests that write records (ops/import/records-route.ts).
+  platformKeys: keySet.nullable().default(null),
   files: z.strictObject({
     // The API returns file sizes as a GraphQL Int, whose maximum is 2^31 − 1.
     fileBytesMax: z.int().min(1000).max(2_147_483_647),

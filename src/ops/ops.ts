@@ -1,4 +1,4 @@
-/** Prepares the demo campus, and creates the clean-up and deletion tasks. Other operations are commands (ops/cli). */
+/** Prepares the demo campus, and creates the route for records, and the clean-up and deletion tasks. Other operations are commands (ops/cli). */
 
 import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'
@@ -6,13 +6,15 @@ import type { Platform } from '../platform/platform.ts'
 import { deletionTask } from '../school/privacy/delete-account.ts'
 import { makeCleanUp } from './clean-up/clean-up.ts'
 import { settleDemo } from './import/demo-campus.ts'
+import { recordsRoute } from './import/records-route.ts'
 
 export async function makeOps(
-  { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, service }: Config,
+  config: Config,
   platform: Platform,
   { people, queueMail }: Directory,
 ) {
   const { database, logger, now } = platform
+  const { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, service } = config
   const { lifetimes, storage, audit } = service
   const { hashPassword } = people
   const demo = { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, hashPassword, now, logger }
@@ -23,5 +25,6 @@ export async function makeOps(
   const everySeconds = storage.sweepSeconds
   const run = makeCleanUp({ database, logger, runSeconds: everySeconds, keeping, now })
   const cleanUp = { name: 'clean-up', everySeconds, run, onlyWhen: platform.sweeps }
-  return { demoPeople, tasks: [cleanUp, deletionTask(platform, queueMail, everySeconds)] }
+  const records = recordsRoute(config, platform)
+  return { demoPeople, records, tasks: [cleanUp, deletionTask(platform, queueMail, everySeconds)] }
 }

@@ -57,6 +57,7 @@ function valuesOf({ baseUrl, service, integrations }: ServiceFacts) {
     pushed_requests: furtherPlans.pushedAuthorizationRequests,
     bound_tokens: furtherPlans.dpop,
     key_clients: furtherPlans.privateKeyJwt,
+    platform_records: service.platformKeys !== null,
     sign_out_notices: furtherPlans.backChannelLogout,
   }
 }

@@ -2,11 +2,11 @@ import { z } from 'zod'
 
 import type { ServicePolicy } from '../../config/config.ts'
 import { readDocumentAddress } from '../../platform/http/client-addresses.ts'
+import { keySet } from '../../platform/http/public-keys.ts'
 import { isLoopbackRedirect, isUnderHost } from '../../platform/http/redirect-uri.ts'
 import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import { describeShapeFault, grantTypesServed, readClientName } from './client.ts'
-import { keySet } from './optional-protocols.ts'
 import { assertionAlgorithms } from './proofs.ts'
 
 /** The hosts and addresses that may serve metadata documents (draft-ietf-oauth-client-id-metadata-document-02). */

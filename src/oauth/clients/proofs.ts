@@ -7,6 +7,7 @@ import {
   EmbeddedJWK,
   type JSONWebKeySet,
   type JWTPayload,
+  type JWTVerifyOptions,
   jwtVerify,
 } from 'jose'
 
@@ -80,7 +81,7 @@ const ASSUMED_LIFE_SECONDS = 3_600
  * Creates the function that accepts each proof once, across all processes. A second use is a replay (RFC 9449 §11.1,
  * RFC 7523 §3). A single write decides, so only one of several simultaneous uses can be the first.
  */
-function makeUseOnce({ state, stateMemory, now }: ProofPorts): UseOnce {
+export function makeUseOnce({ state, stateMemory, now }: ProofPorts): UseOnce {
   const records = state.adapterFor('ReplayDetection')
   return async ({ whose, jti, endsAtSeconds, madeAtSeconds }) => {
     const ttlSeconds = endsAtSeconds - Math.floor(now() / 1000)
@@ -109,28 +110,53 @@ function makeVerifyAssertion(
   return async ({ clientId, assertion, choseFapi }) => {
     const keys = await findKeys(clientId).catch(() => undefined)
     if (!keys) return 'the keys of the client cannot be fetched'
-    try {
-      const { payload } = await jwtVerify(assertion, createLocalJWKSet(keys), {
-        algorithms: [...proofAlgorithms],
-        issuer: clientId,
-        subject: clientId,
-        audience: [issuer, ...accepted],
-        clockTolerance: CLOCK_TOLERANCE_SECONDS,
-        currentDate: new Date(now()),
-        requiredClaims: ['exp', 'jti'],
-      })
-      const { jti, exp = 0, iat } = payload
-      if (typeof jti !== 'string' || jti === '') return 'the assertion has no jti'
-      const problem = problemOfAssertion(payload, { issuer, accepted, choseFapi, nowMs: now() })
-      if (problem !== undefined) return problem
-      const times = { endsAtSeconds: exp + CLOCK_TOLERANCE_SECONDS, madeAtSeconds: iat }
-      return replayProblems[await useOnce({ whose: clientId, jti, ...times })]
-    } catch (error) {
-      // An error that is not from jose is a fault of this service or its store.
-      const isOfJose = error instanceof Error && 'code' in error && /^ERR_J/.test(`${error.code}`)
-      if (!isOfJose) throw error
-      return `the assertion is invalid: ${error.message}`
-    }
+    const claims = { issuer: clientId, subject: clientId, audience: [issuer, ...accepted] }
+    const check = (payload: JWTPayload) =>
+      problemOfAssertion(payload, { issuer, accepted, choseFapi, nowMs: now() })
+    return await verifyOnce(assertion, { keys, claims, whose: clientId, check, useOnce, now })
+  }
+}
+
+interface OneTimeJwt {
+  readonly keys: JSONWebKeySet
+  /** The claims and the type that jose verifies. */
+  readonly claims: JWTVerifyOptions
+  /** The signer, to tell its jti values from those of others. */
+  readonly whose: string
+  /** Returns the problem of a JWT with a valid signature. */
+  readonly check: (payload: JWTPayload) => string | undefined | Promise<string | undefined>
+  readonly useOnce: UseOnce
+  readonly now: () => number
+}
+
+/**
+ * Verifies a JWT that may be used once, and records its use unless `check` finds a problem.
+ *
+ * @returns the problem; undefined if the JWT is valid
+ */
+export async function verifyOnce(
+  jwt: string,
+  { keys, claims, whose, check, useOnce, now }: OneTimeJwt,
+): Promise<string | undefined> {
+  try {
+    const { payload } = await jwtVerify(jwt, createLocalJWKSet(keys), {
+      ...claims,
+      algorithms: [...proofAlgorithms],
+      clockTolerance: CLOCK_TOLERANCE_SECONDS,
+      currentDate: new Date(now()),
+      requiredClaims: ['exp', 'jti'],
+    })
+    const { jti, exp = 0, iat } = payload
+    if (typeof jti !== 'string' || jti === '') return 'the assertion has no jti'
+    const problem = await check(payload)
+    if (problem !== undefined) return problem
+    const times = { endsAtSeconds: exp + CLOCK_TOLERANCE_SECONDS, madeAtSeconds: iat }
+    return replayProblems[await useOnce({ whose, jti, ...times })]
+  } catch (error) {
+    // An error that is not from jose is a fault of this service or its store.
+    const isOfJose = error instanceof Error && 'code' in error && /^ERR_J/.test(`${error.code}`)
+    if (!isOfJose) throw error
+    return `the assertion is invalid: ${error.message}`
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
-import { readKeySet } from '../../oauth/clients/optional-protocols.ts'
 import { isLoopbackHost, isNamedLoopback } from '../../platform/http/loopback.ts'
+import { readKeySet } from '../../platform/http/public-keys.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { type CheckName, type Finding, found, ok } from './checks.ts'
 

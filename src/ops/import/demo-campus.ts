@@ -69,6 +69,7 @@ export async function loadDemo(
   const records = batch.lines.map(({ record }) => record)
   const passwordHashes = await hashPasswords(records, hashPassword)
   const nowMs = now()
+  const changed = new Set<string>()
   return await database.kysely.transaction().execute(async (trx) => {
     // Another process may have filled the database in the meantime.
     if (!(await isEmpty({ kysely: trx }))) return false
@@ -76,7 +77,9 @@ export async function loadDemo(
     const rejectedIds = trackRejectedIds()
     for (let at = 0; at < batch.lines.length; at += RECORDS_PER_WRITE) {
       const some = batch.lines.slice(at, at + RECORDS_PER_WRITE)
-      rejected.push(...(await writeLines(some, { trx, nowMs, passwordHashes }, rejectedIds)))
+      rejected.push(
+        ...(await writeLines(some, { trx, nowMs, passwordHashes, changed }, rejectedIds)),
+      )
     }
     const wrong = rejected.filter(({ dependent }) => dependent === undefined)
     if (wrong.length > 0) throw campusError(wrong.map(problemOfLine))

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-import { KEY_SET_LENGTH_MAX, readKeySet } from '../../oauth/clients/optional-protocols.ts'
+import { KEY_SET_LENGTH_MAX, readKeySet } from '../../platform/http/public-keys.ts'
 import { describeIssue, pageAddress } from '../../school/changes/input.ts'
 import { isTime } from './campus-time.ts'
 

@@ -9,6 +9,7 @@ import { readSetting, writeSetting } from '../../platform/store/settings.ts'
 import { type Missing, settleAbsentPeople } from './absent-people.ts'
 import type { Source } from './import-sources.ts'
 import {
+  BATCH_LINES,
   type Batch,
   batchesOf,
   problemOfLine,
@@ -28,18 +29,30 @@ const MANY_ROWS = 10_000
 export interface ImportSettings {
   readonly database: Database
   readonly sources: readonly Source[]
-  readonly hashPassword: (password: string) => Promise<string>
-  readonly verifyPassword: (hash: string, password: string) => Promise<boolean>
+  /** Hashes passwords; undefined to reject lines that contain one. */
+  readonly hashPassword?: (password: string) => Promise<string>
+  readonly verifyPassword?: (hash: string, password: string) => Promise<boolean>
   readonly firebaseSignerKey?: string | undefined
   readonly now: () => number
   /** The treatment of missing people of earlier imports; undefined to ignore them. */
   readonly missing?: Missing | undefined
   /** Whether imported people, orders, purchases and registrations cause events. */
   readonly emitsEvents?: boolean | undefined
+  /** The maximum number of lines per transaction; by default, as many as suit a command. */
+  readonly batchLines?: number
   /** Called after each batch with its number of lines, and its size in the source's unit. */
-  readonly onProgress: (lines: number, size: number) => void
+  readonly onProgress?: (lines: number, size: number) => void
+  /** Called with the result of each line, in any order. */
+  readonly onLine?: (result: LineResult) => void
   /** Called with the text of each rejected line of at most 1 MiB. */
   readonly onReject?: (text: string) => void
+}
+
+/** Whether a line changed its record, or why it was not written. */
+export interface LineResult {
+  readonly line: number
+  readonly changed: boolean
+  readonly error?: string
 }
 
 type Counts = Partial<Record<KindName, number>>
@@ -75,7 +88,7 @@ interface Run extends ImportSettings {
  * interrupted import of a file resumes after the last batch before the first rejected line, unless `missing` is set.
  */
 export async function importLines(settings: ImportSettings): Promise<Readonly<ImportReport>> {
-  const { database, sources, missing, now } = settings
+  const { database, sources, missing, now, batchLines = BATCH_LINES[database.engine] } = settings
   const report: ImportReport = {
     ...{ written: {}, rejected: [], rejectedCount: 0, dependents: {}, deleted: {}, skipped: 0 },
     absent: undefined,
@@ -87,15 +100,18 @@ export async function importLines(settings: ImportSettings): Promise<Readonly<Im
     // Read all lines if missing people must be found.
     const after = missing === undefined ? place.line : 0
     report.skipped += after
-    for await (const read of batchesOf(source, after, database.engine)) {
+    for await (const read of batchesOf(source, after, batchLines)) {
       const { lines, left } = await leaveOutDeleted(database, read.lines)
-      for (const { record } of left) add(report.deleted, record.type)
+      for (const { line, record } of left) {
+        add(report.deleted, record.type)
+        settings.onLine?.({ line: line.number, changed: false, error: ACCOUNT_DELETED })
+      }
       const batch = { ...read, lines }
-      const rejected = await importBatch(run, batch, place)
+      const { rejected, changed } = await importBatch(run, batch, place)
       place.isComplete &&= rejected.length === 0
-      count(run, source, batch, rejected)
+      count(run, source, batch, { rejected, changed })
       if (missing !== undefined) notePeople(run, read)
-      settings.onProgress(read.lines.length + read.rejected.length, read.size)
+      settings.onProgress?.(read.lines.length + read.rejected.length, read.size)
     }
     if (place.isComplete) await forgetPlace(database, place)
   }
@@ -104,17 +120,29 @@ export async function importLines(settings: ImportSettings): Promise<Readonly<Im
   return report
 }
 
+const ACCOUNT_DELETED = 'person: has deleted the account; delete the person in your platform, too'
+
+interface BatchResult {
+  readonly rejected: readonly RejectedLine[]
+  /** The records that the batch changed, as `type id`. */
+  readonly changed: ReadonlySet<string>
+}
+
 function count(
   run: Run,
   { name: source }: Source,
   { lines }: Batch,
-  rejected: readonly RejectedLine[],
+  { rejected, changed }: BatchResult,
 ): void {
   const { written, rejected: shown, dependents } = run.report
   const left = new Set(rejected.map(({ line }) => line))
-  for (const { record } of lines.filter(({ line }) => !left.has(line))) add(written, record.type)
+  for (const { line, record } of lines.filter((one) => !left.has(one.line))) {
+    add(written, record.type)
+    run.onLine?.({ line: line.number, changed: changed.has(`${record.type} ${record.id}`) })
+  }
   for (const each of rejected.toSorted((a, b) => a.line.number - b.line.number)) {
     const { line, dependent } = each
+    run.onLine?.({ line: line.number, changed: false, error: problemOfLine(each) })
     if (line.text !== undefined) run.onReject?.(line.text)
     if (dependent !== undefined) {
       add(dependents, dependent)
@@ -169,19 +197,21 @@ async function leaveOutDeleted({ kysely }: Database, lines: readonly ReadLine[])
   }
 }
 
-/** Writes the lines of a batch. Stores the progress if no line so far was rejected. @returns the rejected lines */
-async function importBatch(run: Run, batch: Batch, place: Place): Promise<RejectedLine[]> {
-  const { database, rejectedIds } = run
-  if (run.firebaseSignerKey === undefined) rejectFirebaseHashes(batch)
+/** Writes the lines of a batch. Stores the progress if no line so far was rejected. */
+async function importBatch(run: Run, batch: Batch, place: Place): Promise<BatchResult> {
+  const { database, rejectedIds, hashPassword } = run
+  rejectUnusable(batch, run)
   for (const { line } of batch.rejected) rejectedIds.add(line.value)
   const records = batch.lines.map(({ record }) => record)
-  const passwordHashes = await hashPasswords(records, run.hashPassword, (id, password) =>
-    findSameHash(run, id, password),
-  )
+  const findSame = (id: string, password: string) => findSameHash(run, id, password)
+  const passwordHashes = hashPassword
+    ? await hashPasswords(records, hashPassword, findSame)
+    : new Map<string, string>()
   const nowMs = run.now()
+  const changed = new Set<string>()
   const startedMs = performance.now()
   const rejected = await database.kysely.transaction().execute(async (trx) => {
-    const writing = { trx, nowMs, passwordHashes, emitsEvents: run.emitsEvents }
+    const writing = { trx, nowMs, passwordHashes, changed, emitsEvents: run.emitsEvents }
     const found = await writeLines(batch.lines, writing, rejectedIds)
     const isComplete = place.isComplete && batch.rejected.length + found.length === 0
     if (isComplete && place.name !== undefined)
@@ -190,19 +220,29 @@ async function importBatch(run: Run, batch: Batch, place: Place): Promise<Reject
   })
   // SQLite allows a single writer. Pause, because waiting requests retry only at intervals.
   if (database.engine === 'sqlite') await pause((performance.now() - startedMs) / 4)
-  return rejected
+  return { rejected, changed }
 }
 
-/** Rejects the lines with Firebase hashes, which cannot be checked without the signer key. */
-function rejectFirebaseHashes({ lines, rejected }: Batch): void {
-  const problem =
-    'passwordHash: is a Firebase hash; set FIREBASE_SIGNER_KEY for this command and the service'
-  const isFirebase = ({ record }: ReadLine) =>
-    String(record.values['passwordHash']).startsWith('$firescrypt$')
-  const kept = lines.filter((line) => !isFirebase(line))
-  rejected.push(...lines.filter(isFirebase).map(({ line }) => ({ line, problem })))
-  lines.splice(0, lines.length, ...kept)
+/** Rejects lines with passwords if they are not hashed here, and Firebase hashes without the key that checks them. */
+function rejectUnusable(
+  { lines, rejected }: Batch,
+  { hashPassword, firebaseSignerKey }: Run,
+): void {
+  const problemOf = ({ record: { values } }: ReadLine) => {
+    if (!hashPassword && values['password'] != null) return PASSWORD_NOT_HASHED
+    const isFirebase = String(values['passwordHash']).startsWith('$firescrypt$')
+    return isFirebase && firebaseSignerKey === undefined ? NO_SIGNER_KEY : undefined
+  }
+  const { good = [], bad = [] } = Object.groupBy(lines, (line) =>
+    problemOf(line) ? 'bad' : 'good',
+  )
+  rejected.push(...bad.map((each) => ({ line: each.line, problem: problemOf(each) ?? '' })))
+  lines.splice(0, lines.length, ...good)
 }
+
+const PASSWORD_NOT_HASHED = 'password: is accepted only by the command; send passwordHash'
+const NO_SIGNER_KEY =
+  'passwordHash: is a Firebase hash; set FIREBASE_SIGNER_KEY for this command and the service'
 
 /** Returns the stored hash if it matches the password. A new hash would end the person's sessions. */
 async function findSameHash({ database, verifyPassword }: Run, id: string, password: string) {
@@ -212,7 +252,7 @@ async function findSameHash({ database, verifyPassword }: Run, id: string, passw
     .where('id', '=', id)
     .executeTakeFirst()
   const hash = person?.password_hash ?? undefined
-  return hash !== undefined && (await verifyPassword(hash, password)) ? hash : undefined
+  return hash !== undefined && (await verifyPassword?.(hash, password)) ? hash : undefined
 }
 
 /** Counts or disables missing people. @returns their number, or why they were not handled */

@@ -58,7 +58,8 @@ async function fileSource(path: string): Promise<Source> {
   }
 }
 
-function lineSource(name: string, open: () => NodeJS.ReadableStream): Source {
+/** Creates a source of one JSON record per line. */
+export function lineSource(name: string, open: () => NodeJS.ReadableStream): Source {
   return {
     name,
     size: 0,

@@ -1,13 +1,12 @@
 import { z } from 'zod'
 
-import type { Database } from '../../platform/store/database.ts'
 import { validate } from './field-schemas.ts'
 import type { Line, Source } from './import-sources.ts'
 import { isKindName, type KindName, kindNames, kindOf } from './record-kinds.ts'
 import { type Fields, findTimeProblem } from './record-rows.ts'
 
 /** The maximum number of lines per transaction. Fewer on SQLite, where other writers have to wait. */
-const BATCH_LINES = { sqlite: 250, postgres: 1000 } as const
+export const BATCH_LINES = { sqlite: 250, postgres: 1000 } as const
 
 /** A record that matches its schema. The database checks its references. */
 export interface DataRecord {
@@ -48,15 +47,15 @@ export function problemOfLine({ line, problem }: RejectedLine): string {
   return line.name === undefined ? problem : `${line.name}: ${problem}`
 }
 
-/** Reads and validates the lines of a source in batches, starting after line number `after`. */
-export async function* batchesOf(source: Source, after: number, engine: Database['engine']) {
+/** Reads and validates the lines of a source in batches of at most `max`, starting after line number `after`. */
+export async function* batchesOf(source: Source, after: number, max: number) {
   let lines: Line[] = []
   let ids = new Set<string>()
   for await (const line of source.lines()) {
     if (line.number <= after) continue
     const id = keyOfLine(line)
     // A statement cannot write the same row twice, so start a new batch.
-    if (lines.length >= BATCH_LINES[engine] || ids.has(id)) {
+    if (lines.length >= max || ids.has(id)) {
       yield readBatch(lines)
       lines = []
       ids = new Set()

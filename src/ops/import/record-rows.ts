@@ -16,6 +16,8 @@ export interface Writing {
   readonly passwordHashes: ReadonlyMap<string, string>
   /** Whether the written records cause events. */
   readonly emitsEvents?: boolean | undefined
+  /** Collects the records whose rows differ from before, as `type id`. */
+  readonly changed: Set<string>
 }
 
 /** A list inside a record. Its entries are rows of another table. */

@@ -42,7 +42,7 @@ export async function hashPasswords(
 
 /**
  * Writes records: inserts, updates and deletes rows. Deletes records marked as deleted, and entries that are no longer
- * in a list. Fields that a line does not contain remain unchanged.
+ * in a list. Fields that a line does not contain remain unchanged. Adds the records that differ to `changed`.
  *
  * @throws Contradiction, or the database's error for an unknown reference or a duplicate
  */
@@ -55,8 +55,9 @@ export async function writeBatch(records: readonly DataRecord[], writing: Writin
     await withEvents({ type, ids }, writing, async () => {
       const deleted = ofKind.filter((record) => record.deleted).map(({ id }) => id)
       if (deleted.length > 0) {
-        const { table } = kindOf(type)
-        await sql`delete from ${sql.table(table)} where id in (${sql.join(deleted)})`.execute(trx)
+        const table = sql.table(kindOf(type).table)
+        const gone = sql<Row>`delete from ${table} where id in (${sql.join(deleted)}) returning id`
+        noteChanged(type, (await gone.execute(trx)).rows, writing)
       }
       const kept = ofKind.filter((record) => !record.deleted)
       // Group lines by their fields, because one statement writes the same columns in all rows.
@@ -75,7 +76,9 @@ async function writeAlike(type: KindName, records: readonly DataRecord[], writin
   const rows = records.map(({ values }) => recordRow(kind, values, writing))
   const changed = columnsGiven(kind, given, rows[0] ?? {})
   const key = (kind.key ?? ['id']).map(columnOf)
-  const write = async () => await upsert({ table: kind.table, key }, rows, changed, writing)
+  const note = (written: readonly Row[]) => noteChanged(type, written, writing)
+  const write = async () =>
+    note(await upsert({ table: kind.table, key, by: key }, rows, changed, writing))
   if (type === 'person') await changePeople({ records, rows, changed }, writing, write)
   else await write()
   const { parent = '', lists = [] } = kind.inner ?? {}
@@ -83,8 +86,13 @@ async function writeAlike(type: KindName, records: readonly DataRecord[], writin
     if (!given.has(list.field) && !given.has(list.also ?? '')) continue
     const entries = records.flatMap(({ values }) => innerRows(kind, list, values, writing))
     const whose = sql`where ${sql.ref(parent)} in (${sql.join(records.map(({ id }) => id))})`
-    await replaceInner(list, entries, whose, writing)
+    note(await replaceInner(list, entries, { parent, whose }, writing))
   }
+}
+
+/** Notes the records to which changed rows belong. Each row has only the columns that identify the record. */
+function noteChanged(type: KindName, rows: readonly Row[], { changed }: Writing): void {
+  for (const row of rows) changed.add(`${type} ${Object.values(row).join(' ')}`)
 }
 
 interface People {
@@ -148,21 +156,31 @@ async function forgetVerification(trx: Writing['trx'], rows: readonly Row[]): Pr
     where email_verified_at is not null and ${changed}`.execute(trx)
 }
 
-/** Inserts rows, or updates their `changed` columns, in one statement. Skips unchanged rows, so no trigger runs. */
+interface Target extends Pick<InnerList, 'table' | 'key'> {
+  /** The columns that identify the record of a row. */
+  readonly by: readonly string[]
+}
+
+/**
+ * Inserts rows, or updates their `changed` columns, in one statement. Skips unchanged rows, so no trigger runs.
+ *
+ * @returns the columns `by` of the rows that were written
+ */
 async function upsert(
-  { table, key }: Pick<InnerList, 'table' | 'key'>,
+  { table, key, by }: Target,
   rows: readonly Row[],
   changed: readonly string[],
   { trx }: Writing,
-): Promise<void> {
+): Promise<Row[]> {
   const [first] = rows
-  if (!first) return
+  if (!first) return []
   const columns = Object.keys(first)
   const values = rows.map((row) => sql`(${sql.join(columns.map((column) => row[column]))})`)
   const taken = changed.filter((column) => !key.includes(column))
   const action = taken.length === 0 ? sql`do nothing` : takingOver(table, taken)
-  await sql`insert into ${sql.table(table)} (${columnList(columns)}) values ${sql.join(values)}
-    on conflict (${columnList(key)}) ${action}`.execute(trx)
+  const written = sql<Row>`insert into ${sql.table(table)} (${columnList(columns)})
+    values ${sql.join(values)} on conflict (${columnList(key)}) ${action} returning ${columnList(by)}`
+  return (await written.execute(trx)).rows
 }
 
 function takingOver(table: string, columns: readonly string[]): RawBuilder<unknown> {
@@ -176,23 +194,31 @@ function takingOver(table: string, columns: readonly string[]): RawBuilder<unkno
   return sql`do update set ${sql.join(news)} where ${exists} and (${sql.join(differs, sql` or `)})`
 }
 
-/** Deletes the entries that are no longer in the lists, and writes all others. */
+/** Deletes the entries that are no longer in the lists, and writes all others. @returns the parents of changed rows */
 async function replaceInner(
   { table, key, position }: InnerList,
   rows: readonly Row[],
-  whose: RawBuilder<unknown>,
+  { parent, whose }: { readonly parent: string; readonly whose: RawBuilder<unknown> },
   writing: Writing,
-): Promise<void> {
+): Promise<Row[]> {
   const { trx } = writing
   const name = sql.table(table)
   const keys = rows.map((row) => sql`(${sql.join(key.map((column) => row[column]))})`)
   const isGone =
     keys.length === 0 ? sql`` : sql`and (${columnList(key)}) not in (values ${sql.join(keys)})`
-  await sql`delete from ${name} ${whose} ${isGone}`.execute(trx)
-  // Negate the stored positions first: a new position must never equal a stored one.
-  if (position === 'unique')
-    await sql`update ${name} set position = -position ${whose} and position > 0`.execute(trx)
-  await upsert({ table, key }, rows, Object.keys(rows[0] ?? {}), writing)
+  const by = sql.ref(parent)
+  const gone = sql<Row>`delete from ${name} ${whose} ${isGone} returning ${by}`
+  const { rows: changed } = await gone.execute(trx)
+  // Negate the stored positions that change first: a new position must never equal a stored one.
+  if (position === 'unique' && rows.length > 0) {
+    const places = rows.map(
+      (row) => sql`(${row[parent]}, ${row['id']}, ${String(row['position'])})`,
+    )
+    await sql`update ${name} set position = -position ${whose} and position > 0
+      and (${by}, id, cast(position as text)) not in (values ${sql.join(places)})`.execute(trx)
+  }
+  const target = { table, key, by: [parent] }
+  return changed.concat(await upsert(target, rows, Object.keys(rows[0] ?? {}), writing))
 }
 
 function columnList(columns: readonly string[]): RawBuilder<unknown> {

@@ -89,8 +89,10 @@ async function tryLines(lines: readonly ReadLine[], writing: Writing): Promise<E
   const records = lines.map(({ record }) => record)
   await sql`savepoint lines`.execute(trx)
   try {
-    await writeBatch(records, writing)
+    const changed = new Set<string>()
+    await writeBatch(records, { ...writing, changed })
     await sql`release savepoint lines`.execute(trx)
+    for (const record of changed) writing.changed.add(record)
     return undefined
   } catch (error) {
     if (!isRejection(error)) throw error

@@ -1,6 +1,7 @@
 import type { FurtherPage } from '../../../views/admin-application-further.ts'
-import { type OptionalProtocols, readKeySet } from '../../oauth/clients/optional-protocols.ts'
+import type { OptionalProtocols } from '../../oauth/clients/optional-protocols.ts'
 import { problemOfServerAddress } from '../../platform/http/client-addresses.ts'
+import { readKeySet } from '../../platform/http/public-keys.ts'
 import type { ClientAuthMethod } from '../../platform/store/oauth-tables.ts'
 
 /** The optional protocols that an operator chose for an application. The deployment may disable some of them. */

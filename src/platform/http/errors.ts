@@ -154,6 +154,12 @@ export function storageUnavailable(cause: unknown): Refusal {
   return withStatus(error, 503)
 }
 
+/** The JWT that authenticates a request of the platform is missing or invalid. */
+export const invalidAssertion = (problem: string): Refusal =>
+  custom(401, 'invalid_token', `${problem}; sign a new JWT for each request`)
+export const tooManyRecords = (max: number): Refusal =>
+  custom(413, 'limit_reached', `the request has more than ${max} records; send several requests`)
+
 // Errors of file uploads and of the platform API.
 
 /** This host does not share the files folder of the other hosts. */

@@ -70,6 +70,8 @@ export const metricsPath = '/metrics'
 export const planPaths = {
   /** Pushed authorization requests (RFC 9126). */
   pushedAuthorization: '/api/oauth/par',
+  /** Records of the import, sent by the platform. */
+  records: '/platform/records',
 } as const
 
 /** The prefix of forward auth for proxies that can only prepend a path (Envoy); any path may follow it. */

@@ -58,6 +58,7 @@ const exact: ReadonlyMap<string, Gate | undefined> = new Map<string, Gate | unde
   [paths.forwardAuth, proxies],
   [paths.userinfo, protectedAddress],
   [paths.adminFiles, protectedAddress],
+  [planPaths.records, protectedAddress],
   [paths.graphql, graphql],
   [paths.adminGraphql, graphql],
   [paths.mcp, tools],

@@ -38,6 +38,7 @@ export const limitTable = {
   changes: { by: 'person', setting: 'limits.changesPerPersonMax' },
   uploads: { by: 'person', setting: 'limits.uploadsPerPersonMax' },
   forwarded: { by: 'person', setting: 'limits.forwardedRequestsPerPersonMax' },
+  platformRecords: { by: 'client', setting: 'limits.platformRecordsMax' },
   pagesOfPerson: { by: 'person', setting: 'limits.pagesPerPersonMax' },
   toolsOfAddress: { by: 'address', setting: 'mcp.requestsPerAddressMax' },
   toolsOfCaller: { by: 'person', setting: 'mcp.requestsPerCallerMax' },

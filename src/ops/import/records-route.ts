@@ -1,0 +1,118 @@
+import { Readable } from 'node:stream'
+
+import type { JSONWebKeySet } from 'jose'
+import type { Context, Middleware } from 'koa'
+
+import type { Config } from '../../config/config.ts'
+import { makeUseOnce, verifyOnce } from '../../oauth/clients/proofs.ts'
+import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
+import {
+  invalidAssertion,
+  methodNotAllowed,
+  tooManyRecords,
+  unsupportedBody,
+} from '../../platform/http/errors.ts'
+import { planPaths } from '../../platform/http/paths.ts'
+import { readRequestBody } from '../../platform/http/request-body.ts'
+import { nameRoute, requestIdOf } from '../../platform/http/request-log.ts'
+import { answerUncached } from '../../platform/http/router.ts'
+import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
+import type { Platform } from '../../platform/platform.ts'
+import { sha256 } from '../../platform/store/digest.ts'
+import { importLines, type LineResult } from './import-records.ts'
+import { lineSource } from './import-sources.ts'
+
+export const RECORDS_MAX = 1000
+export const RECORDS_BYTES_MAX = 4 * 1024 * 1024
+/** The maximum lifetime of the JWT. */
+const JWT_SECONDS_MAX = 60
+/** Few enough records per transaction for `storage.answerWithinMs`. */
+const BATCH_RECORDS = 250
+
+const MEDIA_TYPE = 'application/x-ndjson'
+
+/**
+ * Creates the route with which the platform writes records of the import (docs/how-to/import.md). The platform signs
+ * each request with a registered key, because client credentials grants are unsupported (design 25). Sending the same
+ * records again changes nothing.
+ */
+export function recordsRoute(
+  { service: { platformKeys }, baseUrl, firebaseSignerKey }: Config,
+  platform: Platform,
+): Middleware {
+  if (platformKeys === null) return (_ctx, next) => next()
+  const { database, requestLimits, now } = platform
+  const readSigned = makeReadSigned(platformKeys as JSONWebKeySet, baseUrl, platform)
+
+  const answer = async (ctx: Context): Promise<void> => {
+    if (ctx.method !== 'POST') {
+      ctx.set('Allow', 'POST')
+      throw methodNotAllowed('POST')
+    }
+    const body = await readSigned(ctx)
+    const source = lineSource(planPaths.records, () => Readable.from(body))
+    const lines = await Array.fromAsync(source.lines())
+    if (lines.length > RECORDS_MAX) throw tooManyRecords(RECORDS_MAX)
+    refuseTooMany(ctx, requestLimits.take('platformRecords', 'platform', lines.length))
+    const results: LineResult[] = []
+    const { written } = await importLines({
+      ...{ database, firebaseSignerKey, now, batchLines: BATCH_RECORDS },
+      sources: [{ ...source, lines: () => Readable.from(lines) }],
+      onLine: (result) => results.push(result),
+    })
+    if (results.some(({ changed }) => changed)) {
+      const actor = { now: now(), requestId: requestIdOf(ctx) }
+      const subject = { kind: 'campus', id: planPaths.records }
+      const change = {
+        action: 'campus.imported',
+        subject,
+        siteId: undefined,
+        after: written,
+      } as const
+      await recordAuditEvent(database.kysely, actor, change)
+    }
+    results.sort((a, b) => a.line - b.line)
+    ctx.body = { results: results.map((each) => ({ ok: each.error === undefined, ...each })) }
+  }
+
+  return async (ctx, next) => {
+    if (ctx.path !== planPaths.records) return await next()
+    nameRoute(ctx, planPaths.records)
+    await answerUncached(ctx, answer)
+  }
+}
+
+/**
+ * Creates the function that authenticates a request and returns its body. It reads the body after verifying the
+ * signature, so that strangers cannot fill the memory, and uses up the JWT after comparing the digest.
+ */
+function makeReadSigned(keys: JSONWebKeySet, baseUrl: string, platform: Platform) {
+  const { now } = platform
+  const useOnce = makeUseOnce(platform)
+  const claims = {
+    audience: baseUrl + planPaths.records,
+    typ: 'records+jwt',
+    maxTokenAge: JWT_SECONDS_MAX,
+  }
+  return async (ctx: Context): Promise<Buffer> => {
+    const header = ctx.req.headersDistinct['authorization']?.join() ?? ''
+    const [, jwt] = /^Bearer ([\w.-]+)$/i.exec(header) ?? []
+    let body: Buffer = Buffer.alloc(0)
+    const check = async ({ exp = 0, iat = 0, ...payload }: Readonly<Record<string, unknown>>) => {
+      if (Number(exp) - Number(iat) > JWT_SECONDS_MAX)
+        return `the assertion is valid for more than ${JWT_SECONDS_MAX} seconds`
+      if (ctx.request.type !== MEDIA_TYPE) throw unsupportedBody(MEDIA_TYPE)
+      body = await readRequestBody(ctx, RECORDS_BYTES_MAX)
+      return payload['body_sha256'] === sha256(body)
+        ? undefined
+        : 'body_sha256 of the assertion is not the SHA-256 digest of the body in base64url'
+    }
+    const whose = planPaths.records
+    const problem = jwt
+      ? await verifyOnce(jwt, { keys, claims, whose, check, useOnce, now })
+      : 'the Authorization header must be Bearer with a JWT of the platform'
+    if (problem === undefined) return body
+    ctx.set('WWW-Authenticate', 'Bearer error="invalid_token"')
+    throw invalidAssertion(problem)
+  }
+}
