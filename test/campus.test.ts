@@ -126,7 +126,8 @@ describe('campus: the shape', () => {
     expect(problems.map((problem) => problem.split(':')[0])).to.have.members([
       'applications[0].redirectUris',
       'applications[0].redirectUris',
-      'applications[1].scopes[0]',
+      'applications[1].scopes',
+      'applications[1].secret',
       'applications[2].authMethod',
       'applications[2].secret',
     ])

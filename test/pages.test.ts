@@ -187,12 +187,12 @@ describe('pages', () => {
     }
     const kinds = [
       ...['vendor', 'vendor-connection', 'vendor-on-device', 'operator-created'],
-      ...['self-declared', 'reviewed', 'loopback'],
+      ...['acts-for-owner', 'self-declared', 'reviewed', 'loopback'],
     ]
     const sentences = kinds.map((kind) =>
       kindSentence({ ...client, kind } as ClientView).for(english),
     )
-    expect(new Set(sentences)).to.have.length(7)
+    expect(new Set(sentences)).to.have.length(8)
   })
 
   // [MCP Authorization §Localhost Redirect URI Risks; RFC 7591 §5]
@@ -200,7 +200,7 @@ describe('pages', () => {
     const names = Object.keys(pages)
     expect(names.filter((name) => markupOf(pages[name]).includes('role="note"'))).to.deep.equal([
       ...['consent-self-declared', 'consent-loopback'],
-      ...['consent-vendor-connection', 'consent-vendor-on-device'],
+      ...['consent-vendor-connection', 'consent-vendor-on-device', 'consent-acts-for-owner'],
     ])
   })
 

@@ -9,7 +9,7 @@ export interface Room {
 }
 
 /** Pairs of folders of which one imports the other. 318 before the rooms (docs/decisions/0011-rooms-with-folders.md). */
-export const FOLDER_PAIRS_MAX = 330
+export const FOLDER_PAIRS_MAX = 331
 
 /** Lines of `src`, blank lines, comments, SQL and GraphQL included. */
 export const SRC_LINES_MAX = 54_500

@@ -62,6 +62,7 @@ describe('the scopes that a client may request (Authentication 6 and 8; design 2
   for (const [origin, reviewed, may] of [
     ['site', undefined, [...identity, ...member]],
     ['site', true, [...identity, ...member]],
+    ['operator', undefined, [...identity, ...operator]],
     ['integration', undefined, [...identity, ...operator]],
     ['integration', false, [...identity, ...operator]],
     ['loopback', undefined, [...identity, ...operator]],

@@ -1,3 +1,4 @@
+import { powerNotice } from './admin-applications.ts'
 import { type AreaView, areaPage } from './area.ts'
 import {
   choice,
@@ -10,6 +11,7 @@ import {
 } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { text } from './text.ts'
 
 export interface ApplicationFormPage {
   readonly area: AreaView
@@ -17,7 +19,7 @@ export interface ApplicationFormPage {
   readonly editing: string | undefined
   readonly action: string
   readonly cancelHref: string
-  readonly typed: { readonly scopes: readonly string[] } & Readonly<
+  readonly typed: { readonly scopes: readonly string[]; readonly isEndless?: boolean } & Readonly<
     Record<'name' | 'redirectUris' | 'postLogoutRedirectUris' | 'authMethod', string>
   >
   /** Schemes of known assistants, which redirect URIs may use. */
@@ -37,14 +39,17 @@ export interface ApplicationFormPage {
 /** The form that creates or edits an application. */
 export function applicationFormPage(page: ApplicationFormPage): Page {
   const { area, editing, problems } = page
-  const heading = editing === undefined ? 'New application' : `Edit ${editing}`
+  const isOperator = ofOperator(page.typed) !== undefined
+  const newHeading = isOperator ? 'New operator application' : 'New application'
+  const heading = editing === undefined ? newHeading : `Edit ${editing}`
   const wrong = page.problem !== undefined || Object.keys(problems).length > 0
   const save = editing === undefined ? 'Create application' : 'Save'
   const fields = html`${nameField(page)}
 ${redirectField(page)}
 ${afterSignOutField(page)}
-${editing === undefined && kindField(page)}
+${editing === undefined && !isOperator && kindField(page)}
 ${scopeField(page)}
+${isOperator && endlessField(page)}
 ${submitButton('save', save, page)}`
   return areaPage({
     title: wrong ? `${heading}: please correct` : heading,
@@ -52,15 +57,25 @@ ${submitButton('save', save, page)}`
     id: 'application-form-page',
     area,
     body: html`${problemAlert('form-problem', page.problem ?? (wrong ? 'Please correct what is marked below. Nothing was saved.' : undefined))}
-${postForm({ action: page.action, csrf: area.csrf }, fields)}`,
+${isOperator && powerNotice()}${postForm({ action: page.action, csrf: area.csrf }, fields)}`,
   })
+}
+
+/** The hints for an application that acts for an owner. */
+function ofOperator({ authMethod }: ApplicationFormPage['typed']) {
+  if (authMethod !== 'operator') return undefined
+  return {
+    name: text('applications.operator.name'),
+    redirects: text('applications.operator.redirects'),
+    scopes: text('applications.operator.scopes'),
+  }
 }
 
 function nameField({ typed, problems }: ApplicationFormPage): Html {
   return inputField({
     id: 'name',
     label: 'Name',
-    hint: 'Members read it when they are asked for access.',
+    hint: ofOperator(typed)?.name ?? 'Members read it when they are asked for access.',
     problem: problems.name,
     attributes: html` type="text" maxlength="200" autocomplete="off" required value="${typed.name}"`,
   })
@@ -72,7 +87,9 @@ function redirectField({ typed, problems, appSchemes }: ApplicationFormPage): Ht
     id: 'redirect-uris',
     name: 'redirect_uris',
     label: 'Redirect addresses',
-    hint: html`One per line, exactly as the application sends them: <code>https://</code>,
+    hint:
+      ofOperator(typed)?.redirects ??
+      html`One per line, exactly as the application sends them: <code>https://</code>,
 <code>http://127.0.0.1/…</code> for a program on a computer, or <code>com.example.app:/</code> for an app on a device${schemes.length > 0 && html`, also ${schemes}`}.
 Prefer <code>https://</code>, because another app can claim a scheme.`,
     problem: problems.redirectUris,
@@ -122,9 +139,10 @@ ${kinds.map(({ value, label, what }) =>
 function scopeField({ typed, choices, problems, editing }: ApplicationFormPage): Html {
   return html`<fieldset${problems.scopes !== undefined && html` aria-describedby="scopes-problem"`}>
 <legend>What it may request</legend>
-<p class="hint">Every application may also ask who the member is. Each member decides first.${
-    editing !== undefined && ' If you remove one, access that has it ends at once.'
-  }</p>
+<p class="hint">${
+    ofOperator(typed)?.scopes ??
+    'Every application may also ask who the member is. Each member decides first.'
+  }${editing !== undefined && ' If you remove one, access that has it ends at once.'}</p>
 ${fieldProblem('scopes', problems.scopes)}
 ${choices.map(({ name, words }) =>
   choice(
@@ -132,4 +150,13 @@ ${choices.map(({ name, words }) =>
     html`<strong>${words}</strong> <span class="muted"><code>${name}</code></span>`,
   ),
 )}</fieldset>`
+}
+
+/** The choice that only an application that acts for an owner has. The hidden field names its kind. */
+function endlessField({ typed }: ApplicationFormPage): Html {
+  return html`<input type="hidden" name="auth_method" value="operator">
+${choice(
+  { type: 'checkbox', name: 'endless', value: 'yes', checked: typed.isEndless === true },
+  html`<strong>${text('applications.endless')}</strong> <span class="muted">${text('applications.endlessHint')}</span>`,
+)}`
 }

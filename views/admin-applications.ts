@@ -22,13 +22,15 @@ export interface ApplicationsPage extends ListView {
   readonly applications: readonly ListedApplication[]
   readonly action: string
   readonly newHref: string
+  /** The form for an application that acts for an owner; undefined for admins, who may not create one. */
+  readonly newOperatorHref: string | undefined
   readonly assistantsHref: string
   readonly resourceServersHref: string
 }
 
 interface ListedApplication {
   readonly name: string
-  readonly kind: 'assistant' | 'public' | 'confidential'
+  readonly kind: 'assistant' | 'public' | 'confidential' | 'operator'
   readonly disabled: boolean
   readonly people: number
   readonly lastUsedAt: number | undefined
@@ -49,7 +51,8 @@ ${search === '' && html`<a class="button second" href="${page.assistantsHref}">$
     body: html`<p>Each member of <bdi>${page.siteName}</bdi> decides whether to connect one of these.
 To add Claude, ChatGPT or an editor, use <a href="${page.assistantsHref}">Connect assistants</a>. For your own API, add a
 <a id="resource-servers" href="${page.resourceServersHref}">resource server</a>.</p>
-<p><a id="new-application" class="button" href="${page.newHref}">${text('applications.add')}</a></p>
+<div class="actions"><a id="new-application" class="button" href="${page.newHref}">${text('applications.add')}</a>
+${page.newOperatorHref !== undefined && html`<a id="new-operator-application" class="button second" href="${page.newOperatorHref}">${text('applications.addOperator')}</a>`}</div>
 ${(applications.length > 0 || search !== '') && searchForm({ action, label: text('applications.search'), search })}
 ${table('OAuth applications', listColumns, applications, { none, paging: page.pager })}`,
   })
@@ -77,6 +80,8 @@ const listColumns: readonly Column<ListedApplication>[] = [
 export interface ApplicationPage extends SharedView {
   readonly application: ClientFacts & {
     readonly confidential: boolean
+    readonly isOperator: boolean
+    readonly isEndless: boolean
     readonly authMethod: string
     readonly redirectUris: readonly string[]
     readonly postLogoutRedirectUris: readonly string[]
@@ -117,7 +122,7 @@ function facts({ application, hrefs }: ApplicationPage): Html {
   const code = (uri: string) => html`<code>${uri}</code>`
   const identity = html`identity: <code>openid</code>, <code>profile</code>, <code>email</code>`
   const allowed = scopes.map(({ name, words }) => html`<code>${name}</code>: ${words}`)
-  return html`<dl class="facts">
+  return html`${application.isOperator && powerNotice()}<dl class="facts">
 <div><dt>client_id</dt><dd><code id="client-id">${application.clientId}</code></dd></div>
 <div><dt>Kind</dt><dd>${
     application.confidential
@@ -127,10 +132,16 @@ function facts({ application, hrefs }: ApplicationPage): Html {
 <div><dt>Redirects to</dt><dd>${plainList(redirectUris.map(code))}</dd></div>
 ${postLogoutRedirectUris.length > 0 && html`<div><dt>After sign-out</dt><dd>${plainList(postLogoutRedirectUris.map(code))}</dd></div>`}
 <div><dt>May request</dt><dd>${plainList([identity, ...allowed])}</dd></div>
+${application.isOperator && html`<div><dt>Access ends</dt><dd>${text(application.isEndless ? 'applications.ends.unused' : 'applications.ends.absolute')}</dd></div>`}
 <div><dt>Created</dt><dd>${timeOf(application.createdAt)}${createdBy !== undefined && html` by <bdi>${createdBy}</bdi>`}</dd></div>
 </dl>
 <div class="actions"><a id="edit" class="button" href="${hrefs.edit}">Edit</a>
 ${hrefs.security !== undefined && html`<a id="security" class="button second" href="${hrefs.security}">Security</a>`}</div>`
+}
+
+/** The warning about an application that acts for an owner. */
+export function powerNotice(): Html {
+  return html`<div class="notice warning" role="note"><p><strong>${text('applications.power.title')}</strong> ${text('applications.power')}</p></div>\n`
 }
 
 export interface SetUpPage extends ClientFrame {

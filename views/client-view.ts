@@ -10,13 +10,14 @@ export interface ClientView {
     | 'vendor-connection'
     | 'vendor-on-device'
     | 'operator-created'
+    | 'acts-for-owner'
     | 'self-declared'
     | 'reviewed'
     | 'loopback'
     | 'own'
   /** Where the redirect URI leads: `app.example.com`, `this computer (127.0.0.1)` or `an app on this device (…)`. */
   readonly host: HtmlValue
-  /** The site that created the application, for the kind `operator-created`. */
+  /** The site that created the application, for the kinds `operator-created` and `acts-for-owner`. */
   readonly siteName?: string | undefined
   /** The host of the metadata document, for the kinds `self-declared` and `reviewed`. */
   readonly describedAt?: string | undefined

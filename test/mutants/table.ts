@@ -72,6 +72,27 @@ export const mutants: readonly Mutant[] = [
     'if («atSite && roles.length === 0→false») return',
     'return «needsOperator(scopes) && !operates(roles)→false»',
   ]),
+  ...inFile('oauth/grants/judge-access.ts', 'operator-applications', [
+    "if («grant.clientOrigin === 'operator' && !roles.includes('owner')→false») {",
+  ]),
+  ...inFile('directory/sites/site-choice.ts', 'operator-applications', [
+    "if («site && question.ownersOnly && !site.roles.includes('owner')→false») {",
+  ]),
+  ...inFile('pages/admin/operator-pages.ts', 'operator-applications', [
+    "if («isOperator && !site.roles.includes('owner')→false») throw notAnOwner()",
+  ]),
+  ...inFile('oauth/token/refresh-token-use.ts', 'operator-applications', [
+    'return «isEndless→false» ?',
+    'return «isEndless→true» ?',
+  ]),
+  ...inFile('ops/import/records-route.ts', 'platform-records', [
+    'audience: «baseUrl + planPaths.records→[baseUrl, baseUrl + planPaths.records]»,',
+    "«typ: 'records+jwt',→»",
+    '«maxTokenAge: JWT_SECONDS_MAX,→»',
+    'if («Number(exp) - Number(iat) > JWT_SECONDS_MAX→false»)',
+    "return «payload['body_sha256'] === sha256(body)→true»",
+    'if («lines.length > RECORDS_MAX→false») throw',
+  ]),
   ...inFile('oauth/token/claims.ts', 'access', [
     '.personId === personId« && facts.grant.clientId === clientId→»',
     'facts.grant.«personId === personId && facts.grant.→»clientId ===',

@@ -85,7 +85,7 @@ const engineForm = trusted(
 const onePixel = `data:image/png;base64,${png.toString('base64')}`
 const kinds = [
   ...(['vendor', 'operator-created', 'self-declared', 'reviewed', 'loopback'] as const),
-  ...(['vendor-connection', 'vendor-on-device'] as const),
+  ...(['vendor-connection', 'vendor-on-device', 'acts-for-owner'] as const),
 ]
 
 const formOf = ({ address, csrf }: Values) => ({

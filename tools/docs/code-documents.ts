@@ -61,6 +61,7 @@ function valueWords(values: LabelValues): string {
 
 const clients: readonly (readonly [name: string, origin: ClientOrigin, reviewed: boolean])[] = [
   ['application', 'site', true],
+  ['operator application', 'operator', true],
   ['platform', 'integration', true],
   ['local', 'loopback', true],
   ['document', 'document', false],

@@ -1,14 +1,15 @@
 import { catalogue, findScope, type Scope } from './catalogue.ts'
 
 /**
- * The origin of a client (design decision 2): created by a site operator, listed in `config/integrations.json`,
- * self-registered with a loopback callback, or described by a Client ID Metadata Document.
+ * The origin of a client (design decision 2): created by a site operator for members, created by an owner to act for
+ * them, listed in `config/integrations.json`, self-registered with a loopback callback, or described by a Client ID
+ * Metadata Document.
  */
-export type ClientOrigin = 'site' | 'integration' | 'loopback' | 'document'
+export type ClientOrigin = 'site' | 'operator' | 'integration' | 'loopback' | 'document'
 
 export interface ScopeStatus {
   readonly origin: ClientOrigin
-  /** The scopes that the operator chose for a site's client; absent for other origins. */
+  /** The scopes that were chosen for a client of a site; absent for other origins. */
   readonly chosen?: readonly string[]
   /** Whether the metadata document is approved for at least one site (design 31). */
   readonly reviewed?: boolean

@@ -39,6 +39,8 @@ export type SiteDecision =
 export interface SiteQuestion {
   /** The site that the client belongs to, if any. */
   readonly clientSiteId: string | undefined
+  /** Whether only owners of that site may authorize the client. */
+  readonly ownersOnly?: boolean
   /** Whether operator scopes are requested. */
   readonly operator: boolean
   /** All sites where the person has a role. */
@@ -60,6 +62,9 @@ export function decideSite(question: SiteQuestion): SiteDecision {
   const { clientSiteId, operator, held, chosenSiteId, rememberedSiteId } = question
   if (clientSiteId !== undefined) {
     const site = held.find(({ id }) => id === clientSiteId)
+    if (site && question.ownersOnly && !site.roles.includes('owner')) {
+      return refused('only an owner of the site may connect this application')
+    }
     if (site) return { kind: 'bound', site }
     return refused(
       'you have no role at the site of this application; ask an operator of the site for one',

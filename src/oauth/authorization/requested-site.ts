@@ -23,7 +23,7 @@ export async function decideRequestedSite(
 ): Promise<SiteDecision> {
   const { client, account } = oidc
   if (!client || !account) return { kind: 'none' }
-  const { clientId, siteId, document } = factsOf(client)
+  const { clientId, origin, siteId, document } = factsOf(client)
   const scopes = String(oidc.params?.['scope'] ?? '').split(' ')
   const operator = needsOperator(scopes)
   if (siteId === undefined && !operator) return { kind: 'none' }
@@ -31,6 +31,7 @@ export async function decideRequestedSite(
   const held = await listHeldSites(account.accountId, document && clientId)
   return decideSite({
     clientSiteId: siteId,
+    ownersOnly: origin === 'operator',
     operator,
     held: held.filter(({ id }) => onlySiteId === undefined || id === onlySiteId),
     admits: (site) => !document || admitsDocument(site, document, scopes),

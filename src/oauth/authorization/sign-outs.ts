@@ -300,7 +300,7 @@ async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
         e('g.expires_at', '<=', nowMs),
         e('p.disabled_at', 'is not', null),
         // The row of a site's application is missing. Other clients never have this row.
-        e.and([e('app.client_id', 'is', null), e('g.client_origin', '=', 'site')]),
+        e.and([e('app.client_id', 'is', null), e('g.client_origin', 'in', ['site', 'operator'])]),
         e('app.disabled_at', 'is not', null),
         e('app.deleted_at', 'is not', null),
         e.and([e('app.site_id', 'is not', null), e('sf.enabled_at', 'is', null)]),

@@ -59,7 +59,7 @@ function applicationReader({ kysely }: Database, plans: OptionalProtocols) {
     const state: ClientState = row.deleted_at === null ? live : 'deleted'
     return {
       clientId: row.client_id,
-      origin: row.kind,
+      origin: row.operator_at === null ? row.kind : ('operator' as const),
       name: row.name,
       siteId: row.site_id ?? undefined,
       siteName: row.site_name ?? undefined,

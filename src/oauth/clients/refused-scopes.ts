@@ -22,8 +22,9 @@ export function explainRefusedScopes(
   const refused = scope.split(' ').filter((name) => findScope(name) && !client.open.includes(name))
   const named = refused.length > NAMED_MAX ? `${refused.length} scopes` : refused.join(' and ')
   const open = describeOpenScopes(client, baseUrl)
-  if (client.origin === 'site') {
-    return `this application cannot request ${named}: ${open} Operators of the site choose its scopes in the admin area.`
+  if (isOfSite(client)) {
+    const who = client.origin === 'site' ? 'Operators' : 'Owners'
+    return `this application cannot request ${named}: ${open} ${who} of the site choose its scopes in the admin area.`
   }
   const members = refused.filter((name) => findScope(name)?.audience === 'member').join(' and ')
   if (members !== '') {
@@ -56,10 +57,15 @@ export function problemOfScopes(
 /** Lists all scopes of a site's application. For other clients, which have many, gives only examples. */
 function describeOpenScopes(client: RefusedClient, baseUrl: string): string {
   const list = `${baseUrl}${paths.authMd}#scopes`
-  if (client.origin === 'site')
+  if (isOfSite(client))
     return `this application can request ${client.open.join(' ') || 'no scopes'} (${list}).`
   const areas = isUnreviewed(client) ? 'read scopes' : 'operator scopes'
   return `this client can request openid, profile, email and ${areas}, for example openid courses:read (${list}).`
+}
+
+/** Whether the client is an application, whose scopes are chosen at its site. */
+function isOfSite({ origin }: Pick<Client, 'origin'>): boolean {
+  return origin === 'site' || origin === 'operator'
 }
 
 /** Whether the client cannot get write scopes yet, because its metadata document is approved nowhere. */

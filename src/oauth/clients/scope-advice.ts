@@ -56,6 +56,8 @@ function remedyFor(client: Client, needed: readonly string[], baseUrl: string): 
   if (needsOperator(needed) && isOfSite) {
     return `an application of a site cannot have operator scopes: connect to ${baseUrl}${paths.mcpAdmin} without its client_id`
   }
+  if (needsOperator(needed) && client.origin === 'operator')
+    return `an owner of the site can add ${scopes} to this application`
   return isUnreviewed(client)
     ? `an operator must first approve this client in the admin area under Self-declared clients (${baseUrl}${pages.admin})`
     : `this client cannot get ${scopes}`

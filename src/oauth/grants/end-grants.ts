@@ -33,6 +33,7 @@ export type EndReason =
   | 'the platform ended it'
   | 'the application was deleted'
   | 'a scope was removed from the application'
+  | 'the person is no longer an owner of the site'
   | 'the client revoked it'
   | 'the person deleted the account'
   | 'a code was used twice'
@@ -108,6 +109,36 @@ function grantsOf(kysely: Kysely<Schema>, ending: Ending) {
     )
   }
   return query
+}
+
+/**
+ * Ends the grants of operator applications whose people are no longer owners of the site. `judgeAccess` rejects such a
+ * grant already; without this, it would be valid again if the person became an owner again.
+ */
+export async function endGrantsOfFormerOwners(
+  kysely: Kysely<Schema>,
+  personIds: readonly string[],
+  nowMs: number,
+): Promise<void> {
+  const reason: EndReason = 'the person is no longer an owner of the site'
+  await kysely
+    .updateTable('oauth_grant as g')
+    .set({ ended_at: nowMs, end_reason: reason })
+    .where('g.person_id', 'in', personIds)
+    .where('g.client_origin', '=', 'operator')
+    .where('g.ended_at', 'is', null)
+    .where(({ not, exists, selectFrom }) =>
+      not(
+        exists(
+          selectFrom('site_role as r')
+            .select('r.role')
+            .whereRef('r.person_id', '=', 'g.person_id')
+            .whereRef('r.site_id', '=', 'g.site_id')
+            .where('r.role', '=', 'owner'),
+        ),
+      ),
+    )
+    .execute()
 }
 
 /**

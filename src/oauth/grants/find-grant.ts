@@ -44,6 +44,7 @@ interface FactsRow {
   readonly application: {
     readonly clientId?: string
     readonly siteId?: string
+    readonly endlessAt?: number
     readonly disabledAt?: number
     readonly deletedAt?: number
   }
@@ -80,6 +81,7 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
     personDisabled: row.personDisabledAt !== undefined,
     roles: rows.flatMap(({ role }) => role ?? []).sort(),
     isApplication: application.clientId !== undefined,
+    isEndless: application.endlessAt !== undefined,
     clientDisabled:
       application.disabledAt !== undefined ||
       row.integrationDisabledAt !== undefined ||
@@ -89,7 +91,7 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
     clientDeleted:
       application.deletedAt !== undefined ||
       !listed ||
-      (grant.clientOrigin === 'site' && application.clientId === undefined),
+      (['site', 'operator'].includes(grant.clientOrigin) && application.clientId === undefined),
     featureOff: application.siteId !== undefined && row.featureEnabledAt === undefined,
     documentReview: grant.clientOrigin === 'document' ? review : undefined,
     assuranceDemand: demandOf(row.demandedAreas, row.demandedMaxAge),
@@ -156,6 +158,7 @@ function factsRow(object: string): string {
       'timeZone', p.time_zone, 'updatedAt', p.updated_at),
     'personDisabledAt', p.disabled_at, 'role', r.role,
     'application', ${object}('clientId', app.client_id, 'siteId', app.site_id,
+      'endlessAt', app.endless_at,
       'disabledAt', app.disabled_at, 'deletedAt', app.deleted_at),
     'integrationDisabledAt', i.disabled_at, 'featureEnabledAt', sf.enabled_at,
     'document', ${object}('fingerprint', d.fingerprint, 'review', d.review,

@@ -78,8 +78,15 @@ export function makeGrantStore(
         )
       }),
 
-    /** Prolongs a grant that has not ended. Skips the write if the grant would gain less than a day. */
-    async prolong({ id, expiresAt }: Pick<Grant, 'id' | 'expiresAt'>): Promise<void> {
+    /**
+     * Prolongs a grant that has not ended. Skips the write if the grant would gain less than a day.
+     *
+     * @param isEndless whether to keep its families and sessions as long as the grant
+     */
+    async prolong(
+      { id, expiresAt }: Pick<Grant, 'id' | 'expiresAt'>,
+      isEndless = false,
+    ): Promise<void> {
       const full = expiry()
       if (expiresAt > full - DAY_MS) return
       await kysely
@@ -87,6 +94,17 @@ export function makeGrantStore(
         .set({ expires_at: full })
         .where('id', '=', id)
         .where('ended_at', 'is', null)
+        .execute()
+      if (!isEndless) return
+      await kysely
+        .updateTable('refresh_token_family')
+        .set({ kept_until: full })
+        .where('grant_id', '=', id)
+        .execute()
+      await kysely
+        .updateTable('relying_party_session')
+        .set({ expires_at: full })
+        .where('grant_id', '=', id)
         .execute()
     },
 

@@ -14,6 +14,7 @@ export type LostReason =
   | 'the account is disabled'
   | 'the person has no role at the site'
   | 'the person is no longer an operator of the site'
+  | 'the person is no longer an owner of the site'
   | 'the client is disabled'
   | 'the client was deleted'
   | 'the site has disabled MCP connections'
@@ -59,6 +60,8 @@ export interface AccessFacts {
   readonly clientDeleted: boolean
   /** Whether the client is an application of a site. */
   readonly isApplication: boolean
+  /** Whether the owner chose that the grant has no absolute end. */
+  readonly isEndless?: boolean
   /** Whether the client's site has disabled MCP connections; false for a client without a site. */
   readonly featureOff: boolean
   /** The review state of the client's metadata document at the site of the grant (design 31). */
@@ -120,6 +123,9 @@ function lossOfRole(
   // A grant without a site is only for signing in, which needs no role. Member scopes always need a role.
   const atSite = grant.siteId !== undefined || needsResource(scopes)
   if (atSite && roles.length === 0) return 'the person has no role at the site'
+  if (grant.clientOrigin === 'operator' && !roles.includes('owner')) {
+    return 'the person is no longer an owner of the site'
+  }
   return needsOperator(scopes) && !operates(roles)
     ? 'the person is no longer an operator of the site'
     : undefined

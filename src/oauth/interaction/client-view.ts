@@ -7,6 +7,7 @@ import type { PendingInteraction } from '../authorization/engine-interactions.ts
 const kindOf = {
   integration: 'vendor',
   site: 'operator-created',
+  operator: 'acts-for-owner',
   document: 'self-declared',
   loopback: 'loopback',
   first_party: 'own',

@@ -12,6 +12,14 @@ export type RefreshTokenUse =
 
 export type Lifetimes = ServicePolicy['lifetimes']
 
+/** Returns the lifetimes of a family: without an absolute end if an owner chose so (design 9). */
+export function lifetimesOf(
+  lifetimes: Lifetimes,
+  { isEndless }: { readonly isEndless?: boolean },
+): Lifetimes {
+  return isEndless ? { ...lifetimes, refreshTokenAbsoluteSeconds: Infinity } : lifetimes
+}
+
 /** Judges a use of the refresh token of a generation. Pure: a table in its test covers every case. */
 export function judgeGeneration(
   family: Family,

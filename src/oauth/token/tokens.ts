@@ -1,7 +1,7 @@
 import type { AssuranceDemand } from '../../directory/scopes/sensitive-operations.ts'
 import type { Family } from '../grants/family-store.ts'
 import type { AccessFacts, FindGrant } from '../grants/judge-access.ts'
-import { endOf, type Lifetimes } from './refresh-token-use.ts'
+import { endOf, type Lifetimes, lifetimesOf } from './refresh-token-use.ts'
 import { makeTokenValues, type TokenClaim } from './token-values.ts'
 
 /**
@@ -96,7 +96,7 @@ export function makeTokens({ findGrant, keys, lifetimes }: TokenPorts) {
         generation: claim.generation,
         scopes: token.scopes,
         issuedAt: Math.floor((steps.at(-1) ?? startedAt) / 1000),
-        expiresAt: Math.floor(endOf(found.family, lifetimes) / 1000),
+        expiresAt: Math.floor(endOf(found.family, lifetimesOf(lifetimes, found)) / 1000),
       }
     },
   }

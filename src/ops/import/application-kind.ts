@@ -19,6 +19,8 @@ const secretDigest = z.strictObject({
   expiresAt: optional(time),
 })
 
+const isHttps = (uri: string) => uri.startsWith('https:')
+
 const schema = z
   .strictObject({
     clientId,
@@ -29,6 +31,9 @@ const schema = z
     applicationType: z.enum(['web', 'native']),
     /** The assistant that the application was created for, by its id in config/assistants.json. */
     assistant: optional(matching(60, /^[a-z][a-z0-9-]*$/)),
+    /** Set if the application acts for an owner, and if its grants have no absolute end. */
+    operatorAt: optional(time),
+    endlessAt: optional(time),
     // Fields of optional protocols (oauth/clients/optional-protocols.ts).
     jwks: optional(keySet),
     jwksUri: optional(serverUrl),
@@ -38,7 +43,7 @@ const schema = z
     backchannelLogoutSessionRequiredAt: optional(time),
     redirectUris: list(z.string().max(2000), 20),
     postLogoutRedirectUris: list(z.string().max(2000), 20),
-    scopes: list(z.enum(scopeNames('member')), 10),
+    scopes: list(z.enum([...scopeNames('member'), ...scopeNames('operator')]), 50),
     // 43 characters can hold 256 random bits. A shorter secret could be guessed from its unsalted digest.
     secret: optional(
       z
@@ -64,6 +69,21 @@ const schema = z
       const said = 'are required for kind "site", and not allowed otherwise'
       must(isSite === row[field].length > 0, field, said)
     }
+    const isOperator = row.operatorAt !== null
+    const ofAudience = scopeNames(isOperator ? 'operator' : 'member')
+    const areAllowed = row.scopes.every((scope) => ofAudience.includes(scope))
+    must(
+      areAllowed,
+      'scopes',
+      'must be operator scopes with operatorAt, and account scopes otherwise',
+    )
+    const isServer = isSite && authMethod !== 'none' && redirectUris.every(isHttps)
+    must(
+      !isOperator || isServer,
+      'operatorAt',
+      'needs a confidential application of a site with https redirectUris',
+    )
+    must(isOperator || row.endlessAt === null, 'endlessAt', 'needs operatorAt')
     must(isSite || authMethod !== 'none', 'authMethod', 'must not be none for a resource server')
     must(
       keyPlaces === Number(authMethod === 'private_key_jwt'),

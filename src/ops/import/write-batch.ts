@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 
 import { endAllAccess, endSessions, findPeopleToSignOut } from '../../oauth/grants/end-access.ts'
+import { endGrantsOfFormerOwners } from '../../oauth/grants/end-grants.ts'
 import { resolveTime } from './campus-time.ts'
 import { withEvents } from './import-events.ts'
 import type { DataRecord } from './read-records.ts'
@@ -87,6 +88,10 @@ async function writeAlike(type: KindName, records: readonly DataRecord[], writin
     const entries = records.flatMap(({ values }) => innerRows(kind, list, values, writing))
     const whose = sql`where ${sql.ref(parent)} in (${sql.join(records.map(({ id }) => id))})`
     note(await replaceInner(list, entries, { parent, whose }, writing))
+  }
+  if (type === 'person' && given.has('roles')) {
+    const ids = records.map(({ id }) => id)
+    await endGrantsOfFormerOwners(writing.trx, ids, writing.nowMs)
   }
 }
 

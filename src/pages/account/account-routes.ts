@@ -103,5 +103,6 @@ function lineOf({ person }: PageSession, clientId: string, site: string): AppLin
 const kinds: ReadonlyMap<string, ClientView['kind']> = new Map([
   ['integration', 'vendor'],
   ['site', 'operator-created'],
+  ['operator', 'acts-for-owner'],
   ['loopback', 'loopback'],
 ])

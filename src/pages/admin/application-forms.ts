@@ -8,6 +8,7 @@ import {
   choosableScopes,
   type EntryProblems,
   entryOf,
+  OPERATOR,
   type TypedEntry,
 } from '../applications/application-form.ts'
 import type { Application } from '../applications/application-lists.ts'
@@ -20,7 +21,7 @@ import {
 } from '../applications/protocol-choices.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
-import type { Operator, OperatorPages } from './operator-pages.ts'
+import { mustOwn, type Operator, type OperatorPages } from './operator-pages.ts'
 
 const nothingTyped: TypedEntry = {
   ...{ name: '', redirectUris: '', postLogoutRedirectUris: '' },
@@ -50,15 +51,21 @@ export function applicationFormRoutes(operatorPages: OperatorPages, parts: Admin
       action: address(app ? pages.editApplication : pages.applications),
       cancelHref: address(app ? pages.application : pages.applications),
       typed,
-      choices: choosableScopes,
+      choices: choosableScopes(typed.authMethod === OPERATOR),
       appSchemes: redirectRules.appSchemes.map((scheme) => `${scheme}//…`),
       problems: wrong.problems ?? {},
       problem: wrong.problem,
     })
-  operatorPages.whereOn.page(pages.newApplication, (operator) => formPage(operator, nothingTyped))
+
+  operatorPages.whereOn.page(pages.newApplication, (operator, { querystring }) => {
+    const isOperator = new URLSearchParams(querystring).get('kind') === OPERATOR
+    mustOwn({ isOperator }, operator)
+    return formPage(operator, isOperator ? { ...nothingTyped, authMethod: OPERATOR } : nothingTyped)
+  })
   operatorPages.whereOn.form(pages.applications, async (operator, ctx) => {
     const { site, actor, session, address } = operator
     const typed = typedEntry(ctx)
+    mustOwn({ isOperator: typed.authMethod === OPERATOR }, operator)
     const checked = checkEntry(typed, redirectRules)
     if (checked.kind === 'bad') return invalid(ctx, formPage(operator, typed, undefined, checked))
     const created = await applications.create(site.id, checked.application, actor)
@@ -75,9 +82,10 @@ export function applicationFormRoutes(operatorPages: OperatorPages, parts: Admin
     formPage(operator, entryOf(app), app),
   )
   onApplication.form(pages.editApplication, async (app, operator, ctx) => {
-    // Keep the application public or confidential: after a switch, it would lack a secret or keep a useless secret.
-    const authMethod = app.authMethod === 'none' ? 'none' : 'client_secret_post'
-    const typed = { ...typedEntry(ctx), authMethod }
+    mustOwn(app, operator)
+    // Keep the kind: after a switch, the application would lack a secret or keep a useless one.
+    const kind = app.authMethod === 'none' ? 'none' : 'client_secret_post'
+    const typed = { ...typedEntry(ctx), authMethod: app.isOperator ? OPERATOR : kind }
     const checked = checkEntry(typed, redirectRules)
     if (checked.kind === 'bad') return invalid(ctx, formPage(operator, typed, app, checked))
     const updated = await applications.update(app, checked.application, operator.actor)
@@ -94,6 +102,7 @@ function typedEntry(ctx: PageContext): TypedEntry {
     postLogoutRedirectUris: formField(ctx, 'post_logout_redirect_uris'),
     authMethod: formField(ctx, 'auth_method'),
     scopes: formFields(ctx, 'scope'),
+    isEndless: formField(ctx, 'endless') !== '',
   }
 }
 
@@ -126,6 +135,7 @@ function furtherRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
     formPage(app, operator, typedChoicesOf(app.further), {}),
   )
   onApplication.form(pages.applicationSecurity, async (app, operator, ctx) => {
+    mustOwn(app, operator)
     const typed = {
       keys: formField(ctx, 'keys'),
       logoutUri: formField(ctx, 'logout_uri'),

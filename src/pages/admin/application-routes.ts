@@ -11,8 +11,7 @@ import { nothingHere } from '../../platform/http/errors.ts'
 import { isLoopbackUrl } from '../../platform/http/loopback.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { pages, paths, planPaths } from '../../platform/http/paths.ts'
-import type { ClientAuthMethod } from '../../platform/store/oauth-tables.ts'
-import { choosableScopes } from '../applications/application-form.ts'
+import { choosableScopes, OPERATOR } from '../applications/application-form.ts'
 import {
   type Application,
   countRefusals,
@@ -44,18 +43,21 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
       area,
       siteName: site.name,
       search,
-      applications: found.rows.map(({ clientId, name, disabled, assistant, authMethod }) => {
+      applications: found.rows.map(({ clientId, name, disabled, ...row }) => {
         const { people = 0, lastUsedAt } = uses.get(clientId) ?? {}
         const count = refused.get(clientId) ?? 0
         return {
           ...{ name, disabled, people: Number(people), lastUsedAt: lastUsedAt ?? undefined },
-          kind: assistant ? 'assistant' : kindOf(authMethod),
+          kind: kindOf(row),
           refusals: `${count}${count >= REFUSALS_PER_CLIENT ? '+' : ''}`,
           href: address(pages.application, { client: clientId }),
         }
       }),
       action: address(pages.applications),
       newHref: address(pages.newApplication),
+      newOperatorHref: site.roles.includes('owner')
+        ? `${address(pages.newApplication)}?kind=${OPERATOR}`
+        : undefined,
       assistantsHref: address(pages.assistants),
       resourceServersHref: address(pages.resourceServers),
       pager: listPages.pagerOf(ctx, found, kept),
@@ -72,7 +74,7 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
       application: {
         ...app,
         confidential: app.authMethod !== 'none',
-        scopes: choosableScopes.filter(({ name }) => app.scopes.includes(name)),
+        scopes: choosableScopes(app.isOperator).filter(({ name }) => app.scopes.includes(name)),
       },
       hrefs: {
         edit: address(pages.editApplication),
@@ -88,7 +90,11 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
   peopleRoutes(operatorPages, parts)
 }
 
-function kindOf(authMethod: ClientAuthMethod) {
+type Kinded = Pick<Application, 'authMethod' | 'isOperator'> & { readonly assistant: string | null }
+
+function kindOf({ authMethod, assistant, isOperator }: Kinded) {
+  if (isOperator) return 'operator'
+  if (assistant !== null) return 'assistant'
   return authMethod === 'none' ? 'public' : 'confidential'
 }
 
@@ -98,7 +104,7 @@ function instructionsFor(
   { site, address }: Operator,
   { baseUrl, assistants }: AdminParts,
 ) {
-  const url = baseUrl + paths.mcpMember
+  const url = baseUrl + (app.isOperator ? paths.mcpAdmin : paths.mcpMember)
   const fitting = assistants
     .filter((assistant) => app.scopes.length > 0 && canReturnTo(assistant, app))
     .filter(({ id }) => app.assistant === undefined || app.assistant === id)

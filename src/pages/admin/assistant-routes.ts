@@ -150,7 +150,7 @@ async function admitAssistant(
     redirectUris: [...callbacksOf(assistant, redirectRules.loopbackHosts), ...own].join('\n'),
     postLogoutRedirectUris: '',
     authMethod: 'none',
-    scopes: choosableScopes.map(({ name }) => name),
+    scopes: choosableScopes().map(({ name }) => name),
   }
   const checked = checkEntry(entry, redirectRules)
   if (checked.kind === 'bad') return { problem: sentencesOf(checked.problems) }

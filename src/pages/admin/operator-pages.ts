@@ -7,9 +7,10 @@ import { MFA_ACR } from '../../directory/people/authentication.ts'
 import { EVERYTHING } from '../../directory/scopes/sensitive-operations.ts'
 import { type AdminSite, findAdminSite } from '../../directory/sites/site-admin.ts'
 import { operates } from '../../directory/sites/site-choice.ts'
-import { notAnOperator, nothingHere, signedOut } from '../../platform/http/errors.ts'
+import { notAnOperator, notAnOwner, nothingHere, signedOut } from '../../platform/http/errors.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
 import type { ApplicationKind } from '../../platform/store/oauth-tables.ts'
+import type { CheckedApplication } from '../applications/application-form.ts'
 import { type Application, findApplication } from '../applications/application-lists.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import type { Answer, PageContext } from '../relying-party/signed-in-pages.ts'
@@ -96,6 +97,19 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
         return kind === 'site' ? ifOn(found) : found
       }),
   }
+}
+
+/**
+ * Lets only owners change an application that acts for an owner: with its secret and callback, an admin would get the
+ * power of an owner. Admins may disable and delete it.
+ *
+ * @throws notAnOwner
+ */
+export function mustOwn(
+  { isOperator = false }: Pick<CheckedApplication, 'isOperator'>,
+  { site }: Operator,
+) {
+  if (isOperator && !site.roles.includes('owner')) throw notAnOwner()
 }
 
 interface Entry {

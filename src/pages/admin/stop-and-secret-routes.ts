@@ -8,7 +8,7 @@ import { LIVE_SECRETS_MAX } from '../applications/application-secrets.ts'
 import { REFUSALS_PER_CLIENT } from '../applications/refused-requests.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
-import type { Operator, OperatorPages } from './operator-pages.ts'
+import { mustOwn, type Operator, type OperatorPages } from './operator-pages.ts'
 
 const patternsOf = {
   site: {
@@ -58,9 +58,10 @@ function stopRoutes(kind: ApplicationKind, operatorPages: OperatorPages, parts: 
   }
   for (const done of ['enabled', 'disabled'] as const) {
     const pattern = done === 'enabled' ? patterns.enable : patterns.disable
-    onApplication.form(pattern, async (app, { actor, address }) => {
-      await applications.setEnabled(app, done === 'enabled', actor)
-      return `${address(patterns.one)}?done=${done}`
+    onApplication.form(pattern, async (app, operator) => {
+      if (done === 'enabled') mustOwn(app, operator)
+      await applications.setEnabled(app, done === 'enabled', operator.actor)
+      return `${operator.address(patterns.one)}?done=${done}`
     })
   }
   onApplication.freshForm(patterns.remove, patterns.remove, async (app, { actor, address }) => {
@@ -84,6 +85,7 @@ function secretRoutes(
   const patterns = patternsOf[kind]
   const onApplication = operatorPages.of(kind)
   onApplication.freshForm(patterns.secrets, patterns.one, async (app, operator) => {
+    mustOwn(app, operator)
     const { actor, session, address } = operator
     const secret = await secrets.add(app, actor)
     if (secret !== undefined) await newSecrets.keep(session.sessionId, app.clientId, secret)

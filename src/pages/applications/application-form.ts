@@ -14,6 +14,10 @@ export interface CheckedApplication {
   readonly authMethod: ClientAuthMethod
   readonly applicationType: ApplicationType
   readonly scopes: readonly string[]
+  /** Whether it acts for an owner, with operator scopes (design 40). */
+  readonly isOperator?: boolean
+  /** Whether grants to it have no absolute end. */
+  readonly isEndless?: boolean
 }
 
 /** The problems with each field, as sentences. */
@@ -23,9 +27,10 @@ export type TypedEntry = ApplicationFormPage['typed']
 
 /** Returns an application as values of the form. */
 export function entryOf(application: CheckedApplication): TypedEntry {
-  const { name, redirectUris, postLogoutRedirectUris, authMethod, scopes } = application
+  const { name, redirectUris, postLogoutRedirectUris, scopes, isOperator } = application
   return {
-    ...{ name, authMethod, scopes },
+    ...{ name, scopes, isEndless: application.isEndless === true },
+    authMethod: isOperator ? OPERATOR : application.authMethod,
     redirectUris: redirectUris.join('\n'),
     postLogoutRedirectUris: postLogoutRedirectUris.join('\n'),
   }
@@ -38,14 +43,19 @@ interface RedirectRules {
   readonly appSchemes: readonly string[]
 }
 
+/** The kind of an application that acts for an owner, as the form sends it. */
+export const OPERATOR = 'operator'
+
 const NAME_LENGTH_MAX = 80
 const URI_LENGTH_MAX = 2000
 const URIS_MAX = 20
 
-/** The scopes that an operator may choose, with descriptions. Applications may always request identity scopes. */
-export const choosableScopes = catalogue
-  .filter(({ audience }) => audience === 'member')
-  .map((scope) => ({ name: scope.name, words: describeScope(scope) }))
+/** Returns the scopes to choose from, with descriptions. Applications may always request identity scopes. */
+export function choosableScopes(isOperator = false) {
+  return catalogue
+    .filter(({ audience }) => audience === (isOperator ? 'operator' : 'member'))
+    .map((scope) => ({ name: scope.name, words: describeScope(scope) }))
+}
 
 export function checkEntry(
   typed: TypedEntry,
@@ -56,12 +66,14 @@ export function checkEntry(
   const name = typed.name.normalize('NFC').trim()
   const redirectUris = linesOf(typed.redirectUris)
   const postLogoutRedirectUris = linesOf(typed.postLogoutRedirectUris)
-  const authMethod = typed.authMethod === 'client_secret_post' ? 'client_secret_post' : 'none'
-  const scopes = choosableScopes
+  const isOperator = typed.authMethod === OPERATOR
+  const isServer = isOperator || typed.authMethod === 'client_secret_post'
+  const authMethod = isServer ? 'client_secret_post' : 'none'
+  const scopes = choosableScopes(isOperator)
     .filter((scope) => typed.scopes.includes(scope.name))
     .map((scope) => scope.name)
 
-  const rules: UriRules = { authMethod, loopbackHosts, appSchemes }
+  const rules: UriRules = { authMethod, isOperator, loopbackHosts, appSchemes }
   const problems: EntryProblems = {
     ...optional('name', problemOfName(name)),
     ...optional(
@@ -71,17 +83,21 @@ export function checkEntry(
         : problemsOfUris(redirectUris, rules),
     ),
     ...optional('postLogoutRedirectUris', problemsOfUris(postLogoutRedirectUris, rules)),
-    ...(authMethod !== typed.authMethod && {
-      authMethod: 'Choose whether the application can keep a secret.',
-    }),
+    ...(!isServer &&
+      typed.authMethod !== 'none' && {
+        authMethod: 'Choose whether the application can keep a secret.',
+      }),
     ...(scopes.length < new Set(typed.scopes).size && {
       scopes: 'Choose from the listed scopes only.',
     }),
+    ...(isOperator && scopes.length === 0 && { scopes: 'Choose at least one scope.' }),
   }
   if (Object.keys(problems).length > 0) return { kind: 'bad', problems }
   const applicationType = typeOf(redirectUris, authMethod)
   const addresses = { redirectUris, postLogoutRedirectUris }
-  return { kind: 'good', application: { name, ...addresses, authMethod, scopes, applicationType } }
+  const isEndless = isOperator && typed.isEndless === true
+  const kind = { authMethod, applicationType, isOperator, isEndless } as const
+  return { kind: 'good', application: { name, ...addresses, scopes, ...kind } }
 }
 
 function linesOf(text: string): string[] {
@@ -110,6 +126,7 @@ export function problemOfName(
 
 interface UriRules extends RedirectRules {
   readonly authMethod: ClientAuthMethod
+  readonly isOperator: boolean
 }
 
 function problemsOfUris(uris: readonly string[], rules: UriRules): string[] | undefined {
@@ -138,12 +155,14 @@ function problemOfUri(uri: string, rules: UriRules): string | undefined {
 function problemOfScheme(
   { protocol, hostname }: URL,
   uri: string,
-  { authMethod, loopbackHosts, appSchemes }: UriRules,
+  { authMethod, isOperator, loopbackHosts, appSchemes }: UriRules,
 ): string | undefined {
   const onThisMachine = leadsToThisMachine(hostname)
   if (protocol === 'https:') {
     return onThisMachine ? `${shown(uri)} must begin with http:// on this machine.` : undefined
   }
+  if (isOperator)
+    return `${shown(uri)} must begin with https://, on a server that keeps the secret.`
   if (protocol === 'http:') {
     if (!onThisMachine) return `${shown(uri)} must begin with https://.`
     return loopbackHosts.includes(hostname)

@@ -40,6 +40,9 @@ export async function findApplication(
     applicationType: row.application_type,
     /** Id of the assistant that the application was created for. */
     assistant: row.assistant ?? undefined,
+    /** Whether it acts for an owner. */
+    isOperator: row.operator_at !== null,
+    isEndless: row.endless_at !== null,
     further: choicesOf(row),
     createdAt: row.created_at,
     createdBy: row.creator ?? undefined,
@@ -103,6 +106,7 @@ export async function listApplications(
     name: row.name,
     authMethod: row.auth_method,
     assistant: row.assistant,
+    isOperator: row.operator_at !== null,
     disabled: row.disabled_at !== null,
   }))
   return { ...page, rows }

@@ -171,6 +171,8 @@ async function create(
       auth_method: entry.authMethod,
       application_type: entry.applicationType,
       assistant,
+      operator_at: entry.isOperator ? actor.now : null,
+      endless_at: entry.isEndless ? actor.now : null,
       created_by: actor.personId,
       created_at: actor.now,
       disabled_at: null,
@@ -203,7 +205,11 @@ async function update(
   // This update locks the row, so the values read next cannot change.
   await trx
     .updateTable('oauth_application')
-    .set({ name: entry.name, application_type: entry.applicationType })
+    .set({
+      name: entry.name,
+      application_type: entry.applicationType,
+      endless_at: entry.isEndless ? actor.now : null,
+    })
     .where('client_id', '=', app.clientId)
     .execute()
   const before = (await findApplication(trx, app.siteId, app.clientId)) ?? app
@@ -282,5 +288,7 @@ async function insertLists(
 
 function factsOf(application: CheckedApplication | Application) {
   const { name, authMethod, redirectUris, postLogoutRedirectUris, scopes } = application
-  return { name, authMethod, redirectUris, postLogoutRedirectUris, scopes }
+  const { isOperator, isEndless } = application
+  const ofOperator = isOperator && { actsForOwner: true, endless: isEndless === true }
+  return { name, authMethod, redirectUris, postLogoutRedirectUris, scopes, ...ofOperator }
 }

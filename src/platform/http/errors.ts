@@ -114,6 +114,14 @@ export const signedOut = (): Refusal =>
 export const notAnOperator = (): Refusal =>
   custom(403, 'forbidden', 'only owners and admins of the site can open this page')
 
+/** The form changes an application that acts for an owner (design 40). */
+export const notAnOwner = (): Refusal =>
+  custom(
+    403,
+    'forbidden',
+    'only owners of the site can change an application that acts for an owner',
+  )
+
 /** A platform-wide review requires a platform reviewer (design 31). */
 export const notPlatformReviewer = (): Refusal =>
   custom(403, 'forbidden', 'only platform reviewers can decide for all sites')

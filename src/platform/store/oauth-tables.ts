@@ -30,6 +30,8 @@ export interface OAuthTables {
     auth_method: ClientAuthMethod
     application_type: ApplicationType
     assistant: string | null
+    operator_at: number | null
+    endless_at: number | null
     jwks: string | null
     jwks_uri: string | null
     pushed_requests_required_at: number | null

@@ -3,7 +3,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { z } from 'zod'
 
-import { endGrants } from '../../oauth/grants/end-grants.ts'
+import { endGrants, endGrantsOfFormerOwners } from '../../oauth/grants/end-grants.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
 import { checkedChange, findRoles, newId, type SiteActor, siteChange } from '../changes/change.ts'
 import { conflict, notFound } from '../changes/refusals.ts'
@@ -108,6 +108,7 @@ export const setMemberRoles = checkedChange(
     if (added.length + removed.length === 0) return
     await mustBeAllowedToChangeOwners(trx, actor, [...added, ...removed])
     await takeRoles(trx, actor.siteId, id, removed)
+    if (removed.includes('owner')) await endGrantsOfFormerOwners(trx, [id], actor.now)
     await grantRoles(trx, actor, id, added)
     const change = { before: { roles: before }, after: { roles: wanted } }
     await record('member.roles', { kind: 'person', id }, change)

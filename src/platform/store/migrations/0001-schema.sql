@@ -510,6 +510,9 @@ create table oauth_application (
   application_type text not null check (application_type in ('web', 'native')),
   -- The entry in config/assistants.json from which an operator created the application.
   assistant text,
+  -- The first is set if the application acts for an owner with operator scopes, the second if such grants have no absolute end.
+  operator_at bigint,
+  endless_at bigint,
   -- The client's public keys as JSON, or the URL where it publishes them.
   jwks text,
   jwks_uri text,

@@ -1,0 +1,291 @@
+import { checkEntry } from '../src/pages/applications/application-form.ts'
+import { paths } from '../src/platform/http/paths.ts'
+import {
+  askToAuthorize,
+  errorOf,
+  exchange,
+  getCode,
+  obtain,
+  refresh,
+  userinfo,
+} from './support/client.ts'
+import { change, insert, rowOf, rowsOf } from './support/database.ts'
+import { amir, marco, olivia, type RunningService, sam } from './support/gatehouse.ts'
+import { importRecords } from './support/import.ts'
+import { makePagePerson, textOf } from './support/page-person.ts'
+import { rejection } from './support/rejection.ts'
+import { forEachDatabase, sharedService } from './support/storages.ts'
+import { postJson } from './support/wire.ts'
+
+const DAY_MS = 86_400_000
+const list = '/admin/northlight/applications'
+const form = `${list}/new?kind=operator`
+const redirect_uri = 'https://school.example/callback'
+const chosen = ['courses:read', 'courses:write']
+const scope = `openid ${chosen.join(' ')}`
+let created = 0
+/** Each application of a site has a name of its own. */
+const makeEntry = () => {
+  created += 1
+  return { name: `School server ${created}`, redirect_uris: redirect_uri, scope: chosen }
+}
+const site = 'sit_northlight'
+
+/** Creates an operator application, as the owner of the site does. */
+async function create({ url }: RunningService, more: Record<string, string | string[]> = {}) {
+  const owner = makePagePerson(url, olivia)
+  const entry = makeEntry()
+  const made = await owner.send(await owner.visit(form), list, { ...entry, ...more })
+  const clientId = textOf(made, 'client-id')
+  const client = { client_id: clientId, client_secret: textOf(made, 'new-secret') }
+  const asks = { client_id: clientId, redirect_uri, scope, resource: url }
+  return { owner, made, clientId, client, asks, page: `${list}/${clientId}`, entry }
+}
+
+async function connect(
+  { url }: RunningService,
+  { client, asks }: Awaited<ReturnType<typeof create>>,
+) {
+  return await obtain(url, {
+    authorization: asks,
+    token: { ...client, redirect_uri },
+    person: olivia,
+  })
+}
+
+const readCourses = async (url: string, token: string) =>
+  await postJson(url + paths.adminGraphql, { query: '{ courses { totalCount } }' }, { token })
+
+forEachDatabase('an application that acts for an owner (design 40)', (start) => {
+  const running = sharedService({ demandsApprovals: true }, start)
+  const statusOf = async (token: string) => (await readCourses(running().url, token)).status
+
+  it('is a confidential client with the chosen operator scopes, marked as powerful', async () => {
+    const { url } = running()
+    const app = await create(running())
+    const { owner, made, clientId, page } = app
+    expect(made.text).to.include('This application is powerful.').and.include('courses:write')
+    expect((await owner.visit(list)).text).to.include('acts for an owner')
+    expect((await owner.visit(`${page}/set-up`)).text).to.include(paths.mcpAdmin)
+    const tokens = await connect(running(), app)
+    expect(tokens.scope.split(' ')).to.have.members(scope.split(' '))
+    expect((await readCourses(url, tokens.access_token)).body.data.courses.totalCount).to.be.above(
+      0,
+    )
+    // It needs no approval to publish: an owner registered it (decision 23).
+    const mutate = async (query: string) =>
+      (await postJson(url + paths.adminGraphql, { query }, { token: tokens.access_token })).body
+    const draft = 'slug: "hills", title: "Hills", summary: "Hills."'
+    const { data } = await mutate(`mutation { createCourse(input: {${draft}}) { course { id } } }`)
+    const { id } = data.createCourse.course
+    const published = await mutate(`mutation { publishCourse(id: "${id}") { course { id } } }`)
+    expect(published.errors, JSON.stringify(published)).to.equal(undefined)
+    const { client_origin, person_id, site_id } = await rowOf(running().kysely, 'oauth_grant', {
+      client_id: clientId,
+    })
+    expect([client_origin, person_id, site_id]).to.deep.equal(['operator', 'per_olivia', site])
+    const event = await rowOf(running().kysely, 'audit_event', {
+      ...{ action: 'application.create', subject_id: clientId },
+    })
+    expect(JSON.parse(event.after ?? '')).to.include({ actsForOwner: true, endless: false })
+  })
+
+  it('ends with the role of the owner who allowed it, also if the role returns [440]', async () => {
+    const service = running()
+    const { kysely } = service
+    await insert(kysely, 'site_role', {
+      person_id: 'per_amir',
+      site_id: site,
+      role: 'owner',
+      granted_at: 1,
+    })
+    const app = await create(service)
+    const endings = {
+      'a page': async () => {
+        const other = makePagePerson(service.url, amir)
+        const member = '/admin/northlight/people/per_olivia'
+        await other.send(await other.visit(member), `${member}/roles`, { role: ['admin'] })
+      },
+      'an import': async () => {
+        const { email, name } = await rowOf(kysely, 'person', { id: 'per_olivia' })
+        const createdAt = '2026-01-01T00:00:00Z'
+        const roles = [{ site, role: 'admin', grantedAt: createdAt }]
+        const record = { type: 'person', id: 'per_olivia', email, name, createdAt, roles }
+        await importRecords(service.service.stores.database, [record])
+      },
+    }
+    for (const [how, end] of Object.entries(endings)) {
+      const { access_token, refresh_token } = await connect(service, app)
+      expect(await statusOf(access_token), how).to.equal(200)
+      await end()
+      expect(await statusOf(access_token), how).to.equal(401)
+      await kysely.deleteFrom('site_role').where('person_id', '=', 'per_olivia').execute()
+      for (const role of ['owner', 'admin'] as const) {
+        const row = { person_id: 'per_olivia', site_id: site, role, granted_at: 1 }
+        await insert(kysely, 'site_role', row)
+      }
+      expect(await statusOf(access_token), how).to.equal(401)
+      const { body } = await refresh(service.url, refresh_token, app.client)
+      expect(body.error, how).to.equal('invalid_grant')
+    }
+    // Without an entry in the grant, the role is judged at each use.
+    const { access_token } = await connect(service, app)
+    const mine = { person_id: 'per_olivia', role: 'owner' as const }
+    await kysely
+      .deleteFrom('site_role')
+      .where((e) => e.and(mine))
+      .execute()
+    expect(await statusOf(access_token)).to.equal(401)
+    await insert(kysely, 'site_role', { ...mine, site_id: site, granted_at: 1 })
+  })
+
+  /** Connects an application, and refreshes every 20 days by a clock of its own. */
+  async function begin(more: Record<string, string> = {}) {
+    const clock = { ms: Date.now() }
+    const service = await start({ now: () => clock.ms })
+    // Created first, because the pages do not follow the clock.
+    const app = await create(service, more)
+    const refreshFor200Days = async () => {
+      let { refresh_token } = await connect(service, app)
+      for (let day = 0; day < 200; day += 20) {
+        clock.ms += 20 * DAY_MS
+        const { status, body } = await refresh(service.url, refresh_token, app.client)
+        if (status !== 200) return body.error
+        refresh_token = body.refresh_token
+      }
+      return refresh_token
+    }
+    return { clock, service, app, refreshFor200Days }
+  }
+
+  it('has to be connected again after 90 days', async () => {
+    const { service, refreshFor200Days } = await begin()
+    await using _ = service
+    expect(await refreshFor200Days()).to.equal('invalid_grant')
+  })
+
+  it('has only the sliding end of 30 days by choice of the owner, who may take it back', async () => {
+    const { clock, service, app, refreshFor200Days } = await begin({ endless: 'yes' })
+    await using _ = service
+    const { url, kysely } = service
+    const token = await refreshFor200Days()
+    const { body } = await refresh(url, token, app.client)
+    expect((await readCourses(url, body.access_token)).status).to.equal(200)
+    const grant = await rowOf(kysely, 'oauth_grant', { client_id: app.clientId })
+    const [family] = await rowsOf(kysely, 'refresh_token_family', { grant_id: grant.id })
+    for (const end of [grant.expires_at, family?.kept_until])
+      expect(Number(end)).to.be.above(clock.ms + 30 * DAY_MS)
+    clock.ms += 31 * DAY_MS
+    const late = await refresh(url, body.refresh_token, app.client)
+    expect(late.body.error).to.equal('invalid_grant')
+    const kept = await refreshFor200Days()
+    await change(kysely, 'oauth_application', { client_id: app.clientId }, { endless_at: null })
+    expect((await refresh(url, kept, app.client)).body.error).to.equal('invalid_grant')
+  })
+})
+
+describe('an application that acts for an owner, against people with less power', () => {
+  const running = sharedService()
+
+  it('is neither created nor changed by an admin, who may disable and delete it [441]', async () => {
+    const { url, kysely } = running()
+    const app = await create(running())
+    const admin = makePagePerson(url, amir)
+    expect((await admin.visit(list)).text).to.not.include('new-operator-application')
+    expect((await admin.visit(form)).status).to.equal(403)
+    const plain = await admin.visit(`${list}/new`)
+    const forged = await admin.send(plain, list, { ...makeEntry(), auth_method: 'operator' })
+    expect(forged.status).to.equal(403)
+    const page = await admin.visit(app.page)
+    const edit = await admin.visit(`${app.page}/edit`)
+    const stolen = { ...app.entry, redirect_uris: 'https://evil.example/callback' }
+    expect((await admin.send(edit, `${app.page}/edit`, stolen)).status).to.equal(403)
+    expect((await admin.send(page, `${app.page}/secrets`)).status).to.equal(403)
+    const disabling = await admin.visit(`${app.page}/disable`)
+    expect((await admin.send(disabling, `${app.page}/disable`)).status).to.equal(200)
+    const disabled = await admin.visit(app.page)
+    expect((await admin.send(disabled, `${app.page}/enable`)).status).to.equal(403)
+    const { length } = await rowsOf(kysely, 'client_secret', { client_id: app.clientId })
+    expect(length).to.equal(1)
+  })
+
+  it('is not connected by an admin, a member or an owner of another site [442]', async () => {
+    const { url } = running()
+    const app = await create(running())
+    for (const person of [amir, sam, marco]) {
+      const failed = await rejection(getCode(url, app.asks, person))
+      expect(failed.message, person.login).to.include('access_denied')
+    }
+    const stranger = makePagePerson(url, marco)
+    expect((await stranger.visit(app.page)).status).to.be.oneOf([403, 404])
+  })
+
+  it('gets no scope beyond the chosen ones, and none of a member [443]', async () => {
+    const { url } = running()
+    const app = await create(running())
+    for (const more of ['students:read', 'account:read', 'curriculum:write']) {
+      const answer = await askToAuthorize(url, { ...app.asks, scope: `${scope} ${more}` })
+      expect(errorOf(answer), more).to.equal('invalid_scope')
+    }
+    const other = await askToAuthorize(url, {
+      ...app.asks,
+      redirect_uri: 'http://school.example/callback',
+    })
+    expect(other.status).to.equal(400)
+    const code = await getCode(url, app.asks, olivia)
+    const withoutSecret = { client_id: app.clientId, redirect_uri }
+    expect((await exchange(url, code, withoutSecret)).status).to.equal(401)
+  })
+
+  it('loses at once the access with a scope that the owner takes away', async () => {
+    const { url } = running()
+    const app = await create(running())
+    const { access_token } = await connect(running(), app)
+    const editing = await app.owner.visit(`${app.page}/edit`)
+    const less = { ...app.entry, scope: ['courses:read'] }
+    await app.owner.send(editing, `${app.page}/edit`, less)
+    expect((await readCourses(url, access_token)).status).to.equal(401)
+    expect((await userinfo(url, access_token)).status).to.equal(401)
+  })
+
+  const rules = { loopbackHosts: ['127.0.0.1'], appSchemes: ['cursor:'] }
+  for (const [what, typed, field] of [
+    ['an http address', { redirectUris: 'http://school.example/callback' }, 'redirectUris'],
+    ['a loopback address', { redirectUris: 'http://127.0.0.1/callback' }, 'redirectUris'],
+    ['the scheme of an app', { redirectUris: 'com.example.app:/callback' }, 'redirectUris'],
+    ['no scope', { scopes: [] }, 'scopes'],
+    ['a scope of members', { scopes: ['account:read'] }, 'scopes'],
+  ] as const) {
+    it(`is not created with ${what} [444]`, () => {
+      const good = { name: 'Server', redirectUris: redirect_uri, postLogoutRedirectUris: '' }
+      const checked = checkEntry(
+        { ...good, authMethod: 'operator', scopes: chosen, ...typed },
+        rules,
+      )
+      expect(checked.kind === 'bad' && Object.keys(checked.problems)).to.deep.equal([field])
+    })
+  }
+
+  it('is exported and imported with its kind, and only as it could be created [445]', async () => {
+    const { service } = running()
+    const createdAt = '2026-01-01T00:00:00Z'
+    const application = {
+      ...{ type: 'application', clientId: 'school-server', kind: 'site', site, name: 'School' },
+      ...{ authMethod: 'client_secret_post', applicationType: 'web', secret: 'x'.repeat(43) },
+      ...{ redirectUris: [redirect_uri], scopes: chosen, operatorAt: createdAt, createdAt },
+    }
+    const bad = (more: object) => ({ ...application, ...more })
+    const { rejected } = await importRecords(service.stores.database, [
+      application,
+      bad({ operatorAt: null }),
+      bad({ scopes: ['account:read'] }),
+      bad({ redirectUris: ['http://127.0.0.1/callback'] }),
+      bad({ authMethod: 'none', secret: null }),
+      bad({ operatorAt: null, scopes: ['account:read'], endlessAt: createdAt }),
+    ])
+    const fields = rejected.map(({ line, problem }) => `${line} ${problem.split(':', 1)}`)
+    expect(fields).to.deep.equal([
+      ...['2 scopes', '3 scopes', '4 operatorAt', '5 operatorAt', '6 endlessAt'],
+    ])
+  })
+})
