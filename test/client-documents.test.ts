@@ -98,7 +98,7 @@ describe('metadata documents of real clients, in the default configuration (Clie
       const { text } = await ask(other)
       expect(text)
         .to.include(`${new URL(other).host} cannot connect here yet`)
-        .and.include('Ask an operator of your site to add this app')
+        .and.include('Ask an operator of your school to add this app')
         .and.include('href="/connect"')
       expect(host.requests).not.to.include(other.slice('https://'.length))
     }

@@ -396,7 +396,7 @@ describe('an identity provider that lies', () => {
     const { page } = await signIn()
     expect([page.status, problemOf(page)]).to.deep.equal([
       403,
-      'Your account is disabled. Please ask an operator of your site.',
+      'Your account is disabled. Please ask an operator of your school.',
     ])
     const denied = await signIn({}, { sends: { code: undefined, error: 'access_denied' } })
     expect([denied.page.status, problemOf(denied.page)]).to.deep.equal([

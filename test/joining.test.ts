@@ -58,7 +58,7 @@ describe('/invitation', () => {
     }
     const page = await person.visit(path)
     expect(page.text).to.include('value="Suggested"').and.include(ines.login)
-    expect(page.text).to.include('lecturer, student').and.not.include('id="code"')
+    expect(page.text).to.include('lecturer and student').and.not.include('id="code"')
     const done = await person.send(page, path, both)
     expect(done.text).to.include('id="joined-page"').and.include('href="/connect/northlight"')
     expect(await rolesOf(service, ines.login)).to.deep.equal([

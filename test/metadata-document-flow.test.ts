@@ -323,7 +323,7 @@ describe('Client ID Metadata Documents', () => {
       expect(before).to.include('role="note"').and.include('We have not checked this app.')
       await test.review('approved')
       const after = await readPage()
-      expect(after).to.include('An application of client.example, reviewed by an operator.')
+      expect(after).to.include('An app of client.example, reviewed by an operator.')
       expect(after).not.to.include('role="note"')
     })
 

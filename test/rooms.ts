@@ -15,8 +15,8 @@ export const FOLDER_PAIRS_MAX = 331
 export const SRC_LINES_MAX = 54_500
 
 /** Lines of the composition root, and of all composition with it and main.ts. */
-export const COMPOSE_LINES_MAX = 135
-export const COMPOSITION_LINES_MAX = 773
+export const COMPOSE_LINES_MAX = 136
+export const COMPOSITION_LINES_MAX = 777
 
 // The table begins.
 export const rooms: Readonly<Record<string, Room>> = {

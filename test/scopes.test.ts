@@ -9,6 +9,7 @@ import {
 import { decideScopes, needsOperator, needsResource } from '../src/directory/scopes/policy.ts'
 import type { Client } from '../src/oauth/clients/client.ts'
 import { adviseScopes } from '../src/oauth/clients/scope-advice.ts'
+import { english } from './support/sample-pages.ts'
 
 /** The table of the specification (Scopes), word for word. */
 const specified = `openid profile email courses:read courses:write students:read students:write
@@ -40,7 +41,7 @@ describe('the scope catalogue', () => {
       const [, verb = 'identity'] = name.split(':')
       expect(access, name).to.equal(verb)
       expect(grants, name).to.match(/\w/)
-      expect(sentence, name).to.match(/^[a-z].*[^.]$/)
+      expect(sentence.for(english), name).to.match(/^[a-z].*[^.]$/)
     }
     for (const name of specified) {
       expect(needsOperator([name]), name).to.equal(operator.includes(name))

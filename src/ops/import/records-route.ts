@@ -56,7 +56,7 @@ export function recordsRoute(
     refuseTooMany(ctx, requestLimits.take('platformRecords', 'platform', lines.length))
     const results: LineResult[] = []
     const { written } = await importLines({
-      ...{ database, firebaseSignerKey, now, batchLines: BATCH_RECORDS },
+      ...{ database, firebaseSignerKey, now, batchLines: BATCH_RECORDS, emitsEvents: true },
       sources: [{ ...source, lines: () => Readable.from(lines) }],
       onLine: (result) => results.push(result),
     })
