@@ -46,7 +46,9 @@ export function makeDiscovery(facts: ServiceFacts & { readonly scopeUses: ScopeU
         if (path === paths.jwks && 'keys' in body && Array.isArray(body.keys))
           return { ...body, keys: [...body.keys, ...otherKeys] }
         // RS256 is only for clients whose metadata document names it.
-        return 'token_endpoint_auth_signing_alg_values_supported' in body
+        // Without `private_key_jwt`, the engine leaves the member undefined.
+        return 'token_endpoint_auth_signing_alg_values_supported' in body &&
+          body.token_endpoint_auth_signing_alg_values_supported !== undefined
           ? { ...body, token_endpoint_auth_signing_alg_values_supported: proofAlgorithms }
           : body
       }),
