@@ -52,7 +52,7 @@ export function usernameField(email: string): Html {
   return html`<input type="hidden" name="username" autocomplete="username" value="${email}">`
 }
 
-/** The two fields of a new password, with the rule that it must follow. */
+/** The two fields for a new password, with the rule that it must follow. */
 export function newPasswordFields({
   charactersMin,
   problems = {},

@@ -69,7 +69,7 @@ export interface SiteStateView {
   readonly unreviewed: number
   /** Applications and resource servers with a secret older than a year. */
   readonly oldSecrets: readonly NamedLink[]
-  /** Applications that people allowed, but that never exchanged a code. */
+  /** Applications that people authorized, but that never exchanged a code. */
   readonly neverExchanged: readonly NamedLink[]
 }
 

@@ -8,7 +8,7 @@ export interface OverviewPage {
   readonly area: AreaView
   /** The figure that the page shows. */
   readonly measure: Measure
-  /** The numbers of days of which the reader can choose. */
+  /** The periods, in days, that the reader can choose from. */
   readonly periods: readonly number[]
   readonly countedAt: number
   readonly days: readonly OverviewDayView[]

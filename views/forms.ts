@@ -140,7 +140,7 @@ export function choice({ type, name, value, checked }: Choice, words: Html): Htm
 `
 }
 
-/** A form that filters a list by a text and the fields in `more`, with a link that shows all. */
+/** A form that filters a list by entered text and the fields in `more`, with a link that shows all. */
 export function searchForm(form: {
   readonly action: string
   readonly label: HtmlValue

@@ -1,6 +1,6 @@
 /** Escaped markup. Every value is text until the `html` tag has escaped it, so pages cannot forget escaping. */
 
-/** What a page is rendered for: a language (BCP 47) and a time zone (IANA). */
+/** The language (BCP 47) and time zone (IANA) for which a page is rendered. */
 export interface Reader {
   readonly language: string
   readonly timeZone: string
@@ -55,7 +55,7 @@ export function trusted(markup: string): Html {
   return new Markup(() => markup)
 }
 
-/** Renders a text without escaping it, for plain-text mail and mail headers. */
+/** Renders text without escaping it, for plain-text mail and mail headers. */
 export function plain(text: HtmlValue, reader: Reader): string {
   return render(text, reader, (each) => each)
 }

@@ -28,7 +28,7 @@ ${logoHref === undefined ? html`<span class="avatar" aria-hidden="true">${[...na
 </header>`
 }
 
-/** Renders a text of the site as a quotation, so it cannot be mistaken for a text of the service. */
+/** Renders text of the site as a quotation, so it cannot be mistaken for text of the service. */
 export function siteWords(words: SiteWords | undefined): Html | undefined {
   if (!words) return undefined
   return html`<figure class="words">

@@ -101,7 +101,7 @@ const assistant = z
     document: page.optional(),
     /** How to find the callbacks of an assistant with a separate callback for each connection. Operators enter them. */
     ownCallback: ownCallback.optional(),
-    /** How callbacks begin that connections of several people share, so that no consent is remembered. */
+    /** Prefixes of callbacks that several people's connections share; consent for these is never remembered. */
     connections: list(page, 5).default([]),
     member: list(way, 5),
     operator: list(way, 5),

@@ -81,7 +81,7 @@ function exampleRegistration(serviceName: string): string {
   })
 }
 
-/** Escapes a text for use inside single quotes in a shell. */
+/** Escapes text for use inside single quotes in a shell. */
 function inShell(text: string): string {
   return text.replaceAll("'", "'\\''")
 }

@@ -23,7 +23,7 @@ export function openApiDocument(facts: ServiceFacts) {
     info: {
       title: service.name,
       summary: 'OAuth 2.0 and OpenID Connect authorization, Member API, Admin API and tools',
-      description: `Read ${baseUrl}${paths.authMd} for the walkthrough.`,
+      description: `See ${baseUrl}${paths.authMd} for a walkthrough.`,
       version: '1.0.0',
       license: { name: 'MIT', identifier: 'MIT' },
     },
@@ -267,7 +267,7 @@ function readJson(rest: string, into: Parts): void {
   into[name] = JSON.parse(json)
 }
 
-/** Splits a text at the first occurrence of a separator. Without a separator, the second part is empty. */
+/** Splits a string at the first occurrence of a separator. Without a separator, the second part is empty. */
 function cut(text: string, separator: string): [before: string, after: string] {
   const at = text.indexOf(separator)
   return at < 0 ? [text, ''] : [text.slice(0, at), text.slice(at + separator.length)]

@@ -52,8 +52,9 @@ export const memberTools: readonly Tool[] = [
     name: 'list_enrolled_courses',
     title: 'My courses',
     description:
-      'Lists the courses in which the signed-in member is or was enrolled, with the end of access and the ' +
-      'watch progress. For the courses whose access ends next, use access: ACTIVE with sort: EXPIRE_DATE.',
+      'Lists the courses in which the signed-in member is or was enrolled, with the date on which access ends and ' +
+      'how much the member has watched. For the courses whose access ends next, use access: ACTIVE with sort: ' +
+      'EXPIRE_DATE.',
     path: ['viewer', 'enrolledCourses'],
     selection:
       pageOf(`id slug title summary url purchasedAt expireDate hasLifetimeAccess progressPercent
@@ -115,7 +116,7 @@ export const memberTools: readonly Tool[] = [
     listedBy: 'list_notifications',
     title: 'Mark a notification as read',
     description:
-      "Marks one of the signed-in member's notifications as read, by an id from list_notifications. " +
+      "Marks one of the signed-in member's notifications as read. Takes an id from list_notifications. " +
       'Repeating the call changes nothing.',
     effect: 'changes',
     path: ['markNotificationRead'],
@@ -134,7 +135,7 @@ export const memberTools: readonly Tool[] = [
     listedBy: 'list_notification_subscriptions',
     title: 'Turn notifications on or off',
     description:
-      'Turns one notification subscription of the signed-in member on or off, by an id from ' +
+      "Turns one of the signed-in member's notification subscriptions on or off. Takes an id from " +
       'list_notification_subscriptions.',
     effect: 'changes',
     path: ['updateNotificationSubscription'],

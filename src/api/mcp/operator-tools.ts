@@ -96,7 +96,7 @@ export const operatorTools: readonly Tool[] = [
         description: 'Registers a person with a role at the site for an event.',
       },
       cancel_registration:
-        "Cancels a person's registration for an event, by an id from get_site_event.",
+        "Cancels a person's registration for an event. Takes an id from get_site_event.",
     },
     'registration { eventId personId name registeredAt cancelledAt }',
   ),
@@ -192,8 +192,8 @@ export const operatorTools: readonly Tool[] = [
     {
       enrol_student: {
         description:
-          'Enrols a person with a role at the site in a course, without an order. Send either expireDate or ' +
-          'hasLifetimeAccess: true.',
+          'Enrols a person in a course, without an order. The person must have a role at the site. Send either ' +
+          'expireDate or hasLifetimeAccess: true.',
       },
       update_enrolment:
         'Changes the end of an enrolment. Send either expireDate or hasLifetimeAccess: true.',

@@ -73,8 +73,8 @@ export const publicTools: readonly Tool[] = [
     name: 'list_sites',
     title: 'List sites of the platform',
     description:
-      'Lists the sites of this platform, sorted by slug, with the number of published courses and the page ' +
-      'to connect an assistant. Other tools take the slug. Works without a token.',
+      'Lists the sites of this platform, sorted by slug, each with its number of published courses and the page ' +
+      'for connecting an assistant. Other tools take the slug. Works without a token.',
     access: publicAccess,
     takes: z.strictObject({ search: wordsArgument('name or slug'), ...pageArguments }),
     run: async ({ search: words, ...wanted }, call) =>

@@ -67,7 +67,7 @@ function purchased(noun: string, title: string, listedBy: string): ResourceKind 
     access: { kind: 'scopes', needed: [MEMBER_READ] },
     name: `my_${noun}`,
     title,
-    description: `One ${noun.replace('_', ' ')} of the signed-in member, by an id from ${listedBy}.`,
+    description: `One ${noun.replace('_', ' ')} of the signed-in member, identified by an id from ${listedBy}.`,
     uriTemplate: `gatehouse://me/${noun}s/{id}`,
     read: async ({ id = '' }, call) => await findListed(id, listedBy, call),
     listedBy,

@@ -21,9 +21,9 @@ import { cacheHintsFor, describeUnknownTool, findTool, listedTools } from './too
 const SUBSCRIPTIONS_MAX = 64
 
 /**
- * Wraps the official SDK for both protocol generations (design 23). These are revision 2026-07-28, and the 2025
- * revisions without sessions. Each request has its own `Server`, so callers share no state. The SDK does not check
- * tokens, because the endpoint has already authorized the caller.
+ * Wraps the official SDK for both protocol generations: revision 2026-07-28, and the 2025 revisions (served without
+ * sessions) (design 23). Each request has its own `Server`, so callers share no state. The SDK does not check tokens,
+ * because the endpoint has already authorized the caller.
  */
 export function makeToolServer() {
   const exchanges = new WeakMap<Request, Exchange>()

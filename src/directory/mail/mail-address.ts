@@ -3,7 +3,7 @@ import { domainToASCII, domainToUnicode } from 'node:url'
 const ADDRESS_CHARACTERS_MAX = 254
 const LOCAL_PART_CHARACTERS_MAX = 64
 
-/** Whether a text is one plain e-mail address: no list, no display name, no comment, no quotes. */
+/** Whether the text is one plain e-mail address: no list, no display name, no comment, no quotes. */
 export function isMailAddress(text: string): boolean {
   const [, local = '', domain = ''] =
     /^([^\p{C}\p{Z}\s@,;:<>()[\]\\"]+)@([^\p{C}\p{Z}\s@,;:<>()[\]\\"/?#%]+)$/u.exec(text) ?? []
@@ -21,6 +21,6 @@ export function isMailAddress(text: string): boolean {
   )
 }
 
-/** Whether a text is the domain of e-mail addresses, in ASCII. */
+/** Whether the text is a valid e-mail domain in ASCII form. */
 export const isMailDomain = (text: string): boolean =>
   text.includes('.') && text === domainToASCII(text) && isMailAddress(`a@${text}`)

@@ -14,7 +14,7 @@ interface BrowserUse {
   readonly network: string | undefined
 }
 
-/** How far `seen_at` may be behind the last use. The delay avoids a write at every request. */
+/** How far `seen_at` may be behind the last use. The delay avoids a write on every request. */
 const SEEN_EVERY_MS = 5 * 60_000
 
 /** The maximum number of listed sessions, the most recently used first. */

@@ -221,9 +221,9 @@ function makePasskeyStore({ database: { kysely }, now }: FactorPorts, queueMail:
 type Use = webauthn.UseInfo & { readonly challenge: string }
 
 /**
- * Records a use. If the counter has not increased, the passkey was copied (WebAuthn §6.1.1): it is marked, and neither
- * the original nor the copy works any longer. A response that was sent twice is `stale`. @returns the passkey if this
- * call marked it
+ * Records a use. If the counter has not increased, the passkey is marked as copied (WebAuthn §6.1.1), and neither the
+ * original nor the copy works any longer. A response that was sent twice is `stale`. @returns the passkey if this call
+ * marked it
  */
 async function recordUse(trx: Transaction<Schema>, id: string, use: Use, nowMs: number) {
   const { newCounter: counter, challenge: last_challenge } = use

@@ -2,7 +2,7 @@
 
 import { importPKCS8, SignJWT } from 'jose'
 
-/** The names of the claims about a person. */
+/** The names that a provider uses for the claims about a person. */
 export interface ClaimNames {
   readonly email: string
   /** The claim that says whether the provider has verified the address. */

@@ -103,8 +103,8 @@ function areasIn(named: readonly string[]): string[] {
 
 /**
  * Replaces `invalid_scope` with a page that offers to approve the client. Applies to an unapproved client whose
- * `resource` names areas to change. Otherwise, the person would see only an error in the client. The page links to the
- * original response.
+ * `resource` names areas to change. Without this page, the person would see only an error in the client. The page links
+ * to the original response.
  */
 function leadToApproval(ctx: Context, areas: readonly string[], baseUrl: string): void {
   const { oidc } = ctx as Context & { oidc?: KoaContextWithOIDC['oidc'] }

@@ -17,7 +17,10 @@ const newId = () => randomBytes(16).toString('base64url')
  * each sign-in, so a planted cookie never becomes a signed-in session.
  */
 export function makeFindSessionPerson({ people, browserSessions }: EngineDependencies) {
-  /** Begins the session of a sign-in. A sign-in that counts only at one site must not change the account. */
+  /**
+   * Begins the browser session for a sign-in. A sign-in that is valid at only one site must not cancel the deletion of
+   * the account.
+   */
   const begin = async (ctx: KoaContextWithOIDC, person: Person, session: NewSession) => {
     await browserSessions.begin(session, browserOf(ctx))
     if (person.isLeaving && session.siteId === undefined) await people.cancelDeletion(person.id)

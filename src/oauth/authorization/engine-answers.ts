@@ -142,7 +142,7 @@ function adaptPolicy(ctx: Context, { route }: Oidc): void {
 
 /** Parts of a rejected request that affect the error description. */
 export interface RefusedRequest {
-  /** The client, if known. For the texts sent to clients, set only for authorization requests. */
+  /** The client, if known. For descriptions sent to clients, set only for authorization requests. */
   readonly client: EngineClient | undefined
   readonly params: Readonly<Record<string, unknown>>
   readonly baseUrl: string

@@ -102,7 +102,7 @@ function loginChecks() {
   ]
 }
 
-/** Returns the clause that refers people without access to the page about connecting. */
+/** Returns the clause that tells people who were refused where to read how to connect. */
 function whereElse({ oidc }: KoaContextWithOIDC): string {
   return `${oidc.provider.issuer}${pages.connectHome} explains how members of a site connect`
 }

@@ -40,8 +40,8 @@ export async function findPeopleToSignOut(
 }
 
 /**
- * Ends the sessions of these people that began by `untilMs`, including sessions at notified applications. Grants
- * continue.
+ * Ends the sessions of these people that began at or before `untilMs`, including sessions at notified applications.
+ * Grants continue.
  */
 export async function endSessions(
   trx: Kysely<Schema>,
@@ -101,9 +101,9 @@ interface NewPassword {
 }
 
 /**
- * Stores a person's new password, and ends all sessions that began by `actor.now`. One of them may be an attacker's
- * (OWASP ASVS 5.0, 7.4.3). Deletes recovery and deletion links, ends grants if `endApps` is set, and records an audit
- * event.
+ * Stores a person's new password, and ends all sessions that began at or before `actor.now`. One of them may be an
+ * attacker's (OWASP ASVS 5.0, 7.4.3). Deletes recovery and deletion links, ends grants if `endApps` is set, and records
+ * an audit event.
  */
 export async function storeNewPassword(
   trx: Transaction<Schema>,

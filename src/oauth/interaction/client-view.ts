@@ -34,7 +34,7 @@ function kindOfClient(
   return byPattern ? 'vendor-connection' : 'vendor'
 }
 
-/** Describes the target of a redirect URI. It is a host, this computer, or an app on this device. */
+/** Describes where a redirect URI leads: to a host, to this computer, or to an app on this device. */
 function hostOf(redirectUri: string): HtmlValue {
   const url = new URL(redirectUri)
   if (isLoopbackHost(url.hostname)) return text('client.thisComputer', { host: url.hostname })

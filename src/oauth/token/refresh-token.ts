@@ -110,7 +110,7 @@ async function findUse(
     isSensitive(demand, scopes, []) &&
     !usedTwoFactors(family.token, demand.maxAgeSeconds, platform.now())
   ) {
-    throw invalidGrant('the site demands a sign-in with two factors; authorize again')
+    throw invalidGrant('the site requires two-factor sign-in; authorize again')
   }
   logFields(ctx).person = personId
   return { ...refreshToken, value, granted }

@@ -81,7 +81,7 @@ export const kinds = {
       disabledAt: optional(time),
       /** When the person deleted the account. Exported, so another database does not create the person again. */
       deletedAt: optional(time),
-      /** All sessions and grants that began by this time end. Exports do not contain this field. */
+      /** All sessions and grants that began at or before this time end. Exports do not contain this field. */
       accessEndedAt: optional(time),
       roles: list(
         z.strictObject({

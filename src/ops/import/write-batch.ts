@@ -122,7 +122,7 @@ async function changePeople(
   const people = trx.updateTable('person').where('id', 'in', ids)
   await people.set({ imported_at: nowMs }).where('imported_at', 'is', null).execute()
   for (const { id, values } of records) {
-    // End access that began by `accessEndedAt`. A time in the future counts as now.
+    // End access that began at or before `accessEndedAt`. A time in the future counts as now.
     if (typeof values['accessEndedAt'] !== 'string') continue
     const untilMs = Math.min(resolveTime(values['accessEndedAt'], nowMs), nowMs)
     await endAllAccess(trx, id, { untilMs, nowMs })

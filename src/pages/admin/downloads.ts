@@ -1,6 +1,6 @@
 import type { Context } from 'koa'
 
-/** Sends a text as a file to download. */
+/** Sends text as a file to download. */
 export function sendDownload(ctx: Context, fileName: string, text: string): undefined {
   ctx.attachment(fileName)
   ctx.set('Cache-Control', 'no-store')

@@ -84,7 +84,7 @@ async function readLists(kysely: Kysely<Schema>, clientId: string) {
   }
 }
 
-/** Lists one page of a site's applications of one kind whose names contain a text, newest first. */
+/** Lists one page of a site's applications of one kind whose names contain the search text, newest first. */
 export async function listApplications(
   kysely: Kysely<Schema>,
   siteId: string,

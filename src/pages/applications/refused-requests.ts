@@ -123,7 +123,7 @@ function rowOf(refusal: Refusal) {
   }
 }
 
-/** Shortens a text. Removes or replaces characters that would make the database reject the whole batch. */
+/** Shortens the text. Removes or replaces characters that would make the database reject the whole batch. */
 function storable(text: string): string {
   return text.slice(0, REASON_LENGTH_MAX).replaceAll('\0', '').toWellFormed()
 }

@@ -80,7 +80,10 @@ export function makeSessions(stateStore: StateStore, settings: SessionSettings) 
       }
     },
 
-    /** Starts a session in place of the browser's earlier page session. Later authentications do not count for it. */
+    /**
+     * Starts a session in place of the browser's earlier page session. If the person later authenticates again in this
+     * browser, this page session does not count as newly authenticated.
+     */
     async begin(ctx: Context, signedIn: CompletedSignIn): Promise<void> {
       await end(ctx)
       const sessionId = randomBytes(32).toString('base64url')

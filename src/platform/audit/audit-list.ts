@@ -68,7 +68,7 @@ export async function listEvents(database: Database, filter: AuditFilter, reques
   return { ...page, rows: await describeEvents(database.kysely, page.rows) }
 }
 
-/** Describes events for operators: with names instead of ids, and with the values that differ. */
+/** Describes events for operators, with names instead of ids, and with the values that each event changed. */
 async function describeEvents(kysely: Kysely<Schema>, rows: readonly FoundEvent[]) {
   const parsed = rows.map((row) => ({
     row,

@@ -154,7 +154,7 @@ export function waitingEvent(note: AuditNote, at: number, times = 1): WaitingEve
   return { row: { ...row, times: times === 1 ? null : times }, grantId }
 }
 
-/** Truncates a text, and removes characters that databases reject, because they would make the whole batch fail. */
+/** Truncates text, and removes characters that databases reject, because they would make the whole batch fail. */
 function cleaned(text: string, charactersMax: number): string {
   return text.slice(0, charactersMax).replaceAll('\0', '').toWellFormed()
 }

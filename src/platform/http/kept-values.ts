@@ -2,13 +2,13 @@
 
 import type { Context } from 'koa'
 
-/** Encrypts and decrypts texts that only this service reads. The label binds a text to its purpose. */
+/** Encrypts and decrypts strings that only this service reads. The label binds a string to its purpose. */
 export interface Seals {
   readonly seal: (plain: string, label: string) => string
   readonly open: (sealed: string, label: string) => string
 }
 
-/** Decrypts a text that a browser returned; undefined if it is not genuine, or has another label. */
+/** Decrypts a string that a browser returned; undefined if it is not genuine, or has another label. */
 export function openOrNothing(
   seals: Pick<Seals, 'open'>,
   sealed: string,

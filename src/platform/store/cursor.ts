@@ -11,11 +11,11 @@ export type Cursors = ReturnType<typeof makeCursors>
 export const makeCursors = makeSealing<PlaceInList, CursorScope>
 
 const MAC_BYTES = 16
-// The maximum length of a sealed text. The longest texts contain the URL of a metadata document.
+// The maximum length of a sealed string. The longest strings contain the URL of a metadata document.
 const SEALED_LENGTH_MAX = 2048
 
 /**
- * Creates `seal` and `open`. `seal` encodes content as a text, with a MAC (truncated HMAC-SHA256) over content and
+ * Creates `seal` and `open`. `seal` encodes content as a string, with a MAC (truncated HMAC-SHA256) over content and
  * scope. `open` verifies and decodes it. The first key signs; all of them verify.
  */
 export function makeSealing<Content, Scope>(keys: readonly Buffer[]) {

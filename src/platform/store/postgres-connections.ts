@@ -13,7 +13,7 @@ const preparedNames = new Map<string, string>()
 
 /**
  * Returns the name of a query's prepared statement. Planning a large join takes several times as long as running it.
- * Only queries for lists have many different texts; beyond PREPARED_MAX, queries have no name.
+ * Returns undefined for new queries once there are PREPARED_MAX names; only list queries have so many variants.
  */
 function preparedName(text: string): string | undefined {
   const known = preparedNames.get(text)

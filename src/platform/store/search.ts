@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 
 import type { Database } from './database.ts'
 
-/** Builds the condition that a column contains a text. Ignores case (on SQLite, only of A to Z). Uses no index. */
+/** Builds the condition that a column contains the words. Ignores case (on SQLite, only of A to Z). Uses no index. */
 export function containsText(column: string, words: string) {
   const pattern = words.replace(/[%_!]/g, '!$&').replaceAll('\0', '')
   return sql<boolean>`lower(${sql.ref(column)}) like lower(${`%${pattern}%`}) escape '!'`
@@ -16,7 +16,7 @@ const SEPARATORS = /[-\s.@_'+,()]+/
 
 /**
  * Splits a search into words as in `person_word`: in lower case (on SQLite, only A to Z). Omits a word that is a prefix
- * of another word. For a text without words, returns one empty word, which is a prefix of every word.
+ * of another word. If there are no words, returns one empty word, which is a prefix of every word.
  */
 export function searchWords({ engine }: Pick<Database, 'engine'>, text: string): string[] {
   const clean = text.replaceAll('\0', '')

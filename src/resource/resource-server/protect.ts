@@ -58,9 +58,9 @@ export function setNonce(ctx: Context, nonce: string | undefined): void {
 }
 
 /**
- * Rejects a request with 401 or 403 and a challenge. An outage gets 503 without a challenge, because the token may be
- * valid (specification, Errors 4 to 7). An endpoint with anonymous access passes `anonymous` only for operations that
- * need a token. A challenge names scopes that this client can get, or suggests a remedy (design 23).
+ * Rejects a request with 401 or 403 and a challenge. During an outage, the response is 503 without a challenge, because
+ * the token may be valid (specification, Errors 4 to 7). An endpoint with anonymous access passes `anonymous` only for
+ * operations that need a token. A challenge names scopes that this client can get, or suggests a remedy (design 23).
  *
  * @throws storageUnavailable if the client of the token cannot be read
  */
@@ -125,7 +125,7 @@ function demandStepUp(
   return {
     ...{ resourceMetadataUrl, scopes: token.scopes, acrValues: MFA_ACR, maxAgeSeconds },
     error: 'insufficient_user_authentication',
-    description: `the site demands a sign-in with two factors for this request; authorize again with acr_values=${MFA_ACR}${age}`,
+    description: `the site requires two-factor sign-in for this request; authorize again with acr_values=${MFA_ACR}${age}`,
     ...(token.jkt !== undefined && { dpop: 'demanded' }),
   }
 }

@@ -28,7 +28,7 @@ export function needsApproval(
   return covers === 'every' || (covers === 'destructive' && isDestructive)
 }
 
-/** Time limit for an approval, and its lifetime, in seconds. */
+/** How long a person has to approve a change, and how long the approval then lasts, in seconds. */
 const APPROVAL_SECONDS = 600
 /** Maximum number of changes of one client that wait for one person. */
 const PENDING_MAX = 50

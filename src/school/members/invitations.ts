@@ -176,7 +176,7 @@ function pending(kysely: Kysely<Schema>, siteId: string, nowMs: number) {
     .where('expires_at', '>', nowMs)
 }
 
-/** Restricts a statement on links to the invitations of a site. */
+/** Restricts a query of `one_time_link` to the invitations of one site. */
 function ofSite<Query extends { where(condition: ReturnType<typeof sql<boolean>>): Query }>(
   query: Query,
   siteId: string,
