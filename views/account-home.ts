@@ -57,7 +57,7 @@ ${postForm(
 <select id="language" name="language"><option value="">${text('account.browserLanguage')}</option>
 ${languages.map(languageOption)}</select></div>
 <div><label for="zone">${text('account.zone')}</label>
-<select id="zone" name="zone">${timeZones.map(zoneOption)}</select></div>
+<select id="zone" name="zone">${timeZones().map(zoneOption)}</select></div>
 ${submitButton('save-language', text('notifications.save'), { kind: 'second' })}`,
 )}`,
   })

@@ -21,8 +21,13 @@ export function languageName(language: string): string {
   return new Intl.DisplayNames(language, { type: 'language' }).of(language) ?? language
 }
 
-/** The time zones that a person can choose for the times on pages. */
-export const timeZones: readonly string[] = ['UTC', ...Intl.supportedValuesOf('timeZone')]
+let zones: readonly string[] | undefined
+
+/** Returns the time zones that a person can choose for the times on pages. Lists them late: that takes 2 ms. */
+export function timeZones(): readonly string[] {
+  zones ??= ['UTC', ...Intl.supportedValuesOf('timeZone')]
+  return zones
+}
 
 /** The values of a message, by name. */
 export type TextValues = Readonly<Record<string, TextValue>>

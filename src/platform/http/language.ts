@@ -33,7 +33,7 @@ const ZONE_KEPT_MS = 365 * 86_400_000
 
 /** Stores the time zone for the times on pages. Ignores an unknown one. */
 export function keepZone(ctx: Context, zone: string): void {
-  if (!timeZones.includes(zone)) return
+  if (!timeZones().includes(zone)) return
   const options = { httpOnly: true, sameSite: 'lax', secure: ctx.secure, signed: false } as const
   ctx.cookies.set(ZONE_COOKIE, zone, { ...options, maxAge: ZONE_KEPT_MS })
 }
@@ -46,6 +46,6 @@ export function readerOf(ctx: Context): Reader {
   const accepted = () => ctx.acceptsLanguages([...languages]) || languages[0]
   return {
     language: availableLanguage([...request, person, site]) ?? accepted(),
-    timeZone: zones.find((zone) => zone && timeZones.includes(zone)) ?? 'UTC',
+    timeZone: zones.find((zone) => zone && timeZones().includes(zone)) ?? 'UTC',
   }
 }
