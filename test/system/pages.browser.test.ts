@@ -131,7 +131,7 @@ async function openMenu(page: Page): Promise<boolean> {
 async function missedByTab(page: Page): Promise<string[]> {
   const describe = `(element) => element.type === 'radio' ? element.name : element.id || element.textContent`
   const controls: string[] = await page.evaluate(
-    `[...document.querySelectorAll('a[href], button, input:not([type=hidden])')]
+    `[...document.querySelectorAll('a[href], button, select, textarea, summary, input:not([type=hidden])')]
       .filter((element) => element.checkVisibility()).map(${describe})`,
   )
   const met = new Set<string>()
