@@ -27,7 +27,7 @@ export function applicationPeoplePage(page: ApplicationPeoplePage): Page {
     ...page,
     id: 'people-page',
     body: html`${table('People', peopleColumns, people, { none, paging: page.pager })}
-${people.length > 0 && html`<p><a id="remove-all" class="button danger" href="${page.removeAllHref}">End everybody’s access…</a></p>`}`,
+${people.length > 0 && html`<p><a id="remove-all" class="button danger" href="${page.removeAllHref}">End all access…</a></p>`}`,
   })
 }
 
@@ -102,7 +102,7 @@ export function stopPage({ name, people, kind, verb, ...page }: StopPage): Page 
     title: `${verb} this ${kind === 'site' ? 'application' : 'resource server'}?`,
     id: `${verb.toLowerCase()}-page`,
     heading: html`${verb} <bdi>${name}</bdi>?`,
-    consequences: html`<p>${consequences[kind][verb](everybody(people))}</p>`,
+    consequences: html`<p>${consequences[kind][verb](peopleWithAccess(people))}</p>`,
     confirm: verb === 'Disable' ? verb : 'Delete for good',
   })
 }
@@ -118,10 +118,10 @@ stop it for a while, disable it.`,
   },
   resource_server: {
     Disable:
-      () => html`It can no longer check tokens, so nobody reaches what it protects. When you enable it again, its
+      () => html`It can no longer check tokens, so requests to what it protects fail. When you enable it again, its
 secrets work as before.`,
     Delete:
-      () => html`It can no longer check tokens, so nobody reaches what it protects. You cannot undo this. To stop it
+      () => html`It can no longer check tokens, so requests to what it protects fail. You cannot undo this. To stop it
 for a while, disable it.`,
   },
 }
@@ -129,12 +129,12 @@ for a while, disable it.`,
 export function endAllGrantsPage({ name, people, ...page }: ApplicationConfirmPage): Page {
   return areaConfirmPage({
     ...page,
-    title: "End everybody's access?",
+    title: 'End all access?',
     id: 'end-all-page',
-    heading: html`End everybody’s access by <bdi>${name}</bdi>?`,
-    consequences: html`<p>Its tokens stop at once for ${everybody(people)}. Everybody may connect it
+    heading: html`End all access by <bdi>${name}</bdi>?`,
+    consequences: html`<p>Its tokens stop at once for ${peopleWithAccess(people)}. People may connect it
 again.</p>`,
-    confirm: "End everybody's access",
+    confirm: 'End all access',
   })
 }
 
@@ -169,7 +169,7 @@ export function removeSecretPage({
   })
 }
 
-function everybody(people: number): string {
-  if (people === 0) return 'everybody (nobody has connected it yet)'
+function peopleWithAccess(people: number): string {
+  if (people === 0) return 'all people (none has connected it yet)'
   return people === 1 ? 'the one person who connected it' : `the ${people} people who connected it`
 }

@@ -121,7 +121,7 @@ to be given again.</p>`
 }
 
 function block(siteName: string): Html {
-  return html`<p>It stops at once for everybody at <bdi>${siteName}</bdi>: its tokens are refused, and
+  return html`<p>It stops at once for all people at <bdi>${siteName}</bdi>: its tokens are refused, and
 people cannot connect it there.</p>`
 }
 

@@ -106,7 +106,7 @@ function summary({ isOn, state, figures, hrefs }: AdminHomePage): Html {
     return html`Members cannot use apps: <a href="${hrefs.beta}">MCP connections is off</a>.`
   const people = figures.peopleByWeek.last
   return html`Members can connect <a href="${hrefs.applications}">${counted(applications, 'app')}</a>. ${
-    people === 0 ? 'Nobody' : counted(people, 'person', 'people')
+    people === 0 ? 'No person' : counted(people, 'person', 'people')
   } used apps in the last 7 days.`
 }
 

@@ -37,7 +37,7 @@ ${mailHref !== undefined && html`<p>This demo sends no mail: <a id="mail" href="
 
 function demo(accounts: readonly DemoPerson[]): Html {
   return html`<h2>Accounts of this demo</h2>
-<p class="small">They are invented, and everybody who can open this page knows their passwords.</p>
+<p class="small">These are sample accounts. Their passwords are public.</p>
 <dl class="facts">
 ${accounts.map(
   ({ login, password, what }) => html`<div><dt>${what}</dt>

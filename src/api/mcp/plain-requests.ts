@@ -30,7 +30,7 @@ type Era = 'modern' | 'legacy'
 /**
  * Recognizes tools/list and tools/call, which are nearly all traffic, in their usual format. Returns undefined for
  * other messages. The SDK creates a request, a response, a server and a transport for each message, and validates the
- * message several times. That costs more than most tools. `test/mcp-plain-requests.test.ts` checks that both paths send
+ * message several times. That costs more than running most tools. `test/mcp-plain-requests.test.ts` checks that both paths send
  * the same bytes.
  */
 export function readPlainRequest(

@@ -33,7 +33,7 @@ export interface MailSettings {
   readonly service: { readonly name: string; readonly signIn: { readonly notices: boolean } }
 }
 
-/** Stores a message. The outbox sends it when it next looks for due messages. */
+/** Stores a message. The outbox sends it at its next check for due messages. */
 export const storeMail: QueueMail = async (trx, payload, nowMs) =>
   await storeMessage(trx, { kind: 'mail', payload, nowMs })
 

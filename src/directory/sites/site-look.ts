@@ -83,7 +83,7 @@ function sheetOf({ accentColor, backgroundColor }: SiteColors): Stylesheet | und
   })
 }
 
-/** Returns the tokens of style.css for the colors of a site. `over` computes the accent under the pointer. */
+/** Returns the tokens of style.css for the colors of a site. `over` computes the accent color on hover. */
 function tokensOf(accent: string | null, ground: string | null, over: (color: string) => string) {
   return {
     ...(accent !== null && {

@@ -33,7 +33,7 @@ const FORM_BYTES_MAX = '56kb'
  * - GET authorization: replaces every accepted spelling of `resource` with the audience, because a grant and its tokens
  *   have a single resource (design 3). Renames `acr_values` and `max_age` in requests without `openid`. Adds
  *   `response_mode=form_post` if only a request object contains it. If the conformance profile is on, removes the
- *   suite's scopes from other clients' requests.
+ *   scopes of the conformance suite from requests of all other clients.
  * - GET sign-out: rejects parameters that are too long, and an id_token_hint whose audience is not a single client.
  * - POST to either path (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): redirects (303) to GET with the same
  *   parameters. The engine's own POST routes would require SameSite=None cookies (design 18).

@@ -21,7 +21,6 @@ export function advertised(
     ui_locales_supported: [...languages],
     // Advertise the algorithms for the other endpoints that authenticate clients, too (RFC 8414 §2).
     ...(privateKeyJwt && {
-      token_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],
       revocation_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],
       introspection_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],
     }),

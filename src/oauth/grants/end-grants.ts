@@ -168,7 +168,7 @@ export async function removeApp(
 /**
  * Ends all grants with their codes and tokens, and every browser session. Needed after a restore, because the backup
  * lacks all later uses, revocations and sign-outs. People must sign in and consent again. Call it before any process
- * accepts requests. If it fails, call it again: every step can be repeated. Records an audit event.
+ * accepts requests. It is idempotent, so call it again after a failure. Records an audit event.
  *
  * @param nowMs epoch milliseconds, by the clock of the database (`withDatabase`)
  * @returns the number of live grants that ended, and of sessions, codes, links and other records that were removed from

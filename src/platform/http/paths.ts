@@ -70,7 +70,7 @@ export const metricsPath = '/metrics'
 export const planPaths = {
   /** Pushed authorization requests (RFC 9126). */
   pushedAuthorization: '/api/oauth/par',
-  /** Records of the import, sent by the platform. */
+  /** Accepts import records from the platform. */
   records: '/platform/records',
 } as const
 
