@@ -9,14 +9,14 @@ export interface Room {
 }
 
 /** Pairs of folders of which one imports the other. 318 before the rooms (docs/decisions/0011-rooms-with-folders.md). */
-export const FOLDER_PAIRS_MAX = 331
+export const FOLDER_PAIRS_MAX = 340
 
 /** Lines of `src`, blank lines, comments, SQL and GraphQL included. */
-export const SRC_LINES_MAX = 53_800
+export const SRC_LINES_MAX = 55_500
 
 /** Lines of the composition root, and of all composition with it and main.ts. */
-export const COMPOSE_LINES_MAX = 136
-export const COMPOSITION_LINES_MAX = 777
+export const COMPOSE_LINES_MAX = 140
+export const COMPOSITION_LINES_MAX = 800
 
 // The table begins.
 export const rooms: Readonly<Record<string, Room>> = {
