@@ -63,6 +63,7 @@ export function appearancePage(page: AppearancePage): Page {
     }),
   )
   return areaPage({
+    language: 'en',
     ...page,
     title: 'Appearance',
     id: 'appearance-page',

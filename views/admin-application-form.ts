@@ -52,6 +52,7 @@ ${scopeField(page)}
 ${isOperator && endlessField(page)}
 ${submitButton('save', save, page)}`
   return areaPage({
+    language: 'en',
     title: wrong ? `${heading}: please correct` : heading,
     heading: html`<bdi>${heading}</bdi>`,
     id: 'application-form-page',

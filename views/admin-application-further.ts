@@ -28,6 +28,7 @@ ${demandsField(page)}
 ${on.logout && logoutField(page)}
 ${submitButton('save', 'Save', page)}`
   return areaPage({
+    language: 'en',
     title: wrong ? `${heading}: please correct` : heading,
     heading: html`<bdi>${heading}</bdi>`,
     id: 'further-page',

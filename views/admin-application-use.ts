@@ -98,6 +98,7 @@ export interface StopPage extends ApplicationConfirmPage {
 /** Asks for confirmation before an application or resource server is disabled or deleted. */
 export function stopPage({ name, people, kind, verb, ...page }: StopPage): Page {
   return areaConfirmPage({
+    language: 'en',
     ...page,
     title: `${verb} this ${kind === 'site' ? 'application' : 'resource server'}?`,
     id: `${verb.toLowerCase()}-page`,
@@ -128,6 +129,7 @@ for a while, disable it.`,
 
 export function endAllGrantsPage({ name, people, ...page }: ApplicationConfirmPage): Page {
   return areaConfirmPage({
+    language: 'en',
     ...page,
     title: 'End all access?',
     id: 'end-all-page',
@@ -144,6 +146,7 @@ export function endGrantPage({
   ...page
 }: Omit<ApplicationConfirmPage, 'people'> & { readonly personName: string }): Page {
   return areaConfirmPage({
+    language: 'en',
     ...page,
     title: 'End this access?',
     id: 'end-access-page',
@@ -160,6 +163,7 @@ export function removeSecretPage({
   ...page
 }: Omit<ApplicationConfirmPage, 'people'> & { readonly hint: string }): Page {
   return areaConfirmPage({
+    language: 'en',
     ...page,
     title: 'Remove this secret?',
     id: 'remove-secret-page',

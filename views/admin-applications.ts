@@ -45,6 +45,7 @@ export function applicationsPage(page: ApplicationsPage): Page {
   const none = html`<div class="empty" id="no-applications"><p>${search === '' ? text('applications.none') : text('applications.noMatch')}</p>
 ${search === '' && html`<a class="button second" href="${page.assistantsHref}">${text('applications.addAssistant')}</a>`}</div>`
   return areaPage({
+    language: 'en',
     ...page,
     title: 'OAuth applications',
     id: 'applications-page',

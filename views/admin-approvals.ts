@@ -35,6 +35,7 @@ interface PendingChangeView {
 /** Lists the changes of a person's assistants that wait for approval, with the form for the policy. */
 export function approvalsPage(page: ApprovalsPage): Page {
   return areaPage({
+    language: 'en',
     ...page,
     title: 'Approvals',
     id: 'approvals-page',

@@ -45,6 +45,7 @@ export function assistantsPage(page: AssistantsPage): Page {
   const added = assistants.filter(({ application }) => application !== undefined)
   const others = assistants.filter((assistant) => !added.includes(assistant))
   return areaPage({
+    language: 'en',
     ...page,
     title: 'Connect assistants',
     id: 'assistants-page',
@@ -149,6 +150,7 @@ export interface OwnAssistantsPage {
 /** Shows an operator how to connect their own assistant, to administer the site. */
 export function ownAssistantsPage(page: OwnAssistantsPage): Page {
   return areaPage({
+    language: 'en',
     ...page,
     title: 'Connect your own assistant',
     id: 'own-assistants-page',

@@ -50,6 +50,7 @@ export function auditPage(page: AuditPage): Page {
     ? 'No event matches these filters.'
     : 'Nothing happened yet. Changes by operators and sign-ins by members will appear here.'
   return areaPage({
+    language: 'en',
     ...page,
     title: 'Audit trail',
     id: 'audit-page',

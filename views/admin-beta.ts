@@ -19,6 +19,7 @@ export interface BetaPage {
 export function betaPage(page: BetaPage): Page {
   const on = page.onSince !== undefined
   return areaPage({
+    language: 'en',
     ...page,
     title: 'Beta features',
     id: 'beta-page',
@@ -44,6 +45,7 @@ export function switchOnForm(target: FormTarget): Html {
 
 export function switchOffPage(page: Confirmation & { readonly siteName: string }): Page {
   return areaConfirmPage({
+    language: 'en',
     ...page,
     title: 'Switch MCP connections off?',
     id: 'switch-off-page',

@@ -45,6 +45,7 @@ const stateNames = {
 /** Lists the clients with metadata documents. */
 export function documentClientsPage(page: DocumentClientsPage): Page {
   return areaPage({
+    language: 'en',
     ...page,
     title: 'Self-declared clients',
     id: 'document-clients-page',
@@ -96,6 +97,7 @@ export function reviewDocumentClientPage(page: ReviewDocumentClientPage): Page {
   const approves = page.review === 'approved'
   const verb = approves ? 'Approve' : 'Block'
   return areaConfirmPage({
+    language: 'en',
     ...page,
     title: page.hasChanged ? 'The client has changed' : `${verb} this client?`,
     id: 'review-page',

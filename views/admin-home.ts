@@ -16,6 +16,7 @@ export function adminSitesPage({
   readonly sites: readonly { readonly name: string; readonly href: string }[]
 }): Page {
   return areaPage({
+    language: 'en',
     title: 'Your sites',
     id: 'admin-sites-page',
     area,
@@ -82,6 +83,7 @@ interface NamedLink {
 export function adminHomePage(page: AdminHomePage): Page {
   const { siteName } = page
   return areaPage({
+    language: 'en',
     ...page,
     title: `Administer ${siteName}`,
     heading: html`<bdi>${siteName}</bdi>`,

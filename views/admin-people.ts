@@ -72,6 +72,7 @@ export function peoplePage(page: PeoplePage): Page {
 ${roles.map(([name, label]) => html`<option value="${name}"${name === role && html` selected`}>${label}</option>\n`)}</select></div>
 `
   return areaPage({
+    language: 'en',
     ...page,
     title: 'People',
     id: 'members-page',
@@ -181,6 +182,7 @@ export function memberPage(page: MemberPage): Page {
     apps.length > 0 &&
     html`<a id="end-access" class="button second" href="${action}/end-access">End all access…</a>`
   return areaPage({
+    language: 'en',
     ...page,
     title: `${member.name}`,
     heading: html`<bdi>${member.name}</bdi>`,
@@ -219,6 +221,7 @@ export interface StopMemberPage extends Confirmation {
 export function stopMemberPage({ what, name, ...page }: StopMemberPage): Page {
   const removes = what === 'remove'
   return areaConfirmPage({
+    language: 'en',
     ...page,
     title: removes ? 'Remove this person?' : 'End all access?',
     id: `${what}-page`,

@@ -78,6 +78,7 @@ ${buttonForm({ action: onlyAction, csrf, hidden: { on: isOnly ? 'no' : 'yes' } }
       attributes: html` type="text" maxlength="500" autocomplete="off" required value="${typed[id]}"`,
     })
   return areaPage({
+    language: 'en',
     title: 'Identity providers',
     id: 'identity-providers-page',
     area,

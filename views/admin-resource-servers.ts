@@ -40,6 +40,7 @@ export function resourceServersPage(page: ResourceServersPage): Page {
 <input id="name" name="name" type="text" maxlength="80" autocomplete="off" required value="${page.typed}" ${described}>
 ${submitButton('register', 'Register')}`
   return areaPage({
+    language: 'en',
     ...page,
     title: 'Resource servers',
     id: 'resource-servers-page',

@@ -22,6 +22,7 @@ export function clientPage(
 ): Page {
   const { name, disabledAt } = frame
   return areaPage({
+    language: 'en',
     ...frame,
     ...page,
     scripts: [copyScript],

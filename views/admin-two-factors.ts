@@ -41,6 +41,7 @@ ${areas.map((value) => choice({ type: 'checkbox', name: 'area', value, checked: 
 </fieldset>
 ${submitButton('save', 'Save', { cancelHref: href })}`
   return areaPage({
+    language: 'en',
     ...page,
     title: 'Two factors',
     id: 'two-factors-page',

@@ -38,6 +38,7 @@ interface EndpointLine {
 export function webhooksPage(page: WebhooksPage): Page {
   const { area, siteName, endpoints, types, action, typed, problem } = page
   return areaPage({
+    language: 'en',
     ...page,
     title: 'Webhooks',
     id: 'webhooks-page',
@@ -120,6 +121,7 @@ export function webhookPage(page: WebhookPage): Page {
     )
   const isOn = endpoint.disabledAt === null
   return areaPage({
+    language: 'en',
     ...page,
     title: 'Webhook endpoint',
     id: 'webhook-page',

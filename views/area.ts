@@ -42,20 +42,20 @@ export interface AreaPage {
   /** A notice that an action succeeded. */
   readonly done?: HtmlValue
   readonly scripts?: Page['scripts']
+  readonly language?: Page['language']
   /** The page below the heading and the notice. */
   readonly body: Html
 }
 
 /** Creates a page with the navigation of its area and a button to sign out. */
 export function areaPage(page: AreaPage): Page {
-  const { title, id, area, heading = title, back, tabs, done, scripts, body } = page
+  const { title, id, area, heading = title, back, tabs, done, body } = page
   return {
     title,
     id,
-    scripts,
+    scripts: page.scripts,
+    language: page.language,
     look: lookOf(area),
-    // The administration has not been translated.
-    language: area.siteName === undefined ? undefined : 'en',
     navigation: navigation(area),
     body: html`${back && html`<p class="small"><a href="${back.href}"><bdi>${back.name}</bdi></a></p>`}
 <h1>${heading}</h1>
@@ -112,7 +112,7 @@ ${links.map((link) => html`<li><a href="${link.href}"${link.current && html` ari
 }
 
 export interface AreaConfirmPage
-  extends Pick<AreaPage, 'title' | 'id' | 'area' | 'heading'>,
+  extends Pick<AreaPage, 'title' | 'id' | 'area' | 'heading' | 'language'>,
     Omit<FormTarget, 'csrf'> {
   /** The effects of the action, as paragraphs or a list. */
   readonly consequences: Html

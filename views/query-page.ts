@@ -51,6 +51,7 @@ export function queryPage(page: QueryPage): Page {
   return {
     language: 'en',
     ...areaPage({
+      language: 'en',
       ...page,
       title: `Try the ${page.apiName}`,
       id: 'query-page',
