@@ -2,6 +2,7 @@ import { readdirSync } from 'node:fs'
 
 import { IntlMessageFormat } from 'intl-messageformat'
 
+import { addressOf, pages } from '../src/platform/http/paths.ts'
 import english from '../views/languages/en.json' with { type: 'json' }
 import { layout } from '../views/layout.ts'
 import { stylesheet } from '../views/stylesheet.ts'
@@ -58,8 +59,10 @@ describe('languages', () => {
   })
 
   /** Texts of the sample pages, and the values that select a form of a message. */
-  const samples = /Signing in|Your account|[a-e] of the school|BCDF-\w+|\b(?:yes|no)\b/g
-  it('takes every text of a page from the catalogue, in the direction of the language', () => {
+  const samples =
+    /Signing in|Your account|Northlight Academy|[a-e] of the school|BCDF-\w+|\b(?:yes|no|same|first|up|down)\b/g
+  /** Sets a catalogue in which every text is a lozenge, so that other words on a page are not from a catalogue. */
+  const setPseudoLanguage = () => {
     const pseudo = Object.entries(english).map(([id, message]) => {
       const names = [...argumentsOf(message, 'en')]
       const shown = names.map((name) =>
@@ -68,25 +71,53 @@ describe('languages', () => {
       return [id, `◊ ${shown.join(' ')}`] as const
     })
     catalogues.set('ar', Object.fromEntries(pseudo))
+  }
+  /** Returns the words of a page that are not from the catalogue. */
+  const wordsOf = (markup: string, data: string) => {
+    expect(markup).to.include('<html lang="ar" dir="rtl">')
+    const left = markup.replaceAll(new RegExp(`<(${data})\\b.*?</\\1>`, 'gs'), '')
+    const named = left.matchAll(
+      / (?:aria-label|alt|title|placeholder|data-(?:other|label))="([^"]*)"/g,
+    )
+    const words = left.replaceAll(/<[^>]*>/g, ' ')
+    const all = [words, ...[...named].map(([, value]) => value)].join(' ').replaceAll(samples, '')
+    return all
+      .match(/[A-Za-z]{2,}[^◊\d]*/g)
+      ?.join(' | ')
+      .replaceAll(/\s+/g, ' ')
+  }
+
+  it('takes every text of a page from the catalogue, in the direction of the language', () => {
+    setPseudoLanguage()
     const frame = { serviceName: '1', stylesheetHref: hrefOf(stylesheet) }
-    const found = Object.entries(pagesWith('2')).flatMap(([name, page]) => {
-      if (page.language) return []
-      const markup = layout({ ...page, scripts: undefined }, frame).for({
-        language: 'ar',
-        timeZone: 'UTC',
-      })
-      expect(markup).to.include('<html lang="ar" dir="rtl">')
-      const named = [
-        ...markup.matchAll(/ (?:aria-label|alt|title|placeholder|data-other)="([^"]*)"/g),
-      ]
-      const words = markup
-        .replaceAll(/<(head|code|time|select)\b.*?<\/\1>/gs, '')
-        .replaceAll(/<[^>]*>/g, ' ')
-      const all = [words, ...named.map(([, value]) => value)].join(' ').replaceAll(samples, '')
-      const left = all.match(/[A-Za-z]{2,}[^◊\d]*/g)
-      return left ? [`${name}: ${left.join(' | ').replaceAll(/\s+/g, ' ')}`] : []
-    })
-    expect(found).to.deep.equal([])
+    const reader = { language: 'ar', timeZone: 'UTC' }
+    for (const [name, page] of Object.entries(pagesWith('2'))) {
+      if (page.language) continue
+      const markup = layout({ ...page, scripts: undefined }, frame).for(reader)
+      expect(wordsOf(markup, 'head|code|time|select'), name).to.equal(undefined)
+    }
+  })
+
+  it('takes the texts of the administration from the catalogue', async () => {
+    const { kysely, url } = service()
+    const operator = makePagePerson(url, olivia)
+    await operator.visit('/admin/northlight/beta')
+    await change(kysely, 'person', { email_canonical: olivia.login }, { locale: 'ar' })
+    setPseudoLanguage()
+    const available = languages as unknown as string[]
+    available.push('ar')
+    const names = { site: 'northlight', person: 'per_sam', client: 'northlight-notes' }
+    const found = new Map<string, string | undefined>()
+    for (const pattern of Object.values(pages)) {
+      if (!pattern.startsWith('/admin/') || pattern === pages.twoFactors) continue
+      const { status, path, text: markup } = await operator.visit(addressOf(pattern, names))
+      if (status === 200 && markup.includes('lang="ar"'))
+        found.set(path, wordsOf(markup, 'head|header|script|code|time|bdi'))
+    }
+    available.pop()
+    await change(kysely, 'person', { email_canonical: olivia.login }, { locale: null })
+    expect(found.size).to.be.above(1)
+    for (const [path, words] of found) expect(words, path).to.equal(undefined)
   })
 
   const languageOf = (page: string) => /<html lang="(\w+)"/.exec(page)?.[1]

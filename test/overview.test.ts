@@ -121,7 +121,7 @@ describe('/admin/<site>/overview and /audit', () => {
       const { status, text } = await operator.visit(`${overview}?measure=${measure}&days=${days}`)
       expect(status).to.equal(200)
       expect(text).to.include('aria-labelledby="chart-title chart-summary"').and.include('UTC')
-      expect(text.match(/<th scope="row">\d{4}-\d{2}-\d{2}<\/th>/g)).to.have.length(days)
+      expect(text.match(/<th scope="row">\d{1,2} \w+ \d{4}<\/th>/g)).to.have.length(days)
       expect(text.includes('an expired or used code or token')).to.equal(measure === 'refusals')
       expect(text).not.to.include('<script')
     }

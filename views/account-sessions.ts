@@ -2,7 +2,7 @@ import { type AreaView, areaPage, cards } from './area.ts'
 import { buttonForm, postForm } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { text, timeOf } from './text.ts'
+import { inLink, text, timeOf } from './text.ts'
 
 export interface SessionView {
   readonly id: string
@@ -33,7 +33,7 @@ export function sessionsPage(page: SessionsPage): Page {
     ...page,
     title: text('sessions.title'),
     id: 'sessions-page',
-    body: html`<p>${text('sessions.intro', { a: (remove) => html`<a href="${page.appsHref}">${remove}</a>` })}</p>
+    body: html`<p>${text('sessions.intro', { a: inLink(page.appsHref) })}</p>
 ${cards(sessions.map((session) => card(session, page)))}
 ${sessions.length > 1 && buttonForm({ action, csrf: area.csrf }, 'end-others', text('sessions.endOthers'), 'second')}
 <p><a href="${page.everywhereHref}">${text('sessions.everywhere')}</a></p>`,

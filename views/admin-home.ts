@@ -6,6 +6,7 @@ import { buttonForm } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { copyScript } from './script.ts'
+import { inBold, inLink, listText, numberText, type TextId, text } from './text.ts'
 
 /** Lists the sites that a person operates. */
 export function adminSitesPage({
@@ -16,11 +17,9 @@ export function adminSitesPage({
   readonly sites: readonly { readonly name: string; readonly href: string }[]
 }): Page {
   return areaPage({
-    language: 'en',
-    title: 'Your sites',
+    title: text('account.sites'),
     id: 'admin-sites-page',
     area,
-    heading: 'Which site?',
     body: cards(sites.map(({ name, href }) => html`<a href="${href}"><bdi>${name}</bdi></a>`)),
   })
 }
@@ -83,14 +82,13 @@ interface NamedLink {
 export function adminHomePage(page: AdminHomePage): Page {
   const { siteName } = page
   return areaPage({
-    language: 'en',
     ...page,
-    title: `Administer ${siteName}`,
+    title: text('adminHome.title', { site: siteName }),
     heading: html`<bdi>${siteName}</bdi>`,
     id: 'admin-page',
     scripts: [copyScript],
     body: html`<p id="summary">${summary(page)}</p>
-${page.state.applications > 0 ? tiles(page) : html`<p><a class="button" href="${page.hrefs.assistants}">Add the first app</a></p>`}
+${page.state.applications > 0 ? tiles(page) : html`<p><a class="button" href="${page.hrefs.assistants}">${text('adminHome.addFirst')}</a></p>`}
 <div class="cards">
 ${attentionCard(page)}
 ${stepsCard(page)}
@@ -101,15 +99,11 @@ ${signInCard(page)}
 }
 
 function summary({ isOn, state, figures, hrefs }: AdminHomePage): Html {
-  const { applications } = state
-  if (applications === 0)
-    return html`Your school has no app yet. An app, such as Claude, helps members with their own courses.`
-  if (!isOn)
-    return html`Members cannot use apps: <a href="${hrefs.beta}">MCP connections is off</a>.`
+  const { applications: apps } = state
+  if (apps === 0) return text('adminHome.noApp')
+  if (!isOn) return text('adminHome.off', { a: inLink(hrefs.beta) })
   const people = figures.peopleByWeek.last
-  return html`Members can connect <a href="${hrefs.applications}">${counted(applications, 'app')}</a>. ${
-    people === 0 ? 'No person' : counted(people, 'person', 'people')
-  } used apps in the last 7 days.`
+  return text('adminHome.use', { apps, people, a: inLink(hrefs.applications) })
 }
 
 const WEEK = 7
@@ -118,33 +112,37 @@ const sum = (values: readonly number[]) => values.reduce((one, other) => one + o
 function tiles({ figures: { days, peopleByWeek }, hrefs }: AdminHomePage): Html {
   const tile = (
     measure: Measure,
-    label: string,
+    label: TextId,
     now: number,
     before: number,
   ) => html`<li class="card">
-<a href="${hrefs.overview}?measure=${measure}">${label}</a>
-<strong>${now.toLocaleString('en')}</strong>
+<a href="${hrefs.overview}?measure=${measure}">${text(label)}</a>
+<strong>${numberText(now)}</strong>
 <span class="small">${changeOf(now, before)}</span>
 ${sparkline(days.map((day) => day[measure]))}
 </li>
 `
-  const weekly = (measure: Measure, label: string) => {
+  const weekly = (measure: Measure) => {
     const values = days.map((day) => day[measure])
-    return tile(measure, label, sum(values.slice(-WEEK)), sum(values.slice(-2 * WEEK, -WEEK)))
+    const [now, before] = [sum(values.slice(-WEEK)), sum(values.slice(-2 * WEEK, -WEEK))]
+    return tile(measure, `analytics.measures.${measure}`, now, before)
   }
   const connected = days.map((day) => day.connected)
-  return html`<h2 class="hidden">The last 7 days</h2>
+  return html`<h2 class="hidden">${text('adminHome.week')}</h2>
 <ul class="tiles">
-${tile('connected', 'Connections', connected.at(-1) ?? 0, connected.at(-1 - WEEK) ?? 0)}${tile('people', 'Active people', peopleByWeek.last, peopleByWeek.before)}${weekly('calls', 'Calls')}${weekly('signIns', 'Sign-ins')}${weekly('refusals', 'Refusals')}</ul>
-<p class="small">What apps did for members in the last 7 days, today included. The lines show 30 days.</p>`
+${tile('connected', 'adminHome.connections', connected.at(-1) ?? 0, connected.at(-1 - WEEK) ?? 0)}${tile('people', 'adminHome.activePeople', peopleByWeek.last, peopleByWeek.before)}${weekly('calls')}${weekly('signIns')}${weekly('refusals')}</ul>
+<p class="small">${text('adminHome.tiles')}</p>`
 }
 
 /** Compares a figure with the week before. */
-function changeOf(now: number, before: number): string {
-  if (now === before) return 'as the week before'
-  if (before === 0) return 'none the week before'
-  const percent = Math.round((Math.abs(now - before) / before) * 100)
-  return `${now > before ? 'up' : 'down'} ${percent} % from ${before.toLocaleString('en')}`
+function changeOf(now: number, before: number): Html {
+  const moved = now > before ? 'up' : 'down'
+  const change = now === before ? 'same' : moved
+  return text('adminHome.change', {
+    change: before === 0 && now > 0 ? 'first' : change,
+    before,
+    ratio: Math.abs(now - before) / (before || 1),
+  })
 }
 
 /** The number of refusals a week from which a doubling needs attention. */
@@ -153,87 +151,79 @@ const MANY_REFUSALS = 10
 function attentionCard({ figures, state, hrefs }: AdminHomePage): Html {
   const refusals = figures.days.map((day) => day.refusals)
   const [last, before] = [sum(refusals.slice(-WEEK)), sum(refusals.slice(-2 * WEEK, -WEEK))]
-  const { unreviewed, oldSecrets, neverExchanged } = state
+  const { unreviewed: count, oldSecrets, neverExchanged } = state
+  const reasons = inLink(`${hrefs.overview}?measure=refusals&days=7#reasons`)
+  const app = (name: string) => html`<bdi>${name}</bdi>`
   const rows = [
     last >= MANY_REFUSALS &&
       last >= 2 * before &&
-      html`Refusals rose from ${before} to ${last} in a week. <a href="${hrefs.overview}?measure=refusals&days=7#reasons">See the reasons</a>`,
-    unreviewed > 0 &&
-      html`${counted(unreviewed, 'connected app is', 'connected apps are')} not reviewed. <a href="${hrefs.documentClients}">Review</a>`,
-    ...oldSecrets.map(
-      ({ name, href }) =>
-        html`A secret of <bdi>${name}</bdi> is older than a year. <a href="${href}">Replace it</a>`,
+      text('adminHome.refusalsRose', { before, last, a: reasons }),
+    count > 0 && text('adminHome.unreviewed', { count, a: inLink(hrefs.documentClients) }),
+    ...oldSecrets.map(({ name, href }) =>
+      text('adminHome.oldSecret', { app: app(name), a: inLink(href) }),
     ),
-    ...neverExchanged.map(
-      ({ name, href }) =>
-        html`People allowed <bdi>${name}</bdi>, but it completed no sign-in. <a href="${href}/refusals">See its refusals</a>`,
+    ...neverExchanged.map(({ name, href }) =>
+      text('adminHome.noExchange', { app: app(name), a: inLink(`${href}/refusals`) }),
     ),
   ].filter((row) => row !== false)
   return card(
     'attention',
-    'Needs attention',
     rows.length === 0
-      ? html`<p><span class="tag good">All good</span> Nothing needs your attention.</p>`
-      : plainList(rows.map((row) => html`<span class="tag warning">Look</span> ${row}`)),
+      ? html`<p><span class="tag good">${text('adminHome.good')}</span> ${text('adminHome.nothing')}</p>`
+      : plainList(
+          rows.map(
+            (row) => html`<span class="tag warning">${text('adminHome.look')}</span> ${row}`,
+          ),
+        ),
   )
 }
 
 function stepsCard({ state, hrefs }: AdminHomePage): Html | undefined {
   const steps = [
-    {
-      isDone: state.applications > 0,
-      words: 'Add the first app or assistant',
-      href: hrefs.assistants,
-    },
-    { isDone: state.hasLogo, words: 'Add the logo of your school', href: hrefs.appearance },
-    { isDone: state.operators > 1, words: 'Make a colleague a second admin', href: hrefs.people },
+    { isDone: state.applications > 0, words: text('adminHome.stepApp'), href: hrefs.assistants },
+    { isDone: state.hasLogo, words: text('adminHome.stepLogo'), href: hrefs.appearance },
+    { isDone: state.operators > 1, words: text('adminHome.stepColleague'), href: hrefs.people },
   ]
   if (steps.every(({ isDone }) => isDone)) return undefined
   const rows = steps.map(({ isDone, words, href }) =>
     isDone
-      ? html`<span class="tag good">Done</span> ${words}`
-      : html`<span class="tag">To do</span> <a href="${href}">${words}</a>`,
+      ? html`<span class="tag good">${text('adminHome.done')}</span> ${words}`
+      : html`<span class="tag">${text('adminHome.toDo')}</span> <a href="${href}">${words}</a>`,
   )
-  return card('steps', 'First steps', plainList(rows))
+  return card('steps', plainList(rows))
 }
 
 function membersCard({ isOn, state, memberAddress }: AdminHomePage): Html | undefined {
   if (!isOn || state.applications === 0) return undefined
   return card(
     'members',
-    'For your members',
-    html`<p>Give them this address. It shows how to connect each app:</p>
+    html`<p>${text('adminHome.membersText')}</p>
 ${snippet(memberAddress)}
-<p><a href="${memberAddress}">See what members see</a></p>`,
+<p><a href="${memberAddress}">${text('adminHome.membersSee')}</a></p>`,
   )
 }
 
 function signInCard({ area, state, hrefs, selfSignUp }: AdminHomePage): Html {
   const { isOn, signUpHref, action } = selfSignUp
-  const hidden = { on: isOn ? 'no' : 'yes' }
-  const label = `Switch self sign-up ${isOn ? 'off' : 'on'}`
-  const names = state.providers.map((name) => html`<bdi>${name}</bdi>, `)
+  const [on, hidden] = [isOn ? 'yes' : 'no', { on: isOn ? 'no' : 'yes' }]
+  const ways = listText([
+    ...state.providers.map((name) => html`<bdi>${name}</bdi>`),
+    text('adminHome.password'),
+    text('adminHome.passkey'),
+  ])
+  const label = text('adminHome.switchSignUp', { on })
   return card(
-    'signing-in',
-    'How people sign in',
-    html`<p>With ${names}a password or a passkey. <a href="${hrefs.identityProviders}">Change</a></p>
-<h3>Self sign-up</h3>
-<p id="sign-up-state"><strong>${isOn ? 'On' : 'Off'}</strong>. ${
-      isOn
-        ? html`Anyone can <a href="${signUpHref}">create an account</a> and join as a student.`
-        : 'Only people whom an operator invites can join.'
-    }</p>
+    'signIn',
+    html`<p>${text('adminHome.ways', { ways, a: inLink(hrefs.identityProviders) })}</p>
+<h3>${text('adminHome.selfSignUp')}</h3>
+<p id="sign-up-state">${text('adminHome.signUpState', { on, a: inLink(signUpHref), b: inBold })}</p>
 ${action !== undefined && buttonForm({ action, csrf: area.csrf, hidden }, 'switch-sign-up', label, 'second')}`,
   )
 }
 
-function card(id: string, heading: string, body: Html): Html {
+function card(id: 'attention' | 'steps' | 'members' | 'signIn', body: Html): Html {
   return html`<section class="card" aria-labelledby="${id}">
-<h2 id="${id}">${heading}</h2>
+<h2 id="${id}">${text(`adminHome.${id}`)}</h2>
 ${body}
 </section>`
-}
-
-function counted(count: number, one: string, several = `${one}s`): string {
-  return `${count} ${count === 1 ? one : several}`
 }

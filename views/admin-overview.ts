@@ -2,7 +2,7 @@ import { type AreaView, areaPage, tabBar } from './area.ts'
 import { type Bar, columnChart, rowChart } from './chart.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { errorWords, text, timeOf } from './text.ts'
+import { dayText, errorWords, numberText, text, timeOf } from './text.ts'
 
 export interface OverviewPage {
   readonly area: AreaView
@@ -33,7 +33,7 @@ export function overviewPage(page: OverviewPage): Page {
   const { area, days, measure, periods, path } = page
   const link = (shown: Measure, count: number) => `${path}?measure=${shown}&days=${count}`
   const title = text(`analytics.measures.${measure}`)
-  const bars = days.map((day) => ({ label: day.date, value: day[measure] }))
+  const bars = days.map((day) => ({ label: dayText(day.date), value: day[measure] }))
   const periodTabs = periods.map((count) => ({
     label: text('analytics.days', { count }),
     href: link(measure, count),
@@ -83,7 +83,7 @@ function reasonsOf({ reasons, applicationsHref }: OverviewPage): Html {
     value: bars[index]?.value ?? 0,
   }))
   return html`<h2 id="reasons">${text('analytics.reasons')}</h2>
-${rowChart({ id: 'reasons-chart', title: text('analytics.reasons'), summary: html`${rows[0]?.label}: ${rows[0]?.value}`, bars })}
+${rowChart({ id: 'reasons-chart', title: text('analytics.reasons'), summary: html`${rows[0]?.label}: ${numberText(rows[0]?.value ?? 0)}`, bars })}
 ${numbers(text('analytics.reasons'), text('analytics.reason'), text('analytics.measures.refusals'), rows)}
 ${applicationsHref !== undefined && html`<p><a href="${applicationsHref}">${text('analytics.exact')}</a></p>`}`
 }
@@ -97,7 +97,7 @@ function numbers(title: HtmlValue, of: HtmlValue, measure: HtmlValue, rows: read
 <caption class="hidden">${caption}</caption>
 <thead><tr><th scope="col">${of}</th><th scope="col">${measure}</th></tr></thead>
 <tbody>
-${rows.map(({ label, value }) => html`<tr><th scope="row">${label}</th><td>${value}</td></tr>\n`)}</tbody>
+${rows.map(({ label, value }) => html`<tr><th scope="row">${label}</th><td>${numberText(value)}</td></tr>\n`)}</tbody>
 </table>
 </details>`
 }

@@ -1,4 +1,5 @@
 import { type Html, type HtmlValue, html } from './html.ts'
+import { numberText } from './text.ts'
 
 /** A bar chart as SVG, which needs no script. */
 export interface BarChart {
@@ -30,10 +31,10 @@ export function columnChart({ bars, ...chart }: BarChart): Html {
   const drawn = bars.map(({ label, value }, index) => {
     // Keep even the smallest bar visible.
     const height = value === 0 ? 0 : Math.max(1.5, (value / most) * room)
-    return html`<rect class="bar" x="${round(index * step + GAP / 2)}" y="${round(base - height)}" width="${round(step - GAP)}" height="${round(height)}"><title>${label}: ${value}</title></rect>\n`
+    return html`<rect class="bar" x="${round(index * step + GAP / 2)}" y="${round(base - height)}" width="${round(step - GAP)}" height="${round(height)}"><title>${label}: ${numberText(value)}</title></rect>\n`
   })
   return picture(chart, HEIGHT, [
-    html`<text x="0" y="10">${most}</text>
+    html`<text x="0" y="10">${numberText(most)}</text>
 <line class="guide" x1="0" y1="${TOP}" x2="${WIDTH}" y2="${TOP}"/>
 <line class="base" x1="0" y1="${base}" x2="${WIDTH}" y2="${base}"/>
 `,
@@ -51,7 +52,7 @@ export function rowChart({ bars, ...chart }: BarChart): Html {
   const most = Math.max(1, ...bars.map(({ value }) => value))
   const rows = bars.map(
     ({ label, value }, index) => html`<text x="0" y="${index * ROW + 12}">${label}</text>
-<text x="${WIDTH}" y="${index * ROW + 12}" text-anchor="end">${value}</text>
+<text x="${WIDTH}" y="${index * ROW + 12}" text-anchor="end">${numberText(value)}</text>
 <rect class="bar" x="0" y="${index * ROW + 17}" width="${round((value / most) * WIDTH)}" height="8"/>
 `,
   )

@@ -1,4 +1,5 @@
 import { type Html, type HtmlValue, html } from './html.ts'
+import { text } from './text.ts'
 
 /** The steps to connect an assistant. Values are escaped for commands and files, but not for HTML. */
 export interface ConnectStepsView {
@@ -74,8 +75,8 @@ ${snippet(shown.text)}`
 }
 
 /** A text to copy. One click selects all of it, and if `copyScript` runs, a button copies it. Long lines wrap. */
-export function snippet(text: string, id?: string): Html {
-  return html`<div class="copyable"><pre class="snippet" translate="no"><code${id !== undefined && html` id="${id}"`}>${text}</code></pre><button type="button" class="second" data-other="Copied" hidden>Copy</button></div>`
+export function snippet(content: string, id?: string): Html {
+  return html`<div class="copyable"><pre class="snippet" translate="no"><code${id !== undefined && html` id="${id}"`}>${content}</code></pre><button type="button" class="second" data-other="${text('word.copied')}" hidden>${text('word.copy')}</button></div>`
 }
 
 function callbacks({ differs, uris }: NonNullable<ConnectStepsView['ownCallbacks']>): Html {

@@ -6,7 +6,7 @@ import { roleList } from './person-view.ts'
 import { codeField, type LinkForm } from './recover.ts'
 import { showPasswordScript } from './script.ts'
 import type { SiteLook } from './site-look.ts'
-import { text } from './text.ts'
+import { inLink, text } from './text.ts'
 
 /** The values that the pages about joining a site show. */
 export interface JoinPage {
@@ -101,7 +101,7 @@ export function joinedPage(page: JoinedPage): Page {
     id: 'joined-page',
     look: page.look,
     body: html`<h1>${heading}</h1>
-${isDeclined ? html`<p>${text('join.again')}</p>` : html`<p>${text('join.connect', { a: (connect) => html`<a href="${page.connectHref}">${connect}</a>` })}</p>`}
+${isDeclined ? html`<p>${text('join.again')}</p>` : html`<p>${text('join.connect', { a: inLink(page.connectHref) })}</p>`}
 <p><a id="continue" class="button" href="${page.continueHref}">${text('word.continue')}</a></p>`,
   }
 }

@@ -9,7 +9,7 @@ import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { showPasswordScript } from './script.ts'
 import type { SiteLook } from './site-look.ts'
-import { text } from './text.ts'
+import { inLink, text } from './text.ts'
 
 /** The form in which a person asks for a link by mail. */
 export interface AddressForm {
@@ -75,7 +75,7 @@ export function linkSentPage(page: LinkSentPage): Page {
 ${page.isDelayed && html`<p class="notice" id="delayed">${text('linkSent.delayed')}</p>`}
 <p>${text('linkSent.code')}</p>
 <p><strong id="code">${page.code}</strong></p>
-<p class="small">${text('linkSent.secret', { a: (again) => html`<a href="${page.againHref}">${again}</a>` })}</p>`,
+<p class="small">${text('linkSent.secret', { a: inLink(page.againHref) })}</p>`,
   }
 }
 

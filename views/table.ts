@@ -2,7 +2,7 @@ import { type Pager, pager } from './area.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 
 export interface Column<Row> {
-  readonly heading: string
+  readonly heading: HtmlValue
   readonly cell: (row: Row) => HtmlValue
   /** Whether the cells contain numbers, which are aligned at the end. */
   readonly isNumber?: boolean
@@ -13,7 +13,7 @@ export interface Column<Row> {
  * row becomes a card, where the heading of its column precedes each cell.
  */
 export function table<Row>(
-  caption: string,
+  caption: HtmlValue,
   columns: readonly Column<Row>[],
   rows: readonly Row[],
   { none, paging }: { readonly none?: Html; readonly paging?: Pager } = {},

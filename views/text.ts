@@ -44,6 +44,13 @@ export function textIfAny(id: string, values?: TextValues): Html | undefined {
   return Object.hasOwn(catalogueOf('en'), id) ? text(id as TextId, values) : undefined
 }
 
+/** Renders a tag of a message as a link. */
+export const inLink = (href: string) => (content: HtmlValue) =>
+  html`<a href="${href}">${content}</a>`
+
+/** Renders a tag of a message in bold. */
+export const inBold = (content: HtmlValue) => html`<strong>${content}</strong>`
+
 /** Returns the first language of the tags (BCP 47) that has a catalogue, such as `pt` for `pt-BR`. */
 export function availableLanguage(tags: readonly (string | null | undefined)[]) {
   const wanted = tags.map((tag) => tag?.split('-', 1)[0]?.toLowerCase())
@@ -74,6 +81,13 @@ export function dateText(ms: number): Html {
   return localized((reader) => dateFormat(reader).format(ms))
 }
 
+/** Returns a day in UTC, such as “2026-01-31”, as the reader's language writes it. */
+export function dayText(date: string): Html {
+  return localized(({ language }) =>
+    dateFormat({ language, timeZone: 'UTC' }, day).format(Date.parse(date)),
+  )
+}
+
 /** Returns a duration in its largest unit, such as “20 minutes”. */
 export function durationText(seconds: number): Html {
   const [unit, length] = units.find(([, each]) => seconds >= each) ?? units[2]
@@ -88,6 +102,11 @@ const units = [
   ['hours', 3600],
   ['minutes', 60],
 ] as const
+
+/** Renders a number with the digits and separators of the reader's language. */
+export function numberText(value: number): Html {
+  return localized(({ language }) => value.toLocaleString(language))
+}
 
 /** Joins values as the reader's language joins a list, such as “A, B and C”. */
 export function listText(values: readonly HtmlValue[]): Html {
@@ -119,16 +138,13 @@ function catalogueOf(language: string): Readonly<Record<string, string>> {
   )
 }
 
-function dateFormat({ language, timeZone }: Reader): Intl.DateTimeFormat {
-  return cached(dateFormats, `${language} ${timeZone}`, () => {
-    const day = { year: 'numeric', month: 'short', day: 'numeric' } as const
-    const time = { hour: '2-digit', minute: '2-digit', timeZoneName: 'short' } as const
+const day = { year: 'numeric', month: 'short', day: 'numeric' } as const
+const minute = { ...day, hour: '2-digit', minute: '2-digit', timeZoneName: 'short' } as const
+
+function dateFormat({ language, timeZone }: Reader, shown: object = minute): Intl.DateTimeFormat {
+  return cached(dateFormats, `${language} ${timeZone} ${shown === day}`, () => {
     // English without a region would put the month first.
-    return new Intl.DateTimeFormat(language === 'en' ? 'en-GB' : language, {
-      ...day,
-      ...time,
-      timeZone,
-    })
+    return new Intl.DateTimeFormat(language === 'en' ? 'en-GB' : language, { ...shown, timeZone })
   })
 }
 

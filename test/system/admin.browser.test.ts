@@ -181,7 +181,8 @@ describe('/admin and /account in a browser', () => {
     await page.keyboard.press('Enter')
     const table = page.getByRole('table', { name: 'Calls: the numbers' })
     expect(await table.getByRole('row').count()).to.equal(31)
-    const today = new Date().toISOString().slice(0, 10)
+    const shown = { dateStyle: 'medium', timeZone: 'UTC' } as const
+    const today = new Date().toLocaleDateString('en-GB', shown)
     expect(await table.getByRole('row', { name: today }).innerText()).to.match(/\t[1-9]\d*$/)
     await look(page, 'overview with its numbers')
     await page.locator('.tabs').getByRole('link', { name: 'Refusals' }).click()

@@ -3,6 +3,7 @@ import type Router from 'koa-router'
 
 import type { AreaView } from '../../../views/area.ts'
 import type { IconName } from '../../../views/icon.ts'
+import { type TextId, text } from '../../../views/text.ts'
 import { MFA_ACR } from '../../directory/people/authentication.ts'
 import { EVERYTHING } from '../../directory/scopes/sensitive-operations.ts'
 import { type AdminSite, findAdminSite } from '../../directory/sites/site-admin.ts'
@@ -159,58 +160,58 @@ function areaOf(
   { address, hasReviews }: { address: (pattern: string) => string; hasReviews: boolean },
 ): AreaView {
   const home = address(pages.site)
-  const link = (pattern: string, label: string, icon: IconName) => {
+  const link = (pattern: string, label: TextId, icon: IconName) => {
     const href = address(pattern)
     const isBelow = href !== home && ctx.path.startsWith(`${href}/`)
-    return { href, label, icon, current: ctx.path === href || isBelow }
+    return { href, label: text(label), icon, current: ctx.path === href || isBelow }
   }
   const isOn = site.mcpConnectionsOnSince !== undefined
   return {
-    name: `Administration of ${site.name}`,
+    name: text('adminNav.area', { site: site.name }),
     siteName: site.name,
     groups: [
       {
         links: [
-          link(pages.site, 'Home', 'house'),
-          link(pages.members, 'People', 'users'),
-          link(pages.appearance, 'Appearance', 'palette'),
+          link(pages.site, 'adminNav.home', 'house'),
+          link(pages.members, 'adminNav.people', 'users'),
+          link(pages.appearance, 'adminNav.appearance', 'palette'),
         ],
       },
       {
-        name: 'Apps',
+        name: text('adminNav.apps'),
         links: [
-          link(pages.assistants, 'Connect assistants', 'bot'),
-          link(pages.approvals, 'Approvals', 'check'),
-          ...(isOn ? [link(pages.applications, 'OAuth applications', 'layout-grid')] : []),
+          link(pages.assistants, 'adminNav.assistants', 'bot'),
+          link(pages.approvals, 'adminNav.approvals', 'check'),
+          ...(isOn ? [link(pages.applications, 'adminNav.applications', 'layout-grid')] : []),
           ...(hasReviews
-            ? [link(pages.documentClients, 'Self-declared clients', 'circle-check')]
+            ? [link(pages.documentClients, 'adminNav.documentClients', 'circle-check')]
             : []),
         ],
       },
       {
-        name: 'Activity',
+        name: text('adminNav.activity'),
         links: [
-          link(pages.overview, 'Analytics', 'chart-line'),
-          link(pages.audit, 'Audit trail', 'scroll-text'),
+          link(pages.overview, 'analytics.title', 'chart-line'),
+          link(pages.audit, 'adminNav.audit', 'scroll-text'),
         ],
       },
       {
-        name: 'Signing in',
+        name: text('adminNav.signingIn'),
         links: [
-          link(pages.identityProviders, 'Identity providers', 'link'),
-          link(pages.twoFactors, 'Two factors', 'shield-check'),
+          link(pages.identityProviders, 'adminNav.identityProviders', 'link'),
+          link(pages.twoFactors, 'adminNav.twoFactors', 'shield-check'),
         ],
       },
       {
-        name: 'For developers',
+        name: text('adminNav.developers'),
         links: [
-          link(pages.webhooks, 'Webhooks', 'bell'),
-          link(pages.resourceServers, 'Resource servers', 'server'),
-          link(pages.queries, 'Try the Admin API', 'terminal'),
-          link(pages.beta, 'Beta features', 'flask-conical'),
+          link(pages.webhooks, 'adminNav.webhooks', 'bell'),
+          link(pages.resourceServers, 'adminNav.resourceServers', 'server'),
+          link(pages.queries, 'adminNav.queries', 'terminal'),
+          link(pages.beta, 'adminNav.beta', 'flask-conical'),
         ],
       },
-      { links: [link(pages.account, 'Your account', 'circle-user')] },
+      { links: [link(pages.account, 'account.title', 'circle-user')] },
     ],
     signOutAction: pages.signOut,
     person,

@@ -4,6 +4,7 @@ import { betaPage, switchOffPage } from '../../../views/admin-beta.ts'
 import { adminHomePage, adminSitesPage } from '../../../views/admin-home.ts'
 import { measures, overviewPage } from '../../../views/admin-overview.ts'
 import { maxAges, twoFactorsPage } from '../../../views/admin-two-factors.ts'
+import { text } from '../../../views/text.ts'
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import { EVERYTHING } from '../../directory/scopes/sensitive-operations.ts'
 import {
@@ -44,9 +45,9 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
       const [only, second] = sites
       if (!only) throw notAnOperator()
       if (!second) return only.href
-      const links = [{ href: pages.account, label: 'Your account', current: false }]
+      const links = [{ href: pages.account, label: text('account.title'), current: false }]
       const area = {
-        name: 'Administration',
+        name: text('adminNav.title'),
         groups: [{ links }],
         signOutAction: pages.signOut,
         person,
@@ -142,8 +143,8 @@ function homeRoutes(operatorPages: OperatorPages, parts: AdminParts, overviewOf:
         action: site.roles.includes('owner') ? address(pages.selfSignUp) : undefined,
       },
       done: noticeOf(ctx, {
-        on: 'People can now create an account and join as students.',
-        off: 'People can no longer create an account themselves.',
+        on: text('adminHome.signUpOn'),
+        off: text('adminHome.signUpOff'),
       }),
     })
   })
