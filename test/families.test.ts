@@ -1,6 +1,7 @@
-import { createHmac } from 'node:crypto'
+import { createHmac, generateKeyPairSync, randomBytes, verify } from 'node:crypto'
 
 import type { Family } from '../src/oauth/grants/family-store.ts'
+import { EngineKey } from '../src/oauth/keys/engine-key.ts'
 import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
 import {
   endOf,
@@ -91,6 +92,23 @@ describe('token values', () => {
     for (const value of [writeAccess(0, []), ...neither])
       expect(values.readRefreshToken(value)).to.equal(undefined)
   })
+})
+
+// [RFC 7518 §3.4]
+it('the engine signs with ES256, also where R or S is a short number', () => {
+  const jwk = generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({
+    format: 'jwk',
+  })
+  const engineKey = new EngineKey(jwk)
+  const key = engineKey.keyObject()
+  const short = { R: 0, S: 0 }
+  while (short.R === 0 || short.S === 0) {
+    const data = randomBytes(100)
+    const signature = engineKey.sign(data)
+    expect(verify('sha256', data, { key, dsaEncoding: 'ieee-p1363' }, signature)).to.equal(true)
+    if (signature[0] === 0) short.R += 1
+    if (signature[32] === 0) short.S += 1
+  }
 })
 
 describe('the use of a refresh token', () => {

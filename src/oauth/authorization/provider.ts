@@ -25,6 +25,7 @@ import {
   type UseOnce,
   unverifiedClaims,
 } from '../clients/proofs.ts'
+import { EngineKey } from '../keys/engine-key.ts'
 import { claimsByScope, makeFindAccount } from '../token/claims.ts'
 import { resourceIndicators } from '../token/resource-indicators.ts'
 import { checkAuthorizationRequest } from './authorize-requests.ts'
@@ -49,7 +50,7 @@ export function createProvider(
   const { baseUrl, conformance } = dependencies
   const configuration: Configuration = {
     adapter,
-    jwks: { keys: [...keys] },
+    jwks: { keys: keys.map((key) => new EngineKey(key)) },
     cookies: cookies(dependencies),
     ...protocol(dependencies),
     ...people(dependencies),
@@ -95,7 +96,8 @@ function people(dependencies: EngineDependencies): Configuration {
     loadExistingGrant: (ctx) => findRememberedGrant(ctx, dependencies),
     // Tokens stay valid after a sign-out in the browser.
     expiresWithSession: () => false,
-    issueRefreshToken: (_ctx, client) => client.grantTypeAllowed('refresh_token'),
+    // `exchange.complete` creates the refresh token.
+    issueRefreshToken: () => false,
     interactions: {
       policy: promptPolicy(dependencies),
       url: (_ctx, { uid, prompt }) =>
@@ -184,6 +186,7 @@ function features(dependencies: EngineDependencies): Configuration['features'] {
   const { resources, lifetimes, furtherPlans, proofs, documents } = dependencies
   return {
     devInteractions: { enabled: false },
+    externalSigningSupport: { enabled: true, ack: 'experimental-01' },
     clientIdMetadataDocument: documentFeature(documents),
     dPoP: {
       enabled: furtherPlans.dpop,
