@@ -90,6 +90,24 @@ describe('Statements on PostgreSQL', () => {
     expect(await valueOfA()).to.equal('after')
   })
 
+  it('that write share connections, up to four each, so a lock delays few of them', async () => {
+    await using database = await open({ connectionsMax: 8 })
+    const { write } = settings(database)
+    await write({ name: 'a', value: '1' })
+    const waiting: Promise<unknown>[] = []
+    await database.kysely.transaction().execute(async (transaction) => {
+      await settings({ kysely: transaction }).write({ name: 'a', value: 'inside' })
+      for (let i = 0; i < 8; i += 1) waiting.push(write({ name: 'a', value: `${i}` }))
+      await write({ name: 'b', value: '1' })
+      const locked = sql<{ count: number }>`select count(*) as count from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`
+      await eventually(20_000, async () => {
+        expect(Number((await locked.execute(transaction)).rows[0]?.count)).to.equal(2)
+      })
+    })
+    await Promise.all(waiting)
+  })
+
   it('work with a single connection', async () => {
     await using database = await open({ connectionsMax: 1 })
     const { read, write } = settings(database)

@@ -57,14 +57,16 @@ export async function sendQuery(
 /** Sends a query, and rejects if the response does not arrive within the time limit. */
 export function answerTo(
   client: pg.ClientBase,
-  query: pg.QueryConfig,
+  { text, values, name }: pg.QueryConfig,
   { timeout, until }: Omit<SendOptions, 'onUnusable'>,
 ): Promise<pg.QueryResult> {
   return new Promise((resolve, reject) => {
     const giveUp = () => reject(new StorageTimeoutError('PostgreSQL did not respond in time.'))
     const wait = timeout.start(giveUp, until)
+    // Send a query object, because pg makes a slow copy of any other object.
+    const sent = Object.assign(new pg.Query(text, values), { text, name })
     // Use a callback, which saves two promises and a stack trace.
-    void client.query(query, (error: Error | null, result) => {
+    void client.query(sent, (error: Error | null, result) => {
       timeout.stop(wait, !error || error instanceof pg.DatabaseError)
       if (error) reject(error)
       else resolve(result)
@@ -81,18 +83,21 @@ interface PipelineOptions {
 
 /**
  * Creates connections that requests share. Each query is sent without waiting for earlier responses, and all queries of
- * one event loop turn in a single write. Use them only for short reads: the server responds in order, so a query that
- * waits for a lock would block later queries. The server cancels a query at the time limit. If it does not respond at
- * all, the connection is closed and all its queries fail.
+ * one event loop turn in a single write, because each write that wakes the server costs as much as the query. Use them
+ * only for short statements: the server responds in order, so a query that waits for a lock blocks later queries. The
+ * server cancels a query at the time limit. If it does not respond at all, the connection is closed and all its queries
+ * fail.
  */
 export function openPipelines(count: number, options: PipelineOptions) {
   const lanes = Array.from({ length: count }, () => new Lane(options))
   return {
     count,
     countOpen: () => lanes.filter((lane) => lane.isOpen).length,
-    /** Sends a query on the connection with the fewest pending queries. */
-    send: async (query: pg.QueryConfig) =>
-      await lanes.reduce((best, lane) => (lane.pending < best.pending ? lane : best)).send(query),
+    /** Returns the connection with the fewest pending queries; undefined if each has `pendingMax`. */
+    freest: (pendingMax = Infinity) =>
+      lanes
+        .filter(({ pending }) => pending < pendingMax)
+        .sort((one, other) => one.pending - other.pending)[0],
     end: async () => await Promise.all(lanes.map((lane) => lane.end())),
   }
 }

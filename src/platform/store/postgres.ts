@@ -1,12 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
-import {
-  type CompiledQuery,
-  PostgresDialect,
-  type PostgresPoolClient,
-  SelectQueryNode,
-  sql,
-} from 'kysely'
+import { type CompiledQuery, PostgresDialect, type PostgresPoolClient, sql } from 'kysely'
 import pg from 'pg'
 
 import type { RunStatement } from './compiled.ts'
@@ -26,7 +20,13 @@ type PostgresLocation = Extract<DatabaseLocation, { kind: 'postgres' }>
 const CONNECT_TIMEOUT_MS = 10_000
 const MIGRATION_TIMEOUT_MS = 60_000
 const CLOSE_TIMEOUT_MS = 1_000
-const PIPELINES_MAX = 2
+/** The shared connections for reads and for writes. */
+const LANES_MAX = 2
+/**
+ * The number of writes in flight on a shared connection. Few, because the server commits them one after the other, and
+ * a write that waits for a lock delays the later ones. Further writes take connections of their own.
+ */
+const WRITES_OF_LANE_MAX = 4
 
 /** How long a migration waits for a lock. Short, because requests queue up behind it and soon time out. */
 const MIGRATION_LOCK_WAIT_MS = 100
@@ -69,13 +69,15 @@ export async function openPostgres(
     await answerTo(client, { text }, { timeout })
   }
   const { connectionsMax } = location
-  const pipelineCount = Math.min(PIPELINES_MAX, Math.floor(connectionsMax / 2))
-  const pool = new pg.Pool({ ...config, onConnect, max: connectionsMax - pipelineCount })
+  const lanes = { config, timeout, onConnect, onIdleError }
+  const reads = openPipelines(Math.min(LANES_MAX, Math.floor(connectionsMax / 2)), lanes)
+  const writes = openPipelines(Math.min(LANES_MAX, Math.floor(connectionsMax / 4)), lanes)
+  const max = connectionsMax - reads.count - writes.count
+  const pool = new pg.Pool({ ...config, onConnect, max })
   // Listen for errors: without a listener, a closed idle connection would crash this process.
   pool.on('error', (error) => onIdleError?.(error))
   // The pool does not listen to connections in use. Ignore their errors here, because the next query reports them.
   pool.on('connect', (client) => client.on('error', () => {}))
-  const pipelines = openPipelines(pipelineCount, { config, timeout, onConnect, onIdleError })
 
   const dialect = new PostgresDialect({
     pool: {
@@ -86,27 +88,35 @@ export async function openPostgres(
   })
   const kysely = openKysely({
     ...{ store: 'postgres', dialect, driver: dialect.createDriver() },
-    run: statementRunner(pool, pipelines, timeout),
+    run: statementRunner({ pool, reads, writes }, timeout),
     guard: options.guard,
   })
   return {
     kysely,
     engine: 'postgres',
     connections: () => ({
-      open: pool.totalCount + pipelines.countOpen(),
+      open: pool.totalCount + reads.countOpen() + writes.countOpen(),
       waiting: pool.waitingCount,
     }),
     ping: async () => void (await sql`select 1`.execute(kysely)),
     async [Symbol.asyncDispose]() {
-      await closed(Promise.all([pool.end(), pipelines.end()]))
+      await closed(Promise.all([pool.end(), reads.end(), writes.end()]))
     },
   }
 }
 
-/** Creates a runner that sends reads through a pipeline. A write may wait for a lock, so it gets its own connection. */
+interface Connections {
+  readonly pool: pg.Pool
+  readonly reads: Pipelines
+  readonly writes: Pipelines
+}
+
+/**
+ * Creates a runner that sends statements through shared connections. Reads have their own, because a write may wait for
+ * a lock.
+ */
 function statementRunner(
-  pool: pg.Pool,
-  pipelines: Pipelines,
+  { pool, reads, writes }: Connections,
   timeout: StorageTimeout,
 ): RunStatement {
   const sendAlone = async (text: string, values: unknown[]) => {
@@ -117,17 +127,20 @@ function statementRunner(
       client.release()
     }
   }
-  return async <Row>({ sql: text, parameters, query }: CompiledQuery<Row>) => {
+  return async <Row>({ sql: text, parameters }: CompiledQuery<Row>) => {
     const values = [...parameters]
-    // A `with` clause may contain writes.
-    const reads = SelectQueryNode.is(query) && query.with === undefined && pipelines.count > 0
-    const result = await (reads ? pipelines.send({ text, values }) : sendAlone(text, values))
+    const isRead = SELECT.test(text)
+    const lane = isRead ? reads.freest() : writes.freest(WRITES_OF_LANE_MAX)
+    const result = await (lane ? lane.send({ text, values }) : sendAlone(text, values))
     return {
       rows: result.rows as Row[],
-      ...(reads ? {} : { numAffectedRows: BigInt(result.rowCount ?? 0) }),
+      ...(isRead ? {} : { numAffectedRows: BigInt(result.rowCount ?? 0) }),
     }
   }
 }
+
+/** Matches statements that only read. A `with` clause may contain writes. */
+const SELECT = /^\s*select\s/
 
 /** Waits for a close operation up to a time limit, because an unresponsive server must not block the exit. */
 async function closed(work: Promise<unknown>): Promise<void> {
