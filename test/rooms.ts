@@ -66,7 +66,7 @@ export const rooms: Readonly<Record<string, Room>> = {
         proofs scope-advice secret`,
       grants: 'end-access end-grants grant-lists grant-store judge-access',
       interaction: '',
-      keys: 'engine-key key-rings',
+      keys: 'key-rings',
       token: 'claims refresh-token-use tokens',
     },
   },

@@ -6,6 +6,7 @@ import { paths } from '../../platform/http/paths.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { makeKeptClients } from '../clients/find-client.ts'
 import type { FindGrant } from '../grants/judge-access.ts'
+import { EngineKey } from '../keys/engine-key.ts'
 import { makeExchange, makeReadTokenRequest } from '../token/authorization-code.ts'
 import { registerRefreshGrant } from '../token/refresh-token.ts'
 import { makeResources } from '../token/resource-indicators.ts'
@@ -74,7 +75,8 @@ export async function makeAuthorizationServer(
      * accepts keys only at creation. Takes about a millisecond.
      */
     withKeys(keys: readonly JWK[]) {
-      const engine = createProvider(dependencies, adapter, keys)
+      const signing = keys.map((key) => new EngineKey(key))
+      const engine = createProvider(dependencies, adapter, signing)
       current.follow(engine)
       registerRefreshGrant(engine, tokenRequests)
       return { engine, interactions: makeInteractions(engine, dependencies) }

@@ -4,7 +4,7 @@ import {
   type AdapterFactory,
   type Configuration,
   errors,
-  type JWK,
+  type JWKS,
   type KoaContextWithOIDC,
   Provider,
 } from 'oidc-provider'
@@ -25,7 +25,6 @@ import {
   type UseOnce,
   unverifiedClaims,
 } from '../clients/proofs.ts'
-import { EngineKey } from '../keys/engine-key.ts'
 import { claimsByScope, makeFindAccount } from '../token/claims.ts'
 import { resourceIndicators } from '../token/resource-indicators.ts'
 import { checkAuthorizationRequest } from './authorize-requests.ts'
@@ -41,16 +40,16 @@ import { promptPolicy } from './prompts.ts'
 import { findRememberedGrant } from './remembered-grant.ts'
 import { checkPlainMaxAge, plainNames } from './required-acr.ts'
 
-/** Creates the engine (oidc-provider) with our policy. @param keys private ES256 keys, the signing key first */
+/** Creates the engine (oidc-provider) with our policy. @param keys ES256 keys, the signing key first */
 export function createProvider(
   dependencies: EngineDependencies,
   adapter: AdapterFactory,
-  keys: readonly JWK[],
+  keys: JWKS['keys'],
 ): Provider {
   const { baseUrl, conformance } = dependencies
   const configuration: Configuration = {
     adapter,
-    jwks: { keys: keys.map((key) => new EngineKey(key)) },
+    jwks: { keys },
     cookies: cookies(dependencies),
     ...protocol(dependencies),
     ...people(dependencies),
