@@ -10,7 +10,7 @@ import {
   userinfo,
 } from './support/client.ts'
 import { change, insert, rowOf, rowsOf } from './support/database.ts'
-import { amir, marco, olivia, type RunningService, sam } from './support/gatehouse.ts'
+import { amir, marco, notes, olivia, type RunningService, sam } from './support/gatehouse.ts'
 import { importRecords } from './support/import.ts'
 import { makePagePerson, textOf } from './support/page-person.ts'
 import { rejection } from './support/rejection.ts'
@@ -118,6 +118,11 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
       const { access_token, refresh_token } = await connect(service, app)
       expect(await statusOf(access_token), how).to.equal(200)
       await end()
+      const events = await rowsOf(kysely, 'audit_event', { action: 'grant.end' })
+      expect(events.at(-1), how).to.include({
+        event_type: 'application.disconnected',
+        site_id: site,
+      })
       expect(await statusOf(access_token), how).to.equal(401)
       await kysely.deleteFrom('site_role').where('person_id', '=', 'per_olivia').execute()
       for (const role of ['owner', 'admin'] as const) {
@@ -287,5 +292,28 @@ describe('an application that acts for an owner, against people with less power'
     expect(fields).to.deep.equal([
       ...['2 scopes', '3 scopes', '4 operatorAt', '5 operatorAt', '6 endlessAt'],
     ])
+  })
+
+  it('is not made of an application that people have connected, nor the other way around [446]', async () => {
+    const { url, kysely, service } = running()
+    const app = await create(running())
+    await connect(running(), app)
+    await obtain(url)
+    const base = { type: 'application', kind: 'site', site, createdAt: '2026-01-01T00:00:00Z' }
+    const server = { authMethod: 'client_secret_post', secret: 'x'.repeat(43) }
+    const lines = [
+      { clientId: notes.clientId, operatorAt: base.createdAt, scopes: chosen },
+      { clientId: app.clientId, operatorAt: null, scopes: ['account:read'] },
+    ].map((line) => ({
+      ...{ ...base, ...server, ...line, name: line.clientId },
+      ...{ applicationType: 'web', redirectUris: [redirect_uri] },
+    }))
+    const problems = async () => {
+      const { rejected } = await importRecords(service.stores.database, lines)
+      return rejected.map(({ problem }) => problem.split(':', 1)[0])
+    }
+    expect(await problems()).to.deep.equal(['operatorAt', 'operatorAt'])
+    await kysely.updateTable('oauth_grant').set({ ended_at: 1 }).execute()
+    expect(await problems()).to.deep.equal([])
   })
 })

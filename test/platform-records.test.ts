@@ -163,6 +163,7 @@ forEachStorage('records of the platform', (start) => {
     const jwt = await sign(url, body)
     const answers = await Promise.all(Array.from({ length: 8 }, () => post(url, body, jwt)))
     expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, ...Array(7).fill(401)])
+    expect((await post(url, body, jwt)).status).to.equal(401)
   })
 
   it('are accepted up to the maximum of a request, also by parallel requests', async () => {

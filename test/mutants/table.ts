@@ -486,7 +486,7 @@ export const mutants: readonly Mutant[] = [
     'from !== undefined« && from === siteId→»)) return false',
     "decision.kind === 'bound'« && decision.site.hasOwnSignIn === true→»\n    }),",
   ]),
-  ...inFile('pages/admin/operator-pages.ts', 'identity-providers', [
+  ...inFile('pages/admin/operator-pages.ts', 'site-providers', [
     'if (!operates(site.roles)« || (siteId ?? site.id) !== site.id→») throw',
   ]),
   ...inFile('school/members/newcomers.ts', 'identity-providers', [

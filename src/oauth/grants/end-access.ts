@@ -2,7 +2,7 @@ import type { Kysely, Transaction } from 'kysely'
 
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { endGrants } from './end-grants.ts'
+import { endGrantsOfPerson } from './end-grants.ts'
 
 /** Columns of a person. Changing one of them can end the person's sessions. */
 const decisive = ['password_hash', 'disabled_at'] as const
@@ -79,15 +79,15 @@ export async function endAllAccess(
 ): Promise<void> {
   await endSessions(trx, [personId], untilMs)
   const whose = { personId, grantedUntil: untilMs }
-  const ended = await endGrants(trx, whose, { reason: 'the platform ended it', nowMs })
-  if (ended.length === 0) return
   const byCommand = { now: nowMs }
+  const grants = await endGrantsOfPerson(trx, whose, 'the platform ended it', byCommand)
+  if (grants === 0) return
   await recordAuditEvent(trx, byCommand, {
     action: 'grants.end_person',
     subject: { kind: 'person', id: personId },
     siteId: undefined,
     personId,
-    after: { grants: ended.length },
+    after: { grants },
   })
 }
 
@@ -124,14 +124,13 @@ export async function storeNewPassword(
     .where('kind', 'in', ['recovery', 'deletion'])
     .execute()
   const reason = 'the person set a new password' as const
-  const ended = endApps
-    ? await endGrants(trx, { personId, grantedUntil: nowMs }, { reason, nowMs })
-    : []
+  const whose = { personId, grantedUntil: nowMs }
+  const grantsEnded = endApps ? await endGrantsOfPerson(trx, whose, reason, actor) : 0
   await recordAuditEvent(trx, actor, {
     action: byMail ? 'password.recover' : 'password.change',
     subject: { kind: 'person', id: personId },
     siteId: undefined,
     personId,
-    after: { grantsEnded: ended.length },
+    after: { grantsEnded },
   })
 }

@@ -1,6 +1,10 @@
 import type { Kysely } from 'kysely'
 
-import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
+import {
+  type Actor,
+  type KnownActor,
+  recordAuditEvent,
+} from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { EVERYTHING_ENDED } from '../../platform/store/redis-memory.ts'
 import type { Schema } from '../../platform/store/schema.ts'
@@ -48,13 +52,42 @@ interface EndedFor {
   readonly nowMs: number
 }
 
-/** Ends the selected grants that are still live. @returns their ids */
+/** Ends the selected grants that are still live. The caller records it. @returns their ids */
 export async function endGrants(
   kysely: Kysely<Schema>,
   ending: Ending,
   because: EndedFor,
 ): Promise<string[]> {
   return (await endGrantRows(kysely, ending, because)).map(({ id }) => id)
+}
+
+/**
+ * Ends grants of a person, and records an audit event for each application of a site.
+ *
+ * @returns how many grants ended
+ */
+export async function endGrantsOfPerson(
+  kysely: Kysely<Schema>,
+  whose: Ending & { readonly personId: string },
+  reason: EndReason,
+  actor: KnownActor,
+): Promise<number> {
+  const ended = await endGrantRows(kysely, whose, { reason, nowMs: actor.now })
+  await recordEnds(kysely, ended, reason, actor)
+  return ended.length
+}
+
+async function recordEnds(
+  kysely: Kysely<Schema>,
+  ended: Awaited<ReturnType<typeof endGrantRows>>,
+  reason: EndReason,
+  actor: KnownActor,
+): Promise<void> {
+  for (const { person_id: personId, client_id: id, site_id: siteId } of ended) {
+    if (siteId === null) continue
+    const change = { subject: { kind: 'application', id }, siteId, personId, reason }
+    await recordAuditEvent(kysely, actor, { action: 'grant.end', ...change })
+  }
 }
 
 /** Like `endGrants`, but also returns the person, client and site of each grant. */
@@ -118,12 +151,12 @@ function grantsOf(kysely: Kysely<Schema>, ending: Ending) {
 export async function endGrantsOfFormerOwners(
   kysely: Kysely<Schema>,
   personIds: readonly string[],
-  nowMs: number,
+  actor: KnownActor,
 ): Promise<void> {
   const reason: EndReason = 'the person is no longer an owner of the site'
-  await kysely
+  const ended = await kysely
     .updateTable('oauth_grant as g')
-    .set({ ended_at: nowMs, end_reason: reason })
+    .set({ ended_at: actor.now, end_reason: reason })
     .where('g.person_id', 'in', personIds)
     .where('g.client_origin', '=', 'operator')
     .where('g.ended_at', 'is', null)
@@ -138,7 +171,9 @@ export async function endGrantsOfFormerOwners(
         ),
       ),
     )
+    .returning(['id', 'person_id', 'client_id', 'site_id'])
     .execute()
+  await recordEnds(kysely, ended, reason, actor)
 }
 
 /**

@@ -1,4 +1,4 @@
-/** Records the events of imported people, orders, purchases and registrations. */
+/** Records the events of imported people, offers, purchases, announcements and applications. */
 
 import { type RawBuilder, sql } from 'kysely'
 
@@ -16,19 +16,42 @@ interface Source {
   /** Selects `id`, `siteId`, `personId` and the values of the event, without the ids to select. */
   readonly select: RawBuilder<unknown>
   /** Returns the action of a change, if it is one. A missing record has no values. */
-  readonly actionOf: (before?: Values, after?: Values) => ChangeAction | undefined
+  readonly actionOf: (
+    before: Values | undefined,
+    after: Values | undefined,
+    nowMs: number,
+  ) => ChangeAction | undefined
 }
 
 const purchase = (table: string, item: string, more = sql``) =>
   sql`select r.id, r.person_id as "personId", i.site_id as "siteId", i.id as "itemId" ${more}
     from ${sql.table(table)} r join ${sql.table(item)} i on i.id = r.${sql.ref(`${item}_id`)} where r.id`
 
-const purchased: Source['actionOf'] = (before) => {
-  const action = 'product.purchase'
-  return before ? undefined : action
-}
+const creation =
+  ({ action }: { readonly action: ChangeAction }): Source['actionOf'] =>
+  (before) =>
+    before ? undefined : action
+
 const differs = (name: string, before?: Values, after?: Values) =>
   JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name])
+
+/** Returns the change that leads to the state of an item. */
+function changeTo(item?: Values) {
+  if (item?.['archivedAt']) return 'archive'
+  return item?.['publishedAt'] ? 'publish' : 'unpublish'
+}
+
+const released = (subject: 'course' | 'digital_product' | 'event'): Source => ({
+  subject,
+  select: sql`select r.id, r.site_id as "siteId", r.published_at as "publishedAt",
+    r.archived_at as "archivedAt" from ${sql.table(subject)} r where r.id`,
+  actionOf(before, after) {
+    const was = changeTo(before)
+    const is = changeTo(after)
+    const isMoved = is === 'publish' && differs('publishedAt', before, after)
+    return was !== is || isMoved ? `${subject}.${is}` : undefined
+  },
+})
 
 const sources: { readonly [Name in KindName]?: Source } = {
   person: {
@@ -54,21 +77,23 @@ const sources: { readonly [Name in KindName]?: Source } = {
   coursePurchase: {
     subject: 'enrolment',
     select: purchase('course_purchase', 'course', sql`, r.expires_at as "expiresAt"`),
-    actionOf(before, after) {
+    actionOf(before, after, nowMs) {
       if (!before) return 'enrolment.create'
       if (!after) return 'enrolment.end'
-      return differs('expiresAt', before, after) ? 'enrolment.update' : undefined
+      if (!differs('expiresAt', before, after)) return undefined
+      const { expiresAt } = after
+      return expiresAt !== null && Number(expiresAt) <= nowMs ? 'enrolment.end' : 'enrolment.update'
     },
   },
   digitalProductPurchase: {
     subject: 'digital_product_purchase',
     select: purchase('digital_product_purchase', 'digital_product'),
-    actionOf: purchased,
+    actionOf: creation({ action: 'product.purchase' }),
   },
   consultingServicePurchase: {
     subject: 'consulting_service_purchase',
     select: purchase('consulting_service_purchase', 'consulting_service'),
-    actionOf: purchased,
+    actionOf: creation({ action: 'product.purchase' }),
   },
   eventRegistration: {
     subject: 'event_registration',
@@ -78,6 +103,31 @@ const sources: { readonly [Name in KindName]?: Source } = {
       if (was === is) return undefined
       return is ? 'event.register' : 'event.cancel_registration'
     },
+  },
+  course: released('course'),
+  digitalProduct: released('digital_product'),
+  event: released('event'),
+  post: {
+    subject: 'post',
+    select: sql`select r.id, r.site_id as "siteId", r.topic, r.title, r.published_at as "publishedAt"
+      from post r where r.removed_at is null and r.id`,
+    actionOf(before, after) {
+      if (before && !after) return 'post.delete'
+      return before?.['publishedAt'] == null && after?.['publishedAt'] ? 'post.publish' : undefined
+    },
+  },
+  appearance: {
+    subject: 'site',
+    select: sql`select r.site_id as id, r.site_id as "siteId", r.updated_at as "updatedAt"
+      from site_appearance r where r.site_id`,
+    actionOf: (before, after) =>
+      differs('updatedAt', before, after) ? 'appearance.update' : undefined,
+  },
+  application: {
+    subject: 'application',
+    select: sql`select r.client_id as id, r.site_id as "siteId", r.name
+      from oauth_application r where r.kind = 'site' and r.client_id`,
+    actionOf: creation({ action: 'application.create' }),
   },
 }
 
@@ -98,7 +148,7 @@ export async function withEvents(
   const after = await read()
   for (const key of new Set([...before.keys(), ...after.keys()])) {
     const [was, is] = [before.get(key), after.get(key)]
-    const action = source.actionOf(was, is)
+    const action = source.actionOf(was, is, now)
     if (!action) continue
     const { id, siteId, personId } = Object(is ?? was)
     const change = { siteId, personId, before: valuesOf(was), after: valuesOf(is) }

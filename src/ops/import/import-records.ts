@@ -36,7 +36,7 @@ export interface ImportSettings {
   readonly now: () => number
   /** The treatment of missing people of earlier imports; undefined to ignore them. */
   readonly missing?: Missing | undefined
-  /** Whether imported people, orders, purchases and registrations cause events. */
+  /** Whether imported records cause events. */
   readonly emitsEvents?: boolean | undefined
   /** The maximum number of lines per transaction; by default, as many as suit a command. */
   readonly batchLines?: number

@@ -91,7 +91,7 @@ async function writeAlike(type: KindName, records: readonly DataRecord[], writin
   }
   if (type === 'person' && given.has('roles')) {
     const ids = records.map(({ id }) => id)
-    await endGrantsOfFormerOwners(writing.trx, ids, writing.nowMs)
+    await endGrantsOfFormerOwners(writing.trx, ids, { now: writing.nowMs })
   }
 }
 
@@ -272,6 +272,13 @@ const rules: readonly Rule[] = [
   orderRule('digitalProductPurchase', 'digital_product'),
   orderRule('consultingServicePurchase', 'consulting_service'),
   orderRule('eventRegistration', 'event'),
+  {
+    // A grant keeps the kind of application that the person allowed.
+    type: 'application',
+    says: 'operatorAt: an application that people have connected cannot change its kind; use another clientId',
+    from: 'oauth_application r join oauth_grant g on g.client_id = r.client_id',
+    where: "g.ended_at is null and (r.operator_at is not null) <> (g.client_origin = 'operator')",
+  },
   {
     type: 'digitalProduct',
     says: 'file: belongs to another site',

@@ -226,6 +226,7 @@ async function update(
   await recordAuditEvent(trx, actor, {
     ...subjectOf(app),
     action: 'application.update',
+    reportedAs: ended.length > 0 ? 'grants.end_all' : undefined,
     before: { ...factsOf(before), name: app.name },
     after: { ...factsOf(entry), ...(ended.length > 0 && { grantsEnded: ended.length }) },
   })

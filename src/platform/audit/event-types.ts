@@ -23,7 +23,7 @@ type Rows = Readonly<Record<string, readonly [from: readonly AuditAction[], text
 /** All event types, by name. docs/reference/events.md is generated from this table. */
 export const eventTypes: ReadonlyMap<string, EventType> = new Map([
   ...rows('courses', ['course'], {
-    'course.published': [['course.publish'], 'A course was published, or its publication was set.'],
+    'course.published': [['course.publish'], 'A course was published, scheduled or restored.'],
     'course.unpublished': [['course.unpublish'], 'A course was turned back into a draft.'],
     'course.archived': [['course.archive'], 'A course was archived.'],
     'course.deleted': [['course.delete'], 'A course that was never published was deleted.'],
@@ -61,12 +61,15 @@ export const eventTypes: ReadonlyMap<string, EventType> = new Map([
     'product.purchased': [['product.purchase'], 'A person bought a product or service.'],
   }),
   ...rows('digital_products', ['digital_product'], {
-    'product.published': [['digital_product.publish'], 'A digital product was published.'],
+    'product.published': [
+      ['digital_product.publish'],
+      'A digital product was published or restored.',
+    ],
     'product.unpublished': [['digital_product.unpublish'], 'A product became a draft again.'],
     'product.archived': [['digital_product.archive'], 'A digital product was archived.'],
   }),
   ...rows('events', ['event'], {
-    'event.published': [['event.publish'], 'An event was published.'],
+    'event.published': [['event.publish'], 'An event was published or restored.'],
     'event.cancelled': [
       ['event.unpublish', 'event.archive', 'event.delete'],
       'An event was turned back into a draft, archived or deleted.',
@@ -83,14 +86,17 @@ export const eventTypes: ReadonlyMap<string, EventType> = new Map([
   ...rows('school', ['application'], {
     'application.created': [['application.create'], 'An OAuth application was created.'],
     'application.disabled': [['application.disable'], 'An OAuth application was disabled.'],
-    'application.deleted': [['application.delete'], 'An OAuth application was deleted.'],
+    'application.deleted': [
+      ['application.delete'],
+      'An OAuth application was deleted, which ends its access.',
+    ],
     'application.connected': [['consent.given'], 'A member allowed an application.'],
     'application.disconnected': [
       [
         ...(['grant.revoked', 'grant.remove', 'grant.end', 'grants.end_all'] as const),
         ...(['code.reused', 'refresh_token.reused'] as const),
       ],
-      'The access of an application to one account, or to all, ended.',
+      'The access of an application to one account, or to several, ended.',
     ],
   }),
   ...rows('appearance', ['site'], {

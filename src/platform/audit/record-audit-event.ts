@@ -24,13 +24,15 @@ export interface Actor {
   readonly clientId?: string | undefined
 }
 
-type KnownActor = Pick<Actor, 'now'> & {
+export type KnownActor = Pick<Actor, 'now'> & {
   readonly [Fact in Exclude<keyof Actor, 'now'>]?: string | undefined
 }
 
 /** A change to record. Must not contain a secret, a digest or a token. */
 export interface Change {
   readonly action: ChangeAction
+  /** The action whose event the change causes, unless it is `action`. */
+  readonly reportedAs?: ChangeAction | undefined
   readonly subject: { readonly kind: string; readonly id: string }
   readonly siteId: string | undefined
   /** The affected person, unless that is the actor. */
@@ -72,14 +74,14 @@ function newEventId(nowMs: number): string {
 
 function auditRow(
   actor: KnownActor,
-  { action, subject, siteId, personId, reason, before, after }: WithAction<Change>,
+  { action, reportedAs, subject, siteId, personId, reason, before, after }: WithAction<Change>,
 ): AuditRow {
   return {
     id: newEventId(actor.now),
     occurred_at: actor.now,
     actor_person_id: actor.personId ?? null,
     action,
-    event_type: eventTypeOf(action) ?? null,
+    event_type: eventTypeOf(reportedAs ?? action) ?? null,
     subject_kind: subject.kind,
     subject_id: subject.id,
     site_id: siteId ?? null,

@@ -30,7 +30,7 @@ export interface SiteWork {
   readonly record: (
     action: Change['action'],
     subject: Change['subject'],
-    values: Pick<Change, 'before' | 'after' | 'personId'>,
+    values: Pick<Change, 'before' | 'after' | 'personId' | 'reportedAs'>,
   ) => Promise<string>
 }
 

@@ -129,12 +129,11 @@ export function releasedItems<
         // All members of the creation schema except the idempotency key are fields.
         const fields = values as unknown as Fields
         check?.(fields)
-        const { siteId, now: createdAt } = actor
-        if ((await countRows(rowsOf(trx, siteId))) >= ITEMS_PER_SITE_MAX) {
+        if ((await countRows(rowsOf(trx, actor.siteId))) >= ITEMS_PER_SITE_MAX) {
           throw limitReached(`a site can have at most ${ITEMS_PER_SITE_MAX} ${noun}s`)
         }
-        await mustBeFree(trx, siteId, fields.slug)
-        await insert(trx, table, { id, siteId, ...fields, createdAt })
+        await mustBeFree(trx, actor.siteId, fields.slug)
+        await insert(trx, table, { id, siteId: actor.siteId, ...fields, createdAt: actor.now })
         await record(`${table}.create`, { kind: table, id }, { after: { ...fields } })
       },
     }),
@@ -164,7 +163,8 @@ export function releasedItems<
         if (!difference) return
         const firstPublishedAt = firstPublicationOf(item, wanted, actor.now)
         await write(trx, table, id, { ...difference.after, firstPublishedAt })
-        await record(`${table}.${change.kind}`, { kind: table, id }, difference)
+        const values = { ...difference, reportedAs: publicationBy(change, table, item) }
+        await record(`${table}.${change.kind}`, { kind: table, id }, values)
       },
     ),
 
@@ -293,6 +293,11 @@ function firstPublicationOf(
     (time) => time != null && time <= nowMs,
   )
   return seen.length > 0 ? Math.min(...(seen as number[])) : null
+}
+
+/** Returns the action as which webhooks report that a published item leaves the archive, and can be seen again. */
+function publicationBy({ kind }: ReleaseChange, table: ItemTable, { publishedAt }: Release) {
+  return kind === 'restore' && publishedAt !== null ? (`${table}.publish` as const) : undefined
 }
 
 /** Returns the timestamp that a change sets; null clears it. @throws ChangeRefused for publishing an archived item */

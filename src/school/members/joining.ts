@@ -116,7 +116,8 @@ export async function joinSite(
   await subscribe(trx, actor, personId)
   const after = { roles: [...new Set([...before, ...roles])].sort() }
   const subject = { kind: 'person', id: personId }
-  const change = { subject, siteId, before: { roles: before }, after }
+  const reportedAs = before.length > 0 ? ('member.roles' as const) : undefined
+  const change = { subject, siteId, before: { roles: before }, after, reportedAs }
   await recordAuditEvent(trx, actor, { action: 'member.join', ...change })
 }
 

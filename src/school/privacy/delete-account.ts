@@ -5,7 +5,7 @@ import { type RawBuilder, sql, type Transaction } from 'kysely'
 
 import type { QueueMail } from '../../directory/mail/messages.ts'
 import { endSessions } from '../../oauth/grants/end-access.ts'
-import { endGrants } from '../../oauth/grants/end-grants.ts'
+import { endGrantsOfPerson } from '../../oauth/grants/end-grants.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
@@ -33,7 +33,7 @@ export async function scheduleDeletion(
     .where('deleted_at', 'is', null)
     .executeTakeFirstOrThrow()
   if (numUpdatedRows === 0n) return undefined
-  await endAccess(trx, personId, actor.now)
+  await endAccess(trx, personId, actor)
   const after = { dueAt: new Date(dueAt).toISOString() }
   const event = { ...about(personId), action: 'account.deletion_scheduled', after } as const
   await recordAuditEvent(trx, actor, event)
@@ -49,10 +49,15 @@ async function lockSolelyOwned(trx: Transaction<Schema>, engine: Database['engin
   return (await listSolelyOwned(trx, id)).map(({ name }) => name)
 }
 
-async function endAccess(trx: Transaction<Schema>, personId: string, nowMs: number): Promise<void> {
-  await endSessions(trx, [personId], nowMs)
-  const reason = 'the person deleted the account'
-  await endGrants(trx, { personId, grantedUntil: nowMs }, { reason, nowMs })
+const REASON = 'the person deleted the account'
+
+async function endAccess(
+  trx: Transaction<Schema>,
+  personId: string,
+  actor: Partial<Actor> & Pick<Actor, 'now'>,
+): Promise<void> {
+  await endSessions(trx, [personId], actor.now)
+  await endGrantsOfPerson(trx, { personId, grantedUntil: actor.now }, REASON, actor)
 }
 
 function about(personId: string) {
@@ -114,7 +119,8 @@ async function beginDeletion(
     .executeTakeFirst()
   if (!person) return false
   if (sites.length === 0) {
-    await endAccess(trx, personId, nowMs)
+    await endAccess(trx, personId, { now: nowMs })
+    await leaveSites(trx, personId, nowMs)
     return true
   }
   const event = { ...about(personId), reason: 'the person is the last owner of a site' }
@@ -122,6 +128,17 @@ async function beginDeletion(
   const mail = { kind: 'deletion_stopped', to: person.email, personId } as const
   await queueMail(trx, { ...mail, values: { sites: sites.join(', ') } }, nowMs)
   return false
+}
+
+/** Removes all roles of a person. Records an audit event for each site. */
+async function leaveSites(trx: Transaction<Schema>, personId: string, now: number): Promise<void> {
+  const removed = trx.deleteFrom('site_role').where('person_id', '=', personId)
+  const rows = await removed.returning(['site_id', 'role']).execute()
+  for (const [siteId, held] of Map.groupBy(rows, ({ site_id }) => site_id)) {
+    const before = { roles: held.map(({ role }) => role).sort() }
+    const change = { ...about(personId), siteId, reason: REASON, before, after: { roles: [] } }
+    await recordAuditEvent(trx, { now }, { action: 'member.remove', ...change })
+  }
 }
 
 /**
@@ -193,15 +210,31 @@ async function removeName(
     .executeTakeFirstOrThrow()
   if (numUpdatedRows === 0n) return
   await trx.deleteFrom('one_time_link').where('email_canonical', '=', email_canonical).execute()
-  // Free the places at events that have not begun.
-  const coming = trx.selectFrom('event').select('id').where('starts_at', '>', now())
-  await trx
-    .updateTable('event_registration')
-    .set({ cancelled_at: now() })
-    .where('person_id', '=', id)
-    .where('cancelled_at', 'is', null)
-    .where('event_id', 'in', coming)
-    .execute()
+  await freePlaces(trx, id, now())
   await queueMail(trx, { kind: 'account_deleted', to: email, values: {} }, now())
   await recordAuditEvent(trx, { now: now() }, { ...about(id), action: 'account.deleted' })
+}
+
+/** Cancels the registrations of a person for events that have not begun. */
+async function freePlaces(
+  trx: Transaction<Schema>,
+  personId: string,
+  nowMs: number,
+): Promise<void> {
+  const coming = await trx
+    .selectFrom('event_registration as r')
+    .innerJoin('event', 'event.id', 'r.event_id')
+    .select(['r.id', 'event.id as eventId', 'event.site_id as siteId'])
+    .where('r.person_id', '=', personId)
+    .where('r.cancelled_at', 'is', null)
+    .where('event.starts_at', '>', nowMs)
+    .execute()
+  for (const { id, eventId, siteId } of coming) {
+    const registration = trx.updateTable('event_registration').where('id', '=', id)
+    await registration.set({ cancelled_at: nowMs }).execute()
+    const change = { siteId, personId, reason: REASON, before: { eventId, personId } }
+    const subject = { kind: 'event_registration', id }
+    const action = 'event.cancel_registration'
+    await recordAuditEvent(trx, { now: nowMs }, { action, subject, ...change })
+  }
 }
