@@ -282,7 +282,7 @@ describe('an address that names areas to change (design 38)', () => {
   it('serves exactly the areas that have tools', () => {
     const admin = { address: paths.adminGraphql, scopes: scopesOfAdminApi() }
     const { changeableAreas: named } = makeScopeUses(() => [admin])
-    expect(named().filter((area) => area !== 'storage')).to.deep.equal([...changeableAreas])
+    expect(named()).to.deep.equal([...changeableAreas])
   })
 })
 

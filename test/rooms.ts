@@ -86,7 +86,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       changes: 'approvals change input refusals released-items',
       commerce: 'events order-list product-store',
       courses: 'course-store curriculum-changes curriculum',
-      files: 'file-storage receive-file shared-folder stored-files',
+      files: 'file-kinds file-storage receive-file shared-folder stored-files upload-links',
       members: 'enrolments invitations joining lecturers people-list site-roles',
       posts: 'post-store',
       privacy: 'delete-account export-person',

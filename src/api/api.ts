@@ -28,7 +28,7 @@ export function makeServiceDiscovery({ baseUrl, service, integrations }: Config)
 
 export interface ApiPorts {
   readonly directory: Parameters<typeof adminEndpoint>[2]
-  readonly oauth: Pick<Oauth, 'adviseOnScopes'>
+  readonly oauth: Pick<Oauth, 'adviseOnScopes' | 'grants' | 'findClientName'>
   readonly resource: Pick<Resource, 'verifyBearer'>
   readonly school: Pick<School, 'files' | 'downloadAddress' | 'webhooks'>
   readonly discovery: Discovery
@@ -47,7 +47,8 @@ export function makeApi({ baseUrl, service }: Config, platform: Platform, ports:
     schemaCacheSeconds: service.documents.cacheSeconds,
   }
   const member = memberEndpoint(shared, service.memberApi, school.downloadAddress)
-  const admin = adminEndpoint(shared, service, directory, school)
+  const { files, webhooks } = school
+  const admin = adminEndpoint(shared, service, directory, { files, webhooks, oauth })
   const tools = toolEndpoint(shared, { name: service.name, policy: service.mcp }, { member, admin })
   return { member, admin, tools }
 }

@@ -34,6 +34,7 @@ import { signedOutPage, signOutPage } from '../../views/sign-out.ts'
 import { siteChoicePage } from '../../views/site-choice.ts'
 import { styleGuidePage } from '../../views/style-guide.ts'
 import { stylesheet } from '../../views/stylesheet.ts'
+import { uploadPage } from '../../views/upload.ts'
 import { welcomePage } from '../../views/welcome.ts'
 import { png } from './files.ts'
 
@@ -187,6 +188,7 @@ function pagesOf(values: Values): Record<string, View> {
     ...recoveryPages(values),
     ...accountPages(values),
     ...deletionPages(values),
+    ...uploadPages(values),
     ...joiningPages(values),
     error: errorPage({
       ...{ code: words, description: problem, errorId: words, title: words },
@@ -314,6 +316,19 @@ function recoveryPages({ person: { email }, csrf, problem, address }: Values) {
     'new-password-again': newPasswordPage({ ...set, ...wrong, needsCode: true, endApps: false }),
     'password-set': passwordSetPage({ continueHref: address('/interaction') }),
     'link-gone': linkGonePage({ againHref: address('/recover') }),
+  }
+}
+
+/** The page of an upload link, in every state. */
+function uploadPages({ client: { name }, sites, address }: Values) {
+  const extensions = ['.png', '.jpg', '.pdf']
+  const siteName = sites[0]?.name ?? ''
+  const page = { action: address('/upload'), appName: name, siteName, extensions, bytesMax: 2e7 }
+  const file = { id: 'fil_1', name: 'workbook.pdf' }
+  return {
+    upload: uploadPage({ ...page, look: undefined }),
+    'upload-again': uploadPage({ ...page, look: undefined, problem: 'type' }),
+    uploaded: uploadPage({ ...page, look: undefined, file }),
   }
 }
 

@@ -18,6 +18,7 @@ import {
   type Order,
 } from '../../school/commerce/order-list.ts'
 import { products } from '../../school/commerce/product-store.ts'
+import type { FilePurpose } from '../../school/files/file-kinds.ts'
 import {
   deleteFile,
   findFile,
@@ -58,6 +59,11 @@ export const fileResolvers = {
     file: found(findFile),
   },
   Mutation: {
+    requestUpload: async (_source, { purpose }: { purpose: FilePurpose }, context) => {
+      const { clientId, grantId } = context.caller
+      const binding = { purpose, clientId, grantId }
+      return await context.parts.uploadLinks.create(actorOf(context), binding)
+    },
     deleteFile: async (_source, { id }: { id: string }, context) => {
       const { database, storage } = context.parts
       await deleteFile(database, actorOf(context), { id, storage })

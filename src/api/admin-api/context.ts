@@ -4,6 +4,7 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Granted } from '../../resource/resource-server/verify-bearer.ts'
 import type { SiteActor } from '../../school/changes/change.ts'
 import type { FileStorage } from '../../school/files/file-storage.ts'
+import type { UploadLinks } from '../../school/files/upload-links.ts'
 import type { Invitations } from '../../school/members/invitations.ts'
 import type { WebhookEndpoints } from '../../school/webhooks/webhook-endpoints.ts'
 import type { OneOfMany } from '../graphql/batch-loader.ts'
@@ -13,6 +14,8 @@ export type AdminCaller = Omit<SiteActor, 'now'> & {
   readonly clientId: string
   /** The origin of the client. Approvals depend on it. */
   readonly clientOrigin: string
+  /** The grant of the token; undefined at our own pages. */
+  readonly grantId?: string
   readonly scopes: readonly string[]
 }
 
@@ -24,6 +27,7 @@ export interface AdminParts {
   readonly now: () => number
   readonly invitations: Invitations
   readonly webhooks: WebhookEndpoints
+  readonly uploadLinks: UploadLinks
   readonly baseUrl: string
 }
 
@@ -36,11 +40,11 @@ export interface AdminContext {
 
 /** Creates the caller of a request from its token. @throws Error for a token without a site */
 export function adminCaller(
-  { siteId, personId, clientId, scopes, grant: { clientOrigin } }: Granted['token'],
+  { siteId, personId, clientId, scopes, grant: { id: grantId, clientOrigin } }: Granted['token'],
   request: NamedRequest,
 ): AdminCaller {
   if (siteId === undefined) throw new Error('a token without a site was admitted to the Admin API')
-  return { personId, siteId, clientId, clientOrigin, scopes, ...request }
+  return { personId, siteId, clientId, clientOrigin, grantId, scopes, ...request }
 }
 
 export type AdminResolver<Source, Arguments = object> = (

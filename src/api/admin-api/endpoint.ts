@@ -2,20 +2,24 @@
 
 import { adminApiPage } from '../../../views/api-pages.ts'
 import type { ServicePolicy } from '../../config/config.ts'
+import type { Oauth } from '../../oauth/oauth.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import { invalid, type Verdict } from '../../resource/resource-server/verify-bearer.ts'
 import type { Files } from '../../school/files/file-storage.ts'
+import { makeUploadLinks, type UploadLinkPorts } from '../../school/files/upload-links.ts'
 import { type InvitationPorts, makeInvitations } from '../../school/members/invitations.ts'
 import type { WebhookEndpoints } from '../../school/webhooks/webhook-endpoints.ts'
 import { type EndpointPorts, graphqlEndpoint } from '../graphql/endpoint.ts'
 import { adminCaller } from './context.ts'
 import { schemaText } from './schema-text.ts'
-import { type Admission, makeStoreFile, uploadRoute } from './upload-route.ts'
+import { uploadLinkRoute } from './upload-link-route.ts'
+import { type Admission, makeReceiveUpload, makeStoreFile, uploadRoute } from './upload-route.ts'
 
 export interface AdminSchool {
   readonly files: Files
   readonly webhooks: WebhookEndpoints
+  readonly oauth: Pick<Oauth, 'grants' | 'findClientName'>
 }
 
 /**
@@ -26,13 +30,18 @@ export interface AdminSchool {
 export function adminEndpoint(
   ports: EndpointPorts,
   { adminApi, limits, files: uploadLimits }: ServicePolicy,
-  mailing: InvitationPorts,
-  { files, webhooks }: AdminSchool,
+  mailing: InvitationPorts & Pick<UploadLinkPorts, 'links'>,
+  { files, webhooks, oauth }: AdminSchool,
 ) {
   const { platform, cursors, discovery, baseUrl } = ports
   const { database, requestLimits, now } = platform
   const invitations = makeInvitations(mailing, limits.invitationsPerSiteAndDayMax)
-  const parts = { database, cursors, now, storage: files.storage, invitations, webhooks, baseUrl }
+  const { findClientName, grants } = oauth
+  const { links } = mailing
+  const { findGrant } = grants
+  const uploadLinks = makeUploadLinks({ database, links, findGrant, baseUrl, now })
+  const shared = { database, cursors, now, baseUrl }
+  const parts = { ...shared, storage: files.storage, invitations, webhooks, uploadLinks }
   const admission: Pick<Admission, 'admit' | 'callerOf'> = {
     admit: requireSite,
     callerOf: (token, ctx) => adminCaller(token, callerOf(ctx)),
@@ -55,7 +64,10 @@ export function adminEndpoint(
     askedScopes: () => discovery.scopesOf('mcpAdmin'),
   })
   const uploads = { files, limits: uploadLimits }
-  uploadRoute(routes, ports, uploads, { ...admission, protection })
+  const receive = makeReceiveUpload(platform, uploads)
+  uploadRoute(routes, ports, receive, { ...admission, protection })
+  const { fileBytesMax } = uploadLimits
+  uploadLinkRoute(routes, { database, uploadLinks, receive, fileBytesMax, findClientName })
   return { routes, executeAdmin: execute, tryQuery, storeFile: makeStoreFile(platform, uploads) }
 }
 

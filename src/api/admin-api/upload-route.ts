@@ -15,6 +15,7 @@ import {
 } from '../../platform/http/errors.ts'
 import type { FormFile } from '../../platform/http/page-form.ts'
 import { paths } from '../../platform/http/paths.ts'
+import { callerOf } from '../../platform/http/request-log.ts'
 import { personKey } from '../../platform/limits/limits.ts'
 import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import { type Protection, refuse, verdictOf } from '../../resource/resource-server/protect.ts'
@@ -25,7 +26,7 @@ import {
 } from '../../resource/resource-server/verify-bearer.ts'
 import { ChangeRefused } from '../../school/changes/refusals.ts'
 import type { Files } from '../../school/files/file-storage.ts'
-import { receiveFile } from '../../school/files/receive-file.ts'
+import { receiveFile, type Upload } from '../../school/files/receive-file.ts'
 import type { FileLimits } from '../../school/files/stored-files.ts'
 import type { EndpointPorts } from '../graphql/endpoint.ts'
 import type { AdminCaller } from './context.ts'
@@ -37,14 +38,18 @@ export interface Admission {
   readonly callerOf: (token: Granted['token'], ctx: Context) => AdminCaller
 }
 
+interface Uploads {
+  readonly files: Files
+  readonly limits: FileLimits
+}
+
 /** Registers POST /admin/files. The body is the file; GraphQL would have to hold the whole file in memory. */
 export function uploadRoute(
   router: Router,
-  { platform, verifyBearer }: EndpointPorts,
-  { files, limits }: { files: Files; limits: FileLimits },
+  { verifyBearer }: Pick<EndpointPorts, 'verifyBearer'>,
+  receive: ReceiveUpload,
   admission: Admission,
 ): void {
-  const { database, requestLimits } = platform
   const scope = writeScope('storage')
   const protection = { ...admission.protection, scopes: [scope] }
   router.all(paths.adminFiles, openCors(['POST']), async (ctx) => {
@@ -55,25 +60,43 @@ export function uploadRoute(
     ctx.set('Cache-Control', 'no-store')
     const verdict = demandScopes(admission.admit(await verdictOf(ctx, verifyBearer)), [scope])
     if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)
-    refuseTooMany(ctx, requestLimits.take('uploads', personKey(verdict.token)))
-    const caller = admission.callerOf(verdict.token, ctx)
+    await receive(ctx, admission.callerOf(verdict.token, ctx))
+  })
+}
+
+export type ReceiveUpload = ReturnType<typeof makeReceiveUpload>
+
+/**
+ * Creates the function that receives a file within the limits of the person and the site, and responds with it. By
+ * default, the file is the body of the request, with the name in the query. Returns the file, and throws HTTP errors.
+ */
+export function makeReceiveUpload(
+  { database, requestLimits, now }: EndpointPorts['platform'],
+  { files, limits }: Uploads,
+) {
+  return async (
+    ctx: Context,
+    caller: Pick<AdminCaller, 'siteId' | 'personId' | 'clientId'>,
+    sent: Partial<Upload> = {},
+  ) => {
+    refuseTooMany(ctx, requestLimits.take('uploads', personKey(caller)))
     using _slot = takeSlot(ctx, caller.siteId)
-    if (Number(ctx.get('content-length')) > limits.fileBytesMax) {
+    if (!sent.stream && Number(ctx.get('content-length')) > limits.fileBytesMax) {
       throw bodyTooLarge(limits.fileBytesMax)
     }
-    const actor = { ...caller, now: platform.now() }
     const name = new URLSearchParams(ctx.querystring).get('name') ?? undefined
-    const declaredType = ctx.request.type
+    const whole = { stream: ctx.req, name, declaredType: ctx.request.type, files, limits, ...sent }
     try {
-      const sent = { stream: ctx.req, name, declaredType, files, limits }
-      const { file, isNew } = await receiveFile(database, actor, sent)
-      ctx.status = isNew ? 201 : 200
+      const actor = { ...caller, ...callerOf(ctx), now: now() }
+      const { file, isNew } = await receiveFile(database, actor, whole)
       const { id, mediaType, sizeBytes, sha256 } = file
+      ctx.status = isNew ? 201 : 200
       ctx.body = { id, name: file.name, mediaType, sizeBytes, sha256 }
+      return file
     } catch (error) {
       throw error instanceof ChangeRefused ? httpError(error) : error
     }
-  })
+  }
 }
 
 /**
@@ -82,7 +105,7 @@ export function uploadRoute(
  */
 export function makeStoreFile(
   { database, now }: Pick<EndpointPorts['platform'], 'database' | 'now'>,
-  { files, limits }: { files: Files; limits: FileLimits },
+  { files, limits }: Uploads,
 ) {
   return async (caller: AdminCaller, { name, type, bytes }: FormFile): Promise<string> => {
     const sent = { stream: Readable.from([bytes]), name, declaredType: type, files, limits }

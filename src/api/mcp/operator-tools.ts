@@ -1,4 +1,6 @@
-import { changes, find, itemTools, readBoth } from './operator.ts'
+import { writeScope } from '../../directory/scopes/catalogue.ts'
+import { pageOf } from './document-tool.ts'
+import { changes, find, itemTools, operatorTool, readBoth } from './operator.ts'
 import type { Tool } from './tool.ts'
 
 const lecture = 'id courseId sectionId position title durationSeconds'
@@ -82,6 +84,29 @@ export const operatorTools: readonly Tool[] = [
     'digital_product',
     'id slug title summary fileName state publishedAt archivedAt createdAt buyerCount',
   ),
+  ...changes('digital_products', {
+    set_digital_product_file: {
+      title: 'Set the file of a digital product',
+      description: 'Sets or removes the file that buyers download.',
+    },
+  }),
+  operatorTool({
+    name: 'list_site_files',
+    title: 'List files of the site',
+    description: "Lists the uploaded files of the token's site, newest first.",
+    scopes: [writeScope('storage')],
+    path: ['files'],
+    selection: pageOf('id name mediaType sizeBytes createdAt'),
+  }),
+  ...changes('storage', {
+    request_upload: {
+      title: 'Request an upload',
+      description:
+        'Returns a one-time URL for one file, valid for ten minutes. Let the person open it, or PUT the bytes to ' +
+        'url?name=guide.pdf. Then call list_site_files.',
+      selection: 'url expiresAt',
+    },
+  }),
   ...itemTools(
     'event',
     `id slug title summary location startsAt endsAt state publishedAt archivedAt createdAt

@@ -6,7 +6,7 @@ import { type DocumentDefinition, makeDocumentTool, pageOf } from './document-to
 import { signedInCaller, type Tool } from './tool.ts'
 
 /** Creates a tool for operators of a site. It runs one fixed document of the Admin API (design 15 and 23). */
-const operatorTool: (definition: DocumentDefinition) => Tool = makeDocumentTool({
+export const operatorTool: (definition: DocumentDefinition) => Tool = makeDocumentTool({
   schema: once(makeAdminSchema),
   execute: async (call, document, variables) => {
     const caller = adminCaller(signedInCaller(call), call.request)
@@ -18,6 +18,7 @@ const operatorTool: (definition: DocumentDefinition) => Tool = makeDocumentTool(
     ...{ section: 'get_site_curriculum', lecture: 'get_site_curriculum' },
     ...{ enrolment: 'get_site_student', person: 'list_site_members' },
     registration: 'get_site_event',
+    file: 'list_site_files',
     'digital product': 'list_site_digital_products',
   },
 })
@@ -91,14 +92,14 @@ export function readBoth(area: string, definition: ReadDefinition): Tool[] {
 /** The description of a tool, and the properties that its name does not imply. */
 interface ChangeDefinition
   extends Pick<DocumentDefinition, 'description' | 'mails'>,
-    Partial<Pick<DocumentDefinition, 'title' | 'effect'>> {
+    Partial<Pick<DocumentDefinition, 'title' | 'effect' | 'selection'>> {
   /** The changed object, for callers with the read scope. */
   readonly returns?: string
 }
 
 /** The verbs of tools that neither remove nor overwrite data. */
 const addingVerbs: ReadonlySet<string> = new Set([
-  ...['assign', 'create', 'enrol', 'invite', 'publish', 'register', 'restore'],
+  ...['assign', 'create', 'enrol', 'invite', 'publish', 'register', 'request', 'restore'],
 ])
 
 /** The payload fields that the write scope covers, by verb; `id` by default. */

@@ -139,8 +139,8 @@ function makeTokens(linkKeys: readonly Buffer[]) {
     codeOf: (link: LinkName) => make('code', link).replace(/^.{4}/, '$&-'),
     /** Returns the id in a token; undefined if the token is not genuine. */
     idOf: (kind: OneTimeLinkKind, token: string) => {
-      const [id = '', given = ''] = token.split('.')
-      return isValid('token', { kind, id }, given) ? id : undefined
+      const [id = '', given = '', more] = token.split('.')
+      return more === undefined && isValid('token', { kind, id }, given) ? id : undefined
     },
     /** Whether this is the code of the link. Ignores case, spaces and hyphens. */
     isCode: (link: LinkName, code: string) =>

@@ -109,6 +109,7 @@ export const changeActions = {
   'post.publish': 'published the announcement',
   'post.delete': 'deleted the announcement',
   'file.create': 'uploaded the file',
+  'upload_link.create': 'created a one-time link for an upload',
   'file.delete': 'deleted the file',
   'digital_product.file': 'replaced or removed the file of the digital product',
   'appearance.update': "changed the site's appearance",

@@ -180,6 +180,8 @@ export const otherFilesFolder = (): Refusal =>
 export const unsupportedFile = (why: string): Refusal =>
   custom(415, 'unsupported_file', `the file was rejected: ${why}`)
 export const badUpload = (description: string): Refusal => invalidRequest(400, description)
+export const uploadLinkGone = (): Refusal =>
+  invalidRequest(410, 'the upload link was used or has expired; request another one')
 export const noRoomForFile = (description: string): Refusal =>
   custom(413, 'limit_reached', description)
 export const uploadTooSlow = (seconds: number): Refusal =>

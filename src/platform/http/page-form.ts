@@ -1,4 +1,5 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { PassThrough, Readable } from 'node:stream'
 
 import { bodyParser } from '@koa/bodyparser'
 import type { Context } from 'koa'
@@ -44,6 +45,51 @@ export async function readMultipart(ctx: Context, bytesMax: number): Promise<voi
         : { name: value.name, type: value.type, bytes: Buffer.from(await value.arrayBuffer()) }
   }
   Object.assign(ctx.request, { body: fields })
+}
+
+/** The maximum length of the headers before the file. */
+const PART_HEAD_BYTES_MAX = 4096
+
+/**
+ * Opens a form that consists of one file (RFC 7578), without reading the whole file into memory. The closing boundary is
+ * at the end of the body, so the stream holds back as many bytes.
+ *
+ * @throws badUpload, also while the stream is read, if the form is malformed
+ */
+export async function openFormFile(ctx: Context) {
+  const malformed = () => badUpload('the form is malformed; reload the page and try again')
+  const [, boundary] = /\bboundary="?([^";\s]{1,70})/.exec(ctx.get('content-type')) ?? []
+  // Pipe the body, so the caller can read the rest of a rejected form. A pipe does not pass errors on.
+  const body = ctx.req.pipe(new PassThrough())
+  ctx.req.once('error', (error) => body.destroy(error))
+  const chunks: AsyncIterableIterator<Buffer> = body.iterator()
+  let held: Buffer = Buffer.alloc(0)
+  while (!held.includes('\r\n\r\n')) {
+    const { done, value } = await chunks.next()
+    if (done || held.length > PART_HEAD_BYTES_MAX) throw malformed()
+    held = Buffer.concat([held, value])
+  }
+  const end = held.indexOf('\r\n\r\n')
+  const head = held.toString('utf8', 0, end)
+  const [, sentName] = /;\s*filename="([^"\r\n]*)"/i.exec(head) ?? []
+  if (!head.startsWith(`--${boundary}\r\n`) || sentName === undefined) throw malformed()
+  const [, declaredType = ''] = /^content-type:\s*([^\s;]+)/im.exec(head) ?? []
+  const closing = Buffer.from(`\r\n--${boundary}--`)
+  async function* content() {
+    let rest: Buffer = held.subarray(end + 4)
+    for await (const chunk of chunks) {
+      rest = Buffer.concat([rest, chunk])
+      const free = Math.max(0, rest.length - closing.length - 2)
+      if (free > 0) yield rest.subarray(0, free)
+      rest = rest.subarray(free)
+    }
+    const length = rest.lastIndexOf(closing)
+    if (length < 0) throw malformed()
+    if (length > 0) yield rest.subarray(0, length)
+  }
+  // Browsers escape only these characters (WHATWG HTML, multipart form data).
+  const name = sentName.replace(/%22/g, '"').replace(/%0[AD]/gi, ' ')
+  return { name, declaredType, stream: Readable.from(content()) }
 }
 
 export interface FormFile {

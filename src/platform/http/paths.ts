@@ -225,12 +225,13 @@ export const pages = {
   resourceServerRefusals: `${resourceServer}/refusals`,
 } as const
 
-/** The pages that one-time links in mail open, by kind of link. Opening a page does not use the link. */
+/** The pages of one-time links, by kind of link. Opening a page does not use the link. */
 export const linkPages = {
   recovery: '/recover/:token',
   invitation: '/invitation/:token',
   address: '/sign-up/:site/:token',
   deletion: '/account/deletion/:token',
+  upload: '/upload/:token',
 } as const
 
 /** Pages that the engine serves below its two browser paths. */

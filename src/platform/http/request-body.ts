@@ -102,16 +102,19 @@ export function endUnreadBody(): Middleware {
 }
 
 /** Reads the rest of a body. @returns whether it was complete within the limits */
-async function dropRest(stream: IncomingMessage): Promise<boolean> {
+export async function dropRest(
+  stream: IncomingMessage,
+  { bytesMax = DROP_BYTES_MAX, ms = DROP_MS } = {},
+): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>()
   let bytes = 0
   const count = (chunk: Buffer) => {
     bytes += chunk.length
-    if (bytes > DROP_BYTES_MAX) resolve(false)
+    if (bytes > bytesMax) resolve(false)
   }
   const end = () => resolve(true)
   const left = () => resolve(false)
-  const timer = setTimeout(left, DROP_MS)
+  const timer = setTimeout(left, ms)
   stream.on('data', count).once('end', end).once('close', left).resume()
   if (stream.destroyed) left()
   try {

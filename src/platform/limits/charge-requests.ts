@@ -79,6 +79,7 @@ const byPrefix: readonly (readonly [string, Gate])[] = [
   [prefixOf(pages.consent), page],
   [pages.recover, page],
   [prefixOf(linkPages.invitation), page],
+  [prefixOf(linkPages.upload), page],
   [prefixOf(pages.signUp), page],
   [prefixOf(pages.signUpSent), page],
   [pages.signedIn, page],

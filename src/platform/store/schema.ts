@@ -10,7 +10,7 @@ export type ApprovalCover = 'every' | 'destructive' | 'never'
 
 export type SiteRole = 'owner' | 'admin' | 'lecturer' | 'student'
 export type NotificationChannel = 'inbox' | 'email'
-export type OneTimeLinkKind = 'recovery' | 'invitation' | 'address' | 'deletion'
+export type OneTimeLinkKind = 'recovery' | 'invitation' | 'address' | 'deletion' | 'upload'
 
 interface CatalogueItem {
   id: string

@@ -18,18 +18,28 @@ import {
 import type { Database } from '../../platform/store/database.ts'
 import type { SiteActor } from '../changes/change.ts'
 import { fileName, readInput } from '../changes/input.ts'
-import { type FileKind, fitsName, HEAD_BYTES, kindOf, mediaTypes } from './file-kinds.ts'
+import {
+  type FileKind,
+  type FilePurpose,
+  filePurposes,
+  fitsName,
+  HEAD_BYTES,
+  kindOf,
+  mediaTypes,
+} from './file-kinds.ts'
 import { type Draft, FileMissing, type Files, orUnavailable, storageKey } from './file-storage.ts'
 import { mustShareFolder } from './shared-folder.ts'
-import { type FileLimits, storeFile } from './stored-files.ts'
+import { type FileLimits, type Spend, storeFile } from './stored-files.ts'
 
-interface Upload {
+export interface Upload {
   readonly stream: Readable
   readonly name: string | undefined
   /** The media type in the Content-Type header; empty if the header is missing. */
   readonly declaredType: string
   readonly files: Files
   readonly limits: FileLimits
+  readonly purpose?: FilePurpose
+  readonly spend?: Spend
 }
 
 const naming = z.object({ name: fileName })
@@ -41,24 +51,35 @@ const naming = z.object({ name: fileName })
  * errors of `mustShareFolder`, `receiveDraft` and `storeFile`
  */
 export async function receiveFile(database: Database, actor: SiteActor, upload: Upload) {
-  const { stream, declaredType: declared, files, limits } = upload
+  const { stream, declaredType: declared, files, limits, purpose = 'DOWNLOAD', spend } = upload
+  const { mediaTypes: accepted, bytesMax } = filePurposes[purpose]
   const { name } = readInput(naming, upload)
   if (files.sharedFolder) await mustShareFolder(database, files.sharedFolder, actor.now)
   await using draft = await receiveDraft(stream, {
     folder: files.draftFolder,
-    bytesMax: limits.fileBytesMax,
+    bytesMax: Math.min(limits.fileBytesMax, bytesMax),
     seconds: limits.uploadSeconds,
-    check: (kind) => mustFit(kind, { name, declared }),
+    check: (kind) => mustFit(kind, { name, declared, accepted }),
   })
-  return await storeFile(database, actor, { draft, name }, { storage: files.storage, limits })
+  const { storage } = files
+  return await storeFile(database, actor, { draft, name }, { storage, limits, spend })
 }
 
 /** Media types that say nothing about the content. */
 const UNDECLARED = ['', 'application/octet-stream']
 
-/** Throws unsupportedFile if the declared type or the name's extension does not match the bytes. */
-function mustFit(kind: FileKind, { name, declared }: { name: string; declared: string }): void {
+interface Expected {
+  readonly name: string
+  readonly declared: string
+  readonly accepted: readonly string[]
+}
+
+/** Throws unsupportedFile if the type is not accepted, or differs from the declared type or the name's extension. */
+function mustFit(kind: FileKind, { name, declared, accepted }: Expected): void {
   const { mediaType, extensions } = kind
+  if (!accepted.includes(mediaType)) {
+    throw unsupportedFile(`its content is ${mediaType}; it must be one of ${accepted.join(', ')}`)
+  }
   if (!UNDECLARED.includes(declared) && declared.toLowerCase() !== mediaType) {
     throw unsupportedFile(`its content is ${mediaType}, but its Content-Type is ${declared}`)
   }

@@ -12,6 +12,9 @@ import { type Draft, type FileStorage, storageKey } from './file-storage.ts'
 
 export type FileLimits = ServicePolicy['files']
 
+/** Uses up the permission for an upload, with the change that stores the file. Returns values for the audit event. */
+export type Spend = (kysely: Kysely<Schema>) => Promise<Record<string, string>>
+
 export type StoredFile = NonNullable<Awaited<ReturnType<typeof findFile>>>
 
 const newestFirst = orderBy('createdAt', 'desc', 'stored_file.created_at', 'stored_file.id')
@@ -40,6 +43,12 @@ function filesOf(kysely: Kysely<Schema>, siteId: string) {
     .where('stored_file.site_id', '=', siteId)
 }
 
+interface Storing {
+  readonly storage: FileStorage
+  readonly limits: FileLimits
+  readonly spend?: Spend | undefined
+}
+
 /**
  * Stores a draft as a file of the actor's site. If the site already has the same bytes under the same name, returns
  * that file. Writes the bytes before the row, so a crash in between leaves bytes without a row, never a row without
@@ -51,7 +60,7 @@ export async function storeFile(
   database: Database,
   actor: SiteActor,
   file: { readonly draft: Draft; readonly name: string },
-  { storage, limits }: { readonly storage: FileStorage; readonly limits: FileLimits },
+  { storage, limits, spend = async () => ({}) }: Storing,
 ): Promise<{ readonly file: StoredFile; readonly isNew: boolean }> {
   const { kysely } = database
   const { siteId } = actor
@@ -60,13 +69,17 @@ export async function storeFile(
   const after = { name, mediaType, sizeBytes, sha256 }
   const bytes = { media_type: mediaType, size_bytes: sizeBytes, sha256 }
   const before = await findByContent(kysely, siteId, after)
-  if (before) return { file: before, isNew: false }
+  if (before) {
+    await spend(kysely)
+    return { file: before, isNew: false }
+  }
   await mustHaveRoom(kysely, siteId, sizeBytes, limits)
   const id = newId('fil')
   await storage.put(storageKey(id), draft)
   let isNew = false
   try {
     isNew = await changeSite(database, actor, async ({ trx, record }) => {
+      const spent = await spend(trx)
       await mustHaveRoom(trx, siteId, sizeBytes, limits)
       const made = await trx
         .insertInto('stored_file')
@@ -79,7 +92,7 @@ export async function storeFile(
         .returning('id')
         .executeTakeFirst()
       if (!made) return false
-      await record('file.create', { kind: 'file', id }, { after })
+      await record('file.create', { kind: 'file', id }, { after: { ...after, ...spent } })
       return true
     })
   } finally {

@@ -13,13 +13,10 @@ import {
 import { checkedChange, differenceOf, type SiteWork } from '../changes/change.ts'
 import { given, line, NAME_LENGTH_MAX, text } from '../changes/input.ts'
 import { badInput, ChangeRefused, mustBeThere } from '../changes/refusals.ts'
+import { filePurposes } from '../files/file-kinds.ts'
 import { holdFile } from '../files/stored-files.ts'
 
-/** Maximum size of a logo, which every sign-in page loads. */
-const LOGO_BYTES_MAX = 512 * 1024
-
-/** The accepted media types of a logo. GIF is excluded, because many GIFs are animated. */
-const logoTypes = ['image/png', 'image/jpeg', 'image/webp']
+const { LOGO } = filePurposes
 
 const color = z
   .string()
@@ -73,11 +70,14 @@ async function holdLogo(trx: SiteWork['trx'], siteId: string, id: string): Promi
       ? badInput('logoFileId', 'is not a file of the site')
       : error
   })
-  if (!logoTypes.includes(file.mediaType)) {
-    throw badInput('logoFileId', `must be one of ${logoTypes.join(', ')}, not ${file.mediaType}`)
+  if (!LOGO.mediaTypes.includes(file.mediaType)) {
+    throw badInput(
+      'logoFileId',
+      `must be one of ${LOGO.mediaTypes.join(', ')}, not ${file.mediaType}`,
+    )
   }
-  if (file.sizeBytes > LOGO_BYTES_MAX) {
-    throw badInput('logoFileId', `must have at most ${LOGO_BYTES_MAX} bytes`)
+  if (file.sizeBytes > LOGO.bytesMax) {
+    throw badInput('logoFileId', `must have at most ${LOGO.bytesMax} bytes`)
   }
 }
 

@@ -189,7 +189,7 @@ create table site_assurance (
 -- browser that requested the link, or null; any other browser must send the code. `data` is JSON.
 create table one_time_link (
   id text not null primary key,
-  kind text not null check (kind in ('recovery', 'invitation', 'address', 'deletion')),
+  kind text not null check (kind in ('recovery', 'invitation', 'address', 'deletion', 'upload')),
   email text not null,
   email_canonical text not null,
   person_id text references person (id) on update cascade on delete cascade,
