@@ -65,6 +65,7 @@ const values: { readonly [Kind in MailKind]: Extract<Mail, { kind: Kind }>['valu
   identity_removed: { provider: 'Acme' },
   second_factor: { change: 'added', left: 10 },
   second_factor_locked: {},
+  second_factor_reset: {},
   deletion_requested: {},
   account_deleted: {},
   webhook_disabled: { url: 'hooks.example', reason: 'down' },
@@ -174,7 +175,7 @@ describe('mail', () => {
       for (const paragraph of text.split('\n\n').slice(1, -1))
         expect(decode(page.replace(/<[^>]+>/g, ' '))).to.include(paragraph.split(':\n')[0])
     }
-    expect(links).to.equal(6)
+    expect(links).to.equal(7)
     expect(texts).to.include('The link works once and expires after 20 minutes.')
   })
 

@@ -19,6 +19,8 @@ export interface TwoFactorsPage {
   readonly isAll: boolean
   /** All areas of operator scopes. */
   readonly areas: readonly string[]
+  /** Whether people of the site may remove a lost authenticator app by mail. */
+  readonly hasReset: boolean
   readonly action: string
   readonly homeHref: string
   readonly done: HtmlValue
@@ -26,7 +28,7 @@ export interface TwoFactorsPage {
 
 /** The form with which an owner demands two factors for sensitive operations of a site. */
 export function twoFactorsPage(page: TwoFactorsPage): Page {
-  const { area, demand, isAll, areas, action, homeHref: href } = page
+  const { area, demand, isAll, areas, hasReset, action, homeHref: href } = page
   const option = (value: string, checked: boolean, words: string) =>
     choice({ type: 'radio', name: 'for', value, checked }, html`${words}`)
   const fields = html`<fieldset><legend>Operators need two factors</legend>
@@ -38,6 +40,10 @@ ${option('everything', isAll, 'for everything that they do at this site')}</fiel
 ${maxAges.map(([seconds, words]) => html`<option value="${seconds?.toString() ?? ''}"${seconds === demand?.maxAgeSeconds && html` selected`}>${words}</option>\n`)}</select>
 <fieldset><legend>With the second choice, also when an application or assistant uses anything of</legend>
 ${areas.map((value) => choice({ type: 'checkbox', name: 'area', value, checked: demand?.areas.includes(value) ?? false }, html`${value.replaceAll('_', ' ')}`))}
+</fieldset>
+<fieldset><legend>Lost authenticator apps</legend>
+${choice({ type: 'checkbox', name: 'reset', value: 'yes', checked: hasReset }, html`People of this site may remove a lost app with their password and a link by mail`)}
+<p class="small">It works for people all of whose sites allow it, except platform reviewers.</p>
 </fieldset>
 ${submitButton('save', 'Save', { cancelHref: href })}`
   return areaPage({

@@ -134,9 +134,37 @@ export function passwordSetPage({ continueHref }: { readonly continueHref: strin
     id: 'password-set-page',
     body: html`<h1>${text('passwordSet.heading')}</h1>
 <p>${text('passwordSet.text')}</p>
-<p><a id="continue" class="button" href="${continueHref}">${text('word.signIn')}</a></p>`,
+${signInLink(continueHref)}`,
   }
 }
+
+/** Asks whether to remove a lost authenticator app. */
+export function factorResetPage(page: LinkForm & { readonly problem: HtmlValue }): Page {
+  const title = text('secondFactor.remove')
+  const button = submitButton('confirm', title, { kind: 'danger' })
+  return {
+    title,
+    id: 'factor-reset-page',
+    body: html`<h1>${title}</h1>
+<p>${text('form.for', { email: html`<bdi>${page.email}</bdi>` })}</p>
+<p>${text('factorReset.text')}</p>
+${postForm(page, [page.needsCode && codeField(page.problem), button])}`,
+  }
+}
+
+/** Confirms that the authenticator app was removed. */
+export function factorResetDonePage({ continueHref }: { readonly continueHref: string }): Page {
+  return {
+    title: text('factorReset.done'),
+    id: 'factor-reset-done-page',
+    body: html`<h1>${text('factorReset.done')}</h1>
+<p>${text('factorReset.next')}</p>
+${signInLink(continueHref)}`,
+  }
+}
+
+const signInLink = (href: string) =>
+  html`<p><a id="continue" class="button" href="${href}">${text('word.signIn')}</a></p>`
 
 /** Says that a link was used, has expired or is incomplete. */
 export function linkGonePage({ againHref }: { readonly againHref: string | undefined }): Page {

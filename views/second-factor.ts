@@ -23,6 +23,8 @@ export interface SecondStepPage {
   readonly hasApp: boolean
   /** The options for using a passkey; undefined if the person has none. */
   readonly options: object | undefined
+  /** How the person can remove a lost app by mail; undefined if this is not allowed. */
+  readonly reset: { readonly action: string; readonly notBefore: number | false } | undefined
   readonly problem?: HtmlValue
 }
 
@@ -39,7 +41,7 @@ export function secondStepPage(page: SecondStepPage): Page {
     body: html`<h1>${text('secondStep.heading')}</h1>
 <p>${text('signIn.to', { app: foreignName(page.client.name) })}</p>
 ${problemAlert('login-problem', problem)}
-${hasApp ? codeForms(form, passkey) : passkeyAlone(passkey)}
+${hasApp ? codeForms(form, passkey, page.reset) : passkeyAlone(passkey)}
 <div class="actions"><button id="login-cancel" type="submit" form="refusal" class="second">${text('signIn.cancel')}</button></div>
 ${refusalForm(page)}`,
   }
@@ -51,7 +53,11 @@ function passkeyAlone(form: Html | undefined): Html {
 ${form}`
 }
 
-function codeForms(form: FormTarget, passkey: Html | undefined): Html {
+function codeForms(
+  form: FormTarget,
+  passkey: Html | undefined,
+  reset: SecondStepPage['reset'],
+): Html {
   return html`${postForm(form, [
     codeField(html` autofocus`, text('secondStep.codeHint')),
     submitButton('continue', text('word.continue')),
@@ -68,7 +74,17 @@ ${postForm(form, [
   }),
   submitButton('use-recovery-code', text('secondStep.useRecoveryCode'), { kind: 'second' }),
 ])}
-<p class="small">${text('secondStep.lost', { passkey: passkey ? 'yes' : 'no' })}</p>`
+${lostApp(form, reset) ?? html`<p class="small">${text('secondStep.lost', { passkey: passkey ? 'yes' : 'no' })}</p>`}`
+}
+
+/** What a person can do who has lost the app and the recovery codes; undefined if the sites do not allow a reset. */
+function lostApp({ csrf }: FormTarget, reset: SecondStepPage['reset']): Html | undefined {
+  if (!reset) return undefined
+  const { action, notBefore } = reset
+  if (notBefore !== false)
+    return html`<p class="small">${text('secondStep.resetFrom', { time: timeOf(notBefore) })}</p>`
+  return html`<p>${text('secondStep.reset')}</p>
+${buttonForm({ action, csrf }, 'reset', text('secondStep.sendReset'), 'second')}`
 }
 
 /** The field for a code of six digits. */

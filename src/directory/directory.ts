@@ -73,6 +73,7 @@ export function makeDirectory(
   const mail = makeMail(platform, settings, links)
   const { queueMail } = mail
   const asked = { database, links, queueMail, limits: requestLimits, now }
+  const linkRequests = makeLinkRequests(asked)
   const ofFactors = { database, limits: requestLimits, now }
   const passkeys = makePasskeys(ofFactors, { browsers, queueMail, challengeKey, baseUrl })
   const signInPorts = { store, passwords, limits, browsers, renewHash, hook }
@@ -80,13 +81,18 @@ export function makeDirectory(
   const ofIdentities = { database, browsers, queueMail, now, seals: secretRoot }
   return {
     passkeys,
-    secondFactors: makeSecondFactors(ofFactors, { passkeys, seals: secretRoot, serviceName }),
+    secondFactors: makeSecondFactors(ofFactors, {
+      passkeys,
+      linkRequests,
+      seals: secretRoot,
+      serviceName,
+    }),
     identity: makeIdentity(platform, settings, ofIdentities),
     signIn: watch.signIn(makeSignIn(signInPorts)),
     links,
     queueMail,
     notices: mail.notices,
-    linkRequests: makeLinkRequests(asked),
+    linkRequests,
     browserSessions: makeBrowserSessions(database, settings.service.lifetimes, now),
     people: {
       findPerson: people.findPerson,

@@ -3,6 +3,7 @@
 import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'
 import type { ScopeUses } from '../directory/scopes/scope-uses.ts'
+import { makeVisitorForms } from '../platform/http/page-form.ts'
 import type { Platform } from '../platform/platform.ts'
 import { makeAuthorizationServer } from './authorization/authorization-server.ts'
 import { makeSignOuts } from './authorization/sign-outs.ts'
@@ -108,6 +109,7 @@ export async function makeOauth(
         signIn,
         passkeys,
         secondFactors,
+        visitors: makeVisitorForms({ baseUrl, formKey }),
         seals: keys.secretRoot,
         notices,
         formKey,

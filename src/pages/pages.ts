@@ -24,6 +24,7 @@ import { makeSessions } from './relying-party/page-session.ts'
 import { makePendingSignIns, ownClient } from './relying-party/sign-in.ts'
 import { makeSignedInPages, type SignedInPagesPorts } from './relying-party/signed-in-pages.ts'
 import { deletionRoutes } from './signed-out/deletion-routes.ts'
+import { factorResetRoutes } from './signed-out/factor-reset-routes.ts'
 import { joiningRoutes } from './signed-out/joining-routes.ts'
 import { recoveryRoutes } from './signed-out/recovery-routes.ts'
 
@@ -83,6 +84,7 @@ export function makePages(
         signedInPages.followLogout(),
         signedInPages.routes(),
         recoveryRoutes(visitorPages),
+        factorResetRoutes(visitorPages),
         joiningRoutes(visitorPages),
         deletionRoutes(visitorPages, service.lifetimes.accountDeletionSeconds),
         accountRoutes(ownPages, api.member),

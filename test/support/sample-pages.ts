@@ -16,6 +16,8 @@ import { joinedPage, joinPage, newAccountPage, otherAccountPage } from '../../vi
 import { layout, type Page as View } from '../../views/layout.ts'
 import { mailFolderPage } from '../../views/mail-folder.ts'
 import {
+  factorResetDonePage,
+  factorResetPage,
   linkGonePage,
   linkSentPage,
   newPasswordPage,
@@ -159,7 +161,11 @@ function pagesOf(values: Values): Record<string, View> {
       })),
     }),
     'second-step': secondStepPage({
-      ...{ ...form, client, problem, hasApp: true, options: undefined },
+      ...{ ...form, client, problem, hasApp: true, options: undefined, reset: undefined },
+    }),
+    'second-step-with-reset': secondStepPage({
+      ...{ ...form, client, hasApp: true, options: undefined },
+      reset: { action: address('/reset'), notBefore: false },
     }),
     ...factorPages(values),
     'new-authenticator': newAuthenticatorPage({
@@ -274,7 +280,13 @@ function factorPages(values: Values) {
     'passkeys-none': passkeysPage({ ...list, passkeys: [], addHref: undefined }),
     'second-factor': secondFactorPage({ ...factor, app: { since: 1.8e12, codesLeft: 9 } }),
     'second-factor-none': secondFactorPage({ ...factor, app: undefined }),
-    'two-factors': twoFactorsPage({ ...rule, ...to, demand: { areas: [words] }, isAll: false }),
+    'two-factors': twoFactorsPage({
+      ...rule,
+      ...to,
+      demand: { areas: [words] },
+      isAll: false,
+      hasReset: true,
+    }),
   }
 }
 
@@ -314,6 +326,9 @@ function recoveryPages({ person: { email }, csrf, problem, address }: Values) {
     'recovery-delayed': linkSentPage({ ...sent, isCertain: true, isDelayed: true }),
     'new-password': newPasswordPage({ ...set, needsCode: false, endApps: true }),
     'new-password-again': newPasswordPage({ ...set, ...wrong, needsCode: true, endApps: false }),
+    'factor-reset': factorResetPage({ ...set, problem: undefined, needsCode: false }),
+    'factor-reset-again': factorResetPage({ ...set, problem, needsCode: true }),
+    'factor-reset-done': factorResetDonePage({ continueHref: address('/interaction') }),
     'password-set': passwordSetPage({ continueHref: address('/interaction') }),
     'link-gone': linkGonePage({ againHref: address('/recover') }),
   }

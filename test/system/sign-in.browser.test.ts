@@ -6,6 +6,7 @@ import { look, press, sharedBrowser } from '../support/browser.ts'
 import { authorizeUrl } from '../support/client.ts'
 import { insert } from '../support/database.ts'
 import { amir, olivia, policyWith, portal, sam, startService } from '../support/gatehouse.ts'
+import { linkTo } from '../support/mail-folder.ts'
 import { sharedService } from '../support/storages.ts'
 
 /** Every way in but passkeys, walked with the keyboard. */
@@ -76,6 +77,29 @@ describe('signing in without a mouse', () => {
       await type(page, code)
       await page.locator('#consent-page').waitFor()
     }
+  })
+
+  it('leads past a lost app, with a mail, if the site allows it', async () => {
+    const { page } = await open(phone)
+    const { url, kysely, config } = service()
+    const feature = 'factor_reset'
+    await insert(kysely, 'site_feature', { site_id: 'sit_northlight', feature, enabled_at: 1 })
+    const row = { sealed_secret: 'lost', confirmed_at: 1, last_step: 1, no_reset_before: null }
+    await insert(kysely, 'totp', { person_id: 'per_sam', ...row })
+    await page.goto(authorizeUrl(url).href)
+    await type(page, sam.login, sam.password)
+    await page.locator('#second-step-page').waitFor()
+    await look(page, 'second-step-with-reset')
+    await press(page, '#reset')
+    await page.locator('#link-sent-page').waitFor()
+    await page.goto(url + (await linkTo({ config }, sam.login)))
+    await look(page, 'factor-reset')
+    await press(page, '#confirm')
+    await page.locator('#factor-reset-done-page').waitFor()
+    await look(page, 'factor-reset-done')
+    await press(page, '#continue')
+    await type(page, sam.login, sam.password)
+    await page.locator('#consent-page').waitFor()
   })
 
   it('leads to an identity provider by its button and by the address, back, and out of both', async () => {

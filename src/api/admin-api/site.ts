@@ -1,10 +1,15 @@
-import { hasSelfSignUp } from '../../directory/sites/site-admin.ts'
+import {
+  FACTOR_RESET,
+  hasFeature,
+  SELF_SIGN_UP,
+  type SiteFeature,
+} from '../../directory/sites/site-admin.ts'
 import { findLook, type Look, logoAddress } from '../../directory/sites/site-look.ts'
-import { setSelfSignUp } from '../../school/members/joining.ts'
 import { type AppearanceChanges, updateAppearance } from '../../school/settings/appearance.ts'
 import {
   findSiteRecord,
   type SiteChanges,
+  switchSiteFeature,
   updateSiteRecord,
 } from '../../school/settings/site-record.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
@@ -19,15 +24,22 @@ export const siteResolvers = {
       await updateSiteRecord(context.parts.database, actorOf(context), input)
       return { id: context.caller.siteId, site: async () => await siteOf(context) }
     },
-    setSelfSignUp: async (_source, { isEnabled }: { isEnabled: boolean }, context) => {
-      await setSelfSignUp(context.parts.database, actorOf(context), isEnabled)
-      return { id: context.caller.siteId, site: async () => await siteOf(context) }
-    },
+    setSelfSignUp: switchTo(SELF_SIGN_UP),
+    setFactorReset: switchTo(FACTOR_RESET),
   } satisfies Record<string, AdminResolver<undefined, never>>,
   Site: {
     selfSignUp: async (_source, _args, { caller, parts }) =>
-      await hasSelfSignUp(parts.database, caller.siteId),
+      await hasFeature(parts.database, caller.siteId, SELF_SIGN_UP),
+    factorReset: async (_source, _args, { caller, parts }) =>
+      await hasFeature(parts.database, caller.siteId, FACTOR_RESET),
   } satisfies Record<string, AdminResolver<object>>,
+}
+
+function switchTo(feature: SiteFeature): AdminResolver<undefined, { isEnabled: boolean }> {
+  return async (_source, { isEnabled: on }, context) => {
+    await switchSiteFeature(context.parts.database, actorOf(context), { feature, on })
+    return { id: context.caller.siteId, site: async () => await siteOf(context) }
+  }
 }
 
 async function siteOf({ caller, parts }: AdminContext) {

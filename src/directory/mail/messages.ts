@@ -35,6 +35,8 @@ export interface MailValues {
   }
   /** Warns a person that, after the right password, too many wrong codes were sent. */
   second_factor_locked: NoValues
+  /** Lets a person remove a lost authenticator app. */
+  second_factor_reset: NoValues
   /** Lets a person confirm the deletion of the account. */
   deletion_requested: NoValues
   account_deleted: NoValues
@@ -149,13 +151,22 @@ export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
   second_factor: {
     blocks: ({ change }) => [
       'mail.second_factor.text',
-      change === 'removed' ? 'mail.second_factor.alone' : 'mail.second_factor.left',
+      /^re(moved|set)$/.test(change) ? 'mail.second_factor.alone' : 'mail.second_factor.left',
       'mail.wasYou',
       ...notYou,
     ],
   },
   second_factor_locked: {
     blocks: () => ['mail.second_factor_locked.text', 'mail.second_factor_locked.wasYou', ...notYou],
+  },
+  second_factor_reset: {
+    limitedBefore: true,
+    blocks: () => [
+      'mail.second_factor_reset.text',
+      button('secondFactor.remove'),
+      'mail.recovery.oneUse',
+      ...notYou,
+    ],
   },
   deletion_requested: {
     blocks: () => [

@@ -31,7 +31,7 @@ export interface LinkRequest {
 
 export type LinkRequests = ReturnType<typeof makeLinkRequests>
 
-/** How long the link of a recovery mail works, in seconds. */
+/** How long the link of a recovery mail works, in seconds: for a new password, or to remove an authenticator app. */
 export const RECOVERY_SECONDS = 1200
 /** How long the link that confirms the address of a new account works, in seconds. */
 export const SIGN_UP_SECONDS = 3600
@@ -94,17 +94,31 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
       return undefined
     },
 
+    /**
+     * Sends a person, who has entered the password, the link that removes a lost authenticator app.
+     *
+     * @returns the seconds to wait if the person has asked too often
+     */
+    async factorReset(
+      personId: string,
+      asked: Pick<LinkRequest, 'browser' | 'from'>,
+    ): Promise<number | undefined> {
+      const exceeded = await limits.takeTogether('recoveriesOfAccount', `factor ${personId}`)
+      if (exceeded) return exceeded.waitSeconds
+      const email = await emailOf(database.kysely, personId)
+      const link = { kind: 'second_factor' as const, email, personId }
+      const mail = { kind: 'second_factor_reset' as const, to: email, personId, values: {} }
+      await send(ports, { link, mail, isSent: true }, asked, RECOVERY_SECONDS)
+      return undefined
+    },
+
     /** Sends a recovery mail to a person, in the transaction of an operator's request. Any browser may use the link. */
     async recoveryOf(
       trx: Kysely<Schema>,
       { personId, siteId }: { readonly personId: string; readonly siteId: string },
       nowMs: number,
     ): Promise<void> {
-      const { email } = await trx
-        .selectFrom('person')
-        .select('email')
-        .where('id', '=', personId)
-        .executeTakeFirstOrThrow()
+      const email = await emailOf(trx, personId)
       const link = { kind: 'recovery' as const, email, personId, siteId }
       const linkId = await ports.links.create(trx, link, { nowMs, livesSeconds: RECOVERY_SECONDS })
       const mail = { kind: 'recovery' as const, to: email, personId, siteId, linkId }
@@ -123,7 +137,7 @@ interface Sending {
 async function send(
   { database, links, queueMail, now }: LinkRequestPorts,
   { link, mail, isSent }: Sending,
-  { browser, from }: LinkRequest,
+  { browser, from }: Pick<LinkRequest, 'browser' | 'from'>,
   livesSeconds: number,
 ): Promise<void> {
   const nowMs = now()
@@ -132,6 +146,11 @@ async function send(
     const id = await links.create(trx, { ...link, data, browser }, { nowMs, livesSeconds })
     await queueMail(trx, { ...mail, linkId: isSent ? id : NO_LINK }, nowMs)
   })
+}
+
+async function emailOf(kysely: Kysely<Schema>, personId: string): Promise<string> {
+  const person = kysely.selectFrom('person').select('email').where('id', '=', personId)
+  return (await person.executeTakeFirstOrThrow()).email
 }
 
 /** Finds the account with an address, unless it is disabled. */

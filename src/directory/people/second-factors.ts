@@ -11,10 +11,13 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { storeMail } from '../mail/mail.ts'
 import type { NotSignedIn } from './authenticate.ts'
 import type { SecondMethod } from './authentication.ts'
+import { findResetTime } from './factor-reset.ts'
+import type { LinkRequests } from './link-requests.ts'
 import type { FactorPorts, Passkeys } from './passkeys.ts'
 
 interface SecondFactorPorts {
   readonly passkeys: Pick<Passkeys, 'check'>
+  readonly linkRequests: Pick<LinkRequests, 'factorReset'>
   readonly seals: Seals
   /** The name of the service, for the list in an authenticator app. */
   readonly serviceName: string
@@ -43,10 +46,13 @@ const otplib = async () => await import('otplib')
 /** Creates the functions that set up, check and remove second factors. */
 export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
   const { database, now } = ports
-  const { seals, serviceName } = more
+  const { seals, serviceName, linkRequests } = more
   const { kysely } = database
   return {
     check: makeFactorCheck(ports, more),
+    /** Returns from when a person may remove a lost authenticator app by mail; undefined for never. */
+    resetTime: async (personId: string) => await findResetTime(kysely, personId),
+    requestReset: linkRequests.factorReset,
 
     /** Finds the time when a person set up an authenticator app, and the number of unused recovery codes. */
     async find(personId: string) {
@@ -206,25 +212,32 @@ async function stepOf(
 /** A person, or a command, which has no person. */
 type AnyActor = Partial<Actor> & Pick<Actor, 'now'>
 
-/** Removes the authenticator app and the recovery codes of a person. @returns whether there was an app */
+/**
+ * Removes the authenticator app and the recovery codes of a person, and the links to remove them.
+ *
+ * @returns whether there was an app
+ */
 export async function removeSecondFactors(
   trx: Transaction<Schema>,
   personId: string,
   actor: AnyActor,
+  action: 'second_factor.removed' | 'second_factor.reset' = 'second_factor.removed',
 ): Promise<boolean> {
   await trx.deleteFrom('recovery_code').where('person_id', '=', personId).execute()
+  const links = trx.deleteFrom('one_time_link').where('person_id', '=', personId)
+  await links.where('kind', '=', 'second_factor').execute()
   const { numDeletedRows } = await trx
     .deleteFrom('totp')
     .where('person_id', '=', personId)
     .executeTakeFirstOrThrow()
   if (numDeletedRows === 0n) return false
-  await record(trx, actor, { action: 'second_factor.removed', personId, left: 0 })
+  await record(trx, actor, { action, personId, left: 0 })
   return true
 }
 
 interface SecondFactorChange {
   readonly personId: string
-  readonly action: `second_factor.${'added' | 'renewed' | 'used' | 'removed'}`
+  readonly action: `second_factor.${'added' | 'renewed' | 'used' | 'removed' | 'reset'}`
   /** The number of unused recovery codes. */
   readonly left: number
 }

@@ -24,7 +24,7 @@ export const sensitiveOperations: ReadonlySet<string> = new Set([
   ...['createWebhookEndpoint', 'updateWebhookEndpoint', 'deleteWebhookEndpoint'],
   ...['rotateWebhookSecret', 'enableWebhookEndpoint', 'replayWebhookEvents'],
   // How people sign in.
-  ...['setSelfSignUp', 'sendPasswordRecovery'],
+  ...['setSelfSignUp', 'setFactorReset', 'sendPasswordRecovery'],
 ])
 
 /** Whether any of these operations or scopes is sensitive under a demand. */

@@ -12,6 +12,8 @@ import { type HeldSite, makeFindHeldSites, OWN_SIGN_IN, operates } from './site-
 export const MCP_CONNECTIONS = 'mcp_connections'
 /** The key of the feature that lets people create an account and join the site as a student. */
 export const SELF_SIGN_UP = 'self_sign_up'
+/** The key of the feature that lets people of the site remove a lost authenticator app by mail. */
+export const FACTOR_RESET = 'factor_reset'
 
 const features = {
   [MCP_CONNECTIONS]: {
@@ -23,6 +25,11 @@ const features = {
     field: 'selfSignUp',
     on: { action: 'sign_up.on' },
     off: { action: 'sign_up.off' },
+  },
+  [FACTOR_RESET]: {
+    field: 'factorResetByMail',
+    on: { action: 'factor_reset.on' },
+    off: { action: 'factor_reset.off' },
   },
   [OWN_SIGN_IN]: {
     field: 'onlyIdentityProviders',
@@ -107,13 +114,17 @@ export async function listOperatedSites(database: Database, personId: string): P
   return sites.filter(({ roles }) => operates(roles))
 }
 
-/** Whether people can sign up to a site themselves. */
-export async function hasSelfSignUp({ kysely }: Pick<Database, 'kysely'>, siteId: string) {
+/** Whether a feature of a site is on. */
+export async function hasFeature(
+  { kysely }: Pick<Database, 'kysely'>,
+  siteId: string,
+  feature: SiteFeature,
+) {
   const row = await kysely
     .selectFrom('site_feature')
     .select('feature')
     .where('site_id', '=', siteId)
-    .where('feature', '=', SELF_SIGN_UP)
+    .where('feature', '=', feature)
     .executeTakeFirst()
   return row !== undefined
 }
@@ -154,8 +165,10 @@ export async function setFeature(
   return true
 }
 
+export type SiteFeature = keyof typeof features
+
 interface FeatureSwitch {
   readonly siteId: string
-  readonly feature: keyof typeof features
+  readonly feature: SiteFeature
   readonly on: boolean
 }

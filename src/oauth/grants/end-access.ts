@@ -1,5 +1,6 @@
 import type { Kysely, Transaction } from 'kysely'
 
+import { holdFactorReset } from '../../directory/people/factor-reset.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { endGrantsOfPerson } from './end-grants.ts'
@@ -121,8 +122,9 @@ export async function storeNewPassword(
   await trx
     .deleteFrom('one_time_link')
     .where('person_id', '=', personId)
-    .where('kind', 'in', ['recovery', 'deletion'])
+    .where('kind', 'in', ['recovery', 'second_factor', 'deletion'])
     .execute()
+  if (byMail) await holdFactorReset(trx, personId, nowMs)
   const reason = 'the person set a new password' as const
   const whose = { personId, grantedUntil: nowMs }
   const grantsEnded = endApps ? await endGrantsOfPerson(trx, whose, reason, actor) : 0

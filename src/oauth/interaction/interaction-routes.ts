@@ -25,7 +25,8 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
   const { interactions, noteEvent } = dependencies
   const form = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
   const promptPages = makePromptPages(dependencies)
-  const { login, passkey, secondStep, proceed, refuse } = makeSignInSteps(dependencies, promptPages)
+  const signInSteps = makeSignInSteps(dependencies, promptPages)
+  const { login, passkey, secondStep, resetApp, proceed, refuse } = signInSteps
   /** Declares a page and its form. Only this browser's pending interaction can use them. */
   const declare = (pattern: string, prompt: PromptName, { show, answer }: Partial<Handlers>) => {
     const find = async (ctx: Context) => await findPending(ctx, prompt, dependencies)
@@ -49,6 +50,7 @@ export function interactionRoutes(dependencies: InteractionDependencies): Router
   }
   declare(pages.signInWithPasskey, 'login', { answer: passkey })
   declare(pages.secondStep, 'login', secondStep)
+  declare(pages.resetSecondStep, 'login', { answer: resetApp })
   providerRoutes(router, form, {
     ...{ ...dependencies, proceed, refuse },
     find: async (ctx) => await findPending(ctx, 'login', dependencies),

@@ -10,7 +10,7 @@ import { siteChoicePage } from '../../../views/site-choice.ts'
 import { text } from '../../../views/text.ts'
 import type { Passkeys } from '../../directory/people/passkeys.ts'
 import { describeScopes, type ScopeUses } from '../../directory/scopes/scope-uses.ts'
-import { hasSelfSignUp } from '../../directory/sites/site-admin.ts'
+import { hasFeature, SELF_SIGN_UP } from '../../directory/sites/site-admin.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
 import { interactionGone } from '../../platform/http/errors.ts'
 import { prefer } from '../../platform/http/language.ts'
@@ -77,7 +77,7 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
     async secondStep(
       ctx: Context,
       pending: PendingInteraction,
-      asked: Pick<SecondStepPage, 'problem' | 'hasApp' | 'options'>,
+      asked: Pick<SecondStepPage, 'problem' | 'hasApp' | 'options' | 'reset'>,
     ) {
       const { look } = await lookOf(ctx, pending, database)
       const action = addressOf(pages.secondStep, { uid: pending.uid })
@@ -146,7 +146,8 @@ async function waysOf(
   const verification = lacksFactor(['passkey']) ? 'required' : 'preferred'
   const options = isOnly ? undefined : passkeys.requestOptions(uid, verification)
   const from = new URLSearchParams({ from: uid })
-  const canSignUp = client.siteId !== undefined && (await hasSelfSignUp(database, client.siteId))
+  const canSignUp =
+    client.siteId !== undefined && (await hasFeature(database, client.siteId, SELF_SIGN_UP))
   return {
     isOnly,
     link,

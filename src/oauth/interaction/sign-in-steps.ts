@@ -18,7 +18,7 @@ import { explainFailure } from '../../directory/people/sign-in-failure.ts'
 import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
 import { makeKeptValues } from '../../platform/http/kept-values.ts'
 import { seeOther } from '../../platform/http/page.ts'
-import { formField } from '../../platform/http/page-form.ts'
+import { formField, type VisitorForms } from '../../platform/http/page-form.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import { callerOf, logFields } from '../../platform/http/request-log.ts'
 import type { Interactions, PendingInteraction } from '../authorization/engine-interactions.ts'
@@ -31,7 +31,8 @@ export interface SignInDependencies extends PromptPagesDependencies {
   /** Time for which a browser counts as known after a sign-in, in seconds. */
   readonly knownBrowserSeconds: number
   readonly signIn: SignInService
-  readonly secondFactors: Pick<SecondFactors, 'check'>
+  readonly secondFactors: Pick<SecondFactors, 'check' | 'resetTime' | 'requestReset'>
+  readonly visitors: Pick<VisitorForms, 'enter'>
   readonly noteEvent: NoteEvent
   readonly notices: Pick<Notices, 'newSignIn'>
 }
@@ -99,7 +100,7 @@ export function makeSignInSteps(dependencies: SignInDependencies, promptPages: P
 
 /** Returns the steps after the first method, and the handler of the second step. */
 function makeLaterSteps(dependencies: SignInDependencies, promptPages: PromptPages) {
-  const { passkeys, secondFactors, now } = dependencies
+  const { passkeys, secondFactors, visitors, now } = dependencies
   const firstSteps = makeKeptValues<FirstStep>('gatehouse_step', STEP_SECONDS, dependencies, pathOf)
   const fail = makeFail(dependencies)
   const refuse: Refuse = async (ctx, pending, outcome, said) =>
@@ -116,13 +117,17 @@ function makeLaterSteps(dependencies: SignInDependencies, promptPages: PromptPag
     const methods = second ? ([method, second] as const) : ([method] as const)
     await complete(ctx, pending, { ...rest, methods, siteId }, dependencies)
   }
+  /** Returns from when the person may remove the app by mail. A site's provider must not start it. */
+  const resetTimeOf = async ({ personId, siteId }: FirstStep) =>
+    siteId === undefined ? await secondFactors.resetTime(personId) : undefined
   const showSecond: Step<[FirstStep, HtmlValue?]> = async (ctx, pending, first, problem) => {
-    const options = await passkeys.optionsOf(first.personId, pending.uid)
-    await promptPages.secondStep(ctx, pending, {
-      hasApp: first.needsSecondFactor,
-      options,
-      problem,
-    })
+    const { uid } = pending
+    const { personId, needsSecondFactor: hasApp } = first
+    const options = await passkeys.optionsOf(personId, uid)
+    const from = await resetTimeOf(first)
+    const action = addressOf(pages.resetSecondStep, { uid })
+    const reset = from === undefined ? undefined : { action, notBefore: from > now() && from }
+    await promptPages.secondStep(ctx, pending, { hasApp, options, reset, problem })
   }
   /** Completes a sign-in after the first step, or asks for a second factor if one is required. */
   const proceed: Step<[FirstStep]> = async (ctx, pending, first) => {
@@ -152,7 +157,17 @@ function makeLaterSteps(dependencies: SignInDependencies, promptPages: PromptPag
       await showSecond(ctx, pending, first, fail(ctx, pending, outcome))
     }),
   }
-  return { refuse, finish, proceed, secondStep }
+  const resetApp = afterFirst(async (ctx, pending, first) => {
+    const from = await resetTimeOf(first)
+    if (from === undefined || from > now()) return await showSecond(ctx, pending, first)
+    const { personId } = first
+    const asked = { browser: visitors.enter(ctx).browser, from: pending.uid }
+    const waitSeconds = await secondFactors.requestReset(personId, asked)
+    if (waitSeconds === undefined) return seeOther(ctx, pages.factorResetSent)
+    const problem = fail(ctx, pending, { kind: 'limited', waitSeconds, personId })
+    await showSecond(ctx, pending, first, problem)
+  })
+  return { refuse, finish, proceed, secondStep, resetApp }
 }
 
 /**

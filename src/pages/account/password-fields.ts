@@ -1,6 +1,7 @@
 import type { Context } from 'koa'
 
 import type { PasswordProblems } from '../../../views/account-security.ts'
+import { text } from '../../../views/text.ts'
 import { type Passwords, TooManyHashes } from '../../directory/people/password.ts'
 import { type PasswordOwner, problemOfNewPassword } from '../../directory/people/password-rules.ts'
 import { explainFailure } from '../../directory/people/sign-in-failure.ts'
@@ -14,8 +15,7 @@ export interface NewPasswords {
 }
 
 /** The problem with a rejected code. After five attempts, the right code is rejected too. */
-export const WRONG_CODE =
-  'This is not the code, or five codes were tried. In that case, ask for a new link.'
+export const WRONG_CODE = text('form.wrongCode')
 
 type Read =
   | { readonly hash: string }

@@ -8,6 +8,8 @@ import { text } from '../../../views/text.ts'
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import { EVERYTHING } from '../../directory/scopes/sensitive-operations.ts'
 import {
+  FACTOR_RESET,
+  hasFeature,
   listOperatedSites,
   MCP_CONNECTIONS,
   SELF_SIGN_UP,
@@ -166,12 +168,23 @@ function homeRoutes(operatorPages: OperatorPages, parts: AdminParts, overviewOf:
 function twoFactorRoutes(operatorPages: OperatorPages, { database }: AdminParts): void {
   const areas = [...new Set(scopeNames('operator').map((scope) => scope.split(':')[0] ?? ''))]
   const { freshPage, freshForm } = operatorPages.ofOwners
-  freshPage(pages.twoFactors, ({ area, site, address }, ctx) => {
+  freshPage(pages.twoFactors, async ({ area, site, address }, ctx) => {
     const { name: siteName, assuranceDemand: demand } = site
     const [action, homeHref] = [address(pages.twoFactors), address(pages.site)]
     const done = noticeOf(ctx, { saved: 'Saved. It applies at once, to existing tokens too.' })
     const isAll = demand?.areas.includes(EVERYTHING) ?? false
-    return twoFactorsPage({ area, siteName, demand, isAll, areas, action, homeHref, done })
+    const hasReset = await hasFeature(database, site.id, FACTOR_RESET)
+    return twoFactorsPage({
+      area,
+      siteName,
+      demand,
+      isAll,
+      areas,
+      hasReset,
+      action,
+      homeHref,
+      done,
+    })
   })
   freshForm(pages.twoFactors, pages.twoFactors, async (operator, ctx) => {
     const { site, actor, address } = operator
@@ -183,6 +196,8 @@ function twoFactorRoutes(operatorPages: OperatorPages, { database }: AdminParts)
     const covered = formField(ctx, 'for') === 'everything' ? [EVERYTHING] : chosen
     const demand = isOn ? { areas: covered, maxAgeSeconds } : undefined
     await setAssuranceDemand(database, site.id, demand, actor)
+    const on = formField(ctx, 'reset') === 'yes'
+    await switchFeature(database, { siteId: site.id, feature: FACTOR_RESET, on }, actor)
     return `${address(pages.twoFactors)}?done=saved`
   })
 }

@@ -19,15 +19,20 @@ export interface AskPorts extends LinkPorts {
   readonly mailIsDelayed: () => Promise<boolean>
 }
 
-/** A kind of link that a person can request, with the routes of the form (`ask`) and its confirmation (`sent`). */
-interface Asking {
-  readonly kind: 'recovery' | 'address'
-  readonly ask: string
+/** A kind of link that a person can request, with the route of the page that confirms the request. */
+interface Sent {
+  readonly kind: 'recovery' | 'second_factor' | 'address'
   readonly sent: string
   readonly livesSeconds: number
   /** Whether a message is sent even to an address without an account, so the page may say so. */
   readonly isCertain: boolean
   /** Reads the parameters of the path. Throws a refusal if the page does not exist. */
+  readonly open: (ctx: Context) => Promise<Pick<Asked, 'askHref' | 'look'>>
+}
+
+/** A kind of link for which there is a form, with its route. */
+interface Asking extends Sent {
+  readonly ask: string
   readonly open: (ctx: Context) => Promise<Asked>
 }
 
@@ -41,11 +46,9 @@ interface Asked {
 }
 
 /** Registers the form in which a person asks for a link by mail, and the page that is shown afterwards. */
-export function askRoutes(
-  router: Router,
-  { database: { kysely }, links, mailIsDelayed, visitors, now }: AskPorts,
-  { kind, ask, sent, livesSeconds, isCertain, open }: Asking,
-): void {
+export function askRoutes(router: Router, ports: AskPorts, asking: Asking): void {
+  const { visitors } = ports
+  const { ask, open } = asking
   router.get(ask, async (ctx) => {
     const { askHref: action, look, page } = await open(ctx)
     const from = readUid(ctx.query['from'])
@@ -65,6 +68,15 @@ export function askRoutes(
     ctx.set('Retry-After', String(waitSeconds))
     refuse(429, text('ask.wait', { minutes: Math.ceil(waitSeconds / 60) }))
   })
+  sentRoute(router, ports, asking)
+}
+
+/** Registers the page that is shown after a mail with a link was sent. */
+export function sentRoute(
+  router: Router,
+  { database: { kysely }, links, mailIsDelayed, visitors, now }: AskPorts,
+  { kind, sent, livesSeconds, isCertain, open }: Sent,
+): void {
   router.get(sent, async (ctx) => {
     const { browser } = visitors.enter(ctx)
     const { askHref: againHref, look } = await open(ctx)

@@ -2,14 +2,14 @@ import type { Context } from 'koa'
 import type Router from 'koa-router'
 
 import { deletionPage, deletionScheduledPage } from '../../../views/account-data.ts'
+import type { HtmlValue } from '../../../views/html.ts'
 import { sendPage } from '../../platform/http/page.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { listSolelyOwned } from '../../school/members/site-roles.ts'
 import { scheduleDeletion } from '../../school/privacy/delete-account.ts'
-import { WRONG_CODE } from '../account/password-fields.ts'
-import { type LinkPorts, linkRoutes, mayUse, type OpenedLink } from './link-routes.ts'
+import { confirmRoutes, type LinkPorts, type OpenedLink } from './link-routes.ts'
 
 /**
  * Creates the page on which a person confirms the deletion of the account. It needs no session, only the mailed link,
@@ -20,8 +20,7 @@ import { type LinkPorts, linkRoutes, mayUse, type OpenedLink } from './link-rout
 export function deletionRoutes(ports: LinkPorts, accountDeletionSeconds: number): Router {
   const router = makeRouter()
   const { database, links } = ports
-  const show = async (ctx: Context, { visitor, link }: OpenedLink, problem?: string) => {
-    if (problem !== undefined) ctx.status = 422
+  const show = async (ctx: Context, { visitor, link }: OpenedLink, problem?: HtmlValue) => {
     const page = deletionPage({
       action: ctx.path,
       csrf: visitor.csrf,
@@ -33,15 +32,11 @@ export function deletionRoutes(ports: LinkPorts, accountDeletionSeconds: number)
     })
     sendPage(ctx, page)
   }
-  linkRoutes(router, 'deletion', ports, {
+  confirmRoutes(router, 'deletion', ports, {
     againHref: pages.data,
     show,
-    async submit(ctx, opened) {
-      const { link, visitor } = opened
-      if (!(await mayUse(ctx, ports, link, visitor))) {
-        await show(ctx, opened, WRONG_CODE)
-        return undefined
-      }
+    async confirm(ctx, opened) {
+      const { link } = opened
       const { personId } = link
       if ((await listSolelyOwned(database.kysely, personId)).length > 0) {
         // Keep the link, so it works once the site has another owner.

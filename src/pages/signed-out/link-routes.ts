@@ -1,14 +1,19 @@
 import type { Context } from 'koa'
 import type Router from 'koa-router'
+import type { Kysely } from 'kysely'
 
+import type { HtmlValue } from '../../../views/html.ts'
 import { linkGonePage } from '../../../views/recover.ts'
 import type { OneTimeLink, OneTimeLinks } from '../../directory/people/one-time-links.ts'
+import { canonicalEmail } from '../../directory/people/person-store.ts'
 import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
 import { sendPage } from '../../platform/http/page.ts'
 import { formField, type Visitor, type VisitorForms } from '../../platform/http/page-form.ts'
 import { linkPages } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import type { Database } from '../../platform/store/database.ts'
+import type { Schema } from '../../platform/store/schema.ts'
+import { WRONG_CODE } from '../account/password-fields.ts'
 
 export interface LinkPorts {
   readonly database: Database
@@ -35,7 +40,7 @@ interface LinkForm {
 /** Registers the page of a mailed link, and its form. Only the form uses the link, because mail scanners open it. */
 export function linkRoutes(
   router: Router,
-  kind: 'recovery' | 'deletion',
+  kind: 'recovery' | 'second_factor' | 'deletion',
   { database: { kysely }, links, visitors, now }: LinkPorts,
   { againHref, show, submit }: LinkForm,
 ): void {
@@ -55,6 +60,52 @@ export function linkRoutes(
     const opened = await open(ctx, await visitors.submitted(ctx))
     if (!opened || (await submit(ctx, opened)) === 'gone') showGone(ctx, againHref)
   })
+}
+
+interface ConfirmForm extends Pick<LinkForm, 'againHref'> {
+  readonly show: (ctx: Context, opened: OpenedLink, problem?: HtmlValue) => Promise<void>
+  /** Like `submit` of `LinkForm`, after the code was checked. */
+  readonly confirm: LinkForm['submit']
+}
+
+/** Registers the page of a mailed link that only asks for confirmation and, in another browser, the code. */
+export function confirmRoutes(
+  router: Router,
+  kind: 'second_factor' | 'deletion',
+  ports: LinkPorts,
+  { againHref, show, confirm }: ConfirmForm,
+): void {
+  linkRoutes(router, kind, ports, {
+    againHref,
+    show,
+    async submit(ctx, opened) {
+      if (await mayUse(ctx, ports, opened.link, opened.visitor)) return await confirm(ctx, opened)
+      ctx.status = 422
+      await show(ctx, opened, WRONG_CODE)
+      return undefined
+    },
+  })
+}
+
+/**
+ * Uses a person's link up, in the transaction of the change that it allows. Returns false if, in the meantime, the link
+ * was used, the account was disabled or its address changed. Receiving the mail proves the address.
+ */
+export async function useLinkOfPerson(
+  trx: Kysely<Schema>,
+  links: Pick<OneTimeLinks, 'use'>,
+  link: OpenedLink['link'],
+  nowMs: number,
+): Promise<boolean> {
+  if (!(await links.use(trx, link, nowMs))) return false
+  const { numUpdatedRows } = await trx
+    .updateTable('person')
+    .set(({ fn, val }) => ({ email_verified_at: fn.coalesce('email_verified_at', val(nowMs)) }))
+    .where('id', '=', link.personId)
+    .where('email_canonical', '=', canonicalEmail(link.email))
+    .where('disabled_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return numUpdatedRows > 0n
 }
 
 /** Sends a page that says that a link no longer works. `againHref` is where to ask for a new link. */

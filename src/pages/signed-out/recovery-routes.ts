@@ -6,7 +6,6 @@ import type Router from 'koa-router'
 import { newPasswordPage, passwordSetPage, recoverPage } from '../../../views/recover.ts'
 import type { QueueMail } from '../../directory/mail/messages.ts'
 import { type LinkRequests, RECOVERY_SECONDS } from '../../directory/people/link-requests.ts'
-import { canonicalEmail } from '../../directory/people/person-store.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
 import { storeNewPassword } from '../../oauth/grants/end-access.ts'
 import { sendPage } from '../../platform/http/page.ts'
@@ -16,7 +15,7 @@ import { callerOf } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { type NewPasswords, readNewPassword } from '../account/password-fields.ts'
 import { type AskPorts, askRoutes, continueHref } from './ask-routes.ts'
-import { linkRoutes, mayUse, type OpenedLink } from './link-routes.ts'
+import { linkRoutes, mayUse, type OpenedLink, useLinkOfPerson } from './link-routes.ts'
 
 export interface RecoveryPorts extends NewPasswords, AskPorts {
   readonly linkRequests: LinkRequests
@@ -108,18 +107,7 @@ async function useLink(
   const { personId } = link
   const actor = { personId, ...callerOf(ctx), now: now() }
   return await database.kysely.transaction().execute(async (trx) => {
-    if (!(await links.use(trx, link, actor.now))) return false
-    // The address may have changed since the mail was sent. Receiving the mail proves the address.
-    const { numUpdatedRows } = await trx
-      .updateTable('person')
-      .set(({ fn, val }) => ({
-        email_verified_at: fn.coalesce('email_verified_at', val(actor.now)),
-      }))
-      .where('id', '=', personId)
-      .where('email_canonical', '=', canonicalEmail(link.email))
-      .where('disabled_at', 'is', null)
-      .executeTakeFirstOrThrow()
-    if (numUpdatedRows === 0n) return false
+    if (!(await useLinkOfPerson(trx, links, link, actor.now))) return false
     await storeNewPassword(trx, { personId, ...change, byMail: true }, actor)
     await queueMail(trx, { kind: 'password_changed', personId, values: {} }, actor.now)
     return true

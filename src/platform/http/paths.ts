@@ -108,6 +108,7 @@ export const pages = {
   signInWithPasskey: `${promptPages.login}/passkey`,
   /** The second step of a sign-in: below the sign-in page for the same reason. */
   secondStep: `${promptPages.login}/second-step`,
+  resetSecondStep: `${promptPages.login}/second-step/reset`,
   /** A sign-in with an identity provider: its start, its redirect URI, and the page that reads the response. */
   providerSignIn: `${promptPages.login}/provider/:provider`,
   providerCallback: '/sign-in/callback/:provider',
@@ -155,6 +156,7 @@ export const pages = {
   deleteAccount: '/account/data/delete',
   recover: '/recover',
   recoverySent: '/recover-sent',
+  factorResetSent: '/recover-sent/second-factor',
   signUp: '/sign-up/:site',
   signUpSent: '/sign-up-sent/:site',
   memberQueries: '/account/queries',
@@ -228,6 +230,7 @@ export const pages = {
 /** The pages of one-time links, by kind of link. Opening a page does not use the link. */
 export const linkPages = {
   recovery: '/recover/:token',
+  second_factor: '/recover/second-factor/:token',
   invitation: '/invitation/:token',
   address: '/sign-up/:site/:token',
   deletion: '/account/deletion/:token',

@@ -10,7 +10,13 @@ export type ApprovalCover = 'every' | 'destructive' | 'never'
 
 export type SiteRole = 'owner' | 'admin' | 'lecturer' | 'student'
 export type NotificationChannel = 'inbox' | 'email'
-export type OneTimeLinkKind = 'recovery' | 'invitation' | 'address' | 'deletion' | 'upload'
+export type OneTimeLinkKind =
+  | 'recovery'
+  | 'second_factor'
+  | 'invitation'
+  | 'address'
+  | 'deletion'
+  | 'upload'
 
 interface CatalogueItem {
   id: string
@@ -86,7 +92,13 @@ export interface Schema extends OAuthTables {
     backed_up_at: number | null
     cloned_at: number | null
   }
-  totp: { person_id: string; sealed_secret: string; confirmed_at: number; last_step: number }
+  totp: {
+    person_id: string
+    sealed_secret: string
+    confirmed_at: number
+    last_step: number
+    no_reset_before: number | null
+  }
   recovery_code: { person_id: string; digest: string; created_at: number }
   linked_identity: {
     provider_id: string

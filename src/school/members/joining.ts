@@ -4,14 +4,13 @@ import type { Insertable, Kysely, Transaction } from 'kysely'
 
 import type { OneTimeLink, OneTimeLinks } from '../../directory/people/one-time-links.ts'
 import { canonicalEmail } from '../../directory/people/person-store.ts'
-import { hasSelfSignUp, SELF_SIGN_UP, setFeature } from '../../directory/sites/site-admin.ts'
+import { hasFeature, SELF_SIGN_UP } from '../../directory/sites/site-admin.ts'
 import { operates } from '../../directory/sites/site-choice.ts'
 import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
-import { findRoles, lockSite, newId, type SiteActor, siteChange } from '../changes/change.ts'
+import { findRoles, lockSite, newId, type SiteActor } from '../changes/change.ts'
 import { line, NAME_LENGTH_MAX } from '../changes/input.ts'
-import { conflict } from '../changes/refusals.ts'
 import { type InvitationData, readOffer } from './invitations.ts'
 import { grantRoles, subscribe } from './site-roles.ts'
 
@@ -136,7 +135,7 @@ async function read(kysely: Kysely<Schema>, link: OneTimeLink): Promise<Joining 
     .executeTakeFirst()
   const found = { link, site, accountId: account?.id }
   if (link.kind === 'address') {
-    const isOn = await hasSelfSignUp({ kysely }, site.id)
+    const isOn = await hasFeature({ kysely }, site.id, SELF_SIGN_UP)
     return isOn ? { ...found, roles: ['student'], name: undefined } : undefined
   }
   const offer = readOffer(link.data)
@@ -198,11 +197,3 @@ export async function insertPerson(
     .executeTakeFirst()
   return created?.id
 }
-
-/** Sets whether people can sign up to the site themselves. Throws ChangeRefused if the actor is not an owner. */
-export const setSelfSignUp = siteChange(async ({ trx, actor }, on: boolean) => {
-  const { siteId, personId } = actor
-  const roles = await findRoles(trx, siteId, personId)
-  if (!roles.includes('owner')) throw conflict('only an owner can change self sign-up')
-  await setFeature(trx, { siteId, feature: SELF_SIGN_UP, on }, actor)
-})

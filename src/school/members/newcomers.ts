@@ -1,7 +1,7 @@
 /** Creates accounts at the first sign-in with an identity provider. */
 
 import { addIdentity, type Newcomer } from '../../directory/people/linked-identities.ts'
-import { hasSelfSignUp } from '../../directory/sites/site-admin.ts'
+import { hasFeature, SELF_SIGN_UP } from '../../directory/sites/site-admin.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { SiteActor } from '../changes/change.ts'
 import { insertPerson, joinSite, personName } from './joining.ts'
@@ -17,7 +17,7 @@ export function makeNewcomers({ kysely }: Database, now: () => number) {
   ): Promise<boolean> => {
     const { siteId: ofSite, role = 'student' } = identity.provider
     if (siteId === undefined) return false
-    if (ofSite === undefined && !(await hasSelfSignUp({ kysely }, siteId))) return false
+    if (ofSite === undefined && !(await hasFeature({ kysely }, siteId, SELF_SIGN_UP))) return false
     const nowMs = now()
     const row = {
       email,

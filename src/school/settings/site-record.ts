@@ -1,8 +1,10 @@
 import { z } from 'zod'
 
+import { type SiteFeature, setFeature } from '../../directory/sites/site-admin.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { checkedChange, differenceOf } from '../changes/change.ts'
+import { checkedChange, differenceOf, findRoles, siteChange } from '../changes/change.ts'
 import { given, line, NAME_LENGTH_MAX, pageAddress, summary } from '../changes/input.ts'
+import { conflict } from '../changes/refusals.ts'
 
 const form = z
   .strictObject({
@@ -39,6 +41,16 @@ export const updateSiteRecord = checkedChange(form, async ({ trx, actor, record 
     .execute()
   await record('site.update', { kind: 'site', id: actor.siteId }, change)
 })
+
+/** Switches a feature of the site on or off. @throws ChangeRefused if the actor is not an owner */
+export const switchSiteFeature = siteChange(
+  async ({ trx, actor }, change: { readonly feature: SiteFeature; readonly on: boolean }) => {
+    const { siteId, personId } = actor
+    const roles = await findRoles(trx, siteId, personId)
+    if (!roles.includes('owner')) throw conflict('only an owner can change how people sign in')
+    await setFeature(trx, { siteId, ...change }, actor)
+  },
+)
 
 function isTimeZone(name: string): boolean {
   try {

@@ -56,12 +56,14 @@ create table passkey (
 create index passkey_by_person on passkey (person_id, created_at);
 
 -- The authenticator apps of people (TOTP, RFC 6238). `sealed_secret` is encrypted with the root secret. `last_step` is the
--- time step of the last accepted code, so each code works once.
+-- time step of the last accepted code, so each code works once. `no_reset_before` is set when a mail replaced the
+-- password: until then, no mail can remove the app.
 create table totp (
   person_id text not null primary key references person (id) on update cascade on delete cascade,
   sealed_secret text not null,
   confirmed_at bigint not null,
-  last_step bigint not null
+  last_step bigint not null,
+  no_reset_before bigint
 );
 
 -- Digests of unused recovery codes, which replace a code of the authenticator app. Using a code deletes its row.
@@ -189,7 +191,9 @@ create table site_assurance (
 -- browser that requested the link, or null; any other browser must send the code. `data` is JSON.
 create table one_time_link (
   id text not null primary key,
-  kind text not null check (kind in ('recovery', 'invitation', 'address', 'deletion', 'upload')),
+  kind text not null check (
+    kind in ('recovery', 'second_factor', 'invitation', 'address', 'deletion', 'upload')
+  ),
   email text not null,
   email_canonical text not null,
   person_id text references person (id) on update cascade on delete cascade,
