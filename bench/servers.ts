@@ -34,13 +34,13 @@ export async function startStores(): Promise<Stores> {
   return { postgres, redis, bareRedis, [Symbol.asyncDispose]: () => open.disposeAsync() }
 }
 
-function programFile(name: string): string {
+export function programFile(name: string): string {
   const file = findProgram(name)
   if (file === undefined) throw new Error(`The bench starts ${name}, which is not installed here.`)
   return file
 }
 
-const SECRET = 'only-for-the-bench-only-for-the-bench-only'
+export const SECRET = 'only-for-the-bench-only-for-the-bench-only'
 
 /** Writes the default configuration without request limits. */
 const wideLimits = (): string => configWith(withoutLimits)

@@ -1,7 +1,9 @@
 import { createSocket } from 'node:dgram'
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
 import { createServer } from 'node:https'
+import type { Socket } from 'node:net'
 
 import { pino } from 'pino'
 
@@ -62,6 +64,12 @@ describe('an outgoing request to a named server [Client ID Metadata Document §6
   let server: Awaited<ReturnType<typeof listen>>
   let certificates: Buffer
   let connections = 0
+  const used = new Set<Socket>()
+  const mustClose = ({ url, socket }: IncomingMessage) => {
+    const isUsed = used.has(socket)
+    used.add(socket)
+    return url === '/once' && isUsed
+  }
   const arrived: string[] = []
 
   before(async function () {
@@ -73,6 +81,7 @@ describe('an outgoing request to a named server [Client ID Metadata Document §6
       if (request.url === '/elsewhere') return response.writeHead(302, { location: '/' }).end()
       if (request.url === '/nothing') return response.writeHead(204).end()
       if (request.url === '/never') return undefined
+      if (mustClose(request)) return request.socket.destroy()
       response.setHeader('content-type', 'application/json')
       return request.pipe(response)
     })
@@ -168,6 +177,20 @@ describe('an outgoing request to a named server [Client ID Metadata Document §6
     const init = { privateAddress: true, signal: AbortSignal.timeout(3000) }
     await send('https://client.example/never', init).catch(() => {})
     expect(performance.now() - startedAt).to.be.within(2900, 4500)
+  })
+
+  it('shares a connection with webhooks only, and opens another if the host has closed it', async () => {
+    const { send, asked } = namesAs(['127.0.0.1'])
+    const post = async (path: string, purpose?: 'webhook') => {
+      const init = { privateAddress: true, method: 'POST', body: 'x', ...(purpose && { purpose }) }
+      const answer = await send(`https://client.example${path}`, init)
+      expect([answer.status, await answer.text()], path).to.deep.equal([200, 'x'])
+      return connections
+    }
+    for (const _ of ['first', 'second']) expect(await post('/', 'webhook')).to.equal(1)
+    expect(asked).to.have.length(1)
+    expect(await post('/')).to.equal(2)
+    expect(await post('/once', 'webhook')).to.equal(3)
   })
 
   it('reaches a configured host in the private network', async () => {

@@ -33,7 +33,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       outbox: 'outbox',
       outgoing: 'guarded-fetch',
       process: 'background-tasks open-log primary server welcome worker',
-      store: `clock compiled cursor database digest entered-text keyset migrate oauth-state
+      store: `clock compiled cursor database digest entered-text in-batches keyset migrate oauth-state
         oauth-tables object-names open-stores postgres redis-durability redis-memory redis remove-expired
         restore-marker schema search settings`,
     },

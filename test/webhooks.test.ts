@@ -186,7 +186,8 @@ forEachDatabase('webhooks', (start) => {
       await release('publish', id)
       await release('unpublish', id)
     }
-    await eventually(5000, async () => expect(at(ONE)).to.have.length(6))
+    await settled(6)
+    expect(at(ONE)).to.have.length(6)
     for (let minute = 0; minute < 60; minute += 10) {
       clock.aheadMs += HOUR_MS / 6
       await eventually(5000, async () => {

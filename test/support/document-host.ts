@@ -74,10 +74,10 @@ function connectingFetch(open: (hostname: string) => TLSSocket): typeof fetch {
   }
 }
 
-export async function makeCertificate(file: string) {
+export async function makeCertificate(file: string, hosts: readonly string[] = documentHosts) {
   const folder = temporaryFolder()
   const [key, cert] = [join(folder, 'key.pem'), join(folder, 'cert.pem')]
-  const names = documentHosts.map((name) => `DNS:${name}`).join(',')
+  const names = hosts.map((name) => `DNS:${name}`).join(',')
   await promisify(execFile)(file, [
     ...['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'],
     ...['-days', '1', '-subj', '/CN=documents', '-addext', `subjectAltName=${names}`],

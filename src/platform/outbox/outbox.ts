@@ -12,6 +12,7 @@ import type { Logger } from 'pino'
 
 import type { BackgroundTask } from '../process/background-tasks.ts'
 import type { Database } from '../store/database.ts'
+import { inBatches } from '../store/in-batches.ts'
 import type { Schema } from '../store/schema.ts'
 
 /** A stored message. Every attempt to send it has the same id. */
@@ -139,6 +140,12 @@ export async function waitingMessages({ kysely }: Pick<Database, 'kysely'>) {
 /** Sends the due messages, a limited number per queue at a time, until none is due. */
 async function sendDue(handlers: Handlers, ports: OutboxPorts, signal: AbortSignal): Promise<void> {
   const sending = new Map<Promise<void>, Row>()
+  const { kysely } = ports.database
+  const remove = inBatches(
+    async (ids: readonly string[]) =>
+      await kysely.deleteFrom('outbox').where('id', 'in', ids).execute(),
+    BATCH_MS,
+  )
   const cut = new AbortController()
   const stop = () => setTimeout(() => cut.abort(), STOP_WITHIN_MS).unref()
   signal.addEventListener('abort', stop, { once: true })
@@ -147,7 +154,8 @@ async function sendDue(handlers: Handlers, ports: OutboxPorts, signal: AbortSign
     while (!signal.aborted) {
       const { rows, more } = await claim(ports, [...sending.values()])
       for (const row of rows) {
-        const sent = attempt(row, handlers[row.kind], ports, cut.signal).finally(() => {
+        const running = { ...ports, remove, cut: cut.signal }
+        const sent = attempt(row, handlers[row.kind], running).finally(() => {
           sending.delete(sent)
           ended.resolve()
         })
@@ -219,14 +227,19 @@ async function claim({ database, now }: OutboxPorts, sending: readonly Row[]) {
   return { rows, more: ids.length < due.length || due.length === free }
 }
 
+interface Running extends OutboxPorts {
+  /** Deletes the row of a sent message. */
+  readonly remove: (id: string) => Promise<unknown>
+  readonly cut: AbortSignal
+}
+
 /** Sends one claimed message, and deletes or postpones its row. Never rejects. */
 async function attempt(
   row: Row,
   handler: MessageHandler | undefined,
-  ports: OutboxPorts,
-  cut: AbortSignal,
+  running: Running,
 ): Promise<void> {
-  const { logger, now, hear } = ports
+  const { logger, now, hear, cut } = running
   const { id, kind, queue } = row
   const { created_at: createdAt, attempts } = row
   const message = { id, queue, payload: JSON.parse(row.payload), createdAt, attempt: attempts }
@@ -249,7 +262,7 @@ async function attempt(
   }
   const isOver = () => cut.aborted || performance.now() > claimEndsMs
   const lastError = outcome === 'postponed' ? reason.slice(0, ERROR_CHARACTERS_MAX) : undefined
-  await settle(row, lastError, ports, isOver).catch((cause: unknown) =>
+  await settle(row, lastError, running, isOver).catch((cause: unknown) =>
     logger.error({ message: id, kind, outcome, cause }, 'an outbox message was not updated'),
   )
   hear(kind, outcome)
@@ -271,17 +284,17 @@ const SETTLE_AGAIN_MS = 1_000
 async function settle(
   { id, attempts, queue, subject }: Row,
   lastError: string | undefined,
-  { database: { kysely }, now }: OutboxPorts,
+  { database: { kysely }, now, remove }: Running,
   isOver: () => boolean,
 ): Promise<void> {
   const wait = WAITS_SECONDS[attempts - 1] ?? WAITS_SECONDS.at(-1) ?? 0
   const postponed = kysely.updateTable('outbox').where((eb) => eb.and({ id, attempts }))
   for (;;) {
     try {
+      if (lastError === undefined) return void (await remove(id))
       const next = { due_at: now() + wait * 1000, last_error: lastError }
-      const sent = kysely.deleteFrom('outbox').where('id', '=', id)
-      await (lastError === undefined ? sent : postponed.set(next)).execute()
-      if (lastError === undefined || subject === null) return
+      await postponed.set(next).execute()
+      if (subject === null) return
       // They could not be sent before. Without this, each look would read them again.
       await kysely
         .updateTable('outbox')

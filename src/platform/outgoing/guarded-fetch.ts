@@ -3,7 +3,7 @@
 import type { LookupAddress } from 'node:dns'
 import { lookup, Resolver } from 'node:dns/promises'
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
-import { type RequestOptions, request } from 'node:https'
+import { Agent, type RequestOptions, request } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
 
@@ -31,32 +31,38 @@ export interface GuardedFetchOptions {
 /** The time limit of a request without a signal, including name resolution. */
 const ANSWER_WITHIN_MS = 2500
 
+/** How long a connection for webhooks waits for the next one. Shorter than servers wait, which is 5 s and more. */
+const KEPT_MS = 4000
+
 /**
- * Creates a fetch that connects only to public addresses, over https, without redirects or compression. It resolves the
- * host name once. If one of the addresses is not public, the request fails, unless `privateAddress` is set. The
- * connection uses only the resolved addresses, so a later DNS response has no effect (DNS rebinding). The only headers
- * of the response are Content-Type and Cache-Control.
+ * Creates a fetch that connects only to public addresses, over https, without redirects or compression. A connection
+ * resolves the host name once. If one of the addresses is not public, the request fails, unless `privateAddress` is
+ * set. The connection uses only the resolved addresses, so a later DNS response has no effect (DNS rebinding). Webhooks
+ * share connections. The only headers of the response are Content-Type and Cache-Control.
  */
 export function makeGuardedFetch(options: GuardedFetchOptions = {}): SendOutgoing {
   const { lookUp, certificates, port } = options
+  const kept = new Agent({ keepAlive: true, maxFreeSockets: 1, timeout: KEPT_MS })
   return async (address, init = {}) => {
     const url = new URL(address)
     if (url.protocol !== 'https:')
       throw new Error('requests to other servers must use https; change the URL')
-    const { method = 'GET', privateAddress = false } = init
+    const { method = 'GET', privateAddress = false, purpose } = init
     const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1')
     const signal = init.signal ?? AbortSignal.timeout(ANSWER_WITHIN_MS)
     const find = lookUp ?? (privateAddress ? lookUpHere : lookUpOutside)
-    const addresses = await addressesOf(hostname, find, signal)
-    if (!privateAddress) refusePrivate(addresses)
+    const check = privateAddress ? () => {} : refusePrivate
+    const family = isIP(hostname)
+    if (family !== 0) check([{ address: hostname, family }])
     const body = bodyOf(init)
     const answer = await send(
       {
-        ...{ method, signal, agent: false, hostname, path: url.pathname + url.search },
+        ...{ method, signal, hostname, path: url.pathname + url.search },
+        agent: purpose === 'webhook' && kept,
         port: port ?? (url.port || 443),
         headers: headersOf(init.headers, body, url.host),
-        lookup: only(addresses),
-        ...(isIP(hostname) === 0 && { servername: hostname }),
+        lookup: checkedLookup(async () => await find(hostname, signal), check),
+        ...(family === 0 && { servername: hostname }),
         ...(certificates && { ca: certificates }),
       },
       body,
@@ -65,32 +71,22 @@ export function makeGuardedFetch(options: GuardedFetchOptions = {}): SendOutgoin
   }
 }
 
-/** Resolves a host name. Rejects when the signal aborts, even if the lookup ignores the signal. */
-async function addressesOf(
-  hostname: string,
-  find: LookUp,
-  signal: AbortSignal,
-): Promise<readonly LookupAddress[]> {
-  const family = isIP(hostname)
-  if (family !== 0) return [{ address: hostname, family }]
-  const { promise, reject } = Promise.withResolvers<never>()
-  // The signal lives no longer than the request, so the listener need not be removed.
-  signal.addEventListener('abort', () => reject(signal.reason), { once: true })
-  signal.throwIfAborted()
-  return await Promise.race([find(hostname, signal), promise])
-}
-
 function refusePrivate(addresses: readonly LookupAddress[]): void {
   if (addresses.length > 0 && addresses.every(({ address }) => isPublicAddress(address))) return
   throw new Error('the host has no address, or an address outside the public network')
 }
 
-/** Creates a lookup that always returns these addresses. */
-function only(addresses: readonly LookupAddress[]): LookupFunction {
-  const [first] = addresses
-  return (_hostname, { all }, callback) => {
-    if (all) callback(null, [...addresses])
-    else callback(first ? null : new Error('no address'), first?.address ?? '', first?.family)
+/** Creates the lookup of a connection, which fails if `check` throws. */
+function checkedLookup(
+  find: () => Promise<readonly LookupAddress[]>,
+  check: (addresses: readonly LookupAddress[]) => void,
+): LookupFunction {
+  return (_hostname, _options, callback) => {
+    const checked = find().then((addresses) => {
+      check(addresses)
+      callback(null, [...addresses])
+    })
+    checked.catch((error: Error) => callback(error, []))
   }
 }
 
@@ -110,7 +106,14 @@ function bodyOf({ body }: OutgoingInit): string | undefined {
 
 async function send(options: RequestOptions, body: string | undefined): Promise<IncomingMessage> {
   const { promise, resolve: answered, reject } = Promise.withResolvers<IncomingMessage>()
-  request(options).on('response', answered).on('error', reject).end(body)
+  const sent = request(options).on('response', answered)
+  sent.on('error', (error) => {
+    // The server may have closed a kept connection in the meantime.
+    const isStale = sent.reusedSocket && !options.signal?.aborted
+    if (isStale) answered(send({ ...options, agent: false }, body))
+    else reject(error)
+  })
+  sent.end(body)
   return await promise
 }
 

@@ -2,15 +2,16 @@
 
 import { randomUUID } from 'node:crypto'
 
-import type { Transaction } from 'kysely'
+import type { Insertable, Kysely, Selectable, Transaction } from 'kysely'
 
 import type { QueueMail } from '../../directory/mail/messages.ts'
 import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import { type MessageHandler, Undeliverable } from '../../platform/outbox/outbox.ts'
 import type { Platform } from '../../platform/platform.ts'
+import { inBatches } from '../../platform/store/in-batches.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { markDisabled, openSecrets, type WebhookSeals } from './webhook-endpoints.ts'
-import { findEvents, type WebhookEvent } from './webhook-event.ts'
+import { type KeysOf, makeKeysOf, markDisabled, type WebhookSeals } from './webhook-endpoints.ts'
+import { findAuditEvents, type WebhookEvent, webhookEventOf } from './webhook-event.ts'
 import { signedHeaders } from './webhook-signature.ts'
 
 export interface DeliveryPorts extends Pick<Platform, 'database' | 'fetch' | 'now'> {
@@ -23,27 +24,31 @@ const ANSWER_WITHIN_MS = 10_000
 /** How much of a response the log keeps. The rest is not read. */
 const RESPONSE_BYTES_MAX = 1024
 const ERROR_CHARACTERS_MAX = 200
+/** How long an attempt waits for others, so one statement logs all. */
+const LOG_WITHIN_MS = 10
 const GONE = 410
 
 /** Creates the outbox handler for webhooks. */
 export function webhookHandler(ports: DeliveryPorts): MessageHandler {
   const { database, now } = ports
   const { kysely } = database
+  const load = inBatches(async (all: readonly Delivery[]) => await loadAll(kysely, all), 0)
+  const log = inBatches(
+    async (rows: readonly LogRow[]) =>
+      await kysely.insertInto('webhook_delivery').values(rows).execute(),
+    LOG_WITHIN_MS,
+  )
+  const posting = { ...ports, keysOf: makeKeysOf(ports.seals), log }
   return {
     async send({ queue, payload }, signal) {
-      const endpoint = await kysely
-        .selectFrom('webhook_endpoint')
-        .selectAll()
-        .where('id', '=', queue)
-        .where('disabled_at', 'is', null)
-        .executeTakeFirst()
-      // A disabled endpoint gets the event when an operator enables it and chooses to send missed events.
-      if (!endpoint) return
       const { eventId } = payload as { readonly eventId: string }
-      const events = await findEvents(kysely, [eventId], endpoint.payload)
-      const event = events.get(eventId)
+      const { endpoints, events } = await load({ queue, eventId })
+      const endpoint = endpoints.get(queue)
+      const row = events.get(eventId)
+      // A disabled endpoint gets the event when an operator enables it and chooses to send missed events.
+      const event = endpoint && row && webhookEventOf(row, endpoint.payload)
       if (!event) return
-      const result = await post(event, endpoint, ports, signal)
+      const result = await post(event, endpoint, posting, signal)
       if (result.error === null) return
       if (result.status === GONE) throw new Undeliverable(result.error)
       throw new Error(result.error)
@@ -66,26 +71,45 @@ export function webhookHandler(ports: DeliveryPorts): MessageHandler {
   }
 }
 
-interface Endpoint extends Pick<Schema['webhook_endpoint'], 'id' | 'url' | 'sealed_secret'> {
-  readonly sealed_previous: string | null
-  readonly previous_until: number | null
+interface Delivery {
+  readonly queue: string
+  readonly eventId: string
+}
+
+type Endpoint = Selectable<Schema['webhook_endpoint']>
+type LogRow = Insertable<Schema['webhook_delivery']>
+
+/** Reads the events of deliveries, and their endpoints that are enabled. */
+async function loadAll(kysely: Kysely<Schema>, deliveries: readonly Delivery[]) {
+  const rows = await kysely
+    .selectFrom('webhook_endpoint')
+    .selectAll()
+    .where('id', 'in', [...new Set(deliveries.map(({ queue }) => queue))])
+    .where('disabled_at', 'is', null)
+    .execute()
+  const events = await findAuditEvents(kysely, [...new Set(deliveries.map((one) => one.eventId))])
+  return { endpoints: new Map(rows.map((row) => [row.id, row])), events }
+}
+
+interface PostingPorts extends Pick<DeliveryPorts, 'fetch' | 'now'> {
+  readonly keysOf: KeysOf
+  readonly log: (row: LogRow) => Promise<unknown>
 }
 
 /** Sends an event and logs the attempt. A redirect counts as a failure, and is not followed. */
 async function post(
   event: WebhookEvent,
   endpoint: Endpoint,
-  { database, fetch, now, seals }: DeliveryPorts,
+  { fetch, now, keysOf, log }: PostingPorts,
   signal: AbortSignal,
 ) {
   const nowMs = now()
   const body = JSON.stringify(event)
   const message = { id: event.id, seconds: Math.floor(nowMs / 1000), body }
-  const secrets = openSecrets(endpoint, seals, nowMs)
-  const headers = { 'content-type': 'application/json', ...signedHeaders(message, secrets) }
+  const signed = signedHeaders(message, keysOf(endpoint, nowMs))
+  const headers = { 'content-type': 'application/json', ...signed }
   const begunMs = performance.now()
-  const cut = new AbortController()
-  const limit = AbortSignal.any([signal, cut.signal, AbortSignal.timeout(ANSWER_WITHIN_MS)])
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_WITHIN_MS)])
   const init = { method: 'POST', headers, body, signal: limit, purpose: 'webhook' } as const
   let status: number | null = null
   let response: string | null = null
@@ -98,21 +122,17 @@ async function post(
     else if (status < 200 || status > 299) error = `the receiver answered with status ${status}`
   } catch (cause) {
     error = String(cause instanceof Error ? cause.message : cause).slice(0, ERROR_CHARACTERS_MAX)
-  } finally {
-    // Closes the connection, also of a receiver that sends without end.
-    cut.abort()
   }
   const duration_ms = Math.round(performance.now() - begunMs)
   const result = { status, error, response, duration_ms }
   const of = { id: randomUUID(), endpoint_id: endpoint.id, event_id: event.id, type: event.type }
-  const row = { ...of, ...result, attempted_at: nowMs }
-  await database.kysely.insertInto('webhook_delivery').values(row).execute()
+  await log({ ...of, ...result, attempted_at: nowMs })
   return result
 }
 
 const GONE_REASON = 'the receiver answered with status 410, which ends the subscription'
 
-/** Reads the beginning of a response as text, without characters that databases reject. */
+/** Reads the beginning of a response as text, and closes the connection of a longer one. Returns text without characters that databases reject. */
 async function beginningOf({ body }: Response): Promise<string | null> {
   if (body === null) return null
   const chunks: Uint8Array[] = []

@@ -1,6 +1,6 @@
 /** Stores the webhook endpoints of sites, with their secrets encrypted, and replays events. */
 
-import type { Kysely } from 'kysely'
+import type { Kysely, Selectable } from 'kysely'
 import { z } from 'zod'
 
 import { eventTypes, queueEvents } from '../../platform/audit/event-types.ts'
@@ -10,8 +10,8 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { changeSite, type SiteActor, type SiteWork, siteCreation } from '../changes/change.ts'
 import { idempotencyKey, readInput } from '../changes/input.ts'
 import { badInput, conflict, limitReached, mustBeThere } from '../changes/refusals.ts'
-import { findEvents } from './webhook-event.ts'
-import { newWebhookSecret, shownKeys } from './webhook-signature.ts'
+import { findAuditEvents, webhookEventOf } from './webhook-event.ts'
+import { keysOf, newWebhookSecret, type SigningKeys, shownKeys } from './webhook-signature.ts'
 
 export interface WebhookSeals {
   readonly seal: (plain: string, label: string) => string
@@ -28,10 +28,11 @@ const REPLAY_EVENTS_MAX = 10_000
 const ROTATION_MS = 86_400_000
 /** How many attempts of an endpoint the log shows. */
 const DELIVERIES_SHOWN_MAX = 50
+const KEYS_KEPT_MAX = 1000
 /** The longest time from the time of a change to its commit. Missed events are searched from so much earlier. */
 const COMMIT_WITHIN_MS = 60_000
 
-const labelOf = (id: string) => `secret of the webhook endpoint ${id}`
+export const labelOf = (id: string) => `secret of the webhook endpoint ${id}`
 
 const endpointInput = z.strictObject({
   url: z
@@ -53,20 +54,24 @@ const endpointInput = z.strictObject({
 export type EndpointInput = Readonly<z.input<typeof endpointInput>>
 type CreateInput = EndpointInput & { readonly idempotencyKey?: string | null | undefined }
 
-/** Returns the secrets that sign a message now, the current one first. */
-export function openSecrets(
-  row: Pick<Schema['webhook_endpoint'], 'id' | 'sealed_secret'> & {
-    readonly sealed_previous: string | null
-    readonly previous_until: number | null
-  },
-  seals: WebhookSeals,
-  nowMs: number,
-): string[] {
-  const { id, sealed_secret, sealed_previous, previous_until } = row
-  const isRotating = sealed_previous !== null && (previous_until ?? 0) > nowMs
-  return [sealed_secret, ...(isRotating ? [sealed_previous] : [])].map((sealed) =>
-    seals.open(sealed, labelOf(id)),
-  )
+export type KeysOf = ReturnType<typeof makeKeysOf>
+
+/** Creates the function that returns the keys that sign a message now. Keeps the keys of some endpoints. */
+export function makeKeysOf(seals: WebhookSeals) {
+  const kept = new Map<string, SigningKeys>()
+  const open = (sealed: string, id: string) => {
+    const keys = kept.get(sealed) ?? keysOf(seals.open(sealed, labelOf(id)))
+    if (kept.size >= KEYS_KEPT_MAX) kept.clear()
+    kept.set(sealed, keys)
+    return keys
+  }
+  return (
+    { id, sealed_secret, sealed_previous, previous_until }: Selectable<Schema['webhook_endpoint']>,
+    nowMs: number,
+  ): SigningKeys[] => {
+    const isRotating = sealed_previous !== null && (previous_until ?? 0) > nowMs
+    return [sealed_secret, ...(isRotating ? [sealed_previous] : [])].map((each) => open(each, id))
+  }
 }
 
 export function makeWebhookEndpoints(database: Database, seals: WebhookSeals) {
@@ -92,8 +97,11 @@ export function makeWebhookEndpoints(database: Database, seals: WebhookSeals) {
         .limit(DELIVERIES_SHOWN_MAX)
         .execute()
       const ids = rows.map(({ eventId }) => eventId)
-      const events = await findEvents(kysely, ids, payload)
-      return rows.map((row) => ({ ...row, request: JSON.stringify(events.get(row.eventId)) }))
+      const events = await findAuditEvents(kysely, ids)
+      return rows.map((row) => {
+        const event = events.get(row.eventId)
+        return { ...row, request: event && JSON.stringify(webhookEventOf(event, payload)) }
+      })
     },
 
     /** Creates an endpoint, once per idempotency key. Throws ChangeRefused for an invalid value. */

@@ -30,26 +30,24 @@ export interface WebhookEvent {
   }
 }
 
-/** Reads events by id from the audit trail, which no longer has the values of deleted people. */
-export async function findEvents(
+/** Reads audit events by id. They no longer have the values of deleted people. */
+export async function findAuditEvents(
   kysely: Kysely<Schema>,
   ids: readonly string[],
-  payload: 'full' | 'thin',
-): Promise<ReadonlyMap<string, WebhookEvent>> {
-  const rows = kysely
+): Promise<ReadonlyMap<string, AuditEvent>> {
+  const rows = await kysely
     .selectFrom('audit_event')
     .selectAll()
     .where('id', 'in', ['', ...ids])
-  return new Map(
-    (await rows.execute()).flatMap((row) => {
-      const event = webhookEventOf(row, payload)
-      return event ? [[row.id, event]] : []
-    }),
-  )
+    .execute()
+  return new Map(rows.map((row) => [row.id, row]))
 }
 
 /** Converts an audit event to the event that its action causes, or that it requests as a test. */
-function webhookEventOf(row: AuditEvent, payload: 'full' | 'thin'): WebhookEvent | undefined {
+export function webhookEventOf(
+  row: AuditEvent,
+  payload: 'full' | 'thin',
+): WebhookEvent | undefined {
   const { site_id: site, occurred_at: nowMs } = row
   if (row.action === 'webhook.test' && site !== null)
     return exampleEvent(JSON.parse(row.after ?? '{}').type, { id: row.id, site, nowMs })

@@ -22,18 +22,16 @@ export function shownKeys(secret: string): { readonly secret: string; readonly p
   return { secret: `whsec_${hmac.toString('base64')}`, publicKey }
 }
 
-/** Returns the headers of a message. During a rotation, both secrets sign it. Receivers accept either signature. */
+/** Returns the headers of a message. During a rotation, the keys of both secrets sign it. Receivers accept either signature. */
 export function signedHeaders(
   { id, seconds, body }: { readonly id: string; readonly seconds: number; readonly body: string },
-  secrets: readonly string[],
+  keys: readonly SigningKeys[],
 ): Record<string, string> {
   const content = Buffer.from(`${id}.${seconds}.${body}`)
-  const signatures = secrets
-    .map(keysOf)
-    .flatMap(({ hmac, privateKey }) => [
-      `v1,${createHmac('sha256', hmac).update(content).digest('base64')}`,
-      `v1a,${sign(null, content, privateKey).toString('base64')}`,
-    ])
+  const signatures = keys.flatMap(({ hmac, privateKey }) => [
+    `v1,${createHmac('sha256', hmac).update(content).digest('base64')}`,
+    `v1a,${sign(null, content, privateKey).toString('base64')}`,
+  ])
   return {
     'webhook-id': id,
     'webhook-timestamp': String(seconds),
@@ -45,7 +43,13 @@ const KEY_BYTES = 32
 /** The DER encoding of a PKCS #8 key, before the 32 bytes of an Ed25519 key (RFC 8410 §7). */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-function keysOf(secret: string): { readonly hmac: Buffer; readonly privateKey: KeyObject } {
+export interface SigningKeys {
+  readonly hmac: Buffer
+  readonly privateKey: KeyObject
+}
+
+/** Returns the keys of a secret. */
+export function keysOf(secret: string): SigningKeys {
   const bytes = Buffer.from(secret, 'base64url')
   const key = Buffer.concat([PKCS8_PREFIX, bytes.subarray(KEY_BYTES)])
   return {

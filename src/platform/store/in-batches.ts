@@ -1,0 +1,25 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
+/**
+ * Creates a function whose calls within a short time share one call of `work`, and so one statement and one commit.
+ * Each call gets its result, or its error.
+ */
+export function inBatches<Value, Result>(
+  work: (values: readonly Value[]) => Promise<Result>,
+  withinMs: number,
+): (value: Value) => Promise<Result> {
+  let batch: { readonly values: Value[]; readonly result: Promise<Result> } | undefined
+  const begin = () => {
+    const values: Value[] = []
+    const result = delay(withinMs).then(async () => {
+      batch = undefined
+      return await work(values)
+    })
+    return { values, result }
+  }
+  return async (value) => {
+    batch ??= begin()
+    batch.values.push(value)
+    return await batch.result
+  }
+}
