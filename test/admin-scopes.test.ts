@@ -313,7 +313,7 @@ async function kitchenRows({ kysely }: RunningService): Promise<Record<string, u
     'post',
     'stored_file',
   ].concat('webhook_endpoint')
-  const own = Object.keys(eventActions).map((action) => `'${action}'`)
+  const own = eventActions.map((action) => `'${action}'`)
   const found = await Promise.all(
     [
       ...[...tables, 'notification'].map((table) => `* from ${ofSite(table)} order by id`),

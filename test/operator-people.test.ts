@@ -45,10 +45,10 @@ describe('the pages for the people and the appearance of a site', () => {
     expect(saved.path).to.equal(`${noor}?done=roles`)
     expect(await rolesOf('per_noor')).to.deep.equal(['admin', 'student'])
     const none = await send(noor, `${noor}/roles`)
-    expect(none.text).to.include('must contain at least one role')
+    expect(none.text).to.include('Choose at least one role.')
     const own = `${people}/per_olivia`
     const last = await send(own, `${own}/roles`, { role: 'admin' })
-    expect(last.text).to.include('The last owner of a site cannot be removed.')
+    expect(last.text).to.include('the last owner of a school cannot be removed.')
     expect(await rolesOf('per_olivia')).to.deep.equal(['owner'])
     await send(noor, `${noor}/roles`, { role: 'student' })
   })
@@ -57,7 +57,7 @@ describe('the pages for the people and the appearance of a site', () => {
   it('let no admin make an owner, and show nobody of another site', async () => {
     const admin = makePagePerson(service().url, amir)
     const asked = await admin.send(await admin.visit(noor), `${noor}/roles`, { role: 'owner' })
-    expect(asked.text).to.include('Only an owner can add or remove owners.')
+    expect(asked.text).to.include('Only an owner can add or remove owners')
     expect(await rolesOf('per_noor')).to.deep.equal(['student'])
     expect((await operator.visit(`${people}/per_june`)).status).to.equal(404)
     const stranger = makePagePerson(service().url, marco)

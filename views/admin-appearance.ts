@@ -14,7 +14,7 @@ export interface AppearancePage {
   readonly siteName: string
   readonly fields: LookFields
   readonly logoHref: string | undefined
-  readonly problem: { readonly field: string | undefined; readonly text: string } | undefined
+  readonly problem: { readonly field: string | undefined; readonly text: HtmlValue } | undefined
   readonly action: string
   readonly previewAction: string
   readonly done: HtmlValue

@@ -3,7 +3,7 @@ import { foreignName } from './client-view.ts'
 import { choice, postForm, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { timeOf } from './text.ts'
+import { text, timeOf } from './text.ts'
 
 export interface ApprovalsPage {
   readonly area: AreaView
@@ -35,61 +35,56 @@ interface PendingChangeView {
 /** Lists the changes of a person's assistants that wait for approval, with the form for the policy. */
 export function approvalsPage(page: ApprovalsPage): Page {
   return areaPage({
-    language: 'en',
     ...page,
-    title: 'Approvals',
+    title: text('adminNav.approvals'),
     id: 'approvals-page',
-    body: html`${page.changes.length === 0 ? nothingWaits : waiting(page)}
+    body: html`${page.changes.length === 0 ? html`<p id="no-changes">${text('approvals.none')}</p>` : waiting(page)}
 ${page.policyAction !== undefined && policyForm(page, page.policyAction)}`,
   })
 }
-
-const nothingWaits = html`<p id="no-changes">No change waits for your approval. It may have expired, after ten minutes, or it was requested
-for another account.</p>`
 
 function waiting({ area, siteName, changes, action, client }: ApprovalsPage): Html {
   const hidden = client === undefined ? undefined : { client }
   const fields = html`<ul class="cards">
 ${changes.map(change)}</ul>
-<div class="actions"><button id="approve" type="submit" name="decision" value="approve">Approve the ticked changes</button>
-<button id="reject" type="submit" name="decision" value="reject" class="second">Reject them</button></div>`
-  return html`<p>These changes of <bdi>${siteName}</bdi> were requested for you. Nothing has happened yet. Approve only what you asked for.
-Each approval is for one change, exactly as shown.</p>
+<div class="actions"><button id="approve" type="submit" name="decision" value="approve">${text('approvals.approve')}</button>
+<button id="reject" type="submit" name="decision" value="reject" class="second">${text('approvals.reject')}</button></div>`
+  return html`<p>${text('approvals.intro', { site: html`<bdi>${siteName}</bdi>` })}</p>
 ${postForm({ action, csrf: area.csrf, hidden }, fields)}`
 }
 
 function change({ id, clientName, operation, given, expiresAt }: PendingChangeView): Html {
-  const title = html`<strong>${inWords(operation)}</strong> <span class="muted">requested by ${foreignName(clientName)}</span>`
+  const title = html`<strong>${inWords(operation)}</strong> <span class="muted">${text('approvals.requestedBy', { app: foreignName(clientName) })}</span>`
   return html`<li class="card">
 ${choice({ type: 'checkbox', name: 'change', value: id, checked: true }, title)}<dl class="facts">
 ${given.map(
   ({ name, value, named }) =>
     html`<div><dt>${inWords(name)}</dt><dd>${named !== undefined && html`<bdi>${named}</bdi> `}<code>${value}</code></dd></div>\n`,
-)}<div><dt>Expires</dt><dd>${timeOf(expiresAt)}</dd></div>
+)}<div><dt>${text('approvals.expires')}</dt><dd>${timeOf(expiresAt)}</dd></div>
 </dl>
 </li>
 `
 }
 
-/** Splits a name in camel case into words: `publishCourse` becomes `Publish course`. */
-function inWords(name: string): string {
+/** Splits a name of the Admin API into words: `publishCourse` becomes `Publish course`. */
+function inWords(name: string): Html {
   const words = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
-  return words.charAt(0).toUpperCase() + words.slice(1)
+  return html`<bdi lang="en">${words.charAt(0).toUpperCase() + words.slice(1)}</bdi>`
 }
 
 function policyForm({ area, policy }: ApprovalsPage, action: string): Html {
-  const option = (value: string, words: string) =>
+  const option = (value: 'destructive' | 'every' | 'never') =>
     choice(
       { type: 'radio', name: 'covers', value, checked: policy.covers === value },
-      html`${words}`,
+      text(`approvals.${value}`),
     )
   const exempt = { type: 'checkbox', name: 'exempt', value: 'yes' } as const
-  const fields = html`<fieldset><legend>Which changes of assistants need an approval?</legend>
-${option('destructive', 'changes that publish, send mail, remove or end something')}
-${option('every', 'every change')}
-${option('never', 'none')}</fieldset>
-${choice({ ...exempt, checked: policy.exemptsIntegrations }, html`Known platforms that register under their name, such as VS Code, need none`)}
-${submitButton('save', 'Save', { kind: 'second' })}`
-  return html`<h2>When to ask</h2>
+  const fields = html`<fieldset><legend>${text('approvals.which')}</legend>
+${option('destructive')}
+${option('every')}
+${option('never')}</fieldset>
+${choice({ ...exempt, checked: policy.exemptsIntegrations }, text('approvals.exempt'))}
+${submitButton('save', text('word.save'), { kind: 'second' })}`
+  return html`<h2>${text('approvals.when')}</h2>
 ${postForm({ action, csrf: area.csrf }, fields)}`
 }

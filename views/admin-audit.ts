@@ -1,14 +1,14 @@
 import { areaPage, type ListView } from './area.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { type Column, table } from './table.ts'
-import { timeOf } from './text.ts'
+import { actionText, listText, text, timeOf } from './text.ts'
 
 export interface AuditPage extends ListView {
   readonly siteName: string
   /** The filters of the form; an empty filter matches everything. */
   readonly question: AuditQuestion
-  readonly actions: readonly { readonly name: string; readonly words: string }[]
+  readonly actions: readonly { readonly name: string; readonly words: HtmlValue }[]
   readonly entries: readonly AuditEntryView[]
   readonly action: string
   readonly downloads: readonly { readonly href: string; readonly label: string }[]
@@ -23,8 +23,7 @@ export interface AuditEntryView {
   /** Whether a person with an account acted. The account may have been deleted since. */
   readonly hasActor: boolean
   readonly aboutName: string | undefined
-  /** The description of the action. */
-  readonly words: string
+  readonly action: string
   /** The name of the changed object, or its id if no name is known. */
   readonly subject: string
   readonly reason: string | undefined
@@ -44,86 +43,79 @@ export interface AuditDifference {
 
 /** Lists audit events, newest first, with a form to filter them and links to download them. */
 export function auditPage(page: AuditPage): Page {
-  const { siteName, question, entries, action, downloads } = page
+  const { siteName, question, entries, action, downloads, downloadMax: max } = page
   const isNarrowed = Object.values(question).some(Boolean)
-  const none = isNarrowed
-    ? 'No event matches these filters.'
-    : 'Nothing happened yet. Changes by operators and sign-ins by members will appear here.'
+  const none = text(isNarrowed ? 'audit.noMatch' : 'audit.none')
+  const formats = listText(downloads.map(({ href, label }) => html`<a href="${href}">${label}</a>`))
   return areaPage({
-    language: 'en',
     ...page,
-    title: 'Audit trail',
+    title: text('adminNav.audit'),
     id: 'audit-page',
-    body: html`<p>Who did what at <bdi>${siteName}</bdi>, newest first. From and To are days in UTC.</p>
+    body: html`<p>${text('audit.intro', { site: html`<bdi>${siteName}</bdi>` })}</p>
 <form id="audit-filter" class="filter" method="get" action="${action}">
 ${filterFields(page)}
 <div class="actions">
-<button type="submit" class="second">Filter</button>
-${isNarrowed && html`<a id="show-all" href="${action}">Show all</a>`}
+<button type="submit" class="second">${text('audit.filter')}</button>
+${isNarrowed && html`<a id="show-all" href="${action}">${text('word.showAll')}</a>`}
 </div>
 </form>
-${table('Events', columns, entries, { none: html`<p id="no-events" class="empty">${none}</p>`, paging: page.pager })}
-${entries.length > 0 && html`<p class="small">Download these events: ${downloads.map(({ href, label }, index) => html`${index > 0 && ', '}<a href="${href}">${label}</a>`)}. At most ${page.downloadMax.toLocaleString('en')} of the newest are included.</p>`}`,
+${table(text('audit.events'), columns, entries, { none: html`<p id="no-events" class="empty">${none}</p>`, paging: page.pager })}
+${entries.length > 0 && html`<p class="small">${text('audit.download', { formats, max })}</p>`}`,
   })
 }
 
 function filterFields({ question, actions }: AuditPage): Html {
-  const option = ({ name, words }: { readonly name: string; readonly words: string }) =>
+  const option = ({ name, words }: AuditPage['actions'][number]) =>
     html`<option value="${name}"${name === question.action && html` selected`}>${words}</option>\n`
-  const field = (id: keyof AuditQuestion, label: string, type: 'date' | 'text', hint?: string) =>
+  const field = (
+    id: keyof AuditQuestion,
+    label: HtmlValue,
+    type: 'date' | 'text',
+    hint?: HtmlValue,
+  ) =>
     html`<div><label for="${id}">${label}</label>
 <input id="${id}" name="${id}" type="${type}" value="${question[id]}" autocomplete="off"${hint !== undefined && html` placeholder="${hint}"`}></div>`
-  return html`<div><label for="action">Action</label>
+  return html`<div><label for="action">${text('audit.action')}</label>
 <select id="action" name="action">
-${option({ name: '', words: 'any' })}${actions.map(option)}</select></div>
-${field('person', 'Person', 'text', 'e-mail address')}
-${field('client', 'App', 'text', 'client_id')}
-${field('from', 'From', 'date')}
-${field('to', 'To', 'date')}`
+${option({ name: '', words: text('audit.anyAction') })}${actions.map(option)}</select></div>
+${field('person', text('audit.person'), 'text', text('form.email'))}
+${field('client', text('audit.app'), 'text', 'client_id')}
+${field('from', text('audit.from'), 'date')}
+${field('to', text('audit.to'), 'date')}`
 }
 
 const columns: readonly Column<AuditEntryView>[] = [
-  { heading: 'When', cell: ({ occurredAt }) => timeOf(occurredAt) },
+  { heading: text('audit.when'), cell: ({ occurredAt }) => timeOf(occurredAt) },
   {
-    heading: 'Who',
+    heading: text('audit.who'),
     cell: ({ actorName, hasActor }) =>
-      html`<bdi>${actorName ?? (hasActor ? 'A deleted account' : 'An unknown person')}</bdi>`,
+      html`<bdi>${actorName ?? text(hasActor ? 'audit.deletedAccount' : 'audit.unknownPerson')}</bdi>`,
   },
   {
-    heading: 'What',
+    heading: text('audit.what'),
     cell: ({
-      words,
+      action,
       subject,
       aboutName,
       reason,
       times,
-    }) => html`${words} <strong><bdi>${subject}</bdi></strong>
-${aboutName !== undefined && aboutName !== subject && html`<br><span class="small">Account: <bdi>${aboutName}</bdi></span>`}
-${reason !== undefined && html`<br><span class="small">Reason: ${reason}</span>`}
-${times > 1 && html`<br><span class="small">${times} times within a minute</span>`}`,
+    }) => html`${actionText(action)} <strong><bdi>${subject}</bdi></strong>
+${aboutName !== undefined && aboutName !== subject && html`<br><span class="small">${text('audit.account', { name: html`<bdi>${aboutName}</bdi>` })}</span>`}
+${reason !== undefined && html`<br><span class="small">${text('audit.reason', { reason: html`<bdi lang="en">${reason}</bdi>` })}</span>`}
+${times > 1 && html`<br><span class="small">${text('audit.times', { times })}</span>`}`,
   },
-  { heading: 'Changed', cell: ({ differences }) => differences.map(difference) },
+  { heading: text('audit.changed'), cell: ({ differences }) => differences.map(difference) },
   {
-    heading: 'Request',
+    heading: text('audit.request'),
     cell: ({ address, requestId }) =>
-      html`<span class="small code">${address !== undefined && html`<bdi>${address}</bdi><br>`}${requestId}</span>`,
+      html`<span class="small code">${address !== undefined && html`<bdi>${address}</bdi><br>`}<bdi>${requestId}</bdi></span>`,
   },
 ]
 
-const factNames: ReadonlyMap<string, string> = new Map([
-  ['authMethod', 'kind'],
-  ['redirectUris', 'redirects to'],
-  ['hint', 'ends with'],
-  ['mcpConnections', 'on'],
-  ['personId', 'person'],
-  ['eventId', 'event'],
-])
-
-/** Renders a changed value. The field name becomes words: `publishedAt` is shown as "published at". */
+/** Renders a changed value, with the name that the field has in the Admin API. */
 function difference({ name, before, after }: AuditDifference): Html {
-  const shown =
-    factNames.get(name) ?? name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
-  const value = (text: string) => (text === '' ? 'none' : text)
-  return html`<div><span class="muted">${shown}:</span> ${before !== '' && html`<del>${before}</del> → `}<bdi>${value(after)}</bdi></div>
+  const value = (shown: string) =>
+    shown === '' ? text('audit.noValue') : html`<bdi>${shown}</bdi>`
+  return html`<div><code>${name}</code>: ${before !== '' && html`<del><bdi>${before}</bdi></del> → `}${value(after)}</div>
 `
 }

@@ -16,7 +16,7 @@ import {
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { type Column, table } from './table.ts'
-import { timeOf } from './text.ts'
+import { inLink, text, textIfAny, timeOf } from './text.ts'
 
 /** A person with a role at the site. Roles are named as in the Admin API, such as `OWNER`. */
 export interface MemberView {
@@ -46,62 +46,59 @@ export interface PeoplePage extends ListView {
   readonly inviteAction: string
   /** The input of a rejected invitation. */
   readonly typed: Readonly<Record<'email' | 'name', string>> & { readonly roles: readonly string[] }
-  readonly problem: { readonly field: string | undefined; readonly text: string } | undefined
+  readonly problem: { readonly field: string | undefined; readonly text: HtmlValue } | undefined
 }
 
-/** The roles and their rights, highest first. */
-const roles: readonly (readonly [name: string, label: string, what: string])[] = [
-  ['OWNER', 'Owner', 'runs the school, and manages its owners'],
-  ['ADMIN', 'Admin', 'runs the school'],
-  ['LECTURER', 'Lecturer', 'teaches courses'],
-  ['STUDENT', 'Student', 'takes courses'],
-]
+/** The roles as the Admin API names them, highest first. */
+const roles = ['OWNER', 'ADMIN', 'LECTURER', 'STUDENT'] as const
 
-const labels = new Map(roles.map(([name, label]) => [name, label]))
+const roleName = (role: string) => textIfAny(`adminPeople.roleOf.${role}`) ?? role
 
 /** Lists the people of a site, with a search, and the pending invitations. */
 export function peoplePage(page: PeoplePage): Page {
   const { siteName, total, people, search, role, invitations } = page
   const isNarrowed = search !== '' || role !== ''
-  const none = isNarrowed
-    ? 'No person matches.'
-    : 'No person has joined yet. Invite the first person below.'
-  const more = html`<div><label for="filter-role">Role</label>
+  const none = text(isNarrowed ? 'adminPeople.noMatch' : 'adminPeople.none')
+  const [found, site] = [isNarrowed ? 'yes' : 'no', html`<bdi>${siteName}</bdi>`]
+  const invitationsTitle = text('adminPeople.invitations')
+  const more = html`<div><label for="filter-role">${text('adminPeople.role')}</label>
 <select id="filter-role" name="role">
-<option value="">any</option>
-${roles.map(([name, label]) => html`<option value="${name}"${name === role && html` selected`}>${label}</option>\n`)}</select></div>
+<option value="">${text('adminPeople.anyRole')}</option>
+${roles.map((name) => html`<option value="${name}"${name === role && html` selected`}>${roleName(name)}</option>\n`)}</select></div>
 `
   return areaPage({
-    language: 'en',
     ...page,
-    title: 'People',
+    title: text('adminNav.people'),
     id: 'members-page',
-    body: html`<p>${total.toLocaleString('en')} ${total === 1 ? 'person' : 'people'} ${isNarrowed ? 'found' : html`at <bdi>${siteName}</bdi>`}. <a href="#invite">Invite a person</a></p>
-${searchForm({ action: page.action, label: 'Name or e-mail address', search, more, isNarrowed })}
-${table('People', columns, people, { none: html`<p class="empty" id="no-people">${none}</p>`, paging: page.pager })}
+    body: html`<p>${text('adminPeople.count', { found, total, site, a: inLink('#invite') })}</p>
+${searchForm({ action: page.action, label: text('adminPeople.search'), search, more, isNarrowed })}
+${table(text('adminNav.people'), columns, people, { none: html`<p class="empty" id="no-people">${none}</p>`, paging: page.pager })}
 ${
   invitations.length > 0 &&
-  html`<h2>Invitations without an answer</h2>
-${table('Invitations without an answer', invitationColumns(page), invitations)}`
+  html`<h2>${invitationsTitle}</h2>
+${table(invitationsTitle, invitationColumns(page), invitations)}`
 }
-<h2 id="invite">Invite a person</h2>
+<h2 id="invite">${text('adminPeople.invite')}</h2>
 ${inviteForm(page)}`,
   })
 }
 
 function badges(held: readonly string[]): Html[] {
-  return held.map((name) => html`<span class="tag">${labels.get(name) ?? name}</span> `)
+  return held.map((name) => html`<span class="tag">${roleName(name)}</span> `)
 }
 
 const columns: readonly Column<MemberView>[] = [
-  { heading: 'Name', cell: ({ name, href }) => html`<a href="${href}"><bdi>${name}</bdi></a>` },
-  { heading: 'E-mail address', cell: ({ email }) => html`<bdi>${email}</bdi>` },
-  { heading: 'Roles', cell: (person) => badges(person.roles) },
-  { heading: 'Since', cell: ({ since }) => timeOf(since) },
+  {
+    heading: text('word.name'),
+    cell: ({ name, href }) => html`<a href="${href}"><bdi>${name}</bdi></a>`,
+  },
+  { heading: text('adminPeople.email'), cell: ({ email }) => html`<bdi>${email}</bdi>` },
+  { heading: text('adminPeople.roles'), cell: (person) => badges(person.roles) },
+  { heading: text('adminPeople.since'), cell: ({ since }) => timeOf(since) },
 ]
 
 function invitationColumns({ area, inviteAction }: PeoplePage): Column<InvitationView>[] {
-  const button = (id: string, what: string, label: string) =>
+  const button = (id: string, what: string, label: HtmlValue) =>
     postForm(
       {
         action: inviteAction,
@@ -113,16 +110,16 @@ function invitationColumns({ area, inviteAction }: PeoplePage): Column<Invitatio
     )
   return [
     {
-      heading: 'E-mail address',
+      heading: text('adminPeople.email'),
       cell: ({ email, name }) =>
         html`<bdi>${email}</bdi>${name !== undefined && html` (<bdi>${name}</bdi>)`}`,
     },
-    { heading: 'Roles', cell: (invitation) => badges(invitation.roles) },
-    { heading: 'Works until', cell: ({ expiresAt }) => timeOf(expiresAt) },
+    { heading: text('adminPeople.roles'), cell: (invitation) => badges(invitation.roles) },
+    { heading: text('adminPeople.until'), cell: ({ expiresAt }) => timeOf(expiresAt) },
     {
-      heading: 'Actions',
+      heading: text('adminPeople.actions'),
       cell: ({ id }) =>
-        html`${button(id, 'resend', 'Send again')} ${button(id, 'withdraw', 'Withdraw')}`,
+        html`${button(id, 'resend', text('adminPeople.resend'))} ${button(id, 'withdraw', text('adminPeople.withdraw'))}`,
     },
   ]
 }
@@ -131,12 +128,12 @@ function inviteForm({ area, inviteAction, typed, problem }: PeoplePage): Html {
   const at = (field: string) => (problem?.field === field ? problem.text : undefined)
   const known = ['email', 'name', 'roles'].includes(problem?.field ?? '')
   const email = inputField({
-    ...{ id: 'email', label: 'E-mail address', problem: at('email') },
-    hint: 'The mail has a link that works once, for seven days.',
+    ...{ id: 'email', label: text('adminPeople.email'), problem: at('email') },
+    hint: text('adminPeople.emailHint'),
     attributes: html` type="text" inputmode="email" autocomplete="off" maxlength="254" required value="${typed.email}"`,
   })
   const name = inputField({
-    ...{ id: 'name', label: 'Name (optional)', problem: at('name') },
+    ...{ id: 'name', label: text('adminPeople.name'), problem: at('name') },
     attributes: html` type="text" autocomplete="off" maxlength="120" value="${typed.name}"`,
   })
   const held = problem ? typed.roles.map((role) => role.toUpperCase()) : ['STUDENT']
@@ -146,18 +143,18 @@ ${postForm(
   html`${email}
 ${name}
 ${roleFields(held, at('roles'))}
-${submitButton('send-invitation', 'Send invitation')}`,
+${submitButton('send-invitation', text('adminPeople.send'))}`,
 )}`
 }
 
-function roleFields(held: readonly string[], problem?: string): Html {
-  const box = ([name, label, what]: (typeof roles)[number]) => html`<label class="choice">
+function roleFields(held: readonly string[], problem?: HtmlValue): Html {
+  const box = (name: (typeof roles)[number]) => html`<label class="choice">
 <input type="checkbox" name="role" value="${name.toLowerCase()}"${held.includes(name) && html` checked`}>
-<span>${label}<span class="muted">${what}</span></span>
+<span>${roleName(name)}<span class="muted">${text(`adminPeople.does.${name}`)}</span></span>
 </label>
 `
   return html`<fieldset>
-<legend>Roles</legend>
+<legend>${text('adminPeople.roles')}</legend>
 ${fieldProblem('role', problem)}
 ${roles.map(box)}</fieldset>`
 }
@@ -180,35 +177,35 @@ export function memberPage(page: MemberPage): Page {
   const target = (path: string) => ({ action: `${action}/${path}`, csrf: area.csrf })
   const endAccess =
     apps.length > 0 &&
-    html`<a id="end-access" class="button second" href="${action}/end-access">End all access…</a>`
+    html`<a id="end-access" class="button second" href="${action}/end-access">${text('adminPeople.endAccess')}</a>`
   return areaPage({
-    language: 'en',
     ...page,
-    title: `${member.name}`,
+    title: member.name,
     heading: html`<bdi>${member.name}</bdi>`,
     id: 'member-page',
-    back: { href: backHref, name: 'People' },
+    back: { href: backHref, name: text('adminNav.people') },
     body: html`${problemAlert('member-problem', problem)}
-<p><bdi>${member.email}</bdi><br><span class="muted">At the school since ${timeOf(member.since)}</span></p>
-${postForm(target('roles'), html`${roleFields(member.roles)}\n${submitButton('save-roles', 'Save roles')}`)}
-<h2>Connected apps</h2>
-${table('Connected apps', appColumns, apps, { none: html`<p id="no-apps">No app uses this account at your school.</p>` })}
+<p><bdi>${member.email}</bdi><br><span class="muted">${text('adminPeople.memberSince', { time: timeOf(member.since) })}</span></p>
+${postForm(target('roles'), html`${roleFields(member.roles)}\n${submitButton('save-roles', text('adminPeople.saveRoles'))}`)}
+<h2>${text('apps.title')}</h2>
+${table(text('apps.title'), appColumns, apps, { none: html`<p id="no-apps">${text('adminPeople.noApps')}</p>` })}
 <div class="actions">${endAccess}</div>
-<h2>Account</h2>
+<h2>${text('adminPeople.account')}</h2>
 ${postForm(
   target('recovery'),
-  html`<p>If the person cannot sign in, send a mail with a link for a new password. It works once, for 20 minutes.</p>
-${submitButton('send-recovery', 'Send recovery mail', { kind: 'second' })}`,
+  html`<p>${text('adminPeople.recovery')}</p>
+${submitButton('send-recovery', text('adminPeople.sendRecovery'), { kind: 'second' })}`,
 )}
-<p><a id="remove" class="button danger" href="${action}/remove">Remove from the school…</a></p>`,
+<p><a id="remove" class="button danger" href="${action}/remove">${text('adminPeople.remove')}</a></p>`,
   })
 }
 
 const appColumns: readonly Column<MemberPage['apps'][number]>[] = [
-  { heading: 'App', cell: ({ name }) => html`<bdi>${name}</bdi>` },
+  { heading: text('adminPeople.app'), cell: ({ name }) => html`<bdi>${name}</bdi>` },
   {
-    heading: 'Last used',
-    cell: ({ lastUsedAt }) => (lastUsedAt === undefined ? 'not yet' : timeOf(lastUsedAt)),
+    heading: text('word.lastUsed'),
+    cell: ({ lastUsedAt }) =>
+      lastUsedAt === undefined ? text('grant.notYet') : timeOf(lastUsedAt),
   },
 ]
 
@@ -219,19 +216,13 @@ export interface StopMemberPage extends Confirmation {
 
 /** Asks for confirmation before a person is removed, or all apps lose access to the account. */
 export function stopMemberPage({ what, name, ...page }: StopMemberPage): Page {
-  const removes = what === 'remove'
+  const kind = what === 'remove' ? 'remove' : 'end'
   return areaConfirmPage({
-    language: 'en',
     ...page,
-    title: removes ? 'Remove this person?' : 'End all access?',
+    title: text(`adminPeople.${kind}Title`, { name }),
     id: `${what}-page`,
-    heading: removes
-      ? html`Remove <bdi>${name}</bdi> from the school?`
-      : html`End all access to the account of <bdi>${name}</bdi>?`,
-    consequences: removes
-      ? html`<p>The person loses all roles, and all apps lose access to the account at your school, at once. Purchases are kept, and
-become available again if the person joins again.</p>`
-      : html`<p>All apps lose access to the account at your school at once. The person stays at the school, and can connect apps again.</p>`,
-    confirm: removes ? 'Remove' : 'End all access',
+    heading: text(`adminPeople.${kind}Title`, { name: html`<bdi>${name}</bdi>` }),
+    consequences: html`<p>${text(`adminPeople.${kind}Text`)}</p>`,
+    confirm: text(what === 'remove' ? 'word.remove' : 'adminPeople.end'),
   })
 }

@@ -2,14 +2,10 @@ import { type AreaView, areaPage } from './area.ts'
 import { choice, postForm, submitButton } from './forms.ts'
 import { type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { text, textIfAny } from './text.ts'
 
-/** The choices for the maximum age of a sign-in, in seconds, with their labels. */
-export const maxAges = [
-  [undefined, 'at any time'],
-  [3600, 'within the last hour'],
-  [86_400, 'within the last day'],
-  [2_592_000, 'within the last 30 days'],
-] as const
+/** The choices for the maximum age of a sign-in, in seconds; 0 for no maximum. */
+export const maxAges = [0, 3600, 86_400, 2_592_000] as const
 
 export interface TwoFactorsPage {
   readonly area: AreaView
@@ -29,31 +25,29 @@ export interface TwoFactorsPage {
 /** The form with which an owner demands two factors for sensitive operations of a site. */
 export function twoFactorsPage(page: TwoFactorsPage): Page {
   const { area, demand, isAll, areas, hasReset, action, homeHref: href } = page
-  const option = (value: string, checked: boolean, words: string) =>
-    choice({ type: 'radio', name: 'for', value, checked }, html`${words}`)
-  const fields = html`<fieldset><legend>Operators need two factors</legend>
-${option('nothing', !demand, 'for nothing')}
-${option('sensitive', demand !== undefined && !isAll, 'for secrets, roles, deletions and how people sign in')}
-${option('everything', isAll, 'for everything that they do at this site')}</fieldset>
-<label for="max-age">The sign-in must have happened (for applications and assistants)</label>
+  const option = (value: 'nothing' | 'sensitive' | 'everything', checked: boolean) =>
+    choice({ type: 'radio', name: 'for', value, checked }, text(`demand.${value}`))
+  const fields = html`<fieldset><legend>${text('demand.for')}</legend>
+${option('nothing', !demand)}
+${option('sensitive', demand !== undefined && !isAll)}
+${option('everything', isAll)}</fieldset>
+<label for="max-age">${text('demand.maxAge')}</label>
 <select id="max-age" name="max-age">
-${maxAges.map(([seconds, words]) => html`<option value="${seconds?.toString() ?? ''}"${seconds === demand?.maxAgeSeconds && html` selected`}>${words}</option>\n`)}</select>
-<fieldset><legend>With the second choice, also when an application or assistant uses anything of</legend>
-${areas.map((value) => choice({ type: 'checkbox', name: 'area', value, checked: demand?.areas.includes(value) ?? false }, html`${value.replaceAll('_', ' ')}`))}
+${maxAges.map((seconds) => html`<option value="${seconds}"${seconds === (demand?.maxAgeSeconds ?? 0) && html` selected`}>${text('demand.within', { seconds })}</option>\n`)}</select>
+<fieldset><legend>${text('demand.areas')}</legend>
+${areas.map((value) => choice({ type: 'checkbox', name: 'area', value, checked: demand?.areas.includes(value) ?? false }, textIfAny(`scope.${value}`) ?? html`${value}`))}
 </fieldset>
-<fieldset><legend>Lost authenticator apps</legend>
-${choice({ type: 'checkbox', name: 'reset', value: 'yes', checked: hasReset }, html`People of this site may remove a lost app with their password and a link by mail`)}
-<p class="small">It works for people all of whose sites allow it, except platform reviewers.</p>
+<fieldset><legend>${text('demand.lost')}</legend>
+${choice({ type: 'checkbox', name: 'reset', value: 'yes', checked: hasReset }, text('demand.reset'))}
+<p class="small">${text('demand.resetHint')}</p>
 </fieldset>
-${submitButton('save', 'Save', { cancelHref: href })}`
+${submitButton('save', text('word.save'), { cancelHref: href })}`
   return areaPage({
-    language: 'en',
     ...page,
-    title: 'Two factors',
+    title: text('adminNav.twoFactors'),
     id: 'two-factors-page',
     back: { href, name: page.siteName },
-    body: html`<p>Two factors are a passkey, or a password with a second factor. They are then needed here and through
-applications. An operator without a second factor is told how to add one.</p>
+    body: html`<p>${text('demand.intro')}</p>
 ${postForm({ action, csrf: area.csrf }, fields)}`,
   })
 }

@@ -70,6 +70,11 @@ export function errorWords(error: string): HtmlValue {
   return textIfAny(`refusal.${error}`) ?? error.replaceAll('_', ' ')
 }
 
+/** Describes an action of the audit trail. Falls back to its stored name if this version does not know it. */
+export function actionText(action: string): HtmlValue {
+  return textIfAny(`audit.action.${action}`) ?? action
+}
+
 /** Renders a time in the language and the time zone of the reader. */
 export function timeOf(ms: number): Html {
   const date = new Date(ms)

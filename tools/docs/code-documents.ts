@@ -7,6 +7,7 @@ import { whatExpires } from '../../src/ops/clean-up/clean-up.ts'
 import { checks, found } from '../../src/ops/doctor/checks.ts'
 import {
   changeActions,
+  describeAction,
   eventActions,
   unauthenticatedEvents,
 } from '../../src/platform/audit/audit-actions.ts'
@@ -121,11 +122,15 @@ function renderPersonalData(): string {
 }
 
 function renderAuditEvents(): string {
-  const events = Object.entries(eventActions).map(([name, words]) => [
-    ...[code(name), words, `counted, ${unauthenticatedEvents.has(name) ? '100' : '20 000'}`],
+  const events = eventActions.map((name) => [
+    ...[
+      code(name),
+      describeAction(name),
+      `counted, ${unauthenticatedEvents.has(name) ? '100' : '20 000'}`,
+    ],
   ])
-  const changes = Object.entries(changeActions).map(([name, words]) => [
-    ...[code(name), words, 'with the change'],
+  const changes = changeActions.map((name) => [
+    ...[code(name), describeAction(name), 'with the change'],
   ])
   return renderTable(['action', 'the actor …', 'written'], [...events, ...changes])
 }

@@ -1,4 +1,5 @@
 import { approvalsPage } from '../../../views/admin-approvals.ts'
+import { text } from '../../../views/text.ts'
 import { notAnOperator } from '../../platform/http/errors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField, formFields } from '../../platform/http/page-form.ts'
@@ -34,9 +35,9 @@ export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts):
       policyAction: site.roles.includes('owner') ? address(pages.approvalPolicy) : undefined,
       policy: await readApprovalPolicy(database, site.id),
       done: noticeOf(ctx, {
-        approve: 'Approved. Tell your assistant to go on: it repeats the call within ten minutes.',
-        reject: 'Rejected. Nothing was changed.',
-        saved: 'Saved. It applies from now on.',
+        approve: text('approvals.done.approve'),
+        reject: text('approvals.done.reject'),
+        saved: text('approvals.done.saved'),
       }),
     })
   })

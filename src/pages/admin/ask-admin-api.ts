@@ -1,3 +1,5 @@
+import { type HtmlValue, html } from '../../../views/html.ts'
+import { textIfAny } from '../../../views/text.ts'
 import type { Api } from '../../api/api.ts'
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import { OWN_CLIENT_ID } from '../relying-party/sign-in.ts'
@@ -11,7 +13,7 @@ export type Asked<Data> =
 /** Why a change was rejected, as a sentence, and the input field if a single field caused it. */
 export interface Problem {
   readonly field: string | undefined
-  readonly text: string
+  readonly text: HtmlValue
 }
 
 /**
@@ -29,9 +31,12 @@ export async function askAdminApi<Data>(
   const { data, errors } = await executeAdmin(document, variables, callerAtPage(operator))
   const [error] = errors ?? []
   if (!error) return { data: data as Data }
-  const { argument } = error.extensions
+  const { argument, code } = error.extensions
   const field = typeof argument === 'string' ? argument : undefined
-  return { problem: { field, text: sentenceOf(error.message) } }
+  const translated =
+    textIfAny(`problem.${code}.${field?.split('.', 1)}`) ?? textIfAny(`problem.${code}`)
+  const english = html`<span lang="en">${sentenceOf(error.message)}</span>`
+  return { problem: { field, text: translated ?? english } }
 }
 
 /** Returns an operator at our own pages as a caller of the Admin API, with every operator scope. */

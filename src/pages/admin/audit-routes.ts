@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
 import { type AuditEntryView, type AuditQuestion, auditPage } from '../../../views/admin-audit.ts'
+import { text } from '../../../views/text.ts'
 import { auditActions } from '../../platform/audit/audit-actions.ts'
 import { type AuditFilter, findPersonId, listEvents } from '../../platform/audit/audit-list.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
@@ -32,7 +33,7 @@ export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): vo
       area,
       siteName: site.name,
       question,
-      actions: Object.entries(auditActions).map(([name, words]) => ({ name, words })),
+      actions: auditActions.map((name) => ({ name, words: text(`audit.action.${name}`) })),
       entries: found.rows,
       action: ctx.path,
       downloads: Object.entries(downloadFormats).map(([format, label]) => ({
@@ -87,7 +88,7 @@ async function readEvents(database: Database, filter: AuditFilter) {
   return events
 }
 
-function csvRowOf(event: AuditEntryView & { readonly action: string }) {
+function csvRowOf(event: AuditEntryView) {
   const { actorName: actor, action, subject, aboutName: account, reason, address, times } = event
   const changed = event.differences.map(
     ({ name, before, after }) => `${name}: ${before} -> ${after}`,
@@ -101,12 +102,12 @@ function csvRowOf(event: AuditEntryView & { readonly action: string }) {
 function questionOf(ctx: PageContext) {
   const field = (name: string) => {
     const value = ctx.query[name]
-    const text = typeof value === 'string' ? value.trim() : ''
-    return text.length > FIELD_CHARACTERS_MAX || text.includes('\0') ? '' : text
+    const given = typeof value === 'string' ? value.trim() : ''
+    return given.length > FIELD_CHARACTERS_MAX || given.includes('\0') ? '' : given
   }
   const action = field('action')
   return {
-    action: Object.hasOwn(auditActions, action) ? action : '',
+    action: auditActions.some((each) => each === action) ? action : '',
     client: field('client'),
     person: field('person'),
     from: startOfDay(field('from')) === undefined ? '' : field('from'),

@@ -4,6 +4,7 @@ import {
   peoplePage,
   stopMemberPage,
 } from '../../../views/admin-people.ts'
+import { text } from '../../../views/text.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField, formFields } from '../../platform/http/page-form.ts'
@@ -89,9 +90,9 @@ export function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): v
         firstHref: asked.after === undefined ? undefined : `${address(pages.members)}?${kept}`,
       },
       done: noticeOf(ctx, {
-        invited: 'The invitation was sent.',
-        withdrawn: 'The invitation was withdrawn. Its link no longer works.',
-        removed: 'The person was removed from the school.',
+        invited: text('adminPeople.done.invited'),
+        withdrawn: text('adminPeople.done.withdrawn'),
+        removed: text('adminPeople.done.removed'),
       }),
     })
   }
@@ -190,9 +191,9 @@ function memberRoutes(
       backHref: address(pages.members),
       action: ctx.path.replace(/\/(roles|recovery)$/, ''),
       done: noticeOf(ctx, {
-        roles: 'The roles were saved. They apply at once.',
-        recovery: 'A mail with a link for a new password was sent.',
-        ended: 'All access of apps to this account at your school has ended.',
+        roles: text('adminPeople.done.roles'),
+        recovery: text('adminPeople.done.recovery'),
+        ended: text('adminPeople.done.ended'),
       }),
     })
   }

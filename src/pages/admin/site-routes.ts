@@ -73,8 +73,8 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
       applicationsHref: address(pages.applications),
       assistantsHref: address(pages.assistants),
       done: noticeOf(ctx, {
-        on: 'MCP connections is on. OAuth applications is now in the navigation.',
-        off: 'MCP connections is off. Every application of the site has stopped.',
+        on: text('beta.done.on'),
+        off: text('beta.done.off'),
       }),
     }),
   )
@@ -171,7 +171,7 @@ function twoFactorRoutes(operatorPages: OperatorPages, { database }: AdminParts)
   freshPage(pages.twoFactors, async ({ area, site, address }, ctx) => {
     const { name: siteName, assuranceDemand: demand } = site
     const [action, homeHref] = [address(pages.twoFactors), address(pages.site)]
-    const done = noticeOf(ctx, { saved: 'Saved. It applies at once, to existing tokens too.' })
+    const done = noticeOf(ctx, { saved: text('demand.saved') })
     const isAll = demand?.areas.includes(EVERYTHING) ?? false
     const hasReset = await hasFeature(database, site.id, FACTOR_RESET)
     return twoFactorsPage({
@@ -188,9 +188,8 @@ function twoFactorRoutes(operatorPages: OperatorPages, { database }: AdminParts)
   })
   freshForm(pages.twoFactors, pages.twoFactors, async (operator, ctx) => {
     const { site, actor, address } = operator
-    const maxAgeSeconds = maxAges.find(
-      ([seconds]) => `${seconds}` === formField(ctx, 'max-age'),
-    )?.[0]
+    const isChosen = (seconds: number) => `${seconds}` === formField(ctx, 'max-age')
+    const maxAgeSeconds = maxAges.find(isChosen) || undefined
     const chosen = areas.filter((area) => formFields(ctx, 'area').includes(area))
     const isOn = formField(ctx, 'for') !== 'nothing'
     const covered = formField(ctx, 'for') === 'everything' ? [EVERYTHING] : chosen

@@ -4,7 +4,6 @@ import type { Database } from '../store/database.ts'
 import { orderBy, type PageRequest, readPage } from '../store/keyset.ts'
 import { findNames } from '../store/object-names.ts'
 import type { Schema } from '../store/schema.ts'
-import { describeAction } from './audit-actions.ts'
 
 /** Filters of the audit trail. An absent filter matches every event. */
 export interface AuditFilter {
@@ -95,7 +94,6 @@ async function describeEvents(kysely: Kysely<Schema>, rows: readonly FoundEvent[
       hasActor: row.actor_person_id !== null,
       aboutName: row.about_name ?? row.person_id ?? undefined,
       action: row.action,
-      words: describeAction(row.action),
       /** The name of the changed object, or its id if no name is known. Empty for the site itself. */
       subject:
         row.subject_kind === 'site'
