@@ -1,17 +1,28 @@
+import { join } from 'node:path'
+
 import type { Package } from '../support/install.ts'
 import {
   driveClaudeCode,
   driveCodex,
   driveFastMcp,
+  driveGo,
   driveInspector,
   driveLangchain,
+  driveLlamaIndex,
   driveMcporter,
   driveOpenaiAgents,
   driveOpencode,
+  drivePydanticAi,
   drivePythonMcp,
 } from './drivers/commands.ts'
 import { driveGeminiCli, driveGeminiCliAsAdded } from './drivers/gemini-cli.ts'
 import { driveMcpRemote, driveMcpRemoteWithScopes } from './drivers/mcp-remote.ts'
+import {
+  driveAiSdk,
+  driveLangchainJs,
+  driveMastra,
+  driveOpenaiAgentsJs,
+} from './drivers/node-libraries.ts'
 import { driveSdk1, driveSdk2 } from './drivers/typescript-sdk.ts'
 import type { Drive } from './driving.ts'
 import type { WayName } from './ways.ts'
@@ -52,10 +63,18 @@ function of(
   name: string,
   pinned: string,
   callback = 'http://127.0.0.1/callback',
+  others: readonly string[] = [],
 ): Pick<Agent, 'name' | 'package' | 'callback'> {
   const [, module = '', at = '', version = ''] = /^(.+)(@|==)(.+)$/.exec(pinned) ?? []
   const registry = at === '@' ? 'npm' : 'pypi'
-  return { name, package: { registry, name: module, version }, callback }
+  return { name, package: { registry, name: module, version, with: others }, callback }
+}
+
+/** A program in `drivers/go`, whose go.mod has the version. */
+function go(name: string, module: string, version: string, folder: string) {
+  const source = join(import.meta.dirname, 'drivers/go', folder)
+  const built = { registry: 'go', name: module, version, source } as const
+  return { name, package: built, callback: 'http://127.0.0.1/callback', drive: driveGo }
 }
 
 export const agents: readonly Agent[] = [
@@ -134,5 +153,37 @@ export const agents: readonly Agent[] = [
     // The client of FastMCP without its server.
     ...of('FastMCP', 'fastmcp-slim[client]==4.1.6', 'http://localhost/callback'),
     ...{ setUp: '`OAuth(client_id=…)`', drive: driveFastMcp },
+  },
+  {
+    ...of('Pydantic AI', 'pydantic-ai-slim[mcp]==2.68.0'),
+    ...{ setUp: '`MCPToolset` with `auth`', drive: drivePydanticAi },
+  },
+  {
+    ...of('LlamaIndex', 'llama-index-tools-mcp==0.6.0'),
+    ...{ setUp: '`BasicMCPClient` with `auth`', drive: driveLlamaIndex },
+  },
+  {
+    ...go('Go SDK', 'github.com/modelcontextprotocol/go-sdk', '1.8.0', 'official'),
+    setUp: '`OAuthHandler` of the transport',
+  },
+  {
+    ...go('mcp-go', 'github.com/mark3labs/mcp-go', '1.2.1', 'mark3labs'),
+    setUp: '`OAuthConfig` with the scopes',
+  },
+  {
+    ...of('LangChain.js', '@langchain/mcp-adapters@1.1.4', undefined, ['@langchain/core@1.4.0']),
+    ...{ setUp: '`authProvider` of the server', drive: driveLangchainJs },
+  },
+  {
+    ...of('OpenAI Agents SDK for JavaScript', '@openai/agents@0.20.0'),
+    ...{ setUp: '`authProvider` of the server', drive: driveOpenaiAgentsJs },
+  },
+  {
+    ...of('AI SDK', '@ai-sdk/mcp@2.0.99'),
+    ...{ setUp: '`authProvider` of the transport', drive: driveAiSdk },
+  },
+  {
+    ...of('Mastra', '@mastra/mcp@2.0.0', undefined, ['@mastra/core@1.71.0']),
+    ...{ setUp: '`authProvider` of the server', drive: driveMastra },
   },
 ]

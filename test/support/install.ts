@@ -12,12 +12,15 @@ export const cacheFolder: string =
   CLIENTS_CACHE ?? join(XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'gatehouse-clients')
 
 const INSTALL_TIMEOUT_MS = 90_000
+const BUILD_TIMEOUT_MS = 240_000
 export interface Package {
-  readonly registry: 'npm' | 'pypi'
+  readonly registry: 'npm' | 'pypi' | 'go'
   readonly name: string
   readonly version: string
   /** Packages to install with it, each in one exact version: `a@1.2.3`, `b==1.2.3`. */
   readonly with?: readonly string[]
+  /** The folder of a Go program. Its module has the exact versions. */
+  readonly source?: string
 }
 
 export type Installed =
@@ -53,7 +56,8 @@ async function installInto(
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   try {
-    await (registry === 'npm' ? installFromNpm : installFromPypi)(wanted, folder, signal)
+    const from = { npm: installFromNpm, pypi: installFromPypi, go: buildFromGo }
+    await from[registry](wanted, folder, signal)
     writeFileSync(`${complete}.new`, '')
     renameSync(`${complete}.new`, complete)
     return { kind: 'installed', folder }
@@ -84,6 +88,11 @@ async function installFromPypi(wanted: Package, folder: string, signal: AbortSig
     ...['--retries=1', `${name}==${version}`, ...others],
   ]
   await execute(join(folder, 'bin/python'), words, options)
+}
+
+async function buildFromGo({ source }: Package, folder: string, signal: AbortSignal) {
+  const options = { signal, timeout: BUILD_TIMEOUT_MS, cwd: source }
+  await execute('go', ['build', '-o', join(folder, 'program'), '.'], options)
 }
 
 function wasKilled(error: unknown): boolean {

@@ -145,7 +145,16 @@ function drivePython(script: string): Drive {
   }
 }
 
+/** An application in Go, built when it was installed. */
+export const driveGo: Drive = async ({ way, address, clientId, scopes, folder, desk }) => {
+  const words = [address, JSON.stringify(way.calls), (await scopes()).join(' ')]
+  const registered = clientId === undefined ? [] : [clientId]
+  return await desk.succeed([join(folder, 'program'), ...words, ...registered])
+}
+
 export const drivePythonMcp: Drive = drivePython('python_mcp.py')
 export const driveOpenaiAgents: Drive = drivePython('python-openai-agents.py')
 export const driveLangchain: Drive = drivePython('python-langchain.py')
 export const driveFastMcp: Drive = drivePython('python-fastmcp.py')
+export const drivePydanticAi: Drive = drivePython('python-pydantic-ai.py')
+export const driveLlamaIndex: Drive = drivePython('python-llama-index.py')

@@ -14,7 +14,7 @@ import type { Drive, Driving } from '../driving.ts'
 
 const me = { name: 'an application with the SDK', version: '1.0.0' }
 
-function providerOf({ clientId, desk, address }: Driving, redirectUri: string) {
+export function providerOf({ clientId, desk, address }: Driving, redirectUri: string) {
   const issuer = new URL(address).origin
   const client = clientId === undefined ? undefined : { client_id: clientId, issuer }
   return makeSdkState(client, redirectUri, async ({ href }) => await desk.open(href)).provider
@@ -80,7 +80,7 @@ function loaderOf(folder: string) {
 }
 
 /** Listens at a loopback redirect URI for the code (RFC 8252 §7.3). */
-async function listenForCallback() {
+export async function listenForCallback() {
   const { promise, resolve } = Promise.withResolvers<URLSearchParams>()
   const server = createServer((request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://127.0.0.1')
