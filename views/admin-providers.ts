@@ -1,7 +1,8 @@
 import { type AreaView, areaPage, cards } from './area.ts'
 import { buttonForm, choice, inputField, postForm, problemAlert, submitButton } from './forms.ts'
-import { type HtmlValue, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { listText, text } from './text.ts'
 
 type TextField = 'name' | 'issuer' | 'clientId' | 'emailClaim' | 'verifiedClaim' | 'nameClaim'
 
@@ -24,7 +25,7 @@ export interface ProvidersPage {
   /** Links that fill the form in for a common provider. */
   readonly presets: readonly { readonly name: string; readonly href: string }[]
   /** The steps at the chosen provider. */
-  readonly steps: string | undefined
+  readonly steps: Html | undefined
   readonly problem: HtmlValue
 }
 
@@ -48,29 +49,30 @@ export function providersPage({
       { name, issuer, redirectUri, domains, proof, ...actions },
       position,
     ) => html`<bdi>${name}</bdi><br>
-<code>${issuer}</code><br><span class="muted">Redirect URI</span> <code>${redirectUri}</code><br>
-<span class="muted">URI after a sign-out</span> <code>${signOutUri}</code>
+<code>${issuer}</code><br><span class="muted">${text('providers.redirectUri')}</span> <code>${redirectUri}</code><br>
+<span class="muted">${text('providers.signOutUri')}</span> <code>${signOutUri}</code>
 ${postForm({ action: actions.domainsAction, csrf }, [
   inputField({
     id: `domains-${position}`,
     name: 'domains',
-    label: 'E-mail domains',
-    hint: html`People with an address there are sent to this provider. Prove each with the TXT record <code>${proof.name}</code>: <code>${proof.value}</code>`,
+    label: text('providers.domains'),
+    hint: text('providers.domainsHint', {
+      record: html`<code>${proof.name}</code>`,
+      value: html`<code>${proof.value}</code>`,
+    }),
     attributes: html` type="text" maxlength="5000" autocomplete="off" autocapitalize="none" spellcheck="false" value="${domains.join(' ')}"`,
   }),
-  submitButton(`save-${position}`, 'Save domains', { kind: 'second' }),
+  submitButton(`save-${position}`, text('providers.saveDomains'), { kind: 'second' }),
 ])}
-${buttonForm({ action: actions.removeAction, csrf }, `remove-${position}`, 'Remove', 'danger')}`,
+${buttonForm({ action: actions.removeAction, csrf }, `remove-${position}`, text('word.remove'), 'danger')}`,
   )
-  const only = html`<h2>Other ways to sign in</h2>
-<p>${
-    isOnly
-      ? html`People sign in to applications of <bdi>${siteName}</bdi> only with its identity providers.`
-      : html`People also sign in to applications of <bdi>${siteName}</bdi> in the ways of this service, such as a password.`
-  } Operators open this administration in every way, so that a provider that is down does not lock you out.</p>
-${buttonForm({ action: onlyAction, csrf, hidden: { on: isOnly ? 'no' : 'yes' } }, 'only', isOnly ? 'Allow other ways' : 'Allow only identity providers', 'second')}
+  const [isOnlyWay, site] = [isOnly ? 'yes' : 'no', html`<bdi>${siteName}</bdi>`]
+  const links = presets.map(({ name, href }) => html`<a href="${href}"><bdi>${name}</bdi></a>`)
+  const only = html`<h2>${text('providers.others')}</h2>
+<p>${text('providers.onlyState', { only: isOnlyWay, site })}</p>
+${buttonForm({ action: onlyAction, csrf, hidden: { on: isOnly ? 'no' : 'yes' } }, 'only', text('providers.onlyButton', { only: isOnlyWay }), 'second')}
 `
-  const field = (id: TextField, label: string, hint?: string) =>
+  const field = (id: TextField, label: HtmlValue, hint?: HtmlValue) =>
     inputField({
       id,
       label,
@@ -78,31 +80,29 @@ ${buttonForm({ action: onlyAction, csrf, hidden: { on: isOnly ? 'no' : 'yes' } }
       attributes: html` type="text" maxlength="500" autocomplete="off" required value="${typed[id]}"`,
     })
   return areaPage({
-    language: 'en',
-    title: 'Identity providers',
+    title: text('adminNav.identityProviders'),
     id: 'identity-providers-page',
     area,
-    body: html`<p>People sign in to apps of <bdi>${siteName}</bdi> with your school’s OpenID Connect provider.</p>
+    body: html`<p>${text('providers.intro', { site })}</p>
 ${problemAlert('provider-problem', problem)}
-${cards(rows, html`<p class="empty" id="no-providers">There is no identity provider yet.</p>`)}
-${providers.length > 0 && only}<h2>Add one</h2>
-<p>Fill the form in for ${presets.map(({ name, href }) => html`<a href="${href}">${name}</a>, `)}or enter any other
-provider. Then register the redirect URI that this page shows there.</p>
+${cards(rows, html`<p class="empty" id="no-providers">${text('providers.none')}</p>`)}
+${providers.length > 0 && only}<h2>${text('providers.add')}</h2>
+<p>${text('providers.fill', { presets: listText(links) })}</p>
 ${steps !== undefined && html`<p class="notice" id="steps">${steps}</p>`}
 ${postForm(
   { action, csrf },
-  html`${field('name', 'Name', 'It is on the button of the sign-in page.')}
-${field('issuer', 'Issuer', 'An https URL, such as https://accounts.google.com.')}
-${field('clientId', 'Client ID')}
-${inputField({ id: 'clientSecret', label: 'Client secret', attributes: html` type="password" maxlength="500" autocomplete="off" required` })}
-<details><summary>Claims</summary>
-${field('emailClaim', 'E-mail address')}
-${field('verifiedClaim', 'Whether the address is verified', 'Without this claim, people confirm by signing in as before.')}
-${field('nameClaim', 'Name')}
+  html`${field('name', text('word.name'), text('providers.nameHint'))}
+${field('issuer', text('identities.issuer'), text('providers.issuerHint'))}
+${field('clientId', text('providers.clientId'))}
+${inputField({ id: 'clientSecret', label: text('providers.clientSecret'), attributes: html` type="password" maxlength="500" autocomplete="off" required` })}
+<details><summary>${text('providers.claims')}</summary>
+${field('emailClaim', text('providers.emailClaim'))}
+${field('verifiedClaim', text('providers.verifiedClaim'), text('providers.verifiedHint'))}
+${field('nameClaim', text('word.name'))}
 </details>
-<fieldset><legend>Role at the first sign-in</legend>
-${choice({ type: 'radio', name: 'role', value: 'student', checked: true }, html`Student`)}${choice({ type: 'radio', name: 'role', value: 'lecturer' }, html`Lecturer`)}</fieldset>
-${submitButton('add', 'Add')}`,
+<fieldset><legend>${text('providers.role')}</legend>
+${choice({ type: 'radio', name: 'role', value: 'student', checked: true }, text('adminPeople.roleOf.STUDENT'))}${choice({ type: 'radio', name: 'role', value: 'lecturer' }, text('adminPeople.roleOf.LECTURER'))}</fieldset>
+${submitButton('add', text('providers.addButton'))}`,
 )}`,
   })
 }

@@ -1,4 +1,4 @@
-/** Presets for common identity providers: the issuer, the claims about a person, and the steps to register. */
+/** Presets for common identity providers: the issuer and the claims about a person. */
 
 import { importPKCS8, SignJWT } from 'jose'
 
@@ -22,8 +22,6 @@ interface Preset {
   /** The issuer. `{tenant}` stands for the tenant. */
   readonly issuer: string
   readonly claims: ClaimNames
-  /** The steps to register Gatehouse at the provider. */
-  readonly steps: string
 }
 
 export const presets: ReadonlyMap<string, Preset> = new Map([
@@ -33,8 +31,6 @@ export const presets: ReadonlyMap<string, Preset> = new Map([
       name: 'Google',
       issuer: 'https://accounts.google.com',
       claims: standardClaims,
-      steps:
-        'In the Google Cloud console, open Google Auth Platform, Clients, and create a client of the type “Web application”. Add the redirect URI under “Authorized redirect URIs”.',
     },
   ],
   [
@@ -44,8 +40,6 @@ export const presets: ReadonlyMap<string, Preset> = new Map([
       issuer: 'https://login.microsoftonline.com/{tenant}/v2.0',
       // Microsoft sends no `email_verified`; `xms_edov` says whether it has verified the domain of the address.
       claims: { ...standardClaims, emailVerified: 'xms_edov' },
-      steps:
-        'In the Microsoft Entra admin center, register an application and replace {tenant} with its directory (tenant) ID. Add the redirect URI under “Authentication” for the platform “Web”, and the optional claims “email” and “xms_edov” to the ID token.',
     },
   ],
   [
@@ -54,8 +48,6 @@ export const presets: ReadonlyMap<string, Preset> = new Map([
       name: 'Apple',
       issuer: APPLE,
       claims: standardClaims,
-      steps:
-        'In your Apple developer account, create a Services ID with the redirect URI as its return URL, and a key for “Sign in with Apple”. The client ID is the Services ID. As the client secret, enter the team ID, the key ID and the content of the key file, separated by colons.',
     },
   ],
 ])

@@ -1,6 +1,8 @@
 import { z } from 'zod'
 
 import { providersPage } from '../../../views/admin-providers.ts'
+import { type Html, html } from '../../../views/html.ts'
+import { text, textIfAny } from '../../../views/text.ts'
 import { isMailDomain } from '../../directory/mail/mail-address.ts'
 import { presets, standardClaims } from '../../directory/people/provider-presets.ts'
 import { DOMAINS_MAX, proofOf, SITE_PROVIDERS_MAX } from '../../directory/people/site-providers.ts'
@@ -37,17 +39,6 @@ const entered = z.object({
   nameClaim: claim,
 })
 
-const problems = {
-  name: 'Please enter a name of at most 60 letters.',
-  issuer: 'The issuer must be an https URL without a query, and with your tenant.',
-  clientId: 'Please enter the client ID as the provider shows it.',
-  clientSecret: 'Please enter the client secret as the provider shows it.',
-  role: 'Please choose a role.',
-  emailClaim: 'Please enter the name of the claim with the address.',
-  verifiedClaim: 'Please enter the name of the claim that says whether the address is verified.',
-  nameClaim: 'Please enter the name of the claim with the name.',
-} as const
-
 /** Returns the initial values of the form: empty, or from a preset. */
 function fieldsOf(preset: string) {
   const { name = '', issuer = '', claims = standardClaims } = presets.get(preset) ?? {}
@@ -68,7 +59,7 @@ function makeShow({ siteProviders, baseUrl }: AdminParts) {
     if (refused) ctx.status = 422
     const { problem, typed = fieldsOf(String(ctx.query['preset'])) } = refused ?? {}
     const action = address(pages.identityProviders)
-    const steps = presets.get(String(ctx.query['preset']))?.steps
+    const steps = textIfAny(`providers.steps.${ctx.query['preset']}`, { tenant: '{tenant}' })
     const shown = [...presets].map(([preset, { name }]) => ({
       ...{ name, href: `${action}?preset=${preset}` },
     }))
@@ -80,7 +71,7 @@ function makeShow({ siteProviders, baseUrl }: AdminParts) {
 }
 
 interface Refused {
-  readonly problem: string
+  readonly problem: Html
   readonly typed?: ReturnType<typeof fieldsOf>
 }
 
@@ -98,9 +89,9 @@ export function providerRoutes(operatorPages: OperatorPages, parts: AdminParts):
     const { data, error } = entered.safeParse(typed)
     const isFull = (await siteProviders.list(site.id)).length >= SITE_PROVIDERS_MAX
     if (!data || isFull) {
-      const field = String(error?.issues[0]?.path[0]) as keyof typeof problems
-      const full = `A site can have ${SITE_PROVIDERS_MAX} identity providers; remove one first.`
-      return await show(operator, ctx, { problem: problems[field] ?? full, typed })
+      const field = error?.issues[0]?.path[0] as keyof typeof entered.shape | undefined
+      const problem = text(`providers.problem.${field ?? 'full'}`, { max: SITE_PROVIDERS_MAX })
+      return await show(operator, ctx, { problem, typed })
     }
     const { emailClaim: email, verifiedClaim: emailVerified, nameClaim: name } = data
     const provider = { ...data, claims: { email, emailVerified, name }, siteId: site.id }
@@ -121,11 +112,16 @@ export function providerRoutes(operatorPages: OperatorPages, parts: AdminParts):
       .split(/[\s,]+/)
     const domains = typed.filter(Boolean).slice(0, DOMAINS_MAX)
     const wrong = domains.find((domain) => !isMailDomain(domain))
-    if (wrong) return await show(operator, ctx, { problem: `${wrong} is not a domain.` })
+    if (wrong) {
+      const problem = text('providers.problem.noDomain', { domain: html`<bdi>${wrong}</bdi>` })
+      return await show(operator, ctx, { problem })
+    }
     const unproven = await siteProviders.setDomains(provider, domains, actor)
     if (unproven === undefined) return address(home)
     const { name, value } = proofOf(provider.id, unproven)
-    const problem = `${unproven} is not proven. Add the TXT record ${name} with the value ${value}, wait until it is published, and save again.`
+    const [domain, record] = [unproven, name].map((each) => html`<bdi>${each}</bdi>`)
+    const shown = { domain, record, value: html`<code>${value}</code>` }
+    const problem = text('providers.problem.unproven', shown)
     return await show(operator, ctx, { problem })
   })
   freshForm(pages.ownSignIn, home, async ({ site, actor, address }, ctx) => {
