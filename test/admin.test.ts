@@ -283,7 +283,7 @@ describe('/admin', () => {
     expect((await askMember({ url, token: tokens.access_token }, { query })).status).to.equal(403)
     await eventually(10_000, async () => {
       const { text } = await operator.visit(`${applications}/northlight-notes/refusals`)
-      expect(text).to.match(/the refresh token is unknown.*invalid_grant.*at token/s)
+      expect(text).to.match(/the refresh token is unknown.*invalid_grant.*at <code>token/s)
       expect(text).to.match(/the app lacks a permission.*account:write/s)
     })
   })
@@ -343,7 +343,7 @@ describe('/admin', () => {
     const forged = await person.send(open, address, { for: 'all', fingerprint: 'g' })
     expect(forged.status).to.equal(403)
     expect((await person.send(again, address)).text).to.include('was approved')
-    expect((await person.visit(list)).text).to.match(/Impostor.*approved.*for this site/s)
+    expect((await person.visit(list)).text).to.match(/Impostor.*approved.*for this school/s)
     await insert(own.kysely, 'platform_reviewer', { person_id: 'per_olivia', granted_at: 1 })
     const forAll = await person.visit(`${address}?client=${encodeURIComponent(client)}`)
     expect(forAll.text).to.include('Every site')
@@ -400,8 +400,8 @@ const wrongEntries: [Record<string, string | string[]>, string, string][] = [
   [{ name: `Study${'\u0338'.repeat(30)}` }, 'name', 'invisible characters'],
   [{ redirect_uris: '' }, 'redirect-uris', 'at least one'],
   [{ redirect_uris: 'planner' }, 'redirect-uris', 'not an address'],
-  [{ redirect_uris: 'http://planner.example/cb' }, 'redirect-uris', 'must begin with https://'],
-  [{ redirect_uris: 'https://127.0.0.1/cb' }, 'redirect-uris', 'must begin with http://'],
+  [{ redirect_uris: 'http://planner.example/cb' }, 'redirect-uris', 'must begin with <code>https://'],
+  [{ redirect_uris: 'https://127.0.0.1/cb' }, 'redirect-uris', 'must begin with <code>http://'],
   [{ redirect_uris: 'https://planner.example/cb#x' }, 'redirect-uris', 'after #'],
   [{ redirect_uris: 'https://me@planner.example/' }, 'redirect-uris', 'user name'],
   [{ redirect_uris: 'https://*.planner.example/' }, 'redirect-uris', 'wildcard'],

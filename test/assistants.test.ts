@@ -224,7 +224,7 @@ function named(id: string): Assistant {
 function textOf(instruction: InstructionView): string {
   switch (instruction.kind) {
     case 'steps':
-      return instruction.steps.map(({ text, value }) => `${text} ${value ?? ''}`).join('\n')
+      return instruction.steps.map(({ value }) => value ?? '').join('\n')
     case 'snippet':
       return instruction.text
     case 'link':

@@ -144,17 +144,17 @@ describe('/admin/{site}/assistants', () => {
 
   it('shows an address for the chosen areas, and which assistants must be approved first (design 38)', async () => {
     const plain = await visit(`${page}/own`)
-    expect(plain.text).to.not.match(/checked|Approve Claude Code/)
+    expect(plain.text).to.not.match(/checked|Approve <bdi>Claude Code/)
     const { text } = await visit(`${page}/own?change=students&change=courses&change=nothing`)
     expect(text).to.include(`<code>${service().url}/mcp/admin/change/courses,students</code>`)
     expect(text.match(/ checked>/g)).to.have.length(2)
     expect(text).to.include('courses:write').and.not.include('posts:write')
-    const [, href = ''] = /<a href="([^"]*)">Approve Claude Code</.exec(text) ?? []
+    const [, href = ''] = /<a href="([^"]*)">Approve <bdi>Claude Code</.exec(text) ?? []
     const review = await visit(href)
     expect(review.text).to.include('id="review-page"').and.include('http://localhost/callback')
     await operator().send(review, '/admin/northlight/self-declared-clients/approved')
     const after = await visit(`${page}/own?change=courses`)
-    expect(after.text).to.include('Approve Codex').and.not.include('Approve Claude Code')
+    expect(after.text).to.include('Approve <bdi>Codex').and.not.include('Approve <bdi>Claude Code')
   })
 
   it('shows on the page of an application how members use it, and its settings', async () => {
@@ -233,7 +233,7 @@ describe('/connect', () => {
     const oauth = { clientId: await clientIdOf('vscode') }
     const content = JSON.parse(decodeURIComponent(href.slice('vscode:mcp/install?'.length)))
     expect(content).to.deep.equal({ name: 'northlight', type: 'http', url, oauth })
-    expect(text).to.include('They can add Claude, ChatGPT, Cursor')
+    expect(text).to.include('They can add <bdi>Claude</bdi>, <bdi>ChatGPT</bdi>, <bdi>Cursor</bdi>')
   })
 
   it('says what to tell the operator of a site without assistants, and 404 for no site', async () => {

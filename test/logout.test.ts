@@ -175,7 +175,7 @@ describe('post_logout_redirect_uri [design 27] [RP-Initiated Logout §3]', () =>
     const operator = makePagePerson(service().url, olivia)
     const many = Array.from({ length: 21 }, (_, n) => `https://planner.example/${n}`).join('\n')
     for (const [typed, problem] of [
-      ['http://planner.example/bye', 'must begin with https://'],
+      ['http://planner.example/bye', 'must begin with <code>https://'],
       ['https://planner.example/bye#x', 'after #'],
       ['javascript:alert(1)', 'com.example.app'],
       [many, '20 addresses'],

@@ -431,7 +431,7 @@ describe('private_key_jwt on the pages of an operator', () => {
   })
 
   for (const [keys, says] of [
-    ['http://client.example/keys', /must begin with https/],
+    ['http://client.example/keys', /must begin with <code>https/],
     ['https://127.0.0.1/keys', /public host name/],
     ['https://10.0.0.8/keys', /public host name/],
     ['https://[fd00::1]/keys', /public host name/],

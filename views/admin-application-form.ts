@@ -11,7 +11,7 @@ import {
 } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { text } from './text.ts'
+import { inCode, listText, text } from './text.ts'
 
 export interface ApplicationFormPage {
   readonly area: AreaView
@@ -26,11 +26,11 @@ export interface ApplicationFormPage {
   readonly appSchemes: readonly string[]
   readonly choices: readonly { readonly name: string; readonly words: HtmlValue }[]
   readonly problems: {
-    readonly name?: string | undefined
-    readonly redirectUris?: readonly string[] | undefined
-    readonly postLogoutRedirectUris?: readonly string[] | undefined
-    readonly authMethod?: string | undefined
-    readonly scopes?: string | undefined
+    readonly name?: Html | undefined
+    readonly redirectUris?: readonly Html[] | undefined
+    readonly postLogoutRedirectUris?: readonly Html[] | undefined
+    readonly authMethod?: Html | undefined
+    readonly scopes?: Html | undefined
   }
   /** A problem that does not belong to a single field. */
   readonly problem?: HtmlValue
@@ -40,10 +40,14 @@ export interface ApplicationFormPage {
 export function applicationFormPage(page: ApplicationFormPage): Page {
   const { area, editing, problems } = page
   const isOperator = ofOperator(page.typed) !== undefined
-  const newHeading = isOperator ? 'New operator application' : 'New application'
-  const heading = editing === undefined ? newHeading : `Edit ${editing}`
+  const newTitle = isOperator ? 'applications.operator.title' : 'applications.new.title'
+  const title = (wrong: boolean) =>
+    text(editing === undefined ? newTitle : 'applications.edit.title', {
+      wrong: wrong ? 'yes' : 'no',
+      name: editing,
+    })
   const wrong = page.problem !== undefined || Object.keys(problems).length > 0
-  const save = editing === undefined ? 'Create application' : 'Save'
+  const save = text(editing === undefined ? 'applications.create' : 'notifications.save')
   const fields = html`${nameField(page)}
 ${redirectField(page)}
 ${afterSignOutField(page)}
@@ -52,12 +56,11 @@ ${scopeField(page)}
 ${isOperator && endlessField(page)}
 ${submitButton('save', save, page)}`
   return areaPage({
-    language: 'en',
-    title: wrong ? `${heading}: please correct` : heading,
-    heading: html`<bdi>${heading}</bdi>`,
+    title: title(wrong),
+    heading: html`<bdi>${title(false)}</bdi>`,
     id: 'application-form-page',
     area,
-    body: html`${problemAlert('form-problem', page.problem ?? (wrong ? 'Please correct what is marked below. Nothing was saved.' : undefined))}
+    body: html`${problemAlert('form-problem', page.problem ?? (wrong ? text('applications.notSaved') : undefined))}
 ${isOperator && powerNotice()}${postForm({ action: page.action, csrf: area.csrf }, fields)}`,
   })
 }
@@ -75,24 +78,22 @@ function ofOperator({ authMethod }: ApplicationFormPage['typed']) {
 function nameField({ typed, problems }: ApplicationFormPage): Html {
   return inputField({
     id: 'name',
-    label: 'Name',
-    hint: ofOperator(typed)?.name ?? 'Members read it when they are asked for access.',
+    label: text('word.name'),
+    hint: ofOperator(typed)?.name ?? text('applications.nameHint'),
     problem: problems.name,
     attributes: html` type="text" maxlength="200" autocomplete="off" required value="${typed.name}"`,
   })
 }
 
 function redirectField({ typed, problems, appSchemes }: ApplicationFormPage): Html {
-  const schemes = appSchemes.map((each, index) => html`${index > 0 && ', '}<code>${each}</code>`)
+  const schemes = ['com.example.app:/', ...appSchemes].map(inCode)
   const field = {
     id: 'redirect-uris',
     name: 'redirect_uris',
-    label: 'Redirect addresses',
+    label: text('applications.redirectUris'),
     hint:
       ofOperator(typed)?.redirects ??
-      html`One per line, exactly as the application sends them: <code>https://</code>,
-<code>http://127.0.0.1/…</code> for a program on a computer, or <code>com.example.app:/</code> for an app on a device${schemes.length > 0 && html`, also ${schemes}`}.
-Prefer <code>https://</code>, because another app can claim a scheme.`,
+      text('applications.redirectHint', { schemes: listText(schemes) }),
     problem: problems.redirectUris,
     attributes: html` rows="4" required spellcheck="false" autocapitalize="none"`,
   }
@@ -103,47 +104,35 @@ function afterSignOutField({ typed, problems }: ApplicationFormPage): Html {
   const field = {
     id: 'post-logout-uris',
     name: 'post_logout_redirect_uris',
-    label: html`Addresses after sign-out <span class="muted">(optional)</span>`,
-    hint: 'One per line, exactly as the application sends them.',
+    label: text('applications.postLogoutUris'),
+    hint: text('applications.postLogoutHint'),
     problem: problems.postLogoutRedirectUris,
     attributes: html` rows="2" spellcheck="false" autocapitalize="none"`,
   }
   return textField(field, typed.postLogoutRedirectUris)
 }
 
-const kinds = [
-  {
-    value: 'none',
-    label: 'Public',
-    what: 'runs on the devices of its users, and cannot keep a secret',
-  },
-  {
-    value: 'client_secret_post',
-    label: 'Confidential',
-    what: 'runs on its own server, and keeps a secret there',
-  },
-]
+const kinds = ['none', 'client_secret_post'] as const
 
 function kindField({ typed, problems }: ApplicationFormPage): Html {
   return html`<fieldset${problems.authMethod !== undefined && html` aria-describedby="kind-problem"`}>
-<legend>Kind</legend>
-<p class="hint">It cannot be changed later.</p>
+<legend>${text('applications.kind')}</legend>
+<p class="hint">${text('applications.kindHint')}</p>
 ${fieldProblem('kind', problems.authMethod)}
-${kinds.map(({ value, label, what }) =>
+${kinds.map((value) =>
   choice(
     { type: 'radio', name: 'auth_method', value, checked: typed.authMethod === value },
-    html`<strong>${label}</strong> <span class="muted">${what}</span>`,
+    text(`applications.kindOf.${value}`),
   ),
 )}</fieldset>`
 }
 
 function scopeField({ typed, choices, problems, editing }: ApplicationFormPage): Html {
   return html`<fieldset${problems.scopes !== undefined && html` aria-describedby="scopes-problem"`}>
-<legend>What it may request</legend>
+<legend>${text('applications.scopes')}</legend>
 <p class="hint">${
-    ofOperator(typed)?.scopes ??
-    'Every application may also ask who the member is. Each member decides first.'
-  }${editing !== undefined && ' If you remove one, access that has it ends at once.'}</p>
+    ofOperator(typed)?.scopes ?? text('applications.scopesHint')
+  } ${editing !== undefined && text('applications.scopesRemoved')}</p>
 ${fieldProblem('scopes', problems.scopes)}
 ${choices.map(({ name, words }) =>
   choice(

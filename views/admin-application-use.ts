@@ -2,10 +2,10 @@ import { type ClientFrame, clientPage } from './admin-secrets.ts'
 import { areaConfirmPage, type Confirmation, type ListView } from './area.ts'
 import { foreignName } from './client-view.ts'
 import type { GrantView } from './grant-view.ts'
-import { html } from './html.ts'
+import { type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { type Column, table } from './table.ts'
-import { errorWords, timeOf } from './text.ts'
+import { errorWords, inCode, inEnglish, numberText, text, timeOf } from './text.ts'
 
 interface ConnectedPerson extends Pick<GrantView, 'grantedAt' | 'lastUsedAt' | 'calls'> {
   readonly name: string
@@ -22,29 +22,40 @@ export interface ApplicationPeoplePage extends ClientFrame, ListView {
 /** Lists the people who connected an application. */
 export function applicationPeoplePage(page: ApplicationPeoplePage): Page {
   const { people } = page
-  const none = html`<p class="empty" id="no-people">No person has connected it.</p>`
-  return clientPage(page, 'People', {
+  const title = text('analytics.measures.people')
+  const none = html`<p class="empty" id="no-people">${text('applications.noPeople')}</p>`
+  return clientPage(page, title, {
     ...page,
     id: 'people-page',
-    body: html`${table('People', peopleColumns, people, { none, paging: page.pager })}
-${people.length > 0 && html`<p><a id="remove-all" class="button danger" href="${page.removeAllHref}">End all access…</a></p>`}`,
+    body: html`${table(title, peopleColumns, people, { none, paging: page.pager })}
+${people.length > 0 && html`<p><a id="remove-all" class="button danger" href="${page.removeAllHref}">${text('applications.endAllLink')}</a></p>`}`,
   })
 }
 
 const peopleColumns: readonly Column<ConnectedPerson>[] = [
   {
-    heading: 'Person',
+    heading: text('applications.person'),
     cell: ({ name, email }) =>
       html`${foreignName(name)}<br><span class="small"><bdi>${email}</bdi></span>`,
   },
-  { heading: 'Access', cell: ({ mayChange }) => (mayChange ? 'see and change' : 'see') },
-  { heading: 'Allowed', cell: ({ grantedAt }) => timeOf(grantedAt) },
-  { heading: 'Last used', cell: ({ lastUsedAt }) => (lastUsedAt ? timeOf(lastUsedAt) : 'not yet') },
-  { heading: 'Calls in 30 days', cell: ({ calls }) => calls.toLocaleString('en'), isNumber: true },
   {
-    heading: 'Action',
+    heading: text('applications.access'),
+    cell: ({ mayChange }) => text(mayChange ? 'applications.changes' : 'applications.sees'),
+  },
+  { heading: text('grant.since'), cell: ({ grantedAt }) => timeOf(grantedAt) },
+  {
+    heading: text('word.lastUsed'),
+    cell: ({ lastUsedAt }) => (lastUsedAt ? timeOf(lastUsedAt) : text('grant.notYet')),
+  },
+  {
+    heading: text('applications.calls'),
+    cell: ({ calls }) => numberText(calls),
+    isNumber: true,
+  },
+  {
+    heading: text('applications.action'),
     cell: ({ name, removeHref }) =>
-      html`<a href="${removeHref}">End<span class="hidden"> the access to the account of <bdi>${name}</bdi></span>…</a>`,
+      html`<a href="${removeHref}">${text('applications.endLink', { name: html`<bdi>${name}</bdi>` })}</a>`,
   },
 ]
 
@@ -63,24 +74,25 @@ export interface RefusalsPage extends ClientFrame {
 
 /** Lists the latest refused requests of an application, with the full reasons. */
 export function refusalsPage(page: RefusalsPage): Page {
-  const none = html`<p class="empty" id="no-refusals">Nothing was refused yet.</p>`
-  return clientPage(page, 'Refusals', {
+  const title = text('analytics.measures.refusals')
+  const none = html`<p class="empty" id="no-refusals">${text('applications.noRefusals')}</p>`
+  return clientPage(page, title, {
     id: 'refusals-page',
-    body: html`<p>The last ${page.kept} refused requests. Only you see the reason. The application sees only the error.</p>
-${table('Refusals', refusalColumns, page.refusals, { none })}`,
+    body: html`<p>${text('applications.refusalsIntro', { kept: page.kept })}</p>
+${table(title, refusalColumns, page.refusals, { none })}`,
   })
 }
 
 const refusalColumns: readonly Column<RefusalView>[] = [
-  { heading: 'When', cell: ({ occurredAt }) => timeOf(occurredAt) },
-  { heading: 'What happened', cell: ({ error }) => errorWords(error) },
+  { heading: text('applications.when'), cell: ({ occurredAt }) => timeOf(occurredAt) },
+  { heading: text('applications.happened'), cell: ({ error }) => errorWords(error) },
   {
-    heading: 'Reason',
+    heading: text('analytics.reason'),
     cell: ({ error, route, reason }) =>
-      html`${reason}<br><span class="small"><code>${error}</code> at ${route}</span>`,
+      html`${reason && inEnglish(reason)}<br><span class="small">${text('applications.at', { error: inCode(error), route: inCode(route) })}</span>`,
   },
   {
-    heading: 'Error number',
+    heading: text('error.number'),
     cell: ({ requestId }) => html`<code class="small">${requestId}</code>`,
   },
 ]
@@ -91,52 +103,32 @@ export interface ApplicationConfirmPage extends Confirmation {
 }
 
 export interface StopPage extends ApplicationConfirmPage {
-  readonly kind: keyof typeof consequences
-  readonly verb: 'Disable' | 'Delete'
+  readonly kind: 'site' | 'resource_server'
+  readonly verb: 'disable' | 'delete'
 }
 
 /** Asks for confirmation before an application or resource server is disabled or deleted. */
 export function stopPage({ name, people, kind, verb, ...page }: StopPage): Page {
+  const title = (app: HtmlValue) => text(`applications.${verb}.${kind}.title`, { app })
   return areaConfirmPage({
-    language: 'en',
     ...page,
-    title: `${verb} this ${kind === 'site' ? 'application' : 'resource server'}?`,
-    id: `${verb.toLowerCase()}-page`,
-    heading: html`${verb} <bdi>${name}</bdi>?`,
-    consequences: html`<p>${consequences[kind][verb](peopleWithAccess(people))}</p>`,
-    confirm: verb === 'Disable' ? verb : 'Delete for good',
+    title: title(name),
+    heading: title(html`<bdi>${name}</bdi>`),
+    id: `${verb}-page`,
+    consequences: html`<p>${text(`applications.${verb}.${kind}`, { people })}</p>`,
+    confirm: text(`applications.${verb}`),
   })
 }
 
-const consequences = {
-  site: {
-    Disable: (people: string) => html`It stops at once for ${people}, and people cannot connect it.
-When you enable it again, it continues with the access that people did not remove.`,
-    Delete: (
-      people: string,
-    ) => html`It stops at once for ${people}, and all access ends. You cannot undo this. To
-stop it for a while, disable it.`,
-  },
-  resource_server: {
-    Disable:
-      () => html`It can no longer check tokens, so requests to what it protects fail. When you enable it again, its
-secrets work as before.`,
-    Delete:
-      () => html`It can no longer check tokens, so requests to what it protects fail. You cannot undo this. To stop it
-for a while, disable it.`,
-  },
-}
-
 export function endAllGrantsPage({ name, people, ...page }: ApplicationConfirmPage): Page {
+  const title = (app: HtmlValue) => text('applications.endAll.title', { app })
   return areaConfirmPage({
-    language: 'en',
     ...page,
-    title: 'End all access?',
+    title: title(name),
+    heading: title(html`<bdi>${name}</bdi>`),
     id: 'end-all-page',
-    heading: html`End all access by <bdi>${name}</bdi>?`,
-    consequences: html`<p>Its tokens stop at once for ${peopleWithAccess(people)}. People may connect it
-again.</p>`,
-    confirm: 'End all access',
+    consequences: html`<p>${text('applications.endAll.effect', { people })}</p>`,
+    confirm: text('applications.endAll'),
   })
 }
 
@@ -145,15 +137,14 @@ export function endGrantPage({
   personName,
   ...page
 }: Omit<ApplicationConfirmPage, 'people'> & { readonly personName: string }): Page {
+  const title = (name: HtmlValue) => text('applications.end.title', { name })
   return areaConfirmPage({
-    language: 'en',
     ...page,
-    title: 'End this access?',
+    title: title(personName),
+    heading: title(html`<bdi>${personName}</bdi>`),
     id: 'end-access-page',
-    heading: html`End the access to the account of <bdi>${personName}</bdi>?`,
-    consequences: html`<p>${foreignName(name)} loses its access to the account of <bdi>${personName}</bdi> at
-once. The person may connect it again.</p>`,
-    confirm: 'End access',
+    consequences: html`<p>${text('applications.end.effect', { app: foreignName(name) })}</p>`,
+    confirm: text('applications.end'),
   })
 }
 
@@ -163,17 +154,11 @@ export function removeSecretPage({
   ...page
 }: Omit<ApplicationConfirmPage, 'people'> & { readonly hint: string }): Page {
   return areaConfirmPage({
-    language: 'en',
     ...page,
-    title: 'Remove this secret?',
+    title: text('secrets.remove.title', { hint }),
+    heading: text('secrets.remove.title', { hint: inCode(hint) }),
     id: 'remove-secret-page',
-    heading: html`Remove the secret that ends with <code>${hint}</code>?`,
-    consequences: html`<p>${foreignName(name)} can no longer use it. Its tokens keep working.</p>`,
-    confirm: 'Remove secret',
+    consequences: html`<p>${text('secrets.remove.effect', { app: foreignName(name) })}</p>`,
+    confirm: text('secrets.remove'),
   })
-}
-
-function peopleWithAccess(people: number): string {
-  if (people === 0) return 'all people (none has connected it yet)'
-  return people === 1 ? 'the one person who connected it' : `the ${people} people who connected it`
 }

@@ -2,6 +2,7 @@ import {
   type ClientFacts,
   type ClientFrame,
   clientPage,
+  createdBy,
   disabledTag,
   type SharedView,
   sharedPage,
@@ -13,10 +14,9 @@ import { searchForm } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { type Column, table } from './table.ts'
-import { text, timeOf } from './text.ts'
+import { inCode, inLink, numberText, text, timeOf } from './text.ts'
 
 export interface ApplicationsPage extends ListView {
-  readonly siteName: string
   /** The text by which the list is filtered; empty for all. */
   readonly search: string
   readonly applications: readonly ListedApplication[]
@@ -45,36 +45,41 @@ export function applicationsPage(page: ApplicationsPage): Page {
   const none = html`<div class="empty" id="no-applications"><p>${search === '' ? text('applications.none') : text('applications.noMatch')}</p>
 ${search === '' && html`<a class="button second" href="${page.assistantsHref}">${text('applications.addAssistant')}</a>`}</div>`
   return areaPage({
-    language: 'en',
     ...page,
-    title: 'OAuth applications',
+    title: text('adminNav.applications'),
     id: 'applications-page',
-    body: html`<p>Each member of <bdi>${page.siteName}</bdi> decides whether to connect one of these.
-To add Claude, ChatGPT or an editor, use <a href="${page.assistantsHref}">Connect assistants</a>. For your own API, add a
-<a id="resource-servers" href="${page.resourceServersHref}">resource server</a>.</p>
+    body: html`<p>${text('applications.intro', {
+      a: inLink(page.assistantsHref),
+      r: (name) => html`<a id="resource-servers" href="${page.resourceServersHref}">${name}</a>`,
+    })}</p>
 <div class="actions"><a id="new-application" class="button" href="${page.newHref}">${text('applications.add')}</a>
 ${page.newOperatorHref !== undefined && html`<a id="new-operator-application" class="button second" href="${page.newOperatorHref}">${text('applications.addOperator')}</a>`}</div>
 ${(applications.length > 0 || search !== '') && searchForm({ action, label: text('applications.search'), search })}
-${table('OAuth applications', listColumns, applications, { none, paging: page.pager })}`,
+${table(text('adminNav.applications'), listColumns, applications, { none, paging: page.pager })}`,
   })
 }
 
 const listColumns: readonly Column<ListedApplication>[] = [
   {
-    heading: 'App',
+    heading: text('consent.app'),
     cell: ({ name, href }) =>
       html`<span class="named">${avatar(name)}<a href="${href}"><bdi>${name}</bdi></a></span>`,
   },
-  { heading: 'Kind', cell: ({ kind }) => text(`applications.kinds.${kind}`) },
-  { heading: 'People', cell: ({ people }) => people.toLocaleString('en'), isNumber: true },
+  { heading: text('applications.kind'), cell: ({ kind }) => text(`applications.kinds.${kind}`) },
   {
-    heading: 'Last used',
+    heading: text('analytics.measures.people'),
+    cell: ({ people }) => numberText(people),
+    isNumber: true,
+  },
+  {
+    heading: text('word.lastUsed'),
     cell: ({ lastUsedAt }) => (lastUsedAt ? timeOf(lastUsedAt) : text('applications.unused')),
   },
-  { heading: 'Refusals in 7 days', cell: ({ refusals }) => refusals, isNumber: true },
+  { heading: text('applications.week'), cell: ({ refusals }) => refusals, isNumber: true },
   {
-    heading: 'State',
-    cell: ({ disabled }) => (disabled ? disabledTag : html`<span class="tag good">on</span>`),
+    heading: text('applications.state'),
+    cell: ({ disabled }) =>
+      disabled ? disabledTag : html`<span class="tag good">${text('applications.on')}</span>`,
   },
 ]
 
@@ -83,7 +88,7 @@ export interface ApplicationPage extends SharedView {
     readonly confidential: boolean
     readonly isOperator: boolean
     readonly isEndless: boolean
-    readonly authMethod: string
+    readonly authMethod: 'none' | 'client_secret_post' | 'private_key_jwt'
     readonly redirectUris: readonly string[]
     readonly postLogoutRedirectUris: readonly string[]
     readonly scopes: readonly { readonly name: string; readonly words: HtmlValue }[]
@@ -119,25 +124,19 @@ export function applicationPage(page: ApplicationPage): Page {
 }
 
 function facts({ application, hrefs }: ApplicationPage): Html {
-  const { redirectUris, postLogoutRedirectUris, scopes, createdBy } = application
-  const code = (uri: string) => html`<code>${uri}</code>`
-  const identity = html`identity: <code>openid</code>, <code>profile</code>, <code>email</code>`
+  const { redirectUris, postLogoutRedirectUris, scopes, authMethod } = application
   const allowed = scopes.map(({ name, words }) => html`<code>${name}</code>: ${words}`)
   return html`${application.isOperator && powerNotice()}<dl class="facts">
-<div><dt>client_id</dt><dd><code id="client-id">${application.clientId}</code></dd></div>
-<div><dt>Kind</dt><dd>${
-    application.confidential
-      ? html`confidential: ${application.authMethod === 'private_key_jwt' ? 'it proves who it is with a key' : 'it keeps a secret'} (<code>${application.authMethod}</code>)`
-      : html`public: it keeps no secret (<code>none</code>)`
-  }</dd></div>
-<div><dt>Redirects to</dt><dd>${plainList(redirectUris.map(code))}</dd></div>
-${postLogoutRedirectUris.length > 0 && html`<div><dt>After sign-out</dt><dd>${plainList(postLogoutRedirectUris.map(code))}</dd></div>`}
-<div><dt>May request</dt><dd>${plainList([identity, ...allowed])}</dd></div>
-${application.isOperator && html`<div><dt>Access ends</dt><dd>${text(application.isEndless ? 'applications.ends.unused' : 'applications.ends.absolute')}</dd></div>`}
-<div><dt>Created</dt><dd>${timeOf(application.createdAt)}${createdBy !== undefined && html` by <bdi>${createdBy}</bdi>`}</dd></div>
+<div><dt><code>client_id</code></dt><dd><code id="client-id">${application.clientId}</code></dd></div>
+<div><dt>${text('applications.kind')}</dt><dd>${text(`applications.methods.${authMethod}`)}</dd></div>
+<div><dt>${text('applications.redirects')}</dt><dd>${plainList(redirectUris.map(inCode))}</dd></div>
+${postLogoutRedirectUris.length > 0 && html`<div><dt>${text('applications.afterSignOut')}</dt><dd>${plainList(postLogoutRedirectUris.map(inCode))}</dd></div>`}
+<div><dt>${text('applications.mayRequest')}</dt><dd>${plainList([text('applications.identity'), ...allowed])}</dd></div>
+${application.isOperator && html`<div><dt>${text('applications.accessEnds')}</dt><dd>${text(application.isEndless ? 'applications.ends.unused' : 'applications.ends.absolute')}</dd></div>`}
+<div><dt>${text('applications.created')}</dt><dd>${createdBy(application)}</dd></div>
 </dl>
-<div class="actions"><a id="edit" class="button" href="${hrefs.edit}">Edit</a>
-${hrefs.security !== undefined && html`<a id="security" class="button second" href="${hrefs.security}">Security</a>`}</div>`
+<div class="actions"><a id="edit" class="button" href="${hrefs.edit}">${text('applications.edit')}</a>
+${hrefs.security !== undefined && html`<a id="security" class="button second" href="${hrefs.security}">${text('applications.security')}</a>`}</div>`
 }
 
 /** The warning about an application that acts for an owner. */
@@ -161,31 +160,31 @@ export function setUpPage(page: SetUpPage): Page {
 }
 
 function settings({ clientId, settings: of }: SetUpPage): Html {
-  return html`<p>Your developer enters these values into an OpenID Connect library.</p>
+  const { pushesTo } = of
+  return html`<p>${text('applications.setUpIntro')}</p>
 <dl class="facts" id="settings">
-<div><dt>Issuer</dt><dd><code>${of.issuer}</code></dd></div>
-<div><dt>Discovery</dt><dd><a href="${of.discoveryHref}">${of.discoveryHref}</a></dd></div>
-<div><dt>client_id</dt><dd><code>${clientId}</code></dd></div>
-<div><dt>Authentication at the token endpoint</dt><dd><code>${of.authMethod}</code></dd></div>
-<div><dt>scope</dt><dd><code>${of.scope}</code></dd></div>
-<div><dt>resource</dt><dd><code>${of.resource}</code> <span class="muted">in both requests, when account scopes are requested</span></dd></div>
-<div><dt>Flow</dt><dd>authorization code with PKCE, method <code>S256</code></dd></div>
-${of.pushesTo !== undefined && html`<div><dt>Pushed requests (PAR)</dt><dd>required, to <code>${of.pushesTo}</code></dd></div>\n`}${
+<div><dt>${text('identities.issuer')}</dt><dd><code>${of.issuer}</code></dd></div>
+<div><dt>${text('applications.discovery')}</dt><dd><a href="${of.discoveryHref}"><bdi>${of.discoveryHref}</bdi></a></dd></div>
+<div><dt><code>client_id</code></dt><dd><code>${clientId}</code></dd></div>
+<div><dt>${text('applications.authentication')}</dt><dd><code>${of.authMethod}</code></dd></div>
+<div><dt><code>scope</code></dt><dd><code>${of.scope}</code></dd></div>
+<div><dt><code>resource</code></dt><dd><code>${of.resource}</code> <span class="muted">${text('applications.resource')}</span></dd></div>
+<div><dt>${text('applications.flow')}</dt><dd>${text('applications.flowOf')}</dd></div>
+${pushesTo !== undefined && html`<div><dt>${text('applications.pushed')}</dt><dd>${text('applications.pushedTo', { url: inCode(pushesTo) })}</dd></div>\n`}${
   of.bindsTokens &&
-  html`<div><dt>Bound tokens (DPoP)</dt><dd>required: a proof comes with each token request, and with each use of a token</dd></div>\n`
-}<div><dt>id_token</dt><dd>signed with <code>ES256</code></dd></div>
-<div><dt>Tools (MCP)</dt><dd><code>${of.toolAddress}</code></dd></div>
+  html`<div><dt>${text('applications.bound')}</dt><dd>${text('applications.boundNeeds')}</dd></div>\n`
+}<div><dt><code>id_token</code></dt><dd>${text('applications.signed')}</dd></div>
+<div><dt>${text('applications.tools')}</dt><dd><code>${of.toolAddress}</code></dd></div>
 </dl>`
 }
 
 function assistantSection({ assistants, local, assistantsHref }: SetUpPage): Html | undefined {
   if (!assistants) return undefined
-  return html`<h2>How members connect an assistant with it</h2>
+  return html`<h2>${text('applications.assistants')}</h2>
 ${
   assistants.length > 0
     ? html`<div class="assistants">
 ${assistants.map((steps) => connectSteps(steps, { local }))}</div>`
-    : html`<p id="no-assistants">No known assistant fits its redirect addresses and permissions.
-<a href="${assistantsHref}">Connect assistants</a> adds an application that fits.</p>`
+    : html`<p id="no-assistants">${text('applications.noAssistant', { a: inLink(assistantsHref) })}</p>`
 }`
 }

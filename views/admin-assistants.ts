@@ -5,6 +5,7 @@ import { choice, inputField, postForm, problemAlert, submitButton } from './form
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { copyScript } from './script.ts'
+import { areaText, type TextId, text } from './text.ts'
 
 export interface AssistantsPage {
   readonly area: AreaView
@@ -24,10 +25,10 @@ export interface AssistantsPage {
 export interface AssistantView {
   readonly id: string
   readonly name: string
-  readonly where: string
+  readonly where: Html
   readonly application: AdmittedView | undefined
   /** How the operator finds the callback of their connection; undefined if all connections share one callback. */
-  readonly ownCallback: string | undefined
+  readonly ownCallback: Html | undefined
   /** The callback as entered, if it was rejected; otherwise empty. */
   readonly typed: string
   readonly problem: HtmlValue
@@ -45,40 +46,38 @@ export function assistantsPage(page: AssistantsPage): Page {
   const added = assistants.filter(({ application }) => application !== undefined)
   const others = assistants.filter((assistant) => !added.includes(assistant))
   return areaPage({
-    language: 'en',
     ...page,
-    title: 'Connect assistants',
+    title: text('adminNav.assistants'),
     id: 'assistants-page',
     scripts: [copyScript],
     body: html`${problemAlert('assistants-problem', page.problem)}
-<p>Members of <bdi>${siteName}</bdi> can connect the assistants that you add. An assistant sees only the data of its member.</p>
+<p>${text('adminAssistants.intro', { site: html`<bdi>${siteName}</bdi>` })}</p>
 ${switchOnAction !== undefined && switchOn(switchOnAction, area)}
 ${added.length > 0 && addedList(added, page)}
-${others.length > 0 && rows(added.length > 0 ? 'More assistants' : 'Add the first one', others, page)}
-<p>To administer the school with an assistant, <a id="own" href="${page.ownHref}">connect your own</a>.</p>`,
+${others.length > 0 && rows(added.length > 0 ? 'adminAssistants.more' : 'adminAssistants.first', others, page)}
+<p>${text('adminAssistants.own', { a: (name) => html`<a id="own" href="${page.ownHref}">${name}</a>` })}</p>`,
   })
 }
 
 /** The added assistants, each with its state, and the address for members. */
 function addedList(added: readonly AssistantView[], page: AssistantsPage): Html {
   const isOn = page.switchOnAction === undefined
-  return html`${rows('Added', added, page)}
+  return html`${rows('adminAssistants.added', added, page)}
 ${
   isOn &&
-  html`<p>Give your members this address, which shows the steps:</p>
+  html`<p>${text('adminAssistants.address')}</p>
 ${snippet(page.memberAddress)}
-<p><a id="member-page" href="${page.memberAddress}">See what members see</a></p>`
+<p><a id="member-page" href="${page.memberAddress}">${text('adminAssistants.memberPage')}</a></p>`
 }`
 }
 
 function switchOn(action: string, { csrf }: AreaView): Html {
-  return html`<div class="notice warning" id="feature-off"><p><strong>MCP connections is off.</strong> Switch it on first. Apps can then
-act for members who allow it.</p></div>
+  return html`<div class="notice warning" id="feature-off"><p>${text('adminAssistants.off')}</p></div>
 ${switchOnForm({ action, csrf })}`
 }
 
-function rows(heading: string, assistants: readonly AssistantView[], page: AssistantsPage): Html {
-  return html`<h2>${heading}</h2>
+function rows(heading: TextId, assistants: readonly AssistantView[], page: AssistantsPage): Html {
+  return html`<h2>${text(heading)}</h2>
 <ul class="rows compact">
 ${assistants.map((assistant) => row(assistant, page))}</ul>`
 }
@@ -86,11 +85,13 @@ ${assistants.map((assistant) => row(assistant, page))}</ul>`
 function row(assistant: AssistantView, page: AssistantsPage): Html {
   const { id, name, where, application, ownCallback } = assistant
   const isOn = page.switchOnAction === undefined
-  const label = application ? 'Add another callback' : `Set up ${name}`
+  const label = application
+    ? text('adminAssistants.anotherCallback')
+    : text('adminAssistants.setUp', { name: html`<bdi>${name}</bdi>` })
   return html`<li id="${id}">
-<span><strong>${application ? html`<a href="${application.href}"><bdi>${application.name}</bdi></a>` : name}</strong>
+<span><strong>${application ? html`<a href="${application.href}"><bdi>${application.name}</bdi></a>` : html`<bdi>${name}</bdi>`}</strong>
 <span class="muted">${where}</span>
-${application?.disabled === true && html`<span class="muted">Members cannot connect it at the moment.</span>`}</span>
+${application?.disabled === true && html`<span class="muted">${text('adminAssistants.notNow')}</span>`}</span>
 ${application && state(application, isOn)}
 ${isOn && ownCallback === undefined && !application && form(assistant, page)}
 ${
@@ -104,8 +105,10 @@ ${form(assistant, page)}</details>`
 }
 
 function state({ disabled }: AdmittedView, isOn: boolean): Html {
-  if (disabled) return html`<span class="tag warning">Disabled</span>`
-  return isOn ? html`<span class="tag good">On</span>` : html`<span class="tag">Off</span>`
+  if (disabled) return html`<span class="tag warning">${text('adminAssistants.disabled')}</span>`
+  return isOn
+    ? html`<span class="tag good">${text('adminAssistants.isOn')}</span>`
+    : html`<span class="tag">${text('adminAssistants.isOff')}</span>`
 }
 
 function form(
@@ -113,20 +116,20 @@ function form(
   { area, action }: Pick<AssistantsPage, 'area' | 'action'>,
 ): Html {
   const { id, name, application, ownCallback } = assistant
-  const button = application
-    ? submitButton(`add-${id}`, 'Add this callback', { kind: 'second' })
-    : submitButton(`add-${id}`, `Add ${name}`, { kind: 'second' })
+  const label = application
+    ? text('adminAssistants.addCallback')
+    : text('adminAssistants.add', { name: html`<bdi>${name}</bdi>` })
   return postForm({ action, csrf: area.csrf, hidden: { assistant: id } }, [
     ownCallback !== undefined && callbackField(assistant, ownCallback),
-    button,
+    submitButton(`add-${id}`, label, { kind: 'second' }),
   ])
 }
 
-function callbackField({ id, application, typed, problem }: AssistantView, hint: string): Html {
+function callbackField({ id, application, typed, problem }: AssistantView, hint: Html): Html {
   return inputField({
     id: `${id}-callback`,
     name: 'callback',
-    label: application === undefined ? 'Callback URL' : 'Another Callback URL',
+    label: text(application ? 'adminAssistants.otherCallback' : 'adminAssistants.callback'),
     hint,
     problem,
     attributes: html` type="url" maxlength="500" required autocomplete="off" spellcheck="false" value="${typed}"`,
@@ -150,23 +153,23 @@ export interface OwnAssistantsPage {
 /** Shows an operator how to connect their own assistant, to administer the site. */
 export function ownAssistantsPage(page: OwnAssistantsPage): Page {
   return areaPage({
-    language: 'en',
     ...page,
-    title: 'Connect your own assistant',
+    title: text('adminAssistants.ownTitle'),
     id: 'own-assistants-page',
     scripts: [copyScript],
-    body: html`<p>It can do at <bdi>${page.siteName}</bdi> what you can do, if you allow it when you sign in. Before it publishes or removes
-anything, it asks you again. It needs no <code>client_id</code>; some need a review under
-<a id="reviews" href="${page.reviewsHref}">Self-declared clients</a>.</p>
+    body: html`<p>${text('adminAssistants.ownIntro', {
+      site: html`<bdi>${page.siteName}</bdi>`,
+      a: (name) => html`<a id="reviews" href="${page.reviewsHref}">${name}</a>`,
+    })}</p>
 <form method="get" action="${page.action}">
-<fieldset><legend>It may read everything. What may it also change?</legend>
-${page.areas.map(({ name, checked }) => choice({ type: 'checkbox', name: 'change', value: name, checked }, html`${name.replaceAll('_', ' ')}`))}</fieldset>
-<div class="actions"><button id="show" type="submit" class="second">Show the address</button></div>
+<fieldset><legend>${text('adminAssistants.areas')}</legend>
+${page.areas.map(({ name, checked }) => choice({ type: 'checkbox', name: 'change', value: name, checked }, areaText(name)))}</fieldset>
+<div class="actions"><button id="show" type="submit" class="second">${text('adminAssistants.show')}</button></div>
 </form>
-<p>Connect it to this address:</p>
+<p>${text('adminAssistants.connectTo')}</p>
 ${snippet(page.address)}
 <div class="assistants">
 ${page.assistants.map((steps) => connectSteps(steps, { local: page.local }))}</div>
-<p><a class="button second" href="${page.backHref}">Back to Connect assistants</a></p>`,
+<p><a class="button second" href="${page.backHref}">${text('adminNav.assistants')}</a></p>`,
   })
 }

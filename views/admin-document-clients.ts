@@ -8,9 +8,9 @@ import {
 } from './area.ts'
 import { foreignName } from './client-view.ts'
 import { choice, problemAlert } from './forms.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { timeOf } from './text.ts'
+import { inCode, text, timeOf } from './text.ts'
 
 export interface DocumentClientsPage extends ListView {
   readonly siteName: string
@@ -35,56 +35,53 @@ export interface ReviewedView {
   readonly redirectUris: readonly string[]
 }
 
-const stateNames = {
-  unreviewed: 'not reviewed: it can only read',
-  changed: 'changed since it was approved: it can only read',
-  approved: 'approved',
-  blocked: 'blocked',
-} as const
-
 /** Lists the clients with metadata documents. */
 export function documentClientsPage(page: DocumentClientsPage): Page {
   return areaPage({
-    language: 'en',
     ...page,
-    title: 'Self-declared clients',
+    title: text('adminNav.documentClients'),
     id: 'document-clients-page',
-    body: html`<p>These apps describe themselves in a document on the web. Until you approve one for <bdi>${page.siteName}</bdi>, it can
-only read.</p>
-${cards(page.clients.map(client), html`<p class="empty">No such app has been used yet.</p>`, page.pager)}`,
+    body: html`<p>${text('documentClients.intro', { site: html`<bdi>${page.siteName}</bdi>` })}</p>
+${cards(page.clients.map(client), html`<p class="empty">${text('documentClients.none')}</p>`, page.pager)}`,
   })
 }
 
 function client(view: DocumentClientView): Html {
   const { state, decided } = view
-  const reviewLink = (verb: string, href: string) =>
-    html`<a class="button second" href="${href}">${verb}<span class="hidden"> <bdi>${view.name}</bdi></span>…</a>`
+  const reviewLink = (review: Review, href: string) =>
+    html`<a class="button second" href="${href}">${text(`documentClients.link.${review}`, { name: html`<bdi>${view.name}</bdi>` })}</a>`
   return html`<h2>${foreignName(view.name)}</h2>
 <dl class="facts">
 ${documentFacts(view)}
-<div><dt>First seen</dt><dd>${timeOf(view.firstSeenAt)}</dd></div>
-<div><dt>Review</dt><dd>${stateNames[state]}${
+<div><dt>${text('documentClients.firstSeen')}</dt><dd>${timeOf(view.firstSeenAt)}</dd></div>
+<div><dt>${text('documentClients.review')}</dt><dd>${text(`documentClients.states.${state}`)}${
     decided &&
-    html`<br><span class="muted">${timeOf(decided.at)} by <bdi>${decided.by ?? 'a deleted account'}</bdi>${
-      decided.forAll ? ', for every site' : ', for this site'
-    }</span>`
+    html`<br><span class="muted">${text(
+      decided.forAll ? 'documentClients.forAll' : 'documentClients.forOne',
+      {
+        time: timeOf(decided.at),
+        name: decided.by ? html`<bdi>${decided.by}</bdi>` : text('documentClients.deletedAccount'),
+      },
+    )}</span>`
   }</dd></div>
 </dl>
 <div class="actions">
-${state !== 'approved' && reviewLink('Approve', view.approveHref)}
-${state !== 'blocked' && reviewLink('Block', view.blockHref)}
+${state !== 'approved' && reviewLink('approved', view.approveHref)}
+${state !== 'blocked' && reviewLink('blocked', view.blockHref)}
 </div>`
 }
 
 function documentFacts({ clientId, redirectUris }: ReviewedView): Html {
-  return html`<div><dt>Document</dt><dd><code>${clientId}</code></dd></div>
-<div><dt>Redirects to</dt><dd>${plainList(redirectUris.map((uri) => html`<code>${uri}</code>`))}</dd></div>`
+  return html`<div><dt>${text('documentClients.document')}</dt><dd><code>${clientId}</code></dd></div>
+<div><dt>${text('applications.redirects')}</dt><dd>${plainList(redirectUris.map(inCode))}</dd></div>`
 }
+
+type Review = 'approved' | 'blocked'
 
 export interface ReviewDocumentClientPage extends Confirmation {
   readonly client: ReviewedView
   readonly siteName: string
-  readonly review: 'approved' | 'blocked'
+  readonly review: Review
   /** Whether the person may also decide for all sites. */
   readonly decidesForAll: boolean
   /** Whether the document changed while the page was open. The review was then not stored. */
@@ -93,45 +90,29 @@ export interface ReviewDocumentClientPage extends Confirmation {
 
 /** Asks for confirmation of a review. The form contains the fingerprint of the shown document. */
 export function reviewDocumentClientPage(page: ReviewDocumentClientPage): Page {
-  const { client, siteName } = page
-  const approves = page.review === 'approved'
-  const verb = approves ? 'Approve' : 'Block'
+  const { client, review, hasChanged } = page
+  const site = html`<bdi>${page.siteName}</bdi>`
+  const title = (name: HtmlValue) => text(`documentClients.${review}.title`, { name })
   return areaConfirmPage({
-    language: 'en',
     ...page,
-    title: page.hasChanged ? 'The client has changed' : `${verb} this client?`,
+    title: title(client.name),
     id: 'review-page',
-    heading: html`${verb} ${foreignName(client.name)}?`,
-    consequences: html`${problemAlert('review-problem', page.hasChanged ? changed : undefined)}
+    heading: title(foreignName(client.name)),
+    consequences: html`${problemAlert('review-problem', hasChanged ? text('documentClients.changed') : undefined)}
 <dl class="facts">
 ${documentFacts(client)}
 </dl>
-${approves ? approval(siteName) : block(siteName)}`,
-    fields: page.decidesForAll ? forWhom(siteName) : undefined,
-    confirm: verb,
+<p>${text(`documentClients.${review}`, { site })}</p>`,
+    fields: page.decidesForAll ? forWhom(site) : undefined,
+    confirm: text(`documentClients.${review}.confirm`),
   })
 }
 
-const changed =
-  'The application changed its name or its addresses while this page was open. Nothing was decided. ' +
-  'This is what it says now: please look again.'
-
-function approval(siteName: string): Html {
-  return html`<p>It may then ask owners and admins of <bdi>${siteName}</bdi> for the scopes that change
-something, too. The approval is for this name and these redirect addresses; when they change, it has
-to be given again.</p>`
-}
-
-function block(siteName: string): Html {
-  return html`<p>It stops at once for all people at <bdi>${siteName}</bdi>: its tokens are refused, and
-people cannot connect it there.</p>`
-}
-
-function forWhom(siteName: string): Html {
+function forWhom(site: Html): Html {
   const radio = { type: 'radio', name: 'for' } as const
   return html`<fieldset>
-<legend>For whom?</legend>
-${choice({ ...radio, value: 'site', checked: true }, html`<strong>This site</strong> <span class="muted"><bdi>${siteName}</bdi></span>`)}
-${choice({ ...radio, value: 'all' }, html`<strong>Every site</strong> <span class="muted">you have the role of the platform</span>`)}
+<legend>${text('documentClients.for')}</legend>
+${choice({ ...radio, value: 'site', checked: true }, text('documentClients.for.site', { site }))}
+${choice({ ...radio, value: 'all' }, text('documentClients.for.all'))}
 </fieldset>`
 }

@@ -1,5 +1,6 @@
 import {
   type ClientFacts,
+  createdBy,
   disabledTag,
   type ListedClient,
   type SharedView,
@@ -10,7 +11,7 @@ import { foreignName } from './client-view.ts'
 import { postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { timeOf } from './text.ts'
+import { inCode, text } from './text.ts'
 
 export interface ResourceServersPage extends ListView {
   readonly siteName: string
@@ -31,23 +32,21 @@ export function resourceServersPage(page: ResourceServersPage): Page {
       disabled,
       href,
     }) => html`<a href="${href}">${foreignName(name)}</a>${disabled && disabledTag}<br>
-<span class="muted">client_id</span> <code>${clientId}</code>`,
+<code class="muted">client_id</code> <code>${clientId}</code>`,
   )
-  const none = html`<p class="empty" id="no-resource-servers">There is no resource server yet.</p>`
+  const none = html`<p class="empty" id="no-resource-servers">${text('resourceServers.none')}</p>`
   const described = html`aria-describedby="name-hint${problem !== undefined && ' name-problem'}"${problem !== undefined && html` aria-invalid="true"`}`
-  const fields = html`<label for="name">Name</label>
-<p class="hint" id="name-hint">Members do not see it.</p>
+  const fields = html`<label for="name">${text('word.name')}</label>
+<p class="hint" id="name-hint">${text('resourceServers.nameHint')}</p>
 <input id="name" name="name" type="text" maxlength="80" autocomplete="off" required value="${page.typed}" ${described}>
-${submitButton('register', 'Register')}`
+${submitButton('register', text('resourceServers.register'))}`
   return areaPage({
-    language: 'en',
     ...page,
-    title: 'Resource servers',
+    title: text('adminNav.resourceServers'),
     id: 'resource-servers-page',
-    body: html`<p>Your own API or proxy that accepts access tokens. It asks this service whether a token for <bdi>${page.siteName}</bdi> is
-valid.</p>
+    body: html`<p>${text('resourceServers.intro', { site: html`<bdi>${page.siteName}</bdi>` })}</p>
 ${cards(resourceServers, none, page.pager)}
-<h2>Register one</h2>
+<h2>${text('resourceServers.add')}</h2>
 ${problemAlert('name-problem', problem)}
 ${postForm({ action, csrf: area.csrf }, fields)}`,
   })
@@ -72,15 +71,15 @@ export function resourceServerPage(page: ResourceServerPage): Page {
 }
 
 function settings({ resourceServer, settings: of, siteName }: ResourceServerPage): Html {
-  const { clientId, createdAt, createdBy } = resourceServer
-  return html`<h2>Settings</h2>
+  const claim = (name: string) => text('resourceServers.everyToken', { claim: inCode(name) })
+  return html`<h2>${text('applications.settings')}</h2>
 <dl class="facts" id="settings">
-<div><dt>client_id</dt><dd><code id="client-id">${clientId}</code></dd></div>
-<div><dt>Introspection</dt><dd><code>${of.introspection}</code> <span class="muted">by POST, with <code>client_id</code> and <code>client_secret</code> in the form or as HTTP Basic</span></dd></div>
-<div><dt>Forward auth of a proxy</dt><dd><code>${of.forwardAuth}</code> <span class="muted">with the same as HTTP Basic, in <code>X-Forward-Auth-Client</code></span></dd></div>
-<div><dt>Issuer</dt><dd><code>${of.issuer}</code></dd></div>
-<div><dt>aud of every token</dt><dd><code>${of.audience}</code> <span class="muted">the <code>resource</code> that applications send</span></dd></div>
-<div><dt>org_id of every token</dt><dd>that of <bdi>${siteName}</bdi>, told with the scope <code>profile</code></dd></div>
-<div><dt>Registered</dt><dd>${timeOf(createdAt)}${createdBy !== undefined && html` by <bdi>${createdBy}</bdi>`}</dd></div>
+<div><dt><code>client_id</code></dt><dd><code id="client-id">${resourceServer.clientId}</code></dd></div>
+<div><dt>${text('resourceServers.introspection')}</dt><dd><code>${of.introspection}</code> <span class="muted">${text('resourceServers.byPost')}</span></dd></div>
+<div><dt>${text('resourceServers.forwardAuth')}</dt><dd><code>${of.forwardAuth}</code> <span class="muted">${text('resourceServers.byHeader')}</span></dd></div>
+<div><dt>${text('identities.issuer')}</dt><dd><code>${of.issuer}</code></dd></div>
+<div><dt>${claim('aud')}</dt><dd><code>${of.audience}</code> <span class="muted">${text('resourceServers.audience')}</span></dd></div>
+<div><dt>${claim('org_id')}</dt><dd>${text('resourceServers.orgId', { site: html`<bdi>${siteName}</bdi>` })}</dd></div>
+<div><dt>${text('resourceServers.registered')}</dt><dd>${createdBy(resourceServer)}</dd></div>
 </dl>`
 }

@@ -5,7 +5,7 @@ import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { copyScript } from './script.ts'
 import { type Column, table } from './table.ts'
-import { timeOf } from './text.ts'
+import { inCode, text, timeOf } from './text.ts'
 
 /** The data that all pages of an application or resource server share: its list, its name and its tabs. */
 export interface ClientFrame extends Required<Pick<AreaPage, 'area' | 'back'>> {
@@ -22,11 +22,10 @@ export function clientPage(
 ): Page {
   const { name, disabledAt } = frame
   return areaPage({
-    language: 'en',
     ...frame,
     ...page,
     scripts: [copyScript],
-    title: what === undefined ? name : html`${what} of ${name}`,
+    title: what === undefined ? name : html`${name} – ${what}`,
     heading: html`<bdi>${name}</bdi>${disabledAt !== undefined && disabledTag}`,
   })
 }
@@ -64,6 +63,14 @@ export interface ClientFacts {
   readonly disabledAt: number | undefined
 }
 
+/** States when, and by whom if known, an application or resource server was created. */
+export function createdBy({ createdAt, createdBy: name }: ClientFacts): Html {
+  const time = timeOf(createdAt)
+  return name === undefined
+    ? time
+    : text('applications.by', { time, name: html`<bdi>${name}</bdi>` })
+}
+
 interface Parts {
   readonly id: string
   readonly settings: Html
@@ -81,43 +88,46 @@ export function sharedPage(page: SharedView, parts: Parts): Page {
     body: html`${newSecret !== undefined && secretNotice(newSecret)}
 ${parts.settings}
 ${parts.hasSecrets && secretSection(page)}
-<h2>Stop it</h2>
+<h2>${text('secrets.stop')}</h2>
 ${
   disabledAt !== undefined &&
-  html`<p>Disabled since ${timeOf(disabledAt)}.</p>
-${buttonForm(enable, 'enable', 'Enable again')}`
+  html`<p>${text('secrets.disabledSince', { time: timeOf(disabledAt) })}</p>
+${buttonForm(enable, 'enable', text('secrets.enable'))}`
 }
 <div class="actions">
-${disabledAt === undefined && html`<a id="disable" class="button second" href="${hrefs.disable}">Disable…</a>`}
-<a id="delete" class="button danger" href="${hrefs.remove}">Delete…</a>
+${disabledAt === undefined && html`<a id="disable" class="button second" href="${hrefs.disable}">${text('secrets.disable')}</a>`}
+<a id="delete" class="button danger" href="${hrefs.remove}">${text('secrets.delete')}</a>
 </div>`,
   })
 }
 
-export const disabledTag = html` <span class="tag">disabled</span>`
+export const disabledTag = html` <span class="tag">${text('applications.disabled')}</span>`
 
 function secretNotice(secret: string): Html {
   return html`<div class="notice warning" role="status">
-<p><strong>Copy the secret now.</strong> It is shown this once and cannot be read again.</p>
+<p>${text('secrets.copy')}</p>
 ${snippet(secret, 'new-secret')}
 </div>`
 }
 
 const secretColumns: readonly Column<SharedView['secrets'][number]>[] = [
-  { heading: 'Secret', cell: ({ hint }) => html`ends with <code>${hint}</code>` },
-  { heading: 'Made', cell: ({ createdAt }) => timeOf(createdAt) },
   {
-    heading: 'Action',
+    heading: text('secrets.secret'),
+    cell: ({ hint }) => text('secrets.endsWith', { hint: inCode(hint) }),
+  },
+  { heading: text('applications.created'), cell: ({ createdAt }) => timeOf(createdAt) },
+  {
+    heading: text('applications.action'),
     cell: ({ hint, removeHref }) =>
       removeHref !== undefined &&
-      html`<a class="remove-secret" href="${removeHref}">Remove<span class="hidden"> the secret that ends with ${hint}</span>…</a>`,
+      html`<a class="remove-secret" href="${removeHref}">${text('secrets.removeLink', { hint: inCode(hint) })}</a>`,
   },
 ]
 
 function secretSection({ secrets, mayAddSecret, area, hrefs }: SharedView): Html {
   const add = { action: hrefs.addSecret, csrf: area.csrf }
-  return html`<h2>Secrets</h2>
-<p>To replace a secret, make a second one, use it in the application, then remove the first.</p>
-${table('Secrets', secretColumns, secrets)}
-${mayAddSecret && buttonForm(add, 'add-secret', 'Make a new secret', 'second')}`
+  return html`<h2>${text('secrets.title')}</h2>
+<p>${text('secrets.intro')}</p>
+${table(text('secrets.title'), secretColumns, secrets)}
+${mayAddSecret && buttonForm(add, 'add-secret', text('secrets.add'), 'second')}`
 }

@@ -3,22 +3,17 @@ import { choice, inputField, postForm, problemAlert, submitButton } from './form
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { table } from './table.ts'
-import { timeOf } from './text.ts'
+import { inCode, inEnglish, inLink, type TextId, text, textIfAny, timeOf } from './text.ts'
 
 export interface WebhooksPage {
   readonly area: AreaView
   readonly siteName: string
   readonly endpoints: readonly (EndpointLine & { readonly href: string })[]
-  readonly types: readonly TypeLine[]
+  readonly types: readonly string[]
   readonly action: string
   readonly typed?: Typed | undefined
-  readonly problem: string | undefined
+  readonly problem: HtmlValue
   readonly done: HtmlValue
-}
-
-interface TypeLine {
-  readonly name: string
-  readonly text: string
 }
 
 /** The values that a person typed or that are stored. */
@@ -38,53 +33,54 @@ interface EndpointLine {
 export function webhooksPage(page: WebhooksPage): Page {
   const { area, siteName, endpoints, types, action, typed, problem } = page
   return areaPage({
-    language: 'en',
     ...page,
-    title: 'Webhooks',
+    title: text('adminNav.webhooks'),
     id: 'webhooks-page',
-    body: html`<p>A webhook sends the events of <bdi>${siteName}</bdi>, such as enrolments, to a server of yours as they happen.</p>
+    body: html`<p>${text('adminWebhooks.intro', { site: html`<bdi>${siteName}</bdi>` })}</p>
 ${table(
-  'Webhook endpoints',
+  text('adminWebhooks.endpoints'),
   [
     { heading: 'URL', cell: ({ url, href }) => html`<a href="${href}"><bdi>${url}</bdi></a>` },
-    { heading: 'State', cell: stateOf },
-    { heading: 'Created', cell: ({ createdAt }) => timeOf(createdAt) },
+    { heading: text('applications.state'), cell: stateOf },
+    { heading: text('adminWebhooks.created'), cell: ({ createdAt }) => timeOf(createdAt) },
   ],
   endpoints,
-  { none: html`<p id="no-webhooks">There is no webhook endpoint yet.</p>` },
+  { none: html`<p id="no-webhooks">${text('adminWebhooks.none')}</p>` },
 )}
-<h2>Add an endpoint</h2>
+<h2>${text('adminWebhooks.addTitle')}</h2>
 ${problemAlert('webhook-problem', problem)}
 ${postForm(
   { action, csrf: area.csrf },
-  html`${endpointFields(types, typed)}${submitButton('add', 'Add')}`,
+  html`${endpointFields(types, typed)}${submitButton('add', text('adminWebhooks.add'))}`,
 )}`,
   })
 }
 
-function endpointFields(types: readonly TypeLine[], typed?: Typed): Html {
+function endpointFields(types: readonly string[], typed?: Typed): Html {
   const isThin = typed?.payload === 'thin'
   return html`${inputField({
     id: 'url',
-    label: 'URL',
-    hint: 'An https URL of a public server, such as https://hooks.school.example/gatehouse.',
+    label: html`<bdi>URL</bdi>`,
+    hint: text('adminWebhooks.urlHint'),
     attributes: html` type="url" maxlength="500" autocomplete="off" required value="${typed?.url ?? ''}"`,
   })}
-<fieldset><legend>Events</legend>
-${types.map(({ name, text }) => choice({ type: 'checkbox', name: 'types', value: name, checked: typed?.types.includes(name) ?? false }, html`<code>${name}</code><br><span class="muted">${text}</span>`))}</fieldset>
-<fieldset><legend>Content</legend>
-${choice({ type: 'radio', name: 'payload', value: 'full', checked: !isThin }, html`Identifiers and changed values`)}${choice({ type: 'radio', name: 'payload', value: 'thin', checked: isThin }, html`Identifiers only`)}</fieldset>
+<fieldset><legend>${text('adminWebhooks.events')}</legend>
+${types.map((name) => choice({ type: 'checkbox', name: 'types', value: name, checked: typed?.types.includes(name) ?? false }, html`<code>${name}</code><br><span class="muted">${textIfAny(`event.${name}`)}</span>`))}</fieldset>
+<fieldset><legend>${text('adminWebhooks.content')}</legend>
+${choice({ type: 'radio', name: 'payload', value: 'full', checked: !isThin }, text('adminWebhooks.full'))}${choice({ type: 'radio', name: 'payload', value: 'thin', checked: isThin }, text('adminWebhooks.thin'))}</fieldset>
 `
 }
 
 const stateOf = ({ disabledAt }: Pick<EndpointLine, 'disabledAt'>) =>
-  disabledAt === null ? 'Enabled' : html`Disabled ${timeOf(disabledAt)}`
+  disabledAt === null
+    ? text('adminWebhooks.enabled')
+    : text('adminWebhooks.disabledOn', { time: timeOf(disabledAt) })
 
 export interface WebhookPage {
   readonly area: AreaView
   readonly listHref: string
   readonly action: string
-  readonly types: readonly TypeLine[]
+  readonly types: readonly string[]
   readonly typed?: Typed | undefined
   readonly endpoint: EndpointLine &
     Typed & {
@@ -95,7 +91,7 @@ export interface WebhookPage {
     }
   readonly deliveries: readonly DeliveryView[]
   readonly nowMs: number
-  readonly problem: string | undefined
+  readonly problem: HtmlValue
   readonly done: HtmlValue
 }
 
@@ -114,79 +110,84 @@ interface DeliveryView {
 /** Shows an endpoint: its keys, its log, and the forms that test, replay, disable and delete it. */
 export function webhookPage(page: WebhookPage): Page {
   const { area, action, listHref, endpoint, types, typed, deliveries, nowMs, problem } = page
-  const form = (act: string, label: string, kind?: 'second' | 'danger', fields?: Html) =>
+  const form = (act: string, label: TextId, kind?: 'second' | 'danger', fields?: Html) =>
     postForm(
       { action, csrf: area.csrf, hidden: { act } },
-      html`${fields}${submitButton(act, label, { kind })}`,
+      html`${fields}${submitButton(act, text(label), { kind })}`,
     )
   const isOn = endpoint.disabledAt === null
   return areaPage({
-    language: 'en',
     ...page,
-    title: 'Webhook endpoint',
+    title: text('adminWebhooks.title'),
     id: 'webhook-page',
-    back: { href: listHref, name: 'Webhooks' },
+    back: { href: listHref, name: text('adminNav.webhooks') },
     body: html`${problemAlert('webhook-problem', problem)}
 <p><code>${endpoint.url}</code></p>
-<p>Types of events: ${endpoint.types.length}. ${isOn ? 'Enabled.' : html`Disabled on ${timeOf(endpoint.disabledAt ?? 0)}${endpoint.disabledReason !== null && html`: ${endpoint.disabledReason}`}.`}</p>
-<details ${typed !== undefined && html`open`}><summary>Change the URL, events and content</summary>
-${form('save', 'Save', 'second', endpointFields(types, typed ?? endpoint))}</details>
-<h2>Keys</h2>
-<p>Verify each message with a <a href="https://www.standardwebhooks.com/">Standard Webhooks</a> library and one of these keys.</p>
-<details><summary>Show the secret (v1)</summary><p><code id="secret">${endpoint.secret}</code></p></details>
-<p>Public key (v1a): <code id="public-key">${endpoint.publicKey}</code></p>
-${endpoint.previousUntil !== null && endpoint.previousUntil > nowMs && html`<p class="notice" id="rotating">The previous secret also signs until ${timeOf(endpoint.previousUntil)}.</p>`}
-${form('rotate', 'Create a new secret', 'second')}
+<p>${stateOf(endpoint)}${endpoint.disabledReason !== null && html` (${inEnglish(endpoint.disabledReason)})`}</p>
+<details ${typed !== undefined && html`open`}><summary>${text('adminWebhooks.change')}</summary>
+${form('save', 'notifications.save', 'second', endpointFields(types, typed ?? endpoint))}</details>
+<h2>${text('adminWebhooks.keys')}</h2>
+<p>${text('adminWebhooks.keysIntro', { a: inLink('https://www.standardwebhooks.com/') })}</p>
+<details><summary>${text('adminWebhooks.showSecret')}</summary><p><code id="secret">${endpoint.secret}</code></p></details>
+<p>${text('adminWebhooks.publicKey', { key: html`<code id="public-key">${endpoint.publicKey}</code>` })}</p>
+${endpoint.previousUntil !== null && endpoint.previousUntil > nowMs && html`<p class="notice" id="rotating">${text('adminWebhooks.rotating', { time: timeOf(endpoint.previousUntil) })}</p>`}
+${form('rotate', 'adminWebhooks.rotate', 'second')}
 ${isOn ? sending(form, endpoint.types) : enabling(form)}
-<h2>Deliveries</h2>
+<h2>${text('adminWebhooks.deliveries')}</h2>
 ${table(
-  'Deliveries',
+  text('adminWebhooks.deliveries'),
   [
-    { heading: 'Event', cell: ({ type }) => html`<code>${type}</code>` },
-    { heading: 'Time', cell: ({ attemptedAt }) => timeOf(attemptedAt) },
+    { heading: text('adminWebhooks.event'), cell: ({ type }) => html`<code>${type}</code>` },
+    { heading: text('adminWebhooks.time'), cell: ({ attemptedAt }) => timeOf(attemptedAt) },
     {
-      heading: 'Result',
+      heading: text('adminWebhooks.result'),
       cell: ({ status, error }) =>
-        error === null ? html`Accepted (${status})` : html`<strong>Failed</strong>: ${error}`,
+        error === null
+          ? text('adminWebhooks.accepted', { status })
+          : text('adminWebhooks.failed', { error: inEnglish(error) }),
     },
-    { heading: 'Duration', cell: ({ durationMs }) => `${durationMs} ms`, isNumber: true },
-    { heading: 'Content', cell: contentOf },
+    {
+      heading: text('adminWebhooks.duration'),
+      cell: ({ durationMs }) => html`<bdi>${durationMs} ms</bdi>`,
+      isNumber: true,
+    },
+    { heading: text('adminWebhooks.content'), cell: contentOf },
   ],
   deliveries,
-  { none: html`<p id="no-deliveries">Nothing was sent in the last 30 days.</p>` },
+  { none: html`<p id="no-deliveries">${text('adminWebhooks.nothingSent')}</p>` },
 )}
-<h2>Remove</h2>
-<p>Deleting the endpoint also deletes its log and the events that wait for it.</p>
-${form('delete', 'Delete the endpoint', 'danger')}`,
+<h2>${text('word.remove')}</h2>
+<p>${text('adminWebhooks.removal')}</p>
+${form('delete', 'adminWebhooks.delete', 'danger')}`,
   })
 }
 
-type ActForm = (act: string, label: string, kind?: 'second' | 'danger', fields?: Html) => Html
+type ActForm = (act: string, label: TextId, kind?: 'second' | 'danger', fields?: Html) => Html
 
 function sending(form: ActForm, types: readonly string[]): Html {
-  return html`<h2>Test and repeat</h2>
+  return html`<h2>${text('adminWebhooks.testing')}</h2>
 ${form(
   'test',
-  'Send a test event',
+  'adminWebhooks.test',
   undefined,
-  html`<label for="type">Event</label>
+  html`<label for="type">${text('adminWebhooks.event')}</label>
 <select id="type" name="type">${types.map((type) => html`<option>${type}</option>`)}</select>`,
 )}
-${form('replay', 'Send events again', 'second', inputField({ id: 'since', label: 'Since', hint: 'A time in UTC, such as 2026-11-28T09:00Z.', attributes: html` type="text" maxlength="30" autocomplete="off" required` }))}
-${form('replay-one', 'Send one event again', 'second', inputField({ id: 'eventId', label: 'Event id', hint: 'The header webhook-id, under Content below.', attributes: html` type="text" maxlength="60" autocomplete="off" required` }))}
-${form('disable', 'Disable', 'second')}`
+${form('replay', 'adminWebhooks.replay', 'second', inputField({ id: 'since', label: text('adminWebhooks.since'), hint: text('adminWebhooks.sinceHint'), attributes: html` type="text" maxlength="30" autocomplete="off" required` }))}
+${form('replay-one', 'adminWebhooks.replayOne', 'second', inputField({ id: 'eventId', label: text('adminWebhooks.eventId'), hint: text('adminWebhooks.eventIdHint'), attributes: html` type="text" maxlength="60" autocomplete="off" required` }))}
+${form('disable', 'applications.disable', 'second')}`
 }
 
 function enabling(form: ActForm): Html {
-  return html`<h2>Enable again</h2>
-<p>Choose what happens to the events that the endpoint missed.</p>
-${form('resume', 'Enable, and send missed events')}
-${form('skip', 'Enable, and skip missed events', 'second')}`
+  return html`<h2>${text('secrets.enable')}</h2>
+<p>${text('adminWebhooks.missed')}</p>
+${form('resume', 'adminWebhooks.resume')}
+${form('skip', 'adminWebhooks.skip', 'second')}`
 }
 
 function contentOf({ eventId, request, response }: DeliveryView): Html {
-  return html`<details><summary>Show</summary>
-<p>Event id <code>${eventId}</code></p>
-<p>Request</p><pre>${request ?? '(no longer stored)'}</pre>
-<p>Response</p><pre>${response ?? '(none)'}</pre></details>`
+  return html`<details><summary>${text('adminWebhooks.show')}</summary>
+<p>${text('adminWebhooks.eventId')} <code>${eventId}</code></p>
+<p>${text('adminWebhooks.request')}</p><pre>${request ? inCode(request) : text('adminWebhooks.notStored')}</pre>
+<p>${text('adminWebhooks.response')}</p><pre>${response ? inCode(response) : text('adminWebhooks.noResponse')}</pre></details>`
 }

@@ -1,10 +1,11 @@
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { inCode, inEnglish, text } from './text.ts'
 
 export interface LinkView {
   readonly href: string
   readonly label: HtmlValue
-  readonly what: string
+  readonly what: HtmlValue
 }
 
 export function linkList(links: readonly LinkView[]): Html {
@@ -22,14 +23,11 @@ interface ApiPage {
 export function adminApiPage({ endpoint, links }: ApiPage): Page {
   return {
     title: 'Admin API',
-    language: 'en',
     id: 'admin-api-page',
-    body: html`<h1>Admin API</h1>
-<p>This address is for programs. With the access token of an operator it answers GraphQL queries about
-one site, and changes what the operator may change: courses, students, members, posts and more.</p>
+    body: html`<h1>${inEnglish('Admin API')}</h1>
+<p>${text('api.admin')}</p>
 ${example(endpoint, 'courses(first: 5) { nodes { slug title state } }')}
-<p>Each field of the schema names the scopes that it needs. There is no anonymous mode, and no cookie
-is read here.</p>
+<p>${text('api.adminScopes')}</p>
 ${linkList(links)}`,
   }
 }
@@ -44,15 +42,11 @@ export function memberApiPage({ endpoint, readScope, writeScope, links }: Member
   const query = 'viewer { name enrolledCourses(first: 5) { nodes { slug expireDate } } }'
   return {
     title: 'Member API',
-    language: 'en',
     id: 'member-api-page',
-    body: html`<h1>Member API</h1>
-<p>This address is for programs. With the access token of a member it answers GraphQL queries about
-what that person has at one site: courses, other purchases and notifications.</p>
+    body: html`<h1>${inEnglish('Member API')}</h1>
+<p>${text('api.member')}</p>
 ${example(endpoint, query)}
-<p>Queries need the scope <code>${readScope}</code>, mutations <code>${writeScope}</code>. There is no
-anonymous mode: an operator of the site creates the application and hands its
-<code>client_id</code> over.</p>
+<p>${text('api.memberScopes', { read: inCode(readScope), write: inCode(writeScope) })}</p>
 ${linkList(links)}`,
   }
 }

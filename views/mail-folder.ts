@@ -1,5 +1,6 @@
 import { html } from './html.ts'
 import type { Page } from './layout.ts'
+import { inCode, text } from './text.ts'
 
 interface MailFolderPage {
   readonly folder: string
@@ -9,18 +10,17 @@ interface MailFolderPage {
 /** The messages that the demo would have sent, the latest first. */
 export function mailFolderPage({ folder, messages }: MailFolderPage): Page {
   return {
-    title: 'Mail',
-    language: 'en',
+    title: text('mailFolder.title'),
     id: 'mail-page',
-    body: html`<h1>Mail</h1>
-<p>This demo sends no mail. Its messages are files in <code>${folder}</code>.</p>
+    body: html`<h1>${text('mailFolder.title')}</h1>
+<p>${text('mailFolder.intro', { folder: inCode(folder) })}</p>
 ${
   messages.length === 0
-    ? html`<p>There are no messages yet.</p>`
+    ? html`<p>${text('mailFolder.none')}</p>`
     : html`<ul class="links">
 ${messages.map(
   ({ subject, to, date, href }) => html`<li><a href="${href}">${subject}</a><br>
-<span class="muted">to ${to}, ${date}</span></li>\n`,
+<span class="muted">${text('mailFolder.to', { to, date })}</span></li>\n`,
 )}</ul>`
 }`,
   }

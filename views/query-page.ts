@@ -2,14 +2,12 @@ import { type AreaView, areaPage } from './area.ts'
 import { postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { inCode, inLink, text } from './text.ts'
 
 export interface QueryPage {
   readonly area: AreaView
-  /** The name of the API, such as "Member API". */
-  readonly apiName: string
+  readonly api: 'member' | 'admin'
   readonly siteName: string
-  /** A sentence about what a query on this page can do. */
-  readonly says: string
   /** The sites of the person, including the current site. */
   readonly sites?: readonly SiteLink[] | undefined
   readonly action: string
@@ -49,15 +47,15 @@ export interface QueryTool {
 export function queryPage(page: QueryPage): Page {
   const { tool } = page
   return {
-    language: 'en',
     ...areaPage({
-      language: 'en',
       ...page,
-      title: `Try the ${page.apiName}`,
+      title: text(page.api === 'member' ? 'account.queries' : 'adminNav.queries'),
       id: 'query-page',
-      body: html`<p>Type a GraphQL query about <bdi>${page.siteName}</bdi>. ${page.says} Programs
-send the same to <code>${page.endpoint}</code> with an access token, whose scopes say what they may ask.
-<a href="${page.schemaHref}">The schema</a> has every type and field.</p>
+      body: html`<p>${text(`query.intro.${page.api}`, {
+        site: html`<bdi>${page.siteName}</bdi>`,
+        endpoint: inCode(page.endpoint),
+        a: inLink(page.schemaHref),
+      })}</p>
 ${page.sites && siteLinks(page.sites)}
 ${tool && toolPlace(tool, page)}
 <div id="plain">
@@ -71,7 +69,7 @@ ${answerOf(page)}
 
 function siteLinks(sites: readonly SiteLink[]): Html | undefined {
   if (sites.length < 2) return undefined
-  return html`<nav aria-label="Sites"><ul class="links">
+  return html`<nav aria-label="${text('query.sites')}"><ul class="links">
 ${sites.map(
   ({ name, href, current }) =>
     html`<li><a href="${href}"${current && html` aria-current="page"`}><bdi>${name}</bdi></a></li>\n`,
@@ -79,8 +77,8 @@ ${sites.map(
 }
 
 function toolPlace({ address, scripts, stylesheet }: QueryTool, { area }: QueryPage): Html {
-  return html`<p hidden><button type="button" id="open-graphiql" class="second">Open the editor</button>
-<span class="small">It completes what you type and documents every field (1.6 MB).</span></p>
+  return html`<p hidden><button type="button" id="open-graphiql" class="second">${text('query.open')}</button>
+<span class="small">${text('query.openHint')}</span></p>
 <div id="graphiql" hidden data-address="${address}" data-owner="${area.person.email}" data-token="${area.csrf}" data-stylesheet="${stylesheet}" data-scripts="${scripts.join(' ')}"></div>`
 }
 
@@ -92,16 +90,16 @@ function form(page: QueryPage): Html {
   const { query, problem } = page
   const rows = Math.min(24, Math.max(8, query.split('\n').length + 1))
   const fields = html`${problemAlert('query-problem', problem)}
-<label for="query">Query</label>
+<label for="query">${text('query.query')}</label>
 <textarea id="query" name="query" class="code" rows="${String(rows)}" required spellcheck="false" autocapitalize="off" autocomplete="off"${problem !== undefined && html` aria-describedby="query-problem"`}>${query}</textarea>
-<label for="variables">Variables, as JSON (optional)</label>
+<label for="variables">${text('query.variables')}</label>
 <textarea id="variables" name="variables" class="code" rows="3" spellcheck="false" autocapitalize="off" autocomplete="off">${page.variables}</textarea>
-${submitButton('run', 'Run the query')}`
+${submitButton('run', text('query.run'))}`
   return postForm({ ...page, csrf: page.area.csrf }, fields)
 }
 
 function answerOf({ answer }: QueryPage): Html | undefined {
   if (answer === undefined) return undefined
-  return html`<h2 id="answer-title">Answer</h2>
+  return html`<h2 id="answer-title">${text('query.answer')}</h2>
 <pre id="answer" tabindex="0" role="region" aria-labelledby="answer-title"><code>${answer}</code></pre>`
 }

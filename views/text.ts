@@ -33,10 +33,12 @@ export function timeZones(): readonly string[] {
 export type TextValues = Readonly<Record<string, TextValue>>
 
 /**
- * Returns a text of the catalogue. Its message can show `values` by name, select a plural, and mark content with tags.
+ * Returns a text of the catalogue. Its message can show `values` by name, select a plural, and mark content with the
+ * tags of `values` and `marks`.
  */
 export function text(id: TextId, values: TextValues = {}): Html {
-  return localized(({ language }) => messageOf(id, language).format(values as never) as HtmlValue)
+  const all = { ...marks, ...values } as never
+  return localized(({ language }) => messageOf(id, language).format(all) as HtmlValue)
 }
 
 /** Returns a text whose id is made of data; undefined if the catalogue has none. */
@@ -50,6 +52,20 @@ export const inLink = (href: string) => (content: HtmlValue) =>
 
 /** Renders a tag of a message in bold. */
 export const inBold = (content: HtmlValue) => html`<strong>${content}</strong>`
+
+/** Renders a value or a tag of a message as code. */
+export const inCode = (content: HtmlValue) => html`<code>${content}</code>`
+
+/** Tags that every message can use: bold, code, muted, and only for screen readers. */
+const marks = {
+  b: inBold,
+  c: inCode,
+  m: (content: HtmlValue) => html`<span class="muted">${content}</span>`,
+  h: (content: HtmlValue) => html`<span class="hidden">${content}</span>`,
+}
+
+/** Renders an English text that no catalogue has, such as that of a protocol or a foreign program. */
+export const inEnglish = (content: HtmlValue) => html`<bdi lang="en">${content}</bdi>`
 
 /** Returns the first language of the tags (BCP 47) that has a catalogue, such as `pt` for `pt-BR`. */
 export function availableLanguage(tags: readonly (string | null | undefined)[]) {
@@ -73,6 +89,11 @@ export function errorWords(error: string): HtmlValue {
 /** Describes an action of the audit trail. Falls back to its stored name if this version does not know it. */
 export function actionText(action: string): HtmlValue {
   return textIfAny(`audit.action.${action}`) ?? action
+}
+
+/** Describes an area of operator scopes, such as `courses`. */
+export function areaText(area: string): Html {
+  return textIfAny(`scope.${area}`) ?? inEnglish(area)
 }
 
 /** Renders a time in the language and the time zone of the reader. */

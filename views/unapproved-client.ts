@@ -1,6 +1,8 @@
+import { plainList } from './area.ts'
 import { foreignName } from './client-view.ts'
 import { html } from './html.ts'
 import type { Page } from './layout.ts'
+import { areaText, text } from './text.ts'
 
 export interface UnapprovedClientPage {
   readonly name: string
@@ -17,18 +19,17 @@ export interface UnapprovedClientPage {
 export function unapprovedClientPage(page: UnapprovedClientPage): Page {
   const { name, areas, approveHref, readingAddress, returnHref } = page
   return {
-    title: 'Approve this client first',
-    language: 'en',
+    title: text('unapproved.title', { name }),
     id: 'unapproved-client-page',
-    body: html`<h1>Approve ${foreignName(name)} first</h1>
-<p>It asks to change ${areas.join(', ').replaceAll('_', ' ')}. It describes itself in a document on the web, and no operator
-of your site has approved that document yet. Until then, it can only read.</p>
-<h2>To let it change your site</h2>
-<p><a class="button" id="approve" href="${approveHref}">Approve it as an operator</a></p>
-<p>Then connect it again from where you started.</p>
-<h2>To let it only read</h2>
-<p>Connect it to this address instead:</p>
+    body: html`<h1>${text('unapproved.title', { name: foreignName(name) })}</h1>
+<p>${text('unapproved.text')}</p>
+${plainList(areas.map(areaText))}
+<h2>${text('unapproved.change')}</h2>
+<p><a class="button" id="approve" href="${approveHref}">${text('unapproved.approve')}</a></p>
+<p>${text('unapproved.again')}</p>
+<h2>${text('unapproved.read')}</h2>
+<p>${text('unapproved.readText')}</p>
 <pre class="snippet" translate="no"><code>${readingAddress}</code></pre>
-<p><a href="${returnHref}">Return without connecting</a></p>`,
+<p><a href="${returnHref}">${text('unapproved.return')}</a></p>`,
   }
 }

@@ -28,6 +28,7 @@ function placeholdersIn(value: unknown): string[] {
 
 const list = <Each extends z.ZodType>(each: Each, max: number) => z.array(each).min(1).max(max)
 
+/** The id of a message without `assistant.`, or a text. */
 const sentence = z.string().min(1).max(600)
 const word = z.string().min(1).max(200)
 const title = z.string().min(1).max(80)
@@ -60,7 +61,6 @@ const table = z.strictObject({
 const toml = wayOf('toml', { file, tables: list(table, 5) })
 /** A link that opens the assistant. The encoded content is appended to the address. */
 const link = wayOf('link', {
-  label: title,
   address: z.string().regex(/^[a-z][a-z0-9+.-]*:(?!\/*$)\S+$/),
   encoding: z.enum(['json', 'base64']),
   content,
@@ -87,7 +87,7 @@ const assistant = z
     name: z.string().min(1).max(60),
     /** Whether requests come from the vendor's servers or from the person's computer. */
     runs: z.enum(['cloud', 'computer']),
-    where: z.string().min(1).max(100),
+    where: title,
     documentation: z.strictObject({ url: page, read: z.iso.date() }),
     callbacks: list(
       z.strictObject({

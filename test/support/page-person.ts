@@ -61,7 +61,8 @@ export function linkOf(page: Seen, id: string): string {
 }
 
 export function textOf(page: Seen, id: string): string {
-  return decode(new RegExp(`id="${id}"[^>]*>([^<]*)<`).exec(page.text)?.[1] ?? '')
+  const element = new RegExp(`<(\\w+)[^>]* id="${id}"[^>]*>(.*?)</\\1>`, 's').exec(page.text)
+  return decode(element?.[2]?.replaceAll(/<[^>]*>/g, '') ?? '')
 }
 
 /** Returns the value of a hidden field: `csrf` in our own forms, `xsrf` in the engine's. */

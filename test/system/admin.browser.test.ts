@@ -88,7 +88,7 @@ describe('/admin and /account in a browser', () => {
     await look(page, 'webhook')
     await page.getByRole('checkbox', { name: /^post.published/ }).check()
     await page.getByRole('button', { name: 'Save' }).click()
-    await page.getByText('Types of events: 2').waitFor()
+    await page.getByText('The changes were saved.').waitFor()
     await page.getByRole('button', { name: 'Disable' }).click()
     await page.getByRole('button', { name: 'Enable, and send missed events' }).waitFor()
     await look(page, 'webhook-disabled')
@@ -123,7 +123,7 @@ describe('/admin and /account in a browser', () => {
     await operator.getByRole('button', { name: 'Create application' }).click()
     await operator.locator('#new-secret').waitFor()
     await look(operator, 'application-secret')
-    await operator.getByRole('button', { name: 'Make a new secret' }).click()
+    await operator.getByRole('button', { name: 'Create a new secret' }).click()
     await look(operator, 'application-two-secrets')
     const application = new URL(operator.url()).pathname
     await operator.locator('.remove-secret').first().click()

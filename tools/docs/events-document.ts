@@ -2,11 +2,15 @@ import { readScope } from '../../src/directory/scopes/catalogue.ts'
 import { type EventType, eventTypes } from '../../src/platform/audit/event-types.ts'
 import { exampleEvent } from '../../src/school/webhooks/webhook-event.ts'
 import { code, renderTable } from '../../test/support/markdown.ts'
+import english from '../../views/languages/en.json' with { type: 'json' }
+
+/** Returns the English sentence that says when an event occurs. */
+const whenOf = (name: string) => english[`event.${name}` as keyof typeof english]
 
 /** Renders the table of event types. */
 export function renderEvents(): string {
-  const rows = [...eventTypes].map(([name, { version, kinds, area, text }]) => [
-    ...[code(name), String(version), code(...kinds), code(readScope(area)), text],
+  const rows = [...eventTypes].map(([name, { version, kinds, area }]) => [
+    ...[code(name), String(version), code(...kinds), code(readScope(area)), whenOf(name)],
   ])
   return renderTable(['type', 'version', '`data.kind`', 'scope', 'when'], rows)
 }
@@ -17,7 +21,7 @@ export function renderAsyncApi(): string {
     name,
     {
       name,
-      title: type.text,
+      title: whenOf(name),
       payload: eventSchema(name, type),
       examples: [{ payload: exampleEvent(name) }],
     },
@@ -41,7 +45,7 @@ function eventSchema(name: string, type: EventType): object {
   const values = { type: 'object', description: 'Changed values by name.' }
   return {
     type: 'object',
-    description: type.text,
+    description: whenOf(name),
     required: ['id', 'type', 'version', 'timestamp', 'site', 'data'],
     properties: {
       id: { ...text, format: 'uuid', description: 'Equal to the header webhook-id.' },

@@ -1,6 +1,7 @@
 /** Serves the Admin API over HTTP, and in process to tools and pages. */
 
 import { adminApiPage } from '../../../views/api-pages.ts'
+import { inCode, text } from '../../../views/text.ts'
 import type { ServicePolicy } from '../../config/config.ts'
 import type { Oauth } from '../../oauth/oauth.ts'
 import { paths } from '../../platform/http/paths.ts'
@@ -55,8 +56,8 @@ export function adminEndpoint(
     page: adminApiPage({
       endpoint: ports.baseUrl + paths.adminGraphql,
       links: [
-        { href: paths.adminSchema, label: 'Schema', what: 'every type and field, with its scopes' },
-        { href: paths.authMd, label: 'auth.md', what: 'how to get an access token, step by step' },
+        { href: paths.adminSchema, label: text('api.schema'), what: text('api.schemaWhat') },
+        { href: paths.authMd, label: inCode('auth.md'), what: text('api.authMd') },
       ],
     }),
     costLimit: { limits: requestLimits, name: 'adminApi', changes: 'changes' },

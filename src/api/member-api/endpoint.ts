@@ -1,6 +1,7 @@
 /** Serves the Member API over HTTP, and in process to tools and pages. */
 
 import { memberApiPage } from '../../../views/api-pages.ts'
+import { inCode, text } from '../../../views/text.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../../directory/scopes/catalogue.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 import {
@@ -57,16 +58,16 @@ function explanation(baseUrl: string) {
     links: [
       {
         href: paths.memberSchema,
-        label: 'Schema',
-        what: 'every type and field, with descriptions',
+        label: text('api.schema'),
+        what: text('api.schemaWhat'),
       },
       {
         href: pages.memberQueries,
-        label: 'Try it',
-        what: 'in this browser, signed in as yourself',
+        label: text('api.tryIt'),
+        what: text('api.tryItWhat'),
       },
-      { href: paths.authMd, label: 'auth.md', what: 'how to get an access token, step by step' },
-      { href: paths.openApi, label: 'openapi.json', what: 'every endpoint and response' },
+      { href: paths.authMd, label: inCode('auth.md'), what: text('api.authMd') },
+      { href: paths.openApi, label: inCode('openapi.json'), what: text('api.openApi') },
     ],
   })
 }

@@ -47,9 +47,8 @@ export function memberQueryRoutes(
   ) => {
     const page = {
       area,
-      apiName: 'Member API',
+      api: 'member' as const,
       siteName: site.name,
-      says: 'The query runs as you: you see your own data at this site.',
       sites: sites.map(({ slug, name }) => ({
         name,
         href: `${pages.memberQueries}?${new URLSearchParams({ site: slug })}`,

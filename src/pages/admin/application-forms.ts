@@ -1,5 +1,7 @@
 import { applicationFormPage } from '../../../views/admin-application-form.ts'
 import { furtherPage } from '../../../views/admin-application-further.ts'
+import type { Html } from '../../../views/html.ts'
+import { text } from '../../../views/text.ts'
 import { invalid } from '../../platform/http/page.ts'
 import { formField, formFields } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
@@ -28,11 +30,11 @@ const nothingTyped: TypedEntry = {
   ...{ authMethod: '', scopes: [] },
 }
 
-type Wrong = { readonly problems?: EntryProblems; readonly problem?: string }
+type Wrong = { readonly problems?: EntryProblems; readonly problem?: Html }
 
 const { perSiteMax } = applicationKinds.site
-const tooMany = { problem: `A site may have ${perSiteMax} applications. Delete one first.` }
-const sameName = { problems: { name: 'Another application has this name. Enter a different one.' } }
+const tooMany = { problem: text('applications.tooMany', { count: perSiteMax }) }
+const sameName = { problems: { name: text('applications.sameName') } }
 
 /** Registers the forms that create an application, edit it, and choose its optional protocols. */
 export function applicationFormRoutes(operatorPages: OperatorPages, parts: AdminParts): void {

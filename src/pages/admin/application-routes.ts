@@ -4,6 +4,7 @@ import {
   endGrantPage,
 } from '../../../views/admin-application-use.ts'
 import { applicationPage, applicationsPage, setUpPage } from '../../../views/admin-applications.ts'
+import { text } from '../../../views/text.ts'
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import { describeScopes } from '../../directory/scopes/scope-uses.ts'
 import { summarizeUse } from '../../oauth/grants/grant-lists.ts'
@@ -41,7 +42,6 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
     const refused = await countRefusals(database.kysely, ids, now() - 7 * DAY_MS)
     return applicationsPage({
       area,
-      siteName: site.name,
       search,
       applications: found.rows.map(({ clientId, name, disabled, ...row }) => {
         const { people = 0, lastUsedAt } = uses.get(clientId) ?? {}
@@ -61,7 +61,7 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
       assistantsHref: address(pages.assistants),
       resourceServersHref: address(pages.resourceServers),
       pager: listPages.pagerOf(ctx, found, kept),
-      done: noticeOf(ctx, { deleted: 'The application was deleted.' }),
+      done: noticeOf(ctx, { deleted: text('applications.done.deleted') }),
     })
   })
 
@@ -130,10 +130,10 @@ function instructionsFor(
 }
 
 const doneSentences = {
-  created: 'The application was created. Give its client_id to its developer.',
-  saved: 'The changes were saved. They take effect now.',
-  disabled: 'The application was disabled. Its tokens no longer work.',
-  enabled: 'The application was enabled.',
+  created: text('applications.done.created'),
+  saved: text('applications.done.saved'),
+  disabled: text('applications.done.disabled'),
+  enabled: text('applications.done.enabled'),
   ...secretSentences,
 }
 
@@ -154,8 +154,8 @@ function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
       removeAllHref: address(pages.endAllGrants),
       pager: listPages.pagerOf(ctx, found),
       done: noticeOf(ctx, {
-        ended: 'The access was ended. Its tokens no longer work.',
-        'all-ended': 'All access was ended. No token works any longer.',
+        ended: text('applications.done.ended'),
+        'all-ended': text('applications.done.all-ended'),
       }),
     })
   })

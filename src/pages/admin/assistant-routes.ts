@@ -1,23 +1,35 @@
 import { assistantsPage, ownAssistantsPage } from '../../../views/admin-assistants.ts'
+import { type Html, type HtmlValue, html } from '../../../views/html.ts'
+import { text } from '../../../views/text.ts'
 import type { Assistant } from '../../config/assistant-table.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { isLoopbackUrl } from '../../platform/http/loopback.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, pages, pathForChanges, paths } from '../../platform/http/paths.ts'
-import { checkEntry, choosableScopes, entryOf } from '../applications/application-form.ts'
+import {
+  checkEntry,
+  choosableScopes,
+  type EntryProblems,
+  entryOf,
+} from '../applications/application-form.ts'
 import { findApplication } from '../applications/application-lists.ts'
 import { applicationKinds } from '../applications/application-store.ts'
 import { listAssistantApplications } from '../assistants/connect-routes.ts'
-import { callbacksOf, isOwnCallback, operatorSteps } from '../assistants/connect-steps.ts'
+import {
+  assistantText,
+  callbacksOf,
+  isOwnCallback,
+  operatorSteps,
+} from '../assistants/connect-steps.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
 /** A problem with the callback (`callback`) or with the whole form (`problem`). */
 interface AdmissionProblem {
-  readonly callback?: string
-  readonly problem?: string
+  readonly callback?: HtmlValue
+  readonly problem?: HtmlValue
 }
 
 /** The result of adding an assistant: `made`, `there` (nothing changed), `added` (only a callback), or a problem. */
@@ -84,13 +96,13 @@ async function listPage(
       const application = made.find((each) => each.assistant === id)
       const mistaken = wrong?.id === id ? wrong : undefined
       return {
-        ...{ id, name, where },
+        ...{ id, name, where: assistantText(where) },
         application: application && {
           name: application.name,
           href: address(pages.application, { client: application.clientId }),
           disabled: application.disabled,
         },
-        ownCallback: ownCallback?.find.replace('{url}', () => baseUrl + paths.mcpMember),
+        ownCallback: ownCallback && assistantText(ownCallback.find, baseUrl + paths.mcpMember),
         typed: mistaken?.typed ?? '',
         problem: mistaken?.callback,
       }
@@ -104,9 +116,9 @@ async function listPage(
 }
 
 const doneSentences = {
-  made: 'The assistant was added. Give your members the address below.',
-  there: 'The assistant already exists. Nothing was changed.',
-  added: 'The callback was added. It works from now on.',
+  made: text('adminAssistants.done.made'),
+  there: text('adminAssistants.done.there'),
+  added: text('adminAssistants.done.added'),
 }
 
 /**
@@ -123,7 +135,10 @@ async function admitAssistant(
   const { ownCallback } = assistant
   if (ownCallback && !isOwnCallback(ownCallback, typed)) {
     return {
-      callback: `Copy the whole Callback URL that ${assistant.name} shows. It is like ${ownCallback.pattern}, where the last {…} is a word of letters, digits, _ and -.`,
+      callback: text('adminAssistants.wrongCallback', {
+        name: html`<bdi>${assistant.name}</bdi>`,
+        pattern: ownCallback.pattern,
+      }),
     }
   }
   const own = ownCallback ? [typed] : []
@@ -157,16 +172,16 @@ async function admitAssistant(
   const newApplication = { ...checked.application, assistant: assistant.id }
   const created = await applications.create(site.id, newApplication, actor)
   if (created === 'full') {
-    return {
-      problem: `A site may have ${applicationKinds.site.perSiteMax} applications. Delete one first.`,
-    }
+    return { problem: text('applications.tooMany', { count: applicationKinds.site.perSiteMax }) }
   }
   if (created !== 'taken') return 'made'
   // Another operator added the assistant at the same time, unless only the name is taken.
-  const problem = `Another application is named ${assistant.name}. Rename it under OAuth applications first.`
+  const problem = text('adminAssistants.sameName', { name: html`<bdi>${assistant.name}</bdi>` })
   return (await addCallback()) ?? { problem }
 }
 
-function sentencesOf(problems: object): string {
-  return Object.values(problems).flat().join(' ')
+function sentencesOf(problems: EntryProblems): Html {
+  return html`${Object.values(problems)
+    .flat()
+    .map((problem) => html`${problem} `)}`
 }

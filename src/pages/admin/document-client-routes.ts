@@ -2,6 +2,7 @@ import {
   documentClientsPage,
   reviewDocumentClientPage,
 } from '../../../views/admin-document-clients.ts'
+import { text } from '../../../views/text.ts'
 import type { DocumentReviews } from '../../oauth/clients/document-review.ts'
 import { nothingHere, notPlatformReviewer } from '../../platform/http/errors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
@@ -37,8 +38,8 @@ export function documentClientRoutes(
       })),
       pager: listPages.pagerOf(ctx, found),
       done: noticeOf(ctx, {
-        approved: 'The client was approved.',
-        blocked: 'The client was blocked. Its tokens no longer work.',
+        approved: text('documentClients.done.approved'),
+        blocked: text('documentClients.done.blocked'),
       }),
     })
   })

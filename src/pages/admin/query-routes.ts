@@ -22,9 +22,8 @@ export function operatorQueryRoutes(
   const show = async ({ area, site, address }: Operator, ctx: Context, tried?: Tried) => {
     const page = {
       area,
-      apiName: 'Admin API',
+      api: 'admin' as const,
       siteName: site.name,
-      says: 'The query runs as you, and changes nothing.',
       action: address(pages.queries),
       endpoint: baseUrl + paths.adminGraphql,
       schemaHref: paths.adminSchema,

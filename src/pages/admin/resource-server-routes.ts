@@ -1,4 +1,6 @@
 import { resourceServerPage, resourceServersPage } from '../../../views/admin-resource-servers.ts'
+import type { Html } from '../../../views/html.ts'
+import { text } from '../../../views/text.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
@@ -18,7 +20,7 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
     { area, site, address }: Operator,
     ctx: PageContext,
     typed = '',
-    problem?: string,
+    problem?: Html,
   ) => {
     const request = listPages.requestOf(ctx)
     const found = await listApplications(database.kysely, site.id, request, {
@@ -36,7 +38,7 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
       typed,
       problem,
       pager: listPages.pagerOf(ctx, found),
-      done: noticeOf(ctx, { deleted: 'The resource server was deleted.' }),
+      done: noticeOf(ctx, { deleted: text('resourceServers.done.deleted') }),
     })
   }
 
@@ -44,13 +46,13 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
   operatorPages.form(pages.resourceServers, async (operator, ctx) => {
     const { site, actor, session, address } = operator
     const name = formField(ctx, 'name').normalize('NFC').trim()
-    const problem = problemOfName(name, 'Enter a name, such as that of the API or the proxy.')
+    const problem = problemOfName(name)
     if (problem !== undefined) return await listPage(operator, ctx, name, problem)
     const made = await applications.create(site.id, newResourceServer(name), actor)
     if (typeof made === 'string') {
       const { perSiteMax } = applicationKinds.resource_server
-      const full = `A site may have ${perSiteMax} resource servers. Delete one first.`
-      const taken = 'Another resource server has this name. Enter a different one.'
+      const full = text('resourceServers.tooMany', { count: perSiteMax })
+      const taken = text('resourceServers.sameName')
       return await listPage(operator, ctx, name, made === 'taken' ? taken : full)
     }
     const { clientId: client, secret } = made
@@ -76,8 +78,8 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
 }
 
 const doneSentences = {
-  registered: 'The resource server was registered.',
-  disabled: 'The resource server was disabled. It can no longer introspect tokens.',
-  enabled: 'The resource server was enabled.',
+  registered: text('resourceServers.done.registered'),
+  disabled: text('resourceServers.done.disabled'),
+  enabled: text('resourceServers.done.enabled'),
   ...secretSentences,
 }

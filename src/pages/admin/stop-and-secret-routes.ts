@@ -1,5 +1,6 @@
 import { refusalsPage, removeSecretPage, stopPage } from '../../../views/admin-application-use.ts'
 import type { ClientFrame } from '../../../views/admin-secrets.ts'
+import { type TextId, text } from '../../../views/text.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { pages } from '../../platform/http/paths.ts'
 import type { ApplicationKind } from '../../platform/store/oauth-tables.ts'
@@ -46,8 +47,8 @@ function stopRoutes(kind: ApplicationKind, operatorPages: OperatorPages, parts: 
   const patterns = patternsOf[kind]
   const onApplication = operatorPages.of(kind)
   for (const [declare, pattern, verb] of [
-    [onApplication.page, patterns.disable, 'Disable'],
-    [onApplication.freshPage, patterns.remove, 'Delete'],
+    [onApplication.page, patterns.disable, 'disable'],
+    [onApplication.freshPage, patterns.remove, 'delete'],
   ] as const) {
     declare(pattern, async ({ name, clientId }, { area, address }) => {
       const [action, cancelHref] = [address(pattern), address(patterns.one)]
@@ -118,18 +119,26 @@ export function frameOf(
   { path }: PageContext,
 ): ClientFrame {
   const { list, one, refusals } = patternsOf[kind]
-  const tab = (label: string, pattern: string) => {
+  const tab = (label: TextId, pattern: string) => {
     const href = address(pattern)
-    return { label, href, current: path === href }
+    return { label: text(label), href, current: path === href }
   }
   const isSite = kind === 'site'
   return {
     ...{ area, name, disabledAt },
-    back: { href: address(list), name: isSite ? 'OAuth applications' : 'Resource servers' },
+    back: {
+      href: address(list),
+      name: text(isSite ? 'adminNav.applications' : 'adminNav.resourceServers'),
+    },
     tabs: [
-      tab('Settings', one),
-      ...(isSite ? [tab('Set-up', pages.setUpApplication), tab('People', pages.people)] : []),
-      tab('Refusals', refusals),
+      tab('applications.settings', one),
+      ...(isSite
+        ? [
+            tab('applications.setUp', pages.setUpApplication),
+            tab('analytics.measures.people', pages.people),
+          ]
+        : []),
+      tab('analytics.measures.refusals', refusals),
     ],
   }
 }
@@ -163,7 +172,7 @@ export async function sharedView(
 }
 
 export const secretSentences = {
-  'secret-added': 'A new secret was created. The other one works until you remove it.',
-  'secret-removed': 'The secret was removed.',
-  'two-secrets': 'Two secrets are already valid. Remove one before you create another.',
+  'secret-added': text('secrets.done.secret-added'),
+  'secret-removed': text('secrets.done.secret-removed'),
+  'two-secrets': text('secrets.done.two-secrets'),
 }

@@ -1,4 +1,6 @@
 import { webhookPage, webhooksPage } from '../../../views/admin-webhooks.ts'
+import type { Html } from '../../../views/html.ts'
+import { inEnglish, text } from '../../../views/text.ts'
 import { eventTypes } from '../../platform/audit/event-types.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
@@ -8,17 +10,18 @@ import { ChangeRefused } from '../../school/changes/refusals.ts'
 import type { EndpointInput, WebhookEndpoints } from '../../school/webhooks/webhook-endpoints.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
+import { sentenceOf } from './ask-admin-api.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
 const done = {
-  created: 'The endpoint was created. Send a test event to try it.',
-  deleted: 'The endpoint was deleted.',
-  save: 'The changes were saved.',
-  rotate: 'A new secret was created. The previous one also signs for a day.',
-  test: 'A test event will be sent in a moment. Reload the page to see the result.',
-  replay: 'The events will be sent again. Reload the page to see the results.',
-  disable: 'The endpoint was disabled.',
-  enable: 'The endpoint was enabled.',
+  created: text('adminWebhooks.done.created'),
+  deleted: text('adminWebhooks.done.deleted'),
+  save: text('adminWebhooks.done.save'),
+  rotate: text('adminWebhooks.done.rotate'),
+  test: text('adminWebhooks.done.test'),
+  replay: text('adminWebhooks.done.replay'),
+  disable: text('adminWebhooks.done.disable'),
+  enable: text('adminWebhooks.done.enable'),
 }
 
 /** Registers the pages for webhook endpoints. They ask for the password first, because endpoints receive data. */
@@ -30,7 +33,7 @@ export function webhookRoutes(
     { area, site, address }: Operator,
     ctx: PageContext,
     typed?: ReturnType<typeof typedIn>,
-    problem?: string,
+    problem?: Html,
   ) =>
     webhooksPage({
       area,
@@ -50,7 +53,7 @@ export function webhookRoutes(
     { area, site, address }: Operator,
     ctx: PageContext,
     typed?: ReturnType<typeof typedIn>,
-    problem?: string,
+    problem?: Html,
   ) => {
     const id = ctx.params['endpoint'] ?? ''
     const endpoint = await webhooks.find(site.id, id)
@@ -100,7 +103,7 @@ export function webhookRoutes(
   })
 }
 
-const types = [...eventTypes].map(([name, { text }]) => ({ name, text }))
+const types = [...eventTypes.keys()]
 
 /** Reads the fields of an endpoint from the form. */
 function typedIn(ctx: PageContext): Required<EndpointInput> {
@@ -109,10 +112,9 @@ function typedIn(ctx: PageContext): Required<EndpointInput> {
 }
 
 /** Returns the sentence for a change that was refused. @throws any other error */
-function problemOf(error: unknown): string {
+function problemOf(error: unknown): Html {
   if (!(error instanceof ChangeRefused)) throw error
-  const { message } = error
-  return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
+  return inEnglish(sentenceOf(error.message))
 }
 
 /** Runs the action of a button. @returns the notice to show @throws ChangeRefused for an invalid value */

@@ -1,4 +1,6 @@
 import type { ApplicationFormPage } from '../../../views/admin-application-form.ts'
+import type { Html } from '../../../views/html.ts'
+import { inCode, listText, text } from '../../../views/text.ts'
 import { catalogue } from '../../directory/scopes/catalogue.ts'
 import { describeScope } from '../../directory/scopes/scope-uses.ts'
 import { hasForbiddenCharacters } from '../../oauth/clients/client.ts'
@@ -79,18 +81,18 @@ export function checkEntry(
     ...optional(
       'redirectUris',
       redirectUris.length === 0
-        ? ['Enter at least one redirect address.']
+        ? [text('applications.wrong.noUri')]
         : problemsOfUris(redirectUris, rules),
     ),
     ...optional('postLogoutRedirectUris', problemsOfUris(postLogoutRedirectUris, rules)),
     ...(!isServer &&
       typed.authMethod !== 'none' && {
-        authMethod: 'Choose whether the application can keep a secret.',
+        authMethod: text('applications.wrong.kind'),
       }),
     ...(scopes.length < new Set(typed.scopes).size && {
-      scopes: 'Choose from the listed scopes only.',
+      scopes: text('applications.wrong.scopes'),
     }),
-    ...(isOperator && scopes.length === 0 && { scopes: 'Choose at least one scope.' }),
+    ...(isOperator && scopes.length === 0 && { scopes: text('applications.wrong.noScope') }),
   }
   if (Object.keys(problems).length > 0) return { kind: 'bad', problems }
   const applicationType = typeOf(redirectUris, authMethod)
@@ -113,15 +115,11 @@ function optional<Key extends keyof EntryProblems>(key: Key, problem: EntryProbl
 }
 
 /** Returns the problem with the name of an application or resource server, if any. */
-export function problemOfName(
-  name: string,
-  empty = 'Enter a name. Members see it when they are asked for consent.',
-): string | undefined {
-  if (name === '') return empty
+export function problemOfName(name: string): Html | undefined {
+  if (name === '') return text('applications.wrong.noName')
   if (name.length > NAME_LENGTH_MAX)
-    return `The name may have at most ${NAME_LENGTH_MAX} characters.`
-  if (hasForbiddenCharacters(name)) return 'The name contains invisible characters. Type it again.'
-  return undefined
+    return text('applications.wrong.longName', { max: NAME_LENGTH_MAX })
+  return hasForbiddenCharacters(name) ? text('applications.wrong.hiddenName') : undefined
 }
 
 interface UriRules extends RedirectRules {
@@ -129,54 +127,46 @@ interface UriRules extends RedirectRules {
   readonly isOperator: boolean
 }
 
-function problemsOfUris(uris: readonly string[], rules: UriRules): string[] | undefined {
-  if (uris.length > URIS_MAX) return [`Enter at most ${URIS_MAX} addresses.`]
+function problemsOfUris(uris: readonly string[], rules: UriRules): Html[] | undefined {
+  if (uris.length > URIS_MAX) return [text('applications.wrong.uris', { max: URIS_MAX })]
   const problems = uris.flatMap((uri, position) => {
-    if (uris.indexOf(uri) < position) return `${shown(uri)} is listed twice.`
-    return problemOfUri(uri, rules) ?? []
+    const problem = uris.indexOf(uri) < position ? 'twice' : problemOfUri(uri, rules)
+    if (problem === undefined) return []
+    const as = shown(URL.parse(uri)?.href ?? '')
+    const hosts = listText(rules.loopbackHosts.map(inCode))
+    return text(`applications.wrong.${problem}`, { uri: shown(uri), as, hosts })
   })
   return problems.length > 0 ? problems : undefined
 }
 
 /** Returns the problem with a redirect URI, if any (RFC 6749 §3.1.2, RFC 8252 §7, RFC 9700 §2.1). */
-function problemOfUri(uri: string, rules: UriRules): string | undefined {
-  if (uri.length > URI_LENGTH_MAX) return `${shown(uri)} is too long.`
+function problemOfUri(uri: string, rules: UriRules) {
+  if (uri.length > URI_LENGTH_MAX) return 'long'
   const url = URL.parse(uri)
-  if (!url) return `${shown(uri)} is not an address like https://app.example/callback.`
-  if (uri.includes('#')) return `${shown(uri)} has a part after #, which is not allowed.`
-  if (url.username || url.password) return `${shown(uri)} contains a user name or password.`
-  if (uri.includes('*')) return `${shown(uri)} has a wildcard. Enter every address in full.`
+  if (!url) return 'uri'
+  if (uri.includes('#')) return 'fragment'
+  if (url.username || url.password) return 'login'
+  if (uri.includes('*')) return 'wildcard'
   // A non-canonical URI would never match, or would disguise its host.
-  if (url.href !== uri && url.href !== `${uri}/`)
-    return `Write ${shown(uri)} as ${shown(url.href)}.`
-  return problemOfScheme(url, uri, rules)
+  if (url.href !== uri && url.href !== `${uri}/`) return 'spelling'
+  return problemOfScheme(url, rules)
 }
 
 function problemOfScheme(
   { protocol, hostname }: URL,
-  uri: string,
   { authMethod, isOperator, loopbackHosts, appSchemes }: UriRules,
-): string | undefined {
+) {
   const onThisMachine = leadsToThisMachine(hostname)
-  if (protocol === 'https:') {
-    return onThisMachine ? `${shown(uri)} must begin with http:// on this machine.` : undefined
-  }
-  if (isOperator)
-    return `${shown(uri)} must begin with https://, on a server that keeps the secret.`
+  if (protocol === 'https:') return onThisMachine ? 'localHttps' : undefined
+  if (isOperator) return 'serverOnly'
   if (protocol === 'http:') {
-    if (!onThisMachine) return `${shown(uri)} must begin with https://.`
-    return loopbackHosts.includes(hostname)
-      ? undefined
-      : `${shown(uri)} must name one of ${loopbackHosts.join(', ')}.`
+    if (!onThisMachine) return 'https'
+    return loopbackHosts.includes(hostname) ? undefined : 'localHost'
   }
   // The scheme of an app is a reversed domain name (RFC 8252 §7.1).
   const isReverseDomain = /^[a-z][a-z0-9+-]*(\.[a-z0-9+-]+)+:$/.test(protocol)
-  if (!isReverseDomain && !appSchemes.includes(protocol)) {
-    return `${shown(uri)} must begin with https://, or with a scheme like com.example.app:/.`
-  }
-  return authMethod === 'none'
-    ? undefined
-    : `${shown(uri)} leads to an app on a device, which cannot keep a secret.`
+  if (!isReverseDomain && !appSchemes.includes(protocol)) return 'scheme'
+  return authMethod === 'none' ? undefined : 'device'
 }
 
 /** Returns the application type. Only native clients may vary the port of a loopback URI (RFC 8252 §7.3). */
@@ -187,6 +177,6 @@ function typeOf(uris: readonly string[], authMethod: ClientAuthMethod): Applicat
 
 const SHOWN_LENGTH_MAX = 100
 
-function shown(uri: string): string {
-  return uri.length > SHOWN_LENGTH_MAX ? `${uri.slice(0, SHOWN_LENGTH_MAX)}…` : uri
+function shown(uri: string): Html {
+  return inCode(uri.length > SHOWN_LENGTH_MAX ? `${uri.slice(0, SHOWN_LENGTH_MAX)}…` : uri)
 }

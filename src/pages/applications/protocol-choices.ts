@@ -1,6 +1,8 @@
 import type { FurtherPage } from '../../../views/admin-application-further.ts'
+import type { Html } from '../../../views/html.ts'
+import { inEnglish, text } from '../../../views/text.ts'
 import type { OptionalProtocols } from '../../oauth/clients/optional-protocols.ts'
-import { problemOfServerAddress } from '../../platform/http/client-addresses.ts'
+import { ADDRESS_LENGTH_MAX, problemOfServerAddress } from '../../platform/http/client-addresses.ts'
 import { readKeySet } from '../../platform/http/public-keys.ts'
 import type { ClientAuthMethod } from '../../platform/store/oauth-tables.ts'
 
@@ -54,7 +56,7 @@ export function checkChoices(
   const logoutUri = hasLogout ? typed.logoutUri.trim() || undefined : before.logoutUri
   const logoutProblem =
     hasLogout && logoutUri !== undefined
-      ? problemOfServerAddress(logoutUri, plans.privateHosts, before.redirectUris)
+      ? addressProblem(logoutUri, before.redirectUris, plans)
       : undefined
   const problems: ChoiceProblems = {
     ...(keys.problem !== undefined && { keys: keys.problem }),
@@ -84,23 +86,28 @@ export function checkChoices(
 interface ReadKeys {
   readonly jwks?: string | undefined
   readonly jwksUri?: string | undefined
-  readonly problem?: string | undefined
+  readonly problem?: Html | undefined
 }
 
-function readKeys(
-  typed: string,
-  callbacks: readonly string[],
-  { privateHosts }: OptionalProtocols,
-): ReadKeys {
+function readKeys(typed: string, callbacks: readonly string[], plans: OptionalProtocols): ReadKeys {
   if (typed === '') return {}
   if (!typed.startsWith('{')) {
-    const problem = problemOfServerAddress(typed, privateHosts, callbacks)
+    const problem = addressProblem(typed, callbacks, plans)
     return problem === undefined ? { jwksUri: typed } : { problem }
   }
   const read = readKeySet(typed)
   return 'problem' in read
-    ? { problem: `The key set cannot be used: ${read.problem}.` }
+    ? { problem: text('applications.wrong.keys', { problem: inEnglish(read.problem) }) }
     : { jwks: JSON.stringify(read.jwks) }
+}
+
+function addressProblem(
+  address: string,
+  callbacks: readonly string[],
+  { privateHosts }: OptionalProtocols,
+): Html | undefined {
+  const problem = problemOfServerAddress(address, privateHosts, callbacks)
+  return problem && text(`serverAddress.${problem}`, { max: ADDRESS_LENGTH_MAX })
 }
 
 export function choicesOf(row: ReturnType<typeof columnsOf>): ProtocolChoices {

@@ -1,4 +1,6 @@
 import type { ConnectStepsView, InstructionView } from '../../../views/connect-steps.ts'
+import type { Html } from '../../../views/html.ts'
+import { inCode, inEnglish, textIfAny } from '../../../views/text.ts'
 import {
   type Assistant,
   type Content,
@@ -30,7 +32,7 @@ export function memberSteps(
   return {
     ...stepsOf(assistant, 'member', { url, clientId, server, site: site.name, scopes }),
     ownCallbacks: ownCallback && {
-      differs: ownCallback.differs,
+      differs: assistantText(ownCallback.differs),
       uris: redirectUris.filter((uri) => isOwnCallback(ownCallback, uri)),
     },
   }
@@ -49,9 +51,15 @@ export function operatorSteps(
 }
 
 function stepsOf(assistant: Assistant, audience: 'member' | 'operator', values: Values) {
-  const { id, name, where, documentation, runs } = assistant
+  const { id, name, documentation, runs } = assistant
   const instructions = assistant[audience].map((way) => instructionOf(way, values))
+  const where = assistantText(assistant.where)
   return { id, name, where, documentation, instructions, needsPublicAddress: runs === 'cloud' }
+}
+
+/** Returns the message that a text of the table names, or the text itself. @param url the URL that it can contain */
+export function assistantText(words: string, url = ''): Html {
+  return textIfAny(`assistant.${words}`, { url: inCode(url) }) ?? inEnglish(words)
 }
 
 /** Maximum length of a server name. MCP hosts prefix tool names with it, up to 64 characters in total. */
@@ -78,11 +86,14 @@ export interface Values {
 
 /** Fills in the instructions for one way to connect. Escapes values for a file or command, but not for HTML. */
 export function instructionOf(way: Way, values: Values): InstructionView {
-  const words = { title: way.title, afterwards: way.afterwards }
+  const words = {
+    title: assistantText(way.title),
+    afterwards: way.afterwards === undefined ? undefined : assistantText(way.afterwards),
+  }
   switch (way.kind) {
     case 'steps': {
       const steps = way.steps.map(({ text, value }) => ({
-        text,
+        text: assistantText(text),
         value: value === undefined ? undefined : fill(value, values),
       }))
       return { ...words, kind: 'steps', steps }
@@ -90,17 +101,21 @@ export function instructionOf(way: Way, values: Values): InstructionView {
     case 'command':
       return { ...words, kind: 'snippet', text: shellLines(way.lines, values) }
     case 'session': {
-      const text = way.lines.map((line) => oneLine(fill(line, values))).join('\n')
-      return { ...words, kind: 'snippet', text }
+      const lines = way.lines.map((line) => oneLine(fill(line, values)))
+      return { ...words, kind: 'snippet', text: lines.join('\n') }
     }
     case 'json': {
-      const text = JSON.stringify(fillContent(way.content, values), null, 2)
-      return { ...words, kind: 'snippet', text, file: way.file }
+      const content = JSON.stringify(fillContent(way.content, values), null, 2)
+      return { ...words, kind: 'snippet', text: content, file: way.file }
     }
     case 'toml':
       return { ...words, kind: 'snippet', text: tomlOf(way, values), file: way.file }
     case 'link':
-      return { ...words, kind: 'link', label: way.label, href: linkTo(way, values) }
+      return {
+        ...words,
+        kind: 'link',
+        href: linkTo(way, values),
+      }
   }
 }
 

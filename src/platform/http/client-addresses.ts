@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 
-const LENGTH_MAX = 512
+export const ADDRESS_LENGTH_MAX = 512
 
 /**
  * Validates a URL on a client's server, such as its JWKS or back-channel logout URI. It must be a canonical https URL
@@ -8,26 +8,23 @@ const LENGTH_MAX = 512
  *
  * @param privateHosts hosts, with ports, that the configuration allows although they are private
  * @param callbacks the application's redirect URIs; a port other than 443 requires one with the same host and port
- * @returns a description of the problem, or undefined
+ * @returns the kind of the problem, or undefined
  */
 export function problemOfServerAddress(
   address: string,
   privateHosts: readonly string[],
   callbacks: readonly string[],
-): string | undefined {
-  const url = address.length <= LENGTH_MAX ? URL.parse(address) : null
+): 'form' | 'https' | 'login' | 'fragment' | 'port' | 'private' | undefined {
+  const url = address.length <= ADDRESS_LENGTH_MAX ? URL.parse(address) : null
   if (!url || (url.href !== address && url.href !== `${address}/`)) {
-    return 'Enter a complete URL in canonical form, such as https://app.example/path, with at most 512 characters.'
+    return 'form'
   }
-  if (url.protocol !== 'https:') return 'The URL must begin with https://.'
-  if (url.username || url.password) return 'Remove the user name and password.'
-  if (address.includes('#')) return 'Remove the # and everything after it.'
+  if (url.protocol !== 'https:') return 'https'
+  if (url.username || url.password) return 'login'
+  if (address.includes('#')) return 'fragment'
   if (privateHosts.includes(url.host)) return undefined
-  if (!hasKnownPort(url, callbacks)) {
-    return "The port must be 443, unless one of the application's callbacks has the same host and port."
-  }
-  if (isPublicName(url.hostname)) return undefined
-  return 'The URL must have a public host name, not an IP address or the name of a private host.'
+  if (!hasKnownPort(url, callbacks)) return 'port'
+  return isPublicName(url.hostname) ? undefined : 'private'
 }
 
 /** Whether the port of an https URL is 443, or its host and port are those of a callback. */
@@ -48,7 +45,7 @@ function isPublicName(hostname: string): boolean {
  * because queries would give one host an unlimited number of client ids.
  */
 export function readDocumentAddress(clientId: string): URL | undefined {
-  if (!clientId.startsWith('https://') || clientId.length > LENGTH_MAX) return undefined
+  if (!clientId.startsWith('https://') || clientId.length > ADDRESS_LENGTH_MAX) return undefined
   const url = URL.parse(clientId)
   if (!url || url.href !== clientId || url.origin + url.pathname !== clientId) return undefined
   if (url.port !== '' || url.pathname === '/' || !isPublicName(url.hostname)) return undefined

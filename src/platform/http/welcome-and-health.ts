@@ -2,6 +2,7 @@ import type Router from 'koa-router'
 
 import { iconPng, iconSvg } from '../../../views/icon.ts'
 import { stylesheet } from '../../../views/stylesheet.ts'
+import { inCode, inEnglish, text } from '../../../views/text.ts'
 import { type WelcomePage, welcomePage } from '../../../views/welcome.ts'
 import { isRefusal } from './errors.ts'
 import { sendPublicPage } from './page.ts'
@@ -12,12 +13,12 @@ import { makeRouter } from './router.ts'
 const links = [
   {
     href: paths.openidConfiguration,
-    label: 'OpenID configuration',
-    what: 'OpenID Connect Discovery',
+    label: text('api.openid'),
+    what: inEnglish('OpenID Connect Discovery'),
   },
-  { href: paths.authMd, label: 'auth.md', what: 'get and use a token, step by step' },
-  { href: paths.llmsTxt, label: 'llms.txt', what: 'index for AI assistants' },
-  { href: paths.openApi, label: 'openapi.json', what: 'every endpoint and response' },
+  { href: paths.authMd, label: inCode('auth.md'), what: text('api.authMd') },
+  { href: paths.llmsTxt, label: inCode('llms.txt'), what: text('api.llmsTxt') },
+  { href: paths.openApi, label: inCode('openapi.json'), what: text('api.openApi') },
 ]
 
 const CACHE_ONE_DAY = 'public, max-age=86400'
