@@ -4,5 +4,5 @@ import { type Html, html } from './html.ts'
 export function avatar(name: string): Html {
   const [first, ...others] = name.trim().split(/\s+/u)
   const letters = [first, others.at(-1)].map((word) => [...(word ?? '')][0] ?? '').join('')
-  return html`<span class="avatar" aria-hidden="true">${letters.toUpperCase()}</span>`
+  return html`<bdi class="avatar" aria-hidden="true">${letters.toUpperCase()}</bdi>`
 }
