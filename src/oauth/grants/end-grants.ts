@@ -1,4 +1,4 @@
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 
 import {
   type Actor,
@@ -160,16 +160,9 @@ export async function endGrantsOfFormerOwners(
     .where('g.person_id', 'in', personIds)
     .where('g.client_origin', '=', 'operator')
     .where('g.ended_at', 'is', null)
-    .where(({ not, exists, selectFrom }) =>
-      not(
-        exists(
-          selectFrom('site_role as r')
-            .select('r.role')
-            .whereRef('r.person_id', '=', 'g.person_id')
-            .whereRef('r.site_id', '=', 'g.site_id')
-            .where('r.role', '=', 'owner'),
-        ),
-      ),
+    .where(
+      sql<boolean>`not exists (select 1 from site_role r
+        where r.person_id = g.person_id and r.site_id = g.site_id and r.role = 'owner')`,
     )
     .returning(['id', 'person_id', 'client_id', 'site_id'])
     .execute()

@@ -63,13 +63,8 @@ export function recordsRoute(
     if (results.some(({ changed }) => changed)) {
       const actor = { now: now(), requestId: requestIdOf(ctx) }
       const subject = { kind: 'campus', id: planPaths.records }
-      const change = {
-        action: 'campus.imported',
-        subject,
-        siteId: undefined,
-        after: written,
-      } as const
-      await recordAuditEvent(database.kysely, actor, change)
+      const change = { subject, siteId: undefined, after: written }
+      await recordAuditEvent(database.kysely, actor, { action: 'campus.imported', ...change })
     }
     results.sort((a, b) => a.line - b.line)
     ctx.body = { results: results.map((each) => ({ ok: each.error === undefined, ...each })) }

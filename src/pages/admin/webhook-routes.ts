@@ -124,33 +124,32 @@ async function act(
   id: string,
   ctx: PageContext,
 ): Promise<keyof typeof done> {
-  switch (formField(ctx, 'act')) {
+  const pressed = formField(ctx, 'act')
+  switch (pressed) {
     case 'save':
       await webhooks.update(by, id, typedIn(ctx))
-      return 'save'
+      return pressed
     case 'rotate':
-      await webhooks.rotate(by, id)
-      return 'rotate'
+    case 'disable':
+      await webhooks[pressed](by, id)
+      return pressed
     case 'test':
       await webhooks.test(by, id, formField(ctx, 'type'))
-      return 'test'
+      return pressed
     case 'replay': {
       const sinceMs = Date.parse(formField(ctx, 'since').trim())
       if (Number.isNaN(sinceMs)) {
         throw new ChangeRefused('BAD_INPUT', 'Since must be a time, such as 2026-11-28T09:00Z')
       }
       await webhooks.replay(by, id, { sinceMs })
-      return 'replay'
+      return pressed
     }
     case 'replay-one':
       await webhooks.replay(by, id, { eventId: formField(ctx, 'eventId').trim() })
       return 'replay'
-    case 'disable':
-      await webhooks.disable(by, id)
-      return 'disable'
     case 'resume':
     case 'skip':
-      await webhooks.enable(by, id, formField(ctx, 'act') === 'resume' ? 'resume' : 'skip')
+      await webhooks.enable(by, id, pressed)
       return 'enable'
     case 'delete':
       await webhooks.remove(by, id)

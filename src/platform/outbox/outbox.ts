@@ -197,13 +197,10 @@ async function claim({ database, now }: OutboxPorts, sending: readonly Row[]) {
     .selectFrom('outbox as o')
     .select(['o.id', 'o.queue'])
     .where('o.due_at', '<=', nowMs)
-    .where(({ not, exists, selectFrom }) => {
-      const earlier = selectFrom('outbox as earlier').select('earlier.id')
-      const ofSubject = earlier
-        .whereRef('earlier.queue', '=', 'o.queue')
-        .whereRef('earlier.subject', '=', 'o.subject')
-      return not(exists(ofSubject.whereRef('earlier.position', '<', 'o.position')))
-    })
+    .where(
+      sql<boolean>`not exists (select 1 from outbox e
+        where e.queue = o.queue and e.subject = o.subject and e.position < o.position)`,
+    )
     .$if(full.length > 0, (query) => query.where('o.queue', 'not in', full))
     .orderBy('o.due_at')
     .orderBy('o.position')

@@ -1,6 +1,6 @@
 /** Stores the webhook endpoints of sites, with their secrets encrypted, and replays events. */
 
-import type { Kysely, Selectable } from 'kysely'
+import { type Kysely, type Selectable, sql } from 'kysely'
 import { z } from 'zod'
 
 import { eventTypes, queueEvents } from '../../platform/audit/event-types.ts'
@@ -19,7 +19,7 @@ export interface WebhookSeals {
 }
 
 export type WebhookEndpoints = ReturnType<typeof makeWebhookEndpoints>
-export type WebhookEndpoint = Awaited<ReturnType<WebhookEndpoints['list']>>[number]
+export type WebhookEndpoint = Awaited<ReturnType<typeof listEndpoints>>[number]
 
 const ENDPOINTS_PER_SITE_MAX = 20
 /** How many events one replay sends. */
@@ -76,7 +76,7 @@ export function makeKeysOf(seals: WebhookSeals) {
 
 export function makeWebhookEndpoints(database: Database, seals: WebhookSeals) {
   const { kysely } = database
-  const change = changing(database)
+  const change = changing(database, seals)
   const create = creation(seals)
   const list = async (siteId: string) => await listEndpoints(kysely, siteId, seals)
   return {
@@ -108,10 +108,8 @@ export function makeWebhookEndpoints(database: Database, seals: WebhookSeals) {
     create: async (actor: SiteActor, input: CreateInput) => await create(database, actor, input),
 
     /** Changes the given values. Throws ChangeRefused for an invalid value, and for an unknown endpoint. */
-    update: change(async ({ trx, actor, record }, id, input: Partial<EndpointInput>) => {
-      const all = await listEndpoints(trx, actor.siteId, seals)
-      const stored = all.find((endpoint) => endpoint.id === id)
-      const { url, types, payload } = mustBeThere(stored, 'webhook endpoint')
+    update: change(async ({ trx, record }, stored, input: Partial<EndpointInput>) => {
+      const { id, url, types, payload } = stored
       const before = { url, types, payload }
       const given = Object.entries(input).filter(([, value]) => value != null)
       const after = readInput(endpointInput, { ...before, ...Object.fromEntries(given) })
@@ -123,7 +121,7 @@ export function makeWebhookEndpoints(database: Database, seals: WebhookSeals) {
     }),
 
     /** Replaces the secret. The previous one also signs for a day. */
-    rotate: change(async ({ trx, actor, record }, id) => {
+    rotate: change(async ({ trx, actor, record }, { id }) => {
       await trx
         .updateTable('webhook_endpoint')
         .set(({ ref }) => ({
@@ -144,7 +142,8 @@ function creation(seals: WebhookSeals) {
   return siteCreation({
     prefix: 'whe',
     schema: endpointInput.extend({ idempotencyKey }),
-    find: findEndpoint,
+    find: async (trx, siteId, id) =>
+      await endpointsOf(trx, siteId).where('id', '=', id).executeTakeFirst(),
     async insert({ trx, actor, record }, id, { url, types, payload }) {
       const { siteId: site_id, now: created_at } = actor
       if ((await endpointsOf(trx, site_id).execute()).length >= ENDPOINTS_PER_SITE_MAX) {
@@ -178,47 +177,43 @@ async function listEndpoints(kysely: Kysely<Schema>, siteId: string, seals: Webh
 type ChangeEndpoint = ReturnType<typeof changing>
 
 /** Creates a function that runs a change of an endpoint of the actor's site. It throws ChangeRefused for others. */
-function changing(database: Database) {
+function changing(database: Database, seals: WebhookSeals) {
   return <Values extends unknown[], Result>(
-    work: (site: SiteWork, id: string, ...values: Values) => Promise<Result>,
+    work: (site: SiteWork, endpoint: WebhookEndpoint, ...values: Values) => Promise<Result>,
   ) =>
     async (actor: SiteActor, id: string, ...values: Values) =>
       await changeSite(database, actor, async (site) => {
-        mustBeThere(await findEndpoint(site.trx, actor.siteId, id), 'webhook endpoint')
-        return await work(site, id, ...values)
+        const all = await listEndpoints(site.trx, actor.siteId, seals)
+        const endpoint = all.find((one) => one.id === id)
+        return await work(site, mustBeThere(endpoint, 'webhook endpoint'), ...values)
       })
 }
 
 function deliveryChanges(change: ChangeEndpoint) {
   return {
     /** Deletes an endpoint with its queue and log. */
-    remove: change(async ({ trx, actor, record }, id) => {
-      const { url } = await trx
-        .deleteFrom('webhook_endpoint')
-        .where('id', '=', id)
-        .where('site_id', '=', actor.siteId)
-        .returning('url')
-        .executeTakeFirstOrThrow()
+    remove: change(async ({ trx, record }, { id, url }) => {
+      await trx.deleteFrom('webhook_endpoint').where('id', '=', id).execute()
       await trx.deleteFrom('outbox').where('queue', '=', id).execute()
       await record('webhook.delete', subjectOf(id), { before: { url } })
     }),
 
     /** Disables an endpoint. No-op if it is disabled. */
-    disable: change(async ({ trx, actor, record }, id) => {
+    disable: change(async ({ trx, actor, record }, { id, url }) => {
       const done = await markDisabled(trx, { id, reason: null, nowMs: actor.now })
-      if (done) await record('webhook.disable', subjectOf(id), { after: { url: done.url } })
+      if (done) await record('webhook.disable', subjectOf(id), { after: { url } })
     }),
 
     /** Enables an endpoint, and sends the events that it missed or skips them. No-op if it is enabled. */
-    enable: change(async ({ trx, actor, record }, id, missed: 'resume' | 'skip') => {
-      const before = await findEndpoint(trx, actor.siteId, id)
-      if (!before || before.disabledAt === null) return
+    enable: change(async ({ trx, actor, record }, before, missed: 'resume' | 'skip') => {
+      const { id, disabledAt, undeliveredSince } = before
+      if (disabledAt === null) return
       await trx
         .updateTable('webhook_endpoint')
         .set({ disabled_at: null, disabled_reason: null, undelivered_since: null })
         .where('id', '=', id)
         .execute()
-      const sinceMs = (before.undeliveredSince ?? before.disabledAt) - COMMIT_WITHIN_MS
+      const sinceMs = (undeliveredSince ?? disabledAt) - COMMIT_WITHIN_MS
       const from = { endpointId: id, sinceMs, undeliveredOnly: true, eventsMax: REPLAY_EVENTS_MAX }
       if (missed === 'resume') await queueEvents(trx, from, actor.now)
       await record('webhook.enable', subjectOf(id), { after: { missed } })
@@ -228,10 +223,10 @@ function deliveryChanges(change: ChangeEndpoint) {
     replay: change(
       async (
         { trx, actor, record },
-        id,
+        { id, disabledAt },
         which: { readonly eventId: string } | { readonly sinceMs: number },
       ) => {
-        await mustBeEnabled(trx, actor.siteId, id)
+        mustBeEnabled(disabledAt)
         const limits = { undeliveredOnly: false, eventsMax: REPLAY_EVENTS_MAX }
         const of = 'eventId' in which ? { eventIds: [which.eventId] } : { ...limits, ...which }
         const events = await queueEvents(trx, { endpointId: id, ...of }, actor.now)
@@ -241,11 +236,11 @@ function deliveryChanges(change: ChangeEndpoint) {
     ),
 
     /** Queues an example of an event, which only this endpoint receives. Throws ChangeRefused for an unknown type. */
-    test: change(async ({ trx, actor, record }, queue, type: string) => {
+    test: change(async ({ trx, actor, record }, { id, disabledAt }, type: string) => {
       if (!eventTypes.has(type)) throw badInput('type', 'must be an event type')
-      await mustBeEnabled(trx, actor.siteId, queue)
-      const eventId = await record('webhook.test', subjectOf(queue), { after: { type } })
-      await storeMessage(trx, { kind: 'webhook', queue, payload: { eventId }, nowMs: actor.now })
+      mustBeEnabled(disabledAt)
+      const payload = { eventId: await record('webhook.test', subjectOf(id), { after: { type } }) }
+      await storeMessage(trx, { kind: 'webhook', queue: id, payload, nowMs: actor.now })
     }),
   }
 }
@@ -262,35 +257,22 @@ function endpointsOf(kysely: Kysely<Schema>, siteId: string) {
     .orderBy('created_at')
 }
 
-async function findEndpoint(kysely: Kysely<Schema>, siteId: string, id: string) {
-  return await endpointsOf(kysely, siteId).where('id', '=', id).executeTakeFirst()
-}
-
 async function insertTypes(trx: SiteWork['trx'], endpoint_id: string, types: readonly string[]) {
   const rows = [...new Set(types)].map((type) => ({ endpoint_id, type }))
   await trx.insertInto('webhook_endpoint_type').values(rows).execute()
 }
 
-async function mustBeEnabled(trx: SiteWork['trx'], siteId: string, id: string): Promise<void> {
-  if ((await findEndpoint(trx, siteId, id))?.disabledAt !== null) {
-    throw conflict('the endpoint is disabled; enable it first')
-  }
+function mustBeEnabled(disabledAt: number | null): void {
+  if (disabledAt !== null) throw conflict('the endpoint is disabled; enable it first')
 }
 
 /** Marks an endpoint as disabled, and removes its queue, after noting when its first message was stored. */
 export async function markDisabled(
   trx: Kysely<Schema>,
-  {
-    id,
-    reason,
-    nowMs,
-  }: { readonly id: string; readonly reason: string | null; readonly nowMs: number },
+  { id, reason, nowMs }: Readonly<{ id: string; reason: string | null; nowMs: number }>,
 ) {
-  const queued = trx.selectFrom('outbox').where('queue', '=', id)
-  const first = await queued
-    .select((eb) => eb.fn.min('created_at').as('at'))
-    .executeTakeFirstOrThrow()
-  const undelivered_since = first.at === null ? nowMs : Number(first.at)
+  const first = sql<number>`(select min(created_at) from outbox where queue = ${id})`
+  const undelivered_since = sql<number>`coalesce(${first}, ${nowMs})`
   const endpoint = await trx
     .updateTable('webhook_endpoint')
     .set({ disabled_at: nowMs, disabled_reason: reason, undelivered_since })
