@@ -381,6 +381,19 @@ forEachDatabase('changes of one site at once', (start) => {
     expect(await audited('lecture.delete')).to.have.length(1)
   })
 
+  it('queue on 32 connections that change one row, and each sees the change before it', async () => {
+    const names = Array.from({ length: 32 }, (_, index) => `name ${index}`)
+    const changes = names.map((name) => `updateSite(input: { description: "${name}" }) { id }`)
+    expect(await atOnce(...changes)).to.deep.equal([])
+    const events = await audited('site.update')
+    const seen = (when: 'before' | 'after') =>
+      events.map((event) => JSON.parse(event[when] ?? '{}').description)
+    expect(seen('after').toSorted()).to.deep.equal(names.toSorted())
+    const { site } = await run('{ site { description } }')
+    const last = seen('after').filter((name) => !seen('before').includes(name))
+    expect(last).to.deep.equal([site.description])
+  })
+
   it('end with the role of the actor, also within one document', async () => {
     const other = await startOperator(running(), { person: { ...amir, site: 'sit_northlight' } })
     const { body } = await other.ask(
