@@ -1,7 +1,9 @@
 import ipaddr from 'ipaddr.js'
+import { LRUCache } from 'lru-cache'
 
 const IPV4_NETWORK_BITS = 24
 const IPV6_NETWORK_BITS = 48
+const ADDRESS_CHARACTERS_MAX = 64
 
 /**
  * Creates the function that shortens client IP addresses for the audit trail. With `full`, it keeps them. With
@@ -9,7 +11,7 @@ const IPV6_NETWORK_BITS = 48
  * or for an invalid address, it returns undefined.
  */
 export function makeShownAddress(shown: 'full' | 'network' | 'none') {
-  return (address: string) => {
+  const show = (address: string) => {
     if (shown === 'none' || !ipaddr.isValid(address)) return undefined
     const parsed = ipaddr.process(address)
     if (shown === 'full') return parsed.toString()
@@ -19,5 +21,12 @@ export function makeShownAddress(shown: 'full' | 'network' | 'none') {
       return byte & (0xff << (8 - kept))
     })
     return `${ipaddr.fromByteArray(masked).toString()}/${bits}`
+  }
+  // Cached, because each request shows its address.
+  const known = new LRUCache<string, { readonly text: string | undefined }>({ max: 10_000 })
+  return (address: string) => {
+    const kept = known.get(address) ?? { text: show(address) }
+    if (address.length <= ADDRESS_CHARACTERS_MAX) known.set(address, kept)
+    return kept.text
   }
 }
