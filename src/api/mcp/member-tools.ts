@@ -73,7 +73,7 @@ export const memberTools: readonly Tool[] = [
     name: 'list_consulting_services',
     title: 'My consultations',
     description:
-      'Lists the consulting services that the signed-in member bought, with their times.',
+      'Lists the consultations that the signed-in member bought, with duration and agreed time.',
     path: ['viewer', 'consultingServices'],
     selection: pageOf('id slug title summary durationMinutes purchasedAt scheduledAt'),
   }),

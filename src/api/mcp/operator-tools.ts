@@ -197,7 +197,7 @@ export const operatorTools: readonly Tool[] = [
     },
     set_member_roles: {
       title: 'Change the roles of a member',
-      description: 'Replaces the roles of a member.',
+      description: 'Replaces all roles of a member: include the roles to keep.',
       returns: 'roles { role since }',
     },
     remove_member:
@@ -206,6 +206,7 @@ export const operatorTools: readonly Tool[] = [
   }),
   ...readBoth('students', {
     noun: 'student',
+    order: ', or of one course',
     selection: 'id name email studentSince enrolmentCount',
     details: `enrolments {
       id course { id slug title } purchasedAt expireDate hasLifetimeAccess hasEnded
@@ -221,8 +222,10 @@ export const operatorTools: readonly Tool[] = [
           'expireDate or hasLifetimeAccess: true.',
       },
       update_enrolment:
-        'Changes the end of an enrolment. Send either expireDate or hasLifetimeAccess: true.',
-      end_enrolment: "Ends an enrolment and the student's access to the course now.",
+        'Changes the end of an enrolment. Send either expireDate or hasLifetimeAccess: true. get_site_student ' +
+        'returns the ids of enrolments.',
+      end_enrolment:
+        "Ends an enrolment and the student's access to the course now. get_site_student returns its id.",
     },
     'enrolment { personId course { slug } expireDate hasLifetimeAccess hasEnded }',
   ),
