@@ -51,7 +51,8 @@ async function installInto(
 ): Promise<Installed> {
   const { registry } = wanted
   const complete = join(folder, 'complete')
-  if (existsSync(complete)) return { kind: 'installed', folder }
+  // Go rebuilds only what has changed, and its programs are part of this project.
+  if (registry !== 'go' && existsSync(complete)) return { kind: 'installed', folder }
   if (silent.has(registry)) return { kind: 'missing', why: `${registry} did not answer before` }
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })

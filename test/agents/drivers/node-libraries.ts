@@ -22,6 +22,9 @@ function driveLibrary(open: (driving: Driving) => Promise<Library>): Drive {
   return async (driving) => {
     await using callback = await listenForCallback()
     const provider = providerOf(driving, callback.uri)
+    // What the libraries log belongs to the transcript. The report itself does not use the console.
+    const note = (...said: unknown[]) => driving.desk.note(said.map(String).join(' '))
+    Object.assign(console, { log: note, info: note, warn: note, error: note })
     const library = await open(driving)
     const refused = await library.connect(provider).catch((error: unknown) => error)
     if (!(refused instanceof Error)) throw new Error('it did not ask to sign in')
