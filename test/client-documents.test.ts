@@ -2,74 +2,75 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { askToAuthorize } from './support/client.ts'
-import { type DocumentHost, documentAnswer, startDocumentHost } from './support/document-host.ts'
-import {
-  claude,
-  olivia,
-  policyWith,
-  type RunningService,
-  startService,
-} from './support/gatehouse.ts'
+import { documentAnswer, startDocumentHost } from './support/document-host.ts'
+import { claude, configFolder, olivia, policyWith, startService } from './support/gatehouse.ts'
 import { signIn } from './support/relying-party.ts'
+import { shared } from './support/shared.ts'
 import { requireProgram, sharedProgram } from './support/skipped.ts'
+import { sharedService } from './support/storages.ts'
 
-const more = ['zed', 'goose', 'opencode', 'copilot-cli']
-const files = ['claude', 'claude-code', 'chatgpt', 'codex', 'vscode', ...more]
+interface Described {
+  readonly client_id: string
+  readonly client_name: string
+}
 
-function read(name: string): { client_id: string; client_name: string } {
-  const file = join(import.meta.dirname, `data/client-documents/${name}.json`)
-  return JSON.parse(readFileSync(file, 'utf8'))
+const documents: readonly Described[] = JSON.parse(
+  readFileSync(join(configFolder, 'metadata-documents.json'), 'utf8'),
+)
+
+// Local programs choose their port each time.
+const redirects = [
+  ['Claude', claude.redirectUri],
+  ['Claude Code', 'http://localhost:54212/callback'],
+  ['Claude Code', 'http://127.0.0.1:3118/callback'],
+  ['ChatGPT', 'https://chatgpt.com/connector_platform_oauth_redirect'],
+  ['Codex', 'http://127.0.0.1:41239/callback'],
+  ['Visual Studio Code', 'http://127.0.0.1:33418/'],
+  ['Visual Studio Code', 'http://127.0.0.1:50001/'],
+  ['Visual Studio Code', 'https://vscode.dev/redirect'],
+  ['Zed', 'http://127.0.0.1:50002/callback'],
+  ['goose', 'http://127.0.0.1:50003/oauth_callback'],
+  ['opencode', 'http://127.0.0.1:50004/callback'],
+  ['GitHub Copilot CLI', 'http://127.0.0.1:61876/'],
+] as const
+
+function named(name: string): Described {
+  const found = documents.find(({ client_name }) => client_name === name)
+  if (!found) throw new Error(`the configuration has no document of ${name}`)
+  return found
 }
 
 describe('metadata documents of real clients, in the default configuration (Client registration 5)', () => {
-  let host: DocumentHost
-  let service: RunningService
-  before(async function () {
-    host = await startDocumentHost(requireProgram(this, 'openssl'))
-    const documents = files.map(read)
-    host.serve((request, response) => {
+  const host = shared(async function () {
+    const started = await startDocumentHost(requireProgram(this, 'openssl'))
+    started.serve((request, response) => {
       const address = `https://${request.headers.host}${request.url}`
       const found = documents.find(({ client_id }) => client_id === address)
       if (found) documentAnswer(found)(request, response)
       else response.writeHead(404).end()
     })
-    service = await startService({ fetch: host.fetch })
+    return started
   })
-  after(async () => {
-    await service?.[Symbol.asyncDispose]()
-    await host?.[Symbol.asyncDispose]()
-  })
+  const service = sharedService(undefined, () => startService({ fetch: host().fetch }))
 
   it('are those with copies in the configuration', () => {
-    const copies = [...service.config.documentCopies.values()].map((text) => JSON.parse(text))
-    expect(copies).to.deep.equal(files.map(read))
+    const copies = [...service().config.documentCopies.values()].map((text) => JSON.parse(text))
+    expect(copies).to.deep.equal(documents)
+    const names = documents.map(({ client_name }) => client_name)
+    expect(names).to.have.members([...new Set(redirects.map(([name]) => name))])
   })
 
-  // Local programs choose their port each time.
-  for (const [file, redirectUri] of [
-    ['claude', claude.redirectUri],
-    ['claude-code', 'http://localhost:54212/callback'],
-    ['claude-code', 'http://127.0.0.1:3118/callback'],
-    ['chatgpt', 'https://chatgpt.com/connector_platform_oauth_redirect'],
-    ['codex', 'http://127.0.0.1:41239/callback'],
-    ['vscode', 'http://127.0.0.1:33418/'],
-    ['vscode', 'http://127.0.0.1:50001/'],
-    ['vscode', 'https://vscode.dev/redirect'],
-    ['zed', 'http://127.0.0.1:50002/callback'],
-    ['goose', 'http://127.0.0.1:50003/oauth_callback'],
-    ['opencode', 'http://127.0.0.1:50004/callback'],
-    ['copilot-cli', 'http://127.0.0.1:61876/'],
-  ] as const) {
-    const { client_id: clientId, client_name: name } = read(file)
+  for (const [name, redirectUri] of redirects) {
+    const { client_id: clientId } = named(name)
     it(`take ${name} to the consent page and back to ${redirectUri}`, async () => {
       const asking = { clientId, redirectUri, scope: 'openid courses:read', person: olivia }
-      const { person, start, exchange } = await signIn(service.url, asking)
+      const { person, start, exchange } = await signIn(service().url, asking)
       const tokens = await exchange()
       expect(tokens.scope).to.include('courses:read')
       expect(tokens.refresh_token).to.be.a('string')
       const stop = (await person.open(start)).headers.get('location') ?? ''
       expect(stop).to.match(/\/consent$/)
-      const page = await (await person.open(new URL(stop, service.url))).text()
+      const page = await (await person.open(new URL(stop, service().url))).text()
       expect(page).to.include(name).and.include('We have not checked this app.')
       expect(page).to.include(new URL(clientId).host)
     })
@@ -77,17 +78,17 @@ describe('metadata documents of real clients, in the default configuration (Clie
 
   // [Client ID Metadata Document §4.5; MCP Authorization §Client ID Metadata Documents]
   it('permit only the redirect URIs of the document', async () => {
-    const { client_id } = read('claude-code')
+    const { client_id } = named('Claude Code')
     const others = ['http://127.0.0.1:1/other', 'http://[::1]:1/callback', claude.redirectUri]
     for (const redirect_uri of others) {
-      const { text } = await askToAuthorize(service.url, { client_id, redirect_uri })
+      const { text } = await askToAuthorize(service().url, { client_id, redirect_uri })
       expect(text, redirect_uri).to.include('invalid_redirect_uri')
     }
   })
 
   it('explain on a page why one cannot be read or is not admitted', async () => {
     const ask = async (client_id: string) =>
-      await askToAuthorize(service.url, { client_id, redirect_uri: claude.redirectUri })
+      await askToAuthorize(service().url, { client_id, redirect_uri: claude.redirectUri })
     const gone = await ask('https://claude.ai/oauth/nothing-here')
     expect(gone.status).to.equal(400)
     expect(gone.text).to.include('could not be read').and.include('href="/connect"')
@@ -100,13 +101,13 @@ describe('metadata documents of real clients, in the default configuration (Clie
         .to.include(`${new URL(other).host} cannot connect here yet`)
         .and.include('Ask an operator of your school to add this app')
         .and.include('href="/connect"')
-      expect(host.requests).not.to.include(other.slice('https://'.length))
+      expect(host().requests).not.to.include(other.slice('https://'.length))
     }
   })
 })
 
 describe('a copy of a metadata document in the configuration', () => {
-  const document = read('claude')
+  const document = named('Claude')
   const asked = { client_id: document.client_id, redirect_uri: claude.redirectUri }
   const ask = async (url: string) => (await askToAuthorize(url, { ...asked, scope: 'openid' })).text
   const openssl = sharedProgram('openssl')

@@ -11,7 +11,7 @@ import { temporaryFolder } from './programs.ts'
 
 const documentHosts = [
   ...['client.example', 'other.example', 'third.example'],
-  // Hosts of the default configuration; their documents are in test/data/client-documents.
+  // Hosts of the default configuration; their documents are in config/metadata-documents.json.
   ...['claude.ai', 'chatgpt.com', 'vscode.dev'],
   ...['github.com', 'goose-docs.ai', 'opencode.ai', 'zed.dev'],
 ]
