@@ -28,7 +28,7 @@ import {
   redeem,
   refresh,
 } from './support/client.ts'
-import { rowsOf } from './support/database.ts'
+import { insert, rowsOf } from './support/database.ts'
 import { amir, marco, notes, olivia, sam } from './support/gatehouse.ts'
 import { later } from './support/later.ts'
 import { callTool, operatorToken, sdkProvider, toolNames } from './support/mcp.ts'
@@ -322,8 +322,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     const site = '/admin/northlight'
     const page = `${site}/two-factors`
     const weak = makePagePerson(url, olivia)
-    const refused = await weak.visit(page)
-    expect(refused.text).to.include('id="two-factors-needed-page"')
+    expect((await weak.visit(page)).text).to.include('id="two-factors-needed-page"')
     const csrf = hiddenField((await weak.visit(site)).text)
     await weak.post(page, { csrf, for: 'everything' })
     expect(await kysely.selectFrom('site_assurance').selectAll().execute()).to.deep.equal([])
@@ -334,8 +333,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     const form = await owner.visit(page)
     expect(form.path).to.equal(page)
     const typed = { for: 'sensitive', 'max-age': '86400', area: ['orders', 'posts', 'nonsense'] }
-    const saved = await owner.send(form, page, typed)
-    expect(saved.text).to.include('id="done"')
+    expect((await owner.send(form, page, typed)).text).to.include('id="done"')
     const [row] = await kysely.selectFrom('site_assurance').selectAll().execute()
     expect(row).to.include({
       site_id: 'sit_northlight',
@@ -434,10 +432,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
 
     // The choice of the site comes after the sign-in.
     const role = { person_id: 'per_olivia', site_id: 'sit_open_kitchen', granted_at: 1 }
-    await kysely
-      .insertInto('site_role')
-      .values({ ...role, role: 'admin' })
-      .execute()
+    await insert(kysely, 'site_role', { ...role, role: 'admin' })
     const chooser = (await obtainCode(url, {}, olivia)).person
     const first = await chooser.open(authorizeUrl(url, wanted))
     const choice = new URL(first.headers.get('location') ?? '', url)

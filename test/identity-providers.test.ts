@@ -6,8 +6,16 @@ import { standardClaims } from '../src/directory/people/provider-presets.ts'
 import { SELF_SIGN_UP } from '../src/directory/sites/site-admin.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { authorizeUrl } from './support/client.ts'
-import { insert } from './support/database.ts'
-import { notes, olivia, policyWith, portal, sam, startService } from './support/gatehouse.ts'
+import { change, insert, rowsOf } from './support/database.ts'
+import {
+  notes,
+  olivia,
+  policyWith,
+  portal,
+  type RunningService,
+  sam,
+  startService,
+} from './support/gatehouse.ts'
 import {
   follow,
   ISSUER,
@@ -19,11 +27,14 @@ import {
   noteOf,
   problemOf,
   setUpApp,
+  signInWith,
   submit,
 } from './support/identity-provider.ts'
 import { mailsTo } from './support/mail-folder.ts'
 import { eventually } from './support/programs.ts'
+import { unsignedJwt } from './support/proofs.ts'
 import { sharedService } from './support/storages.ts'
+import type { Fields } from './support/wire.ts'
 
 describe('signing in with another Gatehouse as the identity provider', () => {
   const provider = sharedService()
@@ -58,10 +69,8 @@ describe('signing in with another Gatehouse as the identity provider', () => {
   const signInAt = async (fields = {}) => {
     const { person, left } = await leave(service(), 'campus', fields)
     const callback = `${service().url}/sign-in/callback/campus`
-    const answer = await makeHeadlessPerson(sam).authorize(
-      left.target ?? new URL('none:'),
-      callback,
-    )
+    const request = left.target ?? new URL('none:')
+    const answer = await makeHeadlessPerson(sam).authorize(request, callback)
     return { person, answer, page: await follow(person, answer) }
   }
 
@@ -79,16 +88,16 @@ describe('signing in with another Gatehouse as the identity provider', () => {
     )
     const again = await signInAt()
     expect(isSignedIn(again.page)).to.equal(true)
-    const { acr } = await service()
-      .kysely.selectFrom('browser_session')
-      .select('acr')
-      .orderBy('started_at', 'desc')
-      .executeTakeFirstOrThrow()
-    expect(acr).to.equal('urn:gatehouse:identity-provider')
+    const [latest] = await sessionsIn(service())
+    expect(latest?.acr).to.equal('urn:gatehouse:identity-provider')
     const fresh = await signInAt({ prompt: 'login' })
     expect(isSignedIn(fresh.page), 'the provider asks for the password again').to.equal(true)
   })
 })
+
+/** Sessions of browsers, the latest first. */
+const sessionsIn = async ({ kysely }: RunningService, where: { person_id?: string } = {}) =>
+  (await rowsOf(kysely, 'browser_session', where)).sort((a, b) => b.started_at - a.started_at)
 
 describe('an identity provider that lies', () => {
   let appleKey: KeyObject
@@ -122,22 +131,10 @@ describe('an identity provider that lies', () => {
   /** Signs in with Acme, which says this; `sends` is the query of its response. */
   const signIn = async (
     said: Lie = {},
-    { fields = {}, sends = {} as Record<string, string | undefined>, provider = 'acme' } = {},
+    { provider = 'acme', ...how }: { provider?: string; fields?: Fields; sends?: Fields } = {},
   ) => {
-    network.says({})
-    const { person, asked } = await leave(service(), provider, fields)
-    network.hears(asked)
-    network.says(said)
     const iss = provider === 'acme' ? ISSUER : `https://${provider}.example`
-    const answer = { iss, code: 'c', state: asked.get('state') ?? '', ...sends }
-    const given = Object.entries(answer).filter(
-      (pair): pair is [string, string] => pair[1] !== undefined,
-    )
-    const callback = new URL(
-      `/sign-in/callback/${provider}?${new URLSearchParams(given)}`,
-      service().url,
-    )
-    return { person, callback, page: await follow(person, callback) }
+    return await signInWith(network, service(), { provider, iss, said, ...how })
   }
   const ofSam = { email: sam.login, sub: 'sam' }
   const link = async (subject: string, personId: string) =>
@@ -173,9 +170,7 @@ describe('an identity provider that lies', () => {
     'a past expiry': [{ claims: { exp: now - 120 } }],
     'a future start': [{ claims: { nbf: now + 600 } }],
     'no id_token': [{ tokens: { id_token: undefined } }],
-    'an unsigned id_token': [
-      { tokens: { id_token: `${btoa('{"alg":"none"}').replace(/=/g, '')}.e30.` } },
-    ],
+    'an unsigned id_token': [{ tokens: { id_token: unsignedJwt({}) } }],
     'a subject with a line break': [{ claims: { sub: 'u1\n' } }],
     'a subject that is too long': [{ claims: { sub: 'u'.repeat(256) } }],
     'a subject that is a number': [{ claims: { sub: 7 } }],
@@ -208,8 +203,7 @@ describe('an identity provider that lies', () => {
       expect(page.status).to.equal(503)
       expect(problemOf(page)).to.include('Acme cannot be reached at the moment')
     }
-    const redirected = async () =>
-      new Response(null, { status: 302, headers: { location: ISSUER } })
+    const redirected = async () => Response.redirect(ISSUER, 302)
     expect((await signIn({ fails: redirected })).page.status).to.equal(400)
     expect(service().log.join()).to.not.include('"code":"c"')
   })
@@ -226,17 +220,15 @@ describe('an identity provider that lies', () => {
   it('neither signs in nor links a person by an unverified address, and does not reveal whether it has an account', async () => {
     const texts = new Set<string>()
     for (const email of [sam.login, 'nobody@northlight.example']) {
-      const { page, person } = await signIn({
-        claims: { sub: 'eve', email, email_verified: false },
-      })
+      const claims = { sub: 'eve', email, email_verified: false }
+      const { page, person } = await signIn({ claims })
       expect(isSignedIn(page)).to.equal(false)
       texts.add(noteOf(page).replaceAll(email, ''))
       await submit(person, page, olivia)
     }
     expect(texts.size).to.equal(1)
-    expect(await linksOf(service()), 'the sign-in of another person links nothing').to.deep.equal(
-      [],
-    )
+    const links = await linksOf(service())
+    expect(links, 'the sign-in of another person links nothing').to.deep.equal([])
   })
 
   // [322]
@@ -262,21 +254,16 @@ describe('an identity provider that lies', () => {
     expect(isSignedIn(await submit(person, asked, { code: codeAt(0) }))).to.equal(true)
     expect(await linksOf(service())).to.deep.equal([{ subject: 'sam', person_id: 'per_sam' }])
 
-    const sessions = async () =>
-      await service()
-        .kysely.selectFrom('browser_session')
-        .select('acr')
-        .where('person_id', '=', 'per_sam')
-        .orderBy('started_at', 'desc')
-        .execute()
-    const before = await sessions()
+    const acrs = async () =>
+      (await sessionsIn(service(), { person_id: 'per_sam' })).map(({ acr }) => acr)
+    const before = await acrs()
     const again = await signIn({ claims: ofSam })
     expect(again.page.text).to.include('id="second-step-page"')
     const wrong = await submit(again.person, again.page, { code: '000000' })
     expect(isSignedIn(wrong)).to.equal(false)
-    expect(await sessions()).to.deep.equal(before)
+    expect(await acrs()).to.deep.equal(before)
     expect(isSignedIn(await submit(again.person, again.page, { code: codeAt(1) }))).to.equal(true)
-    expect((await sessions())[0]?.acr).to.equal('urn:gatehouse:mfa')
+    expect((await acrs())[0]).to.equal('urn:gatehouse:mfa')
   })
 
   // [328]
@@ -284,13 +271,7 @@ describe('an identity provider that lies', () => {
     await link('u1', 'per_olivia')
     const { page } = await signIn({ claims: { email: sam.login } })
     expect(isSignedIn(page)).to.equal(true)
-    const sessions = await service()
-      .kysely.selectFrom('browser_session')
-      .select('person_id')
-      .orderBy('started_at', 'desc')
-      .limit(1)
-      .execute()
-    expect(sessions).to.deep.equal([{ person_id: 'per_olivia' }])
+    expect((await sessionsIn(service()))[0]?.person_id).to.equal('per_olivia')
     const stranger = await signIn({ claims: { sub: 'u2', email: olivia.login } })
     expect(isSignedIn(stranger.page)).to.equal(false)
   })
@@ -304,9 +285,7 @@ describe('an identity provider that lies', () => {
     const page = await follow(person, new URL(`/sign-in/callback/other?${query}`, service().url))
     expect(isSignedIn(page)).to.equal(false)
     expect(page.text).to.include('id="login-page"')
-    expect(
-      network.sent.some((address) => address.startsWith('https://other.example/token')),
-    ).to.equal(false)
+    expect(network.sent.join(' ')).to.not.include('https://other.example/token')
   })
 
   // [324, 325]
@@ -314,9 +293,8 @@ describe('an identity provider that lies', () => {
     await link('u1', 'per_sam')
     const { person, callback, page } = await signIn()
     expect(isSignedIn(page)).to.equal(true)
-    expect((await follow(makeHeadlessPerson(sam), callback)).status, 'another browser').to.equal(
-      400,
-    )
+    const another = await follow(makeHeadlessPerson(sam), callback)
+    expect(another.status, 'another browser').to.equal(400)
     expect(isSignedIn(await follow(person, callback)), 'a second use').to.equal(false)
     for (const state of ['', 'x', 'x.', 'x.../..', `x.${'a'.repeat(65)}`]) {
       const forged = new URL(callback)
@@ -336,11 +314,8 @@ describe('an identity provider that lies', () => {
         expect(page.status).to.equal(400)
         expect(isSignedIn(page)).to.equal(false)
       }
-      const again = await signIn(
-        { claims: { auth_time: Math.floor(Date.now() / 1000) } },
-        { fields },
-      )
-      expect(isSignedIn(again.page)).to.equal(true)
+      const fresh = { auth_time: Math.floor(Date.now() / 1000) }
+      expect(isSignedIn((await signIn({ claims: fresh }, { fields })).page)).to.equal(true)
     }
   })
 
@@ -358,21 +333,10 @@ describe('an identity provider that lies', () => {
 
   // [OpenID Connect Core §5.3.2; OpenID Connect Core §5.4; 381]
   it('reads the address from UserInfo if the id_token has none, of the same person only', async () => {
-    const userinfo_endpoint = 'https://thin.example/userinfo'
-    const signedIn = async (userinfo: Record<string, unknown>) => {
-      const metadata = { userinfo_endpoint }
-      // Metadata is kept for an hour, so it is the same from the first request on.
-      network.says({ metadata })
-      const { person, asked } = await leave(service(), 'thin')
-      network.hears(asked)
-      network.says({ claims: { email: undefined, email_verified: undefined }, userinfo, metadata })
-      const query = { iss: 'https://thin.example', code: 'c', state: asked.get('state') ?? '' }
-      const callback = new URL(
-        `/sign-in/callback/thin?${new URLSearchParams(query)}`,
-        service().url,
-      )
-      return await follow(person, callback)
-    }
+    const metadata = { userinfo_endpoint: 'https://thin.example/userinfo' }
+    const claims = { email: undefined, email_verified: undefined }
+    const signedIn = async (userinfo: Record<string, unknown>) =>
+      (await signIn({ claims, userinfo, metadata }, { provider: 'thin' })).page
     const email = 'far@acme.example'
     expect(noteOf(await signedIn({ sub: 'u1', email }))).to.include(email)
     for (const sub of ['u2', undefined]) {
@@ -387,12 +351,7 @@ describe('an identity provider that lies', () => {
   // [332]
   it('signs in no disabled account, and explains a refusal of the provider', async () => {
     await link('u1', 'per_noor')
-    const disabled = { disabled_at: 1 }
-    await service()
-      .kysely.updateTable('person')
-      .set(disabled)
-      .where('id', '=', 'per_noor')
-      .execute()
+    await change(service().kysely, 'person', { id: 'per_noor' }, { disabled_at: 1 })
     const { page } = await signIn()
     expect([page.status, problemOf(page)]).to.deep.equal([
       403,
@@ -464,11 +423,8 @@ describe('an identity provider that lies', () => {
   it('is found only if the sign-in page offers it', async () => {
     const person = makeHeadlessPerson(sam)
     const page = await follow(person, authorizeUrl(service().url))
-    const { status } = await follow(
-      person,
-      new URL(`${page.url.pathname}/provider/unknown`, page.url),
-    )
-    expect(status).to.equal(404)
+    const unknown = new URL(`${page.url.pathname}/provider/unknown`, page.url)
+    expect((await follow(person, unknown)).status).to.equal(404)
     expect(notes.clientId).to.equal('northlight-notes')
   })
 })

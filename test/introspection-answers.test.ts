@@ -1,6 +1,6 @@
 import { CLIENT_NOT_AUTHENTICATED } from '../src/oauth/clients/authenticate-client.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import { type Expected, type Group, runGroups } from './support/answer-table.ts'
+import { type Expected, type Group, type Held, runGroups } from './support/answer-table.ts'
 import {
   asClaude,
   asPortal,
@@ -36,6 +36,15 @@ const post = (fields: Fields, headers: readonly string[] = []): WireRequest => (
 })
 const asked = (token: string | undefined, fields: Fields = {}) =>
   post({ ...asResourceServer, token, ...fields })
+/** A held token, which the resource server asks about, or another client. */
+const of =
+  (name: keyof Held, fields: Fields = {}) =>
+  (held: Held) =>
+    asked(held[name], fields)
+const by = (client: Fields, name: keyof Held, headers?: readonly string[]) => (held: Held) =>
+  post({ ...client, token: held[name] }, headers)
+const hint = (token_type_hint: string) => ({ token_type_hint })
+const withWrongSecret = { ...asResourceServer, client_secret: 'x' }
 const x = (fields: Fields, headers?: readonly string[]) => () =>
   post({ token: 'x', ...fields }, headers)
 const raw = (text: string) => ['Authorization', `Basic ${Buffer.from(text).toString('base64')}`]
@@ -78,73 +87,49 @@ const groups: readonly Group[] = [
   [
     toNotes,
     {
-      'an access token': ({ bound }) => asked(bound),
-      'an access token with the hint refresh_token': ({ bound }) =>
-        asked(bound, { token_type_hint: 'refresh_token' }),
-      'an access token with an unknown hint': ({ bound }) =>
-        asked(bound, { token_type_hint: 'nothing' }),
-      'a public client, its own token': ({ bound }) => post({ ...asNotes, token: bound }),
+      'an access token': of('bound'),
+      'an access token with the hint refresh_token': of('bound', hint('refresh_token')),
+      'an access token with an unknown hint': of('bound', hint('nothing')),
+      'a public client, its own token': by(asNotes, 'bound'),
     },
   ],
   [
     active(samAtNotes),
     {
-      'a refresh token': ({ boundRefresh }) => asked(boundRefresh),
-      'a refresh token with the hint access_token': ({ boundRefresh }) =>
-        asked(boundRefresh, { token_type_hint: 'access_token' }),
+      'a refresh token': of('boundRefresh'),
+      'a refresh token with the hint access_token': of('boundRefresh', hint('access_token')),
     },
   ],
-  [
-    active({ ...oliviaAtClaude, token_type: 'Bearer' }),
-    { 'an unbound token': ({ unbound }) => asked(unbound) },
-  ],
-  [
-    active(oliviaAtClaude),
-    { 'an unbound refresh token': ({ unboundRefresh }) => asked(unboundRefresh) },
-  ],
+  [active({ ...oliviaAtClaude, token_type: 'Bearer' }), { 'an unbound token': of('unbound') }],
+  [active(oliviaAtClaude), { 'an unbound refresh token': of('unboundRefresh') }],
   [
     active({ sub: 'per_sam', client_id: notes.clientId, scope: 'openid', ...toThisOrigin }),
-    {
-      'a token without profile': ({ bare }) => asked(bare),
-      Basic: ({ bare }) => post({ token: bare }, asTheServer),
-    },
+    { 'a token without profile': of('bare'), Basic: by({}, 'bare', asTheServer) },
   ],
   [
     active({ ...samAtPortal, ...toThisOrigin }),
     {
-      'a confidential client, its own token': ({ confidential }) =>
-        post({ ...asPortalHere, token: confidential }),
-      'an access token of a confidential client': ({ confidential }) => asked(confidential),
+      'a confidential client, its own token': by(asPortalHere, 'confidential'),
+      'an access token of a confidential client': of('confidential'),
     },
   ],
-  [
-    active(samAtPortal),
-    {
-      'a refresh token of a confidential client': ({ confidentialRefresh }) =>
-        asked(confidentialRefresh),
-    },
-  ],
+  [active(samAtPortal), { 'a refresh token of a confidential client': of('confidentialRefresh') }],
   [
     inactive,
     {
-      'a public client, another token': ({ unbound }) => post({ ...asNotes, token: unbound }),
-      'a confidential client, another token': ({ bound }) =>
-        post({ ...asPortalHere, token: bound }),
-      'a confidential client, another refresh token': ({ boundRefresh }) =>
-        post({ ...asPortalHere, token: boundRefresh }),
-      'an expired token': ({ expired }) => asked(expired),
-      'a token of another origin': ({ foreign }) => asked(foreign),
+      'a public client, another token': by(asNotes, 'unbound'),
+      'a confidential client, another token': by(asPortalHere, 'bound'),
+      'a confidential client, another refresh token': by(asPortalHere, 'boundRefresh'),
+      'an expired token': of('expired'),
+      'a token of another origin': of('foreign'),
       'an unknown token': () => asked('nonsense'),
       'a long token': () => asked('x'.repeat(2000)),
       'a token of odd characters': () => asked('ä ö'),
       'the form of a JWT': () => asked('e30.e30.x'),
       'a token that is a NUL': () => asked('\0'),
-      'an id_token': ({ idToken }) => asked(idToken),
+      'an id_token': of('idToken'),
       'Basic and the client_id': x({ client_id: rsId }, asTheServer),
-      'Basic in lower case': x(
-        {},
-        asTheServer.map((part) => part.replace('Basic', 'basic')),
-      ),
+      'Basic in lower case': x({}, ['Authorization', `basic ${asTheServer[1]?.slice(6)}`]),
     },
   ],
   [
@@ -183,7 +168,7 @@ const groups: readonly Group[] = [
   [
     wrong,
     {
-      'an id_token and a wrong secret': ({ idToken }) => asked(idToken, { client_secret: 'x' }),
+      'an id_token and a wrong secret': of('idToken', { client_secret: 'x' }),
       'an unknown client': x({ client_id: 'nobody' }),
       'an unknown client that accepts HTML': x({ client_id: 'nobody' }, ['Accept', 'text/html']),
       'the address of no document': x({ client_id: `${page}/client` }),
@@ -203,20 +188,13 @@ const groups: readonly Group[] = [
       'Basic with a plus for a space': x({}, raw('a+b:x')),
     },
   ],
-  [
-    { ...toNotes, open: page },
-    { 'a public client from a page': ({ bound }) => post({ ...asNotes, token: bound }, origin) },
-  ],
+  [{ ...toNotes, open: page }, { 'a public client from a page': by(asNotes, 'bound', origin) }],
   [{ ...wrong, open: page }, { 'an unknown one from a page': x({ client_id: 'nobody' }, origin) }],
   [
     notForPages,
     {
-      'a confidential client from a page': ({ bound }) =>
-        post({ ...asResourceServer, token: bound }, origin),
-      'a confidential client from a page, with a wrong secret': x(
-        { ...asResourceServer, client_secret: 'x' },
-        origin,
-      ),
+      'a confidential client from a page': by(asResourceServer, 'bound', origin),
+      'a confidential client from a page, with a wrong secret': x(withWrongSecret, origin),
     },
   ],
   [

@@ -141,8 +141,7 @@ describe('limits: counts in one process', () => {
     for (let turn = 0; turn < 50_000; turn += 1)
       await attempts.begin({ login: `${turn}@nowhere.example`, address })
     collect()
-    const mebibytes = (process.memoryUsage().heapUsed - before) / 2 ** 20
-    expect(mebibytes).to.be.below(5)
+    expect((process.memoryUsage().heapUsed - before) / 2 ** 20).to.be.below(5)
     expect(limits.size()).to.be.below(1000)
   })
 

@@ -55,14 +55,14 @@ describe('the addresses of the tools that need a token', () => {
   it('answer with a trailing slash as without it, with the same challenge (decision 3)', async () => {
     const { url } = running()
     const token = await memberToken(url)
+    const metadataAt = async (path: string) => {
+      const refused = await callTool(url, 'sign_in', { path, values: { as: 'member' } })
+      return parameterOf(refused, 'resource_metadata')
+    }
     for (const { path } of toolAddresses) {
       for (const slashed of [`${path}/`, `${path}/?x=1`]) {
-        const [one, other] = [path, slashed].map((each) =>
-          callTool(url, 'sign_in', { path: each, values: { as: 'member' } }),
-        )
-        expect(parameterOf(await (other as Promise<Answer>), 'resource_metadata'))
-          .to.be.a('string')
-          .and.to.equal(parameterOf(await (one as Promise<Answer>), 'resource_metadata'))
+        const [one, other] = [await metadataAt(path), await metadataAt(slashed)]
+        expect(other).to.be.a('string').and.to.equal(one)
       }
       const metadata = `${url}${paths.protectedResource}${path}`
       const [plain, slashed] = await Promise.all(
@@ -163,8 +163,7 @@ describe('challenges name scopes that this client can get', () => {
     await remove(kysely, 'oauth_application_scope', scope)
     const refused = await callTool(url, 'mark_all_notifications_read', { token })
     await insert(kysely, 'oauth_application_scope', scope)
-    const advice = 'an operator of the site can add the required scope to this application'
-    expectRemedy(refused, advice)
+    expectRemedy(refused, 'an operator of the site can add the required scope to this application')
   })
 
   it('for sign_in: those of the chosen role', async () => {
@@ -212,30 +211,18 @@ describe('challenges name scopes that this client can get', () => {
     expectForbidden(refused, `openid ${scope.join(' ')}`)
     const more = await operatorToken(url, scope.join(' '))
     await readTool(url, 'sign_in', { values, token: more })
-    expect(await toolNames(url, more, { path })).to.include.members([
-      ...['create_course', 'enrol_student'],
-    ])
-    const { body } = await send(url, 'initialize', {
-      ...{ token: more, path },
-      params: {
-        protocolVersion: '2025-11-25',
-        capabilities: {},
-        clientInfo: { name: 't', version: '1' },
-      },
-    })
+    const names = await toolNames(url, more, { path })
+    expect(names).to.include.members(['create_course', 'enrol_student'])
+    const clientInfo = { name: 't', version: '1' }
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }
+    const { body } = await send(url, 'initialize', { token: more, path, params })
     expect(body.result.instructions).to.include('posts').and.not.include('change courses,')
   })
 
   it('and wrong arguments are refused before the sign-in; null counts as omitted', async () => {
     const { url } = running()
-    for (const values of [
-      ...[
-        { as: 'root' },
-        { change: ['nothing'] },
-        { change: 'posts' },
-        { as: 'member', change: ['posts'] },
-      ],
-    ]) {
+    const wrong = [{ as: 'root' }, { change: ['nothing'] }, { change: 'posts' }]
+    for (const values of [...wrong, { as: 'member', change: ['posts'] }]) {
       const said = await problemOf(url, 'sign_in', { values })
       expect(said, JSON.stringify(values)).to.match(/as|change/)
     }

@@ -283,8 +283,7 @@ describe('the limits of the tool endpoint', () => {
   it('answer 429 with Retry-After when one address sends too many requests', async () => {
     await using service = await startWith({ mcp: { requestsPerAddressMax: 3 } })
     const ping = async () => (await send(service.url, 'ping')).status
-    const statuses = await Array.fromAsync({ length: 4 }, ping)
-    expect(statuses).to.deep.equal([200, 200, 200, 429])
+    expect(await Array.fromAsync({ length: 4 }, ping)).to.deep.equal([200, 200, 200, 429])
     const { headers, body } = await send(service.url, 'ping')
     expect(Number(headers.get('retry-after'))).to.be.within(1, 60)
     expect(headers.get('www-authenticate')).to.equal(null)

@@ -9,7 +9,7 @@ import {
   refresh,
   userinfo,
 } from './support/client.ts'
-import { change, insert, rowOf, rowsOf } from './support/database.ts'
+import { change, insert, remove, rowOf, rowsOf } from './support/database.ts'
 import { amir, marco, notes, olivia, type RunningService, sam } from './support/gatehouse.ts'
 import { importRecords } from './support/import.ts'
 import { makePagePerson, textOf } from './support/page-person.ts'
@@ -42,15 +42,11 @@ async function create({ url }: RunningService, more: Record<string, string | str
   return { owner, made, clientId, client, asks, page: `${list}/${clientId}`, entry }
 }
 
-async function connect(
-  { url }: RunningService,
-  { client, asks }: Awaited<ReturnType<typeof create>>,
-) {
-  return await obtain(url, {
-    authorization: asks,
-    token: { ...client, redirect_uri },
-    person: olivia,
-  })
+type Application = Awaited<ReturnType<typeof create>>
+
+async function connect({ url }: RunningService, { client, asks }: Application) {
+  const token = { ...client, redirect_uri }
+  return await obtain(url, { authorization: asks, token, person: olivia })
 }
 
 const readCourses = async (url: string, token: string) =>
@@ -61,7 +57,7 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
   const statusOf = async (token: string) => (await readCourses(running().url, token)).status
 
   it('is a confidential client with the chosen operator scopes, marked as powerful', async () => {
-    const { url } = running()
+    const { url, kysely } = running()
     const app = await create(running())
     const { owner, made, clientId, page } = app
     expect(made.text).to.include('This application is powerful.').and.include('courses:write')
@@ -69,9 +65,8 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
     expect((await owner.visit(`${page}/set-up`)).text).to.include(paths.mcpAdmin)
     const tokens = await connect(running(), app)
     expect(tokens.scope.split(' ')).to.have.members(scope.split(' '))
-    expect((await readCourses(url, tokens.access_token)).body.data.courses.totalCount).to.be.above(
-      0,
-    )
+    const { courses } = (await readCourses(url, tokens.access_token)).body.data
+    expect(courses.totalCount).to.be.above(0)
     // It needs no approval to publish: an owner registered it (decision 23).
     const mutate = async (query: string) =>
       (await postJson(url + paths.adminGraphql, { query }, { token: tokens.access_token })).body
@@ -80,25 +75,19 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
     const { id } = data.createCourse.course
     const published = await mutate(`mutation { publishCourse(id: "${id}") { course { id } } }`)
     expect(published.errors, JSON.stringify(published)).to.equal(undefined)
-    const { client_origin, person_id, site_id } = await rowOf(running().kysely, 'oauth_grant', {
-      client_id: clientId,
-    })
-    expect([client_origin, person_id, site_id]).to.deep.equal(['operator', 'per_olivia', site])
-    const event = await rowOf(running().kysely, 'audit_event', {
-      ...{ action: 'application.create', subject_id: clientId },
-    })
+    const grant = await rowOf(kysely, 'oauth_grant', { client_id: clientId })
+    const given = { client_origin: 'operator', person_id: 'per_olivia', site_id: site }
+    expect(grant).to.include(given)
+    const created = { action: 'application.create', subject_id: clientId }
+    const event = await rowOf(kysely, 'audit_event', created)
     expect(JSON.parse(event.after ?? '')).to.include({ actsForOwner: true, endless: false })
   })
 
   it('ends with the role of the owner who allowed it, also if the role returns [440]', async () => {
     const service = running()
     const { kysely } = service
-    await insert(kysely, 'site_role', {
-      person_id: 'per_amir',
-      site_id: site,
-      role: 'owner',
-      granted_at: 1,
-    })
+    const ofAmir = { person_id: 'per_amir', site_id: site, role: 'owner', granted_at: 1 } as const
+    await insert(kysely, 'site_role', ofAmir)
     const app = await create(service)
     const endings = {
       'a page': async () => {
@@ -136,10 +125,7 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
     // Without an entry in the grant, the role is judged at each use.
     const { access_token } = await connect(service, app)
     const mine = { person_id: 'per_olivia', role: 'owner' as const }
-    await kysely
-      .deleteFrom('site_role')
-      .where((e) => e.and(mine))
-      .execute()
+    await remove(kysely, 'site_role', mine)
     expect(await statusOf(access_token)).to.equal(401)
     await insert(kysely, 'site_role', { ...mine, site_id: site, granted_at: 1 })
   })
@@ -232,11 +218,8 @@ describe('an application that acts for an owner, against people with less power'
       const answer = await askToAuthorize(url, { ...app.asks, scope: `${scope} ${more}` })
       expect(errorOf(answer), more).to.equal('invalid_scope')
     }
-    const other = await askToAuthorize(url, {
-      ...app.asks,
-      redirect_uri: 'http://school.example/callback',
-    })
-    expect(other.status).to.equal(400)
+    const elsewhere = { ...app.asks, redirect_uri: 'http://school.example/callback' }
+    expect((await askToAuthorize(url, elsewhere)).status).to.equal(400)
     const code = await getCode(url, app.asks, olivia)
     const withoutSecret = { client_id: app.clientId, redirect_uri }
     expect((await exchange(url, code, withoutSecret)).status).to.equal(401)
@@ -263,10 +246,8 @@ describe('an application that acts for an owner, against people with less power'
   ] as const) {
     it(`is not created with ${what} [444]`, () => {
       const good = { name: 'Server', redirectUris: redirect_uri, postLogoutRedirectUris: '' }
-      const checked = checkEntry(
-        { ...good, authMethod: 'operator', scopes: chosen, ...typed },
-        rules,
-      )
+      const entry = { ...good, authMethod: 'operator', scopes: chosen, ...typed }
+      const checked = checkEntry(entry, rules)
       expect(checked.kind === 'bad' && Object.keys(checked.problems)).to.deep.equal([field])
     })
   }

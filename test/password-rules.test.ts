@@ -30,7 +30,6 @@ describe('new passwords', () => {
 
   it('counts from the minimum of the deployment', async () => {
     expect(await problemOfNewPassword('eight ch', ada, 8)).to.equal(undefined)
-    const found = await problemOfNewPassword('seven c', ada, 8)
-    expect(found?.for(english)).to.match(/at least 8/)
+    expect((await problemOfNewPassword('seven c', ada, 8))?.for(english)).to.match(/at least 8/)
   })
 })

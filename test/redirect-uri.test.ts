@@ -249,8 +249,7 @@ describe('the difference of a redirect_uri', () => {
   })
 
   it('does not call a private scheme http', () => {
-    const told = explainRedirect('com.b.app:/cb', ['com.a.app:/cb'])
-    expect(told).to.match(/differs in its scheme$/)
+    expect(explainRedirect('com.b.app:/cb', ['com.a.app:/cb'])).to.match(/differs in its scheme$/)
   })
 
   it('shows an address in printable characters, shortened and without secrets', () => {

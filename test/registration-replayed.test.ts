@@ -17,14 +17,12 @@ const common = {
   token_endpoint_auth_method: 'none',
 }
 
+const vscodeUris = ['https://insiders.vscode.dev/redirect', 'https://vscode.dev/redirect']
 /** VS Code and its derivatives send the product name and, over time, different redirect URIs. */
 const vscode = (client_name: string, loopback: readonly string[], more: Body = {}): Body => ({
   ...{ client_name, client_uri: 'https://code.visualstudio.com', ...common },
   grant_types: [...common.grant_types, 'urn:ietf:params:oauth:grant-type:device_code'],
-  redirect_uris: [
-    ...['https://insiders.vscode.dev/redirect', 'https://vscode.dev/redirect'],
-    ...loopback,
-  ],
+  redirect_uris: [...vscodeUris, ...loopback],
   application_type: 'native',
   ...more,
 })
@@ -40,6 +38,7 @@ const cursorUris = [
 const cursor = (...redirect_uris: string[]): Body => ({
   ...{ client_name: 'Cursor', ...common, redirect_uris },
 })
+const onlyScheme = cursor(...cursorUris.slice(0, 1))
 const foreignScheme = 'cursor://somebody.else/callback'
 const mistral = (client_name: string): Body => ({
   ...{ client_name, ...common, token_endpoint_auth_method: 'client_secret_basic' },
@@ -49,15 +48,18 @@ const chatgpt = (redirect_uri: string, client_name = 'ChatGPT'): Body => ({
   ...{ client_name, ...common, redirect_uris: [redirect_uri] },
 })
 const connector = 'https://chatgpt.com/connector/oauth/FLLrQdlez6Uf'
-const clineUri = 'vscode://saoudrizwan.claude-dev/mcp-auth/callback/5f2d8c'
+const n8nUri = 'https://oauth.n8n.cloud/oauth2/callback'
+const clineUri = 'http://127.0.0.1:1457/mcp/oauth/callback'
+const olderClineUri = 'vscode://saoudrizwan.claude-dev/mcp-auth/callback/5f2d8c'
 const claude = { client_name: 'Claude', ...common }
+const unlisted = 'http://127.0.0.1:33418/other'
 const nulls = { scope: null, application_type: null, grant_types: null, response_types: null }
 
 const platforms: Readonly<Record<string, readonly [title: string, body: Body][]>> = {
   'integration-cursor': [
     ['Cursor', cursor(...cursorUris)],
     ['Cursor with a custom scheme that is not listed', cursor(...cursorUris, foreignScheme)],
-    ['Cursor with only its custom scheme', cursor(...cursorUris.slice(0, 1))],
+    ['Cursor with only its custom scheme', onlyScheme],
     ['Cursor on another port', cursor('http://localhost:8788/callback')],
   ],
   'integration-vscode': [
@@ -80,22 +82,10 @@ const platforms: Readonly<Record<string, readonly [title: string, body: Body][]>
     ['Le Chat', mistral('Le Chat')],
     ['Mistral Studio', mistral('mistral-mcp-client')],
   ],
-  'integration-n8n': [
-    [
-      'n8n cloud',
-      { client_name: 'n8n', redirect_uris: ['https://oauth.n8n.cloud/oauth2/callback'] },
-    ],
-  ],
+  'integration-n8n': [['n8n cloud', { client_name: 'n8n', redirect_uris: [n8nUri] }]],
   'integration-cline': [
-    [
-      'Cline',
-      {
-        ...common,
-        client_name: 'Cline',
-        redirect_uris: ['http://127.0.0.1:1457/mcp/oauth/callback'],
-      },
-    ],
-    ['older Cline', { client_name: 'Cline', ...common, redirect_uris: [clineUri] }],
+    ['Cline', { client_name: 'Cline', ...common, redirect_uris: [clineUri] }],
+    ['older Cline', { client_name: 'Cline', ...common, redirect_uris: [olderClineUri] }],
   ],
   'integration-claude': [
     ['Claude', { ...claude, redirect_uris: ['https://claude.ai/api/mcp/auth_callback'] }],
@@ -108,14 +98,14 @@ const platforms: Readonly<Record<string, readonly [title: string, body: Body][]>
 const program = (client_name: string | null, uri: string, more: Body = {}): Body => ({
   ...{ client_name, ...common, redirect_uris: [uri], ...more },
 })
+const everyScope = { scope: scopeNames().join(' ') }
+const byPost = { token_endpoint_auth_method: 'client_secret_post' }
 const programs: readonly [title: string, body: Body][] = [
   ['Claude Code', program('Claude Code (campus)', 'http://localhost:3118/callback')],
   ['Codex', { client_name: 'Codex', redirect_uris: ['http://127.0.0.1:37819/callback/6MFBM1In-'] }],
   [
     'Gemini CLI',
-    program('Gemini CLI MCP Client', 'http://localhost:7777/oauth/callback', {
-      scope: scopeNames().join(' '),
-    }),
+    program('Gemini CLI MCP Client', 'http://localhost:7777/oauth/callback', everyScope),
   ],
   [
     'mcp-remote',
@@ -126,12 +116,7 @@ const programs: readonly [title: string, body: Body][] = [
     }),
   ],
   ['Inspector', program('MCP Inspector', 'http://localhost:6274/oauth/callback', { scope: '' })],
-  [
-    'OpenCode',
-    program('OpenCode', 'http://127.0.0.1:19876/mcp/oauth/callback', {
-      token_endpoint_auth_method: 'client_secret_post',
-    }),
-  ],
+  ['OpenCode', program('OpenCode', 'http://127.0.0.1:19876/mcp/oauth/callback', byPost)],
   ['a program with a null scope', program('A', 'http://127.0.0.1:1/cb', { scope: null })],
   ['a program without a name', program(null, 'http://127.0.0.1:1/cb')],
   ['a program with the name of a platform', program('Claude', 'http://127.0.0.1:1/callback')],
@@ -156,18 +141,12 @@ const refused: Readonly<Record<string, readonly [title: string, body: Body, says
       /needs a path: send http:\/\/localhost:3142\/callback, for example/,
     ],
     ['an unlisted URI with listed ones', cursor(...cursorUris, 'https://cursor.example/callback')],
-    [
-      'an unlisted loopback URI beside listed URIs',
-      vscode('Visual Studio Code', ['http://127.0.0.1:33418/other']),
-    ],
+    ['an unlisted loopback URI beside listed URIs', vscode('Visual Studio Code', [unlisted])],
     ['the connector of another host', chatgpt('https://chatgpt.example/connector/oauth/FLLrQdl')],
     ['a connector under another name', chatgpt(connector, 'ChatGPT Connector')],
   ],
   invalid_client_metadata: [
-    [
-      'a custom scheme under an unknown name',
-      { ...cursor(...cursorUris.slice(0, 1)), client_name: 'Cursor 2' },
-    ],
+    ['a custom scheme under an unknown name', { ...onlyScheme, client_name: 'Cursor 2' }],
     [
       'an unlisted custom scheme of a platform',
       cursor(foreignScheme),
@@ -212,9 +191,8 @@ describe('registration with bodies of real clients (Client registration 1 to 4)'
       expect(body).not.to.have.any.keys('client_secret', 'registration_access_token')
       expect(body.scope.split(' ')).not.to.include('account:read')
       const { body: second } = await register(service().url, sent)
-      expect(body.client_id)
-        .to.match(/^loopback_/)
-        .and.not.equal(second.client_id)
+      expect(body.client_id).to.match(/^loopback_/)
+      expect(body.client_id).to.not.equal(second.client_id)
     })
   }
 

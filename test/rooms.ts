@@ -53,9 +53,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   config: {
     mayImport: ['platform', 'directory'],
-    folders: {
-      '.': 'assistant-table config environment',
-    },
+    folders: { '.': 'assistant-table config environment' },
   },
   oauth: {
     mayImport: ['views', 'platform', 'directory', 'config'],
@@ -120,14 +118,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   ops: {
     mayImport: ['platform', 'directory', 'config', 'oauth', 'school'],
-    folders: {
-      '.': 'ops',
-      backup: '',
-      'clean-up': '',
-      cli: '',
-      doctor: '',
-      import: '',
-    },
+    folders: { '.': 'ops', backup: '', 'clean-up': '', cli: '', doctor: '', import: '' },
   },
   compose: {
     mayImport: [
@@ -141,14 +132,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       'pages',
       'ops',
     ],
-    folders: {
-      '.': 'compose',
-    },
+    folders: { '.': 'compose' },
   },
-  main: {
-    mayImport: ['platform', 'config', 'compose'],
-    folders: {
-      '.': '',
-    },
-  },
+  main: { mayImport: ['platform', 'config', 'compose'], folders: { '.': '' } },
 }

@@ -141,8 +141,7 @@ describe('pages that need a fresh sign-in', () => {
     const body = new URLSearchParams({ csrf: hiddenField(shown) })
     const refused = await person.open(`${pathname}/cancel`, { method: 'POST', body })
     const resumed = await person.open(targetOf(refused))
-    const back = await person.open(targetOf(resumed))
-    expect(back.headers.get('location')).to.equal(pages.admin)
+    expect((await person.open(targetOf(resumed))).headers.get('location')).to.equal(pages.admin)
     expect((await person.visit(portal)).status).to.equal(200)
   })
 })
@@ -214,8 +213,7 @@ describe('sessions of browsers', () => {
     const { csrf } = await listed(person)
     await post(person, pages.signOutEverywhere, { csrf })
     expect(await lives(cookiesOf(person))).to.deep.equal(neither)
-    const rows = await rowsOf(kysely, 'browser_session', { person_id: 'per_june' })
-    expect(rows).to.deep.equal([])
+    expect(await rowsOf(kysely, 'browser_session', { person_id: 'per_june' })).to.deep.equal([])
   })
 
   it('get a new id at each sign-in, so a planted cookie is never signed in [264]', async () => {

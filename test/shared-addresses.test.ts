@@ -5,6 +5,7 @@ import { readScope } from '../src/directory/scopes/catalogue.ts'
 import { checkDatabase } from '../src/ops/doctor/store-checks.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import {
+  asPortal,
   introspect,
   obtain,
   obtainCode,
@@ -32,37 +33,31 @@ describe('addresses that people and strangers share', () => {
     await using service = await startService({ policy: policyWith({ limits: spent }) })
     const { url } = service
     const own = await obtainTokens(url)
-    const asPortal = { client_id: portal.clientId, client_secret: portal.clientSecret }
-    const ofPortal = { client_id: portal.clientId, redirect_uri: portal.redirectUri }
-    const confidential = await obtain(url, {
-      authorization: ofPortal,
-      token: { ...asPortal, redirect_uri: portal.redirectUri },
-    })
+    const { redirect_uri } = asPortal
+    const ofPortal = { client_id: portal.clientId, redirect_uri }
+    const confidential = await obtain(url, { authorization: ofPortal, token: asPortal })
     const { form } = await obtainCode(url)
     const member = await memberToken(url)
     await useUpFailures(url)
 
-    expect((await refresh(url, own.refreshToken)).status, 'public refresh').to.equal(200)
-    expect((await refresh(url, confidential.refresh_token, asPortal)).status, 'refresh').to.equal(
-      200,
-    )
-    expect((await postForm(url + paths.token, form)).status, 'exchange').to.equal(200)
+    for (const [what, answer] of [
+      ['public refresh', await refresh(url, own.refreshToken)],
+      ['refresh', await refresh(url, confidential.refresh_token, asPortal)],
+      ['exchange', await postForm(url + paths.token, form)],
+      ['UserInfo', await userinfo(url, own.accessToken)],
+      ['API', await askMember({ url, token: member }, { query: '{ viewer { id } }' })],
+    ] as const) {
+      expect(answer.status, what).to.equal(200)
+    }
     expect((await introspect(url, own.accessToken)).body.active, 'introspection').to.equal(true)
-    expect((await userinfo(url, own.accessToken)).status, 'UserInfo').to.equal(200)
-    expect(
-      (await askMember({ url, token: member }, { query: '{ viewer { id } }' })).status,
-      'API',
-    ).to.equal(200)
     const [, proxy = ''] = basic(resourceServer.clientId, resourceServer.clientSecret)
     const guarded = ['X-Forward-Auth-Client', proxy, 'Authorization', `Bearer ${own.accessToken}`]
     const forwarded = await send(url, { path: paths.forwardAuth, headers: guarded })
     expect(forwarded.status, 'forward auth').to.be.oneOf([200, 400])
 
+    const asImpostor = { ...asPortal, client_secret: 'guessed' }
     for (const [what, answer] of [
-      [
-        'secret',
-        await refresh(url, confidential.refresh_token, { ...asPortal, client_secret: 'guessed' }),
-      ],
+      ['secret', await refresh(url, confidential.refresh_token, asImpostor)],
       ['refresh token', await refresh(url, 'guessed')],
       ['code', await postForm(url + paths.token, { ...form, code: 'guessed' })],
       ['token', await userinfo(url, 'guessed')],
@@ -94,10 +89,8 @@ describe('addresses that people and strangers share', () => {
     for (const path of [paths.mcp, paths.mcpMember, paths.mcpAdmin]) {
       for (const how of [{}, { token: 'guessed' }, { headers: { authorization: '' } }]) {
         const answer = await call({ path, ...how })
-        expect([answer.status, answer.body.error.data.error], path).to.deep.equal([
-          429,
-          'too_many_requests',
-        ])
+        expect(answer.status, path).to.equal(429)
+        expect(answer.body.error.data.error, path).to.equal('too_many_requests')
         expect(answer.headers.get('retry-after')).to.match(/^\d+$/)
         expect(answer.headers.get('www-authenticate')).to.equal(null)
       }
@@ -105,9 +98,8 @@ describe('addresses that people and strangers share', () => {
   })
 
   it('bound what invalid credentials cost after that [211]', async () => {
-    await using service = await startWith({
-      limits: { ...spent, verificationPointsPerAddressMax: 3 },
-    })
+    const limits = { ...spent, verificationPointsPerAddressMax: 3 }
+    await using service = await startWith({ limits })
     const { url } = service
     const { accessToken } = await obtainTokens(url)
     await useUpFailures(url)
@@ -139,8 +131,7 @@ describe('a proxy whose X-Forwarded-For is ignored', () => {
     // The time is stored behind the request.
     while ((await findings(config)).join() !== 'proxy.ignored') await delay(20)
     expect(await findings({ ...config, trustProxy: true })).to.deep.equal([])
-    expect(await findings({ ...config, trustProxy: true, host: '0.0.0.0' })).to.deep.equal([
-      'proxy.anyone',
-    ])
+    const open = { ...config, trustProxy: true, host: '0.0.0.0' }
+    expect(await findings(open)).to.deep.equal(['proxy.anyone'])
   })
 })

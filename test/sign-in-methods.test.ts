@@ -38,21 +38,13 @@ describe('the parameters of a request about the sign-in', () => {
   const service = sharedService(undefined, async () => {
     const claims = { email: 'email', emailVerified: 'email_verified', name: 'name' }
     const provider = {
-      id: 'campus',
-      name: 'Campus',
-      clientId: portal.clientId,
-      claims,
-      domains: [],
+      ...{ id: 'campus', name: 'Campus', clientId: portal.clientId, issuer: campus().url },
+      ...{ claims, domains: [] },
     }
     const started = await startService({
-      ...{
-        host: 'localhost',
-        environment: { IDENTITY_PROVIDER_SECRETS: `campus=${portal.clientSecret}` },
-      },
-      policy: policyWith({
-        ...flushing,
-        signIn: { identityProviders: [{ ...provider, issuer: campus().url }] },
-      }),
+      host: 'localhost',
+      environment: { IDENTITY_PROVIDER_SECRETS: `campus=${portal.clientSecret}` },
+      policy: policyWith({ ...flushing, signIn: { identityProviders: [provider] } }),
       now: () => Date.now(),
       fetch: async (address, init) => await fetch(address, init as RequestInit),
     })
@@ -110,13 +102,9 @@ describe('the parameters of a request about the sign-in', () => {
     }
   }
 
+  const byPasswordOnly = async () => byPassword
   for (const { what, start, acr, amr } of [
-    {
-      what: 'a password',
-      start: async () => byPassword,
-      acr: 'urn:gatehouse:password',
-      amr: ['pwd'],
-    },
+    { what: 'a password', start: byPasswordOnly, acr: 'urn:gatehouse:password', amr: ['pwd'] },
     { what: 'a password and an app', start: byApp, acr: MFA_ACR, amr: ['pwd', 'otp', 'mfa'] },
     { what: 'a passkey', start: byPasskey, acr: MFA_ACR, amr: ['pop', 'user', 'mfa'] },
     { what: 'an identity provider', start: byProvider, acr: PROVIDER, amr: undefined },
@@ -131,9 +119,8 @@ describe('the parameters of a request about the sign-in', () => {
       const outcome = async (fields: Fields) => {
         const target = next(new URL(url), await person.open(authorizeUrl(url, fields)))
         if (target.searchParams.has('code')) return 'a code'
-        return (
-          target.searchParams.get('error') ?? (/\/login$/.test(target.pathname) ? 'a page' : '')
-        )
+        const page = /\/login$/.test(target.pathname) ? 'a page' : ''
+        return target.searchParams.get('error') ?? page
       }
       /** Signs in for a request, and returns the parameters of the callback. */
       const afterSignIn = async (fields: Fields = {}) => {

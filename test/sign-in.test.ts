@@ -302,8 +302,7 @@ describe('sign-in: outcomes', () => {
     const signedIn = { kind: 'signed-in', personId: 'per_sam' }
     expect(await signInTo(() => right)(attempt)).to.include(signedIn)
     const refused = { kind: 'refused', why: 'disabled account', personId: 'per_sam' }
-    const disabled = signInTo(() => ({ ...right, disabled: true }))
-    expect(await disabled(attempt)).to.deep.equal(refused)
+    expect(await signInTo(() => ({ ...right, disabled: true }))(attempt)).to.deep.equal(refused)
   })
 
   for (const [what, meanwhile, why] of [

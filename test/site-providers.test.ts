@@ -1,23 +1,25 @@
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { asClaude, authorizeUrl } from './support/client.ts'
-import { insert } from './support/database.ts'
+import { insert, rowOf } from './support/database.ts'
 import { startNameServer } from './support/dns-server.ts'
 import { olivia, portal, sam, startService } from './support/gatehouse.ts'
 import {
   follow,
   ISSUER,
   isSignedIn,
-  leave,
   linksOf,
   makeLyingProviders,
   noteOf,
   type Person,
   problemOf,
+  refusalIn,
   setUpApp,
+  signInWith,
   submit,
 } from './support/identity-provider.ts'
 import { hiddenField, makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/storages.ts'
+import { encode } from './support/wire.ts'
 
 describe('the identity provider of a site', () => {
   let network: Awaited<ReturnType<typeof makeLyingProviders>>
@@ -26,12 +28,14 @@ describe('the identity provider of a site', () => {
     return await startService({ fetch: async (...request) => await network.fetch(...request) })
   })
   const page = '/admin/northlight/identity-providers'
+  const ofNoSite = { scope: 'openid', resource: undefined, ...asClaude }
   const typed = {
     ...{ name: 'School', issuer: ISSUER, clientId: 'gatehouse', role: 'student' },
     ...{ emailClaim: 'email', verifiedClaim: 'email_verified', nameClaim: 'name' },
   }
-  const row = async () =>
-    await service().kysely.selectFrom('identity_provider').selectAll().executeTakeFirstOrThrow()
+  const row = async () => await rowOf(service().kysely, 'identity_provider')
+  const set = async (values: { domains?: string; issuer?: string }) =>
+    await service().kysely.updateTable('identity_provider').set(values).execute()
 
   before(async () => {
     const owner = makePagePerson(service().url, olivia)
@@ -51,14 +55,8 @@ describe('the identity provider of a site', () => {
 
   /** Signs in as a new or linked person, with the session of that browser. */
   const signIn = async (claims: Record<string, unknown>, iss = ISSUER, metadata = {}) => {
-    network.says({ metadata })
-    const { id } = await row()
-    const { person, asked } = await leave(service(), id)
-    network.hears(asked)
-    network.says({ claims, metadata })
-    const query = new URLSearchParams({ iss, code: 'c', state: asked.get('state') ?? '' })
-    const seen = await follow(person, new URL(`/sign-in/callback/${id}?${query}`, service().url))
-    return { person, page: seen }
+    const said = { claims, metadata }
+    return await signInWith(network, service(), { provider: (await row()).id, iss, said })
   }
   const link = async (personId: string, changes = {}) => {
     const times = { linked_at: 1, last_used_at: 1 }
@@ -77,9 +75,8 @@ describe('the identity provider of a site', () => {
       .select(['email_verified_at', 'role', 'site_id'])
       .where('email', '=', claims.email)
       .execute()
-    expect(made).to.deep.equal([
-      { email_verified_at: null, role: 'student', site_id: 'sit_northlight' },
-    ])
+    const role = { role: 'student', site_id: 'sit_northlight' }
+    expect(made).to.deep.equal([{ email_verified_at: null, ...role }])
   })
 
   // [333, 334]
@@ -100,11 +97,10 @@ describe('the identity provider of a site', () => {
     }
     expect((await open('/admin/open-kitchen')).status).to.equal(403)
     expect((await open('/account?sign-in=again')).text).to.include('id="login-page"')
-    const otherSite = { scope: 'openid', resource: undefined, ...asClaude }
-    const asked = await open(authorizeUrl(url, otherSite).href)
+    const asked = await open(authorizeUrl(url, ofNoSite).href)
     expect(asked.text, 'a grant of no site').to.include('id="login-page"')
-    const none = await open(authorizeUrl(url, { ...otherSite, prompt: 'none' }).href)
-    expect(none.target?.searchParams.get('error')).to.equal('login_required')
+    const none = await open(authorizeUrl(url, { ...ofNoSite, prompt: 'none' }).href)
+    expect(refusalIn(none)).to.equal('login_required')
     expect(isSignedIn(await open(authorizeUrl(url).href)), 'its own application').to.equal(true)
   })
 
@@ -135,12 +131,7 @@ describe('the identity provider of a site', () => {
 
   it('is offered only to applications of its site, and changed only by owners', async () => {
     const person = makeHeadlessPerson(sam)
-    const ofNoSite = authorizeUrl(service().url, {
-      scope: 'openid',
-      resource: undefined,
-      ...asClaude,
-    })
-    const { url, text } = await follow(person, ofNoSite)
+    const { url, text } = await follow(person, authorizeUrl(service().url, ofNoSite))
     expect(text).to.include('id="login-page"').and.to.not.include('Sign in with School')
     const { id } = await row()
     const forced = await follow(person, new URL(`${url.pathname}/provider/${id}`, url))
@@ -166,15 +157,8 @@ describe('the identity provider of a site', () => {
       ['_gatehouse.others.example', 'gatehouse-provider=idp_of_another_site'],
     ])
     using _ = await startNameServer(records)
-    const refusals = [
-      'gmail.com',
-      'others.example',
-      'sub.acme.example',
-      'example',
-      'a_b.example',
-      '<b>',
-    ]
-    for (const domain of refusals) {
+    const others = ['gmail.com', 'others.example', 'sub.acme.example']
+    for (const domain of [...others, 'example', 'a_b.example', '<b>']) {
       const refused = await change(setDomains, { domains: `acme.example ${domain}` })
       expect(refused.status, domain).to.equal(422)
     }
@@ -199,12 +183,7 @@ describe('the identity provider of a site', () => {
     const down = await submit(makeHeadlessPerson(sam), seen, { login: 'new@acme.example' })
     expect(down.status, 'another browser').to.equal(400)
     network.says({})
-    const ofNoSite = authorizeUrl(service().url, {
-      scope: 'openid',
-      resource: undefined,
-      ...asClaude,
-    })
-    const elsewhere = await follow(person, ofNoSite)
+    const elsewhere = await follow(person, authorizeUrl(service().url, ofNoSite))
     const wrong = await submit(person, elsewhere, { login: 'new@acme.example', password: 'y' })
     expect(wrong.status, 'another site').to.equal(401)
     await change(setDomains, { domains: '' })
@@ -212,27 +191,18 @@ describe('the identity provider of a site', () => {
 
   // [375]
   it('lets people sign in another way while the provider of their domain is down', async () => {
-    await service()
-      .kysely.updateTable('identity_provider')
-      .set({ domains: 'northlight.example' })
-      .execute()
+    await set({ domains: 'northlight.example' })
     const person = makeHeadlessPerson(sam)
     const seen = await follow(person, authorizeUrl(service().url))
     network.says({ metadata: { issuer: 'https://elsewhere.example' } })
-    await service()
-      .kysely.updateTable('identity_provider')
-      .set({ issuer: 'https://down.example' })
-      .execute()
+    await set({ issuer: 'https://down.example' })
     const failed = await submit(person, seen, sam)
     expect([failed.status, problemOf(failed)]).to.deep.equal([
       400,
       'School did not prove who you are, so you are not signed in. Please try again, or sign in another way.',
     ])
     expect(isSignedIn(await submit(person, failed, { ...sam, way: 'here' }))).to.equal(true)
-    await service()
-      .kysely.updateTable('identity_provider')
-      .set({ domains: '', issuer: ISSUER })
-      .execute()
+    await set({ domains: '', issuer: ISSUER })
     network.says({})
   })
 
@@ -240,20 +210,15 @@ describe('the identity provider of a site', () => {
   it('is the only way in at its site, if an owner says so, and nowhere else', async () => {
     const { url, kysely } = service()
     const open = async (who: Person, fields = {}) => await follow(who, authorizeUrl(url, fields))
-    const ofNoSite = { scope: 'openid', resource: undefined, ...asClaude }
     const before = makeHeadlessPerson(sam)
     expect(isSignedIn(await submit(before, await open(before), sam))).to.equal(true)
     const allowed = await open(makeHeadlessPerson(sam))
     await change(only, { on: 'yes' })
     try {
       const shown = await open(before)
-      expect(shown.text, 'a session by password')
-        .to.include('id="login-page"')
-        .and.include('School')
+      expectOwnSignIn(shown, 'a session by password')
       expect(shown.text).to.not.include('id="password"').and.not.include('id="passkey"')
-      expect((await open(before, { prompt: 'none' })).target?.searchParams.get('error')).to.equal(
-        'login_required',
-      )
+      expect(refusalIn(await open(before, { prompt: 'none' }))).to.equal('login_required')
       const forced = await submit(before, { ...shown, text: allowed.text, url: shown.url }, sam)
       expect(forced.text, 'a form from before').to.not.include('id="consent-page"')
       const fresh = makeHeadlessPerson(sam)
@@ -276,27 +241,21 @@ describe('the identity provider of a site', () => {
       const linking = await signIn(ofSam)
       expect(noteOf(linking.page)).to.include(sam.login)
       const stranger = await submit(linking.person, linking.page, olivia)
-      expect(
-        [stranger.status, isSignedIn(stranger)],
-        'an account with another address',
-      ).to.deep.equal([401, false])
+      const outcome = [stranger.status, isSignedIn(stranger)]
+      expect(outcome, 'an account with another address').to.deep.equal([401, false])
       const again = await signIn(ofSam)
       expect(isSignedIn(await submit(again.person, again.page, sam))).to.equal(true)
-      expect(
-        (await follow(again.person, new URL('/account', url))).status,
-        'counts at the site only',
-      ).to.equal(403)
+      const account = await follow(again.person, new URL('/account', url))
+      expect(account.status, 'counts at the site only').to.equal(403)
       const { person, page: seen } = await signIn(ofSam)
       expect(isSignedIn(seen)).to.equal(true)
       expect(isSignedIn(await open(person))).to.equal(true)
 
-      const scopes = { scope: 'openid students:read', resource: undefined, ...asClaude }
+      const scopes = { ...ofNoSite, scope: 'openid students:read' }
       const operator = makeHeadlessPerson(olivia)
       const choice = await submit(operator, await open(operator, scopes), olivia)
       const signedIn = await submit(operator, choice, { site: 'sit_northlight' })
-      expect(signedIn.text, 'a grant of the site')
-        .to.include('id="login-page"')
-        .and.include('School')
+      expectOwnSignIn(signedIn, 'a grant of the site')
     } finally {
       await change(only, { on: 'no' })
     }
@@ -310,40 +269,26 @@ describe('the identity provider of a site', () => {
       // Metadata is kept for an hour.
       const sub = Math.random().toString(36).slice(2)
       const issuer = `https://${sub}.example`
-      await service().kysely.updateTable('identity_provider').set({ issuer }).execute()
-      const { person, page: seen } = await signIn(
-        { sub, email: `${sub}@acme.example` },
-        issuer,
-        metadata,
-      )
+      await set({ issuer })
+      const claims = { sub, email: `${sub}@acme.example` }
+      const { person, page: seen } = await signIn(claims, issuer, metadata)
       expect(isSignedIn(seen), problemOf(seen)).to.equal(true)
       const asked = await follow(person, new URL(`/oauth/logout?client_id=${portal.clientId}`, url))
       const body = new URLSearchParams({ xsrf: hiddenField(asked.text, 'xsrf'), logout: 'yes' })
-      const left = await follow(person, new URL('/oauth/logout/confirm', url), {
-        method: 'POST',
-        body,
-      })
+      const confirm = new URL('/oauth/logout/confirm', url)
+      const left = await follow(person, confirm, { method: 'POST', body })
       const gone = await follow(person, authorizeUrl(url, { prompt: 'none' }))
-      expect(gone.target?.searchParams.get('error')).to.equal('login_required')
+      expect(refusalIn(gone)).to.equal('login_required')
       return { person, left, issuer }
     }
     const { person, left, issuer } = await signOut({ end_session_endpoint: 'ORIGIN/out?a=b' })
     const back = `${url}/sign-in/signed-out`
-    const query = new URLSearchParams({
-      a: 'b',
-      client_id: 'gatehouse',
-      post_logout_redirect_uri: back,
-    })
+    const query = encode({ a: 'b', client_id: 'gatehouse', post_logout_redirect_uri: back })
     expect(left.target?.href).to.equal(`${issuer}/out?${query}`)
     expect((await follow(person, new URL(back))).text).to.include('You are signed out')
-    for (const end_session_endpoint of [
-      undefined,
-      'javascript:alert(1)',
-      'http://id.example/out',
-    ]) {
+    for (const end_session_endpoint of [undefined, 'javascript:alert(1)', 'http://id.example/out'])
       expect((await signOut({ end_session_endpoint })).left.text).to.include('You are signed out')
-    }
-    await service().kysely.updateTable('identity_provider').set({ issuer: ISSUER }).execute()
+    await set({ issuer: ISSUER })
   })
 
   it('ends its sessions and links when an owner removes it', async () => {
@@ -354,10 +299,13 @@ describe('the identity provider of a site', () => {
     const { id } = await row()
     await owner.send(await owner.visit(page), `${page}/${id}/remove`)
     const gone = await follow(person, authorizeUrl(service().url, { prompt: 'none' }))
-    expect(gone.target?.searchParams.get('error')).to.equal('login_required')
-    const left = await linksOf(service())
-    expect(left.map(({ subject }) => subject)).to.deep.equal(['marco'])
+    expect(refusalIn(gone)).to.equal('login_required')
+    expect((await linksOf(service())).map(({ subject }) => subject)).to.deep.equal(['marco'])
     const other = await follow(makeHeadlessPerson(sam), authorizeUrl(service().url))
     expect(other.text, 'no site without a way in').to.include('id="password"')
   })
 })
+
+function expectOwnSignIn({ text }: { readonly text: string }, why: string): void {
+  expect(text, why).to.include('id="login-page"').and.include('School')
+}

@@ -279,8 +279,7 @@ describe('/admin/api/', () => {
     expect((await ask(url, access_token, COUPONS)).status).to.equal(403)
     for (const token of [id_token, refresh_token, 'nonsense'])
       expect((await ask(url, token, COUPONS)).status).to.equal(401)
-    const query = await get(`${url}${COUPONS}?access_token=${await tokenFor()}`)
-    expect(query.status).to.equal(401)
+    expect((await get(`${url}${COUPONS}?access_token=${await tokenFor()}`)).status).to.equal(401)
   })
 
   it('names to each site only its own operators', async () => {

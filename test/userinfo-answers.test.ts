@@ -15,6 +15,7 @@ const sam = {
   email: 'sam@northlight.example',
   email_verified: false,
 }
+const unknown = bearer('nonsense')
 const page = 'https://app.example'
 const origin = ['Origin', page]
 const path = paths.userinfo
@@ -27,6 +28,11 @@ const post = (fields: Fields, headers: readonly string[] = [], query = ''): Wire
   ...{ method: 'POST', path: path + query, headers: [...FORM, ...headers] },
   body: encode(fields),
 })
+/** A held token in the header, with others. */
+const sent =
+  (name: Exclude<keyof Held, 'idToken'>, ...others: readonly string[]) =>
+  (held: Held) =>
+    get([...bearer(held[name]), ...others])
 const withQuery =
   (query: string) =>
   ({ bound }: Held) =>
@@ -64,7 +70,7 @@ const groups: readonly Group[] = [
   [
     good(sam),
     {
-      'a bound token': ({ bound }) => get(bearer(bound)),
+      'a bound token': sent('bound'),
       'the scheme in any case': ({ bound }) => get(['Authorization', `bEARER ${bound}`]),
       'two spaces after the scheme': ({ bound }) => get(['Authorization', `Bearer  ${bound}`]),
       'POST by header': ({ bound }) => post({}, bearer(bound)),
@@ -78,7 +84,7 @@ const groups: readonly Group[] = [
         headers: ['Content-Type', 'application/x-www-form-urlencoded; charset=UTF-8'],
       }),
       'POST with a scope in the query': ({ bound }) => post({}, bearer(bound), '?scope=x'),
-      'a confidential client': ({ confidential }) => get(bearer(confidential)),
+      'a confidential client': sent('confidential'),
     },
   ],
   [
@@ -86,10 +92,7 @@ const groups: readonly Group[] = [
       ...{ sub: 'per_olivia', name: 'Olivia Hartmann', email: 'olivia@northlight.example' },
       picture: 'https://northlight.example/people/olivia.jpg',
     }),
-    {
-      'an unbound token, with a claim requested by name and an unknown one': ({ unbound }) =>
-        get(bearer(unbound)),
-    },
+    { 'an unbound token, with a claim requested by name and an unknown one': sent('unbound') },
   ],
   [
     good({ sub: sam.sub, email: sam.email, email_verified: false }),
@@ -100,14 +103,8 @@ const groups: readonly Group[] = [
       'fewer scopes without openid': withQuery('?scope=email'),
     },
   ],
-  [
-    { ...good(sam), open: page },
-    { 'a public client from a page': ({ bound }) => get([...bearer(bound), ...origin]) },
-  ],
-  [
-    { ...good(sam), open: 'null' },
-    { 'a page without an origin': ({ bound }) => get([...bearer(bound), 'Origin', 'null']) },
-  ],
+  [{ ...good(sam), open: page }, { 'a public client from a page': sent('bound', ...origin) }],
+  [{ ...good(sam), open: 'null' }, { 'a page without an origin': sent('bound', 'Origin', 'null') }],
   [{ status: 200, body: '' }, { HEAD: ({ bound }) => ({ ...get(bearer(bound)), method: 'HEAD' }) }],
   [
     nothing,
@@ -166,23 +163,21 @@ const groups: readonly Group[] = [
     {
       'odd characters': () => get(bearer('"é"')),
       'a long token': () => get(bearer('x'.repeat(5000))),
-      'an unknown token': () => get(bearer('nonsense')),
-      'an unknown token that accepts HTML': () =>
-        get([...bearer('nonsense'), 'Accept', 'text/html']),
-      'an unknown token that accepts images': () =>
-        get([...bearer('nonsense'), 'Accept', 'image/png']),
-      'a refresh token': ({ boundRefresh }) => get(bearer(boundRefresh)),
-      'a token of another origin': ({ foreign }) => get(bearer(foreign)),
-      'an expired token': ({ expired }) => get(bearer(expired)),
+      'an unknown token': () => get(unknown),
+      'an unknown token that accepts HTML': () => get([...unknown, 'Accept', 'text/html']),
+      'an unknown token that accepts images': () => get([...unknown, 'Accept', 'image/png']),
+      'a refresh token': sent('boundRefresh'),
+      'a token of another origin': sent('foreign'),
+      'an expired token': sent('expired'),
     },
   ],
   [
     { ...invalid, open: page },
-    { 'an unknown token from a page': () => get([...bearer('x'), ...origin]) },
+    { 'an unknown token from a page': () => get([...unknown, ...origin]) },
   ],
   [
     lacking('access token missing openid scope', 'openid'),
-    { 'a token without openid': ({ withoutOpenid }) => get(bearer(withoutOpenid)) },
+    { 'a token without openid': sent('withoutOpenid') },
   ],
   [
     lacking('access token missing requested scope', 'admin x'),
@@ -195,10 +190,7 @@ const groups: readonly Group[] = [
   ],
   [
     { ...hasSecret, open: null },
-    {
-      'a confidential client from a page': ({ confidential }) =>
-        get([...bearer(confidential), ...origin]),
-    },
+    { 'a confidential client from a page': sent('confidential', ...origin) },
   ],
   [
     unread(415, 'the request body must be application/x-www-form-urlencoded'),

@@ -424,8 +424,7 @@ describe('interaction: headers and cookies of the pages [RFC 9700 §4.16] [45]',
   })
 
   async function sessions(): Promise<string[]> {
-    const rows = await rowsOf(service().kysely, 'oauth_state', { model: 'Session' })
-    return rows.map(({ id }) => id)
+    return (await rowsOf(service().kysely, 'oauth_state', { model: 'Session' })).map(({ id }) => id)
   }
 })
 

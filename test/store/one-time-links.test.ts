@@ -12,12 +12,7 @@ withEveryDatabase('one-time links', (open) => {
     const id = await links.create(kysely, asked, life)
     const token = links.tokenOf({ kind: 'recovery', id })
     const link = await links.find(kysely, 'recovery', { token, nowMs: nowMs + 59_999 })
-    expect(link).to.include({
-      id,
-      email: 'Ada@x.example',
-      personId: null,
-      browserDigest: null,
-    })
+    expect(link).to.include({ id, email: 'Ada@x.example', personId: null, browserDigest: null })
     expect(await links.find(kysely, 'recovery', { token, nowMs: nowMs + 60_000 })).to.equal(
       undefined,
     )

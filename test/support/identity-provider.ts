@@ -6,6 +6,7 @@ import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { authorizeUrl } from './client.ts'
 import { type RunningService, sam } from './gatehouse.ts'
 import { decode, hiddenField, makePagePerson, textOf } from './page-person.ts'
+import { encode, type Fields } from './wire.ts'
 
 export type Person = ReturnType<typeof makeHeadlessPerson>
 
@@ -28,6 +29,8 @@ type Page = Awaited<ReturnType<typeof follow>>
 
 export const problemOf = (page: Page) => textOf({ ...page, path: '' }, 'login-problem')
 export const noteOf = (page: Page) => textOf({ ...page, path: '' }, 'login-note')
+/** The error with which the browser returned to the application. */
+export const refusalIn = ({ target }: Page) => target?.searchParams.get('error')
 export const isSignedIn = ({ target, text }: Page) =>
   Boolean(target?.searchParams.get('code')) || text.includes('id="consent-page"')
 
@@ -38,6 +41,31 @@ export async function leave({ url }: Pick<RunningService, 'url'>, provider: stri
   const href = new RegExp(`id="provider-${provider}"[^>]*href="([^"]+)"`).exec(page.text)?.[1]
   const left = await follow(person, new URL(decode(href ?? 'none'), url))
   return { person, page, left, asked: left.target?.searchParams ?? new URLSearchParams() }
+}
+
+interface Returning {
+  readonly provider: string
+  readonly iss: string
+  /** What the provider says. Its metadata is kept for an hour, so it is the same from the first request on. */
+  readonly said?: Lie
+  readonly fields?: Fields
+  /** Changes to the query of its response. */
+  readonly sends?: Fields
+}
+
+/** Signs in with a provider of this network, up to the page after its callback. */
+export async function signInWith(
+  network: Awaited<ReturnType<typeof makeLyingProviders>>,
+  { url }: Pick<RunningService, 'url'>,
+  { provider, iss, said = {}, fields = {}, sends = {} }: Returning,
+) {
+  network.says(said.metadata ? { metadata: said.metadata } : {})
+  const { person, asked } = await leave({ url }, provider, fields)
+  network.hears(asked)
+  network.says(said)
+  const query = encode({ iss, code: 'c', state: asked.get('state') ?? '', ...sends })
+  const callback = new URL(`/sign-in/callback/${provider}?${query}`, url)
+  return { person, callback, page: await follow(person, callback) }
 }
 
 export async function submit(person: Person, page: Page, typed: Record<string, string>) {

@@ -19,11 +19,7 @@ export async function startOtlpReceiver() {
     spans.push(...spansIn(body))
     response.writeHead(200, { 'content-type': 'application/x-protobuf' }).end()
   })
-  return {
-    ...(await listen(server)),
-    spans,
-    bytes: () => Buffer.concat(bodies).toString('latin1'),
-  }
+  return { ...(await listen(server)), spans, bytes: () => Buffer.concat(bodies).toString('latin1') }
 }
 
 /** The fields of a message by number. Fields with a length are bytes, others are numbers. */

@@ -339,8 +339,7 @@ describe('npm run conformance -- serve --for', () => {
     try {
       await trustSuite(suite.url)
       expect((await fetch(suite.url)).status).to.equal(401)
-      const refused = await fetch(other.url).catch((error: unknown) => error)
-      expect(refused).to.be.instanceOf(TypeError)
+      expect(await fetch(other.url).catch((error: unknown) => error)).to.be.instanceOf(TypeError)
     } finally {
       setDefaultCACertificates(before)
     }

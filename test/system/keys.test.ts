@@ -15,6 +15,7 @@ import { readScope } from '../../src/directory/scopes/catalogue.ts'
 import { paths } from '../../src/platform/http/paths.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { obtain, obtainCode, redeem } from '../support/client.ts'
+import { rowsOf } from '../support/database.ts'
 import { notes, policyWith } from '../support/gatehouse.ts'
 import { operatorToken } from '../support/mcp.ts'
 import {
@@ -99,11 +100,7 @@ describe('signing keys of two processes on one database', () => {
     expect(stdout).to.include(`${kid}  next`)
     expect((await gatehouse('keys', 'list')).stdout).to.include(`${kid}  current`)
     await using database = await open()
-    const rows = await database.kysely
-      .selectFrom('audit_event')
-      .selectAll()
-      .where('subject_kind', '=', 'signing_key')
-      .execute()
+    const rows = await rowsOf(database.kysely, 'audit_event', { subject_kind: 'signing_key' })
     expect(rows.map(({ action }) => action)).to.deep.equal(Array(2).fill('signing_key.rotated'))
     expect(rows.map(({ subject_id }) => subject_id)).to.include(kid)
   })

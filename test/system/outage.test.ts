@@ -288,8 +288,7 @@ async function expectAlive(url: string): Promise<void> {
   const { openidConfiguration, authorizationServer, jwks, health } = paths
   for (const path of [openidConfiguration, authorizationServer, jwks, health])
     expect((await get(url + path)).status, path).to.equal(200)
-  const ready = await inTime(ANSWER_WITHIN_MS, () => get(url + paths.ready))
-  expect(ready.status).to.equal(503)
+  expect((await inTime(ANSWER_WITHIN_MS, () => get(url + paths.ready))).status).to.equal(503)
 }
 
 async function expectPage(open: () => Promise<Response>): Promise<void> {

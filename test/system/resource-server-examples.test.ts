@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { paths } from '../../src/platform/http/paths.ts'
 import { identityHeaders } from '../../src/resource/resource-server/identity-headers.ts'
 import { obtain } from '../support/client.ts'
+import { change } from '../support/database.ts'
 import { notes } from '../support/gatehouse.ts'
 import { eventually, freePort, startProgram, temporaryFolder } from '../support/programs.ts'
 import { type Registered, registerResourceServer } from '../support/resource-servers.ts'
@@ -109,12 +110,10 @@ describe('the examples of resource servers', () => {
     registered = await registerResourceServer(service(), 'sit_northlight')
   })
 
-  const disable = async (disabled_at: number | null) =>
-    await service()
-      .kysely.updateTable('oauth_application')
-      .set({ disabled_at })
-      .where('client_id', '=', registered.clientId)
-      .execute()
+  const disable = async (disabled_at: number | null) => {
+    const ours = { client_id: registered.clientId }
+    await change(service().kysely, 'oauth_application', ours, { disabled_at })
+  }
   const tokenFor = async (scope?: string) => {
     const { access_token } = await obtain(service().url, scope ? { authorization: { scope } } : {})
     return bearer(access_token)

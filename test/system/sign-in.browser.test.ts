@@ -33,10 +33,7 @@ describe('signing in without a mouse', () => {
     return started
   })
   const open = sharedBrowser()
-  const phone = {
-    viewport: { width: 360, height: 740 },
-    colorScheme: 'dark',
-  } as const
+  const phone = { viewport: { width: 360, height: 740 }, colorScheme: 'dark' } as const
 
   /** Types into the focused fields one after the other, and submits the form. A page focuses its field after its load event. */
   const type = async (page: Page, ...texts: string[]) => {

@@ -26,8 +26,7 @@ async function beginRequest({ url }: ServiceProcess): Promise<Socket> {
 async function expectRefused({ url }: ServiceProcess): Promise<void> {
   await eventually(AT_ONCE_MS, async () => {
     const asking = fetch(`${url}${paths.health}`, { headers: { connection: 'close' } })
-    const error = await asking.catch(({ cause }) => cause)
-    expect(error).to.have.property('code', 'ECONNREFUSED')
+    expect(await asking.catch(({ cause }) => cause)).to.have.property('code', 'ECONNREFUSED')
   })
 }
 
