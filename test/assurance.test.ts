@@ -5,7 +5,6 @@ import {
 } from '@modelcontextprotocol/client'
 import { decodeJwt } from 'jose'
 import * as oidc from 'openid-client'
-import { generateSync } from 'otplib'
 
 import { makeAdminSchema } from '../src/api/admin-api/admin-api.ts'
 import { MFA_ACR } from '../src/directory/people/authentication.ts'
@@ -28,15 +27,15 @@ import {
   redeem,
   refresh,
 } from './support/client.ts'
-import { insert, rowsOf } from './support/database.ts'
+import { change, insert, rowOf, rowsOf } from './support/database.ts'
 import { amir, marco, notes, olivia, sam } from './support/gatehouse.ts'
 import { later } from './support/later.ts'
 import { callTool, operatorToken, sdkProvider, toolNames } from './support/mcp.ts'
-import { hiddenField, makePagePerson, submitPage, textOf } from './support/page-person.ts'
+import { hiddenField, makePagePerson, submitPage } from './support/page-person.ts'
 import { getTokens } from './support/relying-party.ts'
 import { sharedService } from './support/storages.ts'
-import { useTwoFactors } from './support/two-factors.ts'
-import { answerOf, type Fields, get, postJson, send } from './support/wire.ts'
+import { addApp, useTwoFactors } from './support/two-factors.ts'
+import { answerOf, basic, bearer, type Fields, get, postJson, send } from './support/wire.ts'
 
 const PASSWORD = 'urn:gatehouse:password'
 const PROVIDER = 'urn:gatehouse:identity-provider'
@@ -52,12 +51,8 @@ describe('the assurance that an authorization request requires', () => {
   /** The outcome of a request in this browser: `a code`, an error, or `a page` for the person. */
   const outcome = async (person: HeadlessPerson, fields: Fields) => {
     const answer = await answerOf(await person.open(authorizeUrl(service().url, fields)))
-    const { pathname, searchParams } = locationOf({
-      ...answer,
-      headers: new Headers({
-        location: String(new URL(answer.headers.get('location') ?? '', service().url)),
-      }),
-    })
+    const location = answer.headers.get('location') ?? ''
+    const { pathname, searchParams } = new URL(location, service().url)
     if (searchParams.has('code')) return 'a code'
     return searchParams.get('error') ?? (/\/login$/.test(pathname) ? 'a page' : pathname)
   }
@@ -148,9 +143,8 @@ describe('the assurance that an authorization request requires', () => {
       expect(await outcome(person, { ...plain, max_age: '60' })).to.equal('a page')
       const silent = { ...plain, max_age: '60', prompt: 'none' }
       expect(await outcome(person, silent)).to.equal('login_required')
-      expect(await afterPassword({ ...plain, max_age: '60' }, Promise.resolve(person))).to.equal(
-        'a code',
-      )
+      const again = await afterPassword({ ...plain, max_age: '60' }, Promise.resolve(person))
+      expect(again).to.equal('a code')
     })
   })
 
@@ -186,9 +180,8 @@ describe('the assurance that an authorization request requires', () => {
   it('is the same for a person who signs in for the first time', async () => {
     const start = authorizeUrl(service().url, { acr_values: PASSWORD })
     const { person } = await obtainCode(service().url, {}, sam)
-    expect((await person.authorize(start, notes.redirectUri)).searchParams.has('code')).to.equal(
-      true,
-    )
+    const { searchParams } = await person.authorize(start, notes.redirectUri)
+    expect(searchParams.has('code')).to.equal(true)
   })
 })
 
@@ -199,7 +192,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     const { kysely } = service()
     await kysely.deleteFrom('site_assurance').execute()
     const row = { site_id: 'sit_northlight', areas, max_age_seconds, demanded_at: 1 }
-    await kysely.insertInto('site_assurance').values(row).execute()
+    await insert(kysely, 'site_assurance', row)
   }
   afterEach(async () => {
     aheadMs = 0
@@ -211,11 +204,9 @@ describe('the assurance that a site demands for sensitive operations', () => {
     const token = await operatorToken(url, scope)
     if (factors === 2) {
       const [id = ''] = token.split('.')
-      const family = kysely.selectFrom('refresh_token_family').selectAll().where('id', '=', id)
-      const said = JSON.parse((await family.executeTakeFirstOrThrow()).token)
+      const said = JSON.parse((await rowOf(kysely, 'refresh_token_family', { id })).token)
       const stronger = JSON.stringify({ ...said, acr: MFA_ACR })
-      const change = kysely.updateTable('refresh_token_family').set({ token: stronger })
-      await change.where('id', '=', id).execute()
+      await change(kysely, 'refresh_token_family', { id }, { token: stronger })
     }
     return token
   }
@@ -283,17 +274,15 @@ describe('the assurance that a site demands for sensitive operations', () => {
     await demand('storage orders', 3600)
     const { url } = service()
     const upload = async (token: string) => {
-      const headers = ['Authorization', `Bearer ${token}`, 'Content-Type', 'image/png']
-      return (await send(url, { method: 'POST', path: `${paths.adminFiles}?name=a.png`, headers }))
-        .status
+      const headers = [...bearer(token), 'Content-Type', 'image/png']
+      const path = `${paths.adminFiles}?name=a.png`
+      return (await send(url, { method: 'POST', path, headers })).status
     }
-    const proxy = `Basic ${Buffer.from(`${asResourceServer.client_id}:${asResourceServer.client_secret}`).toString('base64')}`
-    const forwarded = async (token: string, scope: string) =>
-      (
-        await get(`${url}${paths.forwardAuth}?scope=${scope}`, [
-          ...['Authorization', `Bearer ${token}`, 'X-Forward-Auth-Client', proxy],
-        ])
-      ).status
+    const [, proxy = ''] = basic(asResourceServer.client_id, asResourceServer.client_secret)
+    const forwarded = async (token: string, scope: string) => {
+      const headers = [...bearer(token), 'X-Forward-Auth-Client', proxy]
+      return (await get(`${url}${paths.forwardAuth}?scope=${scope}`, headers)).status
+    }
     const weak = await tokenOf()
     expect(await upload(weak)).to.equal(401)
     expect(await forwarded(weak, 'orders:read')).to.equal(401)
@@ -308,11 +297,9 @@ describe('the assurance that a site demands for sensitive operations', () => {
   })
 
   it('covers every mutation that removes something', () => {
-    const removing = Object.keys(makeAdminSchema().getMutationType()?.getFields() ?? {}).filter(
-      (name) => /^(delete|remove)/.test(name),
-    )
-    expect([...sensitiveOperations]).to.include.members(removing)
     const known = Object.keys(makeAdminSchema().getMutationType()?.getFields() ?? {})
+    const removing = known.filter((name) => /^(delete|remove)/.test(name))
+    expect([...sensitiveOperations]).to.include.members(removing)
     expect(known).to.include.members([...sensitiveOperations])
   })
 
@@ -335,11 +322,8 @@ describe('the assurance that a site demands for sensitive operations', () => {
     const typed = { for: 'sensitive', 'max-age': '86400', area: ['orders', 'posts', 'nonsense'] }
     expect((await owner.send(form, page, typed)).text).to.include('id="done"')
     const [row] = await kysely.selectFrom('site_assurance').selectAll().execute()
-    expect(row).to.include({
-      site_id: 'sit_northlight',
-      areas: 'orders posts',
-      max_age_seconds: 86_400,
-    })
+    const demanded = { areas: 'orders posts', max_age_seconds: 86_400 }
+    expect(row).to.include({ site_id: 'sit_northlight', ...demanded })
     const [event] = await rowsOf(kysely, 'audit_event', { action: 'site.assurance' })
     expect(event?.after).to.include('orders')
 
@@ -416,9 +400,8 @@ describe('the assurance that a site demands for sensitive operations', () => {
       (await person.authorize(authorizeUrl(url, fields), redirect_uri)).searchParams
     const weak = makeHeadlessPerson(olivia)
     expect((await answerTo(weak)).get('error')).to.equal(unmet)
-    expect((await answerTo(weak, { ...wanted, prompt: 'none' })).get('error')).to.equal(
-      'login_required',
-    )
+    const silent = await answerTo(weak, { ...wanted, prompt: 'none' })
+    expect(silent.get('error')).to.equal('login_required')
     expect((await codeBy(weak, url)).code, 'a member scope').to.be.a('string')
     const strong = (await obtainCode(url, {}, olivia)).person
     await useTwoFactors(strong, service())
@@ -451,17 +434,12 @@ describe('the assurance that a site demands for sensitive operations', () => {
 
   /** Gives a person an authenticator app, and returns what they then answer. */
   const withApp = async (who: Answers) => {
-    const person = makePagePerson(service().url, who)
-    const page = '/account/second-factor'
-    const form = await person.send(await person.visit(page), `${page}/app`)
-    const secret = textOf(form, 'key').replaceAll(' ', '')
-    const code = () => generateSync({ secret, epoch: Math.floor((Date.now() + aheadMs) / 1000) })
-    await person.send(form, `${page}/app/confirm`, { code: code() })
+    const codeAt = await addApp(service(), who, Date.now() + aheadMs)
     return {
       ...who,
       code: () => {
         aheadMs += 30_000
-        return code()
+        return codeAt(Date.now() + aheadMs)
       },
     }
   }

@@ -41,6 +41,9 @@ const position = (lecture: string) => ({
   ...{ watchedAt: createdAt },
 })
 
+const problemsIn = ({ rejected }: Awaited<ReturnType<typeof importRecords>>) =>
+  rejected.map(({ line, problem }) => [line, problem] as const)
+
 withDatabases('import and export', (open) => {
   it('imports an exported campus elsewhere without a difference', async () => {
     await using one = await open()
@@ -107,11 +110,9 @@ withDatabases('import and export', (open) => {
     await using database = await open()
     const atSite = { site: 'sit_pottery' }
     await importRecords(database, [site, person('ada'), person('bob'), course('wheel')])
-    const ordered = await importRecords(database, [
-      order('1', 'bob'),
-      purchase('1', { order: 'ord_1' }),
-    ])
-    expect(ordered.rejected.map(({ line, problem }) => [line, problem.slice(0, 5)])).to.deep.equal([
+    const ofBob = [order('1', 'bob'), purchase('1', { order: 'ord_1' })]
+    const refused = problemsIn(await importRecords(database, ofBob))
+    expect(refused.map(([line, problem]) => [line, problem.slice(0, 5)])).to.deep.equal([
       [2, 'order'],
     ])
 
@@ -122,9 +123,8 @@ withDatabases('import and export', (open) => {
       purchase('1'),
       { ...bought, id: 'pur_1', consultingService: 'con_1' },
     ])
-    expect(rejected.map(({ problem }) => problem)).to.deep.equal([
-      'id: a purchase of another kind has this id',
-    ])
+    const problem = 'id: a purchase of another kind has this id'
+    expect(rejected.map((each) => each.problem)).to.deep.equal([problem])
   })
 
   it('resumes an interrupted import, and starts again after a complete one', async () => {
@@ -239,9 +239,8 @@ forEachDatabase('an imported person', (start) => {
       exported.find((one) => one['id'] === id),
     )
     const bring = async (changes: object) => {
-      const { rejected } = await importRecords(database, [{ ...theirs, ...changes }], {
-        now: open.now,
-      })
+      const changed = [{ ...theirs, ...changes }]
+      const { rejected } = await importRecords(database, changed, { now: open.now })
       expect(rejected).to.deep.equal([])
     }
     const member = makePagePerson(url, sam)
@@ -305,10 +304,10 @@ async function addJoined({ kysely }: Database, email: string) {
   await insert(kysely, 'person', { ...row, password_hash: 'hash' })
 }
 
-const actionsOf = async ({ kysely }: Database) =>
-  (await kysely.selectFrom('audit_event').select(['action', 'before', 'after']).execute()).map(
-    ({ action, before, after }) => [action, before, after],
-  )
+const actionsOf = async ({ kysely }: Database) => {
+  const rows = await rowsOf(kysely, 'audit_event')
+  return rows.map(({ action, before, after }) => [action, before, after])
+}
 
 withDatabases('import of wrong lines', (open) => {
   it('rejects wrong lines and what needs their records, and writes all others', async () => {
@@ -362,12 +361,10 @@ withDatabases('import of wrong lines', (open) => {
       person('eve', { picture: 'https://pottery.example/\0.png' }),
       person('zoe', { name: '\u200b\u200b' }),
     ])
-    expect(report.rejected.map(({ line, problem }) => [line, problem])).to.deep.equal([
-      [
-        1,
-        'id: must be an id like per_…; email: must be a valid email; name: must not contain a NUL character',
-      ],
-      [2, 'name: must not contain a NUL character'],
+    const nul = 'name: must not contain a NUL character'
+    expect(problemsIn(report)).to.deep.equal([
+      [1, `id: must be an id like per_…; email: must be a valid email; ${nul}`],
+      [2, nul],
       [4, 'another record has the same site id, slug'],
       [6, 'picture: must not contain a NUL character'],
       [7, 'name: must not be empty'],
@@ -385,12 +382,11 @@ withDatabases('import of wrong lines', (open) => {
       backchannelLogoutUri: `https://app.example${port}/notice`,
     })
     const apps = [application('good', ':8443'), application('usual', ''), application('bad', ':22')]
-    const { rejected, written } = await importRecords(database, [site, ...apps])
+    const report = await importRecords(database, [site, ...apps])
     const said = 'must have port 443, or the host and port of one of redirectUris'
-    expect(rejected.map(({ line, problem }) => [line, problem])).to.deep.equal([
-      [4, `jwksUri: ${said}; backchannelLogoutUri: ${said}`],
-    ])
-    expect(written).to.deep.equal({ site: 1, application: 2 })
+    const problem = `jwksUri: ${said}; backchannelLogoutUri: ${said}`
+    expect(problemsIn(report)).to.deep.equal([[4, problem]])
+    expect(report.written).to.deep.equal({ site: 1, application: 2 })
   })
 
   it('isolates ten wrong lines among a thousand [199]', async () => {
@@ -400,9 +396,8 @@ withDatabases('import of wrong lines', (open) => {
       person(`p${at}`, wrong(at) ? { email: 'p0@pottery.example' } : {}),
     )
     const report = await importRecords(database, lines)
-    expect(report.rejected.map(({ line }) => line)).to.deep.equal(
-      Array.from({ length: 10 }, (_, at) => at * 100 + 100),
-    )
+    const wrongLines = Array.from({ length: 10 }, (_, at) => at * 100 + 100)
+    expect(report.rejected.map(({ line }) => line)).to.deep.equal(wrongLines)
     expect(report.written).to.deep.equal({ person: 990 })
   })
 
@@ -420,11 +415,9 @@ withDatabases('import of people who joined', (open) => {
     await using database = await open()
     await importRecords(database, [site])
     await addJoined(database, 'ada@pottery.example')
-    const { rejected, written } = await importRecords(database, [person('ada'), person('bob')])
-    expect(rejected.map(({ line, problem }) => [line, problem])).to.deep.equal([
-      [1, 'another record has the same email canonical'],
-    ])
-    expect([written, await actionsOf(database)]).to.deep.equal([{ person: 1 }, []])
+    const report = await importRecords(database, [person('ada'), person('bob')])
+    expect(problemsIn(report)).to.deep.equal([[1, 'another record has the same email canonical']])
+    expect([report.written, await actionsOf(database)]).to.deep.equal([{ person: 1 }, []])
   })
 
   it('forgets when an address was verified as soon as the address changes [216]', async () => {
@@ -454,9 +447,8 @@ withDatabases('import with --missing', (open) => {
     expect([kept.absent, await disabled(database)]).to.deep.equal([1, []])
     const ended = await importRecords(database, lines, { missing: 'end' })
     expect([ended.absent, await disabled(database)]).to.deep.equal([1, ['per_eve']])
-    expect(await actionsOf(database)).to.deep.equal([
-      ['person.absent', '{"disabled":false}', '{"disabled":true}'],
-    ])
+    const disabling = ['person.absent', '{"disabled":false}', '{"disabled":true}']
+    expect(await actionsOf(database)).to.deep.equal([disabling])
     expect((await importRecords(database, lines, { missing: 'end' })).absent).to.equal(0)
   })
 
@@ -474,13 +466,11 @@ withDatabases('import with --missing', (open) => {
     expect(await disabled(database)).to.have.length(22)
   })
 
+  const unidentified = 'a rejected line does not identify its record'
   for (const [why, lines] of [
     ['the import contains no people', [course('wheel')]],
-    [
-      'a rejected line does not identify its record',
-      [person('ada'), { type: 'person', name: 'Eve' }],
-    ],
-    ['a rejected line does not identify its record', [person('ada'), { id: 'per_eve' }]],
+    [unidentified, [person('ada'), { type: 'person', name: 'Eve' }]],
+    [unidentified, [person('ada'), { id: 'per_eve' }]],
   ] as const) {
     it(`ends no access if ${why} [200]`, async () => {
       await using database = await open()

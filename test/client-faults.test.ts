@@ -8,6 +8,7 @@ import {
   obtain,
   refresh,
 } from './support/client.ts'
+import { rowsOf } from './support/database.ts'
 import { flushingSoon, notes, portal } from './support/gatehouse.ts'
 import { eventually } from './support/programs.ts'
 import { sharedService } from './support/storages.ts'
@@ -32,14 +33,9 @@ describe('the error of a faulty client', () => {
 
   async function reasonsOf(clientId: string, error: string, ...awaited: readonly string[]) {
     return await eventually(10_000, async () => {
-      const rows = await service()
-        .kysely.selectFrom('client_refusal')
-        .select('reason')
-        .where('client_id', '=', clientId)
-        .where('error', '=', error)
-        .orderBy('occurred_at', 'desc')
-        .execute()
-      const reasons = rows.map(({ reason }) => reason ?? '')
+      const rows = await rowsOf(service().kysely, 'client_refusal', { client_id: clientId, error })
+      const latestFirst = rows.sort((one, other) => other.occurred_at - one.occurred_at)
+      const reasons = latestFirst.map(({ reason }) => reason ?? '')
       expect(reasons).to.not.have.length(0)
       for (const text of awaited)
         expect(reasons.some((reason) => reason.startsWith(text))).to.equal(true)

@@ -44,9 +44,9 @@ withDatabases('grants and applications', (open) => {
       ...{ id, name: id, email: `${id}@x.example`, email_canonical: `${id}@x.example` },
       ...{ picture: null, password_hash: null, disabled_at: null, created_at: 1 },
     }))
-    await database.kysely.insertInto('person').values(people).execute()
+    await insert(database.kysely, 'person', people)
     const site = { id: 'north', slug: 'north', name: 'North', created_at: 1 }
-    await database.kysely.insertInto('site').values(site).execute()
+    await insert(database.kysely, 'site', site)
     const here = { site_id: 'north', granted_at: 1 }
     await insert(database.kysely, 'site_role', [
       { ...here, person_id: 'olivia', role: 'owner' },
@@ -163,10 +163,8 @@ withDatabases('grants and applications', (open) => {
       ...{ id: `many${number}`, person_id: 'sam', client_id: 'planner', client_name: 'Planner' },
       ...{ client_origin: 'integration', allowed: '{}', granted_at: now, expires_at: now + DAY_MS },
     }))
-    for (let first = 0; first < grants.length; first += 500) {
-      const rows = grants.slice(first, first + 500)
-      await database.kysely.insertInto('oauth_grant').values(rows).execute()
-    }
+    for (let first = 0; first < grants.length; first += 500)
+      await insert(database.kysely, 'oauth_grant', grants.slice(first, first + 500))
     const ended = await store.end({ clientId: 'planner' }, 'an operator ended it')
     expect(new Set(ended).size).to.equal(2501)
     const people = await makeGrantLists(database, time).listPeople('planner', page)
@@ -176,19 +174,15 @@ withDatabases('grants and applications', (open) => {
   it('a grant that is ended three times at once ends once, for one reason', async () => {
     const store = await save({})
     const { personId, clientId } = grant
-    const reasons = [
-      'an operator ended it',
-      'the application was deleted',
-      'the client revoked it',
+    const ways = [
+      [{ clientId, personId }, 'an operator ended it'],
+      [{ clientId }, 'the application was deleted'],
+      [{ id: 'g1' }, 'the client revoked it'],
     ] as const
-    const endings = await Promise.all([
-      store.end({ clientId, personId }, reasons[0]),
-      store.end({ clientId }, reasons[1]),
-      store.end({ id: 'g1' }, reasons[2]),
-    ])
+    const endings = await Promise.all(ways.map(([which, reason]) => store.end(which, reason)))
     expect(endings.flat()).to.deep.equal(['g1'])
-    const { endedBecause } = (await find('g1')) ?? {}
-    expect(endedBecause).to.equal(reasons[endings.findIndex(({ length }) => length === 1)])
+    const [, reason] = ways[endings.findIndex(({ length }) => length === 1)] ?? []
+    expect((await find('g1'))?.endedBecause).to.equal(reason)
   })
 
   it('an expired grant is not listed, and the next clean-up deletes it', async () => {

@@ -32,20 +32,13 @@ async function invited(service: RunningService, email: string, ...roles: string[
   return { operator, id, path: await linkTo(service, email) }
 }
 
-const rolesOf = async ({ kysely }: RunningService, email: string) =>
-  (
-    await kysely
-      .selectFrom('site_role as r')
-      .innerJoin('person', 'person.id', 'r.person_id')
-      .select(['role', 'person.name'])
-      .where('email_canonical', '=', email)
-      .where('r.site_id', '=', 'sit_northlight')
-      .orderBy('role')
-      .execute()
-  ).map(({ role, name }) => `${name}: ${role}`)
+const rolesOf = async ({ kysely }: RunningService, email_canonical: string) => {
+  const [{ id, name } = { id: '', name: '' }] = await rowsOf(kysely, 'person', { email_canonical })
+  const held = await rowsOf(kysely, 'site_role', { person_id: id, site_id: 'sit_northlight' })
+  return held.map(({ role }) => `${name}: ${role}`).sort()
+}
 
-const peopleOf = async ({ kysely }: RunningService) =>
-  (await kysely.selectFrom('person').select('email').execute()).length
+const peopleOf = async ({ kysely }: RunningService) => (await rowsOf(kysely, 'person')).length
 
 describe('/invitation', () => {
   it('creates an account with a verified address and the roles, once', async () => {
@@ -61,10 +54,8 @@ describe('/invitation', () => {
     expect(page.text).to.include('lecturer and student').and.not.include('id="code"')
     const done = await person.send(page, path, both)
     expect(done.text).to.include('id="joined-page"').and.include('href="/connect/northlight"')
-    expect(await rolesOf(service, ines.login)).to.deep.equal([
-      'Ines Newcomer: lecturer',
-      'Ines Newcomer: student',
-    ])
+    const joined = ['Ines Newcomer: lecturer', 'Ines Newcomer: student']
+    expect(await rolesOf(service, ines.login)).to.deep.equal(joined)
     const found = await rowOf(service.kysely, 'person', { email: ines.login })
     expect(found.email_verified_at).to.be.a('number')
     expect((await person.visit('/account')).text).to.include('Ines Newcomer')
@@ -193,10 +184,8 @@ describe('/invitation', () => {
       person.send(page, path, { answer: 'accept' }),
     ])
     expect(joined.status).to.equal(200)
-    const roles = await rolesOf(service, noor.login)
-    expect([[], ['Noor Haddad: lecturer']].map(String)).to.include(
-      String(roles.map((role) => role.replace(/^.*:/, 'Noor Haddad:'))),
-    )
+    const roles = (await rolesOf(service, noor.login)).map((role) => role.replace(/^.*: /, ''))
+    expect(roles.join()).to.be.oneOf(['', 'lecturer'])
   })
 
   it('refuses a form of another site, browser or session [RFC 6749 §10.12; 261]', async () => {
@@ -313,10 +302,8 @@ describe('/sign-up', () => {
       text.replace(/id="code">[^<]*</, '').replaceAll(/[a-z]+@[a-z]+\.example/g, '')
     expect(plain(known.sent)).to.equal(plain(unknown.sent))
     const links = await service.kysely.selectFrom('one_time_link').selectAll().execute()
-    expect(links.map(({ kind, person_id }) => [kind, person_id])).to.deep.equal([
-      ['address', null],
-      ['address', null],
-    ])
+    const stored = links.map(({ kind, person_id }) => [kind, person_id])
+    expect(stored).to.deep.equal(Array(2).fill(['address', null]))
     const path = await linkTo(service, june.login)
     expect(mailsTo(service, june.login).join()).to.include('You already have one')
     const person = makePagePerson(service.url, june)
@@ -375,9 +362,8 @@ describe('/sign-up', () => {
     expect((await person.send(form, signUp, { login: ines.login })).status).to.equal(404)
     expect((await person.visit('/sign-up-sent/northlight')).status).to.equal(404)
     await operator.run('mutation { setSelfSignUp(isEnabled: true) { id } }')
-    expect((await person.visit(`/sign-up/open-kitchen/${path.split('/').at(-1)}`)).status).to.equal(
-      410,
-    )
+    const elsewhere = path.replace('northlight', 'open-kitchen')
+    expect((await person.visit(elsewhere)).status).to.equal(410)
   })
 
   it('is switched by owners on the page of the site', async () => {

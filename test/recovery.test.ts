@@ -1,3 +1,4 @@
+import { rowsOf } from './support/database.ts'
 import {
   flushing,
   flushingSoon,
@@ -83,9 +84,8 @@ describe('/recover', () => {
     expect(wrong.status).to.equal(422)
     expect(wrong.text).to.include('This is not the code')
     await eventually(5000, async () => {
-      const events = service.kysely.selectFrom('audit_event').select('person_id')
-      const failed = await events.where('action', '=', 'link.failure').execute()
-      expect(failed).to.deep.equal([{ person_id: 'per_sam' }])
+      const failed = await rowsOf(service.kysely, 'audit_event', { action: 'link.failure' })
+      expect(failed.map(({ person_id }) => person_id)).to.deep.equal(['per_sam'])
     })
     const set = await phone.send(page, path, { ...both, code: code.toLowerCase() })
     expect(set.text).to.include('id="password-set-page"').and.include('href="/account"')
@@ -147,9 +147,8 @@ describe('/recover', () => {
     const path = await recoveryPath(service)
     for (const method of ['GET', 'HEAD', 'GET'])
       expect((await fetch(service.url + path, { method })).status).to.equal(200)
-    expect((await person.send(await person.visit(path), path, both)).text).to.include(
-      'password-set',
-    )
+    const set = await person.send(await person.visit(path), path, both)
+    expect(set.text).to.include('password-set')
   })
 
   it('accepts one of several uses at the same time [239]', async () => {

@@ -1,5 +1,4 @@
 import { decodeJwt } from 'jose'
-import { generateSync } from 'otplib'
 
 import { MFA_ACR } from '../src/directory/people/authentication.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../tools/token/headless-person.ts'
@@ -18,8 +17,9 @@ import {
   startService,
 } from './support/gatehouse.ts'
 import { later } from './support/later.ts'
-import { decode, hiddenField, makePagePerson, submitPage, textOf } from './support/page-person.ts'
+import { decode, hiddenField, makePagePerson, submitPage } from './support/page-person.ts'
 import { sharedService } from './support/storages.ts'
+import { addApp } from './support/two-factors.ts'
 import { encode, type Fields } from './support/wire.ts'
 
 const PROVIDER = 'urn:gatehouse:identity-provider'
@@ -57,16 +57,10 @@ describe('the parameters of a request about the sign-in', () => {
     next(login, await submitPage(person, login, sam))
 
   const byApp = async (): Promise<SignIn> => {
-    const owner = makePagePerson(service().url, amir)
-    const page = '/account/second-factor'
-    const form = await owner.send(await owner.visit(page), `${page}/app`)
-    const secret = textOf(form, 'key').replaceAll(' ', '')
-    const codeIn = (ms: number) =>
-      generateSync({ secret, epoch: Math.floor((Date.now() + ms) / 1000) })
-    await owner.send(form, `${page}/app/confirm`, { code: codeIn(0) })
+    const codeAt = await addApp(service(), amir, Date.now())
     return async (person, login) => {
       const text = await (await submitPage(person, login, amir)).text()
-      const body = encode({ csrf: hiddenField(text), code: codeIn(30_000) })
+      const body = encode({ csrf: hiddenField(text), code: codeAt(Date.now() + 30_000) })
       const target = new URL(`${login.href}/second-step`)
       return next(login, await person.open(target, { method: 'POST', body }))
     }

@@ -1,11 +1,11 @@
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
-import { generateSync } from 'otplib'
 
 import type { SendOutgoing } from '../../src/platform/outgoing/guarded-fetch.ts'
 import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { authorizeUrl } from './client.ts'
 import { type RunningService, sam } from './gatehouse.ts'
-import { decode, hiddenField, makePagePerson, textOf } from './page-person.ts'
+import { decode, hiddenField, textOf } from './page-person.ts'
+import { addApp } from './two-factors.ts'
 import { encode, type Fields } from './wire.ts'
 
 export type Person = ReturnType<typeof makeHeadlessPerson>
@@ -75,15 +75,10 @@ export async function submit(person: Person, page: Page, typed: Record<string, s
 }
 
 /** Sets up an authenticator app for Sam. Returns the function that makes its codes. */
-export async function setUpApp({ url }: RunningService) {
-  const path = '/account/second-factor'
-  const own = makePagePerson(url, sam)
-  const form = await own.send(await own.visit(path), `${path}/app`)
-  const secret = textOf(form, 'key').replaceAll(' ', '')
-  const epoch = Math.floor(Date.now() / 1000)
-  const codeAt = (steps: number) => generateSync({ secret, epoch: epoch + steps * 30 })
-  await own.send(form, `${path}/app/confirm`, { code: codeAt(-1) })
-  return codeAt
+export async function setUpApp(service: RunningService) {
+  const nowMs = Date.now()
+  const codeAt = await addApp(service, sam, nowMs - 30_000)
+  return (steps: number) => codeAt(nowMs + steps * 30_000)
 }
 
 export const linksOf = async ({ kysely }: RunningService) =>
