@@ -12,6 +12,8 @@ type PlanName = Exclude<keyof typeof everyPlan, 'privateHosts'>
 
 const algorithms = ['ES256', 'PS256', 'EdDSA', 'Ed25519']
 
+const methods = ['client_secret_post', 'none', 'private_key_jwt', 'client_secret_basic']
+
 const each = (suffix: string, value: unknown) =>
   Object.fromEntries(
     ['token', 'revocation', 'introspection'].map((name) => [`${name}_endpoint_${suffix}`, value]),
@@ -27,9 +29,7 @@ const added: Readonly<Record<PlanName, object>> = {
   },
   dpop: { dpop_signing_alg_values_supported: algorithms },
   privateKeyJwt: {
-    ...each('auth_methods_supported', [
-      ...['client_secret_post', 'none', 'private_key_jwt', 'client_secret_basic'],
-    ]),
+    ...each('auth_methods_supported', methods),
     ...each('auth_signing_alg_values_supported', algorithms),
   },
 }
@@ -66,12 +66,13 @@ describe('further plans', () => {
     await using service = await startService(withPlans(everyPlan))
     const { url } = service
     const guide = (await get(url + paths.authMd)).text
-    for (const words of [
-      ...['the implicit flow.\n', planPaths.pushedAuthorization, 'use_dpop_nonce'],
-      ...['private_key_jwt', 'logout_token'],
-    ]) {
-      expect(guide).to.include(words)
-    }
+    const named = [
+      planPaths.pushedAuthorization,
+      'use_dpop_nonce',
+      'private_key_jwt',
+      'logout_token',
+    ]
+    for (const words of ['the implicit flow.\n', ...named]) expect(guide).to.include(words)
     const resource = await metadataOf(url, paths.protectedResource)
     expect(resource['dpop_signing_alg_values_supported']).to.deep.equal(algorithms)
     const { pushedAuthorization } = planPaths

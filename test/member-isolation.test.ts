@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 
 import { makeMemberSchema } from '../src/api/member-api/member-api.ts'
 import { makeCursors } from '../src/platform/store/cursor.ts'
+import { rowsOf } from './support/database.ts'
 import { june, marco, noor, type RunningService, sam } from './support/gatehouse.ts'
 import {
   addKitchenClient,
@@ -11,6 +12,7 @@ import {
   readOnly,
   readWrite,
 } from './support/member-api.ts'
+import { rejection } from './support/rejection.ts'
 import { partsOf } from './support/schema-suite.ts'
 import { sharedService } from './support/storages.ts'
 
@@ -47,11 +49,8 @@ describe('the Member API for the token of one person at one site', () => {
   }
 
   it('refuses a person without a role at the site', async () => {
-    const refused = await memberToken(running().url, readOnly, { person: june }).then(
-      () => 'a token',
-      (error: unknown) => JSON.stringify(error) + String(error),
-    )
-    expect(refused).to.include('access_denied')
+    const refused = await rejection(memberToken(running().url, readOnly, { person: june }))
+    expect(JSON.stringify(refused) + String(refused)).to.include('access_denied')
   })
 
   // [What the service does 6; Viewer 0.4]
@@ -77,9 +76,8 @@ describe('the Member API for the token of one person at one site', () => {
     const taking = (name: string) =>
       fields.filter(({ args }) => args.some((arg) => arg.name === name)).map(({ name: of }) => of)
     expect(taking('after')).to.have.members(lists)
-    expect(taking('id')).to.have.members([
-      ...['node', 'markNotificationRead', 'updateNotificationSubscription'],
-    ])
+    const changes = ['markNotificationRead', 'updateNotificationSubscription']
+    expect(taking('id')).to.have.members(['node', ...changes])
   })
 
   for (const list of lists) {
@@ -134,10 +132,8 @@ describe('the Member API for the token of one person at one site', () => {
       expect(body.errors).to.equal(undefined)
       return body.data?.['node']
     }
-    const idsOf = async (person: string) => {
-      const found = tables.map((table) =>
-        kysely().selectFrom(table).select('id').where('person_id', '=', person).execute(),
-      )
+    const idsOf = async (person_id: string) => {
+      const found = tables.map((table) => rowsOf(kysely(), table, { person_id }))
       return (await Promise.all(found)).flat().map(({ id }) => id)
     }
     for (const id of [
@@ -157,17 +153,14 @@ describe('the Member API for the token of one person at one site', () => {
     }
   })
 
+  const switchOn = 'updateNotificationSubscription(id: $id, enabled: true)'
   for (const [field, table] of [
     ['markNotificationRead(id: $id) { notification { id } }', 'notification'],
-    [
-      'updateNotificationSubscription(id: $id, enabled: true) { notificationSubscription { id } }',
-      'notification_subscription',
-    ],
+    [`${switchOn} { notificationSubscription { id } }`, 'notification_subscription'],
   ] as const) {
     it(`answers for a ${table} of another person or site as for an unknown id`, async () => {
-      const rowsOf = async () =>
-        await kysely().selectFrom(table).selectAll().orderBy('id').execute()
-      const rows = await rowsOf()
+      const all = kysely().selectFrom(table).selectAll().orderBy('id')
+      const rows = await all.execute()
       for (const [token, person, site] of [
         [tokens.sam, 'per_sam', 'sit_northlight'],
         [tokens.marcoKitchen, 'per_marco', 'sit_open_kitchen'],
@@ -182,7 +175,7 @@ describe('the Member API for the token of one person at one site', () => {
         }
         expect(answers.size).to.equal(1)
       }
-      expect(await rowsOf()).to.deep.equal(rows)
+      expect(await all.execute()).to.deep.equal(rows)
     })
   }
 })

@@ -59,6 +59,9 @@ const hostRows = (
 )
 
 const asked = (method: string, params: object) => ({ body: { ...ping, method, params } })
+const reading = (uri: string) => asked('resources/read', { uri })
+const slowUri = `gatehouse://${'a,'.repeat(20_000)}!`
+const viewer = { name: 'get_viewer' }
 const typed = (type: string, body: unknown = ping) => ({ body, headers: ['Content-Type', type] })
 const session = ['Mcp-Session-Id', 'x']
 
@@ -66,11 +69,7 @@ const UNSUPPORTED = '415 invalid_request'
 
 /** Malformed messages. */
 const messages: Entries<[sending: Sending]> = [
-  [
-    'batch of messages',
-    '400 -32600',
-    { body: [ping, { ...ping, method: 'tools/call', params: { name: 'get_viewer' } }] },
-  ],
+  ['batch of messages', '400 -32600', { body: [ping, asked('tools/call', viewer).body] }],
   ['empty batch', '400 -32600', { body: [] }],
   ['truncated message', '400 -32700', { body: '{"jsonrpc":' }],
   ['message as text/plain, which foreign pages may send', UNSUPPORTED, typed('text/plain')],
@@ -82,17 +81,13 @@ const messages: Entries<[sending: Sending]> = [
   ['method that is not a string', '400 -32600', { body: { ...ping, method: { toString: 'x' } } }],
   ['method named like an inherited property', '200 -32601', asked('__proto__', {})],
   ['method of clients', '200 -32601', asked('sampling/createMessage', {})],
-  ['resource of a file', '200 -32602', asked('resources/read', { uri: 'file:///etc/passwd' })],
+  ['resource of a file', '200 -32602', reading('file:///etc/passwd')],
   [
     'resource at a private address (CVE-2026-5469)',
     '200 -32602',
-    asked('resources/read', { uri: 'http://169.254.169.254/' }),
+    reading('http://169.254.169.254/'),
   ],
-  [
-    'resource URI that is slow to match (CVE-2026-0621)',
-    '200 -32602',
-    asked('resources/read', { uri: `gatehouse://${'a,'.repeat(20_000)}!` }),
-  ],
+  ['resource URI that is slow to match (CVE-2026-0621)', '200 -32602', reading(slowUri)],
   ['unknown prompt', '200 -32602', asked('prompts/get', { name: '__proto__' })],
   ['GET with a session id', '405 invalid_request', { method: 'GET', headers: session }],
   ['DELETE with a session id', '405 invalid_request', { method: 'DELETE', headers: session }],
@@ -119,71 +114,51 @@ const calledByMember =
   (name: string, path: string, values = {}) =>
   async (world: World) =>
     await callTool(world.url, name, { token: (await world.shared()).accessToken, path, values })
+const callListing = (path: string) => calledByMember('list_site_courses', path)
 
-const calls: readonly Row[] = [
+const TOKEN = '401 invalid_token'
+const asPublic = disguised({ 'mcp-name': 'get_service_info' })
+const asList = disguised({ 'mcp-method': 'tools/list' })
+const inherited = ['__proto__', 'constructor', 'toString']
+const strange = { __proto__: { admin: true }, userId: 'per_olivia' }
+const ofOlivia = { person: 'per_olivia' }
+
+const calls: Entries<[call: (world: World) => Promise<Answer | Answer[]>]> = [
+  ['member tool without a token', TOKEN, called('get_viewer')],
+  ['member tool with the header of a public one', TOKEN, asPublic],
+  ['member tool with another method in the header', TOKEN, asList],
+  ['operator tool with a member token', '200 refused', callListing(paths.mcp)],
+  ['operator tool at /mcp/member', '200 -32602', callListing(paths.mcpMember)],
+  ['tool name in upper case', '200 -32602', called('GET_SERVICE_INFO')],
   [
-    3700,
-    'deeply nested arguments of an operator tool (CVE-2025-59466)',
-    '400 -32600',
-    async (world) => {
-      const headers = bearer(await world.operator())
-      return await post(world.url, { body: nested('create_post', 60_000), headers })
-    },
-  ],
-  [
-    3701,
-    'deeply nested arguments of a public tool',
-    '400 -32600',
-    async ({ url }) => await post(url, { body: nested('list_sites', 5000) }),
-  ],
-  [2790, 'member tool without a token', '401 invalid_token', called('get_viewer')],
-  [
-    2791,
-    'member tool with the header of a public one',
-    '401 invalid_token',
-    disguised({ 'mcp-name': 'get_service_info' }),
-  ],
-  [
-    2792,
-    'member tool with another method in the header',
-    '401 invalid_token',
-    disguised({ 'mcp-method': 'tools/list' }),
-  ],
-  [
-    2793,
-    'operator tool with a member token',
-    '200 refused',
-    calledByMember('list_site_courses', paths.mcp),
-  ],
-  [
-    2794,
-    'operator tool at /mcp/member',
-    '200 -32602',
-    calledByMember('list_site_courses', paths.mcpMember),
-  ],
-  [2795, 'tool name in upper case', '200 -32602', called('GET_SERVICE_INFO')],
-  [
-    2796,
     'tool named like an inherited property',
     '200 -32602',
-    async (world) =>
-      await Promise.all(
-        ['__proto__', 'constructor', 'toString'].map((name) => called(name)(world)),
-      ),
+    async (world) => await Promise.all(inherited.map((name) => called(name)(world))),
   ],
+  ['unknown arguments', '200 refused', called('get_service_info', strange)],
   [
-    2797,
-    'unknown arguments',
-    '200 refused',
-    called('get_service_info', { __proto__: { admin: true }, userId: 'per_olivia' }),
-  ],
-  [
-    2798,
     'id of another person as argument (CVE-2025-61928)',
     '200 refused',
-    calledByMember('get_viewer', paths.mcp, { person: 'per_olivia' }),
+    calledByMember('get_viewer', paths.mcp, ofOlivia),
   ],
-  [2799, 'unknown tool with shell commands (CVE-2025-6514)', '200 -32602', called('x; rm -rf / #')],
+  ['unknown tool with shell commands (CVE-2025-6514)', '200 -32602', called('x; rm -rf / #')],
 ]
 
-export const toolCases = tableOf('Tools', 'tool-cases.ts', [...hostRows, ...messageRows, ...calls])
+const deep: Entries<[name: string, levels: number]> = [
+  ['an operator tool (CVE-2025-59466)', '400 -32600', 'create_post', 60_000],
+  ['a public tool', '400 -32600', 'list_sites', 5000],
+]
+
+const deepRows = numbered(
+  { first: 3700, attack: (what) => `deeply nested arguments of ${what}` },
+  deep,
+  async (world, [name, levels]) => {
+    const headers = name === 'create_post' ? bearer(await world.operator()) : []
+    return await post(world.url, { body: nested(name, levels), headers })
+  },
+)
+
+export const toolCases = tableOf('Tools', 'tool-cases.ts', [
+  ...[...hostRows, ...messageRows, ...deepRows],
+  ...numbered(2790, calls, async (world, [call]) => await call(world)),
+])

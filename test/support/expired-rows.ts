@@ -104,23 +104,10 @@ export async function fillExpiring(
 
 export function livingRows(rows: number): Record<string, number> {
   const tables = [
-    ...[
-      'audit_event',
-      'site_refusal_day',
-      'change_key',
-      'pending_change',
-      'platform_callback',
-      'unused_client',
-    ],
-    ...[
-      'webhook_delivery',
-      'sign_out_notice',
-      'request_count',
-      'oauth_state',
-      'oauth_grant',
-      'oauth_grant_scope',
-    ],
-    ...['oauth_grant_day', 'refresh_token_family', 'relying_party_session'],
+    ...['audit_event', 'site_refusal_day', 'change_key', 'pending_change', 'platform_callback'],
+    ...['unused_client', 'webhook_delivery', 'sign_out_notice', 'request_count', 'oauth_state'],
+    ...['oauth_grant', 'oauth_grant_scope', 'oauth_grant_day', 'refresh_token_family'],
+    'relying_party_session',
   ]
   const tenths = Object.fromEntries(tables.map((table) => [table, rows / 10]))
   return { ...tenths, person: 1, document_client: rows / 5 }

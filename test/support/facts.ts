@@ -8,13 +8,8 @@ const { service } = defaultsInForce()
 export const facts: ServiceFacts = {
   baseUrl: 'https://id.campus.example',
   service: {
-    ...service,
-    name: 'Campus',
-    metadataDocuments: {
-      sources: ['claude.ai', 'vscode.dev'],
-
-      openRegistration: false,
-    },
+    ...{ ...service, name: 'Campus' },
+    metadataDocuments: { sources: ['claude.ai', 'vscode.dev'], openRegistration: false },
   },
   scopeUses: {
     addressesOf: (scope) => (scope === readScope('coupons') ? ['/admin/api/coupons'] : []),
