@@ -51,30 +51,25 @@ const list =
     variables,
   })
 const doubling = (at: number) => `fragment f${at} on Query { ...f${at + 1} ...f${at + 1} }`
+const doubled = `{ ...f0 } ${many(25, doubling)} fragment f25 on Query { __typename }`
+const nested = `{ ${'... { '.repeat(60)} __typename ${'} '.repeat(60)} }`
 const cycle = '{ ...a } fragment a on Query { ...b } fragment b on Query { ...a }'
 const twoOperations = 'query A { __typename } query B { __typename }'
+
+const fortyLists = (api: Api) => ({
+  query: `{ ${many(40, (at) => `a${at}: ${api.list}(first: 100) { nodes { id } }`)} }`,
+})
+const surrogate = (api: Api) =>
+  `{"query":"{ ${api.list}(after: \\"\\\\ud800\\") { nodes { id } } }"}`
+const unnamed = { query: 'query A { __typename }', operationName: '__proto__' }
 
 /** Expensive, malformed and misleading documents: a query, or a function that makes the body. */
 const documents: Entries<[body: string | ((api: Api) => unknown), type?: string]> = [
   ['overlapping fields (CVE-2023-26144)', LIMIT, `{ ${many(1000, () => '__typename')} }`],
-  [
-    'nested inline fragments (GHSA-fc86-6rv6-2jpm)',
-    LIMIT,
-    `{ ${'... { '.repeat(60)} __typename ${'} '.repeat(60)} }`,
-  ],
-  [
-    'fragments that spread the next one twice',
-    LIMIT,
-    `{ ...f0 } ${many(25, doubling)} fragment f25 on Query { __typename }`,
-  ],
+  ['nested inline fragments (GHSA-fc86-6rv6-2jpm)', LIMIT, nested],
+  ['fragments that spread the next one twice', LIMIT, doubled],
   ['circular fragments', NOT_VALID, cycle],
-  [
-    'forty aliases of a list',
-    LIMIT,
-    (api) => ({
-      query: `{ ${many(40, (at) => `a${at}: ${api.list}(first: 100) { nodes { id } }`)} }`,
-    }),
-  ],
+  ['forty aliases of a list', LIMIT, fortyLists],
   ['first: 2147483648', NOT_VALID, list('first: 2147483648')],
   ['first: -1', BAD, list('first: -1')],
   ['first: 0', BAD, list('first: 0')],
@@ -89,11 +84,7 @@ const documents: Entries<[body: string | ((api: Api) => unknown), type?: string]
   ['2,001 tokens', LIMIT, `{ ${'__typename '.repeat(2001)} }`],
   ['document of 250 kB', '413 invalid_request', `{ __typename } # ${'x'.repeat(250_000)}`],
   ['several operations without operationName', NOT_VALID, twoOperations],
-  [
-    'unknown operationName',
-    NOT_VALID,
-    () => ({ query: 'query A { __typename }', operationName: '__proto__' }),
-  ],
+  ['unknown operationName', NOT_VALID, () => unnamed],
   ['list of documents', NOT_VALID, () => [1, 2].map(() => ({ query: '{ __typename }' }))],
   ['variables as a list', NOT_VALID, () => ({ query: '{ __typename }', variables: [1] })],
   ['query as a list', NOT_VALID, () => ({ query: ['{ __typename }'] })],
@@ -109,11 +100,7 @@ const documents: Entries<[body: string | ((api: Api) => unknown), type?: string]
   ['UTF-16', UNSUPPORTED, asText, 'application/json; charset=utf-16'],
   ['truncated JSON', NOT_VALID, () => '{"query":"{ __type'],
   ['NUL in the document', NOT_VALID, '{ __typename \0 }'],
-  [
-    'lone surrogate in a string',
-    NOT_VALID,
-    (api) => `{"query":"{ ${api.list}(after: \\"\\\\ud800\\") { nodes { id } } }"}`,
-  ],
+  ['lone surrogate in a string', NOT_VALID, surrogate],
   ['__proto__ as a field', NOT_VALID, '{ __proto__ { constructor } }'],
   ['undeclared variable', NOT_VALID, list('first: $x')],
   ['unknown field', NOT_VALID, '{ passwords { hash } }'],
@@ -142,21 +129,15 @@ const readBy =
 
 const change = 'markAllNotificationsRead { __typename }'
 const FORBIDDEN = '403 insufficient_scope'
+const after = (name: string) => `{ ${name}(after: "\\u0000") { nodes { id } } }`
+const [courses, orders] = ['courses', 'orders'].map((name) => `${name}(first: 1) { nodes { id } }`)
+const included = (no: boolean) =>
+  `query($no: Boolean = ${no}) { ${courses} orders(first: 1) @include(if: $no) { nodes { id } } }`
 
 /** Data of others, and methods. */
 const others: readonly Row[] = [
-  [
-    2610,
-    'cursor with a NUL at the Member API',
-    BAD,
-    asked(member, '{ notifications(after: "\\u0000") { nodes { id } } }'),
-  ],
-  [
-    2611,
-    'cursor with a NUL at the Admin API',
-    '200 BAD_INPUT',
-    asked(admin, '{ courses(after: "\\u0000") { nodes { id } } }'),
-  ],
+  [2610, 'cursor with a NUL at the Member API', BAD, asked(member, after('notifications'))],
+  [2611, 'cursor with a NUL at the Admin API', '200 BAD_INPUT', asked(admin, after('courses'))],
   [2612, 'id with a NUL', '200', asked(member, '{ node(id: "\\u0000") { id } }')],
   [2600, 'mutation by GET', '405 invalid_request', readBy(member, `mutation { ${change} }`)],
   [
@@ -196,23 +177,19 @@ const others: readonly Row[] = [
     2605,
     'field beyond the scopes beside an allowed one',
     FORBIDDEN,
-    asked(admin, '{ courses(first: 1) { nodes { id } } orders(first: 1) { nodes { id } } }'),
+    asked(admin, `{ ${courses} ${orders} }`),
   ],
   [
     2606,
     'field beyond the scopes in a fragment',
     FORBIDDEN,
-    asked(admin, '{ ...a } fragment a on Query { orders(first: 1) { nodes { id } } }'),
+    asked(admin, `{ ...a } fragment a on Query { ${orders} }`),
   ],
   [
     2607,
     'field beyond the scopes behind @include',
     FORBIDDEN,
-    asked(
-      admin,
-      'query($no: Boolean = true) { courses(first: 1) { nodes { id } } orders(first: 1) @include(if: $no) { nodes { id } } }',
-      'query($no: Boolean = false) { courses(first: 1) { nodes { id } } orders(first: 1) @include(if: $no) { nodes { id } } }',
-    ),
+    asked(admin, included(true), included(false)),
   ],
   [
     2608,

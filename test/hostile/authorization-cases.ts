@@ -47,6 +47,8 @@ const resourceRows = numbered(
   async ({ url }, [respell]) => await ask(url, { resource: respell(url) }),
 )
 
+const severalTypes = { response_type: 'code id_token token' }
+const requestObject = `${unsignedJwt({ scope: 'openid' })}x`
 const platform = { ...asClaude, scope: 'openid account:read' }
 
 /** Single parameters with the expected answer. */
@@ -74,18 +76,10 @@ const parameters: Entries<[fields: Fields | ((world: World) => Promise<Fields>)]
     async (world) => ({ access_token: (await world.shared()).accessToken, ...silent }),
   ],
   ['prompt=create', REQUEST, { prompt: 'create' }],
-  [
-    'response_type with several types',
-    'redirect unsupported_response_type',
-    { response_type: 'code id_token token' },
-  ],
+  ['response_type with several types', 'redirect unsupported_response_type', severalTypes],
   ['unknown response_mode', 'redirect unsupported_response_mode', { response_mode: 'constructor' }],
   ['fractional max_age', REQUEST, { max_age: '1.5' }],
-  [
-    'request object (JAR)',
-    'redirect request_not_supported',
-    { request: `${unsignedJwt({ scope: 'openid' })}x` },
-  ],
+  ['request object (JAR)', 'redirect request_not_supported', { request: requestObject }],
   ['unknown request_uri (PAR)', NO_URI, { request_uri: 'urn:ietf:params:oauth:request_uri:x' }],
   ['request_uri of a file', NO_URI, { request_uri: 'file:///etc/passwd' }],
   [
@@ -183,9 +177,8 @@ const headerRows: readonly Row[] = [
     1620,
     'bearer token instead of a session',
     LOGIN,
-    async (world) => {
-      return await ask(world.url, silent, { headers: bearer((await world.shared()).accessToken) })
-    },
+    async (world) =>
+      await ask(world.url, silent, { headers: bearer((await world.shared()).accessToken) }),
   ],
   ...numbered(
     1621,
@@ -198,18 +191,14 @@ const spellings: Row = [
   1626,
   'path in other spellings, to bypass a prefix rule',
   'page 404 not_found',
-  async ({ url }) =>
-    await Promise.all(
-      [
-        `${paths.authorization}/?${encode({ client_id: 'x' })}`,
-        ...[
-          '/oauth//authorize',
-          '/OAUTH/AUTHORIZE',
-          '/oauth/%61uthorize',
-          '/oauth/x/..;/authorize',
-        ],
-      ].map(async (path) => await send(url, { path, headers: HTML })),
-    ),
+  async ({ url }) => {
+    const slashed = `${paths.authorization}/?${encode({ client_id: 'x' })}`
+    const respelled = ['//authorize', '/%61uthorize', '/x/..;/authorize'].map(
+      (end) => `/oauth${end}`,
+    )
+    const all = [slashed, '/OAUTH/AUTHORIZE', ...respelled]
+    return await Promise.all(all.map(async (path) => await send(url, { path, headers: HTML })))
+  },
 ]
 
 export const authorizationCases = tableOf('Authorization requests', 'authorization-cases.ts', [

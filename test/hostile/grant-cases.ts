@@ -26,11 +26,17 @@ const REQUEST = '400 invalid_request'
 const SCOPE = '400 invalid_scope'
 const UNSUPPORTED = '400 unsupported_grant_type'
 const CODE_WORKS = '; the code still works'
+const RETARGET = TARGET + CODE_WORKS
 const TOKENS_WORK = '; the tokens still work'
 
 const changedCode =
   (change: (code: string) => string): Change =>
   ({ code }) => ({ code: change(String(code)) })
+const asRefreshToken: Change = ({ code }) => ({
+  ...{ grant_type: 'refresh_token', refresh_token: String(code) },
+})
+const twoResources: Change = ({ resource = '' }) => ({ resource: [String(resource), foreign] })
+const emptySecret = basic(notes.clientId, '')
 const verifier = (code_verifier?: string, more: Fields = {}) => ({ code_verifier, ...more })
 const redirect = (redirect_uri: string | undefined) => ({ redirect_uri })
 const S256 = { code_challenge: codeChallenge, code_challenge_method: 'S256' }
@@ -45,19 +51,11 @@ const exchanges: Entries<[change: Change, headers?: readonly string[]]> = [
   ['by another client with its own redirect URI (CVE-2026-28513)', UNUSED, asClaude],
   ['by another, confidential client', UNUSED, { client_id, client_secret }],
   ['by the client of the own pages', UNUSED, ownPages],
-  ['for a foreign resource (GHSA-p2fr-6hmx-4528)', TARGET + CODE_WORKS, { resource: foreign }],
-  [
-    'for two resources, the second foreign',
-    TARGET + CODE_WORKS,
-    ({ resource = '' }) => ({ resource: [String(resource), foreign] }),
-  ],
-  [
-    'for a resource with a fragment',
-    TARGET + CODE_WORKS,
-    ({ resource }) => ({ resource: `${resource}#x` }),
-  ],
-  ['for an empty resource', TARGET + CODE_WORKS, { resource: '' }],
-  ['without the resource of its request', TARGET + CODE_WORKS, { resource: undefined }],
+  ['for a foreign resource (GHSA-p2fr-6hmx-4528)', RETARGET, { resource: foreign }],
+  ['for two resources, the second foreign', RETARGET, twoResources],
+  ['for a resource with a fragment', RETARGET, ({ resource }) => ({ resource: `${resource}#x` })],
+  ['for an empty resource', RETARGET, { resource: '' }],
+  ['without the resource of its request', RETARGET, { resource: undefined }],
   ['with the challenge as verifier (PKCE downgrade, CVE-2024-23647)', UNUSED, asVerifier],
   ['with method plain and the challenge as verifier', UNUSED, { ...asVerifier, ...plain }],
   ['with a new challenge', UNUSED, verifier('a'.repeat(43), S256)],
@@ -70,11 +68,7 @@ const exchanges: Entries<[change: Change, headers?: readonly string[]]> = [
   ['with an empty redirect URI', REQUEST, redirect('')],
   ['with the redirect URI encoded twice', UNUSED, redirect(encodeURIComponent(notes.redirectUri))],
   ['with a query after the redirect URI', UNUSED, redirect(`${notes.redirectUri}?x=1`)],
-  [
-    'as a refresh token',
-    GRANT,
-    ({ code }) => ({ grant_type: 'refresh_token', refresh_token: String(code) }),
-  ],
+  ['as a refresh token', GRANT, asRefreshToken],
   [
     'as the subject of a token exchange (RFC 8693)',
     UNSUPPORTED,
@@ -86,12 +80,7 @@ const exchanges: Entries<[change: Change, headers?: readonly string[]]> = [
   ],
   ['with a space after the grant type', UNSUPPORTED, { grant_type: 'authorization_code ' }],
   ['with an empty grant type', REQUEST, { grant_type: '' }],
-  [
-    'with a public client’s empty secret in the header',
-    REQUEST + CODE_WORKS,
-    {},
-    basic(notes.clientId, ''),
-  ],
+  ['with a public client’s empty secret in the header', REQUEST + CODE_WORKS, {}, emptySecret],
   ['with a list as code', REQUEST, ({ code }) => ({ code: undefined, 'code[0]': String(code) })],
   ['with an encoded line break in the code', GRANT, changedCode((code) => `${code}\r\n`)],
   ['with the code in upper case', GRANT, changedCode((code) => code.toUpperCase())],

@@ -91,6 +91,17 @@ const notFound = 'page 404 not_found'
 const invalidRequest = 'page 400 invalid_request'
 const toSignIn = 'to /oauth/authorize'
 
+const markup = `/signed-in?error=${encodeURIComponent('<script>alert(1)</script>')}`
+const fromEvil = { Referer: 'https://evil.example/' }
+const cookie = 'gatehouse_pages=x'
+const forgedCookie = `${cookie}; gatehouse_pages.sig=x`
+const inherited = ['/admin/__proto__', '/admin/constructor/applications']
+const twoSlashes = ['//evil.example/account', '/%2fevil.example/account', '/\\evil.example/account']
+const outOfFolder = ['..%2f..%2f', 'queries/..%2f..%2f', '%2e%2e/%2e%2e/']
+const outOfAssets = outOfFolder.map((path) => `/assets/${path}package.json`)
+const forgedFiles = ['/files/x/a.pdf', '/files/__proto__/..%2fa.pdf']
+const ofNotes = 'https://notes.example/signed-out'
+
 /** Sign-in to the pages and sign-out redirect to no other origin (CVE-2024-39694, CVE-2025-8129). */
 const passages: readonly Row[] = [
   comesBack([3302, 'with another state (login CSRF)'], 'to /account', (it) => it.set('state', 'x')),
@@ -128,48 +139,25 @@ const passages: readonly Row[] = [
       return answers
     },
   ],
-  operatorOpens(
-    [3311, 'site named like an inherited property'],
-    [...['/admin/__proto__', '/admin/constructor/applications']],
-  ),
+  operatorOpens([3311, 'site named like an inherited property'], inherited),
   operatorOpens([3312, 'path traversal in the name of a site'], ['/admin/..%2f..%2fetc%2fpasswd']),
   opens([3300, 'sign-in response without a request'], invalidRequest, [
     '/signed-in?code=x&state=x',
   ]),
-  opens([3301, 'sign-in response with markup as error'], invalidRequest, [
-    `/signed-in?error=${encodeURIComponent('<script>alert(1)</script>')}`,
-  ]),
-  opens([3308, 'page with a foreign Referer (CVE-2025-8129)'], toSignIn, ['/account'], {
-    Referer: 'https://evil.example/',
-  }),
+  opens([3301, 'sign-in response with markup as error'], invalidRequest, [markup]),
+  opens([3308, 'page with a foreign Referer (CVE-2025-8129)'], toSignIn, ['/account'], fromEvil),
   opens([3309, 'page with return URLs in the query'], toSignIn, [
     '/account?returnTo=https://evil.example/&next=//evil.example',
   ]),
-  opens([3310, 'path that starts with two slashes (CVE-2024-39694)'], notFound, [
-    ...['//evil.example/account', '/%2fevil.example/account', '/\\evil.example/account'],
-  ]),
-  opens([3313, 'forged cookie of the pages'], toSignIn, ['/account'], {
-    Cookie: 'gatehouse_pages=x; gatehouse_pages.sig=x',
-  }),
-  opens([3314, 'cookie of the pages without signature'], toSignIn, ['/admin'], {
-    Cookie: 'gatehouse_pages=x',
-  }),
-  opens([3315, 'path traversal in an asset'], notFound, [
-    '/assets/..%2f..%2fpackage.json',
-    '/assets/queries/..%2f..%2fpackage.json',
-    '/assets/%2e%2e/%2e%2e/package.json',
-  ]),
-  opens([3316, 'purchased file with a forged token'], notFound, [
-    ...['/files/x/a.pdf', '/files/__proto__/..%2fa.pdf'],
-  ]),
+  opens([3310, 'path that starts with two slashes (CVE-2024-39694)'], notFound, twoSlashes),
+  opens([3313, 'forged cookie of the pages'], toSignIn, ['/account'], { Cookie: forgedCookie }),
+  opens([3314, 'cookie of the pages without signature'], toSignIn, ['/admin'], { Cookie: cookie }),
+  opens([3315, 'path traversal in an asset'], notFound, outOfAssets),
+  opens([3316, 'purchased file with a forged token'], notFound, forgedFiles),
   opens([3317, 'path traversal in a logo'], notFound, ['/assets/logos/..%2f..%2f/x']),
   signsOut([3318, 'a foreign redirect URI'], notes.clientId, 'https://evil.example/'),
   signsOut([3319, 'a javascript: URI (CVE-2026-9086)'], notes.clientId, 'JavaScript:alert(1)'),
-  signsOut(
-    [3320, 'the redirect URI of another client'],
-    asClaude.client_id,
-    'https://notes.example/signed-out',
-  ),
+  signsOut([3320, 'the redirect URI of another client'], asClaude.client_id, ofNotes),
   opens([3321, 'sign-out with an unsigned hint'], invalidRequest, [
     `${paths.endSession}?id_token_hint=${btoa('{"alg":"none"}')}.${btoa('{"sub":"per_sam"}')}.`,
   ]),
@@ -177,12 +165,10 @@ const passages: readonly Row[] = [
     3322,
     'sign-out confirmation without a request',
     invalidRequest,
-    async ({ url }) =>
-      await postForm(
-        `${url}${paths.endSession}/confirm`,
-        { xsrf: 'x', logout: 'yes' },
-        { Accept: 'text/html' },
-      ),
+    async ({ url }) => {
+      const typed = { xsrf: 'x', logout: 'yes' }
+      return await postForm(`${url}${paths.endSession}/confirm`, typed, { Accept: 'text/html' })
+    },
   ],
 ]
 
@@ -261,12 +247,9 @@ const takenBack = numbered(
     const store = makeApplicationStore(database)
     const actor = { personId: 'per_olivia', requestId: 'x', now: running.service.now() }
     const redirectUri = 'https://planner.example/callback'
+    const name = `Planner without ${Object.keys(left)}`
     const entry: NewApplication = {
-      ...{
-        name: `Planner without ${Object.keys(left)}`,
-        authMethod: 'none',
-        applicationType: 'web',
-      },
+      ...{ name, authMethod: 'none', applicationType: 'web' },
       ...{ redirectUris: [redirectUri], postLogoutRedirectUris: [] },
       scopes: ['account:read', 'account:write'],
     }
@@ -282,8 +265,8 @@ const takenBack = numbered(
     await store.update(app, { ...entry, ...left }, actor)
     const body = new URLSearchParams({ csrf })
     const agreed = await person.open(consent, { method: 'POST', body })
-    const grants = database.kysely.selectFrom('oauth_grant').selectAll()
-    expect(await grants.where('client_id', '=', created.clientId).execute()).to.deep.equal([])
+    const ofClient = { client_id: created.clientId }
+    expect(await rowsOf(database.kysely, 'oauth_grant', ofClient)).to.deep.equal([])
     return await answerOf(agreed)
   },
 )

@@ -66,34 +66,24 @@ const evil = 'https://evil.example/'
 const chatgpt = { client_id: 'integration-chatgpt' }
 const connector = 'https://chatgpt.com/connector/oauth/'
 
+const wrong = { response_type: 'nonsense', scope: '' }
+const otherPort = 'https://portal.example:4711/callback'
+
+type Other = readonly [number: number, what: string, redirectUri: string, Fields?]
+
+const modeRow = (number: number, response_mode: string, advisory: string): Other => {
+  const attack = `foreign redirect URI with response_mode=${response_mode} (${advisory})`
+  return [number, attack, evil, { response_mode }]
+}
+
 /** Other requests that must not redirect. */
-const others: readonly (readonly [number: number, what: string, redirectUri: string, Fields?])[] = [
+const others: readonly Other[] = [
   [1301, 'redirect URI of another client', portalUri],
-  [
-    1303,
-    'foreign redirect URI in a request with other errors',
-    evil,
-    { response_type: 'nonsense', scope: '' },
-  ],
+  [1303, 'foreign redirect URI in a request with other errors', evil, wrong],
   [1304, 'foreign redirect URI with prompt=none', evil, { prompt: 'none' }],
-  [
-    1305,
-    'foreign redirect URI with response_mode=form_post (CVE-2024-21637)',
-    evil,
-    { response_mode: 'form_post' },
-  ],
-  [
-    1306,
-    'foreign redirect URI with response_mode=form_post.jwt (GHSA-9vm7-v8wj-3fqw)',
-    evil,
-    { response_mode: 'form_post.jwt' },
-  ],
-  [
-    1307,
-    'foreign redirect URI with response_mode=fragment (CVE-2022-1970)',
-    evil,
-    { response_mode: 'fragment' },
-  ],
+  modeRow(1305, 'form_post', 'CVE-2024-21637'),
+  modeRow(1306, 'form_post.jwt', 'GHSA-9vm7-v8wj-3fqw'),
+  modeRow(1307, 'fragment', 'CVE-2022-1970'),
   [1308, 'javascript: URI in mixed case (CVE-2026-9086)', 'JaVaScRiPt:alert(1)'],
   [
     1309,
@@ -103,12 +93,7 @@ const others: readonly (readonly [number: number, what: string, redirectUri: str
   [1310, 'loopback redirect URI with an invalid port', 'http://127.0.0.1:65536/callback'],
   [1312, 'loopback redirect URI over https', 'https://127.0.0.1/callback'],
   [1313, 'loopback redirect URI with localhost (CVE-2024-8883)', 'http://localhost/callback'],
-  [
-    1314,
-    'registered web redirect URI at another port',
-    'https://portal.example:4711/callback',
-    { client_id },
-  ],
+  [1314, 'registered web redirect URI at another port', otherPort, { client_id }],
   [1315, 'redirect URI with a free segment, with more segments', `${connector}a/b`, chatgpt],
   [1316, 'redirect URI with a free segment, encoded', `${connector}%61`, chatgpt],
   [1317, 'unregistered redirect URI with a free segment', `${connector}unregistered`, chatgpt],

@@ -66,6 +66,8 @@ const addressRows = numbered(
 
 const evil = 'https://evil.example/callback'
 const claude = 'https://claude.ai/api/mcp/auth_callback'
+const asClaude = (...redirect_uris: string[]) => ({ client_name: 'Claude', redirect_uris })
+const marks = '\u0338\u0489'.repeat(20)
 const ports = Array.from({ length: 11 }, (_, port) => `http://127.0.0.1:${port + 1}/callback`)
 const foreignScheme = { client_name: 'Cursor', redirect_uris: ['com.evil.app:/oauth/callback'] }
 const uris = JSON.stringify(cli.redirect_uris)
@@ -73,15 +75,11 @@ const uris = JSON.stringify(cli.redirect_uris)
 /** Malformed bodies; an object is merged with a good one. */
 const bodies: Entries<[body: unknown, type?: string]> = [
   ['without a name', METADATA, { client_name: undefined, redirect_uris: [] }],
-  [
-    'with the name of a platform and a web redirect URI',
-    FOREIGN,
-    { client_name: 'Claude', redirect_uris: [evil] },
-  ],
+  ['with the name of a platform and a web redirect URI', FOREIGN, asClaude(evil)],
   [
     'with the name of a platform, one of its redirect URIs and a foreign one',
     FOREIGN,
-    { client_name: 'Claude', redirect_uris: [claude, evil] },
+    asClaude(claude, evil),
   ],
   ['with eleven redirect URIs', METADATA, { redirect_uris: ports }],
   ['with an object as redirect URI', METADATA, { redirect_uris: [{ toString: 'x' }] }],
@@ -111,11 +109,7 @@ const bodies: Entries<[body: unknown, type?: string]> = [
   ['as text/plain, which foreign pages may send', '415 invalid_request', {}, 'text/plain'],
   ['with the name of a platform and a private-use scheme of another', METADATA, foreignScheme],
   ['with a name of invisible characters (U+3164)', METADATA, { client_name: '\u3164\u3164' }],
-  [
-    'with a name of stacked combining marks',
-    METADATA,
-    { client_name: `A t${'\u0338\u0489'.repeat(20)}ool` },
-  ],
+  ['with a name of stacked combining marks', METADATA, { client_name: `A t${marks}ool` }],
 ]
 
 const mergedOf = (body: unknown) =>
@@ -133,25 +127,21 @@ const bodyRows = numbered(
  */
 const inside = 'http://127.0.0.1:1/'
 const trusted = { origin: 'first_party', x_origin: 'site', x_site_id: 'sit_northlight' }
+const by = (token_endpoint_auth_method: string) => ({ token_endpoint_auth_method })
+const script = 'javascript:alert(1)'
 const grants = ['authorization_code', 'implicit', 'password', 'client_credentials']
 const choices: readonly (readonly [what: string, choice: Record<string, unknown>])[] = [
   ['client_id', { client_id: 'northlight-notes' }],
-  [
-    'client_secret (CVE-2026-44476)',
-    { client_secret: 'chosen', token_endpoint_auth_method: 'client_secret_post' },
-  ],
+  ['client_secret (CVE-2026-44476)', { client_secret: 'chosen', ...by('client_secret_post') }],
   [
     'keys at a private address (CVE-2026-22752)',
-    { jwks_uri: 'http://169.254.169.254/', token_endpoint_auth_method: 'private_key_jwt' },
+    { jwks_uri: 'http://169.254.169.254/', ...by('private_key_jwt') },
   ],
   ['a logo at a private address (CVE-2026-5469)', { logo_uri: inside, client_uri: inside }],
-  [
-    'a logout URI',
-    { backchannel_logout_uri: inside, frontchannel_logout_uri: 'javascript:alert(1)' },
-  ],
+  ['a logout URI', { backchannel_logout_uri: inside, frontchannel_logout_uri: script }],
   [
     'a javascript: URI after sign-out (CVE-2026-22752)',
-    { post_logout_redirect_uris: ['javascript:alert(1)', 'https://evil.example/'] },
+    { post_logout_redirect_uris: [script, 'https://evil.example/'] },
   ],
   ['member scopes', { scope: 'openid account:read account:write' }],
   ['request_uris', { request_uris: [inside], sector_identifier_uri: inside }],
