@@ -1,6 +1,4 @@
-import { createSocket } from 'node:dgram'
 import { lookup } from 'node:dns/promises'
-import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
 import { createServer } from 'node:https'
 import type { Socket } from 'node:net'
@@ -16,6 +14,7 @@ import {
   makeLookUpOutside,
   type SendOutgoing,
 } from '../src/platform/outgoing/guarded-fetch.ts'
+import { type DnsRecord, startNameServer } from './support/dns-server.ts'
 import { makeCertificate } from './support/document-host.ts'
 import { listen } from './support/listen.ts'
 import { requireProgram } from './support/skipped.ts'
@@ -237,56 +236,19 @@ describe('an outgoing request to a named server [Client ID Metadata Document §6
   })
 })
 
-/** A name server with two names, which does not respond to names below silent.example. */
-async function startNameServer() {
-  const socket = createSocket('udp4')
-  const asked: string[] = []
-  const known: Readonly<Record<string, readonly [type: number, data: number[]]>> = {
+describe('a name from a client', () => {
+  const never = AbortSignal.timeout(60_000)
+  const known: Readonly<Record<string, DnsRecord>> = {
     'four.example': [1, [192, 0, 2, 7]],
     'six.example': [28, [0x20, 0x01, 0x0d, 0xb8, ...Array(11).fill(0), 7]],
   }
-  socket.on('message', (query, { port, address }) => {
-    const { name, type, end } = questionIn(query)
-    asked.push(name)
-    if (name.endsWith('silent.example')) return
-    const [ofType, data = []] = known[name] ?? []
-    const answers = ofType === type ? 1 : 0
-    const code = ofType === undefined ? 3 : 0
-    const head = [query[0] ?? 0, query[1] ?? 0, 0x81, 0x80 + code, 0, 1, 0, answers, 0, 0, 0, 0]
-    const record = [0xc0, 12, 0, type, 0, 1, 0, 0, 0, 60, 0, data.length, ...data]
-    const question = query.subarray(12, end)
-    const answer = [Buffer.from(head), question, Buffer.from(answers === 1 ? record : [])]
-    socket.send(Buffer.concat(answer), port, address)
-  })
-  socket.bind(0, '127.0.0.1')
-  await once(socket, 'listening')
-  return {
-    asked,
-    address: `127.0.0.1:${socket.address().port}`,
-    [Symbol.asyncDispose]: async () => void socket.close(),
-  }
-}
-
-function questionIn(query: Buffer) {
-  const labels: string[] = []
-  let at = 12
-  for (let length = query[at] ?? 0; length > 0; length = query[at] ?? 0) {
-    labels.push(query.subarray(at + 1, at + 1 + length).toString())
-    at += length + 1
-  }
-  return { name: labels.join('.').toLowerCase(), type: query.readUInt16BE(at + 1), end: at + 5 }
-}
-
-describe('a name from a client', () => {
-  const never = AbortSignal.timeout(60_000)
 
   it('is looked up at the name servers in both families', async () => {
-    await using names = await startNameServer()
+    using names = await startNameServer(known)
     const lookUp = makeLookUpOutside([names.address])
     expect(await lookUp('four.example', never)).to.deep.equal([{ address: '192.0.2.7', family: 4 }])
-    expect(await lookUp('six.example', never)).to.deep.equal([
-      { address: '2001:db8::7', family: 6 },
-    ])
+    const six = { address: '2001:db8::7', family: 6 }
+    expect(await lookUp('six.example', never)).to.deep.equal([six])
     expect(await lookUp('nobody.example', never).catch(String)).to.include('ENOTFOUND')
     expect(new Set(names.asked).size).to.equal(3)
   })
@@ -294,7 +256,7 @@ describe('a name from a client', () => {
   it('does not delay other lookups when name servers do not respond [149]', async function () {
     // If the machine delays this process by two seconds, the requests time out early.
     this.retries(2)
-    await using names = await startNameServer()
+    using names = await startNameServer(known)
     const lookUp = makeLookUpOutside([names.address])
     const send = makeGuardedFetch({ lookUp })
     let ended = 0
@@ -310,7 +272,7 @@ describe('a name from a client', () => {
   })
 
   it('is cancelled with its request', async () => {
-    await using names = await startNameServer()
+    using names = await startNameServer(known)
     const signal = AbortSignal.timeout(50)
     const failed = await makeLookUpOutside([names.address])('silent.example', signal).catch(String)
     expect(failed).to.include('ECANCELLED')

@@ -1,7 +1,7 @@
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { asClaude, authorizeUrl } from './support/client.ts'
 import { insert, rowOf } from './support/database.ts'
-import { startNameServer } from './support/dns-server.ts'
+import { useTextRecords } from './support/dns-server.ts'
 import { olivia, portal, sam, startService } from './support/gatehouse.ts'
 import {
   follow,
@@ -151,12 +151,11 @@ describe('the identity provider of a site', () => {
   // [373, 374]
   it('gets the addresses of a domain only after a proof by DNS', async () => {
     const { id } = await row()
-    const records = new Map([
-      ['_gatehouse.acme.example', `gatehouse-provider=${id}`],
-      ['acme.example', `gatehouse-provider=${id}`],
-      ['_gatehouse.others.example', 'gatehouse-provider=idp_of_another_site'],
-    ])
-    using _ = await startNameServer(records)
+    using _ = await useTextRecords({
+      '_gatehouse.acme.example': `gatehouse-provider=${id}`,
+      'acme.example': `gatehouse-provider=${id}`,
+      '_gatehouse.others.example': 'gatehouse-provider=idp_of_another_site',
+    })
     const others = ['gmail.com', 'others.example', 'sub.acme.example']
     for (const domain of [...others, 'example', 'a_b.example', '<b>']) {
       const refused = await change(setDomains, { domains: `acme.example ${domain}` })

@@ -2,36 +2,56 @@ import { createSocket } from 'node:dgram'
 import dns from 'node:dns/promises'
 import { once } from 'node:events'
 
-/** Starts a DNS server with TXT records (RFC 1035 §4). This process uses it until it is disposed of. */
-export async function startNameServer(records: ReadonlyMap<string, string>) {
+/** The number of its type (1 for A, 16 for TXT, 28 for AAAA) and its data. */
+export type DnsRecord = readonly [type: number, data: readonly number[]]
+
+/** Starts a DNS server (RFC 1035 §4), which does not respond to names below silent.example. */
+export async function startNameServer(records: Readonly<Record<string, DnsRecord>>) {
   const socket = createSocket('udp4')
+  const asked: string[] = []
   socket.on('message', (query, { port, address }) => {
-    const labels: string[] = []
-    let end = 12
-    for (let length = query[end] ?? 0; length > 0; length = query[end] ?? 0) {
-      labels.push(query.toString('latin1', end + 1, end + 1 + length))
-      end += length + 1
-    }
-    const question = query.subarray(12, end + 5)
-    const text = records.get(labels.join('.').toLowerCase())
-    const data = Buffer.from(text ?? '')
-    const answer = Buffer.concat([
-      // A pointer to the name of the question, TXT, IN, a lifetime of one second, and the length of the data.
-      Buffer.from([0xc0, 12, 0, 16, 0, 1, 0, 0, 0, 1, 0, data.length + 1, data.length]),
-      data,
-    ])
-    const flags = Buffer.from([0x81, text ? 0x80 : 0x83, 0, 1, 0, text ? 1 : 0, 0, 0, 0, 0])
-    const parts = [query.subarray(0, 2), flags, question, ...(text ? [answer] : [])]
-    socket.send(Buffer.concat(parts), port, address)
+    const { name, type, end } = questionIn(query)
+    asked.push(name)
+    if (name.endsWith('silent.example')) return
+    const [ofType, data = []] = records[name] ?? []
+    const answers = ofType === type ? 1 : 0
+    const flags = [0x81, ofType === undefined ? 0x83 : 0x80, 0, 1, 0, answers, 0, 0, 0, 0]
+    // A pointer to the name of the question, the type, IN, a lifetime of one second, and the length of the data.
+    const record = [0xc0, 12, 0, type, 0, 1, 0, 0, 0, 1, 0, data.length, ...data]
+    const [id, question] = [query.subarray(0, 2), query.subarray(12, end)]
+    const answer = Buffer.from(answers === 1 ? record : [])
+    socket.send(Buffer.concat([id, Buffer.from(flags), question, answer]), port, address)
   })
   socket.bind(0, '127.0.0.1')
   await once(socket, 'listening')
+  return {
+    asked,
+    address: `127.0.0.1:${socket.address().port}`,
+    [Symbol.dispose]: () => void socket.close(),
+  }
+}
+
+/** Makes this process ask a DNS server with these TXT records until it is disposed of. */
+export async function useTextRecords(texts: Readonly<Record<string, string>>) {
+  const recordOf = (text: string): DnsRecord => [16, [text.length, ...Buffer.from(text)]]
+  const records = Object.entries(texts).map(([name, text]) => [name, recordOf(text)] as const)
+  const server = await startNameServer(Object.fromEntries(records))
   const before = dns.getServers()
-  dns.setServers([`127.0.0.1:${socket.address().port}`])
+  dns.setServers([server.address])
   return {
     [Symbol.dispose]() {
       dns.setServers(before)
-      socket.close()
+      server[Symbol.dispose]()
     },
   }
+}
+
+function questionIn(query: Buffer) {
+  const labels: string[] = []
+  let at = 12
+  for (let length = query[at] ?? 0; length > 0; length = query[at] ?? 0) {
+    labels.push(query.toString('latin1', at + 1, at + 1 + length))
+    at += length + 1
+  }
+  return { name: labels.join('.').toLowerCase(), type: query.readUInt16BE(at + 1), end: at + 5 }
 }
