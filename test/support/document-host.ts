@@ -16,8 +16,6 @@ const documentHosts = [
   ...['github.com', 'goose-docs.ai', 'opencode.ai', 'zed.dev'],
 ]
 
-export type DocumentHost = Awaited<ReturnType<typeof startDocumentHost>>
-
 let certificate: ReturnType<typeof makeCertificate> | undefined
 
 export async function startDocumentHost(file: string) {
