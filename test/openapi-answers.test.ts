@@ -80,7 +80,10 @@ const asProgram = { accept: 'application/json' }
 const asTool = { accept: 'application/json, text/event-stream' }
 const asStandard = { accept: 'application/graphql-response+json' }
 const asForm = { 'content-type': 'application/x-www-form-urlencoded' }
+const inBrowser = { headers: asBrowser }
 const local = { redirect_uris: ['http://127.0.0.1:51234/callback'] }
+const signingOut = { post_logout_redirect_uris: ['http://127.0.0.1:51234/bye'] }
+const foreign = 'https://elsewhere.example/callback'
 const upstream = paths.upstream.replace(':path', '{path}')
 
 const shown = documentCoverage()
@@ -158,15 +161,9 @@ describe('openapi.json describes', () => {
   answers('POST', paths.registration, {
     'a known platform: 201': register({ client_name: 'Claude' }),
     'a local client: 201': register({ client_name: 'mine', ...local }),
-    'a local client with sign-out: 201': register({
-      ...local,
-      post_logout_redirect_uris: ['http://127.0.0.1:51234/bye'],
-    }),
+    'a local client with sign-out: 201': register({ ...local, ...signingOut }),
     'an unknown name: 400': register({ client_name: 'nobody' }),
-    'a callback elsewhere: 400': register({
-      client_name: 'mine',
-      redirect_uris: ['https://elsewhere.example/callback'],
-    }),
+    'a callback elsewhere: 400': register({ client_name: 'mine', redirect_uris: [foreign] }),
     'an empty record: 400': register({}),
     'a list: 400': register([]),
     'truncated JSON: 400': register('{'),
@@ -224,8 +221,7 @@ describe('openapi.json describes', () => {
     },
     'without a session: 200': (url) => call('GET', url + paths.endSession),
     'an unknown client: 400': (url) => call('GET', url + stranger),
-    'an unknown client in a browser: 400': (url) =>
-      call('GET', url + stranger, { headers: asBrowser }),
+    'an unknown client in a browser: 400': (url) => call('GET', url + stranger, inBrowser),
   })
 
   const wrong =
@@ -239,6 +235,8 @@ describe('openapi.json describes', () => {
     return async (url) => refresh(url, (await obtain(url)).refresh_token, fields)
   }
   const unknownCode = { grant_type: 'authorization_code', code: 'x', code_verifier: codeVerifier }
+  const asNobody = { authorization: `Basic ${btoa('nobody:x')}` }
+  const onPage = { origin: 'https://spa.example' }
   const portalRefresh = { grant_type: 'refresh_token', refresh_token: 'x', ...asPortal }
   describe('the token endpoint [Token 4]', () => {
     answers('POST', paths.token, {
@@ -257,13 +255,9 @@ describe('openapi.json describes', () => {
       'invalid_scope: 400': refreshed({ scope: 'account:write' }),
       'invalid_client, unknown: 401': wrong({ client_id: 'nobody' }),
       'invalid_client, wrong secret: 401': wrong({ ...asPortal, client_secret: 'x' }),
-      'invalid_client by HTTP Basic: 401': form(paths.token, unknownCode, {
-        authorization: `Basic ${btoa('nobody:x')}`,
-      }),
+      'invalid_client by HTTP Basic: 401': form(paths.token, unknownCode, asNobody),
       'malformed HTTP Basic: 400': form(paths.token, unknownCode, { authorization: 'Basic ?' }),
-      'a confidential client in a browser: 400': form(paths.token, portalRefresh, {
-        origin: 'https://spa.example',
-      }),
+      'a confidential client in a browser: 400': form(paths.token, portalRefresh, onPage),
       'JSON: 400': json(paths.token),
       'too large: 400': wrong({ code: long }),
     })
@@ -431,6 +425,7 @@ describe('openapi.json describes', () => {
   })
 
   const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} }
+  const withoutScope: TokenOf = (url) => memberToken(url, 'openid')
   const toolCall = (name: string) => ({ ...list, method: 'tools/call', params: { name } })
   for (const [path, own] of [
     [paths.mcp, async () => ''],
@@ -460,9 +455,7 @@ describe('openapi.json describes', () => {
       'a malformed header: 401': sent(list, malformed),
       'an unknown token: 401': sent(list, {}, async () => 'nonsense'),
       'a member tool without a token: 401': sent(toolCall('get_viewer'), {}, async () => ''),
-      'a tool without its scope: 403': sent(toolCall('get_viewer'), {}, (url) =>
-        memberToken(url, 'openid'),
-      ),
+      'a tool without its scope: 403': sent(toolCall('get_viewer'), {}, withoutScope),
       'a foreign page: 403': sent(list, { origin: 'https://elsewhere.example' }),
       'too large: 413': sent({ ...list, x: 'x'.repeat(300_000) }),
       'a form: 415': sent(list, asForm),

@@ -57,9 +57,8 @@ describe('the design system', () => {
   it('has the icons of its sprite, each once', () => {
     for (const name of iconNames)
       expect(icon(name)?.for(english)).to.match(/^<svg.*<(path|circle|rect)/)
-    expect(new Set(iconNames.map((name) => icon(name)?.for(english)))).to.have.length(
-      iconNames.length,
-    )
+    const drawn = new Set(iconNames.map((name) => icon(name)?.for(english)))
+    expect(drawn).to.have.length(iconNames.length)
   })
 
   it('uses only sizes of its scale for texts and spaces', () => {
@@ -98,23 +97,19 @@ describe('pages', () => {
       const ids = [...markup.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id)
       expect(ids).to.deep.equal([...new Set(ids)])
       const css = String(stylesheet.content)
-      const classes = [...markup.matchAll(/\sclass="([^"]+)"/g)].flatMap(([, all]) =>
-        all?.split(' '),
-      )
+      const named = [...markup.matchAll(/\sclass="([^"]+)"/g)]
+      const classes = named.flatMap(([, all]) => all?.split(' '))
       expect(classes.filter((each) => !css.includes(`.${each}`))).to.deep.equal([])
     })
 
     it(`${name} has one filled button at most, and needs 40 kB and two requests besides pictures`, () => {
       const markup = markupOf(page)
       const buttons = markup.match(/<button[^>]*|<a [^>]*class="button[^>]*/g) ?? []
-      const filled = buttons.filter(
-        (each) => !/class="[^"]*\b(second|quiet|danger|menu)\b/.test(each),
-      )
-      expect(filled.length).to.be.most(1)
+      const other = /class="[^"]*\b(second|quiet|danger|menu)\b/
+      expect(buttons.filter((each) => !other.test(each)).length).to.be.most(1)
       expect(Buffer.byteLength(markup) + stylesheet.content.length).to.be.below(40_000)
-      expect(
-        markup.match(/<(link rel="stylesheet"|script src|iframe|object|embed)/g),
-      ).to.have.length(1)
+      const loaded = markup.match(/<(link rel="stylesheet"|script src|iframe|object|embed)/g)
+      expect(loaded).to.have.length(1)
     })
 
     // The page of the Member API is for developers.
@@ -128,6 +123,7 @@ describe('pages', () => {
     })
   }
 
+  const consentButtons = ['<button id="consent-approve"', '<button id="consent-deny"']
   const marks: Record<string, readonly string[]> = {
     'sign-in': [
       ...['<main id="login-page">', '<h1>Sign in</h1>', '<input id="login" name="login"'],
@@ -138,10 +134,7 @@ describe('pages', () => {
       ...['<main id="site-page">', '<input type="radio" name="site" value="sit_1"'],
       ...['<button id="site-submit"', '<button id="site-cancel"'],
     ],
-    'consent-vendor': [
-      '<main id="consent-page">',
-      ...['<button id="consent-approve"', '<button id="consent-deny"'],
-    ],
+    'consent-vendor': ['<main id="consent-page">', ...consentButtons],
     error: ['<main id="error-page">', '<code id="error-code">', 'id="error-description">'],
     'sign-out': [
       ...['<main id="logout-page">', '<form id="op.logoutForm"'],
@@ -189,9 +182,8 @@ describe('pages', () => {
       ...['vendor', 'vendor-connection', 'vendor-on-device', 'operator-created'],
       ...['acts-for-owner', 'self-declared', 'reviewed', 'loopback'],
     ]
-    const sentences = kinds.map((kind) =>
-      kindSentence({ ...client, kind } as ClientView).for(english),
-    )
+    const views = kinds.map((kind) => ({ ...client, kind }) as ClientView)
+    const sentences = views.map((view) => kindSentence(view).for(english))
     expect(new Set(sentences)).to.have.length(8)
   })
 
@@ -208,10 +200,9 @@ describe('pages', () => {
     const hrefs = { accountHref: '/account', switchHref: '/switch', retryHref: '/here' }
     const shown = (code: string, more: Partial<ErrorPage> = {}) => {
       const markup = markupOf(errorPage({ code, description: 'the reason', ...hrefs, ...more }))
-      const [, advice, button] =
-        /<h2>What you can do<\/h2>\n<p>([^<]+)<\/p>\n<div class="actions"><a id="([^"]+)/.exec(
-          markup,
-        ) ?? []
+      const advised =
+        /<h2>What you can do<\/h2>\n<p>([^<]+)<\/p>\n<div class="actions"><a id="([^"]+)/
+      const [, advice, button] = advised.exec(markup) ?? []
       return [/id="error-message">([^<]+)/.exec(markup)?.[1], advice, button]
     }
     const app = { name: 'Notes', href: 'https://notes.example/' }

@@ -118,14 +118,8 @@ export function pagesWith(text: string): Record<string, View> {
     client: { ...client, name: text, host: text, siteName: text },
     person: { name: text, email: text },
     sites: [{ id: text, name: text, roles: [text, 'admin'] }],
-    ...{
-      canSee: [scopeText(text)],
-      canChange: [scopeText(text)],
-      csrf: text,
-      password: text,
-      words: text,
-    },
-    problem: text,
+    ...{ canSee: [scopeText(text)], canChange: [scopeText(text)] },
+    ...{ csrf: text, password: text, words: text, problem: text },
     address: (path) => `${path}?${text}`,
   })
 }
@@ -134,6 +128,9 @@ function pagesOf(values: Values): Record<string, View> {
   const { client, person, sites, words, problem, address, canSee } = values
   const form = formOf(values)
   const signIn = { ...form, recoverHref: address('/recover'), client }
+  const again = { login: person.email, problem, factorsHref: address('/factors') }
+  const area = areaOf(values)
+  const rest = [...'abcde'].map((end) => scopeText(`${end} of the school`))
   const siteWords = { siteName: sites[0]?.name ?? '', text: words }
   const choice = { ...form, client, person, sites }
   const links = [{ href: address('/docs'), label: words, what: words }]
@@ -145,15 +142,13 @@ function pagesOf(values: Values): Record<string, View> {
       note: words,
       providers: [{ id: 'acme', name: words, href: address('/provider') }],
     }),
-    'sign-in-again': signInPage({
-      ...{ ...signIn, login: person.email, problem, factorsHref: address('/factors') },
-    }),
+    'sign-in-again': signInPage({ ...signIn, ...again }),
     'sign-in-of-site': {
       ...signInPage({ ...signIn, signUpHref: address('/sign-up'), words: siteWords }),
       look: { name: siteWords.siteName, logoHref: onePixel, colorsHref: hrefOf(stylesheet) },
     },
     identities: identitiesPage({
-      ...{ area: areaOf(values), removeAction: address('/remove'), done: words, problem },
+      ...{ area, removeAction: address('/remove'), done: words, problem },
       passkeysHref: address('/passkeys'),
       identities: [null, words].map((siteName) => ({
         ...{ providerId: words, providerName: words, issuer: words, subject: words },
@@ -169,13 +164,11 @@ function pagesOf(values: Values): Record<string, View> {
     }),
     ...factorPages(values),
     'new-authenticator': newAuthenticatorPage({
-      ...{ area: areaOf(values), action: address('/app'), cancelHref: address('/back') },
+      ...{ area, action: address('/app'), cancelHref: address('/back') },
       ...{ sealed: words, secret: words, uri: address('otpauth://totp/a') },
       ...{ image: onePixel, problem },
     }),
-    'recovery-codes': recoveryCodesPage({
-      ...{ area: areaOf(values), codes: [words], nextHref: address('/next') },
-    }),
+    'recovery-codes': recoveryCodesPage({ area, codes: [words], nextHref: address('/next') }),
     'site-choice': siteChoicePage(choice),
     'site-choice-again': siteChoicePage({ ...choice, selected: sites.at(-1)?.id, problem }),
     ...Object.fromEntries(
@@ -186,10 +179,7 @@ function pagesOf(values: Values): Record<string, View> {
     ),
     'consent-of-more': consentPage({
       ...{ ...consentOf(values), client, added: new Set(canSee.map(({ name }) => name)) },
-      canSee: [
-        ...canSee,
-        ...['a', 'b', 'c', 'd', 'e'].map((end) => scopeText(`${end} of the school`)),
-      ],
+      canSee: [...canSee, ...rest],
     }),
     ...recoveryPages(values),
     ...accountPages(values),
@@ -292,10 +282,8 @@ function factorPages(values: Values) {
 
 /** The pages for joining a site, in every state. */
 function joiningPages({ client, person, sites, csrf, problem, address }: Values) {
-  const view = {
-    ...{ siteName: sites[0]?.name ?? '', action: address('/sign-up') },
-    ...{ csrf, look: undefined },
-  }
+  const site = { siteName: sites[0]?.name ?? '', look: undefined }
+  const view = { ...site, action: address('/sign-up'), csrf }
   const link = { ...view, email: person.email, roles: sites[0]?.roles ?? [] }
   const account = { ...link, name: person.name, charactersMin: 15, needsCode: true }
   const problems = { name: problem, code: problem, password: problem, repeated: problem }

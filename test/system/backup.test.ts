@@ -74,9 +74,8 @@ describe('a backup of the embedded database', () => {
   it('without the secret says so, and doctor finds that another one does not open the keys', async () => {
     const [DATA_DIR, folder] = [await dataFolderWithDemo(), newCopy()]
     await startOnce({ DATA_DIR })
-    expect(await run(['backup', folder], { DATA_DIR })).to.include(
-      'The backup does not contain the root secret',
-    )
+    const printed = await run(['backup', folder], { DATA_DIR })
+    expect(printed).to.include('The backup does not contain the root secret')
     expect(readdirSync(folder)).not.to.include('secret')
     const to = { DATA_DIR: newData() }
     await run(['restore', folder], to)
@@ -181,24 +180,21 @@ describe('a backup of the embedded database', () => {
 
     it('when the configuration names the other kind of database', async () => {
       const to = { ...target(), DATABASE_URL: 'postgres://127.0.0.1:1/none' }
-      expect(await run(['restore', folder], to, 1)).to.include(
-        'Use export and import to move data between them',
-      )
+      const refused = await run(['restore', folder], to, 1)
+      expect(refused).to.include('Use export and import to move data between them')
     })
 
     it('when there is no database, an unreadable file or a target that is not empty', async () => {
       const variables = { DATA_DIR: temporaryFolder(), SECRET }
-      expect(await run(['backup', newCopy()], variables, 1)).to.include(
-        'there is nothing to back up',
-      )
+      const backUp = async (to = newCopy()) => await run(['backup', to], variables, 1)
+      expect(await backUp()).to.include('there is nothing to back up')
       await startOnce(variables)
-      expect(await run(['backup', folder], variables, 1)).to.equal(
-        `${folder} is not empty. Choose an empty or new folder.\n`,
-      )
+      const notEmpty = `${folder} is not empty. Choose an empty or new folder.\n`
+      expect(await backUp(folder)).to.equal(notEmpty)
       rmSync(join(variables.DATA_DIR, 'files'), { recursive: true, force: true })
       // A link to itself, which not even root can follow.
       symlinkSync('files', join(variables.DATA_DIR, 'files'))
-      expect(await run(['backup', newCopy()], variables, 1)).to.include('ELOOP')
+      expect(await backUp()).to.include('ELOOP')
     })
   })
 })
