@@ -20,6 +20,7 @@ import {
   refresh,
   userinfo,
 } from './support/client.ts'
+import { rowsOf } from './support/database.ts'
 import {
   amir,
   flushingSoon,
@@ -33,6 +34,7 @@ import {
 import { listen } from './support/listen.ts'
 import { hiddenField } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
+import { rejection } from './support/rejection.ts'
 import { sharedService } from './support/storages.ts'
 import { type Answer, basic, bearer, type Fields, postForm, send } from './support/wire.ts'
 
@@ -58,7 +60,7 @@ describe('log: no code, token, secret, password, cookie, form token or verifier 
       [...secrets].filter((one) => kept.includes(one) || kept.includes(encodeURIComponent(one)))
     expect(leakedTo(text)).to.deep.equal([])
     const events = await eventually(20_000, async () => {
-      const rows = await service.kysely.selectFrom('audit_event').selectAll().execute()
+      const rows = await rowsOf(service.kysely, 'audit_event')
       const actions = rows.map(({ action }) => action)
       expect(actions).to.include.members(['sign_in.success', 'client.refused', 'sign_in.failure'])
       return JSON.stringify(rows)
@@ -244,10 +246,8 @@ describe('log: each request has one line', () => {
       headers: ['User-Agent', '{"msg":"forged"}', 'Accept', 'text/html'],
     })
     await lineOf(service(), answer)
-    const typed = await obtainCode(service().url, {}, { login: forged, password: 'x' }).catch(
-      (error: Error) => error.message,
-    )
-    expect(typed).to.include('wrong')
+    const typed = obtainCode(service().url, {}, { login: forged, password: 'x' })
+    expect((await rejection(typed)).message).to.include('wrong')
     for (const line of service().log) {
       expect(line.indexOf('\n')).to.equal(line.length - 1)
       expect(JSON.parse(line).msg).to.not.equal('forged')

@@ -505,8 +505,6 @@ export const mutants: readonly Mutant[] = [
   ...inFile('directory/mail/notices.ts', 'mail', [
     "«    .where('granted_at', '<', createdAt)\n→»",
     '«Boolean(row.used) === (clientId === undefined)→true»',
-  ]),
-  ...inFile('directory/mail/notices.ts', 'mail', [
     '«if (enabled) →»await queueMail(trx',
     '«if (!enabled) return→»',
   ]),

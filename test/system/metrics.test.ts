@@ -52,9 +52,8 @@ describe('metrics', () => {
 
   it('follow the conventions of Prometheus: prefix, unit, and _total for counters', () => {
     for (const [name, { type, help, labels = {} }] of Object.entries(metricTable)) {
-      expect(name).to.match(
-        type === 'histogram' ? /^gatehouse_[a-z_]+_seconds$/ : /^gatehouse_[a-z_]+$/,
-      )
+      const isTimed = type === 'histogram'
+      expect(name).to.match(isTimed ? /^gatehouse_[a-z_]+_seconds$/ : /^gatehouse_[a-z_]+$/)
       expect(name.endsWith('_total'), name).to.equal(type === 'counter')
       expect(help).to.match(/\.$/)
       for (const label of Object.keys(labels)) expect(label).to.match(/^[a-z]+$/)
