@@ -121,7 +121,7 @@ function form(
     : text('adminAssistants.add', { name: html`<bdi>${name}</bdi>` })
   return postForm({ action, csrf: area.csrf, hidden: { assistant: id } }, [
     ownCallback !== undefined && callbackField(assistant, ownCallback),
-    submitButton(`add-${id}`, label, { kind: 'second' }),
+    submitButton(`add-${id}`, html`<span>${label}</span>`, { kind: 'second' }),
   ])
 }
 

@@ -49,7 +49,7 @@ ${cards(page.clients.map(client), html`<p class="empty">${text('documentClients.
 function client(view: DocumentClientView): Html {
   const { state, decided } = view
   const reviewLink = (review: Review, href: string) =>
-    html`<a class="button second" href="${href}">${text(`documentClients.link.${review}`, { name: html`<bdi>${view.name}</bdi>` })}</a>`
+    html`<a class="button second" href="${href}"><span>${text(`documentClients.link.${review}`, { name: html`<bdi>${view.name}</bdi>` })}</span></a>`
   return html`<h2>${foreignName(view.name)}</h2>
 <dl class="facts">
 ${documentFacts(view)}

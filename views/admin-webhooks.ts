@@ -40,7 +40,7 @@ export function webhooksPage(page: WebhooksPage): Page {
 ${table(
   text('adminWebhooks.endpoints'),
   [
-    { heading: 'URL', cell: ({ url, href }) => html`<a href="${href}"><bdi>${url}</bdi></a>` },
+    { heading: 'URL', cell: ({ url, href }) => html`<a href="${href}"><code>${url}</code></a>` },
     { heading: text('applications.state'), cell: stateOf },
     { heading: text('adminWebhooks.created'), cell: ({ createdAt }) => timeOf(createdAt) },
   ],

@@ -65,7 +65,7 @@ ${shown.steps.map(({ text, value }) => html`<li>${text}${value !== undefined && 
       return html`${shown.file !== undefined && html`<p class="hint">${text('connect.file', { file: inCode(shown.file) })}</p>`}
 ${snippet(shown.text)}`
     case 'link':
-      return html`<p><a class="button" href="${shown.href}">${text('connect.addTo', { name })}</a></p>`
+      return html`<p><a class="button" href="${shown.href}"><span>${text('connect.addTo', { name })}</span></a></p>`
   }
 }
 

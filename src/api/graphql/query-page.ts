@@ -2,6 +2,7 @@ import { type DocumentNode, type ExecutionResult, getOperationAST } from 'graphq
 import type { Context } from 'koa'
 
 import { type QueryPage, queryPage } from '../../../views/query-page.ts'
+import { inEnglish } from '../../../views/text.ts'
 import { unsupportedBody } from '../../platform/http/errors.ts'
 import { sendPage } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
@@ -101,7 +102,8 @@ export async function sendQueryPage(
 ): Promise<void> {
   const tool = await files.forPage(runAddress)
   const { source: query, variables } = tried?.typed ?? { source: example, variables: '' }
-  const { result, problem } = tried?.outcome ?? {}
+  const { result, problem: reason } = tried?.outcome ?? {}
+  const problem = reason && inEnglish(reason)
   const answer = result && JSON.stringify(result, null, 2)
   sendPage(ctx, queryPage({ ...parts, query, variables, answer, problem, tool }))
   if (tool) ctx.set('Content-Security-Policy', queryToolPolicy(tool))
