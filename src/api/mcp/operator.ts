@@ -137,12 +137,17 @@ export function changes(
   })
 }
 
+/** What people have of an item. */
+const holdings: Readonly<Record<string, string>> = {
+  ...{ course: 'Enrolments', digital_product: 'Purchases', event: 'Registrations' },
+}
+
 /** Creates the tools for a kind of item with a publication state, such as `course`. */
 export function itemTools(noun: string, selection: string, details = ''): Tool[] {
   const area = `${noun}s`
   const words = noun.replaceAll('_', ' ')
   const one = withArticle(words)
-  const stay = 'Existing enrolments, purchases and registrations stay valid.'
+  const stay = `${holdings[noun]} stay valid.`
   const definitions = {
     [`create_${noun}`]: `Creates ${one} as a draft, which visitors cannot see. publish_${noun} publishes it.`,
     [`update_${noun}`]: `Changes ${one}. Omit an argument to keep its current value.`,
