@@ -115,12 +115,16 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     { name: 'refusals', everySeconds, run: pages.refusals.flush },
     { name: 'keys', everySeconds: service.keys.reloadSeconds, run: followKeys },
     school.delivery,
-    platform.outbox.task({ mail, webhook: school.webhookHandler }),
+    platform.outbox.task({
+      mail,
+      webhook: school.webhookHandler,
+      sign_out_notice: oauth.noticeHandler,
+    }),
   ]
   const everyTask = tasks.concat(platform.tasks, oauth.tasks, ops.tasks)
   opening.use(startBackgroundTasks(everyTask, { logger, hear: platform.watch.hearTask }))
   if (options.watchers?.metrics) {
-    const sources = { people: directory.people, signOuts: oauth.signOuts, rings }
+    const sources = { people: directory.people, rings }
     opening.use(readProcess(options.watchers.metrics, platform, sources))
   }
   const open = opening.move()

@@ -118,7 +118,7 @@ forEachDatabase('the data of a person', (start) => {
       expect(documented).to.include.members(referring.map((column) => column.split('.')[0]))
       const rest = referring.filter((column) => !covered.includes(column))
       expect(new Set(rest.map((column) => column.split('.')[0]))).to.deep.equal(
-        new Set(['refresh_token_family', 'relying_party_session', 'sign_out_notice']),
+        new Set(['refresh_token_family', 'relying_party_session']),
       )
       expect(
         covered.filter((one) => !referring.concat('person.id', 'outbox.payload').includes(one)),

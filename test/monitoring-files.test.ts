@@ -156,12 +156,12 @@ describe('the registry of metrics', () => {
 
   it('skips a value that cannot be read', async () => {
     const metrics = openMetrics()
-    metrics.read('gatehouse_sign_out_notices_waiting', async () => {
+    metrics.read('gatehouse_outbox_messages_waiting', async () => {
       throw new Error('the store is away')
     })
     metrics.read('gatehouse_password_checks_waiting', () => [{ value: 3 }])
     const { sum, text } = parseScrape(await render([await metrics.snapshot()]))
     expect(sum('gatehouse_password_checks_waiting')).to.equal(3)
-    expect(text).to.not.match(/^gatehouse_sign_out_notices_waiting /m)
+    expect(text).to.not.match(/^gatehouse_outbox_messages_waiting /m)
   })
 })

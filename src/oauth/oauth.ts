@@ -38,7 +38,7 @@ export async function makeOauth(
   { people, browserSessions, signIn, passkeys, secondFactors, notices, identity }: Directory,
   { keys, own, scopeUses, createMember, noteSignOutFailure: noteFailure }: OauthPorts,
 ) {
-  const { database, logger, noteEvent, now, sweeps } = platform
+  const { database, outbox, noteEvent, now, sweeps } = platform
   const { lifetimes, furtherPlans, loopbackHosts, metadataDocuments } = service
   const { privateKeyJwt } = furtherPlans
   const policy = { metadataDocuments, loopbackHosts, privateKeyJwt, copies: documentCopies }
@@ -54,7 +54,7 @@ export async function makeOauth(
   const proofs = makeProofs(baseUrl, furtherPlans, keys.secretRoot, platform)
   const tokens = makeTokens({ findGrant, keys: tokenKeys, lifetimes })
   const signOuts = furtherPlans.backChannelLogout
-    ? makeSignOuts({ database, logger, findGrant, noteFailure, sweeps, now })
+    ? makeSignOuts({ database, outbox, findGrant, noteFailure, sweeps, now })
     : undefined
   const requestLengths = service.authorizationRequests
   const authorization = await makeAuthorizationServer(
@@ -84,7 +84,8 @@ export async function makeOauth(
   const registrationPolicy = { baseUrl, loopbackHosts, metadataDocuments, integrations }
   const everySeconds = service.storage.signOutLookMs / 1000
   return {
-    tasks: signOuts?.tasks(authorization.sendSignOut, everySeconds) ?? [],
+    tasks: signOuts ? [signOuts.task(everySeconds)] : [],
+    noticeHandler: signOuts?.handler(authorization.sendSignOut),
     grants,
     tokens,
     authorization,

@@ -65,7 +65,7 @@ export function makePages(
     noteEvent,
     linkRequests,
     queueMail,
-    mailIsDelayed: async () => (await platform.outbox.waiting()).error !== undefined,
+    mailIsDelayed: async () => (await platform.outbox.waiting('mail')).error !== undefined,
     visitors,
     signedInPages,
     hashPassword,

@@ -38,8 +38,6 @@ const byTime = (id: string, expiry: string) => [
     select 'recovery', '', '', 0, ${id}, ${expiry}`,
   `webhook_delivery (endpoint_id, event_id, type, duration_ms, id, attempted_at)
     select 'endpoint', 'event', 'type', 0, ${id}, ${expiry} - ${30 * DAY_MS}`,
-  `sign_out_notice (client_id, person_id, created_at, attempts, id, next_attempt_at)
-    select 'client', 'person', 0, 0, ${id}, ${expiry} - ${DAY_MS}`,
   `request_count (key, points, ends_at) select ${id}, 1, ${expiry}`,
   `audit_event (action, subject_kind, subject_id, id, occurred_at)
     select 'site.update', 'site', 'site', ${id}, ${expiry} - ${keeping.auditDays * DAY_MS}`,
@@ -105,7 +103,7 @@ export async function fillExpiring(
 export function livingRows(rows: number): Record<string, number> {
   const tables = [
     ...['audit_event', 'site_refusal_day', 'change_key', 'pending_change', 'platform_callback'],
-    ...['unused_client', 'webhook_delivery', 'sign_out_notice', 'request_count', 'oauth_state'],
+    ...['unused_client', 'webhook_delivery', 'request_count', 'oauth_state'],
     ...['oauth_grant', 'oauth_grant_scope', 'oauth_grant_day', 'refresh_token_family'],
     'relying_party_session',
   ]

@@ -19,7 +19,9 @@ export const everyPlan: Plans = {
 
 /** Returns the set-up of a service with these optional protocols. */
 export function withPlans(plans: Partial<Plans>): ServiceSetup {
-  return { policy: policyWith({ storage: { signOutLookMs: 100 }, furtherPlans: plans }) }
+  return {
+    policy: policyWith({ storage: { signOutLookMs: 100, outboxLookMs: 100 }, furtherPlans: plans }),
+  }
 }
 
 export async function makeClientKey(alg = 'ES256', kid = `key-${alg}`) {

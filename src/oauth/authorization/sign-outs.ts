@@ -1,17 +1,13 @@
-/** Tracks the sessions of applications that receive sign-out notices. Queues and sends the notices. */
+/** Tracks the sessions of applications that receive sign-out notices. Puts the notices into the outbox. */
 
-import { randomUUID } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
-
-import type { Kysely, Selectable, Transaction } from 'kysely'
-import type { Logger } from 'pino'
+import type { Kysely } from 'kysely'
 
 import type { ChosenSessions } from '../../directory/people/browser-sessions.ts'
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import { MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
+import { type MessageHandler, type Outbox, Undeliverable } from '../../platform/outbox/outbox.ts'
 import type { BackgroundTask } from '../../platform/process/background-tasks.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { countRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { type FindGrant, judgeAccess, type LostReason } from '../grants/judge-access.ts'
 import type { BegunSession } from '../token/authorization-code.ts'
@@ -20,7 +16,7 @@ export interface SignOutPorts {
   readonly database: Database
   readonly findGrant: FindGrant
   readonly now: () => number
-  readonly logger: Logger
+  readonly outbox: Pick<Outbox, 'enqueue'>
   /** Records that an application did not accept a notice. */
   readonly noteFailure: (clientId: string, reason: string) => void
   /** Whether this process runs the background tasks for all processes on its host. */
@@ -34,145 +30,36 @@ export type SignOuts = ReturnType<typeof makeSignOuts>
 
 /** Time limit of an attempt to send a notice. An application that starts on demand needs several seconds. */
 export const NOTICE_WITHIN_MS = 8000
-/** Delays from the time limit of each attempt to the next attempt, in seconds. */
-const WAITS_SECONDS = [10, 60, 600, 3600]
-export const NOTICE_ATTEMPTS_MAX = WAITS_SECONDS.length + 1
-const CLIENTS_AT_ONCE = 8
-const NOTICES_AT_ONCE = 4
-/** Time after which `takeTurn` sends no more notices, so other applications do not wait long. */
-const TURN_MS = 1000
+/** After this many attempts, within about 75 minutes, the application has to find out by itself. */
+export const NOTICE_ATTEMPTS_MAX = 6
 
 export function makeSignOuts(ports: SignOutPorts) {
   const { findEnds, ...sessions } = makeSessions(ports)
   return {
     ...sessions,
-    waitingNotices: async () =>
-      await countRows(ports.database.kysely.selectFrom('sign_out_notice')),
-    /** Creates the background tasks that find ended sessions and send due notices. */
-    tasks(send: SendNotice, everySeconds: number): readonly BackgroundTask[] {
-      const find = async (signal: AbortSignal) => {
+    /** Creates the background task that finds ended sessions. */
+    task: (everySeconds: number): BackgroundTask => ({
+      ...{ name: 'sign-outs', everySeconds, onlyWhen: ports.sweeps },
+      async run(signal) {
         while (!signal.aborted && (await findEnds())) {
           // Continue while there may be more ended sessions.
         }
-      }
-      const deliver = async (signal: AbortSignal) =>
-        await sendDue(send, ports, signal, everySeconds * 1000)
-      const shared = { everySeconds, onlyWhen: ports.sweeps }
-      // Separate tasks, because a slow application must not delay the search for ended sessions.
-      return [
-        { name: 'sign-outs', run: find, ...shared },
-        { name: 'sign-out-notices', run: deliver, ...shared },
-      ]
-    },
-  }
-}
-
-/**
- * Sends all due notices, to a few applications at a time, in short turns. Applications without a turn in this run come
- * first. After a failure, an application waits for `NOTICE_WITHIN_MS` or the next run. So eight failing applications
- * delay the others by about that time. There is no rate limit, because a notice that it rejected would count as an
- * attempt.
- */
-async function sendDue(
-  send: SendNotice,
-  ports: SignOutPorts,
-  signal: AbortSignal,
-  lookMs: number,
-): Promise<void> {
-  const nextTurns = new Map<string, number>()
-  const turns = new Map<string, Promise<void>>()
-  const nextTurn = (clientId: string) => nextTurns.get(clientId) ?? 0
-  const tell = async (clientId: string) => {
-    const accepted = await takeTurn(clientId, send, ports, signal)
-    nextTurns.set(clientId, performance.now() + (accepted ? 0 : NOTICE_WITHIN_MS))
-    turns.delete(clientId)
-  }
-  while (!signal.aborted) {
-    const ready = (await dueClients(ports))
-      .filter((clientId) => !turns.has(clientId) && nextTurn(clientId) <= performance.now())
-      .toSorted((one, other) => nextTurn(one) - nextTurn(other))
-    for (const clientId of ready.slice(0, CLIENTS_AT_ONCE - turns.size)) {
-      turns.set(clientId, tell(clientId))
-    }
-    if (turns.size === 0) return
-    // Notices for other applications may become due in the meantime.
-    await Promise.race([...turns.values(), delay(lookMs, undefined, { ref: false })])
-  }
-  await Promise.all(turns.values())
-}
-
-/** Finds the applications with due notices, the longest waiting first. */
-async function dueClients({ database, now }: SignOutPorts): Promise<string[]> {
-  const rows = await database.kysely
-    .selectFrom('sign_out_notice')
-    .select('client_id')
-    .where('next_attempt_at', '<=', now())
-    .groupBy('client_id')
-    .orderBy((e) => e.fn.min('next_attempt_at'))
-    .execute()
-  return rows.map((row) => row.client_id)
-}
-
-/** Sends due notices to one application, for a limited time. @returns false if the application did not accept one */
-async function takeTurn(
-  clientId: string,
-  send: SendNotice,
-  ports: SignOutPorts,
-  signal: AbortSignal,
-): Promise<boolean> {
-  const endsAt = performance.now() + TURN_MS
-  while (!signal.aborted && performance.now() < endsAt) {
-    const due = await ports.database.kysely
-      .selectFrom('sign_out_notice')
-      .selectAll()
-      .where('client_id', '=', clientId)
-      .where('next_attempt_at', '<=', ports.now())
-      .orderBy('next_attempt_at')
-      .limit(NOTICES_AT_ONCE)
-      .execute()
-    const taken = await Promise.all(due.map(async (row) => await attempt(row, send, ports)))
-    if (taken.includes(false)) return false
-    if (due.length < NOTICES_AT_ONCE) return true
-  }
-  return true
-}
-
-/** Sends one notice, unless another process does. @returns false if the application did not accept it */
-async function attempt(
-  row: Selectable<Schema['sign_out_notice']>,
-  send: SendNotice,
-  ports: SignOutPorts,
-): Promise<boolean> {
-  const { kysely } = ports.database
-  const attempts = row.attempts + 1
-  const wait = WAITS_SECONDS[row.attempts] ?? WAITS_SECONDS.at(-1) ?? 0
-  // Only the process that succeeds in postponing the notice sends it. If that process crashes, the notice is due again
-  // later. The delay begins after the time limit, so no attempt starts while another one waits for a response.
-  const { numUpdatedRows } = await kysely
-    .updateTable('sign_out_notice')
-    .set({ attempts, next_attempt_at: ports.now() + NOTICE_WITHIN_MS + wait * 1000 })
-    .where('id', '=', row.id)
-    .where('next_attempt_at', '=', row.next_attempt_at)
-    .where('attempts', '=', row.attempts)
-    .executeTakeFirstOrThrow()
-  if (numUpdatedRows !== 1n) return true
-  const remove = async () =>
-    await kysely.deleteFrom('sign_out_notice').where('id', '=', row.id).execute()
-  try {
-    const { client_id: clientId, person_id: personId, sid } = row
-    await send({ clientId, personId, sid: sid ?? undefined })
-    await remove()
-    return true
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    const isLast = attempts >= NOTICE_ATTEMPTS_MAX
-    ports.logger.warn(
-      { client: row.client_id, cause: reason, isLast },
-      'the application did not accept a back-channel logout',
-    )
-    ports.noteFailure(row.client_id, reason)
-    if (isLast) await remove()
-    return false
+      },
+    }),
+    /** Creates the handler that sends the notices in the outbox. */
+    handler: (send: SendNotice): MessageHandler => ({
+      async send({ payload, attempt }) {
+        const { clientId, sub, sid } = payload as StoredNotice
+        try {
+          await send({ clientId, personId: sub, sid })
+        } catch (error) {
+          const reason = error instanceof Error ? error.message : String(error)
+          ports.noteFailure(clientId, reason)
+          throw attempt < NOTICE_ATTEMPTS_MAX ? error : new Undeliverable(reason)
+        }
+      },
+      gaveUp: () => {},
+    }),
   }
 }
 
@@ -201,7 +88,8 @@ const SESSIONS_PER_ROUND = 200
  * `judgeAccess` decides whether a session has ended, as it does for every use of a token. So even a change made by hand
  * in the database causes a notice.
  */
-function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
+function makeSessions({ database: { kysely }, outbox, findGrant, now }: SignOutPorts) {
+  const addNotice = addsNotice(outbox, now)
   const end = async ({ family_id, grant_id, sid }: EndedSession, reason: SessionEnd) =>
     await kysely.transaction().execute(async (trx) => {
       // Exchanges in the same session have the same grant and `sid`. One notice covers them all.
@@ -212,7 +100,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
         .returning(['client_id', 'person_id', 'sid'])
         .executeTakeFirst()
       // Another process may have deleted the session first.
-      if (gone && isNotified(reason)) await addNotice(trx, gone, now())
+      if (gone && isNotified(reason)) await addNotice(trx, gone)
     })
 
   const reasonOf = async (row: EndedSession): Promise<SessionEnd | undefined> => {
@@ -249,7 +137,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
           .where('person_id', '=', personId)
           .$if(sid !== undefined, (query) => query.where('sid', '=', sid ?? ''))
           .execute()
-        await addNotice(trx, { client_id: clientId, person_id: personId, sid: sid ?? null }, now())
+        await addNotice(trx, { client_id: clientId, person_id: personId, sid: sid ?? null })
       }),
 
     /** Ends the sessions at applications that began in the person's chosen browser sessions. Queues notices. */
@@ -263,7 +151,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
           .execute()
         // Exchanges in the same session have the same `sid`. One notice covers them all.
         const notices = new Map(ended.map((row) => [`${row.client_id} ${row.sid}`, row]))
-        for (const row of notices.values()) await addNotice(trx, row, now())
+        for (const row of notices.values()) await addNotice(trx, row)
       }),
 
     /** Deletes a batch of sessions that have ended, and queues their notices. @returns whether there may be more */
@@ -330,12 +218,21 @@ interface SignOutNotice {
   readonly sid: string | undefined
 }
 
-async function addNotice(
-  trx: Transaction<Schema>,
-  session: Pick<Schema['sign_out_notice'], 'client_id' | 'person_id' | 'sid'>,
-  nowMs: number,
-): Promise<void> {
-  const due = { created_at: nowMs, attempts: 0, next_attempt_at: nowMs }
-  const notice = { id: randomUUID(), ...session, ...due }
-  await trx.insertInto('sign_out_notice').values(notice).execute()
+/** A notice in the outbox. Not `personId`, because the deletion of an account deletes messages with that. */
+interface StoredNotice extends Pick<SignOutNotice, 'clientId' | 'sid'> {
+  readonly sub: string
+}
+
+/** Creates the function that queues a notice. Each application has its own queue, so a slow one delays no other. */
+function addsNotice(outbox: SignOutPorts['outbox'], now: () => number) {
+  type Session = Pick<Schema['relying_party_session'], 'client_id' | 'person_id' | 'sid'>
+  return async (trx: Kysely<Schema>, { client_id, person_id: sub, sid }: Session) => {
+    const payload: StoredNotice = { clientId: client_id, sub, sid: sid ?? undefined }
+    await outbox.enqueue(trx, {
+      kind: 'sign_out_notice',
+      queue: `sign-out ${client_id}`,
+      payload,
+      nowMs: now(),
+    })
+  }
 }

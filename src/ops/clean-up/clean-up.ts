@@ -51,7 +51,6 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
     { table: 'refresh_token_family', expiry: 'kept_until' },
     { table: 'relying_party_session', expiry: 'expires_at' },
     // A notice is deleted once it is sent or its last attempt fails. This entry deletes any that remain after a day.
-    { table: 'sign_out_notice', expiry: 'next_attempt_at', until: msAgo(DAY_MS) },
     { table: 'browser_session', expiry: 'expires_at' },
     { table: 'signed_out_session', expiry: 'kept_until' },
     { table: 'one_time_link', expiry: 'expires_at' },

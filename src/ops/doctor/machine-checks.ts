@@ -167,12 +167,13 @@ export async function* checkMail({ smtpUrl, baseUrl }: Config): Findings {
 
 const WAITING_MINUTES_MAX = 15
 
-/** Reports the waiting messages if the oldest one has waited for too long. */
+/** Reports the waiting mail if the oldest message has waited for too long. */
 export async function* checkOutbox(
   database: Pick<Database, 'kysely'>,
   now: () => number,
 ): Findings {
-  const { count, oldestAt = now(), error = 'not tried yet' } = await waitingMessages(database)
+  const mail = await waitingMessages(database, 'mail')
+  const { count, oldestAt = now(), error = 'not tried yet' } = mail
   const minutes = Math.floor((now() - oldestAt) / 60_000)
   if (minutes < WAITING_MINUTES_MAX) return
   const waiting = count === 1 ? '1 message waits' : `${count} messages wait`

@@ -167,14 +167,9 @@ const metrics = {
     labels: { state: ['open', 'waiting'] },
   },
   gatehouse_password_checks_waiting: { type: 'gauge', help: 'Password checks in the queue.' },
-  gatehouse_sign_out_notices_waiting: {
-    type: 'gauge',
-    help: 'Undelivered sign-out notices.',
-    ofHost: 'max',
-  },
   gatehouse_outbox_messages_waiting: {
     type: 'gauge',
-    help: 'Messages that no mail server has accepted yet.',
+    help: 'Mail, events for webhooks and sign-out notices that are not delivered yet.',
     ofHost: 'max',
   },
   gatehouse_outbox_oldest_seconds: {

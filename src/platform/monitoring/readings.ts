@@ -5,8 +5,6 @@ import type { Metrics } from './registry.ts'
 interface Sources {
   readonly database: Database
   readonly people: { readonly waitingHashes: () => number }
-  /** Counts undelivered sign-out notices; undefined if back-channel logout is off. */
-  readonly signOuts: { readonly waitingNotices: () => Promise<number> } | undefined
   /** Counts undelivered messages, and finds when the oldest was stored. */
   readonly outbox: { waiting: () => Promise<{ count: number; oldestAt?: number | undefined }> }
   readonly now: () => number
@@ -18,7 +16,7 @@ interface Sources {
 export function readProcess(
   metrics: Metrics,
   { database, outbox, now }: Pick<Sources, 'database' | 'outbox' | 'now'>,
-  { people, signOuts, rings }: Pick<Sources, 'people' | 'signOuts' | 'rings'>,
+  { people, rings }: Pick<Sources, 'people' | 'rings'>,
 ): Disposable {
   const { version } = packageJson
   metrics.set('gatehouse_build_info', { version, node: process.versions.node }, 1)
@@ -39,9 +37,6 @@ export function readProcess(
   })
   metrics.read('gatehouse_signing_key_made_timestamp_seconds', () =>
     readingsOf('use', rings.current().madeAt, 1000),
-  )
-  metrics.read('gatehouse_sign_out_notices_waiting', async () =>
-    signOuts ? single(await signOuts.waitingNotices()) : [],
   )
   metrics.read('gatehouse_outbox_messages_waiting', async () =>
     single((await outbox.waiting()).count),

@@ -18,7 +18,7 @@ import type { Schema } from '../store/schema.ts'
 /** A stored message. Every attempt to send it has the same id. */
 interface OutboxMessage {
   readonly id: string
-  /** The receiver: the id of an endpoint, or `mail`. */
+  /** The receiver: the id of an endpoint, an application that gets sign-out notices, or `mail`. */
   readonly queue: string
   readonly payload: unknown
   readonly createdAt: number
@@ -34,7 +34,8 @@ export interface MessageHandler {
   readonly gaveUp: (message: OutboxMessage, reason: string) => void | Promise<void>
 }
 
-type Handlers = Readonly<Record<string, MessageHandler>>
+/** The handlers by kind; undefined for a kind that is switched off. */
+type Handlers = Readonly<Record<string, MessageHandler | undefined>>
 
 /** Thrown for a permanent failure: a retry could not deliver the message either. */
 export class Undeliverable extends Error {}
@@ -71,6 +72,8 @@ const LOOKS_AFTER_MS = [40, 250, 1_000]
 const ERROR_CHARACTERS_MAX = 200
 const DAY_MS = 86_400_000
 
+export type Outbox = ReturnType<typeof makeOutbox>
+
 /** Creates functions that store messages, count waiting messages and send due messages. */
 export function makeOutbox(ports: OutboxPorts) {
   let start = () => {}
@@ -89,7 +92,7 @@ export function makeOutbox(ports: OutboxPorts) {
       await storeMessage(trx, message)
       for (const ms of LOOKS_AFTER_MS) if (!looks.has(ms)) lookAfter(ms)
     },
-    waiting: async () => await waitingMessages(ports.database),
+    waiting: async (kind?: string) => await waitingMessages(ports.database, kind),
     /** Creates the background task that sends due messages. */
     task: (handlers: Handlers): BackgroundTask => ({
       name: 'outbox',
@@ -124,10 +127,14 @@ export async function storeMessage(
     .execute()
 }
 
-/** Counts the stored messages. Also returns when the oldest was stored, and an error of a postponed message. */
-export async function waitingMessages({ kysely }: Pick<Database, 'kysely'>) {
+/**
+ * Counts the stored messages of a kind, or of all. Also returns when the oldest was stored, and an error of a postponed
+ * message.
+ */
+export async function waitingMessages({ kysely }: Pick<Database, 'kysely'>, kind?: string) {
   const { count, oldestAt, error } = await kysely
     .selectFrom('outbox')
+    .$if(kind !== undefined, (query) => query.where('kind', '=', kind ?? ''))
     .select(({ fn }) => [
       fn.countAll<number>().as('count'),
       fn.min('created_at').as('oldestAt'),

@@ -136,13 +136,6 @@ export interface OAuthTables {
     started_at: number
     expires_at: number
   }
-  sign_out_notice: Created & {
-    client_id: string
-    person_id: string
-    sid: string | null
-    attempts: number
-    next_attempt_at: number
-  }
   outbox: Created & {
     position: Generated<number>
     kind: string

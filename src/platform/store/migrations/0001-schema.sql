@@ -739,18 +739,6 @@ create index relying_party_session_by_grant on relying_party_session (grant_id);
 create index relying_party_session_by_person on relying_party_session (person_id, client_id);
 create index relying_party_session_by_expiry on relying_party_session (expires_at);
 
--- The queue of back-channel logout notices. A row is deleted after its delivery, or after the last attempt.
-create table sign_out_notice (
-  id text not null primary key,
-  client_id text not null,
-  person_id text not null,
-  sid text,
-  created_at bigint not null,
-  attempts integer not null,
-  next_attempt_at bigint not null
-);
-create index sign_out_notice_by_time on sign_out_notice (next_attempt_at);
-
 -- Sessions, interactions, codes, self-registered clients and other records that expire, if there is no Redis.
 create table oauth_state (
   model text not null,
