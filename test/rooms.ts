@@ -31,7 +31,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       limits: 'charge-requests client-network ignored-proxy limit-table limits too-many-requests',
       monitoring: 'readings serve-metrics watch',
       outbox: 'outbox',
-      outgoing: 'guarded-fetch',
+      outgoing: 'guarded-fetch read-start',
       process: 'background-tasks open-log primary server welcome worker',
       store: `clock compiled cursor database digest entered-text in-batches keyset migrate oauth-state
         oauth-tables object-names open-stores postgres redis-durability redis-memory redis remove-expired

@@ -9,6 +9,7 @@ import type { Oauth } from '../oauth/oauth.ts'
 import { makeVisitorForms } from '../platform/http/page-form.ts'
 import type { Platform } from '../platform/platform.ts'
 import type { WebhookEndpoints } from '../school/webhooks/webhook-endpoints.ts'
+import { makeAccountPages } from './account/account-pages.ts'
 import { accountRoutes } from './account/account-routes.ts'
 import { dataRoutes } from './account/data-routes.ts'
 import { identityRoutes } from './account/identity-routes.ts'
@@ -79,6 +80,14 @@ export function makePages(
     routes(api: Api, discovery: Discovery, oauth: Oauth, webhooks: WebhookEndpoints) {
       const { authorization, signOuts } = oauth
       const ofAdmin = { state, seals, refusals, api, discovery, oauth, webhooks }
+      const accountPages = makeAccountPages(ownPages)
+      accountRoutes(accountPages, ownPages, api.member)
+      securityRoutes(accountPages, ownPages, security, authorization.renewSession)
+      passkeyRoutes(accountPages, ownPages, directory.passkeys)
+      identityRoutes(accountPages, ownPages, directory.identity.identities)
+      secondFactorRoutes(accountPages, ownPages, directory.secondFactors)
+      sessionRoutes(accountPages, ownPages, { sessions, browserSessions, noteEvent, signOuts })
+      dataRoutes(accountPages, ownPages, visitorPages)
       return [
         connectRoutes(ownPages, assistants),
         signedInPages.followLogout(),
@@ -87,13 +96,7 @@ export function makePages(
         factorResetRoutes(visitorPages),
         joiningRoutes(visitorPages),
         deletionRoutes(visitorPages, service.lifetimes.accountDeletionSeconds),
-        accountRoutes(ownPages, api.member),
-        securityRoutes(ownPages, security, authorization.renewSession),
-        passkeyRoutes(ownPages, directory.passkeys),
-        identityRoutes(ownPages, directory.identity.identities),
-        secondFactorRoutes(ownPages, directory.secondFactors),
-        sessionRoutes(ownPages, { sessions, browserSessions, noteEvent, signOuts }),
-        dataRoutes(ownPages, visitorPages),
+        accountPages.router,
         adminRoutes(ownPages, policy, ofAdmin),
       ]
     },

@@ -23,6 +23,7 @@ import {
 
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import type { SendOutgoing } from '../../platform/outgoing/guarded-fetch.ts'
+import { readStart } from '../../platform/outgoing/read-start.ts'
 import { isMailAddress } from '../mail/mail-address.ts'
 import { APPLE, appleSecret, type ClaimNames } from './provider-presets.ts'
 import { beginCodeFlow, type KeptValues, redeemAnswer } from './relying-party.ts'
@@ -255,15 +256,10 @@ function fetchOf({ issuer, siteId }: IdentityProvider, fetch: SendOutgoing): Fet
         ...{ method, headers, body: body ?? null, privateAddress: isConfigured },
         ...{ purpose: 'identity', signal: AbortSignal.timeout(ANSWER_WITHIN_MS) },
       })
-      const read: Uint8Array[] = []
-      let bytes = 0
-      for await (const part of response.body ?? []) {
-        read.push(part)
-        bytes += part.length
-        if (bytes > ANSWER_BYTES_MAX) throw new Error('its response is too long')
-      }
+      const { bytes, isLonger } = await readStart(response, ANSWER_BYTES_MAX)
+      if (isLonger) throw new Error('its response is too long')
       if (response.status >= 500) throw new Error(`it responded with status ${response.status}`)
-      return new Response(Buffer.concat(read), response)
+      return new Response(bytes, response)
     } catch (cause) {
       const detail = cause instanceof Error ? cause.message : String(cause)
       throw new ProviderUnreachable(`the provider did not answer: ${detail}`, { cause })

@@ -7,7 +7,7 @@ import { sha256 } from '../../platform/store/digest.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import type { Mail, QueueMail } from '../mail/messages.ts'
 import type { NewLink, OneTimeLinks } from './one-time-links.ts'
-import { canonicalEmail } from './person-store.ts'
+import { accountOf, canonicalEmail } from './person-store.ts'
 
 interface LinkRequestPorts {
   readonly database: Database
@@ -63,7 +63,8 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
       const isTooMany =
         (await limits.takeTogether('recoveriesOfAccount', asker)) ??
         (await limits.takeTogether('mails', `recovery ${asker}`))
-      const person = await findEnabled(database, emailCanonical)
+      const account = accountOf(database.kysely, login).where('disabled_at', 'is', null)
+      const person = await account.select(['id', 'email']).executeTakeFirst()
       const personId = isTooMany ? undefined : person?.id
       // The page shows the address as entered, so it does not reveal the stored address of an account.
       const link = { kind: 'recovery' as const, email: login, personId }
@@ -151,14 +152,4 @@ async function send(
 async function emailOf(kysely: Kysely<Schema>, personId: string): Promise<string> {
   const person = kysely.selectFrom('person').select('email').where('id', '=', personId)
   return (await person.executeTakeFirstOrThrow()).email
-}
-
-/** Finds the account with an address, unless it is disabled. */
-async function findEnabled({ kysely }: Database, emailCanonical: string) {
-  return await kysely
-    .selectFrom('person')
-    .select(['id', 'email'])
-    .where('email_canonical', '=', emailCanonical)
-    .where('disabled_at', 'is', null)
-    .executeTakeFirst()
 }

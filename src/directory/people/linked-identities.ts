@@ -9,7 +9,7 @@ import type { QueueMail } from '../mail/messages.ts'
 import type { SignIn } from './authenticate.ts'
 import type { IdentityProvider, ProvidedIdentity } from './identity-providers.ts'
 import type { KnownBrowsers } from './known-browsers.ts'
-import { canonicalEmail } from './person-store.ts'
+import { accountOf } from './person-store.ts'
 
 export type LinkedIdentities = ReturnType<typeof makeLinkedIdentities>
 
@@ -72,14 +72,8 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
       return { personId, needsSecondFactor, ...browsers.welcome(cookie, login, signedOutAt) }
     },
 
-    async hasAccount(email: string): Promise<boolean> {
-      const row = await kysely
-        .selectFrom('person')
-        .select('id')
-        .where('email_canonical', '=', canonicalEmail(email))
-        .executeTakeFirst()
-      return row !== undefined
-    },
+    hasAccount: async (email: string): Promise<boolean> =>
+      (await accountOf(kysely, email).select('id').executeTakeFirst()) !== undefined,
 
     /** Links an identity to the person with this address. @returns false if the address differs or a link exists */
     async link(
@@ -88,13 +82,9 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
       caller: Caller,
     ): Promise<boolean> {
       return await kysely.transaction().execute(async (trx) => {
-        const person = await trx
-          .selectFrom('person')
-          .select('id')
-          .where('id', '=', personId)
-          .where('email_canonical', '=', canonicalEmail(email))
-          .executeTakeFirst()
-        if (!person || !(await addIdentity(trx, identity, personId, now()))) return false
+        const person = await accountOf(trx, email).select('id').executeTakeFirst()
+        if (person?.id !== personId || !(await addIdentity(trx, identity, personId, now())))
+          return false
         const { id: provider, name, siteId } = identity.provider
         const actor = { ...caller, personId, now: now() }
         const subject = { kind: 'person', id: personId }

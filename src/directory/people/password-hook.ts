@@ -6,6 +6,7 @@ import type { JWK } from 'oidc-provider'
 import type { Logger } from 'pino'
 
 import type { SendOutgoing } from '../../platform/outgoing/guarded-fetch.ts'
+import { readStart } from '../../platform/outgoing/read-start.ts'
 
 export interface PasswordHookSettings {
   readonly url: string
@@ -77,7 +78,7 @@ async function post(
   { fetch, timeoutMs, ...parts }: HookParts & { readonly timeoutMs: number },
 ): Promise<string> {
   const body = JSON.stringify(question)
-  const { status, body: answer } = await fetch(url, {
+  const response = await fetch(url, {
     ...{ method: 'POST', body, privateAddress: true, purpose: 'password' },
     headers: {
       'content-type': 'application/json',
@@ -85,18 +86,14 @@ async function post(
     },
     signal: AbortSignal.timeout(timeoutMs),
   })
+  const { status } = response
   if (status !== 200) {
-    await answer?.cancel()
+    await response.body?.cancel()
     throw new Error(`the platform responded with status ${status}, but must respond with 200`)
   }
-  const read: Uint8Array[] = []
-  for await (const part of answer ?? []) {
-    read.push(part)
-    if (Buffer.concat(read).length > ANSWER_BYTES_MAX) {
-      throw new Error(`the platform's answer is longer than ${ANSWER_BYTES_MAX} bytes`)
-    }
-  }
-  return Buffer.concat(read).toString()
+  const { bytes, isLonger } = await readStart(response, ANSWER_BYTES_MAX)
+  if (isLonger) throw new Error(`the platform's answer is longer than ${ANSWER_BYTES_MAX} bytes`)
+  return bytes.toString()
 }
 
 /** Parses the answer. @throws an error without the text, which may contain the password */

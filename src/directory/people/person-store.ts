@@ -1,11 +1,12 @@
 /** Finds the people who can sign in, and records their sign-outs. The engine stores sessions. */
 
-import { sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import { EVERYTHING_ENDED } from '../../platform/store/redis-memory.ts'
+import type { Schema } from '../../platform/store/schema.ts'
 import type { LiveSession } from './browser-sessions.ts'
 
 export interface Person {
@@ -121,6 +122,10 @@ export async function setLanguage(
     await recordAuditEvent(trx, actor, { action: 'account.language', subject, siteId: undefined })
   })
 }
+
+/** Selects the account with an e-mail address. */
+export const accountOf = (kysely: Kysely<Schema>, email: string) =>
+  kysely.selectFrom('person').where('email_canonical', '=', canonicalEmail(email))
 
 /**
  * Normalizes an e-mail address, for lookups and uniqueness: trims it, and ignores case and the encoding of accents

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import { canonicalEmail } from '../../directory/people/person-store.ts'
+import { accountOf } from '../../directory/people/person-store.ts'
 import { removeSecondFactors } from '../../directory/people/second-factors.ts'
 import { scheduleDeletion } from '../../school/privacy/delete-account.ts'
 import { exportPerson } from '../../school/privacy/export-person.ts'
@@ -39,11 +39,7 @@ export async function deletePerson(config: Config, { word: id, yes }: Given): Pr
  */
 export async function endSecondFactors(config: Config, { word: email }: Given): Promise<string> {
   return await withDatabase(config, 'writes', async ({ kysely }, now) => {
-    const person = await kysely
-      .selectFrom('person')
-      .select('id')
-      .where('email_canonical', '=', canonicalEmail(email))
-      .executeTakeFirst()
+    const person = await accountOf(kysely, email).select('id').executeTakeFirst()
     if (!person) throw new Error(`There is no account with the e-mail address ${email}.`)
     const removed = await kysely
       .transaction()
@@ -83,11 +79,8 @@ export const removeReviewer = async (config: Config, { word: email }: Given) =>
 /** Grants or revokes the role, effective from the next request. */
 async function changeReviewer(config: Config, email: string, holds: boolean) {
   return await withDatabase(config, 'writes', async (database, now) => {
-    const person = await database.kysely
-      .selectFrom('person')
-      .select(['id', 'disabled_at'])
-      .where('email_canonical', '=', canonicalEmail(email))
-      .executeTakeFirst()
+    const account = accountOf(database.kysely, email).select(['id', 'disabled_at'])
+    const person = await account.executeTakeFirst()
     if (!person) throw new Error(`There is no account with the e-mail address ${email}.`)
     if (holds && person.disabled_at !== null)
       throw new Error(`The account of ${email} is disabled.`)

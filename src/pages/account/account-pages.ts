@@ -1,5 +1,3 @@
-import type Router from 'koa-router'
-
 import type { AreaView } from '../../../views/area.ts'
 import type { Html } from '../../../views/html.ts'
 import type { IconName } from '../../../views/icon.ts'
@@ -7,6 +5,7 @@ import { text } from '../../../views/text.ts'
 import { findLookOfPerson, siteLook } from '../../directory/sites/site-look.ts'
 import { prefer } from '../../platform/http/language.ts'
 import { pages } from '../../platform/http/paths.ts'
+import { makeRouter } from '../../platform/http/router.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
 import type {
   Answer,
@@ -24,8 +23,9 @@ export interface Asked {
 
 type AccountHandler = (asked: Asked) => Answer | Promise<Answer>
 
-/** Creates the functions that declare pages of the account. `current` is the navigation link to highlight. */
-export function makeAccountPages(router: Router, { database, signedInPages }: OwnPages) {
+/** Creates the router of the account, and the functions that declare its pages. `current` is the navigation link to highlight. */
+export function makeAccountPages({ database, signedInPages }: OwnPages) {
+  const router = makeRouter()
   const entering =
     (handler: AccountHandler, current: string): PageHandler =>
     async (ctx, session) => {
@@ -37,6 +37,7 @@ export function makeAccountPages(router: Router, { database, signedInPages }: Ow
       return { ...answer, look: siteLook(look) }
     }
   return {
+    router,
     page(pattern: string, show: AccountHandler, current = pattern): void {
       router.get(pattern, signedInPages.page(entering(show, current)))
     },

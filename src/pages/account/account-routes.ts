@@ -1,7 +1,5 @@
 /** Serves the start page of the account, and pages below it. */
 
-import type Router from 'koa-router'
-
 import { connectedAppsPage, removeAppPage } from '../../../views/account-apps.ts'
 import { accountHomePage } from '../../../views/account-home.ts'
 import type { ClientView } from '../../../views/client-view.ts'
@@ -14,18 +12,19 @@ import { nothingHere } from '../../platform/http/errors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
-import { makeRouter } from '../../platform/http/router.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import type { OwnPages } from '../relying-party/signed-in-pages.ts'
-import { type AccountPages, makeAccountPages } from './account-pages.ts'
+import type { AccountPages } from './account-pages.ts'
 import { languageRoutes } from './language-routes.ts'
 import { notificationRoutes } from './notification-routes.ts'
 import { type MemberQueries, memberQueryRoutes } from './query-routes.ts'
 
 /** Creates these pages of the account: home, connected apps, notifications, and Member API queries. */
-export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Router {
-  const router = makeRouter()
-  const accountPages = makeAccountPages(router, ownPages)
+export function accountRoutes(
+  accountPages: AccountPages,
+  ownPages: OwnPages,
+  queries: MemberQueries,
+): void {
   accountPages.page(pages.account, async ({ area, session: { person }, ctx }) => {
     const sites = await makeFindHeldSites(ownPages.database)(person.id)
     return accountHomePage({
@@ -49,8 +48,7 @@ export function accountRoutes(ownPages: OwnPages, queries: MemberQueries): Route
   languageRoutes(accountPages, ownPages)
   appRoutes(accountPages, ownPages)
   notificationRoutes(accountPages, ownPages)
-  memberQueryRoutes(router, accountPages, ownPages, queries)
-  return router
+  memberQueryRoutes(accountPages, ownPages, queries)
 }
 
 /** Registers the pages that list and remove connected apps. */

@@ -1,5 +1,3 @@
-import type Router from 'koa-router'
-
 import { dataPage } from '../../../views/account-data.ts'
 import { text } from '../../../views/text.ts'
 import type { QueueMail } from '../../directory/mail/messages.ts'
@@ -7,12 +5,11 @@ import type { OneTimeLinks } from '../../directory/people/one-time-links.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import type { VisitorForms } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
-import { makeRouter } from '../../platform/http/router.ts'
 import { listSolelyOwned } from '../../school/members/site-roles.ts'
 import { exportPerson } from '../../school/privacy/export-person.ts'
 import { actorOf } from '../relying-party/page-session.ts'
 import type { OwnPages } from '../relying-party/signed-in-pages.ts'
-import { makeAccountPages } from './account-pages.ts'
+import type { AccountPages } from './account-pages.ts'
 
 export interface DataPorts {
   readonly links: OneTimeLinks
@@ -24,11 +21,12 @@ export interface DataPorts {
 const LINK_SECONDS = 3600
 
 /** Creates the pages for a person's own data: its download, and the deletion of the account. */
-export function dataRoutes(ownPages: OwnPages, { links, queueMail, visitors }: DataPorts): Router {
-  const router = makeRouter()
-  const { database, now } = ownPages
+export function dataRoutes(
+  accountPages: AccountPages,
+  { database, now }: OwnPages,
+  { links, queueMail, visitors }: DataPorts,
+): void {
   const { kysely } = database
-  const accountPages = makeAccountPages(router, ownPages)
 
   accountPages.page(pages.data, async ({ area, session, ctx }) => {
     const { id, email } = session.person
@@ -68,5 +66,4 @@ export function dataRoutes(ownPages: OwnPages, { links, queueMail, visitors }: D
     })
     return pages.data
   })
-  return router
 }

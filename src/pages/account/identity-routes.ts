@@ -1,5 +1,3 @@
-import type Router from 'koa-router'
-
 import { identitiesPage } from '../../../views/account-identities.ts'
 import type { HtmlValue } from '../../../views/html.ts'
 import { text } from '../../../views/text.ts'
@@ -7,15 +5,16 @@ import type { LinkedIdentities } from '../../directory/people/linked-identities.
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
-import { makeRouter } from '../../platform/http/router.ts'
 import { actorOf } from '../relying-party/page-session.ts'
 import type { OwnPages } from '../relying-party/signed-in-pages.ts'
-import { type Asked, makeAccountPages } from './account-pages.ts'
+import type { AccountPages, Asked } from './account-pages.ts'
 
 /** Creates the page on which a person lists and removes linked identities. */
-export function identityRoutes(ownPages: OwnPages, identities: LinkedIdentities): Router {
-  const router = makeRouter()
-  const accountPages = makeAccountPages(router, ownPages)
+export function identityRoutes(
+  accountPages: AccountPages,
+  { now }: OwnPages,
+  identities: LinkedIdentities,
+): void {
   const show = async ({ area, session: { person }, ctx }: Asked, problem?: HtmlValue) =>
     identitiesPage({
       area,
@@ -34,11 +33,10 @@ export function identityRoutes(ownPages: OwnPages, identities: LinkedIdentities)
       formField(ctx, 'issuer'),
       formField(ctx, 'subject'),
     ]
-    const actor = actorOf(ctx, session, ownPages.now)
+    const actor = actorOf(ctx, session, now)
     const isLastWay = await identities.remove({ providerId, issuer, subject }, actor)
     if (!isLastWay) return `${pages.linkedIdentities}?done=removed`
     ctx.status = 422
     return await show(asked, text('identities.last'))
   })
-  return router
 }

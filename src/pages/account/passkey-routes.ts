@@ -1,5 +1,3 @@
-import type Router from 'koa-router'
-
 import {
   addPasskeyPage,
   PASSKEY_NAME_CHARACTERS_MAX,
@@ -13,10 +11,9 @@ import { nothingHere } from '../../platform/http/errors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
-import { makeRouter } from '../../platform/http/router.ts'
 import { actorOf } from '../relying-party/page-session.ts'
 import type { OwnPages } from '../relying-party/signed-in-pages.ts'
-import { type Asked, makeAccountPages } from './account-pages.ts'
+import type { AccountPages, Asked } from './account-pages.ts'
 
 const refusals = {
   invalid: text('passkeys.invalid'),
@@ -25,9 +22,11 @@ const refusals = {
 }
 
 /** Creates the pages on which a person lists, adds and removes passkeys. */
-export function passkeyRoutes(ownPages: OwnPages, passkeys: Passkeys): Router {
-  const router = makeRouter()
-  const accountPages = makeAccountPages(router, ownPages)
+export function passkeyRoutes(
+  accountPages: AccountPages,
+  { now }: OwnPages,
+  passkeys: Passkeys,
+): void {
   accountPages.page(pages.passkeys, async ({ area, session: { person }, ctx }) =>
     passkeysPage({
       area,
@@ -57,7 +56,7 @@ export function passkeyRoutes(ownPages: OwnPages, passkeys: Passkeys): Router {
     const { ctx, session } = asked
     const text = formField(ctx, 'credential')
     const name = formField(ctx, 'name').trim().slice(0, PASSKEY_NAME_CHARACTERS_MAX) || 'Passkey'
-    const actor = actorOf(ctx, session, ownPages.now)
+    const actor = actorOf(ctx, session, now)
     const refusal = await passkeys.add(text, session.sessionId, name, actor)
     if (refusal === undefined) return `${pages.passkeys}?done=added`
     ctx.status = 422
@@ -65,8 +64,7 @@ export function passkeyRoutes(ownPages: OwnPages, passkeys: Passkeys): Router {
   })
   // The response is the same for an unknown passkey and for another person's passkey.
   accountPages.freshForm(pages.removePasskey, pages.passkeys, async ({ ctx, session }) => {
-    await passkeys.remove(formField(ctx, 'passkey'), actorOf(ctx, session, ownPages.now))
+    await passkeys.remove(formField(ctx, 'passkey'), actorOf(ctx, session, now))
     return `${pages.passkeys}?done=removed`
   })
-  return router
 }

@@ -1,5 +1,3 @@
-import type Router from 'koa-router'
-
 import {
   readFormQuery,
   readScriptQuery,
@@ -26,7 +24,6 @@ export interface MemberQueries {
 
 /** Registers the page on which a member tries the Member API without a token. Only GraphiQL can run mutations. */
 export function memberQueryRoutes(
-  router: Router,
   accountPages: AccountPages,
   { database, signedInPages, baseUrl }: OwnPages,
   { tryMemberQuery, queryTool }: MemberQueries,
@@ -64,6 +61,7 @@ export function memberQueryRoutes(
     return undefined
   }
 
+  const { router } = accountPages
   queryTool.addRoutes(router)
   accountPages.page(pages.memberQueries, async (asked) => {
     const slug = new URLSearchParams(asked.ctx.querystring).get('site')

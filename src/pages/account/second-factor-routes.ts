@@ -1,5 +1,3 @@
-import type Router from 'koa-router'
-
 import type { HtmlValue } from '../../../views/html.ts'
 import {
   newAuthenticatorPage,
@@ -11,16 +9,17 @@ import type { SecondFactors } from '../../directory/people/second-factors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
-import { makeRouter } from '../../platform/http/router.ts'
 import { actorOf } from '../relying-party/page-session.ts'
 import type { OwnPages } from '../relying-party/signed-in-pages.ts'
-import { type Asked, makeAccountPages } from './account-pages.ts'
+import type { AccountPages, Asked } from './account-pages.ts'
 
 /** Creates the pages where a person sets up, renews and removes second factors. Changes need a fresh sign-in. */
-export function secondFactorRoutes(ownPages: OwnPages, secondFactors: SecondFactors): Router {
-  const router = makeRouter()
-  const accountPages = makeAccountPages(router, ownPages)
-  const actorFor = ({ ctx, session }: Asked) => actorOf(ctx, session, ownPages.now)
+export function secondFactorRoutes(
+  accountPages: AccountPages,
+  { now }: OwnPages,
+  secondFactors: SecondFactors,
+): void {
+  const actorFor = ({ ctx, session }: Asked) => actorOf(ctx, session, now)
 
   const showNew = async ({ area }: Asked, proposal: Proposal, problem?: HtmlValue) => {
     const { encodeQR } = await import('qr')
@@ -76,7 +75,6 @@ export function secondFactorRoutes(ownPages: OwnPages, secondFactors: SecondFact
     await secondFactors.remove(actorFor(asked))
     return `${pages.secondFactor}?done=removed`
   })
-  return router
 }
 
 type Proposal = Awaited<ReturnType<SecondFactors['propose']>>

@@ -1,5 +1,3 @@
-import type Router from 'koa-router'
-
 import { type PasswordProblems, securityPage } from '../../../views/account-security.ts'
 import { text } from '../../../views/text.ts'
 import type { QueueMail } from '../../directory/mail/messages.ts'
@@ -12,10 +10,9 @@ import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
-import { makeRouter } from '../../platform/http/router.ts'
 import { actorOf, type Sessions } from '../relying-party/page-session.ts'
 import type { Answer, OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
-import { type Asked, makeAccountPages } from './account-pages.ts'
+import type { AccountPages, Asked } from './account-pages.ts'
 import { type NewPasswords, readNewPassword } from './password-fields.ts'
 
 export interface SecurityPorts extends NewPasswords {
@@ -27,14 +24,11 @@ export interface SecurityPorts extends NewPasswords {
 
 /** Creates the page where a person changes the password. It asks for the current password. */
 export function securityRoutes(
-  ownPages: OwnPages,
+  accountPages: AccountPages,
+  { database, signedInPages, now }: OwnPages,
   ports: SecurityPorts,
   renewSession: (ctx: PageContext, renewed: Authentication, from: string) => Promise<string>,
-): Router {
-  const router = makeRouter()
-  const { database, now } = ownPages
-  const accountPages = makeAccountPages(router, ownPages)
-
+): void {
   const show = (
     { area, session, ctx }: Asked,
     typed: { readonly problems?: PasswordProblems; readonly endApps: boolean },
@@ -56,7 +50,7 @@ export function securityRoutes(
     const { ctx, session } = asked
     if (session.browser.acr !== MFA_ACR) return await answer(asked)
     const handler = async () => await answer(asked)
-    return await ownPages.signedInPages.fresh(handler, pages.security)(ctx, session)
+    return await signedInPages.fresh(handler, pages.security)(ctx, session)
   }
   const showForm = fresh(async (asked) => show(asked, { endApps: true }))
   accountPages.page(pages.security, showForm)
@@ -96,5 +90,4 @@ export function securityRoutes(
     return `${pages.security}?done=changed`
   })
   accountPages.form(pages.security, change)
-  return router
 }

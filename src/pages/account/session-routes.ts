@@ -1,5 +1,3 @@
-import type Router from 'koa-router'
-
 import { sessionsPage } from '../../../views/account-sessions.ts'
 import {
   signedOutEverywherePage,
@@ -14,10 +12,9 @@ import { noticeOf, sendPage } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { enginePages, pages } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
-import { makeRouter } from '../../platform/http/router.ts'
 import type { PageSession, Sessions } from '../relying-party/page-session.ts'
 import type { OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
-import { makeAccountPages } from './account-pages.ts'
+import type { AccountPages } from './account-pages.ts'
 
 interface SessionsPorts {
   readonly sessions: Pick<Sessions, 'end'>
@@ -29,12 +26,10 @@ interface SessionsPorts {
 
 /** Creates the pages that list the browsers in which a person is signed in, and the forms that end these sessions. */
 export function sessionRoutes(
-  ownPages: OwnPages,
+  accountPages: AccountPages,
+  { database, signedInPages, now }: OwnPages,
   { sessions, browserSessions, noteEvent, signOuts }: SessionsPorts,
-): Router {
-  const router = makeRouter()
-  const { database, now } = ownPages
-  const accountPages = makeAccountPages(router, ownPages)
+): void {
   accountPages.page(pages.sessions, async ({ area, session, ctx }) => {
     const { person, browser } = session
     const listed = await browserSessions.list(person)
@@ -74,7 +69,7 @@ export function sessionRoutes(
     await sessions.end(ctx)
     return enginePages.signedOut
   }
-  router.post(pages.signOut, ownPages.signedInPages.form(signOut))
+  accountPages.router.post(pages.signOut, signedInPages.form(signOut))
   const everywhere = { action: pages.signOutEverywhere, cancelHref: pages.sessions }
   accountPages.page(
     pages.signOutEverywhere,
@@ -88,8 +83,7 @@ export function sessionRoutes(
     return pages.signedOutEverywhere
   })
   // This page needs no session, because the browser is already signed out.
-  router.get(pages.signedOutEverywhere, (ctx) => {
+  accountPages.router.get(pages.signedOutEverywhere, (ctx) => {
     sendPage(ctx, signedOutEverywherePage({ againHref: pages.account }))
   })
-  return router
 }

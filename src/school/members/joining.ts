@@ -3,7 +3,7 @@
 import type { Insertable, Kysely, Transaction } from 'kysely'
 
 import type { OneTimeLink, OneTimeLinks } from '../../directory/people/one-time-links.ts'
-import { canonicalEmail } from '../../directory/people/person-store.ts'
+import { accountOf, canonicalEmail } from '../../directory/people/person-store.ts'
 import { hasFeature, SELF_SIGN_UP } from '../../directory/sites/site-admin.ts'
 import { operates } from '../../directory/sites/site-choice.ts'
 import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
@@ -128,11 +128,7 @@ async function read(kysely: Kysely<Schema>, link: OneTimeLink): Promise<Joining 
     .where('id', '=', link.siteId ?? '')
     .executeTakeFirst()
   if (!site) return undefined
-  const account = await kysely
-    .selectFrom('person')
-    .select('id')
-    .where('email_canonical', '=', canonicalEmail(link.email))
-    .executeTakeFirst()
+  const account = await accountOf(kysely, link.email).select('id').executeTakeFirst()
   const found = { link, site, accountId: account?.id }
   if (link.kind === 'address') {
     const isOn = await hasFeature({ kysely }, site.id, SELF_SIGN_UP)
