@@ -243,15 +243,15 @@ function queueSignOuts(provider: Provider, signOuts: SignOuts | undefined): Send
   notifying.includeSid = function includeSid() {
     return this.backchannelLogoutUri !== undefined
   }
-  notifying.backchannelLogout = async function queue(personId, sid) {
-    await signOuts?.signedOut({ clientId: this.clientId, personId, sid })
+  notifying.backchannelLogout = async function queue(sub, sid) {
+    await signOuts?.signedOut({ clientId: this.clientId, sub, sid })
   }
-  return async ({ clientId, personId, sid }) => {
+  return async ({ clientId, sub, sid }) => {
     const client = await provider.Client.find(clientId)
     if (client?.backchannelLogoutUri === undefined) return
     // A session without `sid` began before the client registered its logout URI. The client would reject the notice.
     if (client.backchannelLogoutSessionRequired && sid === undefined) return
     const asked = { backchannelLogoutSessionRequired: { value: sid !== undefined } }
-    await backchannelLogout.call(Object.create(client, asked), personId, sid)
+    await backchannelLogout.call(Object.create(client, asked), sub, sid)
   }
 }

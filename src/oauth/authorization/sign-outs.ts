@@ -49,12 +49,12 @@ export function makeSignOuts(ports: SignOutPorts) {
     /** Creates the handler that sends the notices in the outbox. */
     handler: (send: SendNotice): MessageHandler => ({
       async send({ payload, attempt }) {
-        const { clientId, sub, sid } = payload as StoredNotice
+        const notice = payload as SignOutNotice
         try {
-          await send({ clientId, personId: sub, sid })
+          await send(notice)
         } catch (error) {
           const reason = error instanceof Error ? error.message : String(error)
-          ports.noteFailure(clientId, reason)
+          ports.noteFailure(notice.clientId, reason)
           throw attempt < NOTICE_ATTEMPTS_MAX ? error : new Undeliverable(reason)
         }
       },
@@ -129,15 +129,15 @@ function makeSessions({ database: { kysely }, outbox, findGrant, now }: SignOutP
     },
 
     /** Ends the person's session with this `sid` at an application, or all if there is no `sid`. Queues a notice. */
-    signedOut: async ({ clientId, personId, sid }: SignOutNotice) =>
+    signedOut: async ({ clientId, sub, sid }: SignOutNotice) =>
       await kysely.transaction().execute(async (trx) => {
         await trx
           .deleteFrom('relying_party_session')
           .where('client_id', '=', clientId)
-          .where('person_id', '=', personId)
+          .where('person_id', '=', sub)
           .$if(sid !== undefined, (query) => query.where('sid', '=', sid ?? ''))
           .execute()
-        await addNotice(trx, { client_id: clientId, person_id: personId, sid: sid ?? null })
+        await addNotice(trx, { client_id: clientId, person_id: sub, sid: sid ?? null })
       }),
 
     /** Ends the sessions at applications that began in the person's chosen browser sessions. Queues notices. */
@@ -214,20 +214,16 @@ async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
 /** The content of a notice (OpenID Connect Back-Channel Logout 1.0 §2.4). */
 interface SignOutNotice {
   readonly clientId: string
-  readonly personId: string
-  readonly sid: string | undefined
-}
-
-/** A notice in the outbox. Not `personId`, because the deletion of an account deletes messages with that. */
-interface StoredNotice extends Pick<SignOutNotice, 'clientId' | 'sid'> {
+  /** The id of the person. Not named `personId`: the deletion of an account deletes messages with that property. */
   readonly sub: string
+  readonly sid: string | undefined
 }
 
 /** Creates the function that queues a notice. Each application has its own queue, so a slow one delays no other. */
 function addsNotice(outbox: SignOutPorts['outbox'], now: () => number) {
   type Session = Pick<Schema['relying_party_session'], 'client_id' | 'person_id' | 'sid'>
   return async (trx: Kysely<Schema>, { client_id, person_id: sub, sid }: Session) => {
-    const payload: StoredNotice = { clientId: client_id, sub, sid: sid ?? undefined }
+    const payload: SignOutNotice = { clientId: client_id, sub, sid: sid ?? undefined }
     await outbox.enqueue(trx, {
       kind: 'sign_out_notice',
       queue: `sign-out ${client_id}`,

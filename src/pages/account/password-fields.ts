@@ -34,8 +34,7 @@ export async function readNewPassword(
 ): Promise<Read> {
   const password = formField(ctx, 'password')
   const problem = await problemOfNewPassword(password, owner, passwordCharactersMin)
-  const repeated =
-    password === formField(ctx, 'repeated') ? undefined : 'The two passwords are different.'
+  const repeated = password === formField(ctx, 'repeated') ? undefined : text('password.different')
   if (problem !== undefined || repeated !== undefined) {
     return { problems: { password: problem, repeated }, status: 422 }
   }
