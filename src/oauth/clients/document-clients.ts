@@ -2,7 +2,6 @@ import { LRUCache } from 'lru-cache'
 
 import { decideReview, decisionOf } from '../../directory/sites/review-policy.ts'
 import { readDocumentAddress } from '../../platform/http/client-addresses.ts'
-import { readStart } from '../../platform/outgoing/read-start.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Client } from './client.ts'
 import { fetchBounds, makeFetchGovernor } from './fetch-governor.ts'
@@ -170,9 +169,17 @@ async function readDocument(
       await body?.cancel()
       return { why, gone: status === 404 || status === 410 }
     }
-    const { bytes, isLonger } = await readStart(response, DOCUMENT_BYTES_MAX)
-    if (isLonger) return { why: `it is larger than ${DOCUMENT_BYTES_MAX} bytes`, gone: false }
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    const chunks: Uint8Array[] = []
+    let length = 0
+    // Leaving the loop early cancels the stream, which closes the connection.
+    for await (const chunk of body ?? []) {
+      length += chunk.length
+      if (length > DOCUMENT_BYTES_MAX) {
+        return { why: `it is larger than ${DOCUMENT_BYTES_MAX} bytes`, gone: false }
+      }
+      chunks.push(chunk)
+    }
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
     return { text, cacheControl: headers.get('cache-control') }
   } catch (error) {
     if (!(error instanceof Error)) return { why: String(error), gone: false }

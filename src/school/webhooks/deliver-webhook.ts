@@ -7,7 +7,6 @@ import type { Insertable, Kysely, Selectable, Transaction } from 'kysely'
 import type { QueueMail } from '../../directory/mail/messages.ts'
 import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import { type MessageHandler, Undeliverable } from '../../platform/outbox/outbox.ts'
-import { readStart } from '../../platform/outgoing/read-start.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { inBatches } from '../../platform/store/in-batches.ts'
 import type { Schema } from '../../platform/store/schema.ts'
@@ -134,9 +133,16 @@ async function post(
 const GONE_REASON = 'the receiver answered with status 410, which ends the subscription'
 
 /** Reads the beginning of a response as text, and closes the connection of a longer one. Returns text without characters that databases reject. */
-async function beginningOf(response: Response): Promise<string | null> {
-  if (response.body === null) return null
-  const { bytes } = await readStart(response, RESPONSE_BYTES_MAX)
+async function beginningOf({ body }: Response): Promise<string | null> {
+  if (body === null) return null
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of body) {
+    chunks.push(chunk)
+    length += chunk.length
+    if (length >= RESPONSE_BYTES_MAX) break
+  }
+  const bytes = Buffer.concat(chunks).subarray(0, RESPONSE_BYTES_MAX)
   return bytes.toString('utf8').replaceAll('\0', '\ufffd')
 }
 
