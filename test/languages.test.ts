@@ -60,7 +60,7 @@ describe('languages', () => {
 
   /** Texts of the sample pages, and the values that select a form of a message. */
   const samples =
-    /Signing in|Your account|client_id|Northlight Academy|Course Notes|[a-e] of the school|BCDF-\w+|\b(?:yes|no|new|done|type|same|first|up|down)\b|[.\w]*\.(?:png|jpg|pdf)\b/g
+    /Signing in|Your account|client_id|\bURL\b|Northlight Academy|Course Notes|[a-e] of the school|BCDF-\w+|\b(?:yes|no|new|done|type|same|first|up|down)\b|[.\w]*\.(?:png|jpg|pdf)\b/g
   /** Sets a catalogue in which every text is a lozenge, so that other words on a page are not from a catalogue. */
   const setPseudoLanguage = () => {
     const pseudo = Object.entries(english).map(([id, message]) => {

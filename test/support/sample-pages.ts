@@ -7,6 +7,7 @@ import { notificationsPage } from '../../views/account-notifications.ts'
 import { passkeysPage } from '../../views/account-passkeys.ts'
 import { otherWayPage } from '../../views/account-signed-out.ts'
 import { twoFactorsPage } from '../../views/admin-two-factors.ts'
+import { webhookPage, webhooksPage } from '../../views/admin-webhooks.ts'
 import { memberApiPage } from '../../views/api-pages.ts'
 import type { ClientView } from '../../views/client-view.ts'
 import { consentPage } from '../../views/consent.ts'
@@ -186,6 +187,7 @@ function pagesOf(values: Values): Record<string, View> {
     ...deletionPages(values),
     ...uploadPages(values),
     ...joiningPages(values),
+    ...webhookPages(values),
     error: errorPage({
       ...{ code: words, description: problem, errorId: words, title: words },
       ...{ connectHref: address('/connect'), sentAddress: address('http://portal.example/') },
@@ -277,6 +279,34 @@ function factorPages(values: Values) {
       isAll: false,
       hasReset: true,
     }),
+  }
+}
+
+/** The pages of webhook endpoints, in every state. */
+function webhookPages(values: Values) {
+  const { sites, words, problem, address } = values
+  const hrefs = { action: address('/hooks/1'), listHref: address('/hooks') }
+  const page = { area: areaOf(values), types: ['course.published', words], done: words, problem }
+  const typed = { url: address('https://hooks.example/'), types: ['course.published'] }
+  const times = { createdAt: 1.8e12, disabledAt: null, previousUntil: 1.9e12 }
+  const endpoint = { ...typed, ...times, disabledReason: null, secret: words, publicKey: words }
+  const sent = { id: words, eventId: words, type: 'course.published', attemptedAt: 1.8e12 }
+  const accepted = { ...sent, durationMs: 9, status: 204, error: null, request: words }
+  const failed = { ...accepted, status: null, error: problem, request: undefined }
+  const deliveries = [accepted, failed].map((delivery) => ({ ...delivery, response: words }))
+  const one = { ...page, ...hrefs, endpoint, deliveries, nowMs: 1.8e12 }
+  const disabled = { ...endpoint, disabledAt: 1.8e12, disabledReason: problem }
+  return {
+    webhooks: webhooksPage({
+      ...{ ...page, siteName: sites[0]?.name ?? '', action: hrefs.listHref, typed },
+      endpoints: [endpoint, disabled].map((each) => ({ ...each, href: address('/hooks/1') })),
+    }),
+    'webhooks-none': webhooksPage({
+      ...{ ...page, siteName: words, action: hrefs.listHref, endpoints: [], problem: undefined },
+    }),
+    webhook: webhookPage(one),
+    'webhook-again': webhookPage({ ...one, typed }),
+    'webhook-disabled': webhookPage({ ...one, endpoint: disabled, deliveries: [] }),
   }
 }
 
