@@ -232,6 +232,22 @@ forEachDatabase('webhooks', (start) => {
     expect(new Set(at(BAD).map(({ event }) => event.id)).size).to.equal(12)
   }).timeout(60_000)
 
+  it('are sent once, even if another endpoint is deleted during the delivery', async () => {
+    const bad = await add(BAD, ['course.published'])
+    await add(ONE, ['course.published'])
+    const held: (() => void)[] = []
+    for (const host of [BAD, ONE])
+      answers.set(host, (_request, response) => held.push(() => response.writeHead(204).end()))
+    await publish('held')
+    await eventually(5000, async () => expect(held).to.have.length(2))
+    await bad.press('delete')
+    for (const release of held) release()
+    await settled(0)
+    expect(
+      [at(ONE), await rowsOf(kysely(), 'webhook_delivery')].map(({ length }) => length),
+    ).to.deep.equal([1, 1])
+  })
+
   for (const missed of ['resume', 'skip'] as const)
     it(`disable an endpoint that fails for three days, with a notice, and ${missed} what it missed`, async () => {
       const bad = await add(BAD, ['course.published'])

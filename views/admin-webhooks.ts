@@ -40,7 +40,10 @@ export function webhooksPage(page: WebhooksPage): Page {
 ${table(
   text('adminWebhooks.endpoints'),
   [
-    { heading: 'URL', cell: ({ url, href }) => html`<a href="${href}"><code>${url}</code></a>` },
+    {
+      heading: 'URL',
+      cell: ({ url, href }) => html`<a href="${href}"><code class="long">${url}</code></a>`,
+    },
     { heading: text('applications.state'), cell: stateOf },
     { heading: text('adminWebhooks.created'), cell: ({ createdAt }) => timeOf(createdAt) },
   ],
@@ -144,7 +147,9 @@ ${table(
       cell: ({ status, error }) =>
         error === null
           ? text('adminWebhooks.accepted', { status })
-          : text('adminWebhooks.failed', { error: inEnglish(error) }),
+          : text('adminWebhooks.failed', {
+              error: html`<span class="long">${inEnglish(error)}</span>`,
+            }),
     },
     {
       heading: text('adminWebhooks.duration'),

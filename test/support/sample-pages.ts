@@ -286,8 +286,9 @@ function factorPages(values: Values) {
 function webhookPages(values: Values) {
   const { sites, words, problem, address } = values
   const hrefs = { action: address('/hooks/1'), listHref: address('/hooks') }
-  const page = { area: areaOf(values), types: ['course.published', words], done: words, problem }
-  const typed = { url: address('https://hooks.example/'), types: ['course.published'] }
+  const types = ['course.published', 'enrolment.created']
+  const page = { area: areaOf(values), types, done: words, problem }
+  const typed = { url: address('https://hooks.example/'), types: types.slice(1) }
   const times = { createdAt: 1.8e12, disabledAt: null, previousUntil: 1.9e12 }
   const endpoint = { ...typed, ...times, disabledReason: null, secret: words, publicKey: words }
   const sent = { id: words, eventId: words, type: 'course.published', attemptedAt: 1.8e12 }

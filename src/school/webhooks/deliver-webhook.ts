@@ -33,11 +33,13 @@ export function webhookHandler(ports: DeliveryPorts): MessageHandler {
   const { database, now } = ports
   const { kysely } = database
   const load = inBatches(async (all: readonly Delivery[]) => await loadAll(kysely, all), 0)
-  const log = inBatches(
-    async (rows: readonly LogRow[]) =>
-      await kysely.insertInto('webhook_delivery').values(rows).execute(),
-    LOG_WITHIN_MS,
-  )
+  const insert = async (rows: readonly LogRow[]) => {
+    const inserted = kysely.insertInto('webhook_delivery').values(rows)
+    await inserted.onConflict((known) => known.column('id').doNothing()).execute()
+  }
+  const insertSoon = inBatches(insert, LOG_WITHIN_MS)
+  // Alone if the batch failed, for example because another endpoint was deleted.
+  const log = async (row: LogRow) => await insertSoon(row).catch(async () => await insert([row]))
   const posting = { ...ports, keysOf: makeKeysOf(ports.seals), log }
   return {
     async send({ queue, payload }, signal) {

@@ -51,15 +51,11 @@ export function webhookEventOf(
   const { site_id: site, occurred_at: nowMs } = row
   if (row.action === 'webhook.test' && site !== null)
     return exampleEvent(JSON.parse(row.after ?? '{}').type, { id: row.id, site, nowMs })
-  const type = eventTypes.get(row.event_type ?? '')
-  if (type === undefined || row.event_type === null || row.site_id === null) return undefined
-  const { person_id, actor_person_id, client_id, before, after } = row
+  const { id, event_type: type, person_id, actor_person_id, client_id, before, after } = row
+  const known = eventTypes.get(type ?? '')
+  if (!known || type === null || site === null) return undefined
   return {
-    id: row.id,
-    type: row.event_type,
-    version: type.version,
-    timestamp: new Date(row.occurred_at).toISOString(),
-    site: row.site_id,
+    ...{ id, type, version: known.version, timestamp: new Date(nowMs).toISOString(), site },
     data: {
       id: row.subject_id,
       kind: row.subject_kind,
