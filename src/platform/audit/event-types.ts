@@ -41,8 +41,6 @@ export const eventTypes: ReadonlyMap<string, EventType> = new Map([
     'member.added': ['member.join'],
     'member.role_changed': ['member.roles'],
     'member.removed': ['member.remove'],
-  }),
-  ...rows('members', ['person'], {
     'sign_in.failed_repeatedly': ['sign_in.failed_repeatedly'],
   }),
   ...rows('orders', ['order'], {
@@ -126,7 +124,7 @@ export async function queueEvents(
       ? sql`and not exists (select 1 from webhook_delivery d
           where d.endpoint_id = e.id and d.event_id = a.id and d.error is null)`
       : sql``
-  const rowsMax = 'sinceMs' in which ? which.eventsMax : which.eventIds.length * EVENT_ENDPOINTS_MAX
+  const limit = 'sinceMs' in which ? sql`limit ${which.eventsMax}` : sql``
   const { numAffectedRows = 0n } = await sql`
     insert into outbox (id, kind, queue, subject, payload, created_at, due_at, attempts)
     select a.id || '.' || e.id, 'webhook', e.id, a.subject_kind || ' ' || a.subject_id,
@@ -135,10 +133,7 @@ export async function queueEvents(
     join webhook_endpoint e on e.site_id = a.site_id and e.disabled_at is null
     join webhook_endpoint_type t on t.endpoint_id = e.id and t.type = a.event_type
     where a.event_type is not null ${some} ${at} ${since} ${undelivered}
-    order by a.occurred_at, a.id limit ${rowsMax}
+    order by a.occurred_at, a.id ${limit}
     on conflict (id) do nothing`.execute(kysely)
   return Number(numAffectedRows)
 }
-
-/** More than the endpoints of a site. */
-const EVENT_ENDPOINTS_MAX = 1000

@@ -6,16 +6,17 @@ import type { Insertable, Kysely, Selectable, Transaction } from 'kysely'
 
 import type { QueueMail } from '../../directory/mail/messages.ts'
 import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
+import type { Seals } from '../../platform/http/kept-values.ts'
 import { type MessageHandler, Undeliverable } from '../../platform/outbox/outbox.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { inBatches } from '../../platform/store/in-batches.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { type KeysOf, makeKeysOf, markDisabled, type WebhookSeals } from './webhook-endpoints.ts'
+import { type KeysOf, makeKeysOf, markDisabled } from './webhook-endpoints.ts'
 import { findAuditEvents, type WebhookEvent, webhookEventOf } from './webhook-event.ts'
 import { signedHeaders } from './webhook-signature.ts'
 
 export interface DeliveryPorts extends Pick<Platform, 'database' | 'fetch' | 'now'> {
-  readonly seals: WebhookSeals
+  readonly seals: Seals
   readonly queueMail: QueueMail
 }
 
@@ -148,16 +149,10 @@ async function beginningOf({ body }: Response): Promise<string | null> {
   return bytes.toString('utf8').replaceAll('\0', '\ufffd')
 }
 
-interface Disabling {
-  readonly id: string
-  readonly reason: string
-  readonly nowMs: number
-}
-
 /** Disables an endpoint, removes its queue, and notifies the owners of the site. No-op if it is disabled. */
 async function disable(
   trx: Transaction<Schema>,
-  { id, reason, nowMs }: Disabling,
+  { id, reason, nowMs }: Readonly<{ id: string; reason: string; nowMs: number }>,
   queueMail: QueueMail,
 ): Promise<void> {
   const endpoint = await markDisabled(trx, { id, reason, nowMs })

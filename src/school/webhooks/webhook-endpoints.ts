@@ -4,6 +4,7 @@ import { type Kysely, type Selectable, sql } from 'kysely'
 import { z } from 'zod'
 
 import { eventTypes, queueEvents } from '../../platform/audit/event-types.ts'
+import type { Seals } from '../../platform/http/kept-values.ts'
 import { storeMessage } from '../../platform/outbox/outbox.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
@@ -12,11 +13,6 @@ import { idempotencyKey, readInput } from '../changes/input.ts'
 import { badInput, conflict, limitReached, mustBeThere } from '../changes/refusals.ts'
 import { findAuditEvents, webhookEventOf } from './webhook-event.ts'
 import { keysOf, newWebhookSecret, type SigningKeys, shownKeys } from './webhook-signature.ts'
-
-export interface WebhookSeals {
-  readonly seal: (plain: string, label: string) => string
-  readonly open: (sealed: string, label: string) => string
-}
 
 export type WebhookEndpoints = ReturnType<typeof makeWebhookEndpoints>
 export type WebhookEndpoint = Awaited<ReturnType<typeof listEndpoints>>[number]
@@ -57,7 +53,7 @@ type CreateInput = EndpointInput & { readonly idempotencyKey?: string | null | u
 export type KeysOf = ReturnType<typeof makeKeysOf>
 
 /** Creates the function that returns the keys that sign a message now. Keeps the keys of some endpoints. */
-export function makeKeysOf(seals: WebhookSeals) {
+export function makeKeysOf(seals: Seals) {
   const kept = new Map<string, SigningKeys>()
   const open = (sealed: string, id: string) => {
     const keys = kept.get(sealed) ?? keysOf(seals.open(sealed, labelOf(id)))
@@ -74,7 +70,7 @@ export function makeKeysOf(seals: WebhookSeals) {
   }
 }
 
-export function makeWebhookEndpoints(database: Database, seals: WebhookSeals) {
+export function makeWebhookEndpoints(database: Database, seals: Seals) {
   const { kysely } = database
   const change = changing(database, seals)
   const create = creation(seals)
@@ -138,7 +134,7 @@ export function makeWebhookEndpoints(database: Database, seals: WebhookSeals) {
 }
 
 /** Creates the function that adds an endpoint. Throws ChangeRefused at the limit of the site. */
-function creation(seals: WebhookSeals) {
+function creation(seals: Seals) {
   return siteCreation({
     prefix: 'whe',
     schema: endpointInput.extend({ idempotencyKey }),
@@ -159,7 +155,7 @@ function creation(seals: WebhookSeals) {
 }
 
 /** Lists the endpoints of a site with their event types and keys, oldest first. */
-async function listEndpoints(kysely: Kysely<Schema>, siteId: string, seals: WebhookSeals) {
+async function listEndpoints(kysely: Kysely<Schema>, siteId: string, seals: Seals) {
   const rows = await endpointsOf(kysely, siteId).execute()
   const types = await kysely
     .selectFrom('webhook_endpoint_type')
@@ -177,7 +173,7 @@ async function listEndpoints(kysely: Kysely<Schema>, siteId: string, seals: Webh
 type ChangeEndpoint = ReturnType<typeof changing>
 
 /** Creates a function that runs a change of an endpoint of the actor's site. It throws ChangeRefused for others. */
-function changing(database: Database, seals: WebhookSeals) {
+function changing(database: Database, seals: Seals) {
   return <Values extends unknown[], Result>(
     work: (site: SiteWork, endpoint: WebhookEndpoint, ...values: Values) => Promise<Result>,
   ) =>
