@@ -264,9 +264,10 @@ describe('/sign-up', () => {
     const page = await signInPage()
     const [, uid = ''] = /interaction\/([^/]+)/.exec(page.path) ?? []
     const href = linkOf(page, 'sign-up')
-    expect(href).to.equal(`/sign-up/sit_northlight?from=${uid}`)
+    expect(href).to.equal(`/sign-up/sit_northlight?from=${uid}&ui_locales=en`)
     const person = makePagePerson(service.url, ines)
-    await person.send(await person.visit(href), signUp, { login: ines.login })
+    const form = await person.visit(href)
+    await person.send(form, `${signUp}?ui_locales=en`, { login: ines.login })
     const path = await linkTo(service, ines.login)
     const done = await person.send(await person.visit(path), path, both)
     expect(linkOf(done, 'continue')).to.equal(`/interaction/${uid}/login`)

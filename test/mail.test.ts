@@ -69,7 +69,7 @@ const values: { readonly [Kind in MailKind]: Extract<Mail, { kind: Kind }>['valu
   deletion_requested: {},
   account_deleted: {},
   webhook_disabled: { url: 'hooks.example', reason: 'down' },
-  deletion_stopped: { sites: 'Northlight' },
+  deletion_stopped: { sites: ['Northlight', 'Open Kitchen'] },
 }
 const kinds = Object.keys(messages) as MailKind[]
 const mailOf = (kind: MailKind, more: object = {}) =>

@@ -10,7 +10,9 @@ import {
   locationOf,
   obtain,
   obtainCode,
+  userinfo,
 } from './support/client.ts'
+import { change } from './support/database.ts'
 import { notes, olivia, portal, sam } from './support/gatehouse.ts'
 import { later } from './support/later.ts'
 import { makePagePerson, textOf } from './support/page-person.ts'
@@ -33,6 +35,23 @@ describe('an authorization request', () => {
       const wishes = { display, ui_locales: 'tlh fr-CA', claims_locales: 'tlh' }
       expect(await getCode(service().url, wishes), display).to.be.a('string')
     }
+  })
+
+  it('for claims in other languages gets each claim once, without a tag [OpenID Connect Core §5.2]', async () => {
+    const { url, kysely } = service()
+    await change(kysely, 'person', { id: 'per_sam' }, { locale: 'de-AT' })
+    const asked = { 'name#ja': { essential: true }, name: null, 'locale#de': null }
+    const claims = JSON.stringify({ userinfo: asked, id_token: asked })
+    const { access_token, id_token } = await obtain(url, {
+      authorization: { claims, claims_locales: 'ja de fr' },
+    })
+    const answer = await userinfo(url, access_token)
+    for (const released of [answer.body, decodeJwt(String(id_token))]) {
+      expect(released).to.include({ name: 'Sam Student', locale: 'de-AT' })
+      expect(Object.keys(released).join(' ')).not.to.include('#')
+    }
+    const { body: discovery } = await get(url + paths.openidConfiguration)
+    expect(discovery).not.to.have.property('claims_locales_supported')
   })
 
   // [OpenID Connect Core §3.1.2.2; OpenID Connect Core §5.5.1]

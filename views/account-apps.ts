@@ -2,7 +2,7 @@ import { areaConfirmPage, areaPage, type Confirmation, cards, type ListView } fr
 import { avatar } from './avatar.ts'
 import { type ClientView, foreignName, kindSentence } from './client-view.ts'
 import { type GrantView, grantFacts } from './grant-view.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { text } from './text.ts'
 
@@ -10,7 +10,7 @@ export interface ConnectedAppView extends GrantView {
   readonly name: string
   readonly kind: ClientView['kind']
   /** The site to which the access is limited. */
-  readonly siteName: string | undefined
+  readonly siteName: HtmlValue
   readonly removeHref: string
 }
 
@@ -45,7 +45,7 @@ ${grantFacts(view)}
 
 export interface RemoveAppPage extends Confirmation {
   readonly name: string
-  readonly siteName: string | undefined
+  readonly siteName: HtmlValue
 }
 
 export function removeAppPage({ name, siteName, ...page }: RemoveAppPage): Page {

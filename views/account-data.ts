@@ -11,7 +11,7 @@ export interface DataPage {
   readonly deleteAction: string
   readonly email: string
   /** The names of sites that need another owner before the account can be deleted. */
-  readonly owned: readonly string[]
+  readonly owned: readonly HtmlValue[]
   /** The code of the mailed link, if this browser requested the deletion. */
   readonly code: string | undefined
   readonly done: HtmlValue
@@ -38,7 +38,7 @@ ${ownedNotice(page.owned) ?? postForm({ action: page.deleteAction, csrf }, remov
   })
 }
 
-function ownedNotice(owned: readonly string[]): Html | undefined {
+function ownedNotice(owned: readonly HtmlValue[]): Html | undefined {
   if (owned.length === 0) return undefined
   return html`<p class="notice" id="owned">${text('data.owned')}</p>
 <ul>
@@ -47,7 +47,7 @@ ${owned.map((name) => html`<li><bdi>${name}</bdi></li>\n`)}</ul>`
 
 export interface DeletionPage extends LinkForm {
   readonly problem: HtmlValue
-  readonly owned: readonly string[]
+  readonly owned: readonly HtmlValue[]
   /** For how many days signing in cancels the deletion. */
   readonly days: number
 }

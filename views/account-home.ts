@@ -5,7 +5,7 @@ import { type Html, type HtmlValue, html, localized } from './html.ts'
 import { icon } from './icon.ts'
 import type { Page } from './layout.ts'
 import { type PersonView, rolesPhrase } from './person-view.ts'
-import { languageName, languages, text, timeZones } from './text.ts'
+import { languageName, text, timeZones } from './text.ts'
 
 export interface AccountHomePage {
   readonly area: AreaView
@@ -17,11 +17,13 @@ export interface AccountHomePage {
   readonly languageAction: string
   /** The language that the person chose; undefined if the browser decides. */
   readonly language: string | undefined
+  /** The languages among which the person can choose. */
+  readonly languages: readonly string[]
   readonly done: HtmlValue
 }
 
 export interface AccountSite {
-  readonly name: string
+  readonly name: HtmlValue
   readonly roles: readonly string[]
   /** The start page of the administration; undefined unless the person is an owner or admin of the site. */
   readonly adminHref: string | undefined
@@ -56,7 +58,7 @@ ${postForm(
   { action: languageAction, csrf: area.csrf, attributes: html` class="filter"` },
   html`<div><label for="language">${text('account.language')}</label>
 <select id="language" name="language"><option value="">${text('account.browserLanguage')}</option>
-${languages.map(languageOption)}</select></div>
+${page.languages.map(languageOption)}</select></div>
 <div><label for="zone">${text('account.zone')}</label>
 <select id="zone" name="zone">${timeZones().map(zoneOption)}</select></div>
 ${submitButton('save-language', text('notifications.save'), { kind: 'second' })}`,

@@ -10,7 +10,7 @@ interface IdentityView {
   readonly issuer: string
   readonly subject: string
   /** The only site at which the provider is trusted; null for a provider of the platform. */
-  readonly siteName: string | null
+  readonly siteName: HtmlValue
   readonly linkedAt: number
   readonly usedAt: number
 }
@@ -53,6 +53,6 @@ function card(identity: IdentityView, { area, removeAction }: IdentitiesPage): H
 </dl>
 ${postForm(
   { action: removeAction, csrf: area.csrf, hidden },
-  html`<div class="actions"><button type="submit" class="danger">${text('word.remove')} <span class="hidden"><bdi>${providerName}</bdi></span></button></div>`,
+  html`<div class="actions"><button type="submit" class="danger">${text('identities.remove')} <span class="hidden"><bdi>${providerName}</bdi></span></button></div>`,
 )}`
 }

@@ -8,7 +8,7 @@ export interface NotificationsPage {
   readonly area: AreaView
   readonly action: string
   readonly sites: readonly {
-    readonly name: string
+    readonly name: HtmlValue
     readonly subscriptions: readonly Subscription[]
   }[]
   readonly done: HtmlValue

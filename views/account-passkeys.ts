@@ -66,7 +66,7 @@ export interface AddPasskeyPage {
   readonly area: AreaView
   readonly action: string
   readonly listHref: string
-  readonly name: string
+  readonly name: HtmlValue
   readonly options: object
   readonly problem: HtmlValue
 }

@@ -2,7 +2,7 @@ import { type AreaView, areaPage, cards } from './area.ts'
 import { buttonForm, postForm } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { inLink, text, timeOf } from './text.ts'
+import { deviceText, inLink, text, timeOf } from './text.ts'
 
 export interface SessionView {
   readonly id: string
@@ -41,7 +41,8 @@ ${sessions.length > 1 && buttonForm({ action, csrf: area.csrf }, 'end-others', t
 }
 
 function card(session: SessionView, { area, endAction }: SessionsPage): Html {
-  const { id, device, network, startedAt, seenAt, current } = session
+  const { id, network, startedAt, seenAt, current } = session
+  const device = deviceText(session.device)
   const form = { action: endAction, csrf: area.csrf, hidden: { session: id } }
   const end = html`<button type="submit" class="second">${text('word.signOut')} <span class="hidden">${device}</span></button>`
   return html`<h2>${device}</h2>

@@ -1,8 +1,17 @@
 import { type AreaView, areaPage } from './area.ts'
-import { type Field, inputField, postForm, problemAlert, textField } from './forms.ts'
-import { type HtmlValue, html } from './html.ts'
+import {
+  choice,
+  type Field,
+  inputField,
+  postForm,
+  problemAlert,
+  submitButton,
+  textField,
+} from './forms.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { type SiteLook, siteWords } from './site-look.ts'
+import { inLink, languages, languageText, text } from './text.ts'
 
 /** The look of a site as text fields. An empty field stands for the default. */
 export type LookFields = Readonly<
@@ -15,103 +24,143 @@ export interface AppearancePage {
   readonly fields: LookFields
   readonly logoHref: string | undefined
   readonly problem: { readonly field: string | undefined; readonly text: HtmlValue } | undefined
-  readonly action: string
   readonly previewAction: string
   readonly done: HtmlValue
+  /** The language whose texts the page shows; undefined for the texts of all languages. */
+  readonly language: string | undefined
+  /** Returns the address of the page for a language. */
+  readonly hrefOf: (language: string | undefined) => string
+  readonly choice: LanguageChoice
+}
+
+/** The languages of the site's pages and mail. */
+interface LanguageChoice {
+  readonly action: string
+  readonly chosen: readonly string[]
+  readonly standard: string | undefined
 }
 
 /** Shows and changes how the sign-in, consent and account pages of a site look. */
-export function appearancePage(page: AppearancePage): Page {
-  const { area, siteName, fields, logoHref, problem, action, previewAction } = page
-  const field = (id: keyof LookFields, rest: Omit<Field, 'id' | 'problem'>): Field => ({
-    ...{ id, ...rest },
-    problem: problem?.field === id ? problem.text : undefined,
-  })
-  const color = (id: 'accentColor' | 'backgroundColor', label: string, example: string) =>
-    inputField(
-      field(id, {
-        label,
-        hint: `Such as ${example}. Empty for the default.`,
-        attributes: html` type="text" maxlength="7" autocomplete="off" spellcheck="false" value="${fields[id]}"`,
-      }),
-    )
-  const words = (id: 'signInWords' | 'consentWords', label: string) =>
-    textField(
-      field(id, {
-        label,
-        hint: 'Plain text, at most 500 characters.',
-        attributes: html` rows="3" maxlength="500"`,
-      }),
-      fields[id],
-    )
+export function appearancePage({ language, ...page }: AppearancePage): Page {
+  const { area, siteName, problem } = page
+  const action = page.hrefOf(language)
+  const tabs = [undefined, ...languages].map((each) => ({
+    label: each === undefined ? text('appearance.all') : languageText(each),
+    href: page.hrefOf(each),
+    current: each === language,
+  }))
   const known =
-    problem?.field !== undefined && (problem.field in fields || problem.field === 'logoFileId')
-  const logo = inputField({
-    ...{
-      id: 'logo',
-      label: 'Logo',
-      problem: problem?.field === 'logoFileId' ? problem.text : undefined,
-    },
-    hint: 'PNG, JPEG or WebP, at most 512 kB.',
-    attributes: html` type="file" accept="image/png,image/jpeg,image/webp"`,
-  })
-  const name = inputField(
-    field('displayName', {
-      label: 'Name',
-      hint: 'Empty for the name of the school.',
-      attributes: html` type="text" maxlength="120" autocomplete="off" value="${fields.displayName}"`,
-    }),
-  )
+    problem?.field !== undefined && (problem.field in page.fields || problem.field === 'logoFileId')
+  const intro =
+    language === undefined
+      ? text('appearance.intro', { site: html`<bdi>${siteName}</bdi>` })
+      : text('appearance.local', { language: languageText(language) })
   return areaPage({
-    language: 'en',
     ...page,
-    title: 'Appearance',
+    title: text('adminNav.appearance'),
     id: 'appearance-page',
-    body: html`<p>How the sign-in, consent and account pages of <bdi>${siteName}</bdi> look to your members.</p>
+    tabs,
+    body: html`<p>${intro}</p>
 ${problem && !known && problemAlert('appearance-problem', problem.text)}
 ${postForm(
   { action, csrf: area.csrf, attributes: html` enctype="multipart/form-data"` },
-  html`${name}
+  html`${lookFields(page, language)}
+<div class="actions">
+<button id="save-appearance" type="submit">${text('notifications.save')}</button>
+<button id="preview" type="submit" class="second" formaction="${page.previewAction}" formtarget="_blank">${text('appearance.preview')}</button>
+</div>`,
+)}
+${language === undefined && languageForm(page.choice, area.csrf)}`,
+  })
+}
+
+function lookFields(
+  { fields, problem, logoHref }: Omit<AppearancePage, 'language'>,
+  language?: string,
+): Html {
+  const problemOf = (id: string) => (problem?.field === id ? problem.text : undefined)
+  const field = (id: keyof LookFields, rest: Omit<Field, 'id' | 'problem'>): Field => ({
+    ...{ id, ...rest },
+    problem: problemOf(id),
+  })
+  const line = (id: keyof LookFields, label: HtmlValue, lengthMax: number, hint: HtmlValue) => {
+    const attributes = html` type="text" maxlength="${lengthMax}" autocomplete="off" spellcheck="false" value="${fields[id]}"`
+    return inputField(field(id, { label, hint, attributes }))
+  }
+  const color = (id: 'accentColor' | 'backgroundColor', example: string) =>
+    line(id, text(`appearance.${id}`), 7, text('appearance.colorHint', { example }))
+  const words = (id: 'signInWords' | 'consentWords') => {
+    const attributes = html` rows="3" maxlength="500"`
+    const hint = text('appearance.wordsHint')
+    return textField(field(id, { label: text(`appearance.${id}`), hint, attributes }), fields[id])
+  }
+  const name = (hint: HtmlValue) => line('displayName', text('word.name'), 120, hint)
+  if (language !== undefined) {
+    return html`${name(undefined)}\n${words('signInWords')}\n${words('consentWords')}`
+  }
+  const logo = inputField({
+    ...{ id: 'logo', label: text('appearance.logoLabel'), problem: problemOf('logoFileId') },
+    hint: text('appearance.logoHint'),
+    attributes: html` type="file" accept="image/png,image/jpeg,image/webp"`,
+  })
+  return html`${name(text('appearance.nameHint'))}
 ${
   logoHref !== undefined &&
-  html`<p><img class="logo" src="${logoHref}" alt="The present logo" height="48"></p>
-<label class="choice"><input type="checkbox" name="removeLogo" value="yes"><span>Remove the logo</span></label>`
+  html`<p><img src="${logoHref}" alt="${text('appearance.logo')}" height="48"></p>
+<label class="choice"><input type="checkbox" name="removeLogo" value="yes"><span>${text('appearance.removeLogo')}</span></label>`
 }
 ${logo}
-${color('accentColor', 'Color of buttons and links', '#0c665a')}
-${color('backgroundColor', 'Background color', '#f3f5f4')}
-${words('signInWords', 'Text on the sign-in page')}
-${words('consentWords', 'Text on the consent page')}
-<div class="actions">
-<button id="save-appearance" type="submit">Save</button>
-<button id="preview" type="submit" class="second" formaction="${previewAction}" formtarget="_blank">Preview (new tab)</button>
-</div>`,
-)}`,
-  })
+${color('accentColor', '#0c665a')}
+${color('backgroundColor', '#f3f5f4')}
+${words('signInWords')}
+${words('consentWords')}`
+}
+
+function languageForm({ action, chosen, standard }: LanguageChoice, csrf: string): Html {
+  const option = (value: string) =>
+    html`<option value="${value}"${value === standard && html` selected`}>${languageText(value)}</option>`
+  const box = (value: string) =>
+    choice(
+      { type: 'checkbox', name: 'languages', value, checked: chosen.includes(value) },
+      languageText(value),
+    )
+  return html`<h2 id="languages">${text('appearance.languages')}</h2>
+${postForm(
+  { action, csrf },
+  html`<label for="language">${text('appearance.standard')}</label>
+<select id="language" name="language"><option value="">${text('account.browserLanguage')}</option>
+${languages.map(option)}</select>
+<fieldset><legend>${text('account.language')}</legend>
+<p class="hint">${text('appearance.languagesHint')}</p>
+${languages.map(box)}</fieldset>
+${submitButton('save-languages', text('notifications.save'), { kind: 'second' })}`,
+)}`
 }
 
 export interface LookPreviewPage {
   readonly look: SiteLook | undefined
   readonly siteName: string
   readonly words: string
+  readonly language: string | undefined
 }
 
 /** Shows a sign-in page with colors and texts that are not saved yet. Its fields cannot be used. */
-export function lookPreviewPage({ look, siteName, words }: LookPreviewPage): Page {
+export function lookPreviewPage({ look, siteName, words, language }: LookPreviewPage): Page {
   return {
-    title: 'Preview of the sign-in page',
+    title: text('appearance.previewTitle'),
     id: 'preview-page',
+    language,
     look,
-    body: html`<h1>Sign in</h1>
-<p>to continue to an app<br><span class="muted">This is a preview. A new logo appears after you save it.</span></p>
-${words !== '' && siteWords({ siteName, text: words })}
+    body: html`<h1>${text('word.signIn')}</h1>
+<p class="muted">${text('appearance.previewIntro')}</p>
+${siteWords({ siteName, text: words })}
 <fieldset disabled>
-<label for="login">E-mail address</label>
+<label for="login">${text('form.email')}</label>
 <input id="login" type="text">
-<label for="password">Password</label>
+<label for="password">${text('password.label')}</label>
 <input id="password" type="password">
-<div class="actions"><button type="button">Sign in</button></div>
+<div class="actions"><button type="button">${text('word.signIn')}</button></div>
 </fieldset>
-<p>A <a href="#preview-page">link</a> looks like this.</p>`,
+<p>${text('appearance.link', { a: inLink('#preview-page') })}</p>`,
   }
 }

@@ -18,7 +18,7 @@ export interface ClientView {
   /** Where the redirect URI leads: `app.example.com`, `this computer (127.0.0.1)` or `an app on this device (…)`. */
   readonly host: HtmlValue
   /** The site that created the application, for the kinds `operator-created` and `acts-for-owner`. */
-  readonly siteName?: string | undefined
+  readonly siteName?: HtmlValue
   /** The host of the metadata document, for the kinds `self-declared` and `reviewed`. */
   readonly describedAt?: string | undefined
 }

@@ -1,7 +1,7 @@
 import { type ClientView, foreignName, kindSentence } from './client-view.ts'
 import { postForm, refusalForm } from './forms.ts'
 import type { ScopeText } from './grant-view.ts'
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { type PersonView, rolesPhrase } from './person-view.ts'
 import { type SiteWords, siteWords } from './site-look.ts'
@@ -16,7 +16,7 @@ export interface ConsentPage {
   readonly client: ClientView
   readonly person: PersonView
   /** The site to which the access is limited. */
-  readonly site?: { readonly name: string; readonly roles: readonly string[] } | undefined
+  readonly site?: { readonly name: HtmlValue; readonly roles: readonly string[] } | undefined
   /** Endings of the sentence "It can see …". */
   readonly canSee: readonly ScopeText[]
   /** Endings of the sentence "It can change …". */

@@ -10,7 +10,7 @@ import { inLink, text } from './text.ts'
 
 /** The values that the pages about joining a site show. */
 export interface JoinPage {
-  readonly siteName: string
+  readonly siteName: HtmlValue
   readonly action: string
   readonly csrf: string
   readonly look: SiteLook | undefined

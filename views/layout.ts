@@ -20,7 +20,7 @@ export interface Page {
   /** Scripts at the end of the page, which its Content-Security-Policy allows. */
   readonly scripts?: readonly Script[] | undefined
   /** The only language of the page; undefined if the catalogues have all its texts. */
-  readonly language?: 'en' | undefined
+  readonly language?: string | undefined
   /** Whether submitting a form of the page may redirect to a client. */
   readonly leadsToClient?: boolean
   /** The look of the site that the page is for. */

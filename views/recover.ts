@@ -33,7 +33,7 @@ ${addressForm(form)}`,
 }
 
 /** Asks for the address of a new account, which joins a site. */
-export function signUpPage(form: AddressForm, siteName: string): Page {
+export function signUpPage(form: AddressForm, siteName: HtmlValue): Page {
   return {
     title: text('signUp.title', { wrong: form.problem ? 'yes' : 'no' }),
     id: 'sign-up-page',

@@ -21,7 +21,7 @@ export interface SiteChoicePage {
 
 export interface SiteChoice {
   readonly id: string
-  readonly name: string
+  readonly name: HtmlValue
   readonly roles: readonly string[]
 }
 

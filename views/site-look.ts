@@ -1,10 +1,10 @@
-import { type Html, html } from './html.ts'
+import { type Html, type HtmlValue, html, localized, plain } from './html.ts'
 import { text } from './text.ts'
 
 /** The look that a site gives to pages for its members. */
 export interface SiteLook {
   /** The name of the site, also the alternative text of its logo. */
-  readonly name: string
+  readonly name: HtmlValue
   readonly logoHref: string | undefined
   /** The stylesheet with the colors of the site, which replaces that of the service. */
   readonly colorsHref: string | undefined
@@ -12,8 +12,9 @@ export interface SiteLook {
 
 /** A text that a site adds to a page. */
 export interface SiteWords {
-  readonly siteName: string
-  readonly text: string
+  readonly siteName: HtmlValue
+  /** The text; nothing is shown if it is empty in the language of the reader. */
+  readonly text: HtmlValue
 }
 
 /**
@@ -22,7 +23,7 @@ export interface SiteWords {
  */
 export function siteBrand({ name, logoHref }: SiteLook, serviceName: string): Html {
   return html`<header class="brand">
-${logoHref === undefined ? html`<span class="avatar" aria-hidden="true">${[...name][0]?.toUpperCase()}</span>` : html`<img src="${logoHref}" alt="${name}">`}
+${logoHref === undefined ? html`<span class="avatar" aria-hidden="true">${localized((reader) => [...plain(name, reader)][0]?.toUpperCase())}</span>` : html`<img src="${logoHref}" alt="${name}">`}
 <span><span${logoHref !== undefined && html` aria-hidden="true"`}><bdi>${name}</bdi></span>
 <small>${text('brand.on', { service: serviceName })}</small></span>
 </header>`
@@ -31,8 +32,9 @@ ${logoHref === undefined ? html`<span class="avatar" aria-hidden="true">${[...na
 /** Renders text of the site as a quotation, so it cannot be mistaken for text of the service. */
 export function siteWords(words: SiteWords | undefined): Html | undefined {
   if (!words) return undefined
-  return html`<figure class="words">
+  const quoted = html`<figure class="words">
 <blockquote><bdi>${words.text}</bdi></blockquote>
 <figcaption>– <bdi>${words.siteName}</bdi></figcaption>
 </figure>`
+  return localized((reader) => plain(words.text, reader) !== '' && quoted)
 }

@@ -15,10 +15,23 @@ type TextValue = HtmlValue | ((content: HtmlValue) => Html)
 
 /** The languages that have a catalogue, the default first. */
 export const languages = ['en', 'de', 'es', 'fr', 'ja', 'pt'] as const
+type Language = (typeof languages)[number]
+
+/** Returns the languages of a site's pages and mail: those that it chose or, by default, all. */
+export function siteLanguages(chosen: readonly string[] = []): readonly Language[] {
+  return chosen.length === 0 ? languages : languages.filter((each) => chosen.includes(each))
+}
 
 /** Returns the name of a language in that language, such as “Deutsch”. */
 export function languageName(language: string): string {
   return new Intl.DisplayNames(language, { type: 'language' }).of(language) ?? language
+}
+
+/** Names a language in the language of the reader. */
+export function languageText(language: string): Html {
+  return localized((reader) =>
+    new Intl.DisplayNames(reader.language, { type: 'language' }).of(language),
+  )
 }
 
 let zones: readonly string[] | undefined
@@ -67,11 +80,14 @@ const marks = {
 /** Renders an English text that no catalogue has, such as that of a protocol or a foreign program. */
 export const inEnglish = (content: HtmlValue) => html`<bdi lang="en">${content}</bdi>`
 
-/** Returns the first language of the tags (BCP 47) that has a catalogue, such as `pt` for `pt-BR`. */
-export function availableLanguage(tags: readonly (string | null | undefined)[]) {
+/** Returns the first language of the tags (BCP 47) among those of the service or a site, such as `pt` for `pt-BR`. */
+export function availableLanguage(
+  tags: readonly (string | null | undefined)[],
+  among: readonly Language[] = languages,
+): Language | undefined {
   const wanted = tags.map((tag) => tag?.split('-', 1)[0]?.toLowerCase())
-  const found = wanted.find((tag) => languages.some((language) => language === tag))
-  return found as (typeof languages)[number] | undefined
+  const found = wanted.find((tag) => among.some((language) => language === tag))
+  return found as Language | undefined
 }
 
 /** Attributes of an element: the language of its texts, and the direction of its script. */
@@ -132,6 +148,13 @@ const units = [
 /** Renders a number with the digits and separators of the reader's language. */
 export function numberText(value: number): Html {
   return localized(({ language }) => value.toLocaleString(language))
+}
+
+/** Names a browser and its system, which the service stores as `Firefox on Windows`. */
+export function deviceText(device: string): Html {
+  const [browser, system] = device.split(' on ')
+  const named = browser === 'Unknown browser' ? text('device.unknown') : browser
+  return system === undefined ? html`${named}` : text('device.on', { browser: named, system })
 }
 
 /** Joins values as the reader's language joins a list, such as “A, B and C”. */

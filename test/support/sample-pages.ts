@@ -6,6 +6,7 @@ import { identitiesPage } from '../../views/account-identities.ts'
 import { notificationsPage } from '../../views/account-notifications.ts'
 import { passkeysPage } from '../../views/account-passkeys.ts'
 import { otherWayPage } from '../../views/account-signed-out.ts'
+import { appearancePage, lookPreviewPage } from '../../views/admin-appearance.ts'
 import { twoFactorsPage } from '../../views/admin-two-factors.ts'
 import { webhookPage, webhooksPage } from '../../views/admin-webhooks.ts'
 import { memberApiPage } from '../../views/api-pages.ts'
@@ -164,6 +165,7 @@ function pagesOf(values: Values): Record<string, View> {
       reset: { action: address('/reset'), notBefore: false },
     }),
     ...factorPages(values),
+    ...appearancePages(values),
     'new-authenticator': newAuthenticatorPage({
       ...{ area, action: address('/app'), cancelHref: address('/back') },
       ...{ sealed: words, secret: words, uri: address('otpauth://totp/a') },
@@ -229,7 +231,12 @@ function accountPages(values: Values) {
   const list = { area, connectHref: address('/connect'), done: words }
   const pager = { nextHref: address('/next'), firstHref: undefined }
   const links = { apps: address('/apps'), notifications: '/notifications', browsers: '/browsers' }
-  const zones = { languageAction: address('/language'), language: undefined, done: words }
+  const zones = {
+    languageAction: address('/language'),
+    language: undefined,
+    languages: ['en', 'de'],
+    done: words,
+  }
   const home = { area, links, person, ...zones }
   const hrefs = { connectHref: address('/connect'), adminHref: address('/admin') }
   const subscription = { id: words, topic: 'replies', channel: 'email', enabledAt: null }
@@ -308,6 +315,33 @@ function webhookPages(values: Values) {
     webhook: webhookPage(one),
     'webhook-again': webhookPage({ ...one, typed }),
     'webhook-disabled': webhookPage({ ...one, endpoint: disabled, deliveries: [] }),
+  }
+}
+
+/** The page on which operators choose the look of a site, and its preview. */
+function appearancePages(values: Values) {
+  const { sites, words, address, problem } = values
+  const name = sites[0]?.name ?? ''
+  const colors = { accentColor: words, backgroundColor: words }
+  const page = {
+    ...{
+      area: areaOf(values),
+      siteName: name,
+      logoHref: onePixel,
+      previewAction: address('/look'),
+    },
+    fields: { displayName: name, signInWords: words, consentWords: words, ...colors },
+    ...{ hrefOf: () => address('/appearance'), done: words, language: undefined },
+    choice: { action: address('/languages'), chosen: ['de'], standard: 'de' },
+    problem: undefined,
+  }
+  const wrong = { field: 'signInWords', text: problem }
+  return {
+    appearance: appearancePage(page),
+    'appearance-local': appearancePage({ ...page, language: 'de', problem: wrong }),
+    'appearance-preview': lookPreviewPage({
+      ...{ look: undefined, siteName: name, words, language: undefined },
+    }),
   }
 }
 

@@ -1,3 +1,4 @@
+import { siteLanguages } from '../../../views/text.ts'
 import {
   FACTOR_RESET,
   hasFeature,
@@ -28,11 +29,12 @@ export const siteResolvers = {
     setFactorReset: switchTo(FACTOR_RESET),
   } satisfies Record<string, AdminResolver<undefined, never>>,
   Site: {
+    languages: ({ languages }) => siteLanguages(JSON.parse(languages)),
     selfSignUp: async (_source, _args, { caller, parts }) =>
       await hasFeature(parts.database, caller.siteId, SELF_SIGN_UP),
     factorReset: async (_source, _args, { caller, parts }) =>
       await hasFeature(parts.database, caller.siteId, FACTOR_RESET),
-  } satisfies Record<string, AdminResolver<object>>,
+  } satisfies Record<string, AdminResolver<{ readonly languages: string }>>,
 }
 
 function switchTo(feature: SiteFeature): AdminResolver<undefined, { isEnabled: boolean }> {

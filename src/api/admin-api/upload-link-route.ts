@@ -45,7 +45,7 @@ export function uploadLinkRoute(router: Router, ports: UploadLinkRoutePorts): vo
       action: ctx.path,
       appName: (await ports.findClientName(link.clientId)) ?? link.clientId,
       siteName: found?.name ?? link.siteId,
-      look: siteLook(found),
+      look: siteLook(ctx, found),
       extensions: extensionsOf(mediaTypes),
       bytesMax: Math.min(bytesMax, ports.fileBytesMax),
       ...state,

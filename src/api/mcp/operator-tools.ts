@@ -12,14 +12,15 @@ export const operatorTools: readonly Tool[] = [
     title: 'Get the site',
     description: "Returns the name and settings of the token's site.",
     field: 'site',
-    selection: 'id slug name description contactEmail address timeZone language createdAt',
+    selection:
+      'id slug name description contactEmail address timeZone language languages createdAt',
   }),
   ...changes('school', {
     update_site: {
       title: 'Change the site',
       description:
         "Changes the name and settings of the token's site. Omit an argument to keep its current value.",
-      returns: 'site { name description contactEmail address timeZone language }',
+      returns: 'site { name description contactEmail address timeZone language languages }',
     },
   }),
   ...readBoth('orders', {
@@ -161,7 +162,7 @@ export const operatorTools: readonly Tool[] = [
     description: 'Returns the name, logo, colors and texts of the sign-in and consent pages.',
     field: 'appearance',
     selection:
-      'displayName logoFileId accentColor backgroundColor signInWords consentWords updatedAt',
+      'displayName logoFileId accentColor backgroundColor signInWords consentWords texts { language displayName signInWords consentWords } updatedAt',
   }),
   ...changes('appearance', {
     update_appearance: {
@@ -170,7 +171,8 @@ export const operatorTools: readonly Tool[] = [
         'Changes the name, logo, colors or texts of the sign-in and consent pages. Omit an argument to keep its ' +
         'current value.',
       returns:
-        'appearance { displayName logoFileId accentColor backgroundColor signInWords consentWords }',
+        'appearance { displayName logoFileId accentColor backgroundColor signInWords consentWords ' +
+        'texts { language displayName signInWords consentWords } }',
     },
   }),
   find('analytics', {

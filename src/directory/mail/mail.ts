@@ -5,8 +5,10 @@ import { type MailBlock, mailHtml, mailText } from '../../../views/mail-message.
 import {
   availableLanguage,
   dateText,
+  deviceText,
   durationText,
-  languages,
+  listText,
+  siteLanguages,
   type TextValues,
   text,
 } from '../../../views/text.ts'
@@ -15,7 +17,7 @@ import { type MessageHandler, storeMessage, Undeliverable } from '../../platform
 import type { Platform } from '../../platform/platform.ts'
 import type { OneTimeLinks } from '../people/one-time-links.ts'
 import { canonicalEmail } from '../people/person-store.ts'
-import { findLook, logoAddress, textColorOn } from '../sites/site-look.ts'
+import { findLook, logoAddress, shownText, textColorOn } from '../sites/site-look.ts'
 import { isMailAddress } from './mail-address.ts'
 import { mailFolder, openMailFolder } from './mail-folder.ts'
 import { type Mail, type MailKind, type MailValues, messages, type QueueMail } from './messages.ts'
@@ -107,7 +109,13 @@ async function findFacts(mail: Mail, createdAt: number, { database, now }: MailP
 
 function render(mail: Mail, facts: Facts, { baseUrl, service }: MailSettings, links: Links) {
   const { look, person, to, site } = facts
-  const place = oneLine(look?.name ?? site?.name ?? service.name)
+  const languages = siteLanguages(look?.languages)
+  const reader = {
+    language:
+      availableLanguage([person?.locale, look?.language], languages) ?? String(languages[0]),
+    timeZone: person?.time_zone ?? site?.time_zone ?? 'UTC',
+  }
+  const place = oneLine(look ? plain(shownText(look, 'displayName'), reader) : service.name)
   const accent = look?.accentColor ?? '#0c665a'
   const logoPath = look && logoAddress(look.siteId, look.logoDigest)
   const kind = (person && messages[mail.kind].forAccount) ?? mail.kind
@@ -122,10 +130,6 @@ function render(mail: Mail, facts: Facts, { baseUrl, service }: MailSettings, li
       accent,
       onAccent: textColorOn(accent),
     },
-  }
-  const reader = {
-    language: availableLanguage([person?.locale, site?.language]) ?? languages[0],
-    timeZone: person?.time_zone ?? site?.time_zone ?? 'UTC',
   }
   return {
     to,
@@ -154,10 +158,7 @@ function contentOf<Kind extends MailKind>(
   }
   const liveMs = link ? link.expires_at - createdAt : 0
   const frame = { place, at: dateText(createdAt), live: durationText(liveMs / 1000) }
-  const own = Object.entries(mail.values).map(([name, value]) => [
-    name,
-    typeof value === 'string' ? oneLine(value) : value,
-  ])
+  const own = Object.entries(mail.values).map(([name, value]) => [name, shownValue(name, value)])
   const values = { ...Object.fromEntries(own), ...frame } as TextValues
   const { blocks } = messages[mail.kind] as (typeof messages)[Kind]
   return {
@@ -169,6 +170,12 @@ function contentOf<Kind extends MailKind>(
           : { label: text(block.label), href: hrefs[block.to] },
     ),
   }
+}
+
+function shownValue(name: string, value: unknown): unknown {
+  if (Array.isArray(value)) return listText(value.map(oneLine))
+  if (typeof value !== 'string') return value
+  return name === 'device' ? deviceText(value) : oneLine(value)
 }
 
 const NAME_CHARACTERS_MAX = 80

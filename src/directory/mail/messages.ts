@@ -43,7 +43,7 @@ export interface MailValues {
   /** Tells an owner that events no longer reach a receiver. */
   webhook_disabled: { readonly url: string; readonly reason: string }
   /** Tells the last owner of sites that the account was not deleted. */
-  deletion_stopped: { readonly sites: string }
+  deletion_stopped: { readonly sites: readonly string[] }
 }
 
 export type MailKind = keyof MailValues

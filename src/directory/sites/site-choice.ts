@@ -1,8 +1,10 @@
+import type { Html } from '../../../views/html.ts'
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { SiteRole } from '../../platform/store/schema.ts'
 import { EVERYTHING } from '../scopes/sensitive-operations.ts'
 import type { Decision } from './review-policy.ts'
+import { type LocalTexts, shownText } from './site-look.ts'
 
 const operatorRoles: ReadonlySet<SiteRole> = new Set(['owner', 'admin'])
 
@@ -122,4 +124,19 @@ export function makeFindHeldSites({ kysely }: Database) {
     }
     return [...sites.values()]
   }
+}
+
+/** Finds the names of a person's sites per language. Returns a function that names a site for the reader. */
+export async function findSiteNames({ kysely }: Pick<Database, 'kysely'>, personId: string) {
+  const rows = await kysely
+    .selectFrom('site_appearance')
+    .select(['site_id', 'texts'])
+    .where('texts', '<>', '[]')
+    .where('site_id', 'in', (eb) =>
+      eb.selectFrom('site_role').select('site_id').where('person_id', '=', personId),
+    )
+    .execute()
+  const texts = new Map(rows.map((row) => [row.site_id, JSON.parse(row.texts) as LocalTexts[]]))
+  return ({ id, name }: { readonly id: string; readonly name: string }): Html =>
+    shownText({ name, texts: texts.get(id) ?? [] }, 'displayName')
 }

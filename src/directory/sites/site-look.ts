@@ -1,7 +1,10 @@
+import type { Context } from 'koa'
 import { sql } from 'kysely'
 
+import { type Html, localized } from '../../../views/html.ts'
 import type { SiteLook } from '../../../views/site-look.ts'
 import { colorSheet, type Stylesheet } from '../../../views/stylesheet.ts'
+import { prefer } from '../../platform/http/language.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
 
@@ -16,14 +19,39 @@ export type Look = NonNullable<Awaited<ReturnType<typeof findLook>>>
 
 /** Finds the appearance of a site. */
 export async function findLook({ kysely }: Pick<Database, 'kysely'>, siteId: string) {
-  return await looks(kysely).where('site.id', '=', siteId).executeTakeFirst()
+  return parsed(await looks(kysely).where('site.id', '=', siteId).executeTakeFirst())
 }
 
 /** Finds the appearance of a person's site; undefined unless the person has roles at exactly one site. */
 export async function findLookOfPerson({ kysely }: Database, personId: string) {
   const only = sql<string>`(select min(site_id) from site_role where person_id = ${personId}
     having count(distinct site_id) = 1)`
-  return await looks(kysely).where('site.id', '=', only).executeTakeFirst()
+  return parsed(await looks(kysely).where('site.id', '=', only).executeTakeFirst())
+}
+
+/** The texts of a site in one language. Instead of null, the text without a language is shown. */
+export interface LocalTexts {
+  readonly language: string
+  readonly displayName: string | null
+  readonly signInWords: string | null
+  readonly consentWords: string | null
+}
+
+function parsed(look: Awaited<ReturnType<ReturnType<typeof looks>['executeTakeFirst']>>) {
+  const texts: readonly LocalTexts[] = JSON.parse(look?.texts ?? '[]')
+  const languages: readonly string[] = JSON.parse(look?.languages ?? '[]')
+  return look && { ...look, texts, languages }
+}
+
+/** Returns a text of a site in the language of the reader, otherwise the text without a language. */
+export function shownText(
+  look: Pick<Look, 'name' | 'texts'> & Partial<Look>,
+  field: Exclude<keyof LocalTexts, 'language'>,
+): Html {
+  const otherwise = field === 'displayName' ? look.name : look[field]
+  return localized(
+    ({ language }) => look.texts.find((each) => each.language === language)?.[field] ?? otherwise,
+  )
 }
 
 function looks(kysely: Database['kysely']) {
@@ -37,6 +65,7 @@ function looks(kysely: Database['kysely']) {
     .select(['chosen.sign_in_words as signInWords', 'chosen.consent_words as consentWords'])
     .select(['chosen.logo_file_id as logoFileId', 'logo.sha256 as logoDigest'])
     .select(['chosen.updated_at as updatedAt', 'site.language'])
+    .select(['site.languages', 'chosen.texts'])
 }
 
 /** Finds the current logo of a site if it has this digest. No other file of a site is public. */
@@ -50,14 +79,19 @@ export async function findLogo({ kysely }: Database, siteId: string, digest: str
     .executeTakeFirst()
 }
 
-/** Returns the name, logo and colors to show; undefined if the site has set no display name, logo or color. */
-export function siteLook(look: Look | undefined): SiteLook | undefined {
+/**
+ * Returns the name, logo and colors to show; undefined if the site has set no display name, logo or color. The page then
+ * appears in a language of the site.
+ */
+export function siteLook(ctx: Context, look: Look | undefined): SiteLook | undefined {
+  prefer(ctx, { site: look?.language, languages: look?.languages })
   if (!look) return undefined
-  const { siteId, name, displayName, logoDigest } = look
+  const { siteId, displayName, logoDigest, texts } = look
   const sheet = sheetOf(look)
-  if (displayName === null && logoDigest === null && !sheet) return undefined
+  const isPlain = displayName === null && logoDigest === null && texts.length === 0
+  if (isPlain && !sheet) return undefined
   return {
-    name,
+    name: shownText(look, 'displayName'),
     logoHref: logoAddress(siteId, logoDigest) ?? undefined,
     colorsHref: sheet && addressOf(pages.siteColors, { file: sheet.file }),
   }

@@ -1,7 +1,10 @@
 import type { ClientView } from '../../../views/client-view.ts'
 import type { HtmlValue } from '../../../views/html.ts'
 import { text } from '../../../views/text.ts'
+import { findSiteNames } from '../../directory/sites/site-choice.ts'
+import { interactionGone } from '../../platform/http/errors.ts'
 import { isLoopbackHost } from '../../platform/http/loopback.ts'
+import type { Database } from '../../platform/store/database.ts'
 import type { PendingInteraction } from '../authorization/engine-interactions.ts'
 
 const kindOf = {
@@ -41,4 +44,11 @@ function hostOf(redirectUri: string): HtmlValue {
   return /^https?:$/.test(url.protocol)
     ? url.host
     : text('client.thisDevice', { scheme: url.protocol.slice(0, -1) })
+}
+
+/** Returns the person, and the sites of the interaction with their names for the reader. */
+export async function namedSites({ person, sites }: PendingInteraction, database: Database) {
+  if (!person) throw interactionGone()
+  const nameOf = await findSiteNames(database, person.id)
+  return { person, sites: sites.map((site) => ({ ...site, name: nameOf(site) })) }
 }

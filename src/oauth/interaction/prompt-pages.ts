@@ -11,14 +11,13 @@ import { text } from '../../../views/text.ts'
 import type { Passkeys } from '../../directory/people/passkeys.ts'
 import { describeScopes, type ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import { hasFeature, SELF_SIGN_UP } from '../../directory/sites/site-admin.ts'
-import { findLook, siteLook } from '../../directory/sites/site-look.ts'
-import { interactionGone } from '../../platform/http/errors.ts'
-import { prefer } from '../../platform/http/language.ts'
+import { findLook, shownText, siteLook } from '../../directory/sites/site-look.ts'
+import { readerOf } from '../../platform/http/language.ts'
 import { sendPage } from '../../platform/http/page.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { PendingInteraction } from '../authorization/engine-interactions.ts'
-import { clientView } from './client-view.ts'
+import { clientView, namedSites } from './client-view.ts'
 import { findWays, type PendingLink, type WaysPorts } from './ways.ts'
 
 export interface PromptPagesDependencies extends WaysPorts {
@@ -43,11 +42,6 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
     }
   }
 
-  const personOf = ({ person }: PendingInteraction) => {
-    if (!person) throw interactionGone()
-    return person
-  }
-
   return {
     async signIn(
       ctx: Context,
@@ -61,7 +55,7 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
       // Our own pages ask a person who is signed in to sign in again (`fresh` in pages/relying-party).
       const isAgain = client.origin === 'first_party' && loginHint !== undefined
       const confirms = isAgain && person?.email === loginHint
-      const recoverHref = `${pages.recover}?${new URLSearchParams({ from: uid })}`
+      const recoverHref = `${pages.recover}?${wayBack(ctx, uid)}`
       const login = said.login ?? link?.email ?? loginHint
       const all = {
         ...frameOf(pending),
@@ -86,19 +80,20 @@ export function makePromptPages(dependencies: PromptPagesDependencies) {
     },
 
     async siteChoice(ctx: Context, pending: PendingInteraction, problem?: SignInPage['problem']) {
-      const person = personOf(pending)
+      const { person, sites } = await namedSites(pending, database)
       const { look } = await lookOf(ctx, pending, database)
-      const { sites } = pending
       const page = siteChoicePage({ ...frameOf(pending), person, sites, problem })
       showPage(ctx, { ...page, look })
     },
 
     async consent(ctx: Context, pending: PendingInteraction) {
       const { look, consentWords: words } = await lookOf(ctx, pending, database)
+      const { person, sites } = await namedSites(pending, database)
       const page = consentPage({
         ...frameOf(pending),
-        person: personOf(pending),
-        site: pending.sites[0],
+        client: { ...clientView(pending), siteName: look?.name },
+        person,
+        site: sites[0],
         ...describeScopes(pending.scopes, scopeUses),
         added: addedScopes(pending),
         signOutHref: pending.otherAccountHref,
@@ -121,16 +116,14 @@ async function lookOf(
   database: Database,
 ) {
   const found = siteId === undefined ? undefined : await findLook(database, siteId)
-  prefer(ctx, { site: found?.language })
-  const textOf = (text: string | null | undefined) =>
-    found && text != null ? { siteName: found.name, text } : undefined
+  const name = found && shownText(found, 'displayName')
+  const textOf = (field: 'signInWords' | 'consentWords') =>
+    found && { siteName: name, text: shownText(found, field) }
   return {
     // A site without an appearance of its own is shown by its name.
-    look:
-      siteLook(found) ??
-      (found && { name: found.name, logoHref: undefined, colorsHref: undefined }),
-    signInWords: textOf(found?.signInWords),
-    consentWords: textOf(found?.consentWords),
+    look: siteLook(ctx, found) ?? (found && { name, logoHref: undefined, colorsHref: undefined }),
+    signInWords: textOf('signInWords'),
+    consentWords: textOf('consentWords'),
   }
 }
 
@@ -145,7 +138,6 @@ async function waysOf(
   const { providers, isOnly, link } = await findWays(ctx, pending, dependencies)
   const verification = lacksFactor(['passkey']) ? 'required' : 'preferred'
   const options = isOnly ? undefined : passkeys.requestOptions(uid, verification)
-  const from = new URLSearchParams({ from: uid })
   const canSignUp =
     client.siteId !== undefined && (await hasFeature(database, client.siteId, SELF_SIGN_UP))
   return {
@@ -159,9 +151,14 @@ async function waysOf(
     }),
     routes: !link && providers.some(({ domains }) => domains.length > 0),
     signUpHref: canSignUp
-      ? `${addressOf(pages.signUp, { site: client.siteId ?? '' })}?${from}`
+      ? `${addressOf(pages.signUp, { site: client.siteId ?? '' })}?${wayBack(ctx, uid)}`
       : undefined,
   }
+}
+
+/** Returns the query with which pages outside of an interaction lead back to it, in the language of its pages. */
+function wayBack(ctx: Context, from: string): URLSearchParams {
+  return new URLSearchParams({ from, ui_locales: readerOf(ctx).language })
 }
 
 /** Returns the text about an identity to link. It does not reveal whether the account exists. */

@@ -17,9 +17,11 @@ export async function* exportKind(database: Database, type: KindName): AsyncGene
   const { parent = '', lists = [] } = kind.inner ?? {}
   for await (const rows of pagesOf(database, kind.table, keys)) {
     const ids = rows.map((row) => row[keys[0] ?? ''])
-    const records = rows.map(
-      (row) => ({ type, ...fieldsOf(kind.schema, row) }) as Record<string, unknown>,
-    )
+    const records = rows.map((row) => {
+      const record: Record<string, unknown> = { type, ...fieldsOf(kind.schema, row) }
+      for (const field of kind.json ?? []) record[field] = JSON.parse(String(record[field]))
+      return record
+    })
     for (const list of lists) {
       const found = await entriesOf(database, list, parent, ids)
       const entries = Map.groupBy(found, (row) => row[parent])

@@ -1,16 +1,19 @@
 import { z } from 'zod'
 
+import { languages } from '../../../views/text.ts'
 import { readPasswordHash } from '../../directory/people/password-formats.ts'
 import { canonicalEmail } from '../../directory/people/person-store.ts'
 import { takenSlugs } from '../../platform/http/paths.ts'
 import { sha256 } from '../../platform/store/digest.ts'
-import { slug, text, pageAddress as url } from '../../school/changes/input.ts'
+import { line, slug, text, pageAddress as url } from '../../school/changes/input.ts'
 import { application } from './application-kind.ts'
 import { resolveTime } from './campus-time.ts'
 import * as schemas from './field-schemas.ts'
 import { kind, type RecordKind } from './record-rows.ts'
 
 const { count, id, list, optional, time, word } = schemas
+
+const language = z.enum(languages)
 
 const offerFields = {
   site: id('sit'),
@@ -48,9 +51,11 @@ export const kinds = {
       address: optional(url),
       timeZone: optional(text(60)),
       language: optional(text(35)),
+      languages: list(language, 6),
       createdAt: time,
       features: list(z.strictObject({ feature: word, enabledAt: time }), 20),
     }),
+    json: ['languages'],
     inner: {
       parent: 'site_id',
       lists: [{ field: 'features', table: 'site_feature', key: ['site_id', 'feature'] }],
@@ -173,9 +178,19 @@ export const kinds = {
       backgroundColor: optional(schemas.color),
       signInWords: optional(text(500)),
       consentWords: optional(text(500)),
+      texts: list(
+        z.strictObject({
+          language,
+          displayName: optional(line(120)),
+          signInWords: optional(text(500)),
+          consentWords: optional(text(500)),
+        }),
+        6,
+      ),
       updatedAt: time,
     }),
     key: ['site'],
+    json: ['texts'],
   }),
   digitalProduct: kind({
     table: 'digital_product',

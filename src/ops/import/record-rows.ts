@@ -52,6 +52,8 @@ export interface RecordKind<Shape extends z.ZodObject = z.ZodObject, Values = Fi
   readonly inner?: { readonly parent: string; readonly lists: readonly InnerList<Values>[] }
   /** Fields that have no column. */
   readonly unkept?: readonly string[]
+  /** List fields that are stored as JSON in their column. */
+  readonly json?: readonly string[]
   readonly derived?: Readonly<{ [column: string]: DerivedColumn<Values> }>
   /** Whether a line of an import may delete the record. */
   readonly deletable?: true
@@ -112,10 +114,11 @@ export function columnOf(field: string): string {
 
 /** Converts a record to its row, without the lists (see `innerRows`). */
 export function recordRow(kind: RecordKind, record: Fields, writing: Writing): Row {
-  const { unkept = [], derived = {} } = kind
+  const { unkept = [], json = [], derived = {} } = kind
   const kept = Object.entries(record).filter(([field]) => !unkept.includes(field))
+  const lists = json.map((field) => [columnOf(field), JSON.stringify(record[field])])
   const made = Object.entries(derived).map(([column, { make }]) => [column, make(record, writing)])
-  return { ...columns(kept, writing), ...Object.fromEntries(made) }
+  return { ...columns(kept, writing), ...Object.fromEntries([...lists, ...made]) }
 }
 
 /** Converts a list of a record to rows. */

@@ -2,8 +2,7 @@ import type { AreaView } from '../../../views/area.ts'
 import type { Html } from '../../../views/html.ts'
 import type { IconName } from '../../../views/icon.ts'
 import { text } from '../../../views/text.ts'
-import { findLookOfPerson, siteLook } from '../../directory/sites/site-look.ts'
-import { prefer } from '../../platform/http/language.ts'
+import { findLookOfPerson, type Look, siteLook } from '../../directory/sites/site-look.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
@@ -19,6 +18,8 @@ export interface Asked {
   readonly ctx: PageContext
   readonly session: PageSession
   readonly area: AreaView
+  /** The appearance of the person's site, if it is the only one. The page has this appearance. */
+  readonly look: Look | undefined
 }
 
 type AccountHandler = (asked: Asked) => Answer | Promise<Answer>
@@ -29,12 +30,9 @@ export function makeAccountPages({ database, signedInPages }: OwnPages) {
   const entering =
     (handler: AccountHandler, current: string): PageHandler =>
     async (ctx, session) => {
-      const answer = await handler({ ctx, session, area: areaOf(session, current) })
-      if (typeof answer !== 'object') return answer
-      // If the person has roles at only one site, the page has the appearance of that site.
       const look = await findLookOfPerson(database, session.person.id)
-      prefer(ctx, { site: look?.language })
-      return { ...answer, look: siteLook(look) }
+      const answer = await handler({ ctx, session, area: areaOf(session, current), look })
+      return typeof answer === 'object' ? { ...answer, look: siteLook(ctx, look) } : answer
     }
   return {
     router,

@@ -3,9 +3,9 @@
 import { connectedAppsPage, removeAppPage } from '../../../views/account-apps.ts'
 import { accountHomePage } from '../../../views/account-home.ts'
 import type { ClientView } from '../../../views/client-view.ts'
-import { availableLanguage, text } from '../../../views/text.ts'
+import { availableLanguage, siteLanguages, text } from '../../../views/text.ts'
 import { describeScopes } from '../../directory/scopes/scope-uses.ts'
-import { makeFindHeldSites, operates } from '../../directory/sites/site-choice.ts'
+import { findSiteNames, makeFindHeldSites, operates } from '../../directory/sites/site-choice.ts'
 import { type AppLine, removeApp } from '../../oauth/grants/end-grants.ts'
 import { makeGrantLists } from '../../oauth/grants/grant-lists.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
@@ -25,13 +25,14 @@ export function accountRoutes(
   ownPages: OwnPages,
   queries: MemberQueries,
 ): void {
-  accountPages.page(pages.account, async ({ area, session: { person }, ctx }) => {
+  accountPages.page(pages.account, async ({ area, look, session: { person }, ctx }) => {
+    const nameOf = await findSiteNames(ownPages.database, person.id)
     const sites = await makeFindHeldSites(ownPages.database)(person.id)
     return accountHomePage({
       area,
       person,
       sites: sites.map((site) => ({
-        name: site.name,
+        name: nameOf(site),
         roles: site.roles,
         adminHref: operates(site.roles)
           ? addressOf(pages.site, { site: nameOfSite(site) })
@@ -42,6 +43,7 @@ export function accountRoutes(
       queriesHref: sites.length === 0 ? undefined : pages.memberQueries,
       languageAction: pages.language,
       language: availableLanguage([person.locale]),
+      languages: siteLanguages(look?.languages),
       done: noticeOf(ctx, { language: text('account.languageSaved') }),
     })
   })
@@ -57,11 +59,12 @@ function appRoutes(accountPages: AccountPages, ownPages: OwnPages): void {
   const lists = makeGrantLists(database, now)
   accountPages.page(pages.apps, async ({ area, session: { person }, ctx }) => {
     const found = await lists.listApps(person.id, listPages.requestOf(ctx))
+    const nameOf = await findSiteNames(database, person.id)
     const apps = found.rows.map(({ clientId, clientName, clientOrigin, site, scopes, ...use }) => ({
       name: clientName,
       // `clientOrigin` is the origin when the client was connected. Origins not listed in `kinds` are unverified.
       kind: kinds.get(clientOrigin) ?? 'self-declared',
-      siteName: site?.name,
+      siteName: site && nameOf(site),
       removeHref: `${pages.removeApp}?${new URLSearchParams({ client: clientId, site: site?.id ?? '' })}`,
       ...describeScopes(scopes, scopeUses),
       ...use,
@@ -75,10 +78,11 @@ function appRoutes(accountPages: AccountPages, ownPages: OwnPages): void {
     const [client, site] = [query.get('client') ?? '', query.get('site') ?? '']
     const app = await lists.findApp(lineOf(session, client, site))
     if (!app) throw nothingHere()
+    const nameOf = await findSiteNames(database, session.person.id)
     return removeAppPage({
       area,
       name: app.clientName,
-      siteName: app.siteName,
+      siteName: app.siteName && nameOf({ id: site, name: app.siteName }),
       action: pages.removeApp,
       hidden: { client, site },
       cancelHref: pages.apps,

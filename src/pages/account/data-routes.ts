@@ -2,6 +2,7 @@ import { dataPage } from '../../../views/account-data.ts'
 import { text } from '../../../views/text.ts'
 import type { QueueMail } from '../../directory/mail/messages.ts'
 import type { OneTimeLinks } from '../../directory/people/one-time-links.ts'
+import { findSiteNames } from '../../directory/sites/site-choice.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import type { VisitorForms } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
@@ -32,12 +33,13 @@ export function dataRoutes(
     const { id, email } = session.person
     const { browser } = visitors.enter(ctx)
     const link = await links.findLast(kysely, 'deletion', { browser, nowMs: now() })
+    const nameOf = await findSiteNames(database, id)
     return dataPage({
       area,
       downloadAction: pages.downloadData,
       deleteAction: pages.deleteAccount,
       email,
-      owned: (await listSolelyOwned(kysely, id)).map(({ name }) => name),
+      owned: (await listSolelyOwned(kysely, id)).map(nameOf),
       code: link?.personId === id ? links.codeOf(link) : undefined,
       // A sign-in cancels a scheduled deletion, so the sentence is true even if none was scheduled.
       done: noticeOf(ctx, { kept: text('data.kept') }),

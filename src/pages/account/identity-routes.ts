@@ -2,6 +2,7 @@ import { identitiesPage } from '../../../views/account-identities.ts'
 import type { HtmlValue } from '../../../views/html.ts'
 import { text } from '../../../views/text.ts'
 import type { LinkedIdentities } from '../../directory/people/linked-identities.ts'
+import { findSiteNames } from '../../directory/sites/site-choice.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
@@ -12,18 +13,24 @@ import type { AccountPages, Asked } from './account-pages.ts'
 /** Creates the page on which a person lists and removes linked identities. */
 export function identityRoutes(
   accountPages: AccountPages,
-  { now }: OwnPages,
+  { database, now }: OwnPages,
   identities: LinkedIdentities,
 ): void {
-  const show = async ({ area, session: { person }, ctx }: Asked, problem?: HtmlValue) =>
-    identitiesPage({
+  const show = async ({ area, session: { person }, ctx }: Asked, problem?: HtmlValue) => {
+    const nameOf = await findSiteNames(database, person.id)
+    const linked = await identities.list(person.id)
+    return identitiesPage({
       area,
-      identities: await identities.list(person.id),
+      identities: linked.map((each) => ({
+        ...each,
+        siteName: each.siteId && nameOf({ id: each.siteId, name: each.siteName ?? '' }),
+      })),
       removeAction: pages.removeIdentity,
       passkeysHref: pages.passkeys,
       done: noticeOf(ctx, { removed: text('identities.removed') }),
       problem,
     })
+  }
   accountPages.page(pages.linkedIdentities, async (asked) => await show(asked))
   // The response is the same for an unknown identity and for another person's identity.
   accountPages.freshForm(pages.removeIdentity, pages.linkedIdentities, async (asked) => {

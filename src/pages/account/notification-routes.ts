@@ -1,6 +1,6 @@
 import { notificationsPage } from '../../../views/account-notifications.ts'
 import { text } from '../../../views/text.ts'
-import { makeFindHeldSites } from '../../directory/sites/site-choice.ts'
+import { findSiteNames, makeFindHeldSites } from '../../directory/sites/site-choice.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formFields } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
@@ -12,13 +12,16 @@ import type { AccountPages } from './account-pages.ts'
 export function notificationRoutes(accountPages: AccountPages, { database, now }: OwnPages): void {
   const inbox = inboxData(database, now)
   const findSites = makeFindHeldSites(database)
-  const listOf = async (personId: string) =>
-    await Promise.all(
-      (await findSites(personId)).map(async ({ id: siteId, name }) => {
-        const membership = { personId, siteId }
+  const listOf = async (personId: string) => {
+    const nameOf = await findSiteNames(database, personId)
+    return await Promise.all(
+      (await findSites(personId)).map(async (site) => {
+        const membership = { personId, siteId: site.id }
+        const name = nameOf(site)
         return { name, membership, subscriptions: await inbox.listSubscriptions(membership) }
       }),
     )
+  }
   accountPages.page(pages.notifications, async ({ area, session: { person }, ctx }) => {
     const done = noticeOf(ctx, { saved: text('notifications.saved') })
     const sites = await listOf(person.id)

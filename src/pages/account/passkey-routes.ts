@@ -4,7 +4,7 @@ import {
   passkeysPage,
 } from '../../../views/account-passkeys.ts'
 import type { HtmlValue } from '../../../views/html.ts'
-import { text } from '../../../views/text.ts'
+import { deviceText, text } from '../../../views/text.ts'
 import type { Passkeys } from '../../directory/people/passkeys.ts'
 import { describeDevice } from '../../platform/http/browser.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
@@ -40,7 +40,7 @@ export function passkeyRoutes(
     }),
   )
 
-  const showForm = async ({ area, session }: Asked, name: string, problem?: HtmlValue) => {
+  const showForm = async ({ area, session }: Asked, name: HtmlValue, problem?: HtmlValue) => {
     const { person, sessionId } = session
     const existing = (await passkeys.list(person.id)).map(({ id }) => id)
     const options = passkeys.creationOptions(person, sessionId, existing)
@@ -50,7 +50,7 @@ export function passkeyRoutes(
   }
   // The page asks for a sign-in before the passkey is created: asking later would discard the response.
   accountPages.freshPage(pages.addPasskey, pages.passkeys, async (asked) =>
-    showForm(asked, describeDevice(asked.ctx.get('user-agent'))),
+    showForm(asked, deviceText(describeDevice(asked.ctx.get('user-agent')))),
   )
   accountPages.freshForm(pages.addPasskey, pages.addPasskey, async (asked) => {
     const { ctx, session } = asked

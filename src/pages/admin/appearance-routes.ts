@@ -3,10 +3,11 @@ import {
   type LookFields,
   lookPreviewPage,
 } from '../../../views/admin-appearance.ts'
-import { findLook, logoAddress, siteLook } from '../../directory/sites/site-look.ts'
+import { availableLanguage, siteLanguages, text } from '../../../views/text.ts'
+import { findLook, type Look, logoAddress, siteLook } from '../../directory/sites/site-look.ts'
 import { isRefusal } from '../../platform/http/errors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
-import { formField, formFile } from '../../platform/http/page-form.ts'
+import { formField, formFields, formFile } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { ChangeRefused } from '../../school/changes/refusals.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
@@ -17,73 +18,120 @@ import type { Operator, OperatorPages } from './operator-pages.ts'
 const CHANGE = `mutation ($input: UpdateAppearanceInput!) {
   updateAppearance(input: $input) { appearance { displayName } }
 }`
+const CHANGE_LANGUAGES = 'mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { id } }'
 
-/** Registers the page on which operators choose name, logo, colors and texts of a site, and its preview. */
+/** Registers the page on which operators choose name, logo, colors, texts and languages of a site, and its preview. */
 export function appearanceRoutes(
   operatorPages: OperatorPages,
   { api: { admin }, database }: AdminParts,
 ): void {
-  const show = async (operator: Operator, ctx: PageContext, problem?: Problem) => {
-    const { area, site, address } = operator
+  const lookAt = async ({ site }: Operator) => {
     const look = await findLook(database, site.id)
     if (!look) throw new Error('the site of an operator does not exist')
+    return look
+  }
+  const show = async (
+    operator: Operator,
+    ctx: PageContext,
+    { problem, fields }: { readonly problem?: Problem; readonly fields?: LookFields } = {},
+  ) => {
+    const { area, site, address } = operator
+    const [look, language] = [await lookAt(operator), languageOf(ctx)]
+    const texts: Partial<Look> | undefined = look.texts.find((each) => each.language === language)
+    const own = language ? texts : look
     return appearancePage({
       area,
       siteName: site.name,
-      fields: problem ? typedFields(ctx) : fieldsFrom((name) => look[name]),
+      fields: fields ?? fieldsFrom((name) => own?.[name]),
       logoHref: logoAddress(site.id, look.logoDigest) ?? undefined,
       problem,
-      action: address(pages.appearance),
-      previewAction: address(pages.appearancePreview),
-      done: noticeOf(ctx, { saved: 'Saved. The next page that members open shows it.' }),
+      previewAction: address(pages.appearancePreview) + queryOf({ language }),
+      done: noticeOf(ctx, { saved: text('appearance.saved') }),
+      language,
+      hrefOf: (each) => address(pages.appearance) + queryOf({ language: each }),
+      choice: {
+        action: address(pages.appearanceLanguages),
+        chosen: siteLanguages(look.languages),
+        standard: availableLanguage([look.language]),
+      },
     })
   }
   operatorPages.page(pages.appearance, (operator, ctx) => show(operator, ctx))
   operatorPages.form(pages.appearance, async (operator, ctx) => {
-    const logo = await storeLogo(operator, ctx)
-    if ('problem' in logo) return await show(operator, ctx, logo.problem)
-    const fields = Object.entries(typedFields(ctx)).map(([name, value]) => [name, value || null])
-    const input = { ...Object.fromEntries(fields), ...logo }
+    const [fields, language] = [typedFields(ctx), languageOf(ctx)]
+    const logo = language ? {} : await storeLogo(admin, operator, ctx)
+    if ('problem' in logo) return await show(operator, ctx, { ...logo, fields })
+    const { accentColor, backgroundColor, ...words } = fields
+    const changed = language ? words : fields
+    const values = Object.entries(changed).map(([name, value]) => [name, value || null])
+    const input = { ...Object.fromEntries(values), ...logo, language }
     const { problem } = await askAdminApi(admin.executeAdmin, operator, CHANGE, { input })
-    if (problem) return await show(operator, ctx, problem)
-    return `${operator.address(pages.appearance)}?done=saved`
+    if (problem) return await show(operator, ctx, { problem, fields })
+    return operator.address(pages.appearance) + queryOf({ language, done: 'saved' })
   })
-  operatorPages.form(pages.appearancePreview, async ({ site }, ctx) => {
-    const look = await findLook(database, site.id)
+  operatorPages.form(pages.appearanceLanguages, async (operator, ctx) => {
+    const language = availableLanguage([formField(ctx, 'language')])
+    // Saving keeps a region such as that of es-MX, for which the form has no field.
+    const isSame = language === availableLanguage([(await lookAt(operator)).language])
+    const input = {
+      languages: formFields(ctx, 'languages'),
+      ...(!isSame && { language: language ?? null }),
+    }
+    const { problem } = await askAdminApi(admin.executeAdmin, operator, CHANGE_LANGUAGES, { input })
+    if (problem) return await show(operator, ctx, { problem })
+    return operator.address(pages.appearance) + queryOf({ done: 'saved' })
+  })
+  previewRoute(operatorPages, lookAt)
+}
+
+function previewRoute(
+  operatorPages: OperatorPages,
+  lookAt: (operator: Operator) => Promise<Look>,
+): void {
+  operatorPages.form(pages.appearancePreview, async (operator, ctx) => {
+    const [look, language] = [await lookAt(operator), languageOf(ctx)]
     const { displayName, accentColor, backgroundColor, signInWords } = typedFields(ctx)
-    const name = displayName || site.name
     const colors = { accentColor: colorOf(accentColor), backgroundColor: colorOf(backgroundColor) }
+    const name = displayName || (language ? look.name : operator.site.name)
+    const shown = { ...look, ...(language ? {} : colors), texts: [], name, displayName: name }
     return lookPreviewPage({
-      look: look && siteLook({ ...look, ...colors, name, displayName: name }),
+      look: siteLook(ctx, shown),
       siteName: name,
-      words: signInWords,
+      words: signInWords || (language && look.signInWords) || '',
+      language,
     })
   })
+}
 
-  /** Stores the uploaded logo, if there is one. Returns the changed field, if any, or the problem. */
-  const storeLogo = async (operator: Operator, ctx: PageContext) => {
-    const file = formFile(ctx, 'logo')
-    if (!file) return formField(ctx, 'removeLogo') === 'yes' ? { logoFileId: null } : {}
-    try {
-      return { logoFileId: await admin.storeFile(callerAtPage(operator), file) }
-    } catch (error) {
-      if (!(error instanceof ChangeRefused || isRefusal(error))) throw error
-      const message = error instanceof ChangeRefused ? error.message : error.error_description
-      return {
-        problem: { field: 'logoFileId', text: sentenceOf(message ?? 'the file is invalid') },
-      }
+/** Stores the uploaded logo, if there is one. Returns the changed field, if any, or the problem. */
+async function storeLogo(admin: AdminParts['api']['admin'], operator: Operator, ctx: PageContext) {
+  const file = formFile(ctx, 'logo')
+  if (!file) return formField(ctx, 'removeLogo') === 'yes' ? { logoFileId: null } : {}
+  try {
+    return { logoFileId: await admin.storeFile(callerAtPage(operator), file) }
+  } catch (error) {
+    if (!(error instanceof ChangeRefused || isRefusal(error))) throw error
+    const message = error instanceof ChangeRefused ? error.message : error.error_description
+    return {
+      problem: { field: 'logoFileId', text: sentenceOf(message ?? 'the file is invalid') },
     }
   }
 }
 
-function fieldsFrom(read: (name: keyof LookFields) => string | null): LookFields {
-  return {
-    displayName: read('displayName') ?? '',
-    accentColor: read('accentColor') ?? '',
-    backgroundColor: read('backgroundColor') ?? '',
-    signInWords: read('signInWords') ?? '',
-    consentWords: read('consentWords') ?? '',
-  }
+/** Returns the language whose texts the page shows; undefined for the texts without a language. */
+function languageOf(ctx: PageContext): string | undefined {
+  return availableLanguage([String(ctx.query['language'])])
+}
+
+function queryOf(values: Readonly<Record<string, string | undefined>>): string {
+  const given = Object.entries(values).filter((entry): entry is [string, string] => !!entry[1])
+  return given.length === 0 ? '' : `?${new URLSearchParams(given)}`
+}
+
+function fieldsFrom(read: (name: keyof LookFields) => string | null | undefined): LookFields {
+  const names = ['displayName', 'accentColor', 'backgroundColor', 'signInWords', 'consentWords']
+  const fields = names.map((name) => [name, read(name as keyof LookFields) ?? ''])
+  return Object.fromEntries(fields) as LookFields
 }
 
 function typedFields(ctx: PageContext): LookFields {

@@ -53,7 +53,7 @@ export function connectRoutes(ownPages: OwnPages, assistants: readonly Assistant
   router.get(pages.connect, async (ctx) => {
     const site = await findConnectableSite(database, ctx.params['site'] ?? '')
     if (!site) throw nothingHere()
-    const look = siteLook(await findLook(database, site.id))
+    const look = siteLook(ctx, await findLook(database, site.id))
     sendFresh(ctx, sitePage(site, assistants, { baseUrl, look }))
   })
   return router

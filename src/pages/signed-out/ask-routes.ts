@@ -9,6 +9,7 @@ import { text } from '../../../views/text.ts'
 import { isMailAddress } from '../../directory/mail/mail-address.ts'
 import type { LinkRequest } from '../../directory/people/link-requests.ts'
 import type { OneTimeLink } from '../../directory/people/one-time-links.ts'
+import { readerOf } from '../../platform/http/language.ts'
 import { seeOther, sendPage } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, pages, promptPages } from '../../platform/http/paths.ts'
@@ -48,7 +49,14 @@ interface Asked {
 /** Registers the form in which a person asks for a link by mail, and the page that is shown afterwards. */
 export function askRoutes(router: Router, ports: AskPorts, asking: Asking): void {
   const { visitors } = ports
-  const { ask, open } = asking
+  const { ask } = asking
+  const open = async (ctx: Context): Promise<Asked> => {
+    const asked = await asking.open(ctx)
+    if (ctx.query['ui_locales'] === undefined) return asked
+    // The pages of an interaction lead here with their language. Keep it on the next pages.
+    const query = `?${new URLSearchParams({ ui_locales: readerOf(ctx).language })}`
+    return { ...asked, askHref: asked.askHref + query, sentHref: asked.sentHref + query }
+  }
   router.get(ask, async (ctx) => {
     const { askHref: action, look, page } = await open(ctx)
     const from = readUid(ctx.query['from'])
@@ -68,7 +76,7 @@ export function askRoutes(router: Router, ports: AskPorts, asking: Asking): void
     ctx.set('Retry-After', String(waitSeconds))
     refuse(429, text('ask.wait', { minutes: Math.ceil(waitSeconds / 60) }))
   })
-  sentRoute(router, ports, asking)
+  sentRoute(router, ports, { ...asking, open })
 }
 
 /** Registers the page that is shown after a mail with a link was sent. */

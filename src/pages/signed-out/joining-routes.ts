@@ -13,7 +13,7 @@ import {
 import { signUpPage } from '../../../views/recover.ts'
 import { text } from '../../../views/text.ts'
 import { type LinkRequests, SIGN_UP_SECONDS } from '../../directory/people/link-requests.ts'
-import { findLook, siteLook } from '../../directory/sites/site-look.ts'
+import { findLook, shownText, siteLook } from '../../directory/sites/site-look.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { seeOther, sendPage } from '../../platform/http/page.ts'
 import { formField, type Visitor } from '../../platform/http/page-form.ts'
@@ -83,11 +83,12 @@ function signUpRoutes(router: Router, ports: Ports): void {
       const site = await ports.joining.findSignUpSite(String(ctx['params'].site))
       if (!site) throw nothingHere()
       const named = { site: nameOfSite(site) }
+      const { look, siteName } = await shownSite(ctx, site.id, ports.database)
       return {
         askHref: addressOf(pages.signUp, named),
         sentHref: addressOf(pages.signUpSent, named),
-        look: siteLook(await findLook(ports.database, site.id)),
-        page: (form) => signUpPage(form, site.name),
+        look,
+        page: (form) => signUpPage(form, siteName),
         request: async (request) => await ports.linkRequests.signUp(site.id, request),
       }
     },
@@ -107,8 +108,17 @@ async function findJoining(
 }
 
 async function viewOf(ctx: Context, { site, roles, link }: Joining, { database }: Ports) {
-  const look = siteLook(await findLook(database, site.id))
-  return { siteName: site.name, action: ctx.path, look, roles, email: link.email }
+  return {
+    ...(await shownSite(ctx, site.id, database)),
+    action: ctx.path,
+    roles,
+    email: link.email,
+  }
+}
+
+async function shownSite(ctx: Context, siteId: string, database: Ports['database']) {
+  const look = await findLook(database, siteId)
+  return { siteName: look && shownText(look, 'displayName'), look: siteLook(ctx, look) }
 }
 
 interface Opened {
@@ -156,7 +166,7 @@ async function createAccount(ctx: Context, opened: Opened, ports: Ports): Promis
   if (outcome === 'gone') return showGone(ctx)
   // The account was created in the meantime, so the page now asks the person to sign in.
   if (outcome === 'taken') return seeOther(ctx, ctx.path)
-  sendPage(ctx, await outcomePage(joining, { isDeclined: false, isSame }, ports))
+  sendPage(ctx, await outcomePage(ctx, joining, { isDeclined: false, isSame }, ports))
 }
 
 interface Asked {
@@ -183,23 +193,23 @@ async function answerQuestion(ctx: Context, asked: Asked, ports: Ports) {
   if (personId !== joining.accountId) return await questionFor(ctx, asked, ports)
   if (answer === 'decline') {
     await ports.joining.decline(joining)
-    return await outcomePage(joining, { isDeclined: true, isSame: false }, ports)
+    return await outcomePage(ctx, joining, { isDeclined: true, isSame: false }, ports)
   }
   const outcome = await ports.joining.accept(joining, { personId }, callerOf(ctx))
   if (outcome === 'joined') {
-    return await outcomePage(joining, { isDeclined: false, isSame: true }, ports)
+    return await outcomePage(ctx, joining, { isDeclined: false, isSame: true }, ports)
   }
   return showGone(ctx)
 }
 
 async function outcomePage(
+  ctx: Context,
   { site, link }: Joining,
   { isDeclined, isSame }: { readonly isDeclined: boolean; readonly isSame: boolean },
   { database }: Ports,
 ) {
   return joinedPage({
-    siteName: site.name,
-    look: siteLook(await findLook(database, site.id)),
+    ...(await shownSite(ctx, site.id, database)),
     isDeclined,
     continueHref: isSame && link.kind === 'address' ? continueHref(link) : pages.account,
     connectHref: addressOf(pages.connect, { site: nameOfSite(site) }),

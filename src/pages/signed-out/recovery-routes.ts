@@ -60,7 +60,7 @@ async function showNewPassword(
     email: link.email,
     charactersMin: passwordCharactersMin,
     needsCode: !links.isFor(link, visitor.browser),
-    look: siteId === null ? undefined : siteLook(await findLook(database, siteId)),
+    look: siteId === null ? undefined : siteLook(ctx, await findLook(database, siteId)),
     ...typed,
   })
   sendPage(ctx, page)

@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 
 import type { Reader } from '../../../views/html.ts'
-import { availableLanguage, languages, timeZones } from '../../../views/text.ts'
+import { availableLanguage, siteLanguages, timeZones } from '../../../views/text.ts'
 
 type Tag = string | null | undefined
 
@@ -11,6 +11,8 @@ interface Preferences {
   readonly request?: readonly Tag[]
   readonly person?: Tag
   readonly site?: Tag
+  /** The only languages of the site to which the page belongs. */
+  readonly languages?: readonly string[] | undefined
   readonly timeZone?: Tag
 }
 
@@ -40,12 +42,14 @@ export function keepZone(ctx: Context, zone: string): void {
 
 /** Returns the language and the time zone for a page. Without an available preference, Accept-Language decides. */
 export function readerOf(ctx: Context): Reader {
-  const { request = [], person, site, timeZone } = (ctx.state['preferences'] ?? {}) as Preferences
+  const preferences = (ctx.state['preferences'] ?? {}) as Preferences
+  const { request = readUiLocales(ctx.query['ui_locales']), person, site, timeZone } = preferences
+  const languages = siteLanguages(preferences.languages)
   const zones = [ctx.cookies.get(ZONE_COOKIE, { signed: false }), timeZone]
   ctx.vary('Accept-Language')
-  const accepted = () => ctx.acceptsLanguages([...languages]) || languages[0]
+  const accepted = () => ctx.acceptsLanguages([...languages]) || String(languages[0])
   return {
-    language: availableLanguage([...request, person, site]) ?? accepted(),
+    language: availableLanguage([...request, person, site], languages) ?? accepted(),
     timeZone: zones.find((zone) => zone && timeZones().includes(zone)) ?? 'UTC',
   }
 }

@@ -176,6 +176,7 @@ export const pages = {
   queries: `${site}/queries`,
   runQuery: `${site}/queries/run`,
   appearance: `${site}/appearance`,
+  appearanceLanguages: `${site}/appearance/languages`,
   appearancePreview: `${site}/appearance/preview`,
   members: `${site}/people`,
   invitations: `${site}/people/invitations`,

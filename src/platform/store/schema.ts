@@ -119,6 +119,7 @@ export interface Schema extends OAuthTables {
     address: string | null
     time_zone: string | null
     language: string | null
+    languages: Generated<string>
   }
   site_role: { person_id: string; site_id: string; role: SiteRole; granted_at: number }
   identity_provider: Created & {
@@ -173,6 +174,7 @@ export interface Schema extends OAuthTables {
     background_color: string | null
     sign_in_words: string | null
     consent_words: string | null
+    texts: Generated<string>
     updated_at: number
   }
   post: Created & {

@@ -126,7 +126,7 @@ async function beginDeletion(
   const event = { ...about(personId), reason: 'the person is the last owner of a site' }
   await recordAuditEvent(trx, { now: nowMs }, { ...event, action: 'account.deletion_cancelled' })
   const mail = { kind: 'deletion_stopped', to: person.email, personId } as const
-  await queueMail(trx, { ...mail, values: { sites: sites.join(', ') } }, nowMs)
+  await queueMail(trx, { ...mail, values: { sites } }, nowMs)
   return false
 }
 

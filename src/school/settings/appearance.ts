@@ -2,10 +2,12 @@
 
 import { z } from 'zod'
 
+import { languages } from '../../../views/text.ts'
 import {
   CONTRAST_MIN,
   contrastOf,
   findLook,
+  type LocalTexts,
   type SiteColors,
   textColorOn,
   WHITE,
@@ -32,16 +34,25 @@ const form = z
     backgroundColor: color,
     signInWords: text(500).nullable(),
     consentWords: text(500).nullable(),
+    language: z.enum(languages).nullable(),
   })
   .partial()
 
 export type AppearanceChanges = z.input<typeof form>
 
-/** Changes the given fields of a site's appearance. @throws ChangeRefused for an invalid value, logo or color */
+/**
+ * Changes the given fields of a site's appearance. With a language, the texts are for this language.
+ *
+ * @throws ChangeRefused for an invalid value, logo or color
+ */
 export const updateAppearance = checkedChange(form, async ({ trx, actor, record }, input) => {
   const look = mustBeThere(await findLook({ kysely: trx }, actor.siteId), 'site')
-  const { siteId, name: _name, updatedAt: _at, logoDigest: _digest, ...before } = look
-  const change = differenceOf(before, given(input))
+  const { siteId, name: _name, updatedAt: _at, logoDigest: _digest, ...stored } = look
+  const before = { ...stored, languages: undefined, texts: JSON.stringify(stored.texts) }
+  const { language, displayName, signInWords, consentWords, ...others } = input
+  const words = given({ displayName, signInWords, consentWords })
+  const own = language == null ? words : { texts: withTexts(look.texts, language, words) }
+  const change = differenceOf(before, { ...given(others), ...own })
   if (!change) return
   // The type allows undefined values, but `change.after` has none.
   const after = { ...before, ...change.after } as typeof before
@@ -54,6 +65,7 @@ export const updateAppearance = checkedChange(form, async ({ trx, actor, record 
     background_color: after.backgroundColor,
     sign_in_words: after.signInWords,
     consent_words: after.consentWords,
+    texts: after.texts,
     updated_at: actor.now,
   }
   await trx
@@ -63,6 +75,17 @@ export const updateAppearance = checkedChange(form, async ({ trx, actor, record 
     .execute()
   await record('appearance.update', { kind: 'site', id: siteId }, change)
 })
+
+/** Returns the texts per language after a change of one language, as JSON. Omits a language without texts. */
+function withTexts(texts: readonly LocalTexts[], language: string, words: object): string {
+  const before = texts.find((each) => each.language === language)
+  const none = { language, displayName: null, signInWords: null, consentWords: null }
+  const after: LocalTexts = { ...none, ...before, ...words }
+  const kept = [...texts.filter((each) => each !== before), after].filter(
+    (each) => each.displayName ?? each.signInWords ?? each.consentWords,
+  )
+  return JSON.stringify(kept.toSorted((a, b) => (a.language < b.language ? -1 : 1)))
+}
 
 async function holdLogo(trx: SiteWork['trx'], siteId: string, id: string): Promise<void> {
   const file = await holdFile(trx, siteId, id).catch((error: unknown) => {

@@ -1,10 +1,11 @@
 import { z } from 'zod'
 
+import { availableLanguage, languages, siteLanguages } from '../../../views/text.ts'
 import { type SiteFeature, setFeature } from '../../directory/sites/site-admin.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { checkedChange, differenceOf, findRoles, siteChange } from '../changes/change.ts'
 import { given, line, NAME_LENGTH_MAX, pageAddress, summary } from '../changes/input.ts'
-import { conflict } from '../changes/refusals.ts'
+import { badInput, conflict } from '../changes/refusals.ts'
 
 const form = z
   .strictObject({
@@ -14,6 +15,11 @@ const form = z
     address: pageAddress.nullable(),
     timeZone: z.string().refine(isTimeZone, 'must be a time zone like Europe/Vienna').nullable(),
     language: z.string().refine(isLanguage, 'must be a language tag like de').nullable(),
+    languages: z
+      .array(z.enum(languages))
+      .max(languages.length)
+      .transform((chosen) => JSON.stringify(siteLanguages(chosen)))
+      .transform((chosen) => (chosen === JSON.stringify(languages) ? '[]' : chosen)),
   })
   .partial()
 
@@ -23,7 +29,7 @@ export async function findSiteRecord({ kysely }: Pick<Database, 'kysely'>, siteI
   return await kysely
     .selectFrom('site')
     .select(['id', 'slug', 'name', 'description', 'contact_email as contactEmail', 'address'])
-    .select(['time_zone as timeZone', 'language', 'created_at as createdAt'])
+    .select(['time_zone as timeZone', 'language', 'languages', 'created_at as createdAt'])
     .where('id', '=', siteId)
     .executeTakeFirst()
 }
@@ -33,6 +39,11 @@ export const updateSiteRecord = checkedChange(form, async ({ trx, actor, record 
   const before = await findSiteRecord({ kysely: trx }, actor.siteId)
   const change = before && differenceOf(before, given(input))
   if (!change) return
+  const { language, languages: chosen } = { ...before, ...change.after }
+  const among = siteLanguages(JSON.parse(chosen))
+  if (availableLanguage([language]) !== availableLanguage([language], among)) {
+    throw badInput('languages', `must include the language of the site, ${language}`)
+  }
   const { contactEmail: contact_email, timeZone: time_zone, ...same } = change.after
   await trx
     .updateTable('site')

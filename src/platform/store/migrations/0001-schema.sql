@@ -112,6 +112,8 @@ create table site (
   address text,
   time_zone text,
   language text,
+  -- The languages of the site's pages and mail, as a JSON list. Empty for all.
+  languages text not null default '[]',
   created_at bigint not null
 );
 
@@ -234,6 +236,8 @@ create table site_appearance (
   background_color text,
   sign_in_words text,
   consent_words text,
+  -- Texts that replace the name and the two texts above in one language each, as a JSON list.
+  texts text not null default '[]',
   updated_at bigint not null
 );
 create index site_appearance_by_logo on site_appearance (logo_file_id);
