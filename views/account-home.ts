@@ -39,7 +39,6 @@ export function accountHomePage(page: AccountHomePage): Page {
     html`<option value="${language}" lang="${language}"${language === page.language && html` selected`}>${languageName(language)}</option>`
   return areaPage({
     ...page,
-    language: undefined,
     title: text('account.title'),
     id: 'account-page',
     body: html`<div class="named">${avatar(person.name)}<span><strong><bdi>${person.name}</bdi></strong><br>

@@ -42,7 +42,6 @@ export interface AreaPage {
   /** A notice that an action succeeded. */
   readonly done?: HtmlValue
   readonly scripts?: Page['scripts']
-  readonly language?: Page['language']
   /** The page below the heading and the notice. */
   readonly body: Html
 }
@@ -54,7 +53,6 @@ export function areaPage(page: AreaPage): Page {
     title,
     id,
     scripts: page.scripts,
-    language: page.language,
     look: lookOf(area),
     navigation: navigation(area),
     body: html`${back && html`<p class="small"><a href="${back.href}"><bdi>${back.name}</bdi></a></p>`}
@@ -112,7 +110,7 @@ ${links.map((link) => html`<li><a href="${link.href}"${link.current && html` ari
 }
 
 export interface AreaConfirmPage
-  extends Pick<AreaPage, 'title' | 'id' | 'area' | 'heading' | 'language'>,
+  extends Pick<AreaPage, 'title' | 'id' | 'area' | 'heading'>,
     Omit<FormTarget, 'csrf'> {
   /** The effects of the action, as paragraphs or a list. */
   readonly consequences: Html

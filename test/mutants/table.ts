@@ -495,7 +495,9 @@ export const mutants: readonly Mutant[] = [
   ...inFile('directory/people/linked-identities.ts', 'identity-providers', [
     'if («disabledAt !== null→false») return',
     'const needsSecondFactor = «person.confirmed_at !== null→false»',
-    "«.where('email_canonical', '=', canonicalEmail(email))\n          →».executeTakeFirst()\n        if",
+  ]),
+  ...inFile('directory/people/person-store.ts', 'identity-providers', [
+    "«.where('email_canonical', '=', canonicalEmail(email))→»",
   ]),
   ...inFile('directory/people/linked-identities.ts', 'linked-identities', [
     'if («isLast && !hasOtherWay→false») return true',

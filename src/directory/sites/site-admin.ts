@@ -55,7 +55,7 @@ export async function findAdminSite({ kysely }: Database, name: string, personId
     .leftJoin('site_role as r', (join) =>
       join.onRef('r.site_id', '=', 'site.id').on('r.person_id', '=', personId),
     )
-    .select(['site.id', 'site.slug', 'site.name', 'f.enabled_at', 'r.role'])
+    .select(['site.id', 'site.slug', 'site.name', 'site.language', 'f.enabled_at', 'r.role'])
     .select(['joins.enabled_at as joinsOnSince', 'a.areas', 'a.max_age_seconds'])
     .where((e) => e.or([e('site.slug', '=', name), e('site.id', '=', name)]))
     .execute()

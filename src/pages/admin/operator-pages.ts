@@ -9,6 +9,7 @@ import { EVERYTHING } from '../../directory/scopes/sensitive-operations.ts'
 import { type AdminSite, findAdminSite } from '../../directory/sites/site-admin.ts'
 import { operates } from '../../directory/sites/site-choice.ts'
 import { notAnOperator, notAnOwner, nothingHere, signedOut } from '../../platform/http/errors.ts'
+import { prefer } from '../../platform/http/language.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
 import type { ApplicationKind } from '../../platform/store/oauth-tables.ts'
 import type { CheckedApplication } from '../applications/application-form.ts'
@@ -141,6 +142,7 @@ async function operatorOf(ctx: PageContext, session: PageSession, parts: AdminPa
   if (!site) throw nothingHere()
   const { siteId } = session.browser
   if (!operates(site.roles) || (siteId ?? site.id) !== site.id) throw notAnOperator()
+  prefer(ctx, { site: site.language })
   /** Returns the path of an administration page. Takes missing parameters from the current path. */
   const address = (pattern: string, values?: Readonly<Record<string, string>>) =>
     addressOf(pattern, { ...ctx.params, site: nameOfSite(site), ...values })
