@@ -1,7 +1,9 @@
 import { readdirSync } from 'node:fs'
 
+import { buildSchema } from 'graphql'
 import { IntlMessageFormat } from 'intl-messageformat'
 
+import { schemaText } from '../src/api/admin-api/schema-text.ts'
 import { addressOf, pages } from '../src/platform/http/paths.ts'
 import english from '../views/languages/en.json' with { type: 'json' }
 import { layout } from '../views/layout.ts'
@@ -52,6 +54,12 @@ describe('languages', () => {
       }
     })
   }
+
+  it('names each change that may need an approval', () => {
+    const mutations = buildSchema(schemaText).getMutationType()?.getFields() ?? {}
+    const named = Object.keys(english).filter((id) => id.startsWith('operation.'))
+    expect(named).to.have.members(Object.keys(mutations).map((name) => `operation.${name}`))
+  })
 
   it('has no other file of messages', () => {
     const files = readdirSync(new URL('../views/languages', import.meta.url))

@@ -552,7 +552,7 @@ forEachDatabase('webhooks', (start) => {
     const wrong = await press('save', { ...typed, url: 'http://x.example/' })
     expect([wrong.status, textOf(wrong, 'webhook-problem')]).to.deep.equal([
       422,
-      'Url must be an https URL.',
+      'Enter the https URL of a public server, without user name or password.',
     ])
     expect(textOf(await press('save', typed), 'done')).to.match(/saved/)
     expect((await read()).text)

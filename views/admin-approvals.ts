@@ -3,7 +3,7 @@ import { foreignName } from './client-view.ts'
 import { choice, postForm, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { text, timeOf } from './text.ts'
+import { inCode, text, textIfAny, timeOf } from './text.ts'
 
 export interface ApprovalsPage {
   readonly area: AreaView
@@ -54,22 +54,16 @@ ${postForm({ action, csrf: area.csrf, hidden }, fields)}`
 }
 
 function change({ id, clientName, operation, given, expiresAt }: PendingChangeView): Html {
-  const title = html`<strong>${inWords(operation)}</strong> <span class="muted">${text('approvals.requestedBy', { app: foreignName(clientName) })}</span>`
+  const title = html`<strong>${textIfAny(`operation.${operation}`)}</strong> <span class="muted">${text('approvals.requestedBy', { app: foreignName(clientName) })}</span>`
   return html`<li class="card">
 ${choice({ type: 'checkbox', name: 'change', value: id, checked: true }, title)}<dl class="facts">
 ${given.map(
   ({ name, value, named }) =>
-    html`<div><dt>${inWords(name)}</dt><dd>${named !== undefined && html`<bdi>${named}</bdi> `}<code>${value}</code></dd></div>\n`,
+    html`<div><dt>${inCode(name)}</dt><dd>${named !== undefined && html`<bdi>${named}</bdi> `}<code>${value}</code></dd></div>\n`,
 )}<div><dt>${text('approvals.expires')}</dt><dd>${timeOf(expiresAt)}</dd></div>
 </dl>
 </li>
 `
-}
-
-/** Splits a name of the Admin API into words: `publishCourse` becomes `Publish course`. */
-function inWords(name: string): Html {
-  const words = name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
-  return html`<bdi lang="en">${words.charAt(0).toUpperCase() + words.slice(1)}</bdi>`
 }
 
 function policyForm({ area, policy }: ApprovalsPage, action: string): Html {

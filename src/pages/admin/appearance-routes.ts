@@ -12,7 +12,7 @@ import { pages } from '../../platform/http/paths.ts'
 import { ChangeRefused } from '../../school/changes/refusals.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
-import { askAdminApi, callerAtPage, type Problem, sentenceOf } from './ask-admin-api.ts'
+import { askAdminApi, callerAtPage, type Problem, refusalText } from './ask-admin-api.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
 const CHANGE = `mutation ($input: UpdateAppearanceInput!) {
@@ -111,10 +111,8 @@ async function storeLogo(admin: AdminParts['api']['admin'], operator: Operator, 
     return { logoFileId: await admin.storeFile(callerAtPage(operator), file) }
   } catch (error) {
     if (!(error instanceof ChangeRefused || isRefusal(error))) throw error
-    const message = error instanceof ChangeRefused ? error.message : error.error_description
-    return {
-      problem: { field: 'logoFileId', text: sentenceOf(message ?? 'the file is invalid') },
-    }
+    const refused = isRefusal(error) ? ({ code: 'BAD_INPUT', field: 'logoFileId' } as const) : error
+    return { problem: { field: 'logoFileId', text: refusalText(refused) } }
   }
 }
 

@@ -1,4 +1,4 @@
-import { type HtmlValue, html } from '../../../views/html.ts'
+import type { Html, HtmlValue } from '../../../views/html.ts'
 import { textIfAny } from '../../../views/text.ts'
 import type { Api } from '../../api/api.ts'
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
@@ -33,10 +33,17 @@ export async function askAdminApi<Data>(
   if (!error) return { data: data as Data }
   const { argument, code } = error.extensions
   const field = typeof argument === 'string' ? argument : undefined
-  const translated =
-    textIfAny(`problem.${code}.${field?.split('.', 1)}`) ?? textIfAny(`problem.${code}`)
-  const english = html`<span lang="en">${sentenceOf(error.message)}</span>`
-  return { problem: { field, text: translated ?? english } }
+  return { problem: { field, text: refusalText({ code: String(code), field }) } }
+}
+
+interface Refused {
+  readonly code: string
+  readonly field: string | undefined
+}
+
+/** Describes why a change was refused, for a page. `field` is a path such as `roles.0`. */
+export function refusalText({ code, field }: Refused): Html | undefined {
+  return textIfAny(`problem.${code}.${field?.split('.', 1)}`) ?? textIfAny(`problem.${code}`)
 }
 
 /** Returns an operator at our own pages as a caller of the Admin API, with every operator scope. */
@@ -44,9 +51,4 @@ export function callerAtPage({ actor, site }: Operator) {
   const scopes = scopeNames('operator')
   const client = { clientId: OWN_CLIENT_ID, clientOrigin: 'first_party' }
   return { ...actor, ...client, siteId: site.id, scopes }
-}
-
-/** Turns an error message into a sentence for a page. */
-export function sentenceOf(message: string): string {
-  return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
 }

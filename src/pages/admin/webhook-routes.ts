@@ -1,6 +1,6 @@
 import { webhookPage, webhooksPage } from '../../../views/admin-webhooks.ts'
 import type { Html } from '../../../views/html.ts'
-import { inEnglish, text } from '../../../views/text.ts'
+import { text } from '../../../views/text.ts'
 import { eventTypes } from '../../platform/audit/event-types.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
@@ -10,7 +10,7 @@ import { ChangeRefused } from '../../school/changes/refusals.ts'
 import type { EndpointInput, WebhookEndpoints } from '../../school/webhooks/webhook-endpoints.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
-import { sentenceOf } from './ask-admin-api.ts'
+import { refusalText } from './ask-admin-api.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
 const done = {
@@ -112,9 +112,9 @@ function typedIn(ctx: PageContext): Required<EndpointInput> {
 }
 
 /** Returns the sentence for a change that was refused. @throws any other error */
-function problemOf(error: unknown): Html {
+function problemOf(error: unknown): Html | undefined {
   if (!(error instanceof ChangeRefused)) throw error
-  return inEnglish(sentenceOf(error.message))
+  return refusalText(error)
 }
 
 /** Runs the action of a button. @returns the notice to show @throws ChangeRefused for an invalid value */
