@@ -19,7 +19,7 @@ export const operatorTools: readonly Tool[] = [
     update_site: {
       title: 'Change the site',
       description:
-        "Changes the name and settings of the token's site. Omit an argument to keep its current value.",
+        "Changes the name and settings of the token's site. Omitted arguments keep their values.",
       returns: 'site { name description contactEmail address timeZone language languages }',
     },
   }),
@@ -75,7 +75,7 @@ export const operatorTools: readonly Tool[] = [
     {
       create_lecture: 'Creates a lecture in a course, at a given position or at the end.',
       update_lecture:
-        'Changes the title or duration of a lecture. Omit an argument to keep its current value.',
+        'Changes the title or duration of a lecture. Omitted arguments keep their values.',
       move_lecture: 'Moves a lecture to another section or position of its course.',
       delete_lecture: 'Removes a lecture and the watch progress in it. This cannot be undone.',
     },
@@ -140,7 +140,7 @@ export const operatorTools: readonly Tool[] = [
       },
       update_post: {
         title: 'Change an announcement',
-        description: 'Changes a draft announcement. Omit an argument to keep its current value.',
+        description: 'Changes a draft announcement. Omitted arguments keep their values.',
       },
       publish_post: {
         title: 'Send an announcement',

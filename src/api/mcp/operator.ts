@@ -149,8 +149,8 @@ export function itemTools(noun: string, selection: string, details = ''): Tool[]
   const one = withArticle(words)
   const stay = `${holdings[noun]} stay valid.`
   const definitions = {
-    [`create_${noun}`]: `Creates ${one} as a draft, which visitors cannot see. publish_${noun} publishes it.`,
-    [`update_${noun}`]: `Changes ${one}. Omit an argument to keep its current value.`,
+    [`create_${noun}`]: `Creates ${one} as a draft, invisible until publish_${noun}.`,
+    [`update_${noun}`]: `Changes ${one}. Omitted arguments keep their values.`,
     [`publish_${noun}`]: `Publishes ${one}, now or at a given time.`,
     [`unpublish_${noun}`]: `Returns ${one} to draft. ${stay}`,
     [`archive_${noun}`]: `Archives ${one}, published or not: visitors no longer see it. ${stay} restore_${noun} undoes this.`,

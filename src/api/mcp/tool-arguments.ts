@@ -146,7 +146,7 @@ function schemaOf(argument: ToolArgument): JsonSchema {
 /** Descriptions for tools, shorter than those of the schema because many tools repeat them. */
 const repeatedWords: Readonly<Record<string, string>> = {
   ...pageWords,
-  idempotencyKey: 'Only to create another object with equal arguments: a new key.',
+  idempotencyKey: 'A new key, only to create an equal object.',
 }
 
 /** The format of times as an example, because hosts drop the keyword `format`. */

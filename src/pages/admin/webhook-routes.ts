@@ -6,7 +6,7 @@ import { nothingHere } from '../../platform/http/errors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField, formFields } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
-import { ChangeRefused } from '../../school/changes/refusals.ts'
+import { badInput, ChangeRefused } from '../../school/changes/refusals.ts'
 import type { EndpointInput, WebhookEndpoints } from '../../school/webhooks/webhook-endpoints.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
@@ -139,7 +139,7 @@ async function act(
     case 'replay': {
       const sinceMs = Date.parse(formField(ctx, 'since').trim())
       if (Number.isNaN(sinceMs)) {
-        throw new ChangeRefused('BAD_INPUT', 'Since must be a time, such as 2026-11-28T09:00Z')
+        throw badInput('since', 'must be a time, such as 2026-11-28T09:00Z')
       }
       await webhooks.replay(by, id, { sinceMs })
       return pressed
