@@ -203,6 +203,8 @@ forEachDatabase('the languages of a site', (start) => {
       expect(sent.path).to.match(/-sent.*\?ui_locales=ja$/)
       expect(languageOf(sent.text), action).to.equal('ja')
     }
+    await linkTo(running(), 'new@northlight.example')
+    expect(mailsTo(running(), 'new@northlight.example').at(-1)).to.include('メールアドレスの確認')
     const bad = await person.visit('/recover?ui_locales=%22%3E%3Cscript%3E')
     expect(bad.text).to.include('ui_locales=en').and.not.include('<script>')
   })

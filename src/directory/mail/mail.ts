@@ -112,7 +112,8 @@ function render(mail: Mail, facts: Facts, { baseUrl, service }: MailSettings, li
   const languages = siteLanguages(look?.languages)
   const reader = {
     language:
-      availableLanguage([person?.locale, look?.language], languages) ?? String(languages[0]),
+      availableLanguage([person?.locale, mail.language, look?.language], languages) ??
+      String(languages[0]),
     timeZone: person?.time_zone ?? site?.time_zone ?? 'UTC',
   }
   const place = oneLine(look ? plain(shownText(look, 'displayName'), reader) : service.name)

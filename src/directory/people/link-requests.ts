@@ -27,6 +27,8 @@ export interface LinkRequest {
   readonly browser: string
   /** The interaction to continue afterwards. */
   readonly from: string | undefined
+  /** The language of the form, for mail to a person who has chosen none. */
+  readonly language: string
 }
 
 export type LinkRequests = ReturnType<typeof makeLinkRequests>
@@ -138,14 +140,14 @@ interface Sending {
 async function send(
   { database, links, queueMail, now }: LinkRequestPorts,
   { link, mail, isSent }: Sending,
-  { browser, from }: Pick<LinkRequest, 'browser' | 'from'>,
+  { browser, from, language }: Partial<LinkRequest>,
   livesSeconds: number,
 ): Promise<void> {
   const nowMs = now()
   const data = from === undefined ? undefined : JSON.stringify({ from })
   await database.kysely.transaction().execute(async (trx) => {
     const id = await links.create(trx, { ...link, data, browser }, { nowMs, livesSeconds })
-    await queueMail(trx, { ...mail, linkId: isSent ? id : NO_LINK }, nowMs)
+    await queueMail(trx, { ...mail, language, linkId: isSent ? id : NO_LINK }, nowMs)
   })
 }
 

@@ -71,7 +71,13 @@ export function askRoutes(router: Router, ports: AskPorts, asking: Asking): void
       sendPage(ctx, { ...page({ action, csrf, login, from, problem }), look })
     }
     if (!isMailAddress(login)) return refuse(422, text('ask.address'))
-    const waitSeconds = await request({ login, address: ctx.ip, browser, from })
+    const waitSeconds = await request({
+      login,
+      address: ctx.ip,
+      browser,
+      from,
+      language: readerOf(ctx).language,
+    })
     if (waitSeconds === undefined) return seeOther(ctx, sentHref)
     ctx.set('Retry-After', String(waitSeconds))
     refuse(429, text('ask.wait', { minutes: Math.ceil(waitSeconds / 60) }))
