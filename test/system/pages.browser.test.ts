@@ -132,7 +132,7 @@ async function missedByTab(page: Page): Promise<string[]> {
   const describe = `(element) => element.type === 'radio' ? element.name : element.id || element.textContent`
   const controls: string[] = await page.evaluate(
     `[...document.querySelectorAll('a[href], button, select, textarea, summary, input:not([type=hidden])')]
-      .filter((element) => element.checkVisibility()).map(${describe})`,
+      .filter((element) => element.checkVisibility() && !element.matches(':disabled')).map(${describe})`,
   )
   const met = new Set<string>()
   // One press more than there are controls: the page itself is a stop.
