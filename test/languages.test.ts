@@ -189,7 +189,8 @@ describe('languages', () => {
     expect(chosen.text).to.include('<option value="ja" lang="ja" selected>日本語</option>')
     const request = authorizeUrl(url, { prompt: 'consent' })
     expect(languageOf((await person.visit(request.pathname + request.search)).text)).to.equal('ja')
-    expect(languageOf((await choose('tlh')).text)).not.to.equal('ja')
+    expect(languageOf((await choose('tlh')).text)).to.equal('ja')
+    expect(languageOf((await choose('')).text)).not.to.equal('ja')
   })
 
   it('writes mail in the language of its recipient', async () => {

@@ -60,7 +60,11 @@ forEachDatabase('the languages of a site', (start) => {
     await siteOf({ language: 'fr' })
     const account = await makePagePerson(running().url, sam).visit('/account')
     expect(languageOf(account.text)).to.equal('fr')
-    expect(account.text).to.include('value="de"').and.not.include('value="pt"')
+    // The person's own choice stays, although the site does not have it.
+    expect(account.text)
+      .to.match(/value="pt"[^>]* selected/)
+      .and.include('value="de"')
+      .and.not.include('value="es"')
     await change(kysely(), 'person', { id: 'per_sam' }, { locale: 'de' })
     expect(languageOf(await consentOf())).to.equal('de')
   })
@@ -183,6 +187,8 @@ forEachDatabase('the languages of a site', (start) => {
     expect(await value('{ site { language languages } }')).to.deep.equal({
       ...{ language: 'de', languages: ['de', 'ja'] },
     })
+    for (const unknown of ['xx', 'de&language=fr'])
+      expect((await operator.visit(`${base}?language=${unknown}`)).status).to.equal(404)
     const wrong = await operator.send(all, languages, { language: 'fr', languages: ['de'] })
     // The administration follows the language of the site, too.
     expect(wrong.text).to.include('Die Sprachen müssen die Standardsprache enthalten.')

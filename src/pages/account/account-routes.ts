@@ -3,7 +3,7 @@
 import { connectedAppsPage, removeAppPage } from '../../../views/account-apps.ts'
 import { accountHomePage } from '../../../views/account-home.ts'
 import type { ClientView } from '../../../views/client-view.ts'
-import { availableLanguage, siteLanguages, text } from '../../../views/text.ts'
+import { availableLanguage, languages, siteLanguages, text } from '../../../views/text.ts'
 import { describeScopes } from '../../directory/scopes/scope-uses.ts'
 import { findSiteNames, makeFindHeldSites, operates } from '../../directory/sites/site-choice.ts'
 import { type AppLine, removeApp } from '../../oauth/grants/end-grants.ts'
@@ -27,6 +27,7 @@ export function accountRoutes(
 ): void {
   accountPages.page(pages.account, async ({ area, look, session: { person }, ctx }) => {
     const nameOf = await findSiteNames(ownPages.database, person.id)
+    const [own, offered] = [availableLanguage([person.locale]), siteLanguages(look?.languages)]
     const sites = await makeFindHeldSites(ownPages.database)(person.id)
     return accountHomePage({
       area,
@@ -42,8 +43,9 @@ export function accountRoutes(
       links: { apps: pages.apps, notifications: pages.notifications, browsers: pages.sessions },
       queriesHref: sites.length === 0 ? undefined : pages.memberQueries,
       languageAction: pages.language,
-      language: availableLanguage([person.locale]),
-      languages: siteLanguages(look?.languages),
+      language: own,
+      // Offer the own language even if the site no longer has it, so that saving a time zone keeps it.
+      languages: languages.filter((each) => each === own || offered.includes(each)),
       done: noticeOf(ctx, { language: text('account.languageSaved') }),
     })
   })

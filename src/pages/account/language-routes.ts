@@ -11,8 +11,10 @@ import type { AccountPages } from './account-pages.ts'
 export function languageRoutes(accountPages: AccountPages, { database, now }: OwnPages): void {
   accountPages.form(pages.language, async ({ ctx, session }) => {
     keepZone(ctx, formField(ctx, 'zone'))
-    const language = availableLanguage([formField(ctx, 'language')]) ?? null
-    await setLanguage(database, language, actorOf(ctx, session, now))
+    const chosen = formField(ctx, 'language')
+    const language = chosen === '' ? null : availableLanguage([chosen])
+    // Ignore an unknown language, like an unknown time zone.
+    if (language !== undefined) await setLanguage(database, language, actorOf(ctx, session, now))
     return `${pages.account}?done=language`
   })
 }

@@ -5,7 +5,7 @@ import {
 } from '../../../views/admin-appearance.ts'
 import { availableLanguage, siteLanguages, text } from '../../../views/text.ts'
 import { findLook, type Look, logoAddress, siteLook } from '../../directory/sites/site-look.ts'
-import { isRefusal } from '../../platform/http/errors.ts'
+import { isRefusal, nothingHere } from '../../platform/http/errors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField, formFields, formFile } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
@@ -116,9 +116,15 @@ async function storeLogo(admin: AdminParts['api']['admin'], operator: Operator, 
   }
 }
 
-/** Returns the language whose texts the page shows; undefined for the texts without a language. */
-function languageOf(ctx: PageContext): string | undefined {
-  return availableLanguage([String(ctx.query['language'])])
+/**
+ * Returns the language whose texts the page shows; undefined for the texts without a language.
+ *
+ * @throws nothingHere for an unknown language, so that its texts do not replace those of all languages
+ */
+function languageOf({ query: { language: asked } }: PageContext): string | undefined {
+  const language = availableLanguage([String(asked)])
+  if (asked !== undefined && language === undefined) throw nothingHere()
+  return language
 }
 
 function queryOf(values: Readonly<Record<string, string | undefined>>): string {
