@@ -1,7 +1,7 @@
 import { areaConfirmPage, type Confirmation } from './area.ts'
 import { html } from './html.ts'
 import type { Page } from './layout.ts'
-import { inBold, text } from './text.ts'
+import { text } from './text.ts'
 
 /** Asks for confirmation before all sessions of the person are ended. */
 export function signOutEverywherePage(page: Confirmation): Page {
@@ -9,7 +9,7 @@ export function signOutEverywherePage(page: Confirmation): Page {
     ...page,
     title: text('everywhere.title'),
     id: 'sign-out-everywhere-page',
-    consequences: html`<p>${text('everywhere.text', { b: inBold })}</p>`,
+    consequences: html`<p>${text('everywhere.text')}</p>`,
     confirm: text('everywhere.confirm'),
   })
 }
@@ -20,7 +20,7 @@ export function signedOutEverywherePage({ againHref }: { readonly againHref: str
     title: text('everywhere.doneTitle'),
     id: 'signed-out-everywhere-page',
     body: html`<h1>${text('everywhere.done')}</h1>
-<p>${text('everywhere.then', { b: inBold })}</p>
+<p>${text('everywhere.then')}</p>
 <p><a href="${againHref}">${text('everywhere.again')}</a></p>`,
   }
 }

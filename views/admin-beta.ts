@@ -2,7 +2,7 @@ import { type AreaView, areaConfirmPage, areaPage, type Confirmation } from './a
 import { buttonForm, type FormTarget } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { inBold, inLink, text, timeOf } from './text.ts'
+import { inLink, text, timeOf } from './text.ts'
 
 export interface BetaPage {
   readonly area: AreaView
@@ -30,7 +30,7 @@ export function betaPage(page: BetaPage): Page {
     id: 'beta-page',
     body: html`<section class="card" aria-labelledby="mcp-connections">
 <h2 id="mcp-connections">${text('beta.mcp')}</h2>
-<p id="beta-state">${text('beta.state', { on, time, b: inBold })}</p>
+<p id="beta-state">${text('beta.state', { on, time })}</p>
 <p>${text('beta.text', { site: html`<bdi>${page.siteName}</bdi>` })}</p>
 ${
   on === 'yes'

@@ -6,7 +6,7 @@ import { buttonForm } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { copyScript } from './script.ts'
-import { inBold, inLink, listText, numberText, type TextId, text } from './text.ts'
+import { inLink, listText, numberText, type TextId, text } from './text.ts'
 
 /** Lists the sites that a person operates. */
 export function adminSitesPage({
@@ -216,7 +216,7 @@ function signInCard({ area, state, hrefs, selfSignUp }: AdminHomePage): Html {
     'signIn',
     html`<p>${text('adminHome.ways', { ways, a: inLink(hrefs.identityProviders) })}</p>
 <h3>${text('adminHome.selfSignUp')}</h3>
-<p id="sign-up-state">${text('adminHome.signUpState', { on, a: inLink(signUpHref), b: inBold })}</p>
+<p id="sign-up-state">${text('adminHome.signUpState', { on, a: inLink(signUpHref) })}</p>
 ${action !== undefined && buttonForm({ action, csrf: area.csrf, hidden }, 'switch-sign-up', label, 'second')}`,
   )
 }

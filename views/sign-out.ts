@@ -1,7 +1,7 @@
 import { foreignName } from './client-view.ts'
 import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { inBold, text } from './text.ts'
+import { text } from './text.ts'
 
 export interface SignOutPage {
   /** The engine's form, `<form id="op.logoutForm" …>`. The buttons refer to it by its id. */
@@ -22,7 +22,7 @@ export function signOutPage({ form, client, addressIgnored }: SignOutPage): Page
     id: 'logout-page',
     body: html`<h1>${text('signOut.title')}</h1>
 ${client && html`<p>${text('signOut.asks', { app: foreignName(client.name) })}</p>`}
-<p>${text('signOut.text', { b: inBold })}</p>
+<p>${text('signOut.text')}</p>
 ${addressIgnored && ignored}${form}
 <div class="actions">
 <button id="logout-confirm" type="submit" form="op.logoutForm" name="logout" value="yes">${text('word.signOut')}</button>

@@ -64,7 +64,7 @@ export const inLink = (href: string) => (content: HtmlValue) =>
   html`<a href="${href}">${content}</a>`
 
 /** Renders a tag of a message in bold. */
-export const inBold = (content: HtmlValue) => html`<strong>${content}</strong>`
+const inBold = (content: HtmlValue) => html`<strong>${content}</strong>`
 
 /** Renders a value or a tag of a message as code. */
 export const inCode = (content: HtmlValue) => html`<code>${content}</code>`

@@ -57,7 +57,7 @@ export type Mail = {
     readonly personId?: string | undefined
     /** The site whose name and look the message shows. */
     readonly siteId?: string | undefined
-    /** The language of a person who has chosen none. Without it, that of the site. */
+    /** The language for a recipient who has not chosen one. If undefined, the language of the site. */
     readonly language?: string | undefined
     /** The one-time link in the message. If the link was used or has expired, the message is not sent. */
     readonly linkId?: string | undefined

@@ -1,4 +1,4 @@
-/** Decides when a person may remove a lost authenticator app with a mailed link. Each of the person's sites must agree. */
+/** Decides from when a person may remove a lost authenticator app by mail. Every site of the person must allow this. */
 
 import type { Kysely } from 'kysely'
 

@@ -98,7 +98,7 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
     },
 
     /**
-     * Sends a person, who has entered the password, the link that removes a lost authenticator app.
+     * Sends the link that removes a lost authenticator app. The person has already entered the password.
      *
      * @returns the seconds to wait if the person has asked too often
      */

@@ -88,7 +88,7 @@ export function confirmRoutes(
 }
 
 /**
- * Uses a person's link up, in the transaction of the change that it allows. Returns false if, in the meantime, the link
+ * Uses up a person's link, in the transaction of the change that it allows. Returns false if, in the meantime, the link
  * was used, the account was disabled or its address changed. Receiving the mail proves the address.
  */
 export async function useLinkOfPerson(
