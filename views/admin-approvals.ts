@@ -32,7 +32,7 @@ interface PendingChangeView {
   readonly expiresAt: number
 }
 
-/** Lists the changes of a person's assistants that wait for approval, with the form for the policy. */
+/** Lists the pending changes of a person's assistants, with the form for the policy. */
 export function approvalsPage(page: ApprovalsPage): Page {
   return areaPage({
     ...page,

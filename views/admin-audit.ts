@@ -112,7 +112,7 @@ ${times > 1 && html`<br><span class="small">${text('audit.times', { times })}</s
   },
 ]
 
-/** Renders a changed value, with the name that the field has in the Admin API. */
+/** Renders a changed value under the field's name in the Admin API. */
 function difference({ name, before, after }: AuditDifference): Html {
   const value = (shown: string) =>
     shown === '' ? text('audit.noValue') : html`<bdi>${shown}</bdi>`

@@ -19,7 +19,7 @@ export interface Page {
   readonly head?: Html | undefined
   /** Scripts at the end of the page, which its Content-Security-Policy allows. */
   readonly scripts?: readonly Script[] | undefined
-  /** The only language of the page; undefined if the catalogues have all its texts. */
+  /** The language of a page that is not translated; undefined for all other pages. */
   readonly language?: string | undefined
   /** Whether submitting a form of the page may redirect to a client. */
   readonly leadsToClient?: boolean

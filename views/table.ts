@@ -9,8 +9,8 @@ export interface Column<Row> {
 }
 
 /**
- * Renders rows as a table, whose first column names each row, or `none` if there are no rows. On a narrow screen each
- * row becomes a card, where the heading of its column precedes each cell.
+ * Renders rows as a table, or `none` if there are no rows. The first column names each row. On a narrow screen, each
+ * row becomes a card that shows the column heading before each cell.
  */
 export function table<Row>(
   caption: HtmlValue,

@@ -172,7 +172,7 @@ export const catalogues = new Map<string, Readonly<Record<string, string>>>([['e
 const messages = new Map<string, IntlMessageFormat>()
 const dateFormats = new Map<string, Intl.DateTimeFormat>()
 
-/** Reads a catalogue, and parses a message, when it is used first: most processes show few pages in few languages. */
+/** Reads catalogues and parses messages on first use, because most processes show few pages in few languages. */
 function messageOf(id: TextId, language: string): IntlMessageFormat {
   return cached(messages, `${language} ${id}`, () => {
     const { IntlMessageFormat: Message } =

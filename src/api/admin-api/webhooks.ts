@@ -76,7 +76,7 @@ function reads({ scopes }: AdminCaller, type: string): boolean {
   return area !== undefined && scopes.includes(readScope(area))
 }
 
-/** Without this, `school:write` would suffice to receive the data of every area. @throws ChangeRefused */
+/** Requires the read scope of each event type, so `school:write` alone gives no access to data. @throws ChangeRefused */
 function mustRead(caller: AdminCaller, types: readonly string[]): void {
   const type = types.find((name) => eventTypes.has(name) && !reads(caller, name))
   if (type === undefined) return

@@ -169,7 +169,7 @@ function defaultsOf({ variableDefinitions = [] }: OperationDefinitionNode): Vari
   )
 }
 
-/** Returns the requested page size. A negative or too large size counts as the largest valid one. */
+/** Returns the requested page size. A size that is negative or too large counts as the largest valid one. */
 function pageSizeOf(field: FieldNode, variables: Variables): number {
   const first = field.arguments?.find(({ name }) => name.value === 'first')
   const asked = (first && valueFromASTUntyped(first.value, variables)) ?? PAGE_SIZE_DEFAULT

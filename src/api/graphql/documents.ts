@@ -119,7 +119,7 @@ function findExceededLimit(document: DocumentNode, limits: ApiLimits): GraphQLEr
   return isTooDeep ? limitExceeded('levels of depth', limits.depthMax) : undefined
 }
 
-/** Maximum depth of an introspection field that counts as one level. Allows the standard introspection query. */
+/** An introspection field up to this depth counts as one level, to allow the standard introspection query. */
 const INTROSPECTION_DEPTH_MAX = 20
 
 const depthOfField: FieldNumber = ({ name, selectionSet }, within, fold) => {

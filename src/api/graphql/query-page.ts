@@ -38,7 +38,7 @@ export interface Person {
   readonly siteId: string
 }
 
-/** Creates the function that runs entered queries under the limits of an API. Rejects mutations without `mayChange`. */
+/** Creates the function that runs a person's queries under the limits of an API. Mutations need `mayChange`. */
 export function makeTryQuery<Caller extends Person>(
   load: () => Promise<GraphqlApi<Caller>>,
   costLimit: CostLimit,

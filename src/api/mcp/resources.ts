@@ -172,7 +172,7 @@ const FIRST = '0'
 const RESOURCES_ENOUGH = 400
 
 /**
- * Lists resources, kind by kind, after those with a fixed URI. Some clients read only the first page.
+ * Lists a page of resources. Those with a fixed URI come first, because some clients read only the first page.
  *
  * @throws ProtocolError for an invalid cursor
  */

@@ -45,9 +45,9 @@ type LoopbackRecord = z.infer<typeof record>
 export type LoopbackRegistration = Omit<z.input<typeof record>, 'usedAtMs' | 'unused'>
 
 /**
- * Manages clients that programs on a person's computer register for themselves. They are records in the state store,
- * which expire if they are not used (design 8). Any caller can register a client and start authorizations, so a client
- * counts as used only after a consent.
+ * Manages clients that register themselves: programs on a person's computer. They are records in the state store, which
+ * expire if they are not used (design 8). Any caller can register a client and start authorizations, so a client counts
+ * as used only after a consent.
  */
 export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
   const { database, records, loopbackHosts, registration: policy, now } = dependencies

@@ -167,8 +167,8 @@ function countEvents() {
     },
 
     /**
-     * Removes and returns due events: first occurrences, and repetitions in past minutes or, with `all`, in this
-     * minute.
+     * Removes and returns due events: first occurrences, and repetitions from past minutes. With `all`, also returns
+     * the repetitions from this minute.
      */
     take(nowMs: number, all: boolean): Pick<Tally, 'note' | 'times' | 'at'>[] {
       const minute = Math.floor(nowMs / MINUTE_MS)

@@ -121,7 +121,7 @@ export function locationOf(
 
 const ANSWER_WITHIN_MS = 300
 
-/** Opens a database. Applies pending migrations, or throws (`options.migrations`). Loads only the needed driver. */
+/** Opens a database, and loads only its driver. Applies pending migrations, or throws with `migrations: 'refuse'`. */
 export async function openDatabase(
   location: DatabaseLocation,
   options: DatabaseOptions = {},

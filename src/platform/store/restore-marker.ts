@@ -22,10 +22,10 @@ interface MarkedStores {
 }
 
 /**
- * Looks for signs that the database was restored: a later marker in Redis or DATA_DIR, another timeline of PostgreSQL,
- * or another database. If all stores were restored to the same time, it finds nothing.
+ * Looks for signs that the database was restored: a later marker in Redis or DATA_DIR, a different PostgreSQL timeline,
+ * or a different database. If all stores were restored to the same time, it finds nothing.
  *
- * @returns the current `id`; for a finding, also a `sentence`, and whether the database `isOlder` than other stores
+ * @returns the current `id`; for a finding, also a `sentence`, and `isOlder` if the database is older than other stores
  */
 export async function findRestore({ database, redis, dataDir }: MarkedStores) {
   // The database is marked first and read last, so it has an earlier time only if it lost writes.
