@@ -103,8 +103,8 @@ describe('campus: the shape', () => {
       (campus) =>
         ['graphql', 'api'].map((slug, at) => Object.assign(campus.sites[at] ?? {}, { slug })),
       [
-        'sites[0].slug: is reserved for a path of the service',
-        'sites[1].slug: is reserved for a path of the service',
+        'sites[0].slug: is reserved; choose another slug',
+        'sites[1].slug: is reserved; choose another slug',
       ],
     ],
     [

@@ -63,7 +63,7 @@ const malformed = (error_description: string): Expected => ({
   ...{ status: 400, body: { error: 'invalid_request', error_description } },
 })
 const twice = (name: string) => malformed(`'${name}' parameter must not be provided twice`)
-const needed = 'introspection requires client authentication'
+const needed = 'authenticate as a client or a resource server to introspect tokens'
 /** The caller sent nothing that authenticates a client. */
 const anonymous: Expected = {
   ...{ status: 401, challenge: 'Basic realm="{base}"' },
@@ -79,7 +79,7 @@ const wrongByBasic: Expected = {
   challenge: `Basic realm="{base}", error="invalid_client", error_description="${CLIENT_NOT_AUTHENTICATED}"`,
 }
 const hasSecret = malformed(
-  'the client is confidential, so scripts on pages must not use it; use a public client',
+  'scripts in a browser must not use a confidential client; use a public client',
 )
 const notForPages: Expected = { ...hasSecret, open: null }
 

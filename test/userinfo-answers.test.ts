@@ -60,7 +60,7 @@ const lacking = (error_description: string, scope: string): Expected => ({
   body: { error: 'insufficient_scope', error_description, scope },
 })
 const hasSecret = malformed(
-  'the client is confidential, so scripts on pages must not use it; use a public client',
+  'scripts in a browser must not use a confidential client; use a public client',
 )
 const unread = (status: number, error_description: string): Expected => ({
   ...{ status, body: { error: 'invalid_request', error_description } },

@@ -474,7 +474,7 @@ forEachDatabase('webhooks', (start) => {
         .execute()
       const errors = log.map(({ status, error }) => `${status} ${error}`)
       expect(errors.join()).to.include('null the host has no address, or an address outside')
-      expect(errors.join()).to.include('302 the receiver answered with status 302')
+      expect(errors.join()).to.include('302 the receiver responded with status 302')
     })
     await settled(2)
     expect([at('claude.ai'), at(BAD)].flat()).to.have.length(0)

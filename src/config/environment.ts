@@ -347,7 +347,7 @@ function* problemsTogether(set: NodeJS.ProcessEnv, secretGiven: boolean): Genera
   const reason = whySecretIsNeeded(url, store)
   if (reason && !secretGiven) yield `SECRET or SECRET_FILE must be set, because ${reason}`
   yield* problemsOfFiles(set)
-  if (set['SMTP_URL'] && !set['MAIL_FROM']) yield 'SMTP_URL is set, so MAIL_FROM must be set, too'
+  if (set['SMTP_URL'] && !set['MAIL_FROM']) yield 'MAIL_FROM must be set, because SMTP_URL is set'
   const { METRICS_PORT: metricsPort, PORT: ownPort = '3000' } = set
   if (metricsPort === ownPort) yield 'METRICS_PORT must be different from PORT'
   if (set['CONFORMANCE_PROFILE'] === 'on' && (isOpen || store)) {

@@ -165,7 +165,7 @@ describe('import and export', () => {
     expect(await problemOf(folder)).to.include('does not contain a .json file')
     writeFileSync(join(folder, 'a.json'), JSON.stringify({ sites: [{ id: 1 }], people: 'none' }))
     expect(await problemOf(folder))
-      .to.match(/^The campus has problems:\n/)
+      .to.match(/^The campus is invalid:\n/)
       .and.include('- sites[0].id')
       .and.include('- people')
   })

@@ -262,7 +262,7 @@ function fetchOf({ issuer, siteId }: IdentityProvider, fetch: SendOutgoing): Fet
       return new Response(bytes, response)
     } catch (cause) {
       const detail = cause instanceof Error ? cause.message : String(cause)
-      throw new ProviderUnreachable(`the provider did not answer: ${detail}`, { cause })
+      throw new ProviderUnreachable(`the provider did not respond: ${detail}`, { cause })
     }
   }
 }

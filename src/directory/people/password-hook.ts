@@ -50,7 +50,7 @@ export function makePasswordHook({ url, timeoutMs }: PasswordHookSettings, parts
       return readAnswer(await post(url, question, { ...parts, timeoutMs }))
     } catch (error) {
       const detail = error instanceof Error ? error.message : String(error)
-      parts.logger.warn({ detail }, 'the platform did not answer a password check')
+      parts.logger.warn({ detail }, 'the platform did not respond to a password check')
       return 'unavailable'
     } finally {
       running -= 1
@@ -92,7 +92,7 @@ async function post(
     throw new Error(`the platform responded with status ${status}, but must respond with 200`)
   }
   const { bytes, isLonger } = await readStart(response, ANSWER_BYTES_MAX)
-  if (isLonger) throw new Error(`the platform's answer is longer than ${ANSWER_BYTES_MAX} bytes`)
+  if (isLonger) throw new Error(`the platform's response is longer than ${ANSWER_BYTES_MAX} bytes`)
   return bytes.toString()
 }
 
@@ -104,7 +104,7 @@ function readAnswer(text: string): Answer {
   } catch {}
   const { valid } = Object(answer)
   if (typeof valid !== 'boolean')
-    throw new Error('the platform must answer {"valid":true} or {"valid":false}')
+    throw new Error('the platform must respond with {"valid":true} or {"valid":false}')
   return valid ? 'valid' : 'invalid'
 }
 

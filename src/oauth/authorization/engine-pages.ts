@@ -87,7 +87,7 @@ export function renderSignOut(ctx: KoaContextWithOIDC, form: string): void {
   const addressIgnored = !client && ctx.query['post_logout_redirect_uri'] !== undefined
   if (addressIgnored) {
     const fields = logFields(ctx as unknown as Context)
-    fields.detail = 'post_logout_redirect_uri was ignored: id_token_hint and client_id are missing'
+    fields.detail = 'post_logout_redirect_uri was ignored: send it with id_token_hint or client_id'
   }
   sendPublicPage(ctx, signOutPage({ form: trusted(form), client, addressIgnored }))
 }

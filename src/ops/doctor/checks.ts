@@ -74,7 +74,7 @@ export const checks = {
 
   'mail.folder': weak('set SMTP_URL and MAIL_FROM, because these messages reach no mailbox'),
   'mail.server': wrong('check SMTP_URL, its password and the certificate of the mail server'),
-  'mail.waiting': wrong('check the mail server; messages are tried for three days'),
+  'mail.waiting': wrong('check the mail server; messages are retried for three days'),
 
   'outside.silent': note('run doctor with --outside while the service runs'),
   'outside.unreachable': wrong(

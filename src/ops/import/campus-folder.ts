@@ -54,5 +54,5 @@ export function campusError(problems: readonly string[]): Error {
   const shown = problems.slice(0, PROBLEMS_SHOWN_MAX)
   const hidden = problems.length - shown.length
   const rest = hidden > 0 ? [`and ${hidden} more`] : []
-  return new Error(`The campus has problems:\n- ${[...shown, ...rest].join('\n- ')}`)
+  return new Error(`The campus is invalid:\n- ${[...shown, ...rest].join('\n- ')}`)
 }

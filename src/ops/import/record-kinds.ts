@@ -44,7 +44,7 @@ export const kinds = {
     table: 'site',
     schema: z.strictObject({
       id: id('sit'),
-      slug: slug.refine((name) => !takenSlugs.has(name), 'is reserved for a path of the service'),
+      slug: slug.refine((name) => !takenSlugs.has(name), 'is reserved; choose another slug'),
       name: text(120),
       description: optional(text(2000)),
       contactEmail: optional(z.email().max(254)),

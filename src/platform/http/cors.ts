@@ -48,7 +48,7 @@ export function answerCors(ctx: Context, methods: readonly string[]): boolean {
 
 /** The error description for a request from a page with a confidential client. */
 export const SECRET_IN_BROWSER =
-  'the client is confidential, so scripts on pages must not use it; use a public client'
+  'scripts in a browser must not use a confidential client; use a public client'
 
 /**
  * Whether a script on a page uses a confidential client. Such a page would give the credentials to every visitor. If

@@ -62,7 +62,7 @@ export async function judgeBinding(
       return {
         fault: {
           error: 'invalid_dpop_proof',
-          description: 'the DPoP proof is missing, or does not match this request and token',
+          description: 'the DPoP proof is missing or wrong; sign one for this request and token',
           reason: proof?.kind === 'bad' ? proof.reason : 'the DPoP proof is missing',
         },
       }

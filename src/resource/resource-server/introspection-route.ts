@@ -178,6 +178,6 @@ async function authenticate(
 function demandAuthentication(ctx: Context, problem: string, { baseUrl }: ResourceParts): void {
   logFields(ctx).detail = problem
   ctx.set('WWW-Authenticate', `Basic realm="${baseUrl}"`)
-  const error_description = 'introspection requires client authentication'
+  const error_description = 'authenticate as a client or a resource server to introspect tokens'
   sendJsonError(ctx, 401, { error: 'invalid_client', error_description })
 }

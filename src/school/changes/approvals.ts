@@ -75,7 +75,7 @@ export async function demandApproval(
     .executeTakeFirstOrThrow()
   if (Number(waiting.count) >= PENDING_MAX) {
     throw limitReached(
-      `${PENDING_MAX} changes wait for an approval; let the person approve them first`,
+      `${PENDING_MAX} changes are waiting for approval; ask the person to approve or reject some first`,
     )
   }
   const renewed = { expires_at: now + APPROVAL_SECONDS * 1000, approved_at: null }

@@ -130,7 +130,7 @@ export function releasedItems<
         const fields = values as unknown as Fields
         check?.(fields)
         if ((await countRows(rowsOf(trx, actor.siteId))) >= ITEMS_PER_SITE_MAX) {
-          throw limitReached(`a site can have at most ${ITEMS_PER_SITE_MAX} ${noun}s`)
+          throw limitReached(`a site has at most ${ITEMS_PER_SITE_MAX} ${noun}s`)
         }
         await mustBeFree(trx, actor.siteId, fields.slug)
         await insert(trx, table, { id, siteId: actor.siteId, ...fields, createdAt: actor.now })
@@ -176,7 +176,7 @@ export function releasedItems<
       const { slug, title, ...release } = await mustFind(trx, actor.siteId, id)
       const held = await countReferring(table, heldRows[table])(trx, [id])
       if (firstPublicationOf(release, release, actor.now) !== null || held.size > 0) {
-        throw conflict(`the ${noun} was published, or people have it; archive it instead`)
+        throw conflict(`the ${noun} was published or is in use; archive it instead`)
       }
       await sql`delete from ${sql.table(table)} where id = ${id}`.execute(trx)
       await record(`${table}.delete`, { kind: table, id }, { before: { slug, title } })

@@ -127,9 +127,9 @@ async function mustHaveRoom(
     .where('site_id', '=', siteId)
     .executeTakeFirstOrThrow()
   if (Number(files) >= siteFilesMax)
-    throw limitReached(`a site can have at most ${siteFilesMax} files`)
+    throw limitReached(`a site has at most ${siteFilesMax} files; delete one`)
   if (Number(used ?? 0) + bytes > siteBytesMax) {
-    throw limitReached(`the files of a site can have at most ${siteBytesMax} bytes in total`)
+    throw limitReached(`a site has at most ${siteBytesMax} bytes of files; delete some`)
   }
 }
 

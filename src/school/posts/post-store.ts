@@ -82,7 +82,7 @@ export const createPost = siteCreation({
   find: findPost,
   async insert({ trx, actor, record }, id, post) {
     if ((await countRows(postsOf(trx, actor.siteId))) >= POSTS_PER_SITE_MAX) {
-      throw limitReached(`a site can have at most ${POSTS_PER_SITE_MAX} posts`)
+      throw limitReached(`a site has at most ${POSTS_PER_SITE_MAX} posts; delete one`)
     }
     const times = { created_at: actor.now, updated_at: actor.now }
     await trx

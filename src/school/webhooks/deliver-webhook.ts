@@ -122,7 +122,7 @@ async function post(
     status = answer.status
     response = await beginningOf(answer)
     if (status === GONE) error = GONE_REASON
-    else if (status < 200 || status > 299) error = `the receiver answered with status ${status}`
+    else if (status < 200 || status > 299) error = `the receiver responded with status ${status}`
   } catch (cause) {
     error = String(cause instanceof Error ? cause.message : cause).slice(0, ERROR_CHARACTERS_MAX)
   }
@@ -133,7 +133,7 @@ async function post(
   return result
 }
 
-const GONE_REASON = 'the receiver answered with status 410, which ends the subscription'
+const GONE_REASON = 'the receiver responded with status 410, which ends the subscription'
 
 /** Reads the beginning of a response as text, and closes the connection of a longer one. Returns text without characters that databases reject. */
 async function beginningOf({ body }: Response): Promise<string | null> {
