@@ -11,7 +11,7 @@ export interface TwoFactorsPage {
   readonly area: AreaView
   readonly siteName: string
   readonly demand: { areas: readonly string[]; maxAgeSeconds?: number | undefined } | undefined
-  /** Whether the demand covers all operations of operators. */
+  /** Whether the requirement covers all operations of operators. */
   readonly isAll: boolean
   /** All areas of operator scopes. */
   readonly areas: readonly string[]
@@ -22,7 +22,7 @@ export interface TwoFactorsPage {
   readonly done: HtmlValue
 }
 
-/** The form with which an owner demands two factors for sensitive operations of a site. */
+/** The form with which an owner requires two factors for sensitive operations of a site. */
 export function twoFactorsPage(page: TwoFactorsPage): Page {
   const { area, demand, isAll, areas, hasReset, action, homeHref: href } = page
   const option = (value: 'nothing' | 'sensitive' | 'everything', checked: boolean) =>

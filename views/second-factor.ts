@@ -77,7 +77,7 @@ ${postForm(form, [
 ${lostApp(form, reset) ?? html`<p class="small">${text('secondStep.lost', { passkey: passkey ? 'yes' : 'no' })}</p>`}`
 }
 
-/** What a person can do who has lost the app and the recovery codes; undefined if the sites do not allow a reset. */
+/** Tells a person who lost the app and the recovery codes what to do; undefined if the sites do not allow a reset. */
 function lostApp({ csrf }: FormTarget, reset: SecondStepPage['reset']): Html | undefined {
   if (!reset) return undefined
   const { action, notBefore } = reset

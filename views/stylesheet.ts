@@ -37,7 +37,7 @@ interface SitePalette {
   readonly dark: Tokens
 }
 
-/** Creates the whole stylesheet with a site's colors. On the site's own background, its logo has no white ground. */
+/** Creates the stylesheet with a site's colors. On the site's own background color, its logo gets no white one. */
 export function colorSheet({ accent, background, light, dark }: SitePalette): Stylesheet {
   const bareLogo = '.brand img { padding: 0; background: none; }'
   const keepsGround = light['ground'] === dark['ground']

@@ -36,7 +36,7 @@ export function languageText(language: string): Html {
 
 let zones: readonly string[] | undefined
 
-/** Returns the time zones that a person can choose for the times on pages. Lists them late: that takes 2 ms. */
+/** Returns the time zones that a person can choose for the times on pages. Listed on first use: that takes 2 ms. */
 export function timeZones(): readonly string[] {
   zones ??= ['UTC', ...Intl.supportedValuesOf('timeZone')]
   return zones

@@ -103,7 +103,7 @@ const samplers = [
 const webAddress = (name: string) =>
   z.url({ protocol: /^https?$/, error: `${name} must be an http or https URL` })
 
-/** All environment variables, also for `config/example.env`. Errors quote only origins: other values may be secrets. */
+/** All environment variables, as in `config/example.env`. Errors quote only origins: other values may be secrets. */
 export const environmentVariables = z.object({
   BASE_URL: originOf('BASE_URL')
     .optional()

@@ -248,7 +248,7 @@ export const servicePolicy = z.strictObject({
   /** How long audit events are kept, and which part of a client IP address they contain. */
   audit: z
     .strictObject({
-      // Longer than an event is sent again, because a delivery reads it from the audit trail.
+      // Longer than deliveries are retried, because each attempt reads the event from the audit trail.
       keepDays: z.int().min(4).max(4000),
       addresses: z.enum(['full', 'network', 'none']),
     })

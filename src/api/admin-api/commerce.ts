@@ -94,7 +94,7 @@ interface RevenueArguments {
   readonly by: 'DAY' | 'MONTH' | 'TOTAL'
 }
 
-/** Resolves the revenue of the site. @throws GraphQLError for an empty or too long period */
+/** Resolves the revenue of the site. @throws GraphQLError if the period is empty or too long */
 async function revenueOf(
   _source: unknown,
   { from, until, by }: RevenueArguments,

@@ -22,7 +22,7 @@ interface UploadLinkRoutePorts {
   readonly findClientName: (clientId: string) => Promise<string | undefined>
 }
 
-/** How much of a rejected form is read. Browsers show the response only after they have sent all of it. */
+/** How much of a rejected form is read. Browsers show the response only after sending the whole form. */
 const DROPPED = { bytesMax: 500_000_000, ms: 25_000 }
 
 const problems: Readonly<Record<number, UploadPage['problem']>> = {
@@ -30,8 +30,8 @@ const problems: Readonly<Record<number, UploadPage['problem']>> = {
 }
 
 /**
- * Registers the page of upload links, with a form. Programs send the bytes to the same URL with PUT or POST. Only a
- * stored file uses the link. The form needs no CSRF token, because its URL is secret and it uses no session.
+ * Registers the page of upload links, with a form. Programs send the bytes to the same URL with PUT or POST. The link
+ * works until a file is stored. The form needs no CSRF token, because its URL is secret and it uses no session.
  */
 export function uploadLinkRoute(router: Router, ports: UploadLinkRoutePorts): void {
   const show = async (

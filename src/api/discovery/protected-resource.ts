@@ -27,8 +27,8 @@ const resources: Readonly<Record<ProtectedResource, Row>> = {
   // Challenges name the scopes of the tools.
   mcp: [paths.mcp, ' tools', () => scopeNames('identity')],
   mcpMember: [paths.mcpMember, ' tools for members', () => scopeNames('member')],
-  // Read scopes only: if an unreviewed client requests a write scope, its whole request is rejected. Addresses for
-  // changes add write scopes, and challenges name those of the tools.
+  // Read scopes only: if an unreviewed client requests a write scope, its whole request is rejected. Addresses that
+  // name areas to change add write scopes, and challenges name the scopes of the tools.
   mcpAdmin: [
     paths.mcpAdmin,
     ' tools for operators',

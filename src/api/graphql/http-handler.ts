@@ -67,7 +67,7 @@ async function runOperation<Caller>(
   // Mutations require POST, regardless of the scopes of the token (GraphQL over HTTP §6.2).
   if (ctx.method === 'GET' && operation === 'mutation') return sendRefusal(ctx, 405)
   const needed = api.scopesNeeded(document, params.operationName)
-  // The names are needed only to check a demand for two factors.
+  // The names are needed only to check whether two factors are required.
   const operations = token.unmetDemand ? api.fieldNames(document, params.operationName) : []
   const verdict = demandScopes({ kind: 'granted', token }, needed, { operations })
   if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)

@@ -68,7 +68,7 @@ export interface Use {
   readonly changesSite?: boolean
 }
 
-/** Finds the tool, prompt or resource that a message uses. Returns undefined if there is none. For the access check. */
+/** Finds the tool, prompt or resource that a message uses, for the access check. Returns undefined if there is none. */
 export function accessOf(message: unknown, address: ToolAddress): Use | undefined {
   const { method, params } = (message ?? {}) as { method?: unknown; params?: Params | null }
   const use = usedBy(method, params ?? {}, address)

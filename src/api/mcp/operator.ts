@@ -137,7 +137,7 @@ export function changes(
   })
 }
 
-/** What people have of an item. */
+/** What people keep when an item is hidden. */
 const holdings: Readonly<Record<string, string>> = {
   ...{ course: 'Enrolments', digital_product: 'Purchases', event: 'Registrations' },
 }

@@ -107,7 +107,7 @@ const scalarWords: Readonly<Record<string, string>> = {
   DateTime: 'a time in RFC 3339 format, like 2026-10-01T00:00:00Z',
 }
 
-/** Adds a missing idempotency key, derived from the arguments. So a repeated call creates nothing twice. */
+/** Adds a missing idempotency key, derived from the arguments, so a repeated call creates no duplicate. */
 export function withKey(given: Arguments, { properties }: JsonSchema): Arguments {
   if (!('idempotencyKey' in (properties as object)) || given['idempotencyKey'] != null) return given
   const digest = createHash('sha256').update(JSON.stringify(given)).digest('base64url')

@@ -49,7 +49,7 @@ export function makeMail(ports: MailPorts, settings: MailSettings, links: Links)
   const queueMail: QueueMail = async (trx, mail, nowMs) => {
     await outbox.enqueue(trx, { kind: 'mail', payload: mail, nowMs })
   }
-  /** Limits how many messages of a kind an address receives, because strangers can cause some kinds. */
+  /** Limits how many messages of a kind an address receives, because strangers can trigger some kinds. */
   const takeLimit = async (kind: MailKind, to: string) => {
     if (messages[kind].limitedBefore) return
     const limit = messages[kind].notice ? 'mailNotices' : 'mails'

@@ -20,7 +20,7 @@ export type SignIn =
       readonly needsSecondFactor: boolean
       /** The new value of the known-browser cookie. */
       readonly browser: string
-      /** Whether the browser was not known for this account. */
+      /** Whether the browser is new to this account. */
       readonly isNewBrowser: boolean
     }
   | NotSignedIn

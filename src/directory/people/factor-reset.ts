@@ -1,16 +1,16 @@
-/** Decides from when a person may remove a lost authenticator app by mail. Every site of the person must allow this. */
+/** Decides when a person may remove a lost authenticator app by mail. Every site of the person must allow this. */
 
 import type { Kysely } from 'kysely'
 
 import type { Schema } from '../../platform/store/schema.ts'
 import { FACTOR_RESET } from '../sites/site-admin.ts'
 
-/** After a mail set a new password, a mail cannot remove the app for this time. */
+/** How long an app cannot be removed by mail after a password was set by mail. */
 const HOLD_MS = 7 * 86_400_000
 
 /**
- * Returns from when a person may remove the authenticator app by mail, in epoch milliseconds; undefined for never:
- * without an app or a site, if one of the person's sites does not allow it, and for platform reviewers.
+ * Returns the earliest time at which a person may remove the authenticator app by mail, in epoch milliseconds. Returns
+ * undefined without an app or a site, if one of the person's sites does not allow it, and for platform reviewers.
  */
 export async function findResetTime(
   kysely: Kysely<Schema>,
@@ -31,7 +31,7 @@ export async function findResetTime(
   return row && isAllowed ? (row.no_reset_before ?? 0) : undefined
 }
 
-/** Delays a reset by mail, because a mail set a new password: the mailbox alone must not replace both factors. */
+/** Delays a reset by mail after a password was set by mail: the mailbox alone must not replace both factors. */
 export async function holdFactorReset(
   trx: Kysely<Schema>,
   personId: string,

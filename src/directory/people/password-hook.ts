@@ -29,7 +29,7 @@ export interface Question {
   readonly password: string
 }
 
-/** The answer of the platform; `unavailable` without a valid answer in time, or if too many questions are open. */
+/** The platform's answer; `unavailable` if no valid answer arrives in time, or if too many questions are open. */
 type Answer = 'valid' | 'invalid' | 'unavailable'
 
 export type PasswordHook = ReturnType<typeof makePasswordHook>

@@ -50,7 +50,7 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
   const { kysely } = database
   return {
     check: makeFactorCheck(ports, more),
-    /** Returns from when a person may remove a lost authenticator app by mail; undefined for never. */
+    /** Returns the earliest time at which a person may remove a lost app by mail; undefined if never. */
     resetTime: async (personId: string) => await findResetTime(kysely, personId),
     requestReset: linkRequests.factorReset,
 

@@ -1,11 +1,11 @@
-/** Lists the operations for which a site can demand two factors (RFC 9470; docs/security.md). */
+/** Lists the operations for which a site can require two factors (RFC 9470; docs/security.md). */
 
 import { needsOperator } from './policy.ts'
 
-/** The entry of `areas` that demands two factors for all operations of operators. */
+/** The entry of `areas` that requires two factors for all operations of operators. */
 export const EVERYTHING = '*'
 
-/** What a site demands for sensitive operations, besides two factors. */
+/** What a site requires for sensitive operations, besides two factors. */
 export interface AssuranceDemand {
   /** The areas of the scope catalogue whose operations are all sensitive at this site, even those that read. */
   readonly areas: readonly string[]
@@ -13,7 +13,7 @@ export interface AssuranceDemand {
   readonly maxAgeSeconds?: number | undefined
 }
 
-/** Mutations of the Admin API. Operator pages that require a recent sign-in demand the same. */
+/** Mutations of the Admin API. Operator pages that need a recent sign-in have the same requirement. */
 export const sensitiveOperations: ReadonlySet<string> = new Set([
   // Roles.
   ...['inviteMember', 'resendInvitation', 'setMemberRoles', 'removeMember'],
@@ -27,7 +27,7 @@ export const sensitiveOperations: ReadonlySet<string> = new Set([
   ...['setSelfSignUp', 'setFactorReset', 'sendPasswordRecovery'],
 ])
 
-/** Whether any of these operations or scopes is sensitive under a demand. */
+/** Whether any of these operations or scopes is sensitive under a site's requirements. */
 export function isSensitive(
   { areas }: AssuranceDemand,
   scopes: readonly string[],

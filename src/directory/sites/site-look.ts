@@ -80,8 +80,8 @@ export async function findLogo({ kysely }: Database, siteId: string, digest: str
 }
 
 /**
- * Returns the name, logo and colors to show; undefined if the site has set no display name, logo or color. The page then
- * appears in a language of the site.
+ * Returns the name, logo and colors to show; undefined if the site has set none of them. Also limits the page to the
+ * languages of the site.
  */
 export function siteLook(ctx: Context, look: Look | undefined): SiteLook | undefined {
   prefer(ctx, { site: look?.language, languages: look?.languages })

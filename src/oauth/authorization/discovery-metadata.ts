@@ -6,7 +6,7 @@ import { paths } from '../../platform/http/paths.ts'
 import { proofAlgorithms } from '../clients/proofs.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 
-/** Returns what the discovery documents of the engine advertise in addition (RFC 8414, RFC 9728). */
+/** Returns additional members for the engine's discovery documents (RFC 8414, RFC 9728). */
 export function advertised(
   { baseUrl, furtherPlans: { privateKeyJwt } }: EngineDependencies,
   authMethods: readonly string[],

@@ -53,7 +53,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
     1,
   )
 
-  // By default, the engine asks for consent at every authorization of a native client. Design 17 asks less often.
+  // By default, the engine asks for consent at every authorization of a native client. We ask less often (design 17).
   const consent = policy.get('consent')
   consent?.checks.remove('native_client_prompt')
   consent?.checks.add(
@@ -102,7 +102,7 @@ function loginChecks() {
   ]
 }
 
-/** Returns the clause that tells people who were refused where to read how to connect. */
+/** Returns the clause that tells rejected people where to find the instructions for connecting. */
 function whereElse({ oidc }: KoaContextWithOIDC): string {
   return `${oidc.provider.issuer}${pages.connectHome} explains how members of a site connect`
 }

@@ -16,7 +16,7 @@ type EngineGrant = InstanceType<Provider['Grant']>
 
 /**
  * Finds the grant that an authorization request continues. It comes from the consent page just submitted, or from the
- * session. Prolongs the grant, but ignores a grant for another site or another version of the client's metadata
+ * session. Extends the grant, but ignores a grant for another site or another version of the client's metadata
  * document. For our own pages, creates the grant if there is none.
  */
 export async function findRememberedGrant(

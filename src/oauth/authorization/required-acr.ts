@@ -50,7 +50,7 @@ function essentialAcr(claims: unknown): readonly string[] | undefined {
   throw new errors.InvalidRequest('invalid claims.id_token.acr.values type')
 }
 
-/** The reason for a sign-in with two factors: the site demands them of its operators. */
+/** The reason for a sign-in with two factors: the site requires them of its operators. */
 export const OPERATORS_NEED_MFA = 'operators_need_mfa'
 
 /**

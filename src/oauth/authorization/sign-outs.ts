@@ -30,7 +30,7 @@ export type SignOuts = ReturnType<typeof makeSignOuts>
 
 /** Time limit of an attempt to send a notice. An application that starts on demand needs several seconds. */
 export const NOTICE_WITHIN_MS = 8000
-/** After this many attempts, within about 75 minutes, the application has to find out by itself. */
+/** Maximum number of attempts, within about 75 minutes. After that, the notice is dropped. */
 export const NOTICE_ATTEMPTS_MAX = 6
 
 export function makeSignOuts(ports: SignOutPorts) {

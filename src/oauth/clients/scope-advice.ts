@@ -16,7 +16,7 @@ export interface WantedScopes {
 export interface ScopeAdvice {
   /** The held and needed scopes that the client may request; empty if it cannot get access. */
   readonly scopes: readonly string[]
-  /** The alternative if `scopes` is empty: a clause that follows the names of the missing scopes. */
+  /** What to do if `scopes` is empty: a clause that follows the names of the missing scopes. */
   readonly remedy?: string
 }
 

@@ -54,7 +54,7 @@ export function makeGrantStore(
   const expiry = () => now() + grantSeconds * 1000
   return {
     /**
-     * Stores a grant, or adds the consent to its row and prolongs it. Records an audit event, and queues a notice of a
+     * Stores a grant, or adds the consent to its row and extends it. Records an audit event, and queues a notice of a
      * new grant unless it is for our own pages. No-op for an ended grant.
      */
     save: async (grant: NewGrant, by?: Caller): Promise<void> =>
@@ -79,7 +79,7 @@ export function makeGrantStore(
       }),
 
     /**
-     * Prolongs a grant that has not ended. Skips the write if the grant would gain less than a day.
+     * Extends a grant that has not ended. Skips the write if the grant would gain less than a day.
      *
      * @param isEndless whether to keep its families and sessions as long as the grant
      */
@@ -131,7 +131,7 @@ export function makeGrantStore(
 }
 
 /**
- * Inserts the grant, or adds the consent to its row and prolongs it. If a person submits two consent pages at the same
+ * Inserts the grant, or adds the consent to its row and extends it. If a person submits two consent pages at the same
  * moment, both consents count. The row of a grant that has ended stays as it is.
  */
 async function saveRow(

@@ -66,7 +66,7 @@ export interface AccessFacts {
   readonly featureOff: boolean
   /** The review state of the client's metadata document at the site of the grant (design 31). */
   readonly documentReview?: ReviewState | undefined
-  /** The site's demand for sensitive operations, if any. */
+  /** The site's requirements for sensitive operations, if any. */
   readonly assuranceDemand?: AssuranceDemand | undefined
   /** The requested family; undefined if none was requested, or the grant does not have it. */
   readonly family: Family | undefined

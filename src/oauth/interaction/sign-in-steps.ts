@@ -117,7 +117,7 @@ function makeLaterSteps(dependencies: SignInDependencies, promptPages: PromptPag
     const methods = second ? ([method, second] as const) : ([method] as const)
     await complete(ctx, pending, { ...rest, methods, siteId }, dependencies)
   }
-  /** Returns from when the person may remove the app by mail. A site's provider must not start it. */
+  /** Returns the earliest time to remove the app by mail. A sign-in with a site's provider must not start a removal. */
   const resetTimeOf = async ({ personId, siteId }: FirstStep) =>
     siteId === undefined ? await secondFactors.resetTime(personId) : undefined
   const showSecond: Step<[FirstStep, HtmlValue?]> = async (ctx, pending, first, problem) => {

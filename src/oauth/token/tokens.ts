@@ -25,7 +25,7 @@ export interface AccessToken extends IssuedToken {
   readonly audience: string | undefined
   /** Thumbprint of the key that the token is bound to (RFC 9449 §6). */
   readonly jkt: string | undefined
-  /** The site's demand for sensitive operations, if the sign-in does not meet it. */
+  /** The site's requirements for sensitive operations, if the sign-in does not meet them. */
   readonly unmetDemand?: AssuranceDemand | undefined
 }
 

@@ -119,7 +119,7 @@ interface Entry {
   readonly shownAt?: string
 }
 
-/** Whether the site demands two factors for a page. @param isSensitive whether the page shows secrets, for example */
+/** Whether the site requires two factors for a page. @param isSensitive whether the page shows secrets, for example */
 function demandsMfa({ assuranceDemand: demand }: AdminSite, isSensitive = false): boolean {
   return demand !== undefined && (isSensitive || demand.areas.includes(EVERYTHING))
 }

@@ -162,7 +162,7 @@ function homeRoutes(operatorPages: OperatorPages, parts: AdminParts, overviewOf:
 }
 
 /**
- * Registers the page with which an owner demands two factors of operators. Opening the page requires two factors, so
+ * Registers the page with which an owner requires two factors of operators. Opening the page requires two factors, so
  * owners cannot lock themselves out.
  */
 function twoFactorRoutes(operatorPages: OperatorPages, { database }: AdminParts): void {

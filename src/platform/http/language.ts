@@ -16,7 +16,7 @@ interface Preferences {
   readonly timeZone?: Tag
 }
 
-/** The service ignores further languages in `ui_locales`. */
+/** Maximum number of languages in `ui_locales`. Further ones are ignored. */
 const UI_LOCALES_MAX = 10
 
 /** Reads the languages of the parameter `ui_locales`, which spaces separate (OpenID Connect Core §3.1.2.1). */

@@ -52,7 +52,7 @@ export const toolPaths = [
   ...[paths.protectedResourceMcpMember, paths.protectedResourceMcpAdmin],
 ] as const
 
-/** The operator endpoint with areas to change, such as `courses,students`, and its metadata (design 38). */
+/** The operator endpoint for changes in named areas, such as `courses,students`, and its metadata (design 38). */
 export const changePaths = {
   mcp: '/mcp/admin/change/:areas',
   protectedResource: '/.well-known/oauth-protected-resource/mcp/admin/change/:areas',

@@ -39,7 +39,7 @@ export function securityHeaders(baseUrl: string): Middleware {
   }
   const entries = Object.entries(headers)
   return (ctx, next) => {
-    // Not `ctx.set`, which takes longer and checks what is known here.
+    // Avoid `ctx.set`, which is slower and runs checks that are not needed here.
     for (const [name, value] of entries) ctx.res.setHeader(name, value)
     return next()
   }

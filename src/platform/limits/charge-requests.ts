@@ -68,7 +68,7 @@ const exact: ReadonlyMap<string, Gate | undefined> = new Map<string, Gate | unde
   [paths.adminSchema, undefined],
 ])
 
-/** The gates by path prefix. The first match applies, so the platform API precedes the operator pages. */
+/** How requests are charged, by path prefix. The first match applies, so the platform API precedes operator pages. */
 const byPrefix: readonly (readonly [string, Gate])[] = [
   [forwardAuthFor, proxies],
   [addressOf(paths.upstream, { path: '' }), protectedAddress],

@@ -108,7 +108,7 @@ export function makeOutbox(ports: OutboxPorts) {
 
 interface NewMessage {
   readonly kind: string
-  /** The kind by default. */
+  /** Defaults to the kind. */
   readonly queue?: string
   readonly payload: object
   readonly nowMs: number
@@ -183,8 +183,8 @@ async function sendDue(handlers: Handlers, ports: OutboxPorts, signal: AbortSign
 type Row = Selectable<Schema['outbox']>
 
 /**
- * Claims due messages for this process by postponing them, of each queue and subject only the first one. With
- * PostgreSQL, skips rows that another process is claiming. `more` says that other queues may have due messages.
+ * Claims due messages for this process by postponing them: only the first one of each queue and subject. With
+ * PostgreSQL, skips rows that another process is claiming. `more` means that other queues may have due messages.
  */
 async function claim({ database, now }: OutboxPorts, sending: readonly Row[]) {
   const free = MESSAGES_AT_ONCE - sending.length
@@ -299,7 +299,7 @@ async function settle(
       const next = { due_at: now() + wait * 1000, last_error: lastError }
       await postponed.set(next).execute()
       if (subject === null) return
-      // They could not be sent before. Without this, each look would read them again.
+      // Later messages must wait, too. If their times stayed, each check would read them again.
       await kysely
         .updateTable('outbox')
         .set({ due_at: next.due_at })

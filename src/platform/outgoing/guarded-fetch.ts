@@ -31,7 +31,7 @@ export interface GuardedFetchOptions {
 /** The time limit of a request without a signal, including name resolution. */
 const ANSWER_WITHIN_MS = 2500
 
-/** How long a connection for webhooks waits for the next one. Shorter than servers wait, which is 5 s and more. */
+/** How long a webhook connection waits for the next request. Shorter than the idle timeout of servers (5 s or more). */
 const KEPT_MS = 4000
 
 /**

@@ -1,4 +1,4 @@
-// The types of the tables. `migrations/*.sql` documents the tables, and test/store/database.test.ts compares both.
+// The types of the tables. `migrations/*.sql` documents the tables, and test/store/database.test.ts compares the two.
 // Every `*_at` is in epoch milliseconds.
 
 import type { Generated } from 'kysely'

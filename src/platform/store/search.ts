@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely'
 
 import type { Database } from './database.ts'
 
-/** Builds the condition that a column contains the words. Ignores case (on SQLite, only of A to Z). Uses no index. */
+/** Builds the condition that a column contains the words. Ignores case (on SQLite, only for A to Z). Uses no index. */
 export function containsText(column: string, words: string) {
   const pattern = words.replace(/[%_!]/g, '!$&').replaceAll('\0', '')
   return sql<boolean>`lower(${sql.ref(column)}) like lower(${`%${pattern}%`}) escape '!'`

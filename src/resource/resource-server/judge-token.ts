@@ -78,7 +78,7 @@ export function makeTokenJudges(
   }
 }
 
-/** Adds the demand of the token's site, unless the person used two factors, recently enough. */
+/** Adds the requirements of the token's site, unless the person used two factors recently enough. */
 function withUnmetDemand<Token extends AccessToken | RefreshToken>(token: Token, nowMs: number) {
   const { assuranceDemand: unmetDemand, family } = token
   if (!unmetDemand) return token

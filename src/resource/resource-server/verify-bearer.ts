@@ -149,8 +149,8 @@ export function invalid(reason: string): Invalid {
 }
 
 /**
- * Turns `granted` into `insufficient` unless the token has one of `sufficient` or, by default, all of `needed`. Turns it
- * into `step-up` if the scopes or operations are sensitive at the site and the sign-in does not meet its demand.
+ * Turns `granted` into `insufficient` unless the token has one of `sufficient` or, by default, all of `needed`. Turns
+ * it into `step-up` if the scopes or operations are sensitive at the site and the sign-in does not suffice.
  */
 export function demandScopes(
   verdict: Verdict,

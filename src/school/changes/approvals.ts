@@ -41,7 +41,7 @@ interface RequestedChange {
 }
 
 /**
- * Lets a change pass, or stores it and demands an approval. An approval is for one call of one client with the same
+ * Lets a change pass, or stores it and requires an approval. An approval is for one call of one client with the same
  * arguments, and is used up before the change runs.
  *
  * @throws ChangeRefused with the address of the page that asks for the approval

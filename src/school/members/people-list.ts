@@ -100,7 +100,7 @@ async function countHolders(
   return students + Number(total)
 }
 
-/** Maximum number of roles at a site to start a search from its people. At larger sites, searches start from words. */
+/** Number of roles up to which a search starts from a site's people. At larger sites, searches start from words. */
 const FEW_ROLES_MAX = 5000
 
 /** Maximum count of people per word, when a search determines its rarest word. */

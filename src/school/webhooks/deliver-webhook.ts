@@ -39,7 +39,7 @@ export function webhookHandler(ports: DeliveryPorts): MessageHandler {
     await inserted.onConflict((known) => known.column('id').doNothing()).execute()
   }
   const insertSoon = inBatches(insert, LOG_WITHIN_MS)
-  // Alone if the batch failed, for example because another endpoint was deleted.
+  // If the batch fails, for example because another endpoint was deleted, log the attempt alone.
   const log = async (row: LogRow) => await insertSoon(row).catch(async () => await insert([row]))
   const posting = { ...ports, keysOf: makeKeysOf(ports.seals), log }
   return {

@@ -25,7 +25,7 @@ const ROTATION_MS = 86_400_000
 /** How many attempts of an endpoint the log shows. */
 const DELIVERIES_SHOWN_MAX = 50
 const KEYS_KEPT_MAX = 1000
-/** The longest time from the time of a change to its commit. Missed events are searched from so much earlier. */
+/** Maximum time from a change's timestamp to its commit. The search for missed events starts this much earlier. */
 const COMMIT_WITHIN_MS = 60_000
 
 export const labelOf = (id: string) => `secret of the webhook endpoint ${id}`
@@ -52,7 +52,7 @@ type CreateInput = EndpointInput & { readonly idempotencyKey?: string | null | u
 
 export type KeysOf = ReturnType<typeof makeKeysOf>
 
-/** Creates the function that returns the keys that sign a message now. Keeps the keys of some endpoints. */
+/** Creates the function that returns the keys that sign a message now. Caches the keys of some endpoints. */
 export function makeKeysOf(seals: Seals) {
   const kept = new Map<string, SigningKeys>()
   const open = (sealed: string, id: string) => {
@@ -82,7 +82,7 @@ export function makeWebhookEndpoints(database: Database, seals: Seals) {
     find: async (siteId: string, id: string) =>
       (await list(siteId)).find((endpoint) => endpoint.id === id),
 
-    /** Lists the latest attempts of an endpoint, newest first. Check the site of the endpoint before. */
+    /** Lists the latest attempts of an endpoint, newest first. Callers must check the endpoint's site. */
     async deliveries({ id, payload }: Pick<Schema['webhook_endpoint'], 'id' | 'payload'>) {
       const rows = await kysely
         .selectFrom('webhook_delivery')
@@ -172,7 +172,7 @@ async function listEndpoints(kysely: Kysely<Schema>, siteId: string, seals: Seal
 
 type ChangeEndpoint = ReturnType<typeof changing>
 
-/** Creates a function that runs a change of an endpoint of the actor's site. It throws ChangeRefused for others. */
+/** Creates a function that changes an endpoint of the actor's site, and throws ChangeRefused for any other endpoint. */
 function changing(database: Database, seals: Seals) {
   return <Values extends unknown[], Result>(
     work: (site: SiteWork, endpoint: WebhookEndpoint, ...values: Values) => Promise<Result>,
