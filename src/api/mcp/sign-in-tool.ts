@@ -56,7 +56,7 @@ export const signInTool = defineTool({
       .enum(audiences)
       .optional()
       .describe(
-        'Whom you act for. member: a person with courses, purchases and notifications. ' +
+        'Who you act for. member: a person with courses, purchases and notifications. ' +
           'operator: a person who runs a site. Omit this argument to sign in for identity only.',
       ),
     change: z

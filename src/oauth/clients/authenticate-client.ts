@@ -33,12 +33,12 @@ export const CLIENT_NOT_AUTHENTICATED =
  * form and in the header, some only when they refresh.
  */
 export const SEVERAL_MECHANISMS =
-  'client authentication must only be provided using one mechanism: send the client_secret either in the form, ' +
+  'use only one method of client authentication: send the client_secret either in the form, ' +
   'without any Authorization header, or with HTTP Basic'
 
 /** Error description for a malformed Authorization header. Some libraries send only the client_id in it, or a token. */
 export const MALFORMED_HEADER =
-  'invalid authorization header value format: send Basic followed by the base64 encoding of ' +
+  'the Authorization header is malformed: send Basic followed by the base64 encoding of ' +
   'client_id:client_secret; for a public client, send client_id in the form and no Authorization header'
 
 /** Error description for a Basic header with an empty secret. Some libraries send it by default. */
@@ -49,7 +49,7 @@ export const BASIC_WITHOUT_SECRET =
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer'
 
 export const NO_CLIENT_ID =
-  'no client authentication mechanism provided: send client_id, and client_secret if the client has one'
+  'client authentication is missing: send client_id, and client_secret if the client has one'
 
 /**
  * Reads the client credentials from the form or from HTTP Basic (all Authorization headers). Returns a problem if they

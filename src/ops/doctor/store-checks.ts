@@ -92,7 +92,7 @@ async function* checkPostgres({ kysely }: Database): Findings {
     yield found('database.read-only', 'The database is read-only')
   const lost = off.filter((name) => name !== 'transaction_read_only')
   if (lost.length > 0) {
-    const sentence = `PostgreSQL can lose acknowledged writes (off: ${lost.join(', ')})`
+    const sentence = `PostgreSQL can lose acknowledged writes (settings that are off: ${lost.join(', ')})`
     yield found('database.loses', sentence)
   }
 }

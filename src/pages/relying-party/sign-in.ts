@@ -157,7 +157,7 @@ export async function completeSignIn(
     const { claims } = await redeemAnswer(answer, pending, flow)
     const { sid, auth_time: authTime, sub: personId } = claims
     if (typeof sid !== 'string' || authTime === undefined) {
-      throw new Error('the id_token has no sid or no auth_time')
+      throw new Error('the id_token has no sid or auth_time')
     }
     return { personId, browserSessionId: sid, authenticatedAt: authTime * 1000 + 999 + skewMs }
   })
