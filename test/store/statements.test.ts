@@ -1,9 +1,18 @@
+import { statSync } from 'node:fs'
+
+import BetterSqlite from 'better-sqlite3'
 import { sql } from 'kysely'
 
 import { compiled, type Valued } from '../../src/platform/store/compiled.ts'
 import type { Database } from '../../src/platform/store/database.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
-import { patiently, postgresPlace, settings, withEveryDatabase } from '../support/database.ts'
+import {
+  patiently,
+  postgresPlace,
+  settings,
+  sqlitePlace,
+  withEveryDatabase,
+} from '../support/database.ts'
 import { eventually } from '../support/programs.ts'
 import { sharedProgram } from '../support/skipped.ts'
 
@@ -54,6 +63,66 @@ withEveryDatabase('A compiled statement', (open) => {
     })
     await beside
     expect(calls).to.equal(4)
+  })
+})
+
+describe('Statements on SQLite', () => {
+  async function open(answerWithinMs = 10_000) {
+    const { location } = await sqlitePlace()
+    const file = location.kind === 'sqlite' ? location.file : ''
+    const database = await openDatabase(location, { answerWithinMs })
+    return { file, database, ...settings(database) }
+  }
+
+  it('of one turn that write become one transaction', async () => {
+    const { file, database, write } = await open()
+    await using _ = database
+    const before = statSync(`${file}-wal`).size
+    await Promise.all(Array.from({ length: 50 }, (_, n) => write({ name: `n${n}`, value: 'a' })))
+    const pages = (statSync(`${file}-wal`).size - before) / 4096
+    // Each transaction writes at least one page.
+    expect(pages).to.be.within(1, 20)
+  })
+
+  it('of one turn fail alone', async () => {
+    const { database, read, write } = await open()
+    await using _ = database
+    const outcomes = await Promise.allSettled([
+      ...[write({ name: 'a', value: '1' }), write({ name: 'b', value: null as never })],
+      ...[read({ name: 'a' }), write({ name: 'c', value: '1' })],
+    ])
+    const statuses = outcomes.map(({ status }) => status)
+    expect(statuses).to.deep.equal(['fulfilled', 'rejected', 'fulfilled', 'fulfilled'])
+    expect((await read({ name: 'a' })).rows).to.have.length(1)
+    expect((await read({ name: 'c' })).rows).to.have.length(1)
+  })
+
+  it('that read succeed while another process writes, and those that write all fail', async () => {
+    const { file, database, read, write } = await open(50)
+    await using _ = database
+    const other = new BetterSqlite(file)
+    other.exec('begin immediate')
+    const outcomes = await Promise.allSettled([
+      ...[write({ name: 'a', value: '1' }), read({ name: 'a' })],
+      ...[write({ name: 'b', value: '1' }), read({ name: 'b' })],
+    ])
+    other.close()
+    const statuses = outcomes.map(({ status }) => status)
+    expect(statuses).to.deep.equal(['rejected', 'fulfilled', 'rejected', 'fulfilled'])
+    await write({ name: 'a', value: '1' })
+    expect((await read({ name: 'b' })).rows).to.be.empty
+  })
+
+  it('that wait when a transaction begins are no part of it', async () => {
+    const { database, read, write } = await open()
+    await using _ = database
+    const waiting = write({ name: 'a', value: '1' })
+    await database.kysely
+      .transaction()
+      .execute(() => Promise.reject(new Error('rolled back')))
+      .catch(() => {})
+    await waiting
+    expect((await read({ name: 'a' })).rows).to.have.length(1)
   })
 })
 

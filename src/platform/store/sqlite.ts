@@ -6,6 +6,7 @@ import BetterSqlite from 'better-sqlite3'
 import {
   CompiledQuery,
   type DatabaseConnection,
+  type QueryResult,
   type SqliteDatabase,
   SqliteDialect,
   SqliteDriver,
@@ -45,11 +46,13 @@ export async function openSqlite(file: string, options: EngineOptions): Promise<
     throw error
   }
 
-  const database = withStatementCache(connection)
+  const prepare = cacheStatements(connection)
+  const database = { prepare, close: () => void connection.close() }
+  const turn = new StatementsOfTurn(connection, prepare)
   const kysely = openKysely({
     ...{ store: 'sqlite', dialect: new SqliteDialect({ database }) },
-    driver: new WritingSqliteDriver(connection, database),
-    run: statementRunner(connection, database),
+    driver: new WritingSqliteDriver(connection, { database, turn }),
+    run: turn.run,
     guard: options.guard,
   })
   return {
@@ -64,23 +67,91 @@ export async function openSqlite(file: string, options: EngineOptions): Promise<
   }
 }
 
+/** A statement that waits for the end of this turn of the event loop. */
+interface Waiting {
+  readonly statement: BetterSqlite.Statement<unknown[]>
+  readonly parameters: readonly unknown[]
+  readonly settle: PromiseWithResolvers<QueryResult<never>>
+}
+
 /**
- * Creates a runner for statements on the only connection. During a transaction, such a statement would become part of
- * the transaction, so Kysely makes the statement wait. A second connection would be worse: its waits would block the
- * process, and each write on the first connection would invalidate its page cache.
+ * Runs the statements of one turn of the event loop together, on the only connection: first all that read, then all
+ * that write, so that these wait for the disk once. The responses of the turn then leave together, too; a response
+ * alone would wake its client, which costs as much as a query.
+ *
+ * A second connection would be worse: its waits would block the process, and each write on the first connection would
+ * invalidate its page cache.
  */
-function statementRunner(
-  connection: Pick<BetterSqlite.Database, 'inTransaction' | 'open'>,
-  database: SqliteDatabase,
-): RunStatement {
-  const run = async <Row>({ sql: text, parameters }: CompiledQuery<Row>) => {
-    const statement = database.prepare(text)
-    if (statement.reader) return { rows: statement.all(parameters) as Row[] }
-    const { changes } = statement.run(parameters)
-    return { rows: [], numAffectedRows: BigInt(changes) }
+class StatementsOfTurn {
+  readonly #connection: BetterSqlite.Database
+  readonly #prepare: (text: string) => BetterSqlite.Statement<unknown[]>
+  #waiting: Waiting[] = []
+
+  constructor(
+    connection: BetterSqlite.Database,
+    prepare: (text: string) => BetterSqlite.Statement<unknown[]>,
+  ) {
+    this.#connection = connection
+    this.#prepare = prepare
   }
-  // Let Kysely report a closed connection, because the driver's error would look like a bug.
-  return (query) => (connection.inTransaction || !connection.open ? undefined : run(query))
+
+  /** Returns undefined during a transaction, of which the statement would become a part: Kysely makes it wait. */
+  readonly run: RunStatement = ({ sql: text, parameters }) => {
+    // Let Kysely report a closed connection, because the driver's error would look like a bug.
+    if (this.#connection.inTransaction || !this.#connection.open) return
+    const settle = Promise.withResolvers<QueryResult<never>>()
+    if (this.#waiting.length === 0) setImmediate(() => this.flush())
+    this.#waiting.push({ statement: this.#prepare(text), parameters, settle })
+    return settle.promise
+  }
+
+  /** Runs what waits. A transaction calls this before it begins. */
+  flush(): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    const reads = waiting.filter(({ statement }) => statement.readonly)
+    this.#runTogether('begin', reads)
+    if (reads.length < waiting.length) {
+      this.#runTogether(
+        'begin immediate',
+        waiting.filter(({ statement }) => !statement.readonly),
+      )
+    }
+  }
+
+  #runTogether(begin: string, statements: readonly Waiting[]): void {
+    const settled: (() => void)[] = []
+    try {
+      if (statements.length > 1) this.#prepare(begin).run()
+      for (const waiting of statements) settled.push(this.#runOne(waiting))
+      if (statements.length > 1) this.#prepare('commit').run()
+    } catch (error) {
+      if (this.#connection.inTransaction) this.#prepare('rollback').run()
+      for (const { settle } of statements) settle.reject(error)
+      return
+    }
+    for (const settle of settled) settle()
+  }
+
+  /** Returns a function that settles the statement, after the commit. @throws if SQLite rolled back the transaction */
+  #runOne({ statement, parameters, settle }: Waiting): () => void {
+    const { inTransaction } = this.#connection
+    try {
+      const result = resultOf(statement, parameters)
+      return () => settle.resolve(result)
+    } catch (error) {
+      if (inTransaction && !this.#connection.inTransaction) throw error
+      return () => settle.reject(error)
+    }
+  }
+}
+
+function resultOf(
+  statement: BetterSqlite.Statement<unknown[]>,
+  parameters: readonly unknown[],
+): QueryResult<never> {
+  if (statement.reader) return { rows: statement.all(parameters) as never[] }
+  return { rows: [], numAffectedRows: BigInt(statement.run(parameters).changes) }
 }
 
 /** Enables the write-ahead log. Retries, because SQLite ignores its timeout while another process closes the file. */
@@ -135,13 +206,19 @@ function migrationSession(connection: BetterSqlite.Database): MigrationSession {
  */
 class WritingSqliteDriver extends SqliteDriver {
   readonly #connection: BetterSqlite.Database
+  readonly #turn: StatementsOfTurn
 
-  constructor(connection: BetterSqlite.Database, database: SqliteDatabase) {
+  constructor(
+    connection: BetterSqlite.Database,
+    { database, turn }: { database: SqliteDatabase; turn: StatementsOfTurn },
+  ) {
     super({ database })
     this.#connection = connection
+    this.#turn = turn
   }
 
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    this.#turn.flush()
     await connection.executeQuery(CompiledQuery.raw('begin immediate'))
   }
 
@@ -154,17 +231,16 @@ class WritingSqliteDriver extends SqliteDriver {
 const STATEMENTS_MAX = 500
 
 /** Caches the few distinct prepared statements. Preparing most queries takes longer than running them. */
-function withStatementCache(connection: BetterSqlite.Database): SqliteDatabase {
+function cacheStatements(
+  connection: BetterSqlite.Database,
+): (text: string) => BetterSqlite.Statement<unknown[]> {
   const statements = new Map<string, BetterSqlite.Statement<unknown[]>>()
-  return {
-    prepare(text) {
-      const known = statements.get(text)
-      if (known && !known.busy) return known
-      const statement = connection.prepare<unknown[]>(text)
-      if (statements.size >= STATEMENTS_MAX) statements.clear()
-      statements.set(text, statement)
-      return statement
-    },
-    close: () => void connection.close(),
+  return (text) => {
+    const known = statements.get(text)
+    if (known && !known.busy) return known
+    const statement = connection.prepare<unknown[]>(text)
+    if (statements.size >= STATEMENTS_MAX) statements.clear()
+    statements.set(text, statement)
+    return statement
   }
 }
