@@ -1,6 +1,7 @@
 import { isEnumType, isInputObjectType, isObjectType } from 'graphql'
 
-import { makeMemberSchema, schemaText } from '../src/api/member-api/member-api.ts'
+import { makeMemberSchema } from '../src/api/member-api/member-api.ts'
+import { schemaText } from '../src/api/member-api/schema-text.ts'
 import { knownTopics } from '../src/school/viewer/notifications.ts'
 import { memberReader } from './support/member-api.ts'
 import { partsOf, schemaSuite } from './support/schema-suite.ts'

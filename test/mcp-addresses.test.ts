@@ -4,7 +4,7 @@ import {
   UnauthorizedError,
 } from '@modelcontextprotocol/client'
 
-import { scopesOfAdminApi } from '../src/api/admin-api/field-scopes.ts'
+import { scopesOfAdminApi } from '../src/api/admin-api/schema-text.ts'
 import { changeableAreas } from '../src/api/mcp/sign-in-tool.ts'
 import { toolAddresses } from '../src/api/mcp/tool-access.ts'
 import { findScope, MEMBER_READ, MEMBER_WRITE } from '../src/directory/scopes/catalogue.ts'

@@ -10,7 +10,7 @@ import {
   isSpecifiedScalarType,
 } from 'graphql'
 
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../src/api/graphql/connections.ts'
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../src/api/graphql/schema-text.ts'
 
 /** The types, output fields and input fields that a schema defines. Fields have `at`: "Type.field". */
 export function partsOf(schema: GraphQLSchema) {

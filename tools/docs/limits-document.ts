@@ -1,4 +1,4 @@
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../src/api/graphql/connections.ts'
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../../src/api/graphql/schema-text.ts'
 import { ANSWER_LENGTH_MAX } from '../../src/api/mcp/call-tool.ts'
 import { type LimitName, limitsInForce, limitTable } from '../../src/platform/limits/limit-table.ts'
 import { defaultsInForce, fillFigures, renderNumber } from '../../test/support/figures.ts'

@@ -5,7 +5,6 @@ import {
   getOperationAST,
   Kind,
   type OperationDefinitionNode,
-  parse,
   separateOperations,
   TypeInfo,
   visit,
@@ -13,7 +12,6 @@ import {
 } from 'graphql'
 
 import type { ScopesNeeded } from '../graphql/graphql-api.ts'
-import { schemaText } from './schema-text.ts'
 
 /** Creates the function that collects the `@needs` scopes of an operation. Includes fields that `@skip` omits. */
 export function makeScopesNeeded(schema: GraphQLSchema): ScopesNeeded {
@@ -42,17 +40,6 @@ function scopesIn(document: DocumentNode, schema: GraphQLSchema): readonly strin
     }),
   )
   return [...scopes]
-}
-
-/** Returns all scopes in the `@needs` directives of the published schema. */
-export function scopesOfAdminApi(): ReadonlySet<string> {
-  const scopes = new Set<string>()
-  visit(parse(schemaText), {
-    FieldDefinition(astNode) {
-      for (const scope of scopesOfField({ astNode })) scopes.add(scope)
-    },
-  })
-  return scopes
 }
 
 /** Returns the scopes in the `@needs` directive of a field. */

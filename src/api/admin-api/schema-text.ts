@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { expandPages, nounOf } from '../graphql/connections.ts'
+import { expandPages, nounOf } from '../graphql/schema-text.ts'
 
 const fileNames = [
   ...['schema', 'site', 'courses', 'students', 'people'],
@@ -122,4 +122,10 @@ export const schemaText: string = expandPages(
 
 function readSchema(name: string): string {
   return readFileSync(join(import.meta.dirname, `${name}.graphql`), 'utf8')
+}
+
+/** Returns all scopes in the `@needs` directives of the schema. Parsing the schema would take longer than a start may. */
+export function scopesOfAdminApi(): ReadonlySet<string> {
+  const lists = schemaText.matchAll(/@needs\(scopes: \[([^\]]*)\]\)/g)
+  return new Set(Array.from(lists).flatMap(([, scopes = '']) => scopes.match(/[\w:]+/g) ?? []))
 }

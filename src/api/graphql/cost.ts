@@ -16,8 +16,8 @@ import {
 
 import type { LimitName } from '../../platform/limits/limit-table.ts'
 import { type Exceeded, type Limits, personKey } from '../../platform/limits/limits.ts'
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from './connections.ts'
 import { makeFold } from './documents.ts'
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from './schema-text.ts'
 
 /** The limits on the requests of a person. */
 export interface CostLimit {

@@ -21,9 +21,10 @@ import type { Verdict, VerifyBearer } from '../../resource/resource-server/verif
 import type { makeDiscovery } from '../discovery/discovery.ts'
 import type { ProtectedResource } from '../discovery/protected-resource.ts'
 import type { CostLimit } from './cost.ts'
-import { type Execute, type GraphqlApi, once } from './graphql-api.ts'
-import { type CallerOf, handleRequest } from './http-handler.ts'
-import { makeTryQuery, type Person } from './query-page.ts'
+import type { Execute, GraphqlApi } from './graphql-api.ts'
+import type { CallerOf } from './http-handler.ts'
+import { once } from './once.ts'
+import type { Person, TryQuery } from './query-page.ts'
 
 /** Dependencies that the endpoints of the Member API, the Admin API and the tools share. */
 export interface EndpointPorts {
@@ -60,6 +61,10 @@ export function graphqlEndpoint<Caller extends Person>(
 ) {
   const { askedScopes, costLimit, resource } = endpoint
   const load = once(endpoint.load)
+  const loadTryQuery = once(async () =>
+    (await import('./try-query.ts')).makeTryQuery(await load(), costLimit),
+  )
+  const tryQuery: TryQuery<Caller> = async (...asked) => await (await loadTryQuery())(...asked)
   const protection: Protection = {
     resourceMetadataUrl: discovery.metadataUrl(resource),
     adviseOnScopes,
@@ -77,8 +82,11 @@ export function graphqlEndpoint<Caller extends Person>(
   router.all(endpoint.address, openCors(['GET', 'POST']), async (ctx) => {
     await serve(ctx, { ...endpoint, load }, { verifyBearer, protection })
   })
-  return { routes: router, protection, execute, tryQuery: makeTryQuery(load, costLimit) }
+  return { routes: router, protection, execute, tryQuery }
 }
+
+/** Loads the GraphQL library at the first request, to keep start-up fast. */
+const loadHandler = once(() => import('./http-handler.ts'))
 
 /** Maximum length of a URL. Longer queries must use POST, because many proxies limit the length of URLs. */
 const ADDRESS_CHARACTERS_MAX = 8000
@@ -100,6 +108,7 @@ async function serve<Caller>(
   if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)
   const exceeded = costLimit.limits.exceeded(costLimit.name, personKey(verdict.token))
   if (answerTooMany(ctx, exceeded, 'graphql')) return
+  const { handleRequest } = await loadHandler()
   await handleRequest(ctx, verdict, { api: await load(), callerOf, costLimit, protection })
 }
 

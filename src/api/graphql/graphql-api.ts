@@ -117,12 +117,3 @@ export function faultsIn({ errors = [] }: ExecutionResult): GraphQLError[] {
   if (refused) throw refused.originalError
   return faults
 }
-
-/** Returns a function that creates a value at its first call, and returns this value at every call. */
-export function once<Value>(make: () => Value): () => Value {
-  let made: { readonly value: Value } | undefined
-  return () => {
-    made ??= { value: make() }
-    return made.value
-  }
-}

@@ -12,6 +12,7 @@ import { demandScopes, type Granted } from '../../resource/resource-server/verif
 import { type CostLimit, countOperation, countPreparing, takeChanges } from './cost.ts'
 import { limitsInForce } from './documents.ts'
 import { faultsIn, type GraphqlApi } from './graphql-api.ts'
+import { parseObject } from './query-page.ts'
 
 /** Creates the caller of a request from its verified token. */
 export type CallerOf<Caller> = (token: Granted['token'], ctx: Context) => Caller
@@ -147,17 +148,6 @@ function sendsHashOnly({ method, querystring }: Context, body: string): boolean 
       : (parseObject(body) ?? {})
   const persisted = Object(extensions)['persistedQuery'] as unknown
   return query == null && typeof persisted === 'object' && persisted !== null
-}
-
-/** Parses a JSON object. Returns undefined for any other text. */
-export function parseObject(text?: string | null): Record<string, unknown> | undefined {
-  try {
-    const value: unknown = JSON.parse(text ?? '')
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-    return isObject ? (value as Record<string, unknown>) : undefined
-  } catch {
-    return undefined
-  }
 }
 
 /** Logs internal errors and replaces them with the error id. @throws a refusal, such as storageUnavailable */

@@ -1,4 +1,4 @@
-import { type DocumentNode, type ExecutionResult, getOperationAST } from 'graphql'
+import type { ExecutionResult } from 'graphql'
 import type { Context } from 'koa'
 
 import { type QueryPage, queryPage } from '../../../views/query-page.ts'
@@ -7,11 +7,6 @@ import { unsupportedBody } from '../../platform/http/errors.ts'
 import { sendPage } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { decodeUtf8, readRequestBody } from '../../platform/http/request-body.ts'
-import { personKey } from '../../platform/limits/limits.ts'
-import { type CostLimit, countOperation, countPreparing } from './cost.ts'
-import { limitsInForce } from './documents.ts'
-import type { GraphqlApi } from './graphql-api.ts'
-import { parseObject } from './http-handler.ts'
 import { type QueryToolFiles, queryToolPolicy } from './query-tool.ts'
 
 /** The outcome of a query on a page: its result or a problem. */
@@ -23,7 +18,7 @@ interface TriedQuery {
 /** Runs a query that a person entered on a page, with all permissions of that person. */
 export type TryQuery<Caller> = (typed: TypedQuery, caller: Caller) => Promise<TriedQuery>
 
-interface TypedQuery {
+export interface TypedQuery {
   readonly source: string
   /** The variables as JSON, or an empty string. */
   readonly variables: string
@@ -36,47 +31,6 @@ interface TypedQuery {
 export interface Person {
   readonly personId: string
   readonly siteId: string
-}
-
-/** Creates the function that runs a person's queries under the limits of an API. Mutations need `mayChange`. */
-export function makeTryQuery<Caller extends Person>(
-  load: () => Promise<GraphqlApi<Caller>>,
-  costLimit: CostLimit,
-): TryQuery<Caller> {
-  return async (typed, caller) => {
-    const { limits, name } = costLimit
-    const counted = { personId: caller.personId, clientId: '', siteId: caller.siteId }
-    const exceeded = limits.exceeded(name, personKey(counted))
-    if (exceeded) {
-      return { problem: `Too many queries. Try again in ${exceeded.waitSeconds} s.` }
-    }
-    const api = await load()
-    const prepared = api.prepare(typed.source)
-    if (!prepared.isKept) countPreparing(counted, costLimit)
-    if (prepared.kind === 'refused') return { problem: prepared.error.message }
-    if (prepared.kind === 'invalid') return { result: { errors: prepared.errors } }
-    const { document } = prepared
-    const problem = operationProblem(document, typed)
-    if (problem) return { problem }
-    const variables = parseObject(typed.variables.trim() || '{}')
-    if (!variables) return { problem: 'The variables must be a JSON object.' }
-    const request = { operationName: typed.operationName, variables }
-    const { cost, excess } = api.measure(document, request)
-    if (excess) return { problem: excess.message }
-    countOperation(counted, cost, costLimit)
-    const result = await api.run(document, request, caller)
-    return { result: { ...result, extensions: { cost, limits: limitsInForce(api.limits) } } }
-  }
-}
-
-function operationProblem(
-  document: DocumentNode,
-  { operationName, mayChange = false }: TypedQuery,
-): string | undefined {
-  const operation = getOperationAST(document, operationName)?.operation
-  if (operation === undefined) return 'Select exactly one operation.'
-  if (operation === 'query' || mayChange) return undefined
-  return 'This page runs queries only. Send mutations with an access token.'
 }
 
 /** A submitted query and its outcome. */
@@ -132,4 +86,15 @@ export async function readScriptQuery(ctx: Context): Promise<TypedQuery> {
 /** Sends the outcome to GraphiQL in the format of the API. */
 export function sendTried(ctx: Context, { result, problem }: TriedQuery): void {
   ctx.body = result ?? { errors: [{ message: problem }] }
+}
+
+/** Parses a JSON object. Returns undefined for any other text. */
+export function parseObject(text?: string | null): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text ?? '')
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isObject ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -8,7 +8,7 @@ import type Router from 'koa-router'
 import type { QueryTool } from '../../../views/query-page.ts'
 import { methodNotAllowed, nothingHere } from '../../platform/http/errors.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
-import { once } from './graphql-api.ts'
+import { once } from './once.ts'
 
 export type QueryToolFiles = ReturnType<typeof makeQueryTool>
 

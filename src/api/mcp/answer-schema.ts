@@ -13,7 +13,7 @@ import {
 import { z } from 'zod'
 
 import { LECTURES_SHOWN_MAX } from '../../directory/sites/public-sites.ts'
-import { PAGE_SIZE_MAX } from '../graphql/connections.ts'
+import { PAGE_SIZE_MAX } from '../graphql/schema-text.ts'
 import type { JsonSchema, Tool } from './tool.ts'
 import { leafSchema } from './tool-arguments.ts'
 

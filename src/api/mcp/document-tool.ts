@@ -12,7 +12,7 @@ import {
   validate,
 } from 'graphql'
 
-import { once } from '../graphql/graphql-api.ts'
+import { once } from '../graphql/once.ts'
 import {
   ApprovalNeeded,
   type FixedDocument,

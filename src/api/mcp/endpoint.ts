@@ -20,7 +20,7 @@ import {
 } from '../../resource/resource-server/protect.ts'
 import type { Verdict } from '../../resource/resource-server/verify-bearer.ts'
 import type { EndpointPorts } from '../graphql/endpoint.ts'
-import { once } from '../graphql/graphql-api.ts'
+import { once } from '../graphql/once.ts'
 import type { accessOf, makeAnswerMessage, Sender } from './answer-message.ts'
 import { type AdmissionPolicy, admitOnly, fromBrowsers, makeAdmission } from './host-and-origin.ts'
 import { type Message, readMessage } from './message.ts'

@@ -1,6 +1,7 @@
 import { MEMBER_READ, MEMBER_WRITE } from '../../directory/scopes/catalogue.ts'
-import { once } from '../graphql/graphql-api.ts'
-import { makeMemberSchema, memberCaller } from '../member-api/member-api.ts'
+import { once } from '../graphql/once.ts'
+import { memberCaller } from '../member-api/endpoint.ts'
+import { makeMemberSchema } from '../member-api/member-api.ts'
 import { type DocumentDefinition, makeDocumentTool, pageOf } from './document-tool.ts'
 import { signedInCaller, type Tool, ToolProblem } from './tool.ts'
 

@@ -1,7 +1,7 @@
 import { readScope, writeScope } from '../../directory/scopes/catalogue.ts'
 import { makeAdminSchema } from '../admin-api/admin-api.ts'
 import { adminCaller } from '../admin-api/context.ts'
-import { once } from '../graphql/graphql-api.ts'
+import { once } from '../graphql/once.ts'
 import { type DocumentDefinition, makeDocumentTool, pageOf } from './document-tool.ts'
 import { signedInCaller, type Tool } from './tool.ts'
 

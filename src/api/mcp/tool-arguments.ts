@@ -15,7 +15,7 @@ import {
   isNonNullType,
 } from 'graphql'
 
-import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../graphql/connections.ts'
+import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../graphql/schema-text.ts'
 import { describeArguments, type JsonSchema, plainSchema, ToolProblem } from './tool.ts'
 
 /** Descriptions of the paging arguments. They are short because every list repeats them. */

@@ -8,7 +8,7 @@ import { pages } from '../../platform/http/paths.ts'
 import type { NamedRequest } from '../../platform/http/request-log.ts'
 import type { Cursors } from '../../platform/store/cursor.ts'
 import type { ExecuteAdmin } from '../admin-api/admin-api.ts'
-import { once } from '../graphql/graphql-api.ts'
+import { once } from '../graphql/once.ts'
 import type { ExecuteMember } from '../member-api/member-api.ts'
 
 /** The kind of person that an agent acts for. */

@@ -6,6 +6,7 @@ import { MEMBER_READ, MEMBER_WRITE } from '../../directory/scopes/catalogue.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 import {
   demandScopes,
+  type Granted,
   invalid,
   type Verdict,
 } from '../../resource/resource-server/verify-bearer.ts'
@@ -13,8 +14,8 @@ import { makeViewerData } from '../../school/viewer/viewer-data.ts'
 import type { ApiLimits } from '../graphql/documents.ts'
 import { type EndpointPorts, graphqlEndpoint } from '../graphql/endpoint.ts'
 import { makeQueryTool } from '../graphql/query-tool.ts'
-import { makeMemberApi, memberCaller, schemaText } from './member-api.ts'
-import type { DownloadAddress } from './resolvers.ts'
+import type { DownloadAddress, MemberCaller } from './resolvers.ts'
+import { schemaText } from './schema-text.ts'
 
 /** Creates the endpoint of the Member API (specification, Member API). A browser gets a page that explains the API. */
 export function memberEndpoint(
@@ -24,9 +25,9 @@ export function memberEndpoint(
 ) {
   const { platform, cursors, baseUrl } = ports
   const data = makeViewerData(platform.database, platform.now)
-  const api = makeMemberApi({ data, cursors, downloadAddress }, limits)
+  const parts = { data, cursors, downloadAddress }
   const { routes, execute, tryQuery } = graphqlEndpoint(ports, {
-    load: async () => api,
+    load: async () => (await import('./member-api.ts')).makeMemberApi(parts, limits),
     address: paths.graphql,
     schemaAddress: paths.memberSchema,
     schemaText,
@@ -80,4 +81,10 @@ function requireMember(verdict: Verdict): Verdict {
   const demanded = demandScopes(verdict, [MEMBER_READ])
   if (demanded.kind !== 'granted' || token.siteId !== undefined) return demanded
   return invalid('the token has a member scope but no site')
+}
+
+/** Creates the caller from a token; undefined for a token without a site. */
+export function memberCaller({ siteId, person }: Granted['token']): MemberCaller | undefined {
+  if (siteId === undefined) return undefined
+  return { personId: person.id, siteId, name: person.name, email: person.email }
 }

@@ -1,8 +1,8 @@
 import cluster, { type Worker } from 'node:cluster'
 
 import type { Logger } from 'pino'
+import { RateLimiterClusterMaster } from 'rate-limiter-flexible'
 
-import { countForWorkers } from '../store/shared-counts.ts'
 import type { DemoPerson } from './welcome.ts'
 import type { WorkerNews, WorkerOrder } from './worker.ts'
 
@@ -60,7 +60,8 @@ class Workers {
   constructor(options: PrimaryOptions) {
     this.#options = options
     cluster.schedulingPolicy = cluster.SCHED_RR
-    if (options.counting) countForWorkers()
+    // Keeps the counts of request limits for the workers.
+    if (options.counting) new RateLimiterClusterMaster()
     for (let turn = 0; turn < options.count; turn += 1) this.#start()
   }
 

@@ -1,5 +1,4 @@
 import { type RawBuilder, sql } from 'kysely'
-import pg from 'pg'
 
 import type { Database } from './database.ts'
 import type { Schema } from './schema.ts'
@@ -47,9 +46,9 @@ export async function removeExpired(
   }
 }
 
+/** The SQLSTATE of PostgreSQL. */
 const QUERY_CANCELED = '57014'
 
 function wasCancelled(error: unknown): boolean {
-  if (error instanceof pg.DatabaseError) return error.code === QUERY_CANCELED
-  return error instanceof StorageTimeoutError
+  return Object(error).code === QUERY_CANCELED || error instanceof StorageTimeoutError
 }

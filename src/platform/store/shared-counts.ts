@@ -1,10 +1,5 @@
 import { sql } from 'kysely'
-import {
-  type RateLimiterAbstract,
-  RateLimiterCluster,
-  RateLimiterClusterMaster,
-  RateLimiterRedis,
-} from 'rate-limiter-flexible'
+import type { RateLimiterAbstract } from 'rate-limiter-flexible'
 
 import type { Database } from './database.ts'
 import type { RedisClient } from './redis.ts'
@@ -36,16 +31,17 @@ export function openSharedCounts(
   { database, redis }: { readonly database: Database; readonly redis: RedisClient | undefined },
   isWorker: boolean,
 ): SharedCounts | undefined {
-  if (redis) return throughLimiter(new RateLimiterRedis({ ...ofLimiter, storeClient: redis }))
+  if (redis) {
+    return throughLimiter(
+      ({ RateLimiterRedis }) => new RateLimiterRedis({ ...ofLimiter, storeClient: redis }),
+    )
+  }
   if (database.engine === 'postgres') return inPostgres(database)
   if (!isWorker) return undefined
   const timeoutMs = PRIMARY_ANSWERS_WITHIN_MS
-  return throughLimiter(new RateLimiterCluster({ ...ofLimiter, timeoutMs }))
-}
-
-/** Makes this primary keep the counts of request limits for its workers. */
-export function countForWorkers(): void {
-  new RateLimiterClusterMaster()
+  return throughLimiter(
+    ({ RateLimiterCluster }) => new RateLimiterCluster({ ...ofLimiter, timeoutMs }),
+  )
 }
 
 /** The limiter's options. The limiter only counts, so it has no maximum; the limits are in limits/limit-table.ts. */
@@ -54,17 +50,24 @@ const ofLimiter = { keyPrefix: 'gatehouse:counts', points: Number.MAX_SAFE_INTEG
 /** How long a worker waits for the primary before it counts alone. */
 const PRIMARY_ANSWERS_WITHIN_MS = 250
 
-function throughLimiter(limiter: RateLimiterAbstract): SharedCounts {
+type Library = typeof import('rate-limiter-flexible')
+
+/** Loads the library when it first counts, to keep start-up fast. */
+function throughLimiter(makeLimiter: (library: Library) => RateLimiterAbstract): SharedCounts {
+  let loading: Promise<RateLimiterAbstract> | undefined
   return {
-    // In parallel, because the Redis client combines the writes of one event loop turn.
-    add: async (counts) =>
-      await Promise.all(
+    async add(counts) {
+      loading ??= import('rate-limiter-flexible').then(makeLimiter)
+      const limiter = await loading
+      // In parallel, because the Redis client combines the writes of one event loop turn.
+      return await Promise.all(
         counts.map(async ({ key, points, windowSeconds }) => {
           const options = { customDuration: windowSeconds }
           const { consumedPoints, msBeforeNext } = await limiter.penalty(key, points, options)
           return { points: consumedPoints, msLeft: msBeforeNext }
         }),
-      ),
+      )
+    },
   }
 }
 
