@@ -45,8 +45,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     pages.refusals.noteSignOut(clientId, reason)
     platform.noteEvent({ action: 'sign_out_notice.failure', clientId, reason })
   }
-  const { queueMail, mailHandler: mail } = directory
-  const ofSchool = { keys: secretRoot.downloadKeys, seals: secretRoot, queueMail }
+  const ofSchool = { keys: secretRoot.downloadKeys, seals: secretRoot }
   const school = await makeSchool(config, platform, ofSchool)
   const { createMember } = school
   const fromOthers = { keys, own: pages.client, scopeUses, createMember, noteSignOutFailure }
@@ -115,8 +114,8 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     { name: 'refusals', everySeconds, run: pages.refusals.flush },
     { name: 'keys', everySeconds: service.keys.reloadSeconds, run: followKeys },
     school.delivery,
-    platform.outbox.task({
-      mail,
+    platform.outboxTask({
+      mail: directory.mailHandler,
       webhook: school.webhookHandler,
       sign_out_notice: oauth.noticeHandler,
     }),

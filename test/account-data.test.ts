@@ -1,6 +1,6 @@
 import { type PluginTransformQueryArgs, type PluginTransformResultArgs, sql } from 'kysely'
 
-import type { Mail } from '../src/directory/mail/messages.ts'
+import { readMailFile } from '../src/directory/mail/mail-folder.ts'
 import { deleteDueAccounts, scheduleDeletion } from '../src/school/privacy/delete-account.ts'
 import { exportPerson } from '../src/school/privacy/export-person.ts'
 import { areOf, personalRows } from '../src/school/privacy/personal-data.ts'
@@ -8,7 +8,7 @@ import { userinfo } from './support/client.ts'
 import { change, insert, rowOf, rowsOf } from './support/database.ts'
 import { flushingSoon, marco, noor, olivia, type RunningService, sam } from './support/gatehouse.ts'
 import { importRecords } from './support/import.ts'
-import { linkTo } from './support/mail-folder.ts'
+import { linkTo, mailsHandled, mailsTo } from './support/mail-folder.ts'
 import { hiddenField, makePagePerson, textOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { personalData } from './support/reference-data.ts'
@@ -18,6 +18,10 @@ import { forEachDatabase, sharedService } from './support/storages.ts'
 const DAY_MS = 86_400_000
 const page = '/account/data'
 const never = new AbortController().signal
+const headOf = (mail: string) => {
+  const { subject, to } = readMailFile(mail)
+  return `${subject}: ${to}`
+}
 
 forEachDatabase('the data of a person', (start) => {
   const begin = async (ahead = { ms: 0 }) =>
@@ -44,15 +48,15 @@ forEachDatabase('the data of a person', (start) => {
     await service.kysely.transaction().execute(async (trx) => {
       await scheduleDeletion(trx, databaseOf(service), deletion, { now: service.service.now() })
     })
-  /** Makes the deletion of people due, and returns the mails. */
+  /** Makes the deletion of people due, and returns the subjects and recipients of the mails. */
   const deleteNow = async (service: RunningService, ids: readonly string[], processes = 1) => {
-    const [database, mails] = [databaseOf(service), [] as Mail[]]
+    const earlier = mailsTo(service).length
     const nowMs = service.service.now()
     for (const personId of ids) await schedule(service, { personId, dueAt: nowMs })
-    const queueMail = async (_: unknown, mail: Mail) => void mails.push(mail)
-    const ports = { database, queueMail, now: () => nowMs }
+    const ports = { database: databaseOf(service), now: () => nowMs }
     await Promise.all(Array.from({ length: processes }, () => deleteDueAccounts(ports, never)))
-    return mails
+    await mailsHandled(service)
+    return mailsTo(service).slice(earlier).map(headOf)
   }
 
   describe('download', () => {
@@ -152,7 +156,7 @@ forEachDatabase('the data of a person', (start) => {
     })
     ahead.ms = 8 * DAY_MS
     const mails = await deleteNow(service, ['per_sam'])
-    expect(mails).to.deep.equal([{ kind: 'account_deleted', to: sam.login, values: {} }])
+    expect(mails).to.deep.equal([`Your account at Gatehouse was deleted: ${sam.login}`])
     const row = await personOf(service, 'per_sam')
     expect(row).to.include({ name: 'Deleted person', password_hash: null, deletion_due_at: null })
     expect(row.email).to.match(/^deleted-\w{24}@deleted\.invalid$/)
@@ -181,9 +185,8 @@ forEachDatabase('the data of a person', (start) => {
 
   it('continues a deletion that failed at any statement', async () => {
     await using service = await begin()
-    const [database, nowMs, mails] = [databaseOf(service), service.service.now(), [] as Mail[]]
+    const [database, nowMs] = [databaseOf(service), service.service.now()]
     await schedule(service, { personId: 'per_noor', dueAt: nowMs })
-    const queueMail = async (_: unknown, mail: Mail) => void mails.push(mail)
     let [failures, isDeleted] = [0, false]
     while (!isDeleted) {
       let left = failures
@@ -194,7 +197,7 @@ forEachDatabase('the data of a person', (start) => {
       }
       const transformResult = async ({ result }: PluginTransformResultArgs) => result
       const kysely = database.kysely.withPlugin({ transformQuery, transformResult })
-      const ports = { database: { ...database, kysely }, queueMail, now: () => nowMs }
+      const ports = { database: { ...database, kysely }, now: () => nowMs }
       isDeleted = await deleteDueAccounts(ports, never).then(
         () => true,
         () => false,
@@ -203,7 +206,9 @@ forEachDatabase('the data of a person', (start) => {
     }
     expect(failures).to.be.above(personalRows.filter((each) => each.isDeleted).length)
     expect(await eventsOf(service, 'account.deleted')).to.have.length(1)
-    expect(mails.at(-1)).to.deep.equal({ kind: 'account_deleted', to: noor.login, values: {} })
+    await mailsHandled(service)
+    const mails = mailsTo(service).map(headOf)
+    expect(mails).to.deep.equal([`Your account at Gatehouse was deleted: ${noor.login}`])
     const dump = await exportPerson(database, 'per_noor', { now: 0 })
     expect(dump).not.to.match(/Noor|noor@/)
     expect(dump).to.include('Deleted person')
@@ -281,7 +286,8 @@ forEachDatabase('the data of a person', (start) => {
     await change(kysely, 'person', { id: leaver }, { deletion_due_at: 1 })
     await kysely.deleteFrom('site_role').where('person_id', '<>', leaver).execute()
     const mails = await deleteNow(service, [])
-    expect(mails.map(({ kind }) => kind)).to.deep.equal(['deletion_stopped'])
+    expect(mails).to.have.length(1)
+    expect(mails[0]).to.match(/^Your account at .* was not deleted: /)
     const kept = await personOf(service, leaver)
     expect([kept.deleted_at, kept.deletion_due_at]).to.deep.equal([null, null])
   })
@@ -289,7 +295,10 @@ forEachDatabase('the data of a person', (start) => {
   it('deletes an account once if several processes do it [284]', async () => {
     await using service = await begin()
     const mails = await deleteNow(service, ['per_sam', 'per_june'], 3)
-    expect(mails.map(({ to }) => to)).to.have.members([sam.login, 'june@openkitchen.example'])
+    const leavers = [sam.login, 'june@openkitchen.example']
+    expect(mails).to.have.members(
+      leavers.map((to) => `Your account at Gatehouse was deleted: ${to}`),
+    )
     expect(await eventsOf(service, 'account.deleted')).to.have.length(2)
   })
 

@@ -468,8 +468,7 @@ withDatabases('the search for ended sessions', (open) => {
     }))
     await database.kysely.insertInto('relying_party_session').values(sessions).execute()
     const unended = { grant: { expiresAt: 9 } } as AccessFacts
-    const outbox = { enqueue: async () => {} }
-    const ports = { database, outbox, now: () => 2, findGrant: async () => unended }
+    const ports = { database, now: () => 2, findGrant: async () => unended }
     const signOuts = makeSignOuts({ ...ports, noteFailure: () => {}, sweeps: undefined })
     const signal = AbortSignal.timeout(10_000)
     await signOuts.task(1).run(signal)

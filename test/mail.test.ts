@@ -17,14 +17,14 @@ import {
   openMailFolder,
   readMailFile,
 } from '../src/directory/mail/mail-folder.ts'
-import { type Mail, type MailKind, messages } from '../src/directory/mail/messages.ts'
+import { type Mail, type MailKind, messages, queueMail } from '../src/directory/mail/messages.ts'
 import { smtpOptions } from '../src/directory/mail/smtp.ts'
-import { makeOneTimeLinks } from '../src/directory/people/one-time-links.ts'
+import { createLink, makeOneTimeLinks } from '../src/directory/people/one-time-links.ts'
 import { canonicalEmail } from '../src/directory/people/person-store.ts'
 import type { Finding } from '../src/ops/doctor/checks.ts'
 import { checkMail, checkOutbox } from '../src/ops/doctor/machine-checks.ts'
 import { makeLimits } from '../src/platform/limits/limits.ts'
-import { makeOutbox } from '../src/platform/outbox/outbox.ts'
+import { outboxTask, waitingMessages } from '../src/platform/outbox/outbox.ts'
 import { startBackgroundTasks } from '../src/platform/process/background-tasks.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import type { OneTimeLinkKind, Schema } from '../src/platform/store/schema.ts'
@@ -85,14 +85,14 @@ async function startMail(place: { smtpUrl?: string; dataDir?: string }) {
   const clock = { aheadMs: 0 }
   const now = () => Date.now() + clock.aheadMs
   const hear = (_: string, outcome: string) => void heard.push(outcome)
-  const outbox = makeOutbox({ database, now, logger, sweeps: undefined, lookMs: 500, hear })
+  const ofOutbox = { database, now, logger, sweeps: undefined, lookMs: 50, hear }
   const { service } = readConfig({}, configFolder)
   const requestLimits = makeLimits({ policy: service, shared: undefined, now })
   const failed: object[] = []
   const noteEvent = (note: object) => void failed.push(note)
   const links = makeOneTimeLinks([key])
   const mail = makeMail(
-    { database, now, outbox, requestLimits, noteEvent },
+    { database, now, requestLimits, noteEvent },
     {
       ...{ baseUrl: 'https://gatehouse.example', mailFrom: 'no-reply@gatehouse.example', service },
       ...{ dataDir: temporaryFolder(), smtpUrl: undefined, ...place },
@@ -100,19 +100,19 @@ async function startMail(place: { smtpUrl?: string; dataDir?: string }) {
     links,
   )
   opening.defer(mail.close)
-  opening.use(startBackgroundTasks([outbox.task({ mail: mail.handler })], { logger }))
+  opening.use(startBackgroundTasks([outboxTask({ mail: mail.handler }, ofOutbox)], { logger }))
   const open = opening.move()
   const commit = async <T>(work: (trx: Transaction<Schema>) => Promise<T>) =>
     await database.kysely.transaction().execute(work)
   return {
-    ...{ kysely: database.kysely, log, heard, failed, clock, outbox, now },
+    ...{ kysely: database.kysely, log, heard, failed, clock, now },
     queue: async (message: Mail) =>
-      await commit(async (trx) => await mail.queueMail(trx, message, now())),
+      await commit(async (trx) => await queueMail(trx, message, now())),
     /** Stores a link, and returns its id and its token. */
     async link(kind: OneTimeLinkKind = 'recovery') {
       const whose = { kind, email: TO }
       const times = { nowMs: now(), livesSeconds: 1200 }
-      const id = await commit(async (trx) => await links.create(trx, whose, times))
+      const id = await commit(async (trx) => await createLink(trx, whose, times))
       return { id, token: links.tokenOf({ kind, id }) }
     },
     [Symbol.asyncDispose]: () => open.disposeAsync(),
@@ -149,7 +149,7 @@ describe('mail', () => {
     expect(message?.content).to.match(/^Auto-Submitted: auto-generated\r$/m)
     expect(message?.content).to.match(/^Message-ID: <[0-9a-f-]{36}@gatehouse\.example>\r$/m)
     await soon(() => expect(mail.heard).to.deep.equal(['sent']))
-    expect((await mail.outbox.waiting()).count).to.equal(0)
+    expect((await waitingMessages(mail)).count).to.equal(0)
   })
 
   it('is a readable file by default, only for its owner, with equal text and HTML', async () => {
@@ -239,7 +239,7 @@ describe('mail', () => {
       await using mail = await startMail({ smtpUrl: server.url })
       await mail.queue(mailOf('password_changed', { personId: 'per_june', siteId: 'sit_a' }))
       await soon(() => expect(mail.heard).to.deep.equal([outcome]))
-      expect((await mail.outbox.waiting()).count).to.equal(outcome === 'dropped' ? 0 : 1)
+      expect((await waitingMessages(mail)).count).to.equal(outcome === 'dropped' ? 0 : 1)
       const failed = mail.failed.map((note) => ({ ...note, reason: '' }))
       const whose = { aboutPersonId: 'per_june', siteId: 'sit_a', reason: '' }
       expect(failed).to.deep.equal(

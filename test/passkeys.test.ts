@@ -391,7 +391,7 @@ forEachDatabase('passkeys of one person or network', (start) => {
     const passkeys = makePasskeys(
       { database, now: Date.now, limits },
       {
-        ...{ baseUrl, challengeKey: Buffer.alloc(32), queueMail: async () => {} },
+        ...{ baseUrl, challengeKey: Buffer.alloc(32) },
         browsers: { welcome: () => ({ isNewBrowser: false, browser: '' }) },
       },
     )

@@ -1,8 +1,7 @@
 import { pino } from 'pino'
 
 import { openSmtp } from '../src/directory/mail/smtp.ts'
-import { makeOneTimeLinks } from '../src/directory/people/one-time-links.ts'
-import { type MessageHandler, makeOutbox } from '../src/platform/outbox/outbox.ts'
+import { type MessageHandler, outboxTask } from '../src/platform/outbox/outbox.ts'
 import { startBackgroundTasks } from '../src/platform/process/background-tasks.ts'
 import type { Database, DatabaseLocation } from '../src/platform/store/database.ts'
 import type { Consumption, StateStore } from '../src/platform/store/oauth-state.ts'
@@ -70,8 +69,8 @@ async function sendAll(database: Database, smtpUrl: string): Promise<void> {
     await transport.deliver({ id, createdAt, from, ...content }, signal)
   }
   const ports = { database, now: Date.now, logger: pino({ level: 'silent' }), hear: () => {} }
-  const outbox = makeOutbox({ ...ports, sweeps: undefined, lookMs: 1000 })
-  const { run: sendNext } = outbox.task({ mail: { send, gaveUp: () => {} } })
+  const mail = { send, gaveUp: () => {} }
+  const { run: sendNext } = outboxTask({ mail }, { ...ports, sweeps: undefined, lookMs: 1000 })
   await prepared()
   await sendNext(new AbortController().signal)
   transport.close()
@@ -82,21 +81,18 @@ async function sendHooks(database: Database, receiver: string): Promise<void> {
   const fetchHere = async (address: string, init?: RequestInit) =>
     await fetch(receiver + new URL(address).pathname, { ...init, redirect: 'manual' })
   const seals = { seal: (plain: string) => plain, open: (sealed: string) => sealed }
-  const ports = { database, now: Date.now, seals, fetch: fetchHere, queueMail: async () => {} }
+  const ports = { database, now: Date.now, seals, fetch: fetchHere }
   const logger = pino({ level: 'silent' })
-  const outbox = makeOutbox({ ...ports, logger, sweeps: undefined, lookMs: 50, hear: () => {} })
+  const ofOutbox = { ...ports, logger, sweeps: undefined, lookMs: 50, hear: () => {} }
+  const task = outboxTask({ webhook: webhookHandler(ports) }, ofOutbox)
   await prepared()
-  await using _ = startBackgroundTasks([outbox.task({ webhook: webhookHandler(ports) })], {
-    logger,
-  })
+  await using _ = startBackgroundTasks([task], { logger })
   await new Promise(() => {})
 }
 
 async function inviteAll(database: Database, { actor, emails, max }: TaskOf<'invite'>) {
   await prepared()
-  const links = makeOneTimeLinks([Buffer.alloc(32)])
-  const ports = { links, queueMail: async () => {}, linkRequests: { recoveryOf: async () => {} } }
-  const { invite } = makeInvitations(ports, max)
+  const { invite } = makeInvitations(max)
   const inviting = emails.map(async (email) => {
     await invite(database, actor, { email, roles: ['student'] })
   })

@@ -411,7 +411,6 @@ forEachDatabase('webhooks', (start) => {
     const { name, email } = await rowOf(kysely(), 'person', { id: 'per_sam' })
     const line = { type: 'person', id: 'per_sam', name, email, accessEndedAt: 'now' }
     const due = () => ({ personId: 'per_sam', dueAt: now() })
-    const queueMail = async () => {}
     const steps: [() => Promise<unknown>, string[], Answers?][] = [
       [async () => await endMemberAccess(database, by(), 'per_sam'), []],
       [
@@ -422,7 +421,7 @@ forEachDatabase('webhooks', (start) => {
       [
         async () => {
           await change(async (trx) => await scheduleDeletion(trx, database, due(), by()))
-          await deleteDueAccounts({ database, queueMail, now }, new AbortController().signal)
+          await deleteDueAccounts({ database, now }, new AbortController().signal)
         },
         ['member.removed', 'registration.cancelled'],
       ],

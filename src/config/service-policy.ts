@@ -232,7 +232,7 @@ export const servicePolicy = z.strictObject({
     usageFlushSeconds: seconds(60),
     // How often one process on each host checks for ended sign-ins and due sign-out notices.
     signOutLookMs: z.int().min(50).max(60_000).default(2000),
-    // How often one process on each host looks for messages to send. New mail is sent sooner.
+    // How often one process on each host looks for messages to send.
     outboxLookMs: z.int().min(50).max(60_000).default(1000),
     databaseConnectionsMax: z.int().min(1).max(100),
   }),

@@ -71,14 +71,12 @@ export function makeDirectory(
   const links = makeOneTimeLinks(linkKeys)
   const browsers = makeKnownBrowsers({ browserKeys, now, seconds: policy.knownBrowserSeconds })
   const mail = makeMail(platform, settings, links)
-  const { queueMail } = mail
-  const asked = { database, links, queueMail, limits: requestLimits, now }
-  const linkRequests = makeLinkRequests(asked)
   const ofFactors = { database, limits: requestLimits, now }
-  const passkeys = makePasskeys(ofFactors, { browsers, queueMail, challengeKey, baseUrl })
+  const linkRequests = makeLinkRequests(ofFactors)
+  const passkeys = makePasskeys(ofFactors, { browsers, challengeKey, baseUrl })
   const signInPorts = { store, passwords, limits, browsers, renewHash, hook }
   const { name: serviceName } = settings.service
-  const ofIdentities = { database, browsers, queueMail, now, seals: secretRoot }
+  const ofIdentities = { database, browsers, now, seals: secretRoot }
   return {
     passkeys,
     secondFactors: makeSecondFactors(ofFactors, {
@@ -90,7 +88,6 @@ export function makeDirectory(
     identity: makeIdentity(platform, settings, ofIdentities),
     signIn: watch.signIn(makeSignIn(signInPorts)),
     links,
-    queueMail,
     notices: mail.notices,
     linkRequests,
     browserSessions: makeBrowserSessions(database, settings.service.lifetimes, now),

@@ -38,7 +38,7 @@ export async function makeOauth(
   { people, browserSessions, signIn, passkeys, secondFactors, notices, identity }: Directory,
   { keys, own, scopeUses, createMember, noteSignOutFailure: noteFailure }: OauthPorts,
 ) {
-  const { database, outbox, noteEvent, now, sweeps } = platform
+  const { database, noteEvent, now, sweeps } = platform
   const { lifetimes, furtherPlans, loopbackHosts, metadataDocuments } = service
   const { privateKeyJwt } = furtherPlans
   const policy = { metadataDocuments, loopbackHosts, privateKeyJwt, copies: documentCopies }
@@ -54,7 +54,7 @@ export async function makeOauth(
   const proofs = makeProofs(baseUrl, furtherPlans, keys.secretRoot, platform)
   const tokens = makeTokens({ findGrant, keys: tokenKeys, lifetimes })
   const signOuts = furtherPlans.backChannelLogout
-    ? makeSignOuts({ database, outbox, findGrant, noteFailure, sweeps, now })
+    ? makeSignOuts({ database, findGrant, noteFailure, sweeps, now })
     : undefined
   const requestLengths = service.authorizationRequests
   const authorization = await makeAuthorizationServer(

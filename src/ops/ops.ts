@@ -8,11 +8,7 @@ import { makeCleanUp } from './clean-up/clean-up.ts'
 import { settleDemo } from './import/demo-campus.ts'
 import { recordsRoute } from './import/records-route.ts'
 
-export async function makeOps(
-  config: Config,
-  platform: Platform,
-  { people, queueMail }: Directory,
-) {
+export async function makeOps(config: Config, platform: Platform, { people }: Directory) {
   const { database, logger, now } = platform
   const { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, service } = config
   const { lifetimes, storage, audit } = service
@@ -26,5 +22,5 @@ export async function makeOps(
   const run = makeCleanUp({ database, logger, runSeconds: everySeconds, keeping, now })
   const cleanUp = { name: 'clean-up', everySeconds, run, onlyWhen: platform.sweeps }
   const records = recordsRoute(config, platform)
-  return { demoPeople, records, tasks: [cleanUp, deletionTask(platform, queueMail, everySeconds)] }
+  return { demoPeople, records, tasks: [cleanUp, deletionTask(platform, everySeconds)] }
 }

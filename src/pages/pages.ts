@@ -25,7 +25,6 @@ import { makeSessions } from './relying-party/page-session.ts'
 import { makePendingSignIns, ownClient } from './relying-party/sign-in.ts'
 import { makeSignedInPages, type SignedInPagesPorts } from './relying-party/signed-in-pages.ts'
 import { deletionRoutes } from './signed-out/deletion-routes.ts'
-import { factorResetRoutes } from './signed-out/factor-reset-routes.ts'
 import { joiningRoutes } from './signed-out/joining-routes.ts'
 import { recoveryRoutes } from './signed-out/recovery-routes.ts'
 
@@ -40,7 +39,7 @@ export function makePages(
   directory: Directory,
   { keys, scopeUses, handler }: PagesPorts,
 ) {
-  const { people, browserSessions, signIn, links, linkRequests, queueMail } = directory
+  const { people, browserSessions, signIn, links, linkRequests } = directory
   const { siteProviders } = directory.identity
   const { loopbackHosts, furtherPlans } = service
   const { secretRoot: seals, cursors } = keys
@@ -59,14 +58,12 @@ export function makePages(
   const refusals = makeRefusedRequests(database)
   const policy = { loopbackHosts, assistants, furtherPlans }
   const { hashPassword } = people
-  const security = { signIn, sessions, queueMail, hashPassword, passwordCharactersMin, noteEvent }
+  const security = { signIn, sessions, hashPassword, passwordCharactersMin, noteEvent }
   const visitorPages = {
     database,
     links,
     noteEvent,
     linkRequests,
-    queueMail,
-    mailIsDelayed: async () => (await platform.outbox.waiting('mail')).error !== undefined,
     visitors,
     signedInPages,
     hashPassword,
@@ -93,7 +90,6 @@ export function makePages(
         signedInPages.followLogout(),
         signedInPages.routes(),
         recoveryRoutes(visitorPages),
-        factorResetRoutes(visitorPages),
         joiningRoutes(visitorPages),
         deletionRoutes(visitorPages, service.lifetimes.accountDeletionSeconds),
         accountPages.router,

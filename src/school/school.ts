@@ -15,7 +15,7 @@ import { makeWebhookEndpoints } from './webhooks/webhook-endpoints.ts'
 
 export type School = Awaited<ReturnType<typeof makeSchool>>
 
-interface SchoolParts extends Pick<DeliveryPorts, 'seals' | 'queueMail'> {
+interface SchoolParts extends Pick<DeliveryPorts, 'seals'> {
   /** Keys of download links. */
   readonly keys: readonly Buffer[]
 }
@@ -24,7 +24,7 @@ interface SchoolParts extends Pick<DeliveryPorts, 'seals' | 'queueMail'> {
 export async function makeSchool(
   { baseUrl, dataDir, filesS3, service, demoFolder }: Config,
   platform: Platform,
-  { keys, seals, queueMail }: SchoolParts,
+  { keys, seals }: SchoolParts,
 ) {
   const { database, logger, now, fetch } = platform
   const files = await openFiles(dataDir, filesS3, now())
@@ -36,7 +36,7 @@ export async function makeSchool(
     downloadAddress: downloadLinks.addressFor,
     downloadRoutes: downloadRoutes({ database, downloadLinks, files }),
     webhooks: makeWebhookEndpoints(database, seals),
-    webhookHandler: webhookHandler({ database, fetch, now, seals, queueMail }),
+    webhookHandler: webhookHandler({ database, fetch, now, seals }),
     delivery: postDelivery(platform, service.posts.deliverySeconds),
     storeDemoFiles: async () => await storeBundledFiles(files, join(demoFolder, 'files'), logger),
   }

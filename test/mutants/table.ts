@@ -398,7 +398,7 @@ export const mutants: readonly Mutant[] = [
   ]),
   ...inFile('school/members/joining.ts', 'joining', [
     "return «held.includes('owner') || !roles.includes('owner')→true»",
-    "«if (!(await links.use(trx, link, nowMs))) return 'gone'→await links.use(trx, link, nowMs)»",
+    "«if (!(await useLink(trx, link, nowMs))) return 'gone'→await useLink(trx, link, nowMs)»",
     '«if (!operates(held) || (await disabled.executeTakeFirst())) return false→»',
   ]),
   ...inFile('directory/people/link-requests.ts', 'joining', [

@@ -2,7 +2,6 @@ import { join } from 'node:path'
 
 import type { CompiledQuery } from 'kysely'
 
-import { makeOneTimeLinks } from '../../src/directory/people/one-time-links.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import type { SiteActor } from '../../src/school/changes/change.ts'
 import { makeInvitations } from '../../src/school/members/invitations.ts'
@@ -31,14 +30,7 @@ withEveryDatabase('invitations', (open, newPlace) => {
   it('run the same statements for known and unknown addresses [204]', async () => {
     await using database = await open()
     await importRecords(database, records)
-    const { invite } = makeInvitations(
-      {
-        links: makeOneTimeLinks([Buffer.alloc(32)]),
-        queueMail: async () => {},
-        linkRequests: { recoveryOf: async () => {} },
-      },
-      MAX,
-    )
+    const { invite } = makeInvitations(MAX)
     const asked = []
     for (const email of ['june@home.example', 'nobody@home.example']) {
       const statements: CompiledQuery[] = []

@@ -1,4 +1,10 @@
-import { makeOneTimeLinks } from '../../src/directory/people/one-time-links.ts'
+import {
+  createLink,
+  findLastLink,
+  isForBrowser,
+  makeOneTimeLinks,
+  useLink,
+} from '../../src/directory/people/one-time-links.ts'
 import { withEveryDatabase } from '../support/database.ts'
 
 const asked = { kind: 'recovery', email: 'Ada@x.example', emailCanonical: 'ada@x.example' } as const
@@ -9,7 +15,7 @@ const links = makeOneTimeLinks([Buffer.alloc(32, 1)])
 withEveryDatabase('one-time links', (open) => {
   it('is found by its token until it expires, and can be used once', async () => {
     const { kysely } = await open()
-    const id = await links.create(kysely, asked, life)
+    const id = await createLink(kysely, asked, life)
     const token = links.tokenOf({ kind: 'recovery', id })
     const link = await links.find(kysely, 'recovery', { token, nowMs: nowMs + 59_999 })
     expect(link).to.include({ id, email: 'Ada@x.example', personId: null, browserDigest: null })
@@ -17,14 +23,14 @@ withEveryDatabase('one-time links', (open) => {
       undefined,
     )
     if (!link) throw new Error('not found')
-    const uses = await Promise.all([1, 2, 3].map(() => links.use(kysely, link, nowMs)))
+    const uses = await Promise.all([1, 2, 3].map(() => useLink(kysely, link, nowMs)))
     expect(uses.filter(Boolean)).to.have.length(1)
     expect(await links.find(kysely, 'recovery', { token, nowMs })).to.equal(undefined)
   })
 
   it('rejects a token of another kind, row or secret [241]', async () => {
     const { kysely } = await open()
-    const id = await links.create(kysely, asked, life)
+    const id = await createLink(kysely, asked, life)
     const others = makeOneTimeLinks([Buffer.alloc(32, 2)])
     const token = links.tokenOf({ kind: 'recovery', id })
     const forged = [
@@ -44,13 +50,13 @@ withEveryDatabase('one-time links', (open) => {
 
   it('admits the browser that asked, and another one with the code, for five attempts', async () => {
     const { kysely } = await open()
-    const id = await links.create(kysely, { ...asked, browser: 'mine' }, life)
+    const id = await createLink(kysely, { ...asked, browser: 'mine' }, life)
     const token = links.tokenOf({ kind: 'recovery', id })
     const link = await links.find(kysely, 'recovery', { token, nowMs })
     if (!link) throw new Error('not found')
     const code = links.codeOf(link)
     expect(code).to.match(/^[2-9B-Z]{4}-[2-9B-Z]{4}$/)
-    expect([links.isFor(link, 'mine'), links.isFor(link, 'other')]).to.deep.equal([true, false])
+    expect([isForBrowser(link, 'mine'), isForBrowser(link, 'other')]).to.deep.equal([true, false])
     const accepts = (typed: string) => links.acceptsCode(kysely, link, typed)
     for (const typed of ['AAAA-AAAA', '', code.slice(1)])
       expect(await accepts(typed)).to.equal(false)
@@ -61,11 +67,11 @@ withEveryDatabase('one-time links', (open) => {
 
   it('finds the latest link that a browser asked for', async () => {
     const { kysely } = await open()
-    await links.create(kysely, { ...asked, browser: 'mine' }, life)
+    await createLink(kysely, { ...asked, browser: 'mine' }, life)
     const later = { ...life, nowMs: nowMs + 1 }
-    const id = await links.create(kysely, { ...asked, browser: 'mine' }, later)
-    await links.create(kysely, { ...asked, browser: 'other' }, { ...life, nowMs: nowMs + 2 })
-    const find = (browser: string) => links.findLast(kysely, 'recovery', { browser, nowMs })
+    const id = await createLink(kysely, { ...asked, browser: 'mine' }, later)
+    await createLink(kysely, { ...asked, browser: 'other' }, { ...life, nowMs: nowMs + 2 })
+    const find = (browser: string) => findLastLink(kysely, 'recovery', { browser, nowMs })
     expect(await find('mine')).to.include({ id })
     expect(await find('none')).to.equal(undefined)
   })

@@ -7,9 +7,11 @@ import { pino } from 'pino'
 import {
   CLAIM_MS,
   type MessageHandler,
-  makeOutbox,
+  outboxTask,
   SEND_WITHIN_MS,
+  storeMessage,
   WAITS_SECONDS,
+  waitingMessages,
 } from '../../src/platform/outbox/outbox.ts'
 import { startBackgroundTasks } from '../../src/platform/process/background-tasks.ts'
 import type { Database } from '../../src/platform/store/database.ts'
@@ -25,17 +27,10 @@ const logger = pino({ level: 'silent' })
 const PROCESSES = 3
 const MESSAGES = 60
 
-const outboxOf = (database: Database, clock = { aheadMs: 0 }) =>
-  makeOutbox({
-    ...{ database, logger, sweeps: undefined, lookMs: 500, hear: () => {} },
-    now: () => Date.now() + clock.aheadMs,
-  })
-
 async function fill(database: Database, count: number) {
-  const { enqueue } = outboxOf(database)
   await database.kysely.transaction().execute(async (trx) => {
     for (let at = 0; at < count; at += 1)
-      await enqueue(trx, { kind: 'mail', payload: { at }, nowMs: Date.now() })
+      await storeMessage(trx, { kind: 'mail', payload: { at }, nowMs: Date.now() })
   })
 }
 
@@ -81,25 +76,25 @@ withEveryDatabase('the outbox', (open, newPlace) => {
     await race(worker, [task])
     expect(idsIn(server.received)).to.have.length(2)
     expect(new Set(idsIn(server.received)).size).to.equal(1)
-    expect(await outboxOf(database).waiting()).to.include({ count: 0 })
+    expect(await waitingMessages(database)).to.include({ count: 0 })
   })
 
   it('claims for longer than an attempt takes, and stores nothing if the transaction fails', async () => {
     expect(CLAIM_MS).to.be.above(2 * SEND_WITHIN_MS)
     await using database = await open()
-    const outbox = outboxOf(database)
     const failing = database.kysely.transaction().execute(async (trx) => {
-      await outbox.enqueue(trx, { kind: 'mail', payload: {}, nowMs: 1 })
+      await storeMessage(trx, { kind: 'mail', payload: {}, nowMs: 1 })
       throw new Error('no')
     })
     expect(await rejection(failing)).to.have.property('message', 'no')
-    expect(await outbox.waiting()).to.include({ count: 0, oldestAt: undefined })
+    expect(await waitingMessages(database)).to.include({ count: 0, oldestAt: undefined })
   })
 
   it('waits longer after each failure, while a slow message delays no other', async () => {
     await using database = await open()
     const clock = { aheadMs: 0 }
-    const outbox = outboxOf(database, clock)
+    const now = () => Date.now() + clock.aheadMs
+    const ports = { database, logger, sweeps: undefined, lookMs: 50, hear: () => {}, now }
     const slow = Promise.withResolvers<void>()
     const attempts: number[] = []
     const handler: MessageHandler = {
@@ -110,9 +105,9 @@ withEveryDatabase('the outbox', (open, newPlace) => {
       },
       gaveUp: () => {},
     }
-    await using _ = startBackgroundTasks([outbox.task({ mail: handler })], { logger })
+    await using _ = startBackgroundTasks([outboxTask({ mail: handler }, ports)], { logger })
     const enqueue = async (payload: object) =>
-      await outbox.enqueue(database.kysely, { kind: 'mail', payload, nowMs: Date.now() })
+      await storeMessage(database.kysely, { kind: 'mail', payload, nowMs: Date.now() })
     await enqueue({ slow: true })
     await enqueue({ slow: false })
     for (const [at, seconds] of WAITS_SECONDS.entries()) {

@@ -9,7 +9,7 @@ import { callerOf } from '../../platform/http/request-log.ts'
 import { invalid, type Verdict } from '../../resource/resource-server/verify-bearer.ts'
 import type { Files } from '../../school/files/file-storage.ts'
 import { makeUploadLinks, type UploadLinkPorts } from '../../school/files/upload-links.ts'
-import { type InvitationPorts, makeInvitations } from '../../school/members/invitations.ts'
+import { makeInvitations } from '../../school/members/invitations.ts'
 import type { WebhookEndpoints } from '../../school/webhooks/webhook-endpoints.ts'
 import { type EndpointPorts, graphqlEndpoint } from '../graphql/endpoint.ts'
 import { adminCaller } from './context.ts'
@@ -31,14 +31,13 @@ export interface AdminSchool {
 export function adminEndpoint(
   ports: EndpointPorts,
   { adminApi, limits, files: uploadLimits }: ServicePolicy,
-  mailing: InvitationPorts & Pick<UploadLinkPorts, 'links'>,
+  { links }: Pick<UploadLinkPorts, 'links'>,
   { files, webhooks, oauth }: AdminSchool,
 ) {
   const { platform, cursors, discovery, baseUrl } = ports
   const { database, requestLimits, now } = platform
-  const invitations = makeInvitations(mailing, limits.invitationsPerSiteAndDayMax)
+  const invitations = makeInvitations(limits.invitationsPerSiteAndDayMax)
   const { findClientName, grants } = oauth
-  const { links } = mailing
   const { findGrant } = grants
   const uploadLinks = makeUploadLinks({ database, links, findGrant, baseUrl, now })
   const shared = { database, cursors, now, baseUrl }

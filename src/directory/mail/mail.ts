@@ -1,4 +1,4 @@
-/** Queues mail in the caller's transaction, and sends it later. The caller chooses the message and its recipient. */
+/** Renders and sends the queued mail. The caller of `queueMail` chooses the message and its recipient. */
 
 import { plain } from '../../../views/html.ts'
 import { type MailBlock, mailHtml, mailText } from '../../../views/mail-message.ts'
@@ -13,18 +13,18 @@ import {
   text,
 } from '../../../views/text.ts'
 import { addressOf, linkPages, nameOfSite, pages } from '../../platform/http/paths.ts'
-import { type MessageHandler, storeMessage, Undeliverable } from '../../platform/outbox/outbox.ts'
+import { type MessageHandler, Undeliverable } from '../../platform/outbox/outbox.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { OneTimeLinks } from '../people/one-time-links.ts'
 import { canonicalEmail } from '../people/person-store.ts'
 import { findLook, logoAddress, shownText, textColorOn } from '../sites/site-look.ts'
 import { isMailAddress } from './mail-address.ts'
 import { mailFolder, openMailFolder } from './mail-folder.ts'
-import { type Mail, type MailKind, type MailValues, messages, type QueueMail } from './messages.ts'
+import { type Mail, type MailKind, type MailValues, messages } from './messages.ts'
 import { isWanted, makeNotices } from './notices.ts'
 import { openSmtp } from './smtp.ts'
 
-type MailPorts = Pick<Platform, 'database' | 'now' | 'outbox' | 'requestLimits' | 'noteEvent'>
+type MailPorts = Pick<Platform, 'database' | 'now' | 'requestLimits' | 'noteEvent'>
 
 export interface MailSettings {
   readonly baseUrl: string
@@ -35,20 +35,13 @@ export interface MailSettings {
   readonly service: { readonly name: string; readonly signIn: { readonly notices: boolean } }
 }
 
-/** Stores a message. The outbox sends it at its next check for due messages. */
-export const storeMail: QueueMail = async (trx, payload, nowMs) =>
-  await storeMessage(trx, { kind: 'mail', payload, nowMs })
-
 type Links = Pick<OneTimeLinks, 'tokenOf'>
 
-/** Creates the functions that queue mail and notices, and the handler that sends them. */
+/** Creates the functions that queue notices, and the handler that sends all mail. */
 export function makeMail(ports: MailPorts, settings: MailSettings, links: Links) {
-  const { outbox, requestLimits, noteEvent } = ports
+  const { requestLimits, noteEvent } = ports
   const { dataDir, smtpUrl, mailFrom, service } = settings
   const transport = smtpUrl === undefined ? openMailFolder(mailFolder(dataDir)) : openSmtp(smtpUrl)
-  const queueMail: QueueMail = async (trx, mail, nowMs) => {
-    await outbox.enqueue(trx, { kind: 'mail', payload: mail, nowMs })
-  }
   /** Limits how many messages of a kind an address receives, because strangers can trigger some kinds. */
   const takeLimit = async (kind: MailKind, to: string) => {
     if (messages[kind].limitedBefore) return
@@ -73,8 +66,8 @@ export function makeMail(ports: MailPorts, settings: MailSettings, links: Links)
       noteEvent({ action: 'mail.failure', aboutPersonId, siteId, reason })
     },
   }
-  const notices = makeNotices(ports, queueMail, service.signIn.notices)
-  return { queueMail, notices, handler, close: transport.close }
+  const notices = makeNotices(ports, service.signIn.notices)
+  return { notices, handler, close: transport.close }
 }
 
 type Facts = NonNullable<Awaited<ReturnType<typeof findFacts>>>

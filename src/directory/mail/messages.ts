@@ -3,6 +3,7 @@
 import type { Kysely } from 'kysely'
 
 import type { TextId } from '../../../views/text.ts'
+import { storeMessage } from '../../platform/outbox/outbox.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 
 type NoValues = Readonly<Record<never, never>>
@@ -66,7 +67,9 @@ export type Mail = {
 }[MailKind]
 
 /** Stores a message in the transaction of the change that causes it. The outbox sends the message after the commit. */
-export type QueueMail = (trx: Kysely<Schema>, mail: Mail, nowMs: number) => Promise<void>
+export async function queueMail(trx: Kysely<Schema>, mail: Mail, nowMs: number): Promise<void> {
+  await storeMessage(trx, { kind: 'mail', payload: mail, nowMs })
+}
 
 /** A paragraph, or a button with its label that leads to the link of the message or to the account. */
 type Block = TextId | { readonly label: TextId; readonly to: 'link' | 'account' }

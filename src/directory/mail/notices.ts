@@ -3,14 +3,13 @@ import type { Kysely } from 'kysely'
 import { describeDevice } from '../../platform/http/browser.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import type { QueueMail } from './messages.ts'
+import { queueMail } from './messages.ts'
 
 export type Notices = ReturnType<typeof makeNotices>
 
 /** Creates the functions that queue precautionary mail. They do nothing unless `enabled` (`signIn.notices`). */
 export function makeNotices(
   { database, now }: Pick<Platform, 'database' | 'now'>,
-  queueMail: QueueMail,
   enabled: boolean,
 ) {
   return {

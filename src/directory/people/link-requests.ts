@@ -5,14 +5,12 @@ import type { Limits } from '../../platform/limits/limits.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import type { Mail, QueueMail } from '../mail/messages.ts'
-import type { NewLink, OneTimeLinks } from './one-time-links.ts'
+import { type Mail, queueMail } from '../mail/messages.ts'
+import { createLink, type NewLink } from './one-time-links.ts'
 import { accountOf, canonicalEmail } from './person-store.ts'
 
 interface LinkRequestPorts {
   readonly database: Database
-  readonly links: Pick<OneTimeLinks, 'create'>
-  readonly queueMail: QueueMail
   readonly limits: Pick<Limits, 'takeTogether'>
   readonly now: () => number
 }
@@ -34,9 +32,9 @@ export interface LinkRequest {
 export type LinkRequests = ReturnType<typeof makeLinkRequests>
 
 /** How long the link of a recovery mail works, in seconds: for a new password, or to remove an authenticator app. */
-export const RECOVERY_SECONDS = 1200
+const RECOVERY_SECONDS = 1200
 /** How long the link that confirms the address of a new account works, in seconds. */
-export const SIGN_UP_SECONDS = 3600
+const SIGN_UP_SECONDS = 3600
 
 /** A link id that does not exist. A message with this id is not sent. */
 const NO_LINK = 'none'
@@ -114,20 +112,20 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
       await send(ports, { link, mail, isSent: true }, asked, RECOVERY_SECONDS)
       return undefined
     },
-
-    /** Sends a recovery mail to a person, in the transaction of an operator's request. Any browser may use the link. */
-    async recoveryOf(
-      trx: Kysely<Schema>,
-      { personId, siteId }: { readonly personId: string; readonly siteId: string },
-      nowMs: number,
-    ): Promise<void> {
-      const email = await emailOf(trx, personId)
-      const link = { kind: 'recovery' as const, email, personId, siteId }
-      const linkId = await ports.links.create(trx, link, { nowMs, livesSeconds: RECOVERY_SECONDS })
-      const mail = { kind: 'recovery' as const, to: email, personId, siteId, linkId }
-      await ports.queueMail(trx, { ...mail, values: { byOperator: true } }, nowMs)
-    },
   }
+}
+
+/** Sends a recovery mail to a person, in the transaction of an operator's request. Any browser may use the link. */
+export async function sendRecovery(
+  trx: Kysely<Schema>,
+  { personId, siteId }: { readonly personId: string; readonly siteId: string },
+  nowMs: number,
+): Promise<void> {
+  const email = await emailOf(trx, personId)
+  const link = { kind: 'recovery' as const, email, personId, siteId }
+  const linkId = await createLink(trx, link, { nowMs, livesSeconds: RECOVERY_SECONDS })
+  const mail = { kind: 'recovery' as const, to: email, personId, siteId, linkId }
+  await queueMail(trx, { ...mail, values: { byOperator: true } }, nowMs)
 }
 
 interface Sending {
@@ -138,7 +136,7 @@ interface Sending {
 
 /** Stores the link and its message, with the same statements whether the message is sent or not. */
 async function send(
-  { database, links, queueMail, now }: LinkRequestPorts,
+  { database, now }: LinkRequestPorts,
   { link, mail, isSent }: Sending,
   { browser, from, language }: Partial<LinkRequest>,
   livesSeconds: number,
@@ -146,7 +144,7 @@ async function send(
   const nowMs = now()
   const data = from === undefined ? undefined : JSON.stringify({ from })
   await database.kysely.transaction().execute(async (trx) => {
-    const id = await links.create(trx, { ...link, data, browser }, { nowMs, livesSeconds })
+    const id = await createLink(trx, { ...link, data, browser }, { nowMs, livesSeconds })
     await queueMail(trx, { ...mail, language, linkId: isSent ? id : NO_LINK }, nowMs)
   })
 }

@@ -5,7 +5,7 @@ import type { Kysely, Transaction } from 'kysely'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import type { QueueMail } from '../mail/messages.ts'
+import { queueMail } from '../mail/messages.ts'
 import type { SignIn } from './authenticate.ts'
 import type { IdentityProvider, ProvidedIdentity } from './identity-providers.ts'
 import type { KnownBrowsers } from './known-browsers.ts'
@@ -30,7 +30,6 @@ export type SignedInPerson = Omit<Extract<SignIn, { readonly kind: 'signed-in' }
 interface IdentitiesPorts {
   readonly database: Database
   readonly browsers: Pick<KnownBrowsers, 'welcome'>
-  readonly queueMail: QueueMail
   /** The names of the platform's providers, by id. */
   readonly platformProviders: ReadonlyMap<string, string>
   readonly now: () => number
@@ -41,7 +40,7 @@ export type IdentityKey = Readonly<Record<'providerId' | 'issuer' | 'subject', s
 type Caller = Pick<Actor, 'requestId' | 'address'>
 
 export function makeLinkedIdentities(ports: IdentitiesPorts) {
-  const { browsers, queueMail, now } = ports
+  const { browsers, now } = ports
   const { kysely } = ports.database
   return {
     /** Finds the person to whom an identity is linked, records its use, and makes the browser known. */
@@ -102,7 +101,7 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
 
 /** Creates the functions that list and remove the linked identities of a person. */
 function makeIdentityList(ports: IdentitiesPorts) {
-  const { queueMail, platformProviders, now } = ports
+  const { platformProviders, now } = ports
   const { kysely } = ports.database
   const nameOf = ({ name, providerId, issuer }: IdentityKey & { readonly name: string | null }) =>
     name ?? platformProviders.get(providerId) ?? issuer

@@ -45,9 +45,6 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
     tokenOf,
     codeOf,
 
-    /** Stores a link, and returns its id. The link expires `livesSeconds` after `nowMs`. */
-    create: createLink,
-
     /** Finds an unexpired link by its token. Does not use the link up, because mail scanners open links. */
     async find(
       kysely: Kysely<Schema>,
@@ -59,22 +56,6 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
       return await unexpired(kysely, kind, nowMs).where('id', '=', id).executeTakeFirst()
     },
 
-    /** Finds the latest unexpired link of a kind that a browser requested. */
-    findLast: async (
-      kysely: Kysely<Schema>,
-      kind: OneTimeLinkKind,
-      { browser, nowMs }: { readonly browser: string; readonly nowMs: number },
-    ): Promise<OneTimeLink | undefined> =>
-      await unexpired(kysely, kind, nowMs)
-        .where('browser_digest', '=', sha256(browser))
-        .orderBy('created_at', 'desc')
-        .limit(1)
-        .executeTakeFirst(),
-
-    /** Whether a browser may use a link without its code. */
-    isFor: ({ browserDigest }: OneTimeLink, browser: string): boolean =>
-      browserDigest === null || browserDigest === sha256(browser),
-
     /** Whether a code opens a link in another browser. Counts each call, and accepts no code after the fifth. */
     async acceptsCode(kysely: Kysely<Schema>, link: OneTimeLink, code: string): Promise<boolean> {
       const { numUpdatedRows } = await kysely
@@ -85,21 +66,43 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
         .executeTakeFirstOrThrow()
       return numUpdatedRows > 0n && isCode(link, code)
     },
-
-    /** Deletes a link, in the transaction of the change that it allows. Returns false if it was used or has expired. */
-    async use(trx: Kysely<Schema>, { id }: OneTimeLink, nowMs: number): Promise<boolean> {
-      const row = await trx
-        .deleteFrom('one_time_link')
-        .where('id', '=', id)
-        .where('expires_at', '>', nowMs)
-        .returning('id')
-        .executeTakeFirst()
-      return row !== undefined
-    },
   }
 }
 
-async function createLink(
+/** Finds the latest unexpired link of a kind that a browser requested. */
+export async function findLastLink(
+  kysely: Kysely<Schema>,
+  kind: OneTimeLinkKind,
+  { browser, nowMs }: { readonly browser: string; readonly nowMs: number },
+): Promise<OneTimeLink | undefined> {
+  return await unexpired(kysely, kind, nowMs)
+    .where('browser_digest', '=', sha256(browser))
+    .orderBy('created_at', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+}
+
+/** Whether a browser may use a link without its code. */
+export const isForBrowser = ({ browserDigest }: OneTimeLink, browser: string): boolean =>
+  browserDigest === null || browserDigest === sha256(browser)
+
+/** Deletes a link, in the transaction of the change that it allows. Returns false if it was used or has expired. */
+export async function useLink(
+  trx: Kysely<Schema>,
+  { id }: Pick<OneTimeLink, 'id'>,
+  nowMs: number,
+): Promise<boolean> {
+  const row = await trx
+    .deleteFrom('one_time_link')
+    .where('id', '=', id)
+    .where('expires_at', '>', nowMs)
+    .returning('id')
+    .executeTakeFirst()
+  return row !== undefined
+}
+
+/** Stores a link, and returns its id. The link expires `livesSeconds` after `nowMs`. */
+export async function createLink(
   trx: Kysely<Schema>,
   { kind, email, personId, siteId, data, browser }: NewLink,
   { nowMs, livesSeconds }: { readonly nowMs: number; readonly livesSeconds: number },
@@ -153,7 +156,8 @@ function unexpired(kysely: Kysely<Schema>, kind: OneTimeLinkKind, nowMs: number)
   return kysely
     .selectFrom('one_time_link')
     .select(['id', 'kind', 'email', 'data', 'person_id as personId', 'site_id as siteId'])
-    .select('browser_digest as browserDigest')
+    .select(['browser_digest as browserDigest', 'created_at as createdAt'])
+    .select('expires_at as expiresAt')
     .where('kind', '=', kind)
     .where('expires_at', '>', nowMs)
 }

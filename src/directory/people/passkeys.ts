@@ -7,7 +7,7 @@ import { networkOf } from '../../platform/limits/client-network.ts'
 import type { Limits } from '../../platform/limits/limits.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import type { QueueMail } from '../mail/messages.ts'
+import { queueMail } from '../mail/messages.ts'
 import type { KnownBrowsers } from './known-browsers.ts'
 import type { Person } from './person-store.ts'
 import * as webauthn from './webauthn.ts'
@@ -20,7 +20,6 @@ export interface FactorPorts {
 
 interface PasskeyPorts {
   readonly browsers: Pick<KnownBrowsers, 'welcome'>
-  readonly queueMail: QueueMail
   readonly baseUrl: string
   readonly challengeKey: Buffer
 }
@@ -30,9 +29,9 @@ export type Passkeys = ReturnType<typeof makePasskeys>
 /** Creates the functions that check, add and manage passkeys, and return the options for browsers. */
 export function makePasskeys(ports: FactorPorts, more: PasskeyPorts) {
   const { limits } = ports
-  const { browsers, queueMail, baseUrl, challengeKey } = more
+  const { browsers, baseUrl, challengeKey } = more
   const party = webauthn.relyingPartyOf(baseUrl)
-  const store = makePasskeyStore(ports, queueMail)
+  const store = makePasskeyStore(ports)
   // Challenges are derived from the interaction or session, so they need not be stored.
   const keyed = (what: string) =>
     createHmac('sha256', challengeKey).update(`passkey ${what}`).digest('base64url')
@@ -148,7 +147,7 @@ const changes = {
 } as const
 
 /** Creates the functions that store passkeys. Each addition, removal and copy is audited and mailed to the person. */
-function makePasskeyStore({ database: { kysely }, now }: FactorPorts, queueMail: QueueMail) {
+function makePasskeyStore({ database: { kysely }, now }: FactorPorts) {
   type Work<Result> = (trx: Transaction<Schema>) => Promise<Result>
   const inTransaction = async <Result>(work: Work<Result>) =>
     await kysely.transaction().execute(work)

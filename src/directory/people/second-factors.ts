@@ -8,7 +8,7 @@ import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-
 import { openOrNothing, type Seals } from '../../platform/http/kept-values.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { storeMail } from '../mail/mail.ts'
+import { queueMail } from '../mail/messages.ts'
 import type { NotSignedIn } from './authenticate.ts'
 import type { SecondMethod } from './authentication.ts'
 import { findResetTime } from './factor-reset.ts'
@@ -175,7 +175,7 @@ function makeFactorCheck(
   /** Informs the person by mail that codes are temporarily rejected. */
   const tell = async (personId: string) => {
     if (await limits.takeTogether('lockMailsOfPerson', personId)) return
-    await storeMail(kysely, { kind: 'second_factor_locked', personId, values: {} }, now())
+    await queueMail(kysely, { kind: 'second_factor_locked', personId, values: {} }, now())
   }
 
   return async (sent: SentFactor, actor: Actor): Promise<FactorCheck> => {
@@ -251,7 +251,7 @@ async function record(
   const subject = { kind: 'person', id: personId }
   await recordAuditEvent(trx, actor, { action, subject, siteId: undefined, personId })
   const values = { change: action.replace('second_factor.', ''), left }
-  await storeMail(trx, { kind: 'second_factor', personId, values }, actor.now)
+  await queueMail(trx, { kind: 'second_factor', personId, values }, actor.now)
 }
 
 /** Counts the authenticator apps that no longer work, because the root secret that sealed them was removed. */

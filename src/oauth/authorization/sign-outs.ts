@@ -5,7 +5,7 @@ import type { Kysely } from 'kysely'
 import type { ChosenSessions } from '../../directory/people/browser-sessions.ts'
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import { MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
-import { type MessageHandler, type Outbox, Undeliverable } from '../../platform/outbox/outbox.ts'
+import { type MessageHandler, storeMessage, Undeliverable } from '../../platform/outbox/outbox.ts'
 import type { BackgroundTask } from '../../platform/process/background-tasks.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
@@ -16,7 +16,6 @@ export interface SignOutPorts {
   readonly database: Database
   readonly findGrant: FindGrant
   readonly now: () => number
-  readonly outbox: Pick<Outbox, 'enqueue'>
   /** Records that an application did not accept a notice. */
   readonly noteFailure: (clientId: string, reason: string) => void
   /** Whether this process runs the background tasks for all processes on its host. */
@@ -88,8 +87,8 @@ const SESSIONS_PER_ROUND = 200
  * `judgeAccess` decides whether a session has ended, as it does for every use of a token. So even a change made by hand
  * in the database causes a notice.
  */
-function makeSessions({ database: { kysely }, outbox, findGrant, now }: SignOutPorts) {
-  const addNotice = addsNotice(outbox, now)
+function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
+  const addNotice = addsNotice(now)
   const end = async ({ family_id, grant_id, sid }: EndedSession, reason: SessionEnd) =>
     await kysely.transaction().execute(async (trx) => {
       // Exchanges in the same session have the same grant and `sid`. One notice covers them all.
@@ -220,11 +219,11 @@ interface SignOutNotice {
 }
 
 /** Creates the function that queues a notice. Each application has its own queue, so a slow one delays no other. */
-function addsNotice(outbox: SignOutPorts['outbox'], now: () => number) {
+function addsNotice(now: () => number) {
   type Session = Pick<Schema['relying_party_session'], 'client_id' | 'person_id' | 'sid'>
   return async (trx: Kysely<Schema>, { client_id, person_id: sub, sid }: Session) => {
     const payload: SignOutNotice = { clientId: client_id, sub, sid: sid ?? undefined }
-    await outbox.enqueue(trx, {
+    await storeMessage(trx, {
       kind: 'sign_out_notice',
       queue: `sign-out ${client_id}`,
       payload,

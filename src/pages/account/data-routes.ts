@@ -1,7 +1,11 @@
 import { dataPage } from '../../../views/account-data.ts'
 import { text } from '../../../views/text.ts'
-import type { QueueMail } from '../../directory/mail/messages.ts'
-import type { OneTimeLinks } from '../../directory/people/one-time-links.ts'
+import { queueMail } from '../../directory/mail/messages.ts'
+import {
+  createLink,
+  findLastLink,
+  type OneTimeLinks,
+} from '../../directory/people/one-time-links.ts'
 import { findSiteNames } from '../../directory/sites/site-choice.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import type { VisitorForms } from '../../platform/http/page-form.ts'
@@ -14,7 +18,6 @@ import type { AccountPages } from './account-pages.ts'
 
 export interface DataPorts {
   readonly links: OneTimeLinks
-  readonly queueMail: QueueMail
   readonly visitors: VisitorForms
 }
 
@@ -25,14 +28,14 @@ const LINK_SECONDS = 3600
 export function dataRoutes(
   accountPages: AccountPages,
   { database, now }: OwnPages,
-  { links, queueMail, visitors }: DataPorts,
+  { links, visitors }: DataPorts,
 ): void {
   const { kysely } = database
 
   accountPages.page(pages.data, async ({ area, session, ctx }) => {
     const { id, email } = session.person
     const { browser } = visitors.enter(ctx)
-    const link = await links.findLast(kysely, 'deletion', { browser, nowMs: now() })
+    const link = await findLastLink(kysely, 'deletion', { browser, nowMs: now() })
     const nameOf = await findSiteNames(database, id)
     return dataPage({
       area,
@@ -62,7 +65,7 @@ export function dataRoutes(
       await earlier.where('kind', '=', 'deletion').execute()
       const whose = { email, personId, browser }
       const life = { nowMs, livesSeconds: LINK_SECONDS }
-      const linkId = await links.create(trx, { kind: 'deletion', ...whose }, life)
+      const linkId = await createLink(trx, { kind: 'deletion', ...whose }, life)
       const mail = { kind: 'deletion_requested', to: email, personId, linkId } as const
       await queueMail(trx, { ...mail, values: {} }, nowMs)
     })

@@ -1,6 +1,6 @@
 import { type PasswordProblems, securityPage } from '../../../views/account-security.ts'
 import { text } from '../../../views/text.ts'
-import type { QueueMail } from '../../directory/mail/messages.ts'
+import { queueMail } from '../../directory/mail/messages.ts'
 import type { SignInService } from '../../directory/people/authenticate.ts'
 import { type Authentication, MFA_ACR } from '../../directory/people/authentication.ts'
 import { explainFailure } from '../../directory/people/sign-in-failure.ts'
@@ -17,7 +17,6 @@ import { type NewPasswords, readNewPassword } from './password-fields.ts'
 
 export interface SecurityPorts extends NewPasswords {
   readonly signIn: SignInService
-  readonly queueMail: QueueMail
   readonly sessions: Pick<Sessions, 'begin'>
   readonly noteEvent: NoteEvent
 }
@@ -80,7 +79,7 @@ export function securityRoutes(
     await database.kysely.transaction().execute(async (trx) => {
       await storeNewPassword(trx, { ...change, byMail: false }, actor)
       const mail = { kind: 'password_changed', to: person.email, personId } as const
-      await ports.queueMail(trx, { ...mail, values: {} }, actor.now)
+      await queueMail(trx, { ...mail, values: {} }, actor.now)
     })
     // All sessions have ended, because their cookies may have been copied. This browser gets a new session.
     const authenticatedAt = actor.now + 1

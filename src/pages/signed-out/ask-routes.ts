@@ -8,102 +8,100 @@ import type { SiteLook } from '../../../views/site-look.ts'
 import { text } from '../../../views/text.ts'
 import { isMailAddress } from '../../directory/mail/mail-address.ts'
 import type { LinkRequest } from '../../directory/people/link-requests.ts'
-import type { OneTimeLink } from '../../directory/people/one-time-links.ts'
+import { findLastLink } from '../../directory/people/one-time-links.ts'
 import { readerOf } from '../../platform/http/language.ts'
 import { seeOther, sendPage } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
-import { addressOf, pages, promptPages } from '../../platform/http/paths.ts'
-import type { LinkPorts } from './link-routes.ts'
+import { addressOf } from '../../platform/http/paths.ts'
+import { waitingMessages } from '../../platform/outbox/outbox.ts'
+import type { SignedOutPorts } from './link-routes.ts'
 
-export interface AskPorts extends LinkPorts {
-  /** Whether an attempt to send a waiting message has failed. */
-  readonly mailIsDelayed: () => Promise<boolean>
-}
-
-/** A kind of link that a person can request, with the route of the page that confirms the request. */
+/** A kind of link that a person can request. */
 interface Sent {
   readonly kind: 'recovery' | 'second_factor' | 'address'
+  /** The page on which to request a link. */
+  readonly ask: string
+  /** The page that confirms the request. */
   readonly sent: string
-  readonly livesSeconds: number
-  /** Whether a message is sent even to an address without an account, so the page may say so. */
-  readonly isCertain: boolean
   /** Reads the parameters of the path. Throws a refusal if the page does not exist. */
-  readonly open: (ctx: Context) => Promise<Pick<Asked, 'askHref' | 'look'>>
+  readonly open: (ctx: Context) => Promise<Opened>
 }
 
-/** A kind of link for which there is a form, with its route. */
+interface Opened {
+  readonly look?: SiteLook | undefined
+  /** The parameters of the paths. */
+  readonly named?: Readonly<Record<string, string>>
+}
+
 interface Asking extends Sent {
-  readonly ask: string
   readonly open: (ctx: Context) => Promise<Asked>
 }
 
-interface Asked {
-  readonly askHref: string
-  readonly sentHref: string
-  readonly look?: SiteLook | undefined
+interface Asked extends Opened {
   readonly page: (form: AddressForm) => Page
   /** Requests the mail. Returns the seconds to wait if there were too many requests. */
   readonly request: (request: LinkRequest) => Promise<number | undefined>
 }
 
 /** Registers the form in which a person asks for a link by mail, and the page that is shown afterwards. */
-export function askRoutes(router: Router, ports: AskPorts, asking: Asking): void {
+export function askRoutes(router: Router, ports: SignedOutPorts, asking: Asking): void {
   const { visitors } = ports
-  const { ask } = asking
-  const open = async (ctx: Context): Promise<Asked> => {
-    const asked = await asking.open(ctx)
-    if (ctx.query['ui_locales'] === undefined) return asked
-    // The pages of an interaction lead here with their language. Keep it on the next pages.
-    const query = `?${new URLSearchParams({ ui_locales: readerOf(ctx).language })}`
-    return { ...asked, askHref: asked.askHref + query, sentHref: asked.sentHref + query }
-  }
+  const { ask, sent, open } = asking
   router.get(ask, async (ctx) => {
-    const { askHref: action, look, page } = await open(ctx)
-    const from = readUid(ctx.query['from'])
+    const { look, page, named } = await open(ctx)
+    const [action, from] = [hrefOf(ctx, ask, named), readUid(ctx.query['from'])]
     sendPage(ctx, { ...page({ action, csrf: visitors.enter(ctx).csrf, login: '', from }), look })
   })
   router.post(ask, async (ctx) => {
     const { browser, csrf } = await visitors.submitted(ctx)
-    const { askHref: action, sentHref, look, page, request } = await open(ctx)
+    const { look, page, request, named } = await open(ctx)
+    const action = hrefOf(ctx, ask, named)
     const [login, from] = [formField(ctx, 'login').trim(), readUid(formField(ctx, 'from'))]
     const refuse = (status: number, problem: HtmlValue) => {
       ctx.status = status
       sendPage(ctx, { ...page({ action, csrf, login, from, problem }), look })
     }
     if (!isMailAddress(login)) return refuse(422, text('ask.address'))
-    const waitSeconds = await request({
-      login,
-      address: ctx.ip,
-      browser,
-      from,
-      language: readerOf(ctx).language,
-    })
-    if (waitSeconds === undefined) return seeOther(ctx, sentHref)
+    const { language } = readerOf(ctx)
+    const waitSeconds = await request({ login, address: ctx.ip, browser, from, language })
+    if (waitSeconds === undefined) return seeOther(ctx, hrefOf(ctx, sent, named))
     ctx.set('Retry-After', String(waitSeconds))
     refuse(429, text('ask.wait', { minutes: Math.ceil(waitSeconds / 60) }))
   })
-  sentRoute(router, ports, { ...asking, open })
+  sentRoute(router, ports, asking)
 }
 
 /** Registers the page that is shown after a mail with a link was sent. */
 export function sentRoute(
   router: Router,
-  { database: { kysely }, links, mailIsDelayed, visitors, now }: AskPorts,
-  { kind, sent, livesSeconds, isCertain, open }: Sent,
+  { database, links, visitors, now }: SignedOutPorts,
+  { kind, ask, sent, open }: Sent,
 ): void {
   router.get(sent, async (ctx) => {
     const { browser } = visitors.enter(ctx)
-    const { askHref: againHref, look } = await open(ctx)
-    const link = await links.findLast(kysely, kind, { browser, nowMs: now() })
+    const { look, named } = await open(ctx)
+    const againHref = hrefOf(ctx, ask, named)
+    const link = await findLastLink(database.kysely, kind, { browser, nowMs: now() })
     if (!link) return seeOther(ctx, againHref)
-    const [code, isDelayed] = [links.codeOf(link), await mailIsDelayed()]
-    const { email: login } = link
-    const minutes = livesSeconds / 60
-    sendPage(ctx, {
-      ...linkSentPage({ login, isCertain, code, minutes, againHref, isDelayed }),
-      look,
+    const { error } = await waitingMessages(database, 'mail')
+    const page = linkSentPage({
+      login: link.email,
+      // An address without an account gets no recovery mail, and the page must not reveal that.
+      isCertain: kind !== 'recovery',
+      code: links.codeOf(link),
+      minutes: (link.expiresAt - link.createdAt) / 60_000,
+      againHref,
+      isDelayed: error !== undefined,
     })
+    sendPage(ctx, { ...page, look })
   })
+}
+
+/** Returns the path of a page. The pages of an interaction lead here with their language, which it keeps. */
+function hrefOf(ctx: Context, pattern: string, named: Opened['named'] = {}): string {
+  const path = addressOf(pattern, named)
+  if (ctx.query['ui_locales'] === undefined) return path
+  return `${path}?${new URLSearchParams({ ui_locales: readerOf(ctx).language })}`
 }
 
 const UID = /^[\w-]{1,64}$/
@@ -111,10 +109,4 @@ const UID = /^[\w-]{1,64}$/
 /** Reads the id of an interaction from a parameter; undefined if it is malformed. */
 function readUid(value: unknown): string | undefined {
   return typeof value === 'string' && UID.test(value) ? value : undefined
-}
-
-/** Returns the path of the interaction from which the person requested a link; otherwise, of the account page. */
-export function continueHref({ data }: OneTimeLink): string {
-  const { from } = data === null ? {} : (JSON.parse(data) as { from?: string })
-  return from === undefined ? pages.account : addressOf(promptPages.login, { uid: from })
 }

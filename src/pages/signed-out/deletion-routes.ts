@@ -3,13 +3,21 @@ import type Router from 'koa-router'
 
 import { deletionPage, deletionScheduledPage } from '../../../views/account-data.ts'
 import type { HtmlValue } from '../../../views/html.ts'
+import { useLink } from '../../directory/people/one-time-links.ts'
 import { sendPage } from '../../platform/http/page.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { listSolelyOwned } from '../../school/members/site-roles.ts'
 import { scheduleDeletion } from '../../school/privacy/delete-account.ts'
-import { confirmRoutes, type LinkPorts, type OpenedLink } from './link-routes.ts'
+import { WRONG_CODE } from '../account/password-fields.ts'
+import {
+  LinkGone,
+  linkRoutes,
+  mayUse,
+  type OpenedLink,
+  type SignedOutPorts,
+} from './link-routes.ts'
 
 /**
  * Creates the page on which a person confirms the deletion of the account. It needs no session, only the mailed link,
@@ -17,42 +25,36 @@ import { confirmRoutes, type LinkPorts, type OpenedLink } from './link-routes.ts
  *
  * @param accountDeletionSeconds how long the person can cancel the deletion by signing in
  */
-export function deletionRoutes(ports: LinkPorts, accountDeletionSeconds: number): Router {
+export function deletionRoutes(ports: SignedOutPorts, accountDeletionSeconds: number): Router {
   const router = makeRouter()
-  const { database, links } = ports
-  const show = async (ctx: Context, { visitor, link }: OpenedLink, problem?: HtmlValue) => {
-    const page = deletionPage({
-      action: ctx.path,
-      csrf: visitor.csrf,
-      email: link.email,
-      needsCode: !links.isFor(link, visitor.browser),
-      problem,
-      owned: (await listSolelyOwned(database.kysely, link.personId)).map(({ name }) => name),
-      days: Math.round(accountDeletionSeconds / 86_400),
-    })
-    sendPage(ctx, page)
+  const { database, now } = ports
+  const { kysely } = database
+  const days = Math.round(accountDeletionSeconds / 86_400)
+  const show = async (ctx: Context, { link, form }: OpenedLink, problem?: HtmlValue) => {
+    const owned = (await listSolelyOwned(kysely, link.personId)).map(({ name }) => name)
+    sendPage(ctx, deletionPage({ ...form, problem, owned, days }))
   }
-  confirmRoutes(router, 'deletion', ports, {
+  linkRoutes(router, 'deletion', ports, {
     againHref: pages.data,
     show,
-    async confirm(ctx, opened) {
+    async submit(ctx, opened) {
+      if (!(await mayUse(ctx, opened, ports))) {
+        ctx.status = 422
+        return await show(ctx, opened, WRONG_CODE)
+      }
       const { link } = opened
       const { personId } = link
-      if ((await listSolelyOwned(database.kysely, personId)).length > 0) {
-        // Keep the link, so it works once the site has another owner.
-        await show(ctx, opened)
-        return undefined
-      }
-      const actor = { personId, ...callerOf(ctx), now: ports.now() }
+      const actor = { personId, ...callerOf(ctx), now: now() }
       const dueAt = actor.now + accountDeletionSeconds * 1000
-      const owned = await database.kysely.transaction().execute(async (trx) => {
-        if (!(await links.use(trx, link, actor.now))) return undefined
-        return await scheduleDeletion(trx, database, { personId, dueAt }, actor)
+      const owned = await kysely.transaction().execute(async (trx) => {
+        const sites = await scheduleDeletion(trx, database, { personId, dueAt }, actor)
+        // Keep the link of the last owner of a site, so it works once the site has another owner.
+        if (sites?.length === 0 && !(await useLink(trx, link, actor.now))) throw new LinkGone()
+        return sites
       })
-      if (!owned) return 'gone'
-      if (owned.length > 0) await show(ctx, opened)
-      else sendPage(ctx, deletionScheduledPage({ dueAt, keepHref: `${pages.data}?done=kept` }))
-      return undefined
+      if (!owned) throw new LinkGone()
+      if (owned.length > 0) return await show(ctx, opened)
+      sendPage(ctx, deletionScheduledPage({ dueAt, keepHref: `${pages.data}?done=kept` }))
     },
   })
   return router

@@ -1,130 +1,147 @@
-import type { Context } from 'koa'
+import type { Context, Middleware } from 'koa'
 import type Router from 'koa-router'
-import type { Kysely } from 'kysely'
+import type { Transaction } from 'kysely'
 
 import type { HtmlValue } from '../../../views/html.ts'
 import { linkGonePage } from '../../../views/recover.ts'
-import type { OneTimeLink, OneTimeLinks } from '../../directory/people/one-time-links.ts'
+import type { LinkRequests } from '../../directory/people/link-requests.ts'
+import {
+  isForBrowser,
+  type OneTimeLink,
+  type OneTimeLinks,
+  useLink,
+} from '../../directory/people/one-time-links.ts'
 import { canonicalEmail } from '../../directory/people/person-store.ts'
-import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
+import type { Actor, NoteEvent } from '../../platform/audit/record-audit-event.ts'
 import { sendPage } from '../../platform/http/page.ts'
 import { formField, type Visitor, type VisitorForms } from '../../platform/http/page-form.ts'
-import { linkPages } from '../../platform/http/paths.ts'
+import { addressOf, linkPages, pages, promptPages } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { WRONG_CODE } from '../account/password-fields.ts'
+import type { NewPasswords } from '../account/password-fields.ts'
+import type { SignedInPages } from '../relying-party/signed-in-pages.ts'
 
-export interface LinkPorts {
+/** The dependencies that the pages in this folder share. */
+export interface SignedOutPorts extends NewPasswords {
   readonly database: Database
   readonly links: OneTimeLinks
+  readonly linkRequests: LinkRequests
   readonly visitors: VisitorForms
+  readonly signedInPages: SignedInPages
   readonly noteEvent: NoteEvent
   readonly now: () => number
 }
 
-/** A link of a person, opened in a browser. */
-export interface OpenedLink {
-  readonly visitor: Visitor
-  readonly link: OneTimeLink & { readonly personId: string }
+/** A link, opened in a browser. */
+export interface OpenedLink<Link extends OneTimeLink = LinkOfPerson> {
+  readonly link: Link
+  /** The values of the form that uses the link. In another browser than the requesting one, it needs the code. */
+  readonly form: Readonly<Record<'action' | 'csrf' | 'email', string>> & {
+    readonly needsCode: boolean
+  }
+  /** The interaction from which this browser requested the link; otherwise, the account page. */
+  readonly continueHref: string
+}
+
+type LinkOfPerson = OneTimeLink & { readonly personId: string }
+
+/** Thrown if a link was used, has expired, or no longer allows its change. */
+export class LinkGone extends Error {}
+
+export function openLink<Link extends OneTimeLink>(
+  ctx: Context,
+  link: Link,
+  { browser, csrf }: Visitor,
+): OpenedLink<Link> {
+  const needsCode = !isForBrowser(link, browser)
+  const form = { action: ctx.path, csrf, email: link.email, needsCode }
+  return { link, form, continueHref: needsCode ? pages.account : continueHref(link) }
+}
+
+/** Returns the path of the interaction from which a person requested a link; otherwise, of the account page. */
+export function continueHref({ data }: OneTimeLink): string {
+  const { from } = data === null ? {} : (JSON.parse(data) as { from?: string })
+  return from === undefined ? pages.account : addressOf(promptPages.login, { uid: from })
 }
 
 interface LinkForm {
   /** Where to ask for a new link. */
   readonly againHref: string
-  readonly show: (ctx: Context, opened: OpenedLink) => Promise<void>
-  /** Uses the link and responds. Returns `gone` if the link no longer works. */
-  readonly submit: (ctx: Context, opened: OpenedLink) => Promise<'gone' | undefined>
+  readonly show: (ctx: Context, opened: OpenedLink, problem?: HtmlValue) => Promise<void>
+  /** Uses the link and responds. @throws LinkGone */
+  readonly submit: (ctx: Context, opened: OpenedLink) => Promise<void>
 }
 
-/** Registers the page of a mailed link, and its form. Only the form uses the link, because mail scanners open it. */
+/** Registers the page of a person's link, and its form. Only the form uses the link, because mail scanners open it. */
 export function linkRoutes(
   router: Router,
   kind: 'recovery' | 'second_factor' | 'deletion',
-  { database: { kysely }, links, visitors, now }: LinkPorts,
+  { database: { kysely }, links, visitors, now }: SignedOutPorts,
   { againHref, show, submit }: LinkForm,
 ): void {
   const open = async (ctx: Context, visitor: Visitor) => {
     const token = String(ctx['params'].token)
     const link = await links.find(kysely, kind, { token, nowMs: now() })
-    return link?.personId == null
-      ? undefined
-      : { visitor, link: { ...link, personId: link.personId } }
+    if (link?.personId == null) throw new LinkGone()
+    return openLink(ctx, { ...link, personId: link.personId }, visitor)
   }
-  router.get(linkPages[kind], async (ctx) => {
-    const opened = await open(ctx, visitors.enter(ctx))
-    if (!opened) return showGone(ctx, againHref)
-    await show(ctx, opened)
+  const gone = explainGone(againHref)
+  router.get(linkPages[kind], gone, async (ctx) => {
+    await show(ctx, await open(ctx, visitors.enter(ctx)))
   })
-  router.post(linkPages[kind], async (ctx) => {
-    const opened = await open(ctx, await visitors.submitted(ctx))
-    if (!opened || (await submit(ctx, opened)) === 'gone') showGone(ctx, againHref)
+  router.post(linkPages[kind], gone, async (ctx) => {
+    await submit(ctx, await open(ctx, await visitors.submitted(ctx)))
   })
 }
 
-interface ConfirmForm extends Pick<LinkForm, 'againHref'> {
-  readonly show: (ctx: Context, opened: OpenedLink, problem?: HtmlValue) => Promise<void>
-  /** Like `submit` of `LinkForm`, after the code was checked. */
-  readonly confirm: LinkForm['submit']
-}
-
-/** Registers the page of a mailed link that only asks for confirmation and, in another browser, the code. */
-export function confirmRoutes(
-  router: Router,
-  kind: 'second_factor' | 'deletion',
-  ports: LinkPorts,
-  { againHref, show, confirm }: ConfirmForm,
-): void {
-  linkRoutes(router, kind, ports, {
-    againHref,
-    show,
-    async submit(ctx, opened) {
-      if (await mayUse(ctx, ports, opened.link, opened.visitor)) return await confirm(ctx, opened)
-      ctx.status = 422
-      await show(ctx, opened, WRONG_CODE)
-      return undefined
-    },
-  })
+/** Creates the middleware that says that a link no longer works. */
+export function explainGone(againHref?: string): Middleware {
+  return async (ctx, next) => {
+    try {
+      await next()
+    } catch (error) {
+      if (!(error instanceof LinkGone)) throw error
+      ctx.status = 410
+      sendPage(ctx, linkGonePage({ againHref }))
+    }
+  }
 }
 
 /**
- * Uses up a person's link, in the transaction of the change that it allows. Returns false if, in the meantime, the link
- * was used, the account was disabled or its address changed. Receiving the mail proves the address.
+ * Uses up a person's link, and makes the change that it allows. Receiving the mail proves the address.
+ *
+ * @throws LinkGone if, in the meantime, the link was used, the account was disabled or its address changed
  */
 export async function useLinkOfPerson(
-  trx: Kysely<Schema>,
-  links: Pick<OneTimeLinks, 'use'>,
-  link: OpenedLink['link'],
-  nowMs: number,
-): Promise<boolean> {
-  if (!(await links.use(trx, link, nowMs))) return false
-  const { numUpdatedRows } = await trx
-    .updateTable('person')
-    .set(({ fn, val }) => ({ email_verified_at: fn.coalesce('email_verified_at', val(nowMs)) }))
-    .where('id', '=', link.personId)
-    .where('email_canonical', '=', canonicalEmail(link.email))
-    .where('disabled_at', 'is', null)
-    .executeTakeFirstOrThrow()
-  return numUpdatedRows > 0n
+  ctx: Context,
+  link: LinkOfPerson,
+  { database: { kysely }, now }: SignedOutPorts,
+  change: (trx: Transaction<Schema>, actor: Actor) => Promise<void>,
+): Promise<void> {
+  const actor = { personId: link.personId, ...callerOf(ctx), now: now() }
+  const isUsed = await kysely.transaction().execute(async (trx) => {
+    if (!(await useLink(trx, link, actor.now))) return false
+    const { numUpdatedRows } = await trx
+      .updateTable('person')
+      .set((e) => ({ email_verified_at: e.fn.coalesce('email_verified_at', e.val(actor.now)) }))
+      .where('id', '=', link.personId)
+      .where('email_canonical', '=', canonicalEmail(link.email))
+      .where('disabled_at', 'is', null)
+      .executeTakeFirstOrThrow()
+    if (numUpdatedRows > 0n) await change(trx, actor)
+    return numUpdatedRows > 0n
+  })
+  if (!isUsed) throw new LinkGone()
 }
 
-/** Sends a page that says that a link no longer works. `againHref` is where to ask for a new link. */
-export function showGone(ctx: Context, againHref?: string): undefined {
-  ctx.status = 410
-  sendPage(ctx, linkGonePage({ againHref }))
-}
-
-/**
- * Whether a submitted form may use a link. The form needs the code if the link is for another browser. Records an audit
- * event if the code is wrong.
- */
+/** Whether a submitted form may use a link. Records an audit event if the form needs the code, and it is wrong. */
 export async function mayUse(
   ctx: Context,
-  { links, database, noteEvent }: Pick<LinkPorts, 'links' | 'database' | 'noteEvent'>,
-  link: OneTimeLink,
-  { browser }: Visitor,
+  { link, form }: OpenedLink<OneTimeLink>,
+  { links, database, noteEvent }: SignedOutPorts,
 ): Promise<boolean> {
-  if (links.isFor(link, browser)) return true
+  if (!form.needsCode) return true
   if (await links.acceptsCode(database.kysely, link, formField(ctx, 'code'))) return true
   noteEvent({ action: 'link.failure', aboutPersonId: link.personId ?? undefined, ...callerOf(ctx) })
   return false

@@ -1,48 +1,50 @@
-/** Creates the pages on which a person who cannot sign in sets a new password, with a mailed link. */
+/** Creates the pages on which a person who cannot sign in sets a new password, or removes a lost authenticator app. */
 
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 
-import { newPasswordPage, passwordSetPage, recoverPage } from '../../../views/recover.ts'
-import type { QueueMail } from '../../directory/mail/messages.ts'
-import { type LinkRequests, RECOVERY_SECONDS } from '../../directory/people/link-requests.ts'
+import {
+  factorResetDonePage,
+  factorResetPage,
+  newPasswordPage,
+  passwordSetPage,
+  recoverPage,
+} from '../../../views/recover.ts'
+import { queueMail } from '../../directory/mail/messages.ts'
+import { findResetTime } from '../../directory/people/factor-reset.ts'
+import { removeSecondFactors } from '../../directory/people/second-factors.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
-import { storeNewPassword } from '../../oauth/grants/end-access.ts'
+import { endSessions, storeNewPassword } from '../../oauth/grants/end-access.ts'
 import { sendPage } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
-import { callerOf } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
-import { type NewPasswords, readNewPassword } from '../account/password-fields.ts'
-import { type AskPorts, askRoutes, continueHref } from './ask-routes.ts'
-import { linkRoutes, mayUse, type OpenedLink, useLinkOfPerson } from './link-routes.ts'
-
-export interface RecoveryPorts extends NewPasswords, AskPorts {
-  readonly linkRequests: LinkRequests
-  readonly queueMail: QueueMail
-}
+import { readNewPassword, WRONG_CODE } from '../account/password-fields.ts'
+import { askRoutes, sentRoute } from './ask-routes.ts'
+import {
+  LinkGone,
+  linkRoutes,
+  mayUse,
+  type OpenedLink,
+  type SignedOutPorts,
+  useLinkOfPerson,
+} from './link-routes.ts'
 
 /** Creates the routes below /recover. */
-export function recoveryRoutes(ports: RecoveryPorts): Router {
+export function recoveryRoutes(ports: SignedOutPorts): Router {
   const router = makeRouter()
   askRoutes(router, ports, {
     kind: 'recovery',
     ask: pages.recover,
     sent: pages.recoverySent,
-    livesSeconds: RECOVERY_SECONDS,
-    isCertain: false,
-    open: async () => ({
-      askHref: pages.recover,
-      sentHref: pages.recoverySent,
-      page: recoverPage,
-      request: ports.linkRequests.recovery,
-    }),
+    open: async () => ({ page: recoverPage, request: ports.linkRequests.recovery }),
   })
   linkRoutes(router, 'recovery', ports, {
     againHref: pages.recover,
-    show: async (ctx, opened) => await showNewPassword(ctx, { ...opened, endApps: true }, ports),
+    show: async (ctx, opened) => await showNewPassword(ctx, opened, { endApps: true }, ports),
     submit: async (ctx, opened) => await setPassword(ctx, opened, ports),
   })
+  factorResetRoutes(router, ports)
   return router
 }
 
@@ -50,66 +52,61 @@ type Typed = Pick<Parameters<typeof newPasswordPage>[0], 'endApps' | 'problems'>
 
 async function showNewPassword(
   ctx: Context,
-  { visitor, link, ...typed }: OpenedLink & Typed,
-  { database, links, passwordCharactersMin }: RecoveryPorts,
+  { link: { siteId }, form }: OpenedLink,
+  typed: Typed,
+  { database, passwordCharactersMin: charactersMin }: SignedOutPorts,
 ): Promise<void> {
-  const { siteId } = link
-  const page = newPasswordPage({
-    action: ctx.path,
-    csrf: visitor.csrf,
-    email: link.email,
-    charactersMin: passwordCharactersMin,
-    needsCode: !links.isFor(link, visitor.browser),
-    look: siteId === null ? undefined : siteLook(ctx, await findLook(database, siteId)),
-    ...typed,
-  })
-  sendPage(ctx, page)
+  const look = siteId === null ? undefined : siteLook(ctx, await findLook(database, siteId))
+  sendPage(ctx, newPasswordPage({ ...form, ...typed, charactersMin, look }))
 }
 
-async function setPassword(
-  ctx: Context,
-  opened: OpenedLink,
-  ports: RecoveryPorts,
-): Promise<'gone' | undefined> {
-  const { database, links } = ports
-  const { link, visitor } = opened
+async function setPassword(ctx: Context, opened: OpenedLink, ports: SignedOutPorts): Promise<void> {
+  const { link, continueHref } = opened
   const endApps = formField(ctx, 'end_apps') === 'yes'
-  const owner = await database.kysely
+  const owner = await ports.database.kysely
     .selectFrom('person')
-    .select(['name', 'email'])
+    .select(['id', 'name', 'email'])
     .where('id', '=', link.personId)
-    .executeTakeFirst()
-  if (!owner) return 'gone'
-  const admits = async () => await mayUse(ctx, ports, link, visitor)
-  const read = await readNewPassword(ctx, owner, ports, admits)
+    .executeTakeFirstOrThrow()
+  const read = await readNewPassword(ctx, owner, ports, () => mayUse(ctx, opened, ports))
   if ('problems' in read) {
     ctx.status = read.status
-    await showNewPassword(ctx, { ...opened, endApps, problems: read.problems }, ports)
-    return undefined
+    return await showNewPassword(ctx, opened, { endApps, problems: read.problems }, ports)
   }
-  const change = { passwordHash: read.hash, endApps }
-  if (!(await useLink(ctx, link, change, ports))) return 'gone'
-  const isSame = links.isFor(link, visitor.browser)
-  sendPage(ctx, passwordSetPage({ continueHref: isSame ? continueHref(link) : pages.account }))
-  return undefined
+  await useLinkOfPerson(ctx, link, ports, async (trx, actor) => {
+    const { personId } = actor
+    const change = { personId, passwordHash: read.hash, endApps, byMail: true }
+    await storeNewPassword(trx, change, actor)
+    await queueMail(trx, { kind: 'password_changed', personId, values: {} }, actor.now)
+  })
+  sendPage(ctx, passwordSetPage({ continueHref }))
 }
 
-/**
- * Stores a new password, and uses the link up. Returns false if, in the meantime, the link was used, the account was
- * disabled or its address changed.
- */
-async function useLink(
-  ctx: Context,
-  link: OpenedLink['link'],
-  change: { readonly passwordHash: string; readonly endApps: boolean },
-  { database, links, queueMail, now }: RecoveryPorts,
-): Promise<boolean> {
-  const { personId } = link
-  const actor = { personId, ...callerOf(ctx), now: now() }
-  return await database.kysely.transaction().execute(async (trx) => {
-    if (!(await useLinkOfPerson(trx, links, link, actor.now))) return false
-    await storeNewPassword(trx, { personId, ...change, byMail: true }, actor)
-    await queueMail(trx, { kind: 'password_changed', personId, values: {} }, actor.now)
-    return true
+/** Registers the pages on which a person removes a lost authenticator app, with a link that the second step mailed. */
+function factorResetRoutes(router: Router, ports: SignedOutPorts): void {
+  // To ask again, a person has to enter the password again.
+  const againHref = pages.account
+  const sent = pages.factorResetSent
+  sentRoute(router, ports, { kind: 'second_factor', ask: againHref, sent, open: async () => ({}) })
+  linkRoutes(router, 'second_factor', ports, {
+    againHref,
+    async show(ctx, { form }, problem) {
+      sendPage(ctx, factorResetPage({ ...form, problem }))
+    },
+    async submit(ctx, opened) {
+      const { link, form, continueHref } = opened
+      if (!(await mayUse(ctx, opened, ports))) {
+        ctx.status = 422
+        return sendPage(ctx, factorResetPage({ ...form, problem: WRONG_CODE }))
+      }
+      await useLinkOfPerson(ctx, link, ports, async (trx, actor) => {
+        const { personId } = actor
+        const resetTime = await findResetTime(trx, personId)
+        if (resetTime === undefined || resetTime > actor.now) throw new LinkGone()
+        await removeSecondFactors(trx, personId, actor, 'second_factor.reset')
+        await endSessions(trx, [personId], actor.now)
+      })
+      sendPage(ctx, factorResetDonePage({ continueHref }))
+    },
   })
 }

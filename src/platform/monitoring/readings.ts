@@ -1,12 +1,11 @@
 import packageJson from '../../../package.json' with { type: 'json' }
+import { waitingMessages } from '../outbox/outbox.ts'
 import type { Database } from '../store/database.ts'
 import type { Metrics } from './registry.ts'
 
 interface Sources {
   readonly database: Database
   readonly people: { readonly waitingHashes: () => number }
-  /** Counts undelivered messages, and finds when the oldest was stored. */
-  readonly outbox: { waiting: () => Promise<{ count: number; oldestAt?: number | undefined }> }
   readonly now: () => number
   /** `madeAt` is the creation time of the current signing key for each use, in epoch milliseconds. */
   readonly rings: { readonly current: () => { readonly madeAt: Values } }
@@ -15,7 +14,7 @@ interface Sources {
 /** Starts to measure this process. Disposing the result stops the timer that measures the event loop. */
 export function readProcess(
   metrics: Metrics,
-  { database, outbox, now }: Pick<Sources, 'database' | 'outbox' | 'now'>,
+  { database, now }: Pick<Sources, 'database' | 'now'>,
   { people, rings }: Pick<Sources, 'people' | 'rings'>,
 ): Disposable {
   const { version } = packageJson
@@ -39,10 +38,10 @@ export function readProcess(
     readingsOf('use', rings.current().madeAt, 1000),
   )
   metrics.read('gatehouse_outbox_messages_waiting', async () =>
-    single((await outbox.waiting()).count),
+    single((await waitingMessages(database)).count),
   )
   metrics.read('gatehouse_outbox_oldest_seconds', async () => {
-    const { oldestAt = now() } = await outbox.waiting()
+    const { oldestAt = now() } = await waitingMessages(database)
     return single(Math.max(0, now() - oldestAt) / 1000)
   })
   return watchEventLoop(metrics)

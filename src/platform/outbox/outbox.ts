@@ -35,7 +35,7 @@ export interface MessageHandler {
 }
 
 /** The handlers by kind; undefined for a kind that is switched off. */
-type Handlers = Readonly<Record<string, MessageHandler | undefined>>
+export type Handlers = Readonly<Record<string, MessageHandler | undefined>>
 
 /** Thrown for a permanent failure: a retry could not deliver the message either. */
 export class Undeliverable extends Error {}
@@ -67,44 +67,16 @@ const QUEUE_AT_ONCE = 8
 const BATCH_MS = 10
 /** How often a process looks for due messages while it sends others. */
 const LOOK_MS = 1_000
-/** Delays between storing a message and looking for due messages. At first, its transaction may still be open. */
-const LOOKS_AFTER_MS = [40, 250, 1_000]
 const ERROR_CHARACTERS_MAX = 200
 const DAY_MS = 86_400_000
 
-export type Outbox = ReturnType<typeof makeOutbox>
-
-/** Creates functions that store messages, count waiting messages and send due messages. */
-export function makeOutbox(ports: OutboxPorts) {
-  let start = () => {}
-  const looks = new Set<number>()
-  const lookAfter = (ms: number) => {
-    looks.add(ms)
-    const look = () => {
-      looks.delete(ms)
-      start()
-    }
-    setTimeout(look, ms).unref()
-  }
-  return {
-    /** Stores a message in the caller's transaction, to be sent after the commit. `payload` must contain no secret. */
-    async enqueue(trx: Kysely<Schema>, message: NewMessage): Promise<void> {
-      await storeMessage(trx, message)
-      for (const ms of LOOKS_AFTER_MS) if (!looks.has(ms)) lookAfter(ms)
-    },
-    waiting: async (kind?: string) => await waitingMessages(ports.database, kind),
-    /** Creates the background task that sends due messages. */
-    task: (handlers: Handlers): BackgroundTask => ({
-      name: 'outbox',
-      everySeconds: ports.lookMs / 1000,
-      onlyWhen: ports.sweeps,
-      onWake: (wake) => {
-        start = wake
-      },
-      run: async (signal) => await sendDue(handlers, ports, signal),
-    }),
-  }
-}
+/** Creates the background task that sends due messages. */
+export const outboxTask = (handlers: Handlers, ports: OutboxPorts): BackgroundTask => ({
+  name: 'outbox',
+  everySeconds: ports.lookMs / 1000,
+  onlyWhen: ports.sweeps,
+  run: async (signal) => await sendDue(handlers, ports, signal),
+})
 
 interface NewMessage {
   readonly kind: string
@@ -114,7 +86,7 @@ interface NewMessage {
   readonly nowMs: number
 }
 
-/** Stores a message in the caller's transaction, for a running service to send. `payload` must contain no secret. */
+/** Stores a message in the caller's transaction, to be sent after the commit. `payload` must contain no secret. */
 export async function storeMessage(
   trx: Kysely<Schema>,
   { kind, queue = kind, payload, nowMs }: NewMessage,

@@ -8,8 +8,6 @@ export interface BackgroundTask {
   readonly run: (signal: AbortSignal) => Promise<unknown>
   /** Whether to run the task now, for tasks that only one process per host runs. */
   readonly onlyWhen?: (() => boolean) | undefined
-  /** Receives a function that runs the task at once, even if `onlyWhen` is false. No-op while the task is running. */
-  readonly onWake?: (wake: () => void) => void
 }
 
 type Hear = (name: string, outcome: 'succeeded' | 'failed') => void
@@ -21,7 +19,7 @@ export function startBackgroundTasks(
 ): AsyncDisposable {
   const stopping = new AbortController()
   const { signal } = stopping
-  const stops = tasks.map(({ name, everySeconds, run, onlyWhen, onWake }) => {
+  const stops = tasks.map(({ name, everySeconds, run, onlyWhen }) => {
     let running: Promise<void> | undefined
     const attempt = async () => {
       try {
@@ -43,7 +41,6 @@ export function startBackgroundTasks(
       if (onlyWhen?.() !== false) start()
     }, everySeconds * 1000)
     timer.unref()
-    onWake?.(start)
     return async () => {
       clearInterval(timer)
       await running

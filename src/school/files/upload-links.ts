@@ -1,4 +1,4 @@
-import type { OneTimeLinks } from '../../directory/people/one-time-links.ts'
+import { createLink, type OneTimeLinks, useLink } from '../../directory/people/one-time-links.ts'
 import { writeScope } from '../../directory/scopes/catalogue.ts'
 import { type FindGrant, judgeAccess } from '../../oauth/grants/judge-access.ts'
 import { uploadLinkGone } from '../../platform/http/errors.ts'
@@ -14,7 +14,7 @@ export type UploadLink = NonNullable<Awaited<ReturnType<UploadLinks['find']>>>
 
 export interface UploadLinkPorts {
   readonly database: Database
-  readonly links: Pick<OneTimeLinks, 'create' | 'find' | 'tokenOf' | 'use'>
+  readonly links: Pick<OneTimeLinks, 'find' | 'tokenOf'>
   readonly findGrant: FindGrant
   readonly baseUrl: string
   readonly now: () => number
@@ -38,7 +38,7 @@ export function makeUploadLinks({ database, links, findGrant, baseUrl, now }: Up
         const { email } = await person.executeTakeFirstOrThrow()
         const [nowMs, data] = [now(), JSON.stringify(binding)]
         const link = { kind: 'upload', email, personId, siteId, data } as const
-        const id = await links.create(trx, link, { nowMs, livesSeconds: LINK_SECONDS })
+        const id = await createLink(trx, link, { nowMs, livesSeconds: LINK_SECONDS })
         const after = { id, purpose: binding.purpose }
         await record('upload_link.create', { kind: 'site', id: siteId }, { after })
         const token = links.tokenOf({ kind: 'upload', id })
@@ -54,7 +54,7 @@ export function makeUploadLinks({ database, links, findGrant, baseUrl, now }: Up
       const facts = grantId === undefined ? undefined : await findGrant({ grantId })
       if (grantId && judgeAccess(facts, [writeScope('storage')], now())) return undefined
       const spend = async (trx: Database['kysely']) => {
-        if (await links.use(trx, link, now())) return { uploadLink: link.id }
+        if (await useLink(trx, link, now())) return { uploadLink: link.id }
         throw uploadLinkGone()
       }
       const owner = { siteId: String(link.siteId), personId: String(link.personId), clientId }

@@ -6,9 +6,9 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { z } from 'zod'
 
-import type { QueueMail } from '../../directory/mail/messages.ts'
-import type { LinkRequests } from '../../directory/people/link-requests.ts'
-import type { OneTimeLinks } from '../../directory/people/one-time-links.ts'
+import { queueMail } from '../../directory/mail/messages.ts'
+import { sendRecovery } from '../../directory/people/link-requests.ts'
+import { createLink } from '../../directory/people/one-time-links.ts'
 import { canonicalEmail } from '../../directory/people/person-store.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { orderBy, pagedRows } from '../../platform/store/keyset.ts'
@@ -41,12 +41,6 @@ export interface InvitationData {
   readonly invitedBy: string
 }
 
-export interface InvitationPorts {
-  readonly links: Pick<OneTimeLinks, 'create'>
-  readonly queueMail: QueueMail
-  readonly linkRequests: Pick<LinkRequests, 'recoveryOf'>
-}
-
 export type Invitations = ReturnType<typeof makeInvitations>
 
 /**
@@ -54,10 +48,7 @@ export type Invitations = ReturnType<typeof makeInvitations>
  *
  * @param perSiteAndDayMax maximum number of invitations that a site can send in 24 hours
  */
-export function makeInvitations(
-  { links, queueMail, linkRequests }: InvitationPorts,
-  perSiteAndDayMax: number,
-) {
+export function makeInvitations(perSiteAndDayMax: number) {
   const mustBeAllowed = async ({ trx, actor }: SiteWork, roles: readonly SiteRole[]) => {
     await mustBeAllowedToChangeOwners(trx, actor, roles)
     await mustBeWithinLimit(trx, actor, perSiteAndDayMax)
@@ -88,7 +79,7 @@ export function makeInvitations(
       const offer: InvitationData = { roles, name: name ?? undefined, invitedBy }
       const whose = { email, siteId, data: JSON.stringify(offer) }
       const life = { nowMs, livesSeconds: INVITATION_SECONDS }
-      const id = await links.create(site.trx, { kind: 'invitation', ...whose }, life)
+      const id = await createLink(site.trx, { kind: 'invitation', ...whose }, life)
       await send(site, email, id)
       await site.record('member.invite', { kind: 'invitation', id }, { after: { roles } })
       return id
@@ -114,7 +105,7 @@ export function makeInvitations(
       await site.record('member.invite', { kind: 'invitation', id }, { before: after, after })
     }),
     withdraw,
-    sendRecovery: sendsRecovery(linkRequests),
+    sendRecovery: sendMemberRecovery,
   }
 }
 
@@ -129,26 +120,25 @@ const withdraw = siteChange(async ({ trx, actor, record }, id: string) => {
 })
 
 /**
- * Creates the function that sends a recovery mail to a member. The operator learns nothing about the account. The
- * function throws ChangeRefused for an unknown member, or above the limit of the member.
+ * Sends a recovery mail to a member. The operator learns nothing about the account. Throws ChangeRefused for an unknown
+ * member, or above the limit of the member.
  */
-function sendsRecovery(linkRequests: InvitationPorts['linkRequests']) {
-  return siteChange(async ({ trx, actor: { siteId, now }, record }, personId: string) => {
-    await mustHaveRoles(trx, siteId, personId)
-    const sent = countSince(trx, now)
-      .where('person_id', '=', personId)
-      .where('site_id', '=', siteId)
-      .where('action', '=', 'password.send_recovery')
-    const { events } = await sent.executeTakeFirstOrThrow()
-    if (Number(events) >= RECOVERIES_PER_DAY_MAX) {
-      throw limitReached(
-        `a member can be sent at most ${RECOVERIES_PER_DAY_MAX} recovery mails in 24 hours`,
-      )
-    }
-    await linkRequests.recoveryOf(trx, { personId, siteId }, now)
-    await record('password.send_recovery', { kind: 'person', id: personId }, { personId })
-  })
-}
+const sendMemberRecovery = siteChange(async ({ trx, actor, record }, personId: string) => {
+  const { siteId, now } = actor
+  await mustHaveRoles(trx, siteId, personId)
+  const sent = countSince(trx, now)
+    .where('person_id', '=', personId)
+    .where('site_id', '=', siteId)
+    .where('action', '=', 'password.send_recovery')
+  const { events } = await sent.executeTakeFirstOrThrow()
+  if (Number(events) >= RECOVERIES_PER_DAY_MAX) {
+    throw limitReached(
+      `a member can be sent at most ${RECOVERIES_PER_DAY_MAX} recovery mails in 24 hours`,
+    )
+  }
+  await sendRecovery(trx, { personId, siteId }, now)
+  await record('password.send_recovery', { kind: 'person', id: personId }, { personId })
+})
 
 type At = { readonly siteId: string; readonly nowMs: number }
 

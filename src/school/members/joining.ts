@@ -2,7 +2,11 @@
 
 import type { Insertable, Kysely, Transaction } from 'kysely'
 
-import type { OneTimeLink, OneTimeLinks } from '../../directory/people/one-time-links.ts'
+import {
+  type OneTimeLink,
+  type OneTimeLinks,
+  useLink,
+} from '../../directory/people/one-time-links.ts'
 import { accountOf, canonicalEmail } from '../../directory/people/person-store.ts'
 import { hasFeature, SELF_SIGN_UP } from '../../directory/sites/site-admin.ts'
 import { operates } from '../../directory/sites/site-choice.ts'
@@ -16,7 +20,7 @@ import { grantRoles, subscribe } from './site-roles.ts'
 
 export interface JoiningPorts {
   readonly database: Database
-  readonly links: Pick<OneTimeLinks, 'find' | 'use'>
+  readonly links: Pick<OneTimeLinks, 'find'>
   readonly now: () => number
 }
 
@@ -66,7 +70,7 @@ export function makeJoining(ports: JoiningPorts) {
 
     /** Declines an invitation, which uses it up. The operators only see that the invitation is no longer pending. */
     async decline({ link }: Joining): Promise<void> {
-      await links.use(kysely, link, now())
+      await useLink(kysely, link, now())
     },
   }
 }
@@ -80,7 +84,7 @@ type Caller = Pick<SiteActor, 'requestId' | 'address'>
  * someone has created the account in the meantime
  */
 async function accept(
-  { database, links, now }: JoiningPorts,
+  { database, now }: JoiningPorts,
   { link }: Joining,
   joiner: Joiner,
   caller: Caller,
@@ -92,7 +96,7 @@ async function accept(
     if (!offered) return 'gone'
     const { roles, site, accountId } = offered
     if (accountId !== ('personId' in joiner ? joiner.personId : undefined)) return 'taken'
-    if (!(await links.use(trx, link, nowMs))) return 'gone'
+    if (!(await useLink(trx, link, nowMs))) return 'gone'
     const personId = await verifiedPerson(trx, link, joiner, nowMs)
     await joinSite(trx, { ...caller, siteId: site.id, personId, now: nowMs }, roles)
     return 'joined'

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 
-import type { QueueMail } from '../../directory/mail/messages.ts'
+import { queueMail } from '../../directory/mail/messages.ts'
 import { endSessions } from '../../oauth/grants/end-access.ts'
 import { endGrantsOfPerson } from '../../oauth/grants/end-grants.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
@@ -66,7 +66,6 @@ function about(personId: string) {
 
 interface DeletionPorts {
   readonly database: Database
-  readonly queueMail: QueueMail
   readonly now: () => number
   readonly sweeps?: (() => boolean) | undefined
 }
@@ -76,13 +75,8 @@ const ROWS_PER_BATCH = 500
 const PAUSE_MS = 10
 
 /** Creates the background task that deletes the accounts that are due. */
-export function deletionTask(
-  { database, now, sweeps }: Omit<DeletionPorts, 'queueMail'>,
-  queueMail: QueueMail,
-  everySeconds: number,
-) {
-  const run = async (signal: AbortSignal) =>
-    await deleteDueAccounts({ database, queueMail, now }, signal)
+export function deletionTask({ database, now, sweeps }: DeletionPorts, everySeconds: number) {
+  const run = async (signal: AbortSignal) => await deleteDueAccounts({ database, now }, signal)
   return { name: 'deletions', everySeconds, run, onlyWhen: sweeps }
 }
 
@@ -102,7 +96,7 @@ export async function deleteDueAccounts(ports: DeletionPorts, signal: AbortSigna
 /** Disables a due account, or cancels its deletion for the last owner of a site. @returns whether it is disabled */
 async function beginDeletion(
   trx: Transaction<Schema>,
-  { database, queueMail, now }: DeletionPorts,
+  { database, now }: DeletionPorts,
   personId: string,
 ): Promise<boolean> {
   const nowMs = now()
@@ -190,7 +184,7 @@ const ADDRESS_BYTES = 12
 /** Removes the personal columns, cancels registrations for future events, and queues a last mail. Idempotent. */
 async function removeName(
   trx: Transaction<Schema>,
-  { queueMail, now }: DeletionPorts,
+  { now }: DeletionPorts,
   id: string,
 ): Promise<void> {
   const address = `deleted-${randomBytes(ADDRESS_BYTES).toString('hex')}@deleted.invalid`

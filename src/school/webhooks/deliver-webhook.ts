@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 
 import type { Insertable, Kysely, Selectable, Transaction } from 'kysely'
 
-import type { QueueMail } from '../../directory/mail/messages.ts'
+import { queueMail } from '../../directory/mail/messages.ts'
 import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Seals } from '../../platform/http/kept-values.ts'
 import { type MessageHandler, Undeliverable } from '../../platform/outbox/outbox.ts'
@@ -17,7 +17,6 @@ import { signedHeaders } from './webhook-signature.ts'
 
 export interface DeliveryPorts extends Pick<Platform, 'database' | 'fetch' | 'now'> {
   readonly seals: Seals
-  readonly queueMail: QueueMail
 }
 
 /** The time limit of an attempt, including name resolution and the response. */
@@ -68,7 +67,7 @@ export function webhookHandler(ports: DeliveryPorts): MessageHandler {
           .executeTakeFirst()
         // The receiver works, but rejects this event, which stays in the log as failed.
         if (accepted && reason !== GONE_REASON) return
-        await disable(trx, { id: queue, reason, nowMs: now() }, ports.queueMail)
+        await disable(trx, { id: queue, reason, nowMs: now() })
       })
     },
   }
@@ -153,7 +152,6 @@ async function beginningOf({ body }: Response): Promise<string | null> {
 async function disable(
   trx: Transaction<Schema>,
   { id, reason, nowMs }: Readonly<{ id: string; reason: string; nowMs: number }>,
-  queueMail: QueueMail,
 ): Promise<void> {
   const endpoint = await markDisabled(trx, { id, reason, nowMs })
   if (!endpoint) return
