@@ -78,13 +78,13 @@ export function makePages(
       const { authorization, signOuts } = oauth
       const ofAdmin = { state, seals, refusals, api, discovery, oauth, webhooks }
       const accountPages = makeAccountPages(ownPages)
-      accountRoutes(accountPages, ownPages, api.member)
-      securityRoutes(accountPages, ownPages, security, authorization.renewSession)
-      passkeyRoutes(accountPages, ownPages, directory.passkeys)
-      identityRoutes(accountPages, ownPages, directory.identity.identities)
-      secondFactorRoutes(accountPages, ownPages, directory.secondFactors)
-      sessionRoutes(accountPages, ownPages, { sessions, browserSessions, noteEvent, signOuts })
-      dataRoutes(accountPages, ownPages, visitorPages)
+      accountRoutes(accountPages, api.member)
+      securityRoutes(accountPages, security, authorization.renewSession)
+      passkeyRoutes(accountPages, directory.passkeys)
+      identityRoutes(accountPages, directory.identity.identities)
+      secondFactorRoutes(accountPages, directory.secondFactors)
+      sessionRoutes(accountPages, { sessions, browserSessions, noteEvent, signOuts })
+      dataRoutes(accountPages, visitorPages)
       return [
         connectRoutes(ownPages, assistants),
         signedInPages.followLogout(),

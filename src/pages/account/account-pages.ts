@@ -3,9 +3,10 @@ import type { Html } from '../../../views/html.ts'
 import type { IconName } from '../../../views/icon.ts'
 import { text } from '../../../views/text.ts'
 import { findLookOfPerson, type Look, siteLook } from '../../directory/sites/site-look.ts'
+import type { Actor } from '../../platform/audit/record-audit-event.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
-import type { PageSession } from '../relying-party/page-session.ts'
+import { actorOf, type PageSession } from '../relying-party/page-session.ts'
 import type {
   Answer,
   OwnPages,
@@ -17,6 +18,7 @@ import type {
 export interface Asked {
   readonly ctx: PageContext
   readonly session: PageSession
+  readonly actor: Actor
   readonly area: AreaView
   /** The appearance of the person's site, if it is the only one. The page has this appearance. */
   readonly look: Look | undefined
@@ -25,16 +27,19 @@ export interface Asked {
 type AccountHandler = (asked: Asked) => Answer | Promise<Answer>
 
 /** Creates the router of the account, and the functions that declare its pages. `current` is the navigation link to highlight. */
-export function makeAccountPages({ database, signedInPages }: OwnPages) {
+export function makeAccountPages(ownPages: OwnPages) {
+  const { database, signedInPages, now } = ownPages
   const router = makeRouter()
   const entering =
     (handler: AccountHandler, current: string): PageHandler =>
     async (ctx, session) => {
       const look = await findLookOfPerson(database, session.person.id)
-      const answer = await handler({ ctx, session, area: areaOf(session, current), look })
+      const [actor, area] = [actorOf(ctx, session, now), areaOf(session, current)]
+      const answer = await handler({ ctx, session, actor, area, look })
       return typeof answer === 'object' ? { ...answer, look: siteLook(ctx, look) } : answer
     }
   return {
+    ...ownPages,
     router,
     page(pattern: string, show: AccountHandler, current = pattern): void {
       router.get(pattern, signedInPages.page(entering(show, current)))

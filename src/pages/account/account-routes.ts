@@ -4,31 +4,28 @@ import { connectedAppsPage, removeAppPage } from '../../../views/account-apps.ts
 import { accountHomePage } from '../../../views/account-home.ts'
 import type { ClientView } from '../../../views/client-view.ts'
 import { availableLanguage, languages, siteLanguages, text } from '../../../views/text.ts'
+import { setLanguage } from '../../directory/people/person-store.ts'
 import { describeScopes } from '../../directory/scopes/scope-uses.ts'
 import { findSiteNames, makeFindHeldSites, operates } from '../../directory/sites/site-choice.ts'
 import { type AppLine, removeApp } from '../../oauth/grants/end-grants.ts'
 import { makeGrantLists } from '../../oauth/grants/grant-lists.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
+import { keepZone } from '../../platform/http/language.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
-import { actorOf, type PageSession } from '../relying-party/page-session.ts'
-import type { OwnPages } from '../relying-party/signed-in-pages.ts'
+import type { PageSession } from '../relying-party/page-session.ts'
 import type { AccountPages } from './account-pages.ts'
-import { languageRoutes } from './language-routes.ts'
 import { notificationRoutes } from './notification-routes.ts'
 import { type MemberQueries, memberQueryRoutes } from './query-routes.ts'
 
 /** Creates these pages of the account: home, connected apps, notifications, and Member API queries. */
-export function accountRoutes(
-  accountPages: AccountPages,
-  ownPages: OwnPages,
-  queries: MemberQueries,
-): void {
+export function accountRoutes(accountPages: AccountPages, queries: MemberQueries): void {
+  const { database } = accountPages
   accountPages.page(pages.account, async ({ area, look, session: { person }, ctx }) => {
-    const nameOf = await findSiteNames(ownPages.database, person.id)
+    const nameOf = await findSiteNames(database, person.id)
     const [own, offered] = [availableLanguage([person.locale]), siteLanguages(look?.languages)]
-    const sites = await makeFindHeldSites(ownPages.database)(person.id)
+    const sites = await makeFindHeldSites(database)(person.id)
     return accountHomePage({
       area,
       person,
@@ -49,17 +46,23 @@ export function accountRoutes(
       done: noticeOf(ctx, { language: text('account.languageSaved') }),
     })
   })
-  languageRoutes(accountPages, ownPages)
-  appRoutes(accountPages, ownPages)
-  notificationRoutes(accountPages, ownPages)
-  memberQueryRoutes(accountPages, ownPages, queries)
+  accountPages.form(pages.language, async ({ ctx, actor }) => {
+    keepZone(ctx, formField(ctx, 'zone'))
+    const chosen = formField(ctx, 'language')
+    const language = chosen === '' ? null : availableLanguage([chosen])
+    // Ignore an unknown language, like an unknown time zone.
+    if (language !== undefined) await setLanguage(database, language, actor)
+    return `${pages.account}?done=language`
+  })
+  appRoutes(accountPages)
+  notificationRoutes(accountPages)
+  memberQueryRoutes(accountPages, queries)
 }
 
 /** Registers the pages that list and remove connected apps. */
-function appRoutes(accountPages: AccountPages, ownPages: OwnPages): void {
-  const { database, listPages, scopeUses, now } = ownPages
+function appRoutes({ database, listPages, scopeUses, now, page, form }: AccountPages): void {
   const lists = makeGrantLists(database, now)
-  accountPages.page(pages.apps, async ({ area, session: { person }, ctx }) => {
+  page(pages.apps, async ({ area, session: { person }, ctx }) => {
     const found = await lists.listApps(person.id, listPages.requestOf(ctx))
     const nameOf = await findSiteNames(database, person.id)
     const apps = found.rows.map(({ clientId, clientName, clientOrigin, site, scopes, ...use }) => ({
@@ -90,11 +93,11 @@ function appRoutes(accountPages: AccountPages, ownPages: OwnPages): void {
       cancelHref: pages.apps,
     })
   }
-  accountPages.page(pages.removeApp, showRemoval, pages.apps)
-  accountPages.form(pages.removeApp, async ({ session, ctx }) => {
+  page(pages.removeApp, showRemoval, pages.apps)
+  form(pages.removeApp, async ({ session, actor, ctx }) => {
     const line = lineOf(session, formField(ctx, 'client'), formField(ctx, 'site'))
     // The response is the same for an unknown client and for a client that only other people connected.
-    const ended = await removeApp(database, line, actorOf(ctx, session, now))
+    const ended = await removeApp(database, line, actor)
     if (ended.length === 0) throw nothingHere()
     return `${pages.apps}?done=removed`
   })

@@ -12,8 +12,6 @@ import type { VisitorForms } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { listSolelyOwned } from '../../school/members/site-roles.ts'
 import { exportPerson } from '../../school/privacy/export-person.ts'
-import { actorOf } from '../relying-party/page-session.ts'
-import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 import type { AccountPages } from './account-pages.ts'
 
 export interface DataPorts {
@@ -26,13 +24,12 @@ const LINK_SECONDS = 3600
 
 /** Creates the pages for a person's own data: its download, and the deletion of the account. */
 export function dataRoutes(
-  accountPages: AccountPages,
-  { database, now }: OwnPages,
+  { database, now, page, freshForm }: AccountPages,
   { links, visitors }: DataPorts,
 ): void {
   const { kysely } = database
 
-  accountPages.page(pages.data, async ({ area, session, ctx }) => {
+  page(pages.data, async ({ area, session, ctx }) => {
     const { id, email } = session.person
     const { browser } = visitors.enter(ctx)
     const link = await findLastLink(kysely, 'deletion', { browser, nowMs: now() })
@@ -48,14 +45,14 @@ export function dataRoutes(
       done: noticeOf(ctx, { kept: text('data.kept') }),
     })
   })
-  accountPages.freshForm(pages.downloadData, pages.data, async ({ session, ctx }) => {
-    ctx.body = await exportPerson(database, session.person.id, actorOf(ctx, session, now))
+  freshForm(pages.downloadData, pages.data, async ({ actor, ctx }) => {
+    ctx.body = await exportPerson(database, actor.personId, actor)
     ctx.type = 'json'
     const header = { 'Content-Disposition': 'attachment; filename="my-data.json"' }
     ctx.set({ ...header, 'Cache-Control': 'no-store' })
     return undefined
   })
-  accountPages.freshForm(pages.deleteAccount, pages.data, async ({ session, ctx }) => {
+  freshForm(pages.deleteAccount, pages.data, async ({ session, ctx }) => {
     const { id: personId, email } = session.person
     const { browser } = visitors.enter(ctx)
     const nowMs = now()

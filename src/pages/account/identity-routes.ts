@@ -6,14 +6,11 @@ import { findSiteNames } from '../../directory/sites/site-choice.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
-import { actorOf } from '../relying-party/page-session.ts'
-import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 import type { AccountPages, Asked } from './account-pages.ts'
 
 /** Creates the page on which a person lists and removes linked identities. */
 export function identityRoutes(
-  accountPages: AccountPages,
-  { database, now }: OwnPages,
+  { database, page, freshForm }: AccountPages,
   identities: LinkedIdentities,
 ): void {
   const show = async ({ area, session: { person }, ctx }: Asked, problem?: HtmlValue) => {
@@ -31,17 +28,13 @@ export function identityRoutes(
       problem,
     })
   }
-  accountPages.page(pages.linkedIdentities, async (asked) => await show(asked))
+  page(pages.linkedIdentities, async (asked) => await show(asked))
   // The response is the same for an unknown identity and for another person's identity.
-  accountPages.freshForm(pages.removeIdentity, pages.linkedIdentities, async (asked) => {
-    const { ctx, session } = asked
-    const [providerId, issuer, subject] = [
-      formField(ctx, 'provider'),
-      formField(ctx, 'issuer'),
-      formField(ctx, 'subject'),
-    ]
-    const actor = actorOf(ctx, session, now)
-    const isLastWay = await identities.remove({ providerId, issuer, subject }, actor)
+  freshForm(pages.removeIdentity, pages.linkedIdentities, async (asked) => {
+    const { ctx, actor } = asked
+    const [issuer, subject] = [formField(ctx, 'issuer'), formField(ctx, 'subject')]
+    const identity = { providerId: formField(ctx, 'provider'), issuer, subject }
+    const isLastWay = await identities.remove(identity, actor)
     if (!isLastWay) return `${pages.linkedIdentities}?done=removed`
     ctx.status = 422
     return await show(asked, text('identities.last'))

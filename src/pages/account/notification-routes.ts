@@ -5,11 +5,10 @@ import { noticeOf } from '../../platform/http/page.ts'
 import { formFields } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { inboxData } from '../../school/viewer/notifications.ts'
-import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 import type { AccountPages } from './account-pages.ts'
 
 /** Creates the page on which a person chooses the notifications of each site. */
-export function notificationRoutes(accountPages: AccountPages, { database, now }: OwnPages): void {
+export function notificationRoutes({ database, now, page, form }: AccountPages): void {
   const inbox = inboxData(database, now)
   const findSites = makeFindHeldSites(database)
   const listOf = async (personId: string) => {
@@ -22,12 +21,12 @@ export function notificationRoutes(accountPages: AccountPages, { database, now }
       }),
     )
   }
-  accountPages.page(pages.notifications, async ({ area, session: { person }, ctx }) => {
+  page(pages.notifications, async ({ area, session: { person }, ctx }) => {
     const done = noticeOf(ctx, { saved: text('notifications.saved') })
     const sites = await listOf(person.id)
     return notificationsPage({ area, action: pages.notifications, sites, done })
   })
-  accountPages.form(pages.notifications, async ({ session: { person }, ctx }) => {
+  form(pages.notifications, async ({ session: { person }, ctx }) => {
     const chosen = new Set(formFields(ctx, 'subscription'))
     for (const { membership, subscriptions } of await listOf(person.id)) {
       for (const { id, enabledAt } of subscriptions) {

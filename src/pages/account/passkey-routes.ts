@@ -11,8 +11,6 @@ import { nothingHere } from '../../platform/http/errors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
-import { actorOf } from '../relying-party/page-session.ts'
-import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 import type { AccountPages, Asked } from './account-pages.ts'
 
 const refusals = {
@@ -22,11 +20,7 @@ const refusals = {
 }
 
 /** Creates the pages on which a person lists, adds and removes passkeys. */
-export function passkeyRoutes(
-  accountPages: AccountPages,
-  { now }: OwnPages,
-  passkeys: Passkeys,
-): void {
+export function passkeyRoutes(accountPages: AccountPages, passkeys: Passkeys): void {
   accountPages.page(pages.passkeys, async ({ area, session: { person }, ctx }) =>
     passkeysPage({
       area,
@@ -53,18 +47,17 @@ export function passkeyRoutes(
     showForm(asked, deviceText(describeDevice(asked.ctx.get('user-agent')))),
   )
   accountPages.freshForm(pages.addPasskey, pages.addPasskey, async (asked) => {
-    const { ctx, session } = asked
+    const { ctx, session, actor } = asked
     const text = formField(ctx, 'credential')
     const name = formField(ctx, 'name').trim().slice(0, PASSKEY_NAME_CHARACTERS_MAX) || 'Passkey'
-    const actor = actorOf(ctx, session, now)
     const refusal = await passkeys.add(text, session.sessionId, name, actor)
     if (refusal === undefined) return `${pages.passkeys}?done=added`
     ctx.status = 422
     return await showForm(asked, name, refusals[refusal])
   })
   // The response is the same for an unknown passkey and for another person's passkey.
-  accountPages.freshForm(pages.removePasskey, pages.passkeys, async ({ ctx, session }) => {
-    await passkeys.remove(formField(ctx, 'passkey'), actorOf(ctx, session, now))
+  accountPages.freshForm(pages.removePasskey, pages.passkeys, async ({ ctx, actor }) => {
+    await passkeys.remove(formField(ctx, 'passkey'), actor)
     return `${pages.passkeys}?done=removed`
   })
 }

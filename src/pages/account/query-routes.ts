@@ -12,7 +12,6 @@ import { nothingHere } from '../../platform/http/errors.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, pages, paths } from '../../platform/http/paths.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
-import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 import type { AccountPages, Asked } from './account-pages.ts'
 
 export interface MemberQueries {
@@ -24,8 +23,7 @@ export interface MemberQueries {
 
 /** Registers the page on which a member tries the Member API without a token. Only GraphiQL can run mutations. */
 export function memberQueryRoutes(
-  accountPages: AccountPages,
-  { database, signedInPages, baseUrl }: OwnPages,
+  { database, signedInPages, baseUrl, router, page, form }: AccountPages,
   { tryMemberQuery, queryTool }: MemberQueries,
 ): void {
   /** Finds the person's site with this slug or, for null, their first site. @throws nothingHere if there is none */
@@ -42,7 +40,7 @@ export function memberQueryRoutes(
     { site, sites }: { readonly site: HeldSite; readonly sites: readonly HeldSite[] },
     tried?: Tried,
   ) => {
-    const page = {
+    const shown = {
       area,
       api: 'member' as const,
       siteName: site.name,
@@ -57,17 +55,16 @@ export function memberQueryRoutes(
       schemaHref: paths.memberSchema,
     }
     const runAddress = addressOf(pages.runMemberQuery, { site: site.slug })
-    await sendQueryPage(ctx, page, { runAddress, example: EXAMPLE, tried, tool: queryTool })
+    await sendQueryPage(ctx, shown, { runAddress, example: EXAMPLE, tried, tool: queryTool })
     return undefined
   }
 
-  const { router } = accountPages
   queryTool.addRoutes(router)
-  accountPages.page(pages.memberQueries, async (asked) => {
+  page(pages.memberQueries, async (asked) => {
     const slug = new URLSearchParams(asked.ctx.querystring).get('site')
     return await show(asked, await enterSite(asked.session, slug))
   })
-  accountPages.form(pages.memberQueries, async (asked) => {
+  form(pages.memberQueries, async (asked) => {
     const entered = await enterSite(asked.session, formField(asked.ctx, 'site'))
     const typed = readFormQuery(asked.ctx)
     const outcome = await tryMemberQuery(typed, entered.member)

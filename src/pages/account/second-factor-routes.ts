@@ -9,18 +9,10 @@ import type { SecondFactors } from '../../directory/people/second-factors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
-import { actorOf } from '../relying-party/page-session.ts'
-import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 import type { AccountPages, Asked } from './account-pages.ts'
 
 /** Creates the pages where a person sets up, renews and removes second factors. Changes need a fresh sign-in. */
-export function secondFactorRoutes(
-  accountPages: AccountPages,
-  { now }: OwnPages,
-  secondFactors: SecondFactors,
-): void {
-  const actorFor = ({ ctx, session }: Asked) => actorOf(ctx, session, now)
-
+export function secondFactorRoutes(accountPages: AccountPages, secondFactors: SecondFactors): void {
   const showNew = async ({ area }: Asked, proposal: Proposal, problem?: HtmlValue) => {
     const { encodeQR } = await import('qr')
     // Add a white background with a quiet zone, so cameras can read the QR code in dark mode, too.
@@ -39,42 +31,42 @@ export function secondFactorRoutes(
     secondFactorPage({
       area,
       app: await secondFactors.find(session.person.id),
-      actions: {
-        add: pages.addAuthenticator,
-        codes: pages.recoveryCodes,
-        remove: pages.removeSecondFactor,
-      },
+      actions,
       sessionsHref: pages.sessions,
       passkeysHref: pages.passkeys,
-      done: noticeOf(ctx, {
-        removed: text('secondFactor.wasRemoved'),
-      }),
+      done: noticeOf(ctx, { removed: text('secondFactor.wasRemoved') }),
     }),
   )
   const fresh = (pattern: string, answer: Parameters<typeof accountPages.freshForm>[2]) =>
     accountPages.freshForm(pattern, pages.secondFactor, answer)
-  fresh(pages.addAuthenticator, async (asked) => {
+  fresh(actions.add, async (asked) => {
     const { person, sessionId } = asked.session
     if (await secondFactors.find(person.id)) return pages.secondFactor
     return await showNew(asked, await secondFactors.propose(person.email, sessionId))
   })
   fresh(pages.confirmAuthenticator, async (asked) => {
-    const { ctx, session } = asked
+    const { ctx, session, actor } = asked
     const [sealed, code] = [formField(ctx, 'sealed'), formField(ctx, 'code')]
     const typed = { sealed, session: session.sessionId, code }
-    const codes = await secondFactors.confirm(typed, actorFor(asked))
+    const codes = await secondFactors.confirm(typed, actor)
     if (codes) return showCodes(asked, codes)
     ctx.status = 422
     const proposal = await secondFactors.propose(session.person.email, session.sessionId, sealed)
     return await showNew(asked, proposal, text('secondFactor.wrongCode'))
   })
-  fresh(pages.recoveryCodes, async (asked) =>
-    showCodes(asked, await secondFactors.renewCodes(actorFor(asked))),
+  fresh(actions.codes, async (asked) =>
+    showCodes(asked, await secondFactors.renewCodes(asked.actor)),
   )
-  fresh(pages.removeSecondFactor, async (asked) => {
-    await secondFactors.remove(actorFor(asked))
+  fresh(actions.remove, async ({ actor }) => {
+    await secondFactors.remove(actor)
     return `${pages.secondFactor}?done=removed`
   })
+}
+
+const actions = {
+  add: pages.addAuthenticator,
+  codes: pages.recoveryCodes,
+  remove: pages.removeSecondFactor,
 }
 
 type Proposal = Awaited<ReturnType<SecondFactors['propose']>>

@@ -10,8 +10,8 @@ import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
-import { actorOf, type Sessions } from '../relying-party/page-session.ts'
-import type { Answer, OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
+import type { Sessions } from '../relying-party/page-session.ts'
+import type { Answer, PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AccountPages, Asked } from './account-pages.ts'
 import { type NewPasswords, readNewPassword } from './password-fields.ts'
 
@@ -23,8 +23,7 @@ export interface SecurityPorts extends NewPasswords {
 
 /** Creates the page where a person changes the password. It asks for the current password. */
 export function securityRoutes(
-  accountPages: AccountPages,
-  { database, signedInPages, now }: OwnPages,
+  { database, signedInPages, page, form }: AccountPages,
   ports: SecurityPorts,
   renewSession: (ctx: PageContext, renewed: Authentication, from: string) => Promise<string>,
 ): void {
@@ -39,9 +38,7 @@ export function securityRoutes(
       charactersMin: ports.passwordCharactersMin,
       recoverHref: pages.recover,
       ...typed,
-      done: noticeOf(ctx, {
-        changed: text('password.changed'),
-      }),
+      done: noticeOf(ctx, { changed: text('password.changed') }),
     })
 
   // The new session keeps the second factor of the current session, so the sign-in must be recent.
@@ -52,9 +49,9 @@ export function securityRoutes(
     return await signedInPages.fresh(handler, pages.security)(ctx, session)
   }
   const showForm = fresh(async (asked) => show(asked, { endApps: true }))
-  accountPages.page(pages.security, showForm)
+  page(pages.security, showForm)
   const change = fresh(async (asked) => {
-    const { session, ctx } = asked
+    const { session, ctx, actor } = asked
     const { person } = session
     const endApps = formField(ctx, 'end_apps') === 'yes'
     const refuse = (status: number, problems: PasswordProblems) => {
@@ -73,8 +70,7 @@ export function securityRoutes(
     }
     const read = await readNewPassword(ctx, person, ports)
     if ('problems' in read) return refuse(read.status, read.problems)
-    const actor = actorOf(ctx, session, now)
-    const personId = person.id
+    const { personId } = actor
     const change = { personId, passwordHash: read.hash, endApps }
     await database.kysely.transaction().execute(async (trx) => {
       await storeNewPassword(trx, { ...change, byMail: false }, actor)
@@ -88,5 +84,5 @@ export function securityRoutes(
     await ports.sessions.begin(ctx, { personId, browserSessionId, authenticatedAt })
     return `${pages.security}?done=changed`
   })
-  accountPages.form(pages.security, change)
+  form(pages.security, change)
 }

@@ -13,7 +13,7 @@ import { formField } from '../../platform/http/page-form.ts'
 import { enginePages, pages } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import type { PageSession, Sessions } from '../relying-party/page-session.ts'
-import type { OwnPages, PageContext } from '../relying-party/signed-in-pages.ts'
+import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AccountPages } from './account-pages.ts'
 
 interface SessionsPorts {
@@ -26,11 +26,10 @@ interface SessionsPorts {
 
 /** Creates the pages that list the browsers in which a person is signed in, and the forms that end these sessions. */
 export function sessionRoutes(
-  accountPages: AccountPages,
-  { database, signedInPages, now }: OwnPages,
+  { database, signedInPages, now, router, page, form }: AccountPages,
   { sessions, browserSessions, noteEvent, signOuts }: SessionsPorts,
 ): void {
-  accountPages.page(pages.sessions, async ({ area, session, ctx }) => {
+  page(pages.sessions, async ({ area, session, ctx }) => {
     const { person, browser } = session
     const listed = await browserSessions.list(person)
     return sessionsPage({
@@ -52,12 +51,12 @@ export function sessionRoutes(
     if ((await browserSessions.end(person.id, chosen)).length === 0) return
     noteEvent({ action: 'sign_out.others', personId: person.id, ...callerOf(ctx) })
   }
-  accountPages.form(pages.endSession, async ({ session, ctx }) => {
+  form(pages.endSession, async ({ session, ctx }) => {
     await end(ctx, session, { id: formField(ctx, 'session'), others: false })
     // The response is the same for a session that has already ended or belongs to another person.
     return `${pages.sessions}?done=ended`
   })
-  accountPages.form(pages.endOtherSessions, async ({ session, ctx }) => {
+  form(pages.endOtherSessions, async ({ session, ctx }) => {
     await end(ctx, session, { id: session.browser.id, others: true })
     return `${pages.sessions}?done=others-ended`
   })
@@ -69,21 +68,21 @@ export function sessionRoutes(
     await sessions.end(ctx)
     return enginePages.signedOut
   }
-  accountPages.router.post(pages.signOut, signedInPages.form(signOut))
+  router.post(pages.signOut, signedInPages.form(signOut))
   const everywhere = { action: pages.signOutEverywhere, cancelHref: pages.sessions }
-  accountPages.page(
+  page(
     pages.signOutEverywhere,
     ({ area }) => signOutEverywherePage({ area, ...everywhere }),
     pages.sessions,
   )
-  accountPages.form(pages.signOutEverywhere, async ({ session: { person }, ctx }) => {
+  form(pages.signOutEverywhere, async ({ session: { person }, ctx }) => {
     await endSessions(database.kysely, [person.id], now())
     noteEvent({ action: 'sign_out.everywhere', personId: person.id, ...callerOf(ctx) })
     await sessions.end(ctx)
     return pages.signedOutEverywhere
   })
   // This page needs no session, because the browser is already signed out.
-  accountPages.router.get(pages.signedOutEverywhere, (ctx) => {
+  router.get(pages.signedOutEverywhere, (ctx) => {
     sendPage(ctx, signedOutEverywherePage({ againHref: pages.account }))
   })
 }
