@@ -9,6 +9,7 @@ import {
   durationText,
   listText,
   siteLanguages,
+  type TextId,
   type TextValues,
   text,
 } from '../../../views/text.ts'
@@ -20,7 +21,7 @@ import { canonicalEmail } from '../people/person-store.ts'
 import { findLook, logoAddress, shownText, textColorOn } from '../sites/site-look.ts'
 import { isMailAddress } from './mail-address.ts'
 import { mailFolder, openMailFolder } from './mail-folder.ts'
-import { type Mail, type MailKind, type MailValues, messages } from './messages.ts'
+import { type Mail, type MailKind, type Message, messages } from './messages.ts'
 import { isWanted, makeNotices } from './notices.ts'
 import { openSmtp } from './smtp.ts'
 
@@ -140,11 +141,7 @@ interface Place {
 }
 
 /** Returns the subject and the blocks of a message, with each text value reduced to one line. */
-function contentOf<Kind extends MailKind>(
-  mail: Mail & { kind: Kind },
-  { link, site, createdAt }: Facts,
-  { place, baseUrl, links }: Place,
-) {
+function contentOf(mail: Mail, { link, site, createdAt }: Facts, { place, baseUrl, links }: Place) {
   const where = { token: link ? links.tokenOf(link) : '', site: site ? nameOfSite(site) : '' }
   const hrefs = {
     link: link ? baseUrl + addressOf(linkPages[link.kind], where) : '',
@@ -154,15 +151,18 @@ function contentOf<Kind extends MailKind>(
   const frame = { place, at: dateText(createdAt), live: durationText(liveMs / 1000) }
   const own = Object.entries(mail.values).map(([name, value]) => [name, shownValue(name, value)])
   const values = { ...Object.fromEntries(own), ...frame } as TextValues
-  const { blocks } = messages[mail.kind] as (typeof messages)[Kind]
+  const { blocks, button } = messages[mail.kind] as Message<MailKind>
+  const names: readonly string[] =
+    typeof blocks === 'function' ? blocks(mail.values as never) : blocks
   return {
     subject: text(`mail.${mail.kind}.subject`, values),
-    blocks: blocks(mail.values as MailValues[Kind]).map(
-      (block): MailBlock =>
-        typeof block === 'string'
-          ? text(block, values)
-          : { label: text(block.label), href: hrefs[block.to] },
-    ),
+    blocks: names.map((name): MailBlock => {
+      const id = (name.startsWith('mail.') ? name : `mail.${mail.kind}.${name}`) as TextId
+      if (name === 'button') return { label: text(button ?? id), href: hrefs.link }
+      return name === 'mail.openAccount'
+        ? { label: text(id), href: hrefs.account }
+        : text(id, values)
+    }),
   }
 }
 

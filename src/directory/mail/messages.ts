@@ -71,11 +71,21 @@ export async function queueMail(trx: Kysely<Schema>, mail: Mail, nowMs: number):
   await storeMessage(trx, { kind: 'mail', payload: mail, nowMs })
 }
 
-/** A paragraph, or a button with its label that leads to the link of the message or to the account. */
-type Block = TextId | { readonly label: TextId; readonly to: 'link' | 'account' }
+type SharedText = 'oneUse' | 'ignore' | 'wasYou' | 'notYou' | 'openAccount' | 'recovery.oneUse'
 
-interface Message<Kind extends MailKind> {
-  readonly blocks: (values: MailValues[Kind]) => readonly Block[]
+/**
+ * The name of a text of the kind, or the id of a shared text. `button` is the label of a button that leads to the link
+ * of the message, and `mail.openAccount` of one that leads to the account.
+ */
+type Block<Kind extends MailKind, Id = TextId> =
+  | `mail.${SharedText}`
+  | 'button'
+  | (Id extends `mail.${Kind}.${infer Name}` ? Name : never)
+
+export interface Message<Kind extends MailKind> {
+  readonly blocks: readonly Block<Kind>[] | ((values: MailValues[Kind]) => readonly Block<Kind>[])
+  /** The label of the button, unless it is the text `button` of the kind. */
+  readonly button?: TextId
   /** The message to send if the address has an account. Chosen at sending time, to hide the account from the caller. */
   readonly forAccount?: MailKind
   /** Whether the message is sent only as a precaution, so `signIn.notices` and a stricter limit apply. */
@@ -84,107 +94,47 @@ interface Message<Kind extends MailKind> {
   readonly limitedBefore?: boolean
 }
 
-const button = (label: TextId): Block => ({ label, to: 'link' })
-const account = { label: 'mail.openAccount', to: 'account' } as const
 /** What to do about a change that the person did not make. */
-const notYou: readonly Block[] = ['mail.notYou', account]
+const notYou = ['mail.notYou', 'mail.openAccount'] as const
 
 /** The paragraphs and buttons of every message. The subject is `mail.<kind>.subject`. */
 export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
   recovery: {
     limitedBefore: true,
-    blocks: ({ byOperator }) => [
-      byOperator ? 'mail.recovery.byOperator' : 'mail.recovery.asked',
-      button('mail.recovery.button'),
-      byOperator ? 'mail.oneUse' : 'mail.recovery.oneUse',
-      'mail.recovery.ignore',
-    ],
+    blocks: ({ byOperator }) =>
+      byOperator
+        ? ['byOperator', 'button', 'mail.oneUse', 'ignore']
+        : ['asked', 'button', 'oneUse', 'ignore'],
   },
-  invitation: {
-    forAccount: 'join_request',
-    blocks: () => [
-      'mail.invitation.text',
-      button('mail.invitation.button'),
-      'mail.invitation.oneUse',
-      'mail.invitation.ignore',
-    ],
-  },
-  join_request: {
-    blocks: () => [
-      'mail.join_request.text',
-      button('mail.join_request.button'),
-      'mail.join_request.oneUse',
-      'mail.join_request.ignore',
-    ],
-  },
+  invitation: { forAccount: 'join_request', blocks: ['text', 'button', 'oneUse', 'ignore'] },
+  join_request: { blocks: ['text', 'button', 'oneUse', 'ignore'] },
   address_confirmation: {
     forAccount: 'account_exists',
-    blocks: () => [
-      'mail.address_confirmation.text',
-      button('mail.address_confirmation.button'),
-      'mail.oneUse',
-      'mail.ignore',
-    ],
+    blocks: ['text', 'button', 'mail.oneUse', 'mail.ignore'],
   },
-  account_exists: {
-    blocks: () => [
-      'mail.account_exists.text',
-      'mail.account_exists.join',
-      button('mail.account_exists.button'),
-      'mail.oneUse',
-      'mail.ignore',
-    ],
-  },
-  new_sign_in: {
-    notice: true,
-    blocks: () => ['mail.new_sign_in.text', 'mail.wasYou', ...notYou],
-  },
-  new_app: { notice: true, blocks: () => ['mail.new_app.text', 'mail.new_app.wasYou', ...notYou] },
-  password_changed: {
-    blocks: () => [
-      'mail.password_changed.text',
-      'mail.wasYou',
-      'mail.password_changed.notYou',
-      account,
-    ],
-  },
-  passkey_added: { blocks: () => ['mail.passkey_added.text', ...notYou] },
-  passkey_removed: { blocks: () => ['mail.passkey_removed.text', ...notYou] },
-  passkey_copied: { blocks: () => ['mail.passkey_copied.text', ...notYou] },
-  identity_linked: { blocks: () => ['mail.identity_linked.text', ...notYou] },
-  identity_removed: { blocks: () => ['mail.identity_removed.text', ...notYou] },
+  account_exists: { blocks: ['text', 'join', 'button', 'mail.oneUse', 'mail.ignore'] },
+  new_sign_in: { notice: true, blocks: ['text', 'mail.wasYou', ...notYou] },
+  new_app: { notice: true, blocks: ['text', 'wasYou', ...notYou] },
+  password_changed: { blocks: ['text', 'mail.wasYou', 'notYou', 'mail.openAccount'] },
+  passkey_added: { blocks: ['text', ...notYou] },
+  passkey_removed: { blocks: ['text', ...notYou] },
+  passkey_copied: { blocks: ['text', ...notYou] },
+  identity_linked: { blocks: ['text', ...notYou] },
+  identity_removed: { blocks: ['text', ...notYou] },
   second_factor: {
-    blocks: ({ change }) => [
-      'mail.second_factor.text',
-      /^re(moved|set)$/.test(change) ? 'mail.second_factor.alone' : 'mail.second_factor.left',
-      'mail.wasYou',
-      ...notYou,
-    ],
+    blocks: ({ change }) => {
+      const left = /^re(moved|set)$/.test(change) ? 'alone' : 'left'
+      return ['text', left, 'mail.wasYou', ...notYou]
+    },
   },
-  second_factor_locked: {
-    blocks: () => ['mail.second_factor_locked.text', 'mail.second_factor_locked.wasYou', ...notYou],
-  },
+  second_factor_locked: { blocks: ['text', 'wasYou', ...notYou] },
   second_factor_reset: {
     limitedBefore: true,
-    blocks: () => [
-      'mail.second_factor_reset.text',
-      button('secondFactor.remove'),
-      'mail.recovery.oneUse',
-      ...notYou,
-    ],
+    button: 'secondFactor.remove',
+    blocks: ['text', 'button', 'mail.recovery.oneUse', ...notYou],
   },
-  deletion_requested: {
-    blocks: () => [
-      'mail.deletion_requested.text',
-      button('mail.deletion_requested.button'),
-      'mail.deletion_requested.oneUse',
-      ...notYou,
-    ],
-  },
-  account_deleted: { blocks: () => ['mail.account_deleted.text', 'mail.account_deleted.last'] },
-  webhook_disabled: {
-    limitedBefore: true,
-    blocks: () => ['mail.webhook_disabled.text', 'mail.webhook_disabled.repair'],
-  },
-  deletion_stopped: { blocks: () => ['mail.deletion_stopped.text', account] },
+  deletion_requested: { blocks: ['text', 'button', 'oneUse', ...notYou] },
+  account_deleted: { blocks: ['text', 'last'] },
+  webhook_disabled: { limitedBefore: true, blocks: ['text', 'repair'] },
+  deletion_stopped: { blocks: ['text', 'mail.openAccount'] },
 }

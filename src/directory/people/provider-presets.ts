@@ -25,14 +25,7 @@ interface Preset {
 }
 
 export const presets: ReadonlyMap<string, Preset> = new Map([
-  [
-    'google',
-    {
-      name: 'Google',
-      issuer: 'https://accounts.google.com',
-      claims: standardClaims,
-    },
-  ],
+  ['google', { name: 'Google', issuer: 'https://accounts.google.com', claims: standardClaims }],
   [
     'microsoft',
     {
@@ -42,14 +35,7 @@ export const presets: ReadonlyMap<string, Preset> = new Map([
       claims: { ...standardClaims, emailVerified: 'xms_edov' },
     },
   ],
-  [
-    'apple',
-    {
-      name: 'Apple',
-      issuer: APPLE,
-      claims: standardClaims,
-    },
-  ],
+  ['apple', { name: 'Apple', issuer: APPLE, claims: standardClaims }],
 ])
 
 /** How long a client secret for Apple is valid, in seconds. Each request gets a new secret. */
@@ -64,12 +50,7 @@ export async function appleSecret(
   const key = file.replaceAll(/-----[A-Z ]+-----|\s/g, '')
   const pem = `-----BEGIN PRIVATE KEY-----\n${key}\n-----END PRIVATE KEY-----`
   const iat = Math.floor(nowMs / 1000)
-  const token = new SignJWT({
-    iss: team,
-    sub: clientId,
-    aud: APPLE,
-    iat,
-    exp: iat + APPLE_SECRET_SECONDS,
-  })
+  const exp = iat + APPLE_SECRET_SECONDS
+  const token = new SignJWT({ iss: team, sub: clientId, aud: APPLE, iat, exp })
   return await token.setProtectedHeader({ alg: 'ES256', kid }).sign(await importPKCS8(pem, 'ES256'))
 }
