@@ -144,9 +144,9 @@ forEachDatabase('second factors', (start) => {
     const limits = makeLimits({ policy, shared: undefined, now })
     const seals = makeSecretRoot(['a root secret of this test'])
     const unused = async () => await Promise.reject(new Error('no passkey was sent'))
-    const [passkeys, linkRequests] = [{ check: unused }, { factorReset: unused }]
+    const passkeys = { check: unused }
     const ports = { database, limits, now }
-    const factors = makeSecondFactors(ports, { passkeys, linkRequests, seals, serviceName: 'Test' })
+    const factors = makeSecondFactors(ports, { passkeys, seals, serviceName: 'Test' })
     const actor = { personId: NOOR, requestId: 'r', now: now() }
     const { secret, sealed } = await factors.propose('noor', 's')
     const codeAt = (ms: number) => generateSync({ secret, epoch: Math.floor(ms / 1000) })

@@ -79,12 +79,7 @@ export function makeDirectory(
   const ofIdentities = { database, browsers, now, seals: secretRoot }
   return {
     passkeys,
-    secondFactors: makeSecondFactors(ofFactors, {
-      passkeys,
-      linkRequests,
-      seals: secretRoot,
-      serviceName,
-    }),
+    secondFactors: makeSecondFactors(ofFactors, { passkeys, seals: secretRoot, serviceName }),
     identity: makeIdentity(platform, settings, ofIdentities),
     signIn: watch.signIn(makeSignIn(signInPorts)),
     links,

@@ -15,7 +15,7 @@ import { registrationRoutes } from './clients/registration.ts'
 import { makeScopeAdvice } from './clients/scope-advice.ts'
 import { makeGrants } from './grants/grants.ts'
 import { interactionRoutes } from './interaction/interaction-routes.ts'
-import type { ProviderPorts } from './interaction/provider-routes.ts'
+import type { InteractionPorts } from './interaction/ways.ts'
 import type { Keys } from './keys/key-rings.ts'
 import { makeTokens } from './token/tokens.ts'
 
@@ -25,7 +25,7 @@ export interface OauthPorts {
   readonly own: Client
   /** The URLs to which each operator scope grants access. The consent page marks unused scopes. */
   readonly scopeUses: ScopeUses
-  readonly createMember: ProviderPorts['createMember']
+  readonly createMember: InteractionPorts['createMember']
   /** Records that an application did not accept a sign-out notice. */
   readonly noteSignOutFailure: (clientId: string, reason: string) => void
 }
@@ -35,9 +35,10 @@ export type Oauth = Awaited<ReturnType<typeof makeOauth>>
 export async function makeOauth(
   { baseUrl, service, integrations, conformance, documentCopies, assistants }: Config,
   platform: Platform,
-  { people, browserSessions, signIn, passkeys, secondFactors, notices, identity }: Directory,
+  directory: Directory,
   { keys, own, scopeUses, createMember, noteSignOutFailure: noteFailure }: OauthPorts,
 ) {
+  const { people, browserSessions, notices } = directory
   const { database, noteEvent, now, sweeps } = platform
   const { lifetimes, furtherPlans, loopbackHosts, metadataDocuments } = service
   const { privateKeyJwt } = furtherPlans
@@ -101,18 +102,12 @@ export async function makeOauth(
     withKeys(ring: Parameters<typeof authorization.withKeys>[0]) {
       const { engine, interactions } = authorization.withKeys(ring)
       const asks = {
+        directory,
         interactions,
         database,
-        knownBrowserSeconds: people.knownBrowserSeconds,
-        providers: identity.providers,
-        identities: identity.identities,
         createMember,
-        signIn,
-        passkeys,
-        secondFactors,
         visitors: makeVisitorForms({ baseUrl, formKey }),
         seals: keys.secretRoot,
-        notices,
         formKey,
         scopeUses,
         noteEvent,

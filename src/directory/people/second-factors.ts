@@ -11,13 +11,10 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { queueMail } from '../mail/messages.ts'
 import type { NotSignedIn } from './authenticate.ts'
 import type { SecondMethod } from './authentication.ts'
-import { findResetTime } from './factor-reset.ts'
-import type { LinkRequests } from './link-requests.ts'
 import type { FactorPorts, Passkeys } from './passkeys.ts'
 
 interface SecondFactorPorts {
   readonly passkeys: Pick<Passkeys, 'check'>
-  readonly linkRequests: Pick<LinkRequests, 'factorReset'>
   readonly seals: Seals
   /** The name of the service, for the list in an authenticator app. */
   readonly serviceName: string
@@ -46,13 +43,10 @@ const otplib = async () => await import('otplib')
 /** Creates the functions that set up, check and remove second factors. */
 export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
   const { database, now } = ports
-  const { seals, serviceName, linkRequests } = more
+  const { seals, serviceName } = more
   const { kysely } = database
   return {
     check: makeFactorCheck(ports, more),
-    /** Returns the earliest time at which a person may remove a lost app by mail; undefined if never. */
-    resetTime: async (personId: string) => await findResetTime(kysely, personId),
-    requestReset: linkRequests.factorReset,
 
     /** Finds the time when a person set up an authenticator app, and the number of unused recovery codes. */
     async find(personId: string) {

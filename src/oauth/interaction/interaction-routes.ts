@@ -12,15 +12,14 @@ import { pages } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import type { PendingInteraction, PromptName } from '../authorization/engine-interactions.ts'
 import { cancelAddresses, formToken, makePromptPages, type PromptPages } from './prompt-pages.ts'
-import { type ProviderPorts, providerRoutes } from './provider-routes.ts'
-import { eventOf, makeSignInSteps, type SignInDependencies, type Step } from './sign-in-steps.ts'
-
-export type InteractionDependencies = Omit<SignInDependencies, 'providers'> & ProviderPorts
+import { providerRoutes } from './provider-routes.ts'
+import { eventOf, makeSignInSteps, type Step } from './sign-in-steps.ts'
+import type { InteractionPorts } from './ways.ts'
 
 const FORM_BYTES_MAX = '16kb'
 
 /** Creates the routes /interaction/:uid/login, /select_account and /consent. POST …/cancel denies the request. */
-export function interactionRoutes(dependencies: InteractionDependencies): Router {
+export function interactionRoutes(dependencies: InteractionPorts): Router {
   const router = makeRouter()
   const { interactions, noteEvent } = dependencies
   const form = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
@@ -74,7 +73,7 @@ const refusedAt = {
 async function findPending(
   ctx: Context,
   prompt: PromptName,
-  { interactions }: InteractionDependencies,
+  { interactions }: InteractionPorts,
 ): Promise<PendingInteraction> {
   const pending = await interactions.find(ctx)
   if (pending.uid !== ctx['params'].uid || pending.prompt !== prompt) throw interactionGone()
@@ -83,7 +82,7 @@ async function findPending(
 
 /** Returns the handlers of the prompts after the sign-in. */
 function laterPrompts(
-  { interactions }: InteractionDependencies,
+  { interactions }: InteractionPorts,
   promptPages: PromptPages,
 ): Readonly<Record<Exclude<PromptName, 'login'>, Handlers>> {
   return {

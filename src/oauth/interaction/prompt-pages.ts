@@ -8,8 +8,7 @@ import { type SecondStepPage, secondStepPage } from '../../../views/second-facto
 import { type SignInPage, signInPage } from '../../../views/sign-in.ts'
 import { siteChoicePage } from '../../../views/site-choice.ts'
 import { text } from '../../../views/text.ts'
-import type { Passkeys } from '../../directory/people/passkeys.ts'
-import { describeScopes, type ScopeUses } from '../../directory/scopes/scope-uses.ts'
+import { describeScopes } from '../../directory/scopes/scope-uses.ts'
 import { hasFeature, SELF_SIGN_UP } from '../../directory/sites/site-admin.ts'
 import { findLook, shownText, siteLook } from '../../directory/sites/site-look.ts'
 import { readerOf } from '../../platform/http/language.ts'
@@ -18,19 +17,12 @@ import { addressOf, pages } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { PendingInteraction } from '../authorization/engine-interactions.ts'
 import { clientView, namedSites } from './client-view.ts'
-import { findWays, type PendingLink, type WaysPorts } from './ways.ts'
-
-export interface PromptPagesDependencies extends WaysPorts {
-  readonly database: Database
-  readonly formKey: Buffer
-  readonly scopeUses: ScopeUses
-  readonly passkeys: Pick<Passkeys, 'requestOptions' | 'optionsOf' | 'signIn'>
-}
+import { findWays, type InteractionPorts, type PendingLink } from './ways.ts'
 
 export type PromptPages = ReturnType<typeof makePromptPages>
 
 /** Creates the functions that send the page of each prompt. */
-export function makePromptPages(dependencies: PromptPagesDependencies) {
+export function makePromptPages(dependencies: InteractionPorts) {
   const { database, formKey, scopeUses } = dependencies
   const frameOf = (pending: PendingInteraction) => {
     const { uid, prompt } = pending
@@ -128,16 +120,12 @@ async function lookOf(
 }
 
 /** Returns the sign-in methods that the page offers. */
-async function waysOf(
-  ctx: Context,
-  pending: PendingInteraction,
-  dependencies: PromptPagesDependencies,
-) {
-  const { passkeys, database } = dependencies
+async function waysOf(ctx: Context, pending: PendingInteraction, dependencies: InteractionPorts) {
+  const { directory, database } = dependencies
   const { uid, client, lacksFactor } = pending
   const { providers, isOnly, link } = await findWays(ctx, pending, dependencies)
   const verification = lacksFactor(['passkey']) ? 'required' : 'preferred'
-  const options = isOnly ? undefined : passkeys.requestOptions(uid, verification)
+  const options = isOnly ? undefined : directory.passkeys.requestOptions(uid, verification)
   const canSignUp =
     client.siteId !== undefined && (await hasFeature(database, client.siteId, SELF_SIGN_UP))
   return {

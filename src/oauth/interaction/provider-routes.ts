@@ -11,14 +11,9 @@ import {
   type BegunSignIn,
   type IdentityProvider,
   type ProvidedIdentity,
-  type ProviderSignIn,
   ProviderUnreachable,
 } from '../../directory/people/identity-providers.ts'
-import type {
-  LinkedIdentities,
-  Newcomer,
-  SignedInPerson,
-} from '../../directory/people/linked-identities.ts'
+import type { SignedInPerson } from '../../directory/people/linked-identities.ts'
 import { interactionGone, nothingHere } from '../../platform/http/errors.ts'
 import { makeKeptValues } from '../../platform/http/kept-values.ts'
 import { seeOther } from '../../platform/http/page.ts'
@@ -29,25 +24,15 @@ import type { PendingInteraction } from '../authorization/engine-interactions.ts
 import { browserCookieOf, type FirstStep, type Refuse, type Step } from './sign-in-steps.ts'
 import {
   findWays,
+  type InteractionPorts,
   KEPT_SECONDS,
   type PendingLink,
   pathOf,
   pendingLinks,
-  type WaysPorts,
 } from './ways.ts'
 
-export interface ProviderPorts extends WaysPorts {
-  readonly providers: ProviderSignIn
-  readonly identities: LinkedIdentities
-  /** Creates the account of a person with a verified address. Returns whether that was possible. */
-  readonly createMember: (
-    newcomer: Newcomer,
-    caller: ReturnType<typeof callerOf>,
-  ) => Promise<boolean>
-}
-
 /** The steps that sign-ins by every method share. */
-interface Steps extends ProviderPorts {
+interface Steps extends InteractionPorts {
   readonly find: (ctx: Context) => Promise<PendingInteraction>
   /** Completes the sign-in, or asks for a second factor if one is required. */
   readonly proceed: Step<[FirstStep]>
@@ -69,7 +54,8 @@ class ProviderFailure extends Error {
 
 /** Adds the routes from the sign-in page to an identity provider and back. @param form parses a form */
 export function providerRoutes(router: Router, form: Middleware, steps: Steps): void {
-  const { providers, find, proceed, refuse } = steps
+  const { find, proceed, refuse } = steps
+  const { providers } = steps.directory.identity
   signOutRoutes(router, steps)
   const kept = makeKeptValues<BegunSignIn>('gatehouse_provider', KEPT_SECONDS, steps, pathOf)
   const links = pendingLinks(steps)
@@ -132,17 +118,18 @@ export function providerRoutes(router: Router, form: Middleware, steps: Steps): 
 }
 
 /** Adds the routes that also sign a person out at the identity provider. Then they redirect to the original target. */
-function signOutRoutes(router: Router, ports: ProviderPorts): void {
+function signOutRoutes(router: Router, ports: InteractionPorts): void {
   const path = pages.providerSignedOut
+  const { providers } = ports.directory.identity
   const kept = makeKeptValues<string>('gatehouse_sign_out', KEPT_SECONDS, ports, () => path)
   router.post(enginePages.confirmSignOut, async (ctx, next) => {
     await next()
     const { providerId, siteId }: Partial<EndedSession> = ctx.state['endedSession'] ?? {}
     if (!providerId || ctx.status !== 303) return
-    const listed = await ports.providers.list(siteId ?? undefined)
+    const listed = await providers.list(siteId ?? undefined)
     const provider = listed.find(({ id }) => id === providerId)
     // A provider that is down must not prevent the sign-out here.
-    const address = provider && (await ports.providers.signOut(provider).catch(() => undefined))
+    const address = provider && (await providers.signOut(provider).catch(() => undefined))
     if (address === undefined) return
     kept.set(ctx, '', ctx.response.get('Location'))
     ctx.set('Location', address)
@@ -164,9 +151,10 @@ async function personOf(
   ctx: Context,
   { client: { siteId } }: PendingInteraction,
   identity: ProvidedIdentity & { readonly provider: IdentityProvider },
-  { identities, createMember }: Steps,
+  { directory, createMember }: Steps,
 ): Promise<SignedInPerson | PendingLink> {
   const { provider, issuer, subject, email, name } = identity
+  const { identities } = directory.identity
   const use = async () => {
     const person = await identities.use(identity, browserCookieOf(ctx))
     if (person !== 'disabled') return person

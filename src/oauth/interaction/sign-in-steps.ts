@@ -4,38 +4,23 @@ import type { Context } from 'koa'
 
 import type { Html, HtmlValue } from '../../../views/html.ts'
 import type { SignInPage } from '../../../views/sign-in.ts'
-import type { Notices } from '../../directory/mail/notices.ts'
-import type { NotSignedIn, SignInService } from '../../directory/people/authenticate.ts'
+import type { NotSignedIn } from '../../directory/people/authenticate.ts'
 import type {
   Authentication,
   FirstMethod,
   SecondMethod,
 } from '../../directory/people/authentication.ts'
+import { findResetTime } from '../../directory/people/factor-reset.ts'
 import { findRoute } from '../../directory/people/identity-providers.ts'
-import type { LinkedIdentities } from '../../directory/people/linked-identities.ts'
-import type { SecondFactors } from '../../directory/people/second-factors.ts'
 import { explainFailure } from '../../directory/people/sign-in-failure.ts'
-import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
 import { makeKeptValues } from '../../platform/http/kept-values.ts'
 import { seeOther } from '../../platform/http/page.ts'
-import { formField, type VisitorForms } from '../../platform/http/page-form.ts'
+import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import { callerOf, logFields } from '../../platform/http/request-log.ts'
-import type { Interactions, PendingInteraction } from '../authorization/engine-interactions.ts'
-import type { PromptPages, PromptPagesDependencies } from './prompt-pages.ts'
-import { findWays, pathOf, pendingLinks } from './ways.ts'
-
-export interface SignInDependencies extends PromptPagesDependencies {
-  readonly interactions: Interactions
-  readonly identities: LinkedIdentities
-  /** Time for which a browser counts as known after a sign-in, in seconds. */
-  readonly knownBrowserSeconds: number
-  readonly signIn: SignInService
-  readonly secondFactors: Pick<SecondFactors, 'check' | 'resetTime' | 'requestReset'>
-  readonly visitors: Pick<VisitorForms, 'enter'>
-  readonly noteEvent: NoteEvent
-  readonly notices: Pick<Notices, 'newSignIn'>
-}
+import type { PendingInteraction } from '../authorization/engine-interactions.ts'
+import type { PromptPages } from './prompt-pages.ts'
+import { findWays, type InteractionPorts, pathOf, pendingLinks } from './ways.ts'
 
 /** A handler of a request in a pending interaction. */
 export type Step<More extends unknown[] = []> = (
@@ -61,8 +46,9 @@ export interface FirstStep extends Omit<Authentication, 'methods'> {
 const STEP_SECONDS = 600
 
 /** Returns the handlers of the sign-in page, its passkey form and the second step. */
-export function makeSignInSteps(dependencies: SignInDependencies, promptPages: PromptPages) {
-  const { signIn, passkeys, now } = dependencies
+export function makeSignInSteps(dependencies: InteractionPorts, promptPages: PromptPages) {
+  const { now } = dependencies
+  const { signIn, passkeys } = dependencies.directory
   const later = makeLaterSteps(dependencies, promptPages)
   const { finish, proceed, refuse } = later
   const login = {
@@ -99,8 +85,9 @@ export function makeSignInSteps(dependencies: SignInDependencies, promptPages: P
 }
 
 /** Returns the steps after the first method, and the handler of the second step. */
-function makeLaterSteps(dependencies: SignInDependencies, promptPages: PromptPages) {
-  const { passkeys, secondFactors, visitors, now } = dependencies
+function makeLaterSteps(dependencies: InteractionPorts, promptPages: PromptPages) {
+  const { database, visitors, now } = dependencies
+  const { passkeys, secondFactors, linkRequests } = dependencies.directory
   const firstSteps = makeKeptValues<FirstStep>('gatehouse_step', STEP_SECONDS, dependencies, pathOf)
   const fail = makeFail(dependencies)
   const refuse: Refuse = async (ctx, pending, outcome, said) =>
@@ -113,13 +100,13 @@ function makeLaterSteps(dependencies: SignInDependencies, promptPages: PromptPag
       const { personId } = first
       return await refuse(ctx, pending, { kind: 'refused', why: 'other way needed', personId })
     }
-    keepBrowser(ctx, browser, dependencies.knownBrowserSeconds)
+    keepBrowser(ctx, browser, dependencies.directory.people.knownBrowserSeconds)
     const methods = second ? ([method, second] as const) : ([method] as const)
     await complete(ctx, pending, { ...rest, methods, siteId }, dependencies)
   }
   /** Returns the earliest time to remove the app by mail. A sign-in with a site's provider must not start a removal. */
   const resetTimeOf = async ({ personId, siteId }: FirstStep) =>
-    siteId === undefined ? await secondFactors.resetTime(personId) : undefined
+    siteId === undefined ? await findResetTime(database.kysely, personId) : undefined
   const showSecond: Step<[FirstStep, HtmlValue?]> = async (ctx, pending, first, problem) => {
     const { uid } = pending
     const { personId, needsSecondFactor: hasApp } = first
@@ -162,7 +149,7 @@ function makeLaterSteps(dependencies: SignInDependencies, promptPages: PromptPag
     if (from === undefined || from > now()) return await showSecond(ctx, pending, first)
     const { personId } = first
     const asked = { browser: visitors.enter(ctx).browser, from: pending.uid }
-    const waitSeconds = await secondFactors.requestReset(personId, asked)
+    const waitSeconds = await linkRequests.factorReset(personId, asked)
     if (waitSeconds === undefined) return seeOther(ctx, pages.factorResetSent)
     const problem = fail(ctx, pending, { kind: 'limited', waitSeconds, personId })
     await showSecond(ctx, pending, first, problem)
@@ -178,19 +165,20 @@ async function linkAndJudge(
   ctx: Context,
   pending: PendingInteraction,
   { personId, siteId }: Pick<Authentication, 'personId' | 'siteId'>,
-  dependencies: SignInDependencies,
+  dependencies: InteractionPorts,
 ): Promise<string | undefined> {
   const { link, isExclusive, siteId: asked } = await findWays(ctx, pending, dependencies)
   if (link) pendingLinks(dependencies).set(ctx, pending.uid, undefined)
   const mayLink = link !== undefined && siteId === undefined
-  const isLinked = mayLink && (await dependencies.identities.link(link, personId, callerOf(ctx)))
+  const { identities } = dependencies.directory.identity
+  const isLinked = mayLink && (await identities.link(link, personId, callerOf(ctx)))
   if (!isExclusive || siteId === asked) return siteId
   // The provider authenticated the owner of the linked account in this interaction.
   return isLinked ? asked : 'refused'
 }
 
 /** Creates the function that records a failure and sets the status. It returns the sentence for the page. */
-function makeFail({ noteEvent }: SignInDependencies) {
+function makeFail({ noteEvent }: InteractionPorts) {
   return (ctx: Context, pending: PendingInteraction, outcome: NotSignedIn): Html => {
     const { status, problem, reason } = explainFailure(outcome)
     ctx.status = status
@@ -214,10 +202,10 @@ async function complete(
   ctx: Context,
   pending: PendingInteraction,
   signedIn: Authentication & { readonly isNewBrowser: boolean },
-  { interactions, noteEvent, notices }: SignInDependencies,
+  { interactions, noteEvent, directory }: InteractionPorts,
 ): Promise<void> {
   const { personId } = signedIn
-  if (signedIn.isNewBrowser) await notices.newSignIn(personId, ctx.get('User-Agent'))
+  if (signedIn.isNewBrowser) await directory.notices.newSignIn(personId, ctx.get('User-Agent'))
   logFields(ctx).person = personId
   noteEvent({ ...eventOf(ctx, pending), action: 'sign_in.success', personId })
   seeOther(ctx, await interactions.signedIn(ctx, signedIn))

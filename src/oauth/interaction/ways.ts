@@ -2,21 +2,34 @@
 
 import type { Context } from 'koa'
 
-import type { ListProviders } from '../../directory/people/identity-providers.ts'
-import type { NewIdentity } from '../../directory/people/linked-identities.ts'
+import type { Directory } from '../../directory/directory.ts'
+import type { Newcomer, NewIdentity } from '../../directory/people/linked-identities.ts'
+import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import { makeKeptValues, type Seals } from '../../platform/http/kept-values.ts'
+import type { VisitorForms } from '../../platform/http/page-form.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
-import type { PendingInteraction } from '../authorization/engine-interactions.ts'
+import type { callerOf } from '../../platform/http/request-log.ts'
+import type { Platform } from '../../platform/platform.ts'
+import type { Interactions, PendingInteraction } from '../authorization/engine-interactions.ts'
 
 /** An identity to link at the next sign-in, with the e-mail address from its provider. */
 export interface PendingLink extends NewIdentity {
   readonly email: string
 }
 
-export interface WaysPorts {
-  readonly providers: { readonly list: ListProviders }
+/** The dependencies of the pages of an interaction. */
+export interface InteractionPorts extends Pick<Platform, 'database' | 'noteEvent' | 'now'> {
+  readonly directory: Directory
+  readonly interactions: Interactions
+  readonly scopeUses: ScopeUses
+  readonly visitors: VisitorForms
   readonly seals: Seals
-  readonly now: () => number
+  readonly formKey: Buffer
+  /** Creates the account of a person with a verified address. Returns whether that was possible. */
+  readonly createMember: (
+    newcomer: Newcomer,
+    caller: ReturnType<typeof callerOf>,
+  ) => Promise<boolean>
 }
 
 /** Time limit in seconds for the pages of a provider, and for a sign-in that links an identity. */
@@ -25,18 +38,18 @@ export const KEPT_SECONDS = 3600
 /** Returns the path to which the cookies of an interaction are sent. */
 export const pathOf = (uid: string) => addressOf(pages.login, { uid })
 
-export const pendingLinks = (ports: WaysPorts) =>
+export const pendingLinks = (ports: InteractionPorts) =>
   makeKeptValues<PendingLink>('gatehouse_link', KEPT_SECONDS, ports, pathOf)
 
 /** Finds the sign-in methods for a request. */
 export async function findWays(
   ctx: Context,
   { uid, client, sites }: PendingInteraction,
-  ports: WaysPorts,
+  ports: InteractionPorts,
 ) {
   // After a site choice, the chosen site decides.
   const siteId = client.siteId ?? sites[0]?.id
-  const providers = await ports.providers.list(siteId)
+  const providers = await ports.directory.identity.providers.list(siteId)
   const link = pendingLinks(ports).read(ctx, uid)
   const isExclusive = providers[0]?.isOnlyWay === true
   // To link an identity, the person must sign in once by another method, even if the provider is the only way.
