@@ -22,10 +22,10 @@ export interface ConnectedAppsPage extends ListView {
 /** Lists the apps that a person connected, with links to remove them. */
 export function connectedAppsPage(page: ConnectedAppsPage): Page {
   const none = html`<div class="empty" id="no-apps"><p>${text('apps.none')}</p>
-<a class="button second" href="${page.connectHref}">${text('apps.connect')}</a></div>`
+<a class="button second" href="${page.connectHref}">${text('account.connect')}</a></div>`
   return areaPage({
     ...page,
-    title: text('apps.title'),
+    title: text('account.apps'),
     id: 'apps-page',
     body: html`<p>${text('apps.intro')}</p>
 ${cards(page.apps.map(app), none, page.pager)}`,
@@ -37,7 +37,7 @@ function app(view: ConnectedAppView): Html {
   return html`<h2 class="named">${avatar(name)}<span>${foreignName(name)}</span></h2>
 <p class="muted">${kindSentence({ kind, siteName })}</p>
 <dl class="facts">
-${siteName !== undefined && html`<div><dt>${text('apps.site')}</dt><dd><bdi>${siteName}</bdi></dd></div>`}
+${siteName !== undefined && html`<div><dt>${text('word.site')}</dt><dd><bdi>${siteName}</bdi></dd></div>`}
 ${grantFacts(view)}
 </dl>
 <p><a class="button second" href="${removeHref}">${text('apps.remove')} <span class="hidden"><bdi>${name}</bdi></span></a></p>`

@@ -60,7 +60,7 @@ ${postForm(
 ${page.languages.map(languageOption)}</select></div>
 <div><label for="zone">${text('account.zone')}</label>
 <select id="zone" name="zone">${timeZones().map(zoneOption)}</select></div>
-${submitButton('save-language', text('notifications.save'), { kind: 'second' })}`,
+${submitButton('save-language', text('word.save'), { kind: 'second' })}`,
 )}`,
   })
 }

@@ -31,13 +31,13 @@ ${subscriptions.map(box)}</fieldset>\n`,
   )
   return areaPage({
     ...page,
-    title: text('notifications.title'),
+    title: text('account.notifications'),
     id: 'notifications-page',
     body:
       sites.length === 0
         ? html`<p class="empty">${text('notifications.none')}</p>`
         : html`<p>${text('notifications.intro')}</p>
-${postForm({ action, csrf: area.csrf }, [...fields, submitButton('save', text('notifications.save'))])}`,
+${postForm({ action, csrf: area.csrf }, [...fields, submitButton('save', text('word.save'))])}`,
   })
 }
 

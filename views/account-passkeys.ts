@@ -40,7 +40,7 @@ export function passkeysPage(page: PasskeysPage): Page {
 ${
   addHref === undefined
     ? html`<p class="notice" id="no-host">${text('passkeys.noHost')}</p>`
-    : html`<p><a id="add" class="button" href="${addHref}">${text('passkeys.add')}</a></p>`
+    : html`<p><a id="add" class="button" href="${addHref}">${text('passkeys.button.create')}</a></p>`
 }
 ${cards(
   passkeys.map((passkey) => card(passkey, page)),
@@ -81,7 +81,7 @@ export function addPasskeyPage({ area, action, listHref, name, ...page }: AddPas
   return areaPage({
     area,
     title: text('passkeys.addTitle', { wrong: problem ? 'yes' : 'no' }),
-    heading: text('passkeys.add'),
+    heading: text('passkeys.button.create'),
     id: 'add-passkey-page',
     scripts: [passkeyScript],
     back: { href: listHref, name: text('passkeys.title') },

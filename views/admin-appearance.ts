@@ -66,7 +66,7 @@ ${postForm(
   { action, csrf: area.csrf, attributes: html` enctype="multipart/form-data"` },
   html`${lookFields(page, language)}
 <div class="actions">
-<button id="save-appearance" type="submit">${text('notifications.save')}</button>
+<button id="save-appearance" type="submit">${text('word.save')}</button>
 <button id="preview" type="submit" class="second" formaction="${page.previewAction}" formtarget="_blank">${text('appearance.preview')}</button>
 </div>`,
 )}
@@ -133,7 +133,7 @@ ${languages.map(option)}</select>
 <fieldset><legend>${text('account.language')}</legend>
 <p class="hint">${text('appearance.languagesHint')}</p>
 ${languages.map(box)}</fieldset>
-${submitButton('save-languages', text('notifications.save'), { kind: 'second' })}`,
+${submitButton('save-languages', text('word.save'), { kind: 'second' })}`,
 )}`
 }
 

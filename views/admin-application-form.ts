@@ -47,7 +47,7 @@ export function applicationFormPage(page: ApplicationFormPage): Page {
       name: editing,
     })
   const wrong = page.problem !== undefined || Object.keys(problems).length > 0
-  const save = text(editing === undefined ? 'applications.create' : 'notifications.save')
+  const save = text(editing === undefined ? 'applications.create' : 'word.save')
   const fields = html`${nameField(page)}
 ${redirectField(page)}
 ${afterSignOutField(page)}

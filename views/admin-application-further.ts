@@ -28,7 +28,7 @@ export function furtherPage(page: FurtherPage): Page {
   const fields = html`${on.keys && keysField(page)}
 ${demandsField(page)}
 ${on.logout && logoutField(page)}
-${submitButton('save', text('notifications.save'), page)}`
+${submitButton('save', text('word.save'), page)}`
   return areaPage({
     title: title(wrong),
     heading: html`<bdi>${title(false)}</bdi>`,

@@ -34,7 +34,7 @@ ${people.length > 0 && html`<p><a id="remove-all" class="button danger" href="${
 
 const peopleColumns: readonly Column<ConnectedPerson>[] = [
   {
-    heading: text('applications.person'),
+    heading: text('word.person'),
     cell: ({ name, email }) =>
       html`${foreignName(name)}<br><span class="small"><bdi>${email}</bdi></span>`,
   },
@@ -53,7 +53,7 @@ const peopleColumns: readonly Column<ConnectedPerson>[] = [
     isNumber: true,
   },
   {
-    heading: text('applications.action'),
+    heading: text('word.action'),
     cell: ({ name, removeHref }) =>
       html`<a href="${removeHref}">${text('applications.endLink', { name: html`<bdi>${name}</bdi>` })}</a>`,
   },

@@ -54,14 +54,14 @@ ${search === '' && html`<a class="button second" href="${page.assistantsHref}">$
     })}</p>
 <div class="actions"><a id="new-application" class="button" href="${page.newHref}">${text('applications.add')}</a>
 ${page.newOperatorHref !== undefined && html`<a id="new-operator-application" class="button second" href="${page.newOperatorHref}">${text('applications.addOperator')}</a>`}</div>
-${(applications.length > 0 || search !== '') && searchForm({ action, label: text('applications.search'), search })}
+${(applications.length > 0 || search !== '') && searchForm({ action, label: text('word.name'), search })}
 ${table(text('adminNav.applications'), listColumns, applications, { none, paging: page.pager })}`,
   })
 }
 
 const listColumns: readonly Column<ListedApplication>[] = [
   {
-    heading: text('consent.app'),
+    heading: text('word.app'),
     cell: ({ name, href }) =>
       html`<span class="named">${avatar(name)}<a href="${href}"><bdi>${name}</bdi></a></span>`,
   },
@@ -73,7 +73,7 @@ const listColumns: readonly Column<ListedApplication>[] = [
   },
   {
     heading: text('word.lastUsed'),
-    cell: ({ lastUsedAt }) => (lastUsedAt ? timeOf(lastUsedAt) : text('applications.unused')),
+    cell: ({ lastUsedAt }) => (lastUsedAt ? timeOf(lastUsedAt) : text('grant.notYet')),
   },
   { heading: text('applications.week'), cell: ({ refusals }) => refusals, isNumber: true },
   {
@@ -136,7 +136,7 @@ ${application.isOperator && html`<div><dt>${text('applications.accessEnds')}</dt
 <div><dt>${text('applications.created')}</dt><dd>${createdBy(application)}</dd></div>
 </dl>
 <div class="actions"><a id="edit" class="button" href="${hrefs.edit}">${text('applications.edit')}</a>
-${hrefs.security !== undefined && html`<a id="security" class="button second" href="${hrefs.security}">${text('applications.security')}</a>`}</div>`
+${hrefs.security !== undefined && html`<a id="security" class="button second" href="${hrefs.security}">${text('nav.security')}</a>`}</div>`
 }
 
 /** The warning about an application that acts for an owner. */

@@ -67,7 +67,7 @@ ${
   isOn &&
   html`<p>${text('adminAssistants.address')}</p>
 ${snippet(page.memberAddress)}
-<p><a id="member-page" href="${page.memberAddress}">${text('adminAssistants.memberPage')}</a></p>`
+<p><a id="member-page" href="${page.memberAddress}">${text('adminHome.membersSee')}</a></p>`
 }`
 }
 

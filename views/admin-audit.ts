@@ -59,7 +59,7 @@ ${filterFields(page)}
 ${isNarrowed && html`<a id="show-all" href="${action}">${text('word.showAll')}</a>`}
 </div>
 </form>
-${table(text('audit.events'), columns, entries, { none: html`<p id="no-events" class="empty">${none}</p>`, paging: page.pager })}
+${table(text('adminWebhooks.events'), columns, entries, { none: html`<p id="no-events" class="empty">${none}</p>`, paging: page.pager })}
 ${entries.length > 0 && html`<p class="small">${text('audit.download', { formats, max })}</p>`}`,
   })
 }
@@ -75,11 +75,11 @@ function filterFields({ question, actions }: AuditPage): Html {
   ) =>
     html`<div><label for="${id}">${label}</label>
 <input id="${id}" name="${id}" type="${type}" value="${question[id]}" autocomplete="off"${hint !== undefined && html` placeholder="${hint}"`}></div>`
-  return html`<div><label for="action">${text('audit.action')}</label>
+  return html`<div><label for="action">${text('word.action')}</label>
 <select id="action" name="action">
 ${option({ name: '', words: text('audit.anyAction') })}${actions.map(option)}</select></div>
-${field('person', text('audit.person'), 'text', text('form.email'))}
-${field('client', text('audit.app'), 'text', 'client_id')}
+${field('person', text('word.person'), 'text', text('form.email'))}
+${field('client', text('word.app'), 'text', 'client_id')}
 ${field('from', text('audit.from'), 'date')}
 ${field('to', text('audit.to'), 'date')}`
 }

@@ -57,7 +57,7 @@ ${bars.some(({ value }) => value > 0) ? chartOf(title, bars, page) : empty(page)
 
 function empty({ measure, assistantsHref }: OverviewPage): Html {
   return html`<div class="empty" id="no-figures"><p>${text('analytics.empty')}</p>
-${measure !== 'refusals' && html`<a class="button second" href="${assistantsHref}">${text('analytics.firstStep')}</a>`}</div>`
+${measure !== 'refusals' && html`<a class="button second" href="${assistantsHref}">${text('account.connect')}</a>`}</div>`
 }
 
 function chartOf(title: HtmlValue, bars: readonly Bar[], page: OverviewPage): Html {

@@ -92,7 +92,7 @@ const columns: readonly Column<MemberView>[] = [
     heading: text('word.name'),
     cell: ({ name, href }) => html`<a href="${href}"><bdi>${name}</bdi></a>`,
   },
-  { heading: text('adminPeople.email'), cell: ({ email }) => html`<bdi>${email}</bdi>` },
+  { heading: text('form.email'), cell: ({ email }) => html`<bdi>${email}</bdi>` },
   { heading: text('adminPeople.roles'), cell: (person) => badges(person.roles) },
   { heading: text('adminPeople.since'), cell: ({ since }) => timeOf(since) },
 ]
@@ -110,7 +110,7 @@ function invitationColumns({ area, inviteAction }: PeoplePage): Column<Invitatio
     )
   return [
     {
-      heading: text('adminPeople.email'),
+      heading: text('form.email'),
       cell: ({ email, name }) =>
         html`<bdi>${email}</bdi>${name !== undefined && html` (<bdi>${name}</bdi>)`}`,
     },
@@ -128,7 +128,7 @@ function inviteForm({ area, inviteAction, typed, problem }: PeoplePage): Html {
   const at = (field: string) => (problem?.field === field ? problem.text : undefined)
   const known = ['email', 'name', 'roles'].includes(problem?.field ?? '')
   const email = inputField({
-    ...{ id: 'email', label: text('adminPeople.email'), problem: at('email') },
+    ...{ id: 'email', label: text('form.email'), problem: at('email') },
     hint: text('adminPeople.emailHint'),
     attributes: html` type="text" inputmode="email" autocomplete="off" maxlength="254" required value="${typed.email}"`,
   })
@@ -187,10 +187,10 @@ export function memberPage(page: MemberPage): Page {
     body: html`${problemAlert('member-problem', problem)}
 <p><bdi>${member.email}</bdi><br><span class="muted">${text('adminPeople.memberSince', { time: timeOf(member.since) })}</span></p>
 ${postForm(target('roles'), html`${roleFields(member.roles)}\n${submitButton('save-roles', text('adminPeople.saveRoles'))}`)}
-<h2>${text('apps.title')}</h2>
-${table(text('apps.title'), appColumns, apps, { none: html`<p id="no-apps">${text('adminPeople.noApps')}</p>` })}
+<h2>${text('account.apps')}</h2>
+${table(text('account.apps'), appColumns, apps, { none: html`<p id="no-apps">${text('adminPeople.noApps')}</p>` })}
 <div class="actions">${endAccess}</div>
-<h2>${text('adminPeople.account')}</h2>
+<h2>${text('word.account')}</h2>
 ${postForm(
   target('recovery'),
   html`<p>${text('adminPeople.recovery')}</p>
@@ -201,7 +201,7 @@ ${submitButton('send-recovery', text('adminPeople.sendRecovery'), { kind: 'secon
 }
 
 const appColumns: readonly Column<MemberPage['apps'][number]>[] = [
-  { heading: text('adminPeople.app'), cell: ({ name }) => html`<bdi>${name}</bdi>` },
+  { heading: text('word.app'), cell: ({ name }) => html`<bdi>${name}</bdi>` },
   {
     heading: text('word.lastUsed'),
     cell: ({ lastUsedAt }) =>

@@ -96,13 +96,13 @@ ${field('issuer', text('identities.issuer'), text('providers.issuerHint'))}
 ${field('clientId', text('providers.clientId'))}
 ${inputField({ id: 'clientSecret', label: text('providers.clientSecret'), attributes: html` type="password" maxlength="500" autocomplete="off" required` })}
 <details><summary>${text('providers.claims')}</summary>
-${field('emailClaim', text('providers.emailClaim'))}
+${field('emailClaim', text('form.email'))}
 ${field('verifiedClaim', text('providers.verifiedClaim'), text('providers.verifiedHint'))}
 ${field('nameClaim', text('word.name'))}
 </details>
 <fieldset><legend>${text('providers.role')}</legend>
 ${choice({ type: 'radio', name: 'role', value: 'student', checked: true }, text('adminPeople.roleOf.STUDENT'))}${choice({ type: 'radio', name: 'role', value: 'lecturer' }, text('adminPeople.roleOf.LECTURER'))}</fieldset>
-${submitButton('add', text('providers.addButton'))}`,
+${submitButton('add', text('word.add'))}`,
 )}`,
   })
 }

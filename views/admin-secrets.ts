@@ -117,7 +117,7 @@ const secretColumns: readonly Column<SharedView['secrets'][number]>[] = [
   },
   { heading: text('applications.created'), cell: ({ createdAt }) => timeOf(createdAt) },
   {
-    heading: text('applications.action'),
+    heading: text('word.action'),
     cell: ({ hint, removeHref }) =>
       removeHref !== undefined &&
       html`<a class="remove-secret" href="${removeHref}">${text('secrets.removeLink', { hint: inCode(hint) })}</a>`,

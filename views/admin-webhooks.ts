@@ -54,7 +54,7 @@ ${table(
 ${problemAlert('webhook-problem', problem)}
 ${postForm(
   { action, csrf: area.csrf },
-  html`${endpointFields(types, typed)}${submitButton('add', text('adminWebhooks.add'))}`,
+  html`${endpointFields(types, typed)}${submitButton('add', text('word.add'))}`,
 )}`,
   })
 }
@@ -128,7 +128,7 @@ export function webhookPage(page: WebhookPage): Page {
 <p><code>${endpoint.url}</code></p>
 <p>${stateOf(endpoint)}${endpoint.disabledReason !== null && html` (${inEnglish(endpoint.disabledReason)})`}</p>
 <details ${typed !== undefined && html`open`}><summary>${text('adminWebhooks.change')}</summary>
-${form('save', 'notifications.save', 'second', endpointFields(types, typed ?? endpoint))}</details>
+${form('save', 'word.save', 'second', endpointFields(types, typed ?? endpoint))}</details>
 <h2>${text('adminWebhooks.keys')}</h2>
 <p>${text('adminWebhooks.keysIntro', { a: inLink('https://www.standardwebhooks.com/') })}</p>
 <details><summary>${text('adminWebhooks.showSecret')}</summary><p><code id="secret">${endpoint.secret}</code></p></details>

@@ -73,14 +73,14 @@ function warning({ kind, name, host, describedAt }: ClientView): Html | undefine
 
 function facts({ client, person, site, signOutHref }: ConsentPage): Html {
   return html`<dl class="facts">
-<div><dt>${text('consent.app')}</dt>
+<div><dt>${text('word.app')}</dt>
 <dd>${foreignName(client.name)}<br><span class="muted">${kindSentence(client)}</span></dd></div>
 ${
   site &&
-  html`<div><dt>${text('consent.site')}</dt>
+  html`<div><dt>${text('word.site')}</dt>
 <dd><strong><bdi>${site.name}</bdi></strong><br><span class="muted">${rolesPhrase(site.roles)}</span></dd></div>`
 }
-<div><dt>${text('consent.account')}</dt>
+<div><dt>${text('word.account')}</dt>
 <dd><strong><bdi>${person.name}</bdi></strong><br>
 <span class="muted"><bdi>${person.email}</bdi></span>${
     signOutHref !== undefined &&

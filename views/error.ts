@@ -79,7 +79,7 @@ function actionsOf(page: ErrorPage): Html {
   const { accountHref, retryHref, signOutHref, switchHref } = page
   const connects = codesOfConnecting.has(code) && connectHref !== undefined
   const ways: readonly (Html | false | undefined)[] = [
-    link('sign-out-here', signOutHref, text('error.button.signOut')),
+    link('sign-out-here', signOutHref, text('word.signOut')),
     code === 'forbidden' && link('switch-account', switchHref, text('error.button.switch')),
     temporary.has(code) && link('retry', retryHref, text('error.button.retry')),
     link(

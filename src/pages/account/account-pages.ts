@@ -72,7 +72,7 @@ function areaOf({ person, csrf }: PageSession, current: string): AreaView {
     groups: [
       {
         links: [
-          link(pages.account, text('consent.account'), 'circle-user'),
+          link(pages.account, text('word.account'), 'circle-user'),
           link(pages.apps, text('account.apps'), 'layout-grid'),
           link(pages.notifications, text('account.notifications'), 'bell'),
           link(pages.data, text('nav.data'), 'download'),
