@@ -43,10 +43,9 @@ export const rooms: Readonly<Record<string, Room>> = {
     folders: {
       '.': 'directory',
       mail: 'mail-address mail-folder messages notices smtp',
-      people: `authenticate authentication browser-sessions factor-reset identity-providers
+      people: `authenticate authentication browser-sessions identity-providers
         link-requests linked-identities one-time-links passkeys password-formats password-rules
-        password person-store provider-presets relying-party second-factors sign-in-failure
-        site-providers`,
+        password person-store provider-presets relying-party second-factors site-providers`,
       scopes: 'catalogue policy scope-uses sensitive-operations',
       sites: 'public-sites review-policy site-admin site-choice site-look',
     },

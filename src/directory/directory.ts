@@ -7,9 +7,14 @@ import { makeAttemptLimits } from './people/attempt-limits.ts'
 import { makeRenewHash, makeSignIn } from './people/authenticate.ts'
 import { makeBrowserSessions, type SessionLifetimes } from './people/browser-sessions.ts'
 import { makeCredentialStore } from './people/credential-store.ts'
-import { type ConfiguredProvider, makeIdentity } from './people/identity.ts'
+import {
+  type ConfiguredProvider,
+  makeProviderSignIn,
+  withSecrets,
+} from './people/identity-providers.ts'
 import { makeKnownBrowsers } from './people/known-browsers.ts'
 import { makeLinkRequests } from './people/link-requests.ts'
+import { makeLinkedIdentities } from './people/linked-identities.ts'
 import { makeOneTimeLinks } from './people/one-time-links.ts'
 import { makePasskeys } from './people/passkeys.ts'
 import { makePasswords, type PasswordLimits } from './people/password.ts'
@@ -20,6 +25,7 @@ import {
 } from './people/password-hook.ts'
 import { makePersonStore } from './people/person-store.ts'
 import { makeSecondFactors } from './people/second-factors.ts'
+import { makeListProviders, makeSiteProviders } from './people/site-providers.ts'
 
 export type Directory = ReturnType<typeof makeDirectory>
 
@@ -76,11 +82,15 @@ export function makeDirectory(
   const passkeys = makePasskeys(ofFactors, { browsers, challengeKey, baseUrl })
   const signInPorts = { store, passwords, limits, browsers, renewHash, hook }
   const { name: serviceName } = settings.service
-  const ofIdentities = { database, browsers, now, seals: secretRoot }
+  const siteProviders = makeSiteProviders(database, secretRoot)
+  const platformProviders = withSecrets(policy.identityProviders, settings.providerSecrets)
+  const listProviders = makeListProviders(platformProviders, siteProviders)
   return {
     passkeys,
     secondFactors: makeSecondFactors(ofFactors, { passkeys, seals: secretRoot, serviceName }),
-    identity: makeIdentity(platform, settings, ofIdentities),
+    siteProviders,
+    providers: makeProviderSignIn({ baseUrl, fetch, now }, listProviders),
+    identities: makeLinkedIdentities({ database, browsers, platformProviders, now }),
     signIn: watch.signIn(makeSignIn(signInPorts)),
     links,
     notices: mail.notices,

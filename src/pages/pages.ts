@@ -39,8 +39,7 @@ export function makePages(
   directory: Directory,
   { keys, scopeUses, handler }: PagesPorts,
 ) {
-  const { people, browserSessions, signIn, links, linkRequests } = directory
-  const { siteProviders } = directory.identity
+  const { people, browserSessions, signIn, links, linkRequests, siteProviders } = directory
   const { loopbackHosts, furtherPlans } = service
   const { secretRoot: seals, cursors } = keys
   const sessionSeconds = service.lifetimes.pageSessionSeconds
@@ -81,7 +80,7 @@ export function makePages(
       accountRoutes(accountPages, api.member)
       securityRoutes(accountPages, security, authorization.renewSession)
       passkeyRoutes(accountPages, directory.passkeys)
-      identityRoutes(accountPages, directory.identity.identities)
+      identityRoutes(accountPages, directory.identities)
       secondFactorRoutes(accountPages, directory.secondFactors)
       sessionRoutes(accountPages, { sessions, browserSessions, noteEvent, signOuts })
       dataRoutes(accountPages, visitorPages)

@@ -45,6 +45,19 @@ export interface IdentityProvider {
   readonly role?: 'student' | 'lecturer' | undefined
 }
 
+/** A provider of the platform, as configured. */
+export type ConfiguredProvider = Omit<
+  IdentityProvider,
+  'clientSecret' | 'siteId' | 'role' | 'isOnlyWay'
+>
+
+/** Adds the client secrets of the platform's providers, which the environment contains. */
+export const withSecrets = (
+  providers: readonly ConfiguredProvider[],
+  secrets: Readonly<Record<string, string>>,
+): IdentityProvider[] =>
+  providers.map((provider) => ({ ...provider, clientSecret: secrets[provider.id] ?? '' }))
+
 /** Finds the provider for the domain of an e-mail address; undefined if there is none. */
 export const findRoute = (providers: readonly IdentityProvider[], login: string) =>
   providers.find(({ domains }) => domains.includes(domainOf(login)))

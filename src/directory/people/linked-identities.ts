@@ -30,8 +30,7 @@ export type SignedInPerson = Omit<Extract<SignIn, { readonly kind: 'signed-in' }
 interface IdentitiesPorts {
   readonly database: Database
   readonly browsers: Pick<KnownBrowsers, 'welcome'>
-  /** The names of the platform's providers, by id. */
-  readonly platformProviders: ReadonlyMap<string, string>
+  readonly platformProviders: readonly Pick<IdentityProvider, 'id' | 'name'>[]
   readonly now: () => number
 }
 
@@ -101,8 +100,9 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
 
 /** Creates the functions that list and remove the linked identities of a person. */
 function makeIdentityList(ports: IdentitiesPorts) {
-  const { platformProviders, now } = ports
+  const { now } = ports
   const { kysely } = ports.database
+  const platformProviders = new Map(ports.platformProviders.map(({ id, name }) => [id, name]))
   const nameOf = ({ name, providerId, issuer }: IdentityKey & { readonly name: string | null }) =>
     name ?? platformProviders.get(providerId) ?? issuer
   return {

@@ -8,7 +8,7 @@ import type { Seals } from '../../platform/http/kept-values.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { setFeature } from '../sites/site-admin.ts'
 import { OWN_SIGN_IN } from '../sites/site-choice.ts'
-import type { IdentityProvider } from './identity-providers.ts'
+import type { IdentityProvider, ListProviders } from './identity-providers.ts'
 
 export type SiteProviders = ReturnType<typeof makeSiteProviders>
 
@@ -92,6 +92,18 @@ export function makeSiteProviders({ kysely }: Database, seals: Seals) {
         await recordAuditEvent(trx, actor, { ...change, before: removed })
       })
     },
+  }
+}
+
+/** Creates the function that lists the providers of the platform and of a site. */
+export function makeListProviders(
+  ofPlatform: readonly IdentityProvider[],
+  siteProviders: Pick<SiteProviders, 'list'>,
+): ListProviders {
+  return async (siteId) => {
+    if (siteId === undefined) return ofPlatform
+    const own = await siteProviders.list(siteId)
+    return own[0]?.isOnlyWay ? own : ofPlatform.concat(own)
   }
 }
 

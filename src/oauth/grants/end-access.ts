@@ -1,6 +1,6 @@
 import type { Kysely, Transaction } from 'kysely'
 
-import { holdFactorReset } from '../../directory/people/factor-reset.ts'
+import { holdFactorReset } from '../../directory/people/second-factors.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { endGrantsOfPerson } from './end-grants.ts'

@@ -55,7 +55,7 @@ class ProviderFailure extends Error {
 /** Adds the routes from the sign-in page to an identity provider and back. @param form parses a form */
 export function providerRoutes(router: Router, form: Middleware, steps: Steps): void {
   const { find, proceed, refuse } = steps
-  const { providers } = steps.directory.identity
+  const { providers } = steps.directory
   signOutRoutes(router, steps)
   const kept = makeKeptValues<BegunSignIn>('gatehouse_provider', KEPT_SECONDS, steps, pathOf)
   const links = pendingLinks(steps)
@@ -120,7 +120,7 @@ export function providerRoutes(router: Router, form: Middleware, steps: Steps): 
 /** Adds the routes that also sign a person out at the identity provider. Then they redirect to the original target. */
 function signOutRoutes(router: Router, ports: InteractionPorts): void {
   const path = pages.providerSignedOut
-  const { providers } = ports.directory.identity
+  const { providers } = ports.directory
   const kept = makeKeptValues<string>('gatehouse_sign_out', KEPT_SECONDS, ports, () => path)
   router.post(enginePages.confirmSignOut, async (ctx, next) => {
     await next()
@@ -154,7 +154,7 @@ async function personOf(
   { directory, createMember }: Steps,
 ): Promise<SignedInPerson | PendingLink> {
   const { provider, issuer, subject, email, name } = identity
-  const { identities } = directory.identity
+  const { identities } = directory
   const use = async () => {
     const person = await identities.use(identity, browserCookieOf(ctx))
     if (person !== 'disabled') return person

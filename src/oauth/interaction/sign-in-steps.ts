@@ -4,15 +4,14 @@ import type { Context } from 'koa'
 
 import type { Html, HtmlValue } from '../../../views/html.ts'
 import type { SignInPage } from '../../../views/sign-in.ts'
-import type { NotSignedIn } from '../../directory/people/authenticate.ts'
+import { explainFailure, type NotSignedIn } from '../../directory/people/authenticate.ts'
 import type {
   Authentication,
   FirstMethod,
   SecondMethod,
 } from '../../directory/people/authentication.ts'
-import { findResetTime } from '../../directory/people/factor-reset.ts'
 import { findRoute } from '../../directory/people/identity-providers.ts'
-import { explainFailure } from '../../directory/people/sign-in-failure.ts'
+import { findResetTime } from '../../directory/people/second-factors.ts'
 import { makeKeptValues } from '../../platform/http/kept-values.ts'
 import { seeOther } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
@@ -170,7 +169,7 @@ async function linkAndJudge(
   const { link, isExclusive, siteId: asked } = await findWays(ctx, pending, dependencies)
   if (link) pendingLinks(dependencies).set(ctx, pending.uid, undefined)
   const mayLink = link !== undefined && siteId === undefined
-  const { identities } = dependencies.directory.identity
+  const { identities } = dependencies.directory
   const isLinked = mayLink && (await identities.link(link, personId, callerOf(ctx)))
   if (!isExclusive || siteId === asked) return siteId
   // The provider authenticated the owner of the linked account in this interaction.

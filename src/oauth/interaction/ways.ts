@@ -49,7 +49,7 @@ export async function findWays(
 ) {
   // After a site choice, the chosen site decides.
   const siteId = client.siteId ?? sites[0]?.id
-  const providers = await ports.directory.identity.providers.list(siteId)
+  const providers = await ports.directory.providers.list(siteId)
   const link = pendingLinks(ports).read(ctx, uid)
   const isExclusive = providers[0]?.isOnlyWay === true
   // To link an identity, the person must sign in once by another method, even if the provider is the only way.

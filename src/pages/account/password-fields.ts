@@ -2,9 +2,9 @@ import type { Context } from 'koa'
 
 import type { PasswordProblems } from '../../../views/account-security.ts'
 import { text } from '../../../views/text.ts'
+import { explainFailure } from '../../directory/people/authenticate.ts'
 import { type Passwords, TooManyHashes } from '../../directory/people/password.ts'
 import { type PasswordOwner, problemOfNewPassword } from '../../directory/people/password-rules.ts'
-import { explainFailure } from '../../directory/people/sign-in-failure.ts'
 import { formField } from '../../platform/http/page-form.ts'
 
 /** The minimum length and the hash function for new passwords. */

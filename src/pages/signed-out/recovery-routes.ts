@@ -11,8 +11,7 @@ import {
   recoverPage,
 } from '../../../views/recover.ts'
 import { queueMail } from '../../directory/mail/messages.ts'
-import { findResetTime } from '../../directory/people/factor-reset.ts'
-import { removeSecondFactors } from '../../directory/people/second-factors.ts'
+import { findResetTime, removeSecondFactors } from '../../directory/people/second-factors.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
 import { endSessions, storeNewPassword } from '../../oauth/grants/end-access.ts'
 import { sendPage } from '../../platform/http/page.ts'

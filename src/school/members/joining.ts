@@ -1,7 +1,8 @@
-/** Lets people join a site by an invitation, or by self sign-up with a confirmed address. */
+/** Lets people join a site by an invitation, by self sign-up, or by a first sign-in with an identity provider. */
 
 import type { Insertable, Kysely, Transaction } from 'kysely'
 
+import { addIdentity, type Newcomer } from '../../directory/people/linked-identities.ts'
 import {
   type OneTimeLink,
   type OneTimeLinks,
@@ -108,7 +109,7 @@ async function accept(
 }
 
 /** Grants roles to a person who joins a site, and records an audit event. */
-export async function joinSite(
+async function joinSite(
   trx: Transaction<Schema>,
   actor: Omit<SiteActor, 'clientId'>,
   roles: readonly SiteRole[],
@@ -185,7 +186,7 @@ async function verifiedPerson(
 }
 
 /** Creates an account. @returns its id; undefined if the address has an account */
-export async function insertPerson(
+async function insertPerson(
   trx: Transaction<Schema>,
   row: Omit<Insertable<Schema['person']>, 'id' | 'email_canonical'>,
 ): Promise<string | undefined> {
@@ -196,4 +197,36 @@ export async function insertPerson(
     .returning('id')
     .executeTakeFirst()
   return created?.id
+}
+
+/**
+ * Creates the function that creates a newcomer's account. The provider must have verified the address. Returns false if
+ * the site does not let people sign up themselves, or the address has an account.
+ */
+export function makeNewcomers({ kysely }: Database, now: () => number) {
+  return async (
+    { email, name, siteId, ...identity }: Newcomer,
+    caller: Caller,
+  ): Promise<boolean> => {
+    const { siteId: ofSite, role = 'student' } = identity.provider
+    if (siteId === undefined) return false
+    if (ofSite === undefined && !(await hasFeature({ kysely }, siteId, SELF_SIGN_UP))) return false
+    const nowMs = now()
+    const row = {
+      email,
+      // A site's provider can verify an address only for its own site, so the account's address stays unverified.
+      email_verified_at: ofSite === undefined ? nowMs : null,
+      name: personName.safeParse(name).data ?? email.replace(/@.*/, ''),
+      created_at: nowMs,
+    }
+    return await kysely.transaction().execute(async (trx) => {
+      const personId = await insertPerson(trx, row)
+      if (personId === undefined) return false
+      const isAdded = await addIdentity(trx, identity, personId, nowMs)
+      // The rollback also removes the account, which no person could sign in to.
+      if (!isAdded) throw new Error('a parallel sign-in has linked the identity')
+      await joinSite(trx, { ...caller, siteId, personId, now: nowMs }, [role])
+      return true
+    })
+  }
 }
