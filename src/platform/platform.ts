@@ -6,7 +6,7 @@ import { openAuditTrail } from './audit/audit-trail.ts'
 import { orUnavailable } from './http/storage-guard.ts'
 import { limitExchange, makeLimits } from './limits/limits.ts'
 import { makeWatch, type Watchers } from './monitoring/watch.ts'
-import { type Handlers, outboxTask } from './outbox/outbox.ts'
+import { type Handlers, outboxTask, waitingMessages } from './outbox/outbox.ts'
 import { makeGuardedFetch, type SendOutgoing } from './outgoing/guarded-fetch.ts'
 import type { WorkerShare } from './process/worker.ts'
 import { openStores, type StoreSettings } from './store/open-stores.ts'
@@ -64,6 +64,7 @@ export async function openPlatform(
     fetch: watch.fetch(fetch),
     watch,
     sweeps,
+    waitingMessages: async () => await waitingMessages(database),
     outboxTask: (handlers: Handlers) => outboxTask(handlers, ofOutbox),
     tasks: [limitExchange(requestLimits), stores.tasks, audit.tasks].flat(),
     [Symbol.asyncDispose]: () => open.disposeAsync(),

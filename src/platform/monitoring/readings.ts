@@ -1,10 +1,11 @@
 import packageJson from '../../../package.json' with { type: 'json' }
-import { waitingMessages } from '../outbox/outbox.ts'
 import type { Database } from '../store/database.ts'
 import type { Metrics } from './registry.ts'
 
 interface Sources {
   readonly database: Database
+  /** Counts undelivered messages, and finds when the oldest was stored. */
+  readonly waitingMessages: () => Promise<{ count: number; oldestAt?: number | undefined }>
   readonly people: { readonly waitingHashes: () => number }
   readonly now: () => number
   /** `madeAt` is the creation time of the current signing key for each use, in epoch milliseconds. */
@@ -14,7 +15,7 @@ interface Sources {
 /** Starts to measure this process. Disposing the result stops the timer that measures the event loop. */
 export function readProcess(
   metrics: Metrics,
-  { database, now }: Pick<Sources, 'database' | 'now'>,
+  { database, waitingMessages, now }: Pick<Sources, 'database' | 'waitingMessages' | 'now'>,
   { people, rings }: Pick<Sources, 'people' | 'rings'>,
 ): Disposable {
   const { version } = packageJson
@@ -38,10 +39,10 @@ export function readProcess(
     readingsOf('use', rings.current().madeAt, 1000),
   )
   metrics.read('gatehouse_outbox_messages_waiting', async () =>
-    single((await waitingMessages(database)).count),
+    single((await waitingMessages()).count),
   )
   metrics.read('gatehouse_outbox_oldest_seconds', async () => {
-    const { oldestAt = now() } = await waitingMessages(database)
+    const { oldestAt = now() } = await waitingMessages()
     return single(Math.max(0, now() - oldestAt) / 1000)
   })
   return watchEventLoop(metrics)
