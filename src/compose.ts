@@ -123,7 +123,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
   const everyTask = tasks.concat(platform.tasks, oauth.tasks, ops.tasks)
   opening.use(startBackgroundTasks(everyTask, { logger, hear: platform.watch.hearTask }))
   if (options.watchers?.metrics) {
-    const sources = { people: directory.people, rings }
+    const sources = { passwords: directory.passwords, rings }
     opening.use(readProcess(options.watchers.metrics, platform, sources))
   }
   const open = opening.move()

@@ -6,7 +6,7 @@ import { pino } from 'pino'
 
 import { readConfig } from '../src/config/config.ts'
 import { makeAttemptLimits } from '../src/directory/people/attempt-limits.ts'
-import { makeRenewHash, makeSignIn } from '../src/directory/people/authenticate.ts'
+import { makeSignIn } from '../src/directory/people/authenticate.ts'
 import { makeCredentialStore } from '../src/directory/people/credential-store.ts'
 import { makeKnownBrowsers } from '../src/directory/people/known-browsers.ts'
 import { makePasswords, type Passwords, TooManyHashes } from '../src/directory/people/password.ts'
@@ -78,7 +78,7 @@ withDatabases('a sign-in with an imported hash', (open) => {
     const passwords = { ...makePasswords(limits), ...changes }
     const store = makeCredentialStore(database, key)
     return makeSignIn({
-      ...{ store, passwords, renewHash: makeRenewHash({ store, passwords, logger }) },
+      ...{ store, passwords, logger },
       limits: makeAttemptLimits(makeLimits({ policy, shared: undefined, now: Date.now })),
       browsers: makeKnownBrowsers({ browserKeys: [key], now: Date.now, seconds: 60 }),
     })

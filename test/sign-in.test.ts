@@ -3,6 +3,7 @@ import { getPriority } from 'node:os'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 import fc from 'fast-check'
+import { pino } from 'pino'
 
 import { readConfig, type ServicePolicy } from '../src/config/config.ts'
 import { makeAttemptLimits } from '../src/directory/people/attempt-limits.ts'
@@ -197,6 +198,8 @@ it('sign-in: the address of the caller is the last entry of X-Forwarded-For behi
 const { service: configured } = readConfig({}, configFolder)
 const right = { personId: 'per_sam', passwordHash: 'right', disabled: false }
 
+const hash = async () => 'unused'
+
 /** A sign-in to one account, whose password is compared as it is. */
 function signInTo(
   account: () => typeof right | undefined,
@@ -204,9 +207,12 @@ function signInTo(
 ) {
   const policy = policyWith({ signIn: { ...strict, failuresPerAddressMax: 1000 } })(configured)
   return makeSignIn({
-    store: { findCredentials: async () => ({ account: account(), standIn: undefined }) },
-    renewHash: () => {},
-    passwords: { verify: async (hash, password) => hash === password },
+    store: {
+      findCredentials: async () => ({ account: account(), standIn: undefined }),
+      replaceHash: async () => false,
+    },
+    logger: pino({ level: 'silent' }),
+    passwords: { hash, verify: async (hash, password) => hash === password },
     limits: makeAttemptLimits(makeLimits({ policy, shared: undefined, now: Date.now })),
     browsers: makeKnownBrowsers({
       ...{ browserKeys: [Buffer.from('a key of these tests')], now: Date.now, seconds: 60 },
@@ -315,7 +321,7 @@ describe('sign-in: outcomes', () => {
         account = { ...account, ...meanwhile }
         return hash === password
       }
-      const outcome = await signInTo(() => account, { passwords: { verify } })(attempt)
+      const outcome = await signInTo(() => account, { passwords: { hash, verify } })(attempt)
       expect(outcome).to.deep.equal({ kind: 'refused', why, personId: 'per_sam' })
     })
   }
@@ -326,7 +332,7 @@ describe('sign-in: outcomes', () => {
       checked += 1
       return true
     }
-    const signIn = signInTo(() => right, { passwords: { verify } })
+    const signIn = signInTo(() => right, { passwords: { hash, verify } })
     for (const odd of [{ login: `${'x'.repeat(321)}@x.example` }, { password: 'x'.repeat(1025) }]) {
       const outcome = await signIn({ ...attempt, ...odd })
       expect(outcome).to.deep.equal({ kind: 'refused', why: 'too long' })

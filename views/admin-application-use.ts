@@ -109,7 +109,7 @@ export interface StopPage extends ApplicationConfirmPage {
 
 /** Asks for confirmation before an application or resource server is disabled or deleted. */
 export function stopPage({ name, people, kind, verb, ...page }: StopPage): Page {
-  const title = (app: HtmlValue) => text(`applications.${verb}.${kind}.title`, { app })
+  const title = (app: HtmlValue) => text(`applications.${verb}.title`, { app })
   return areaConfirmPage({
     ...page,
     title: title(name),

@@ -4,7 +4,7 @@ import type { Seals } from '../platform/http/kept-values.ts'
 import type { Platform } from '../platform/platform.ts'
 import { type MailSettings, makeMail } from './mail/mail.ts'
 import { makeAttemptLimits } from './people/attempt-limits.ts'
-import { makeRenewHash, makeSignIn } from './people/authenticate.ts'
+import { makeSignIn } from './people/authenticate.ts'
 import { makeBrowserSessions, type SessionLifetimes } from './people/browser-sessions.ts'
 import { makeCredentialStore } from './people/credential-store.ts'
 import {
@@ -67,12 +67,9 @@ export function makeDirectory(
   const store = makeCredentialStore(database, standInKey)
   const passwords = makePasswords(policy, processes, settings.firebaseSignerKey)
   const { passwordCheck } = policy
-  const storeHash = async (personId: string, password: string) =>
-    await store.replaceHash(personId, undefined, await passwords.hash(password))
   const { baseUrl } = settings
-  const asking = { fetch, logger, now, storeHash, issuer: baseUrl, signingKey: platformKey }
+  const asking = { fetch, logger, now, issuer: baseUrl, signingKey: platformKey }
   const hook = passwordCheck === null ? undefined : makePasswordHook(passwordCheck, asking)
-  const renewHash = makeRenewHash({ store, passwords, logger })
   const limits = makeAttemptLimits(requestLimits)
   const links = makeOneTimeLinks(linkKeys)
   const browsers = makeKnownBrowsers({ browserKeys, now, seconds: policy.knownBrowserSeconds })
@@ -80,7 +77,7 @@ export function makeDirectory(
   const ofFactors = { database, limits: requestLimits, now }
   const linkRequests = makeLinkRequests(ofFactors)
   const passkeys = makePasskeys(ofFactors, { browsers, challengeKey, baseUrl })
-  const signInPorts = { store, passwords, limits, browsers, renewHash, hook }
+  const signInPorts = { store, passwords, limits, browsers, logger, hook }
   const { name: serviceName } = settings.service
   const siteProviders = makeSiteProviders(database, secretRoot)
   const platformProviders = withSecrets(policy.identityProviders, settings.providerSecrets)
@@ -96,14 +93,9 @@ export function makeDirectory(
     notices: mail.notices,
     linkRequests,
     browserSessions: makeBrowserSessions(database, settings.service.lifetimes, now),
-    people: {
-      findPerson: people.findPerson,
-      cancelDeletion: people.cancelDeletion,
-      signOutSession: people.signOutSession,
-      hashPassword: passwords.hash,
-      waitingHashes: passwords.waiting,
-      knownBrowserSeconds: policy.knownBrowserSeconds,
-    },
+    people,
+    passwords,
+    knownBrowserSeconds: policy.knownBrowserSeconds,
     mailHandler: mail.handler,
     [Symbol.dispose]: mail.close,
   }

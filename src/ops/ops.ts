@@ -8,11 +8,11 @@ import { makeCleanUp } from './clean-up/clean-up.ts'
 import { settleDemo } from './import/demo-campus.ts'
 import { recordsRoute } from './import/records-route.ts'
 
-export async function makeOps(config: Config, platform: Platform, { people }: Directory) {
+export async function makeOps(config: Config, platform: Platform, { passwords }: Directory) {
   const { database, logger, now } = platform
   const { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, service } = config
   const { lifetimes, storage, audit } = service
-  const { hashPassword } = people
+  const { hash: hashPassword } = passwords
   const demo = { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, hashPassword, now, logger }
   const demoPeople = await settleDemo(database, demo)
   // The maximum time from the first token of a family to the expiry of the last.

@@ -56,7 +56,7 @@ export function makePages(
   const ownPages = { database, baseUrl, scopeUses, signedInPages, listPages, siteProviders, now }
   const refusals = makeRefusedRequests(database)
   const policy = { loopbackHosts, assistants, furtherPlans }
-  const { hashPassword } = people
+  const { hash: hashPassword } = directory.passwords
   const security = { signIn, sessions, hashPassword, passwordCharactersMin, noteEvent }
   const visitorPages = {
     database,

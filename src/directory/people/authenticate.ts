@@ -62,11 +62,11 @@ interface SignInAttempt extends Pick<Attempt, 'login' | 'address'> {
 }
 
 interface SignInPorts {
-  readonly store: Pick<CredentialStore, 'findCredentials'>
-  readonly passwords: Pick<Passwords, 'verify'>
+  readonly store: CredentialStore
+  readonly passwords: Pick<Passwords, 'hash' | 'verify'>
   readonly limits: AttemptLimits
   readonly browsers: KnownBrowsers
-  readonly renewHash: ReturnType<typeof makeRenewHash>
+  readonly logger: Logger
   /** Asks the platform about people without a password hash; undefined if this is not configured. */
   readonly hook?: PasswordHook | undefined
 }
@@ -135,13 +135,13 @@ async function askPlatform(
   refused: Extract<NotSignedIn, { readonly kind: 'refused' }>,
   ports: CheckPorts & { readonly hook: PasswordHook },
 ): Promise<Checked> {
-  const { hook } = ports
+  const { hook, store, passwords } = ports
   const { why, personId } = refused
   const isAsked = why === 'no password'
   const { answer, refusalTime } = await hook.ask(isAsked ? { email: login, password } : undefined)
   if (answer === 'valid' && isAsked && personId !== undefined) {
     // If a parallel sign-in has stored another hash, that hash decides.
-    await hook.storeHash(personId, password)
+    await store.replaceHash(personId, undefined, await passwords.hash(password))
     const outcome = await checkHash({ login, password }, ports)
     if (outcome.kind === 'signed-in') return outcome
   }
@@ -153,10 +153,8 @@ async function askPlatform(
 const RECHECKS_MAX = 3
 
 /** Checks a password against the stored hash. @throws {TooManyHashes} if the queue is full */
-async function checkHash(
-  { login, password }: Typed,
-  { store, passwords, renewHash }: CheckPorts,
-): Promise<Checked> {
+async function checkHash({ login, password }: Typed, ports: CheckPorts): Promise<Checked> {
+  const { store, passwords } = ports
   let { account, standIn } = await store.findCredentials(login)
   let matches = await passwords.verify(account?.passwordHash, password, standIn)
   // The check may have waited for seconds, so check again if the hash was replaced meanwhile. A changed password ends
@@ -175,33 +173,28 @@ async function checkHash(
     return { kind: 'refused', why, personId }
   }
   if (disabled) return { kind: 'refused', why: 'disabled account', personId }
-  renewHash(personId, account.passwordHash, password)
+  const { passwordHash } = account
+  if (passwordHash !== undefined && isOutdated(passwordHash)) {
+    void renewHash(personId, passwordHash, password, ports)
+  }
   return { kind: 'signed-in', personId, needsSecondFactor: account.hasSecondFactor === true }
 }
 
-interface RenewalPorts {
-  readonly store: Pick<CredentialStore, 'replaceHash'>
-  readonly passwords: Pick<Passwords, 'hash'>
-  readonly logger: Logger
-}
-
 /**
- * Creates the function that replaces outdated hashes with Argon2id hashes after a sign-in, in the background. Does not
- * overwrite a password that was changed in the meantime. If the queue of hashes is full, the next sign-in tries again.
+ * Replaces an outdated hash with an Argon2id hash after a sign-in, in the background. Does not overwrite a password that
+ * was changed in the meantime. If the queue of hashes is full, the next sign-in tries again.
  */
-export function makeRenewHash({ store, passwords, logger }: RenewalPorts) {
-  const renew = async (personId: string, from: string, password: string) => {
-    try {
-      await store.replaceHash(personId, from, await passwords.hash(password))
-    } catch (error) {
-      if (error instanceof TooManyHashes) return
-      logger.warn({ person: personId, err: error }, 'a password hash was not renewed')
-    }
-  }
-  return (personId: string, passwordHash: string | undefined, password: string): void => {
-    if (passwordHash !== undefined && isOutdated(passwordHash)) {
-      void renew(personId, passwordHash, password)
-    }
+async function renewHash(
+  personId: string,
+  from: string,
+  password: string,
+  { store, passwords, logger }: CheckPorts,
+): Promise<void> {
+  try {
+    await store.replaceHash(personId, from, await passwords.hash(password))
+  } catch (error) {
+    if (error instanceof TooManyHashes) return
+    logger.warn({ person: personId, err: error }, 'a password hash was not renewed')
   }
 }
 

@@ -85,25 +85,21 @@ export function makeBrowserSessions(
   }
 }
 
-/** How a session was authenticated last. */
-interface SessionAuthentication {
+export interface NewSession {
   readonly id: string
+  readonly personId: string
   /** When the person last authenticated, in epoch milliseconds. */
   readonly authenticatedAt: number
   /** The `acr` of that authentication (people/authentication.ts). */
   readonly acr: string
   /** The only site at which the session is valid; undefined for all sites. */
   readonly siteId?: string | undefined
-}
-
-export interface NewSession extends SessionAuthentication {
-  readonly personId: string
   /** The identity provider that authenticated the person, if any. */
   readonly providerId?: string | undefined
 }
 
 /** A session that has not ended. */
-export interface LiveSession extends SessionAuthentication {
+export interface LiveSession extends Omit<NewSession, 'personId' | 'providerId'> {
   /** When the browser was last used, to within a few minutes. */
   readonly seenAt: number
 }

@@ -148,9 +148,6 @@ const changes = {
 
 /** Creates the functions that store passkeys. Each addition, removal and copy is audited and mailed to the person. */
 function makePasskeyStore({ database: { kysely }, now }: FactorPorts) {
-  type Work<Result> = (trx: Transaction<Schema>) => Promise<Result>
-  const inTransaction = async <Result>(work: Work<Result>) =>
-    await kysely.transaction().execute(work)
   /** Returns the step that reports a change. The user of a copy is unknown, so that event has no actor. */
   const report =
     (change: keyof typeof changes, personId: string, passkey: string, actor: Partial<Actor>) =>
@@ -184,7 +181,7 @@ function makePasskeyStore({ database: { kysely }, now }: FactorPorts) {
         .orderBy('created_at')
         .execute(),
     insert: async (info: webauthn.NewInfo, name: string, actor: Actor) =>
-      await inTransaction(async (trx) => {
+      await kysely.transaction().execute(async (trx) => {
         const { personId: person_id } = actor
         // A no-op update locks the person, so parallel additions cannot exceed the maximum.
         const lock = trx.updateTable('person').set((e) => ({ id: e.ref('id') }))
@@ -201,14 +198,14 @@ function makePasskeyStore({ database: { kysely }, now }: FactorPorts) {
         return await report('add', person_id, name, actor)(trx)
       }),
     remove: async (id: string, actor: Actor) =>
-      await inTransaction(async (trx) => {
+      await kysely.transaction().execute(async (trx) => {
         const removal = trx.deleteFrom('passkey').where('id', '=', id).returning('name')
         const row = await removal.where('person_id', '=', actor.personId).executeTakeFirst()
         if (row) await report('remove', actor.personId, row.name, actor)(trx)
       }),
     /** Records a use with `recordUse`, and reports a copy. */
     use: async (id: string, use: Use, request: Partial<Actor>) =>
-      await inTransaction(async (trx) => {
+      await kysely.transaction().execute(async (trx) => {
         const recorded = await recordUse(trx, id, use, now())
         if (typeof recorded === 'string') return recorded
         await report('clone', recorded.person_id, recorded.name, request)(trx)

@@ -20,8 +20,6 @@ export interface HookParts {
   readonly issuer: string
   /** Returns the private key that signs requests to the platform. */
   readonly signingKey: () => JWK | undefined
-  /** Stores the first hash of an enabled account. @returns false if the account has a hash or is disabled */
-  readonly storeHash: (personId: string, password: string) => Promise<boolean>
 }
 
 export interface Question {
@@ -57,7 +55,6 @@ export function makePasswordHook({ url, timeoutMs }: PasswordHookSettings, parts
     }
   }
   return {
-    storeHash: parts.storeHash,
     /** Asks about one sign-in; without a question, about an invented address, so the time does not reveal a hash. */
     async ask(question: Question | undefined) {
       const floor = pause(timeoutMs + MARGIN_MS, undefined, { ref: false })

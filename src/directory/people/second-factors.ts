@@ -162,9 +162,10 @@ function makeFactorCheck(
       : { kind: 'refused', why: 'wrong second factor', personId }
   }
 
-  const checkPasskey = async (text: string, uid: string, actor: Actor): Promise<FactorCheck> => {
-    const checked = await passkeys.check(text, { uid, owner: actor.personId }, actor)
-    return checked.kind === 'accepted' ? { kind: 'accepted', method: 'passkey' } : checked
+  const checkPasskey = async ({ credential, uid }: SentFactor, actor: Actor) => {
+    const checked = await passkeys.check(credential, { uid, owner: actor.personId }, actor)
+    if (checked.kind !== 'accepted') return checked
+    return { kind: 'accepted', method: 'passkey' } as const
   }
 
   /** Informs the person by mail that codes are temporarily rejected. */
@@ -174,14 +175,13 @@ function makeFactorCheck(
   }
 
   return async (sent: SentFactor, actor: Actor): Promise<FactorCheck> => {
-    const { code, credential, uid } = sent
     const { personId } = actor
     // Count before the check, so parallel guesses cannot bypass the limit.
     const exceeded = await limits.takeTogether('codesOfPerson', personId)
     if (exceeded) return { kind: 'limited', waitSeconds: exceeded.waitSeconds, personId }
-    const checked = credential
-      ? await checkPasskey(credential, uid, actor)
-      : await checkCode(code, actor)
+    const checked = await (sent.credential
+      ? checkPasskey(sent, actor)
+      : checkCode(sent.code, actor))
     if (checked.kind === 'accepted') await limits.giveBack('codesOfPerson', personId)
     else if (limits.exceeded('codesOfPerson', personId)) await tell(personId)
     return checked

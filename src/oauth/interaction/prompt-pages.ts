@@ -17,7 +17,7 @@ import { addressOf, pages } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { PendingInteraction } from '../authorization/engine-interactions.ts'
 import { clientView, namedSites } from './client-view.ts'
-import { findWays, type InteractionPorts, type PendingLink } from './ways.ts'
+import { findWays, type InteractionPorts } from './ways.ts'
 
 export type PromptPages = ReturnType<typeof makePromptPages>
 
@@ -41,8 +41,7 @@ export function makePromptPages(dependencies: InteractionPorts) {
       said: Pick<SignInPage, 'login' | 'problem' | 'hidden'> = {},
     ) {
       const { look, signInWords: words } = await lookOf(ctx, pending, database)
-      const ways = await waysOf(ctx, pending, dependencies)
-      const { link, passkey, ...shown } = ways
+      const { link, passkey, ...shown } = await waysOf(ctx, pending, dependencies)
       const { uid, client, person, loginHint } = pending
       // Our own pages ask a person who is signed in to sign in again (`fresh` in pages/relying-party).
       const isAgain = client.origin === 'first_party' && loginHint !== undefined
@@ -53,7 +52,8 @@ export function makePromptPages(dependencies: InteractionPorts) {
         ...frameOf(pending),
         ...shown,
         passkey,
-        note: link && noteOf(link),
+        // This does not reveal whether the account exists.
+        note: link && text('signIn.link', { name: link.provider.name, email: link.email }),
         recoverHref,
       }
       const page = signInPage({ ...all, ...said, login, words, confirms })
@@ -81,24 +81,20 @@ export function makePromptPages(dependencies: InteractionPorts) {
     async consent(ctx: Context, pending: PendingInteraction) {
       const { look, consentWords: words } = await lookOf(ctx, pending, database)
       const { person, sites } = await namedSites(pending, database)
+      const { newScopes } = pending
       const page = consentPage({
         ...frameOf(pending),
         client: { ...clientView(pending), siteName: look?.name },
         person,
         site: sites[0],
         ...describeScopes(pending.scopes, scopeUses),
-        added: addedScopes(pending),
+        added: newScopes.length === 0 ? undefined : new Set(newScopes),
         signOutHref: pending.otherAccountHref,
         words,
       })
       showPage(ctx, { ...page, look })
     },
   }
-}
-
-/** Returns the scopes that extend an earlier grant; undefined without one. */
-function addedScopes({ newScopes }: PendingInteraction) {
-  return newScopes.length === 0 ? undefined : new Set(newScopes)
 }
 
 /** Returns the appearance and texts of the application's site. They are undefined without a site. */
@@ -147,11 +143,6 @@ async function waysOf(ctx: Context, pending: PendingInteraction, dependencies: I
 /** Returns the query with which pages outside of an interaction lead back to it, in the language of its pages. */
 function wayBack(ctx: Context, from: string): URLSearchParams {
   return new URLSearchParams({ from, ui_locales: readerOf(ctx).language })
-}
-
-/** Returns the text about an identity to link. It does not reveal whether the account exists. */
-function noteOf({ provider: { name }, email }: PendingLink) {
-  return text('signIn.link', { name, email })
 }
 
 /** Form actions of the *Cancel* button, by prompt. */

@@ -6,6 +6,7 @@ import { AuthorizationResponseError } from 'oauth4webapi'
 
 import type { Html } from '../../../views/html.ts'
 import { type TextId, text } from '../../../views/text.ts'
+import type { Explained } from '../../directory/people/authenticate.ts'
 import type { BrowserSessions } from '../../directory/people/browser-sessions.ts'
 import {
   type BegunSignIn,
@@ -41,14 +42,11 @@ interface Steps extends InteractionPorts {
 
 /** A failed sign-in with a provider. The message is the reason for the log and the audit trail. */
 class ProviderFailure extends Error {
-  readonly status: number
-  /** The sentence for the page. */
-  readonly problem: Html
+  readonly explained: Explained
 
-  constructor(status: number, problem: Html, reason: string) {
-    super(reason)
-    this.status = status
-    this.problem = problem
+  constructor(explained: Explained) {
+    super(explained.reason)
+    this.explained = explained
   }
 }
 
@@ -67,9 +65,9 @@ export function providerRoutes(router: Router, form: Middleware, steps: Steps): 
       if (!provider) throw nothingHere()
       await answer(ctx, pending, provider).catch(async (error) => {
         if (!(error instanceof ProviderFailure)) throw error
-        const { status, problem, message } = error
-        const failed = { status, problem, reason: `identity provider ${provider.id}: ${message}` }
-        await refuse(ctx, pending, { kind: 'provider', ...failed }, { hidden: { way: 'here' } })
+        const reason = `identity provider ${provider.id}: ${error.message}`
+        const failed = { kind: 'provider', ...error.explained, reason } as const
+        await refuse(ctx, pending, failed, { hidden: { way: 'here' } })
       })
     })
 
@@ -158,14 +156,12 @@ async function personOf(
   const use = async () => {
     const person = await identities.use(identity, browserCookieOf(ctx))
     if (person !== 'disabled') return person
-    const problem = text('signIn.disabled')
-    throw new ProviderFailure(403, problem, 'disabled account')
+    throw refusal(text('signIn.disabled'), 'disabled account')
   }
   const known = await use()
   if (known) return known
   if (email === undefined) {
-    const problem = text('signIn.noAddress', { provider: provider.name })
-    throw new ProviderFailure(403, problem, 'no address')
+    throw refusal(text('signIn.noAddress', { provider: provider.name }), 'no address')
   }
   const { clientSecret: _, ...named } = provider
   const link = { provider: named, issuer, subject, email }
@@ -174,9 +170,11 @@ async function personOf(
   const isCreated = await createMember({ ...link, name, siteId }, callerOf(ctx))
   const person = isCreated ? await use() : undefined
   if (person) return person
-  const problem = text('signIn.noAccount', { email })
-  throw new ProviderFailure(403, problem, 'no such account')
+  throw refusal(text('signIn.noAccount', { email }), 'no such account')
 }
+
+const refusal = (problem: Html, reason: string) =>
+  new ProviderFailure({ status: 403, problem, reason })
 
 /** Creates the handler that explains a failed request to a provider. @throws ProviderFailure */
 function explainFor({ name }: IdentityProvider) {
@@ -184,7 +182,7 @@ function explainFor({ name }: IdentityProvider) {
     const [status, id] = explain(error)
     // Log only the message, because properties of the error may contain a token or a code.
     const reason = error instanceof Error ? error.message : String(error)
-    throw new ProviderFailure(status, text(id, { provider: name }), reason)
+    throw new ProviderFailure({ status, problem: text(id, { provider: name }), reason })
   }
 }
 

@@ -99,7 +99,7 @@ function makeLaterSteps(dependencies: InteractionPorts, promptPages: PromptPages
       const { personId } = first
       return await refuse(ctx, pending, { kind: 'refused', why: 'other way needed', personId })
     }
-    keepBrowser(ctx, browser, dependencies.directory.people.knownBrowserSeconds)
+    keepBrowser(ctx, browser, dependencies.directory.knownBrowserSeconds)
     const methods = second ? ([method, second] as const) : ([method] as const)
     await complete(ctx, pending, { ...rest, methods, siteId }, dependencies)
   }

@@ -153,21 +153,16 @@ export async function completeSignIn(
     options: { [customFetch]: fetchHere, [allowInsecureRequests]: true },
   }
   if (!answer.get('code')) throw signInIncomplete('the response has no code from this issuer')
-  return await orRefuse('the response or its id_token is invalid', async () => {
+  try {
     const { claims } = await redeemAnswer(answer, pending, flow)
     const { sid, auth_time: authTime, sub: personId } = claims
     if (typeof sid !== 'string' || authTime === undefined) {
       throw new Error('the id_token has no sid or auth_time')
     }
     return { personId, browserSessionId: sid, authenticatedAt: authTime * 1000 + 999 + skewMs }
-  })
-}
-
-async function orRefuse<Value>(why: string, step: () => Value | Promise<Value>): Promise<Value> {
-  try {
-    return await step()
-  } catch (error) {
-    throw isRefusal(error) ? error : Object.assign(signInIncomplete(why), { cause: error })
+  } catch (cause) {
+    if (isRefusal(cause)) throw cause
+    throw Object.assign(signInIncomplete('the response or its id_token is invalid'), { cause })
   }
 }
 

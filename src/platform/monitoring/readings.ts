@@ -6,7 +6,7 @@ interface Sources {
   readonly database: Database
   /** Counts undelivered messages, and finds when the oldest was stored. */
   readonly waitingMessages: () => Promise<{ count: number; oldestAt?: number | undefined }>
-  readonly people: { readonly waitingHashes: () => number }
+  readonly passwords: { readonly waiting: () => number }
   readonly now: () => number
   /** `madeAt` is the creation time of the current signing key for each use, in epoch milliseconds. */
   readonly rings: { readonly current: () => { readonly madeAt: Values } }
@@ -16,7 +16,7 @@ interface Sources {
 export function readProcess(
   metrics: Metrics,
   { database, waitingMessages, now }: Pick<Sources, 'database' | 'waitingMessages' | 'now'>,
-  { people, rings }: Pick<Sources, 'people' | 'rings'>,
+  { passwords, rings }: Pick<Sources, 'passwords' | 'rings'>,
 ): Disposable {
   const { version } = packageJson
   metrics.set('gatehouse_build_info', { version, node: process.versions.node }, 1)
@@ -30,7 +30,7 @@ export function readProcess(
   const single = (value: number) => [{ value }]
   metrics.read('gatehouse_process_resident_memory_bytes', () => single(process.memoryUsage.rss()))
   metrics.read('gatehouse_process_heap_bytes', () => single(process.memoryUsage().heapUsed))
-  metrics.read('gatehouse_password_checks_waiting', () => single(people.waitingHashes()))
+  metrics.read('gatehouse_password_checks_waiting', () => single(passwords.waiting()))
   metrics.read('gatehouse_database_connections', () => {
     const { open, waiting } = database.connections?.() ?? {}
     return readingsOf('state', { open, waiting })
