@@ -53,13 +53,8 @@ export function usernameField(email: string): Html {
 }
 
 /** The two fields for a new password, with the rule that it must follow. */
-export function newPasswordFields({
-  charactersMin,
-  problems = {},
-}: {
-  readonly charactersMin: number
-  readonly problems?: PasswordProblems | undefined
-}): Html {
+export function newPasswordFields(page: Pick<SecurityPage, 'charactersMin' | 'problems'>): Html {
+  const { charactersMin, problems = {} } = page
   return html`${passwordField({
     id: 'password',
     label: text('password.new'),

@@ -30,19 +30,9 @@ export interface ProvidersPage {
 }
 
 /** Lists the identity providers of a site, with the form that adds one. */
-export function providersPage({
-  area,
-  siteName,
-  providers,
-  signOutUri,
-  isOnly,
-  onlyAction,
-  action,
-  typed,
-  problem,
-  presets,
-  steps,
-}: ProvidersPage): Page {
+export function providersPage(page: ProvidersPage): Page {
+  const { area, siteName, providers, signOutUri, isOnly, onlyAction } = page
+  const { action, typed, problem, presets, steps } = page
   const { csrf } = area
   const rows = providers.map(
     (

@@ -24,11 +24,8 @@ export interface ClientView {
 }
 
 /** Describes the kind of a client in one sentence. */
-export function kindSentence({
-  kind,
-  siteName,
-  describedAt,
-}: Pick<ClientView, 'kind' | 'siteName' | 'describedAt'>): Html {
+export function kindSentence(view: Pick<ClientView, 'kind' | 'siteName' | 'describedAt'>): Html {
+  const { kind, siteName, describedAt } = view
   return text(`client.${kind}`, { site: siteName ?? '', from: describedAt ?? '' })
 }
 

@@ -64,10 +64,11 @@ function warning({ kind, name, host, describedAt }: ClientView): Html | undefine
     host: foreignName(host),
     from: foreignName(describedAt ?? host),
   }
-  const warned = textIfAny(`consent.warnings.${kind}`, values)
+  const id = `consent.warnings.${kind === 'vendor-on-device' ? 'loopback' : kind}`
+  const warned = textIfAny(id, values)
   return (
     warned &&
-    html`<div class="notice warning" role="note"><p><strong>${textIfAny(`consent.warnings.${kind}.title`)}</strong> ${warned}</p></div>`
+    html`<div class="notice warning" role="note"><p><strong>${textIfAny(`${id}.title`)}</strong> ${warned}</p></div>`
   )
 }
 

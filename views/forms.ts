@@ -48,13 +48,7 @@ export function buttonForm(
 }
 
 /** The form of buttons with `form="refusal"`. It is separate, so refusing does not submit an entered password. */
-export function refusalForm({
-  deny,
-  csrf,
-}: {
-  readonly deny: string
-  readonly csrf: string
-}): Html {
+export function refusalForm({ deny, csrf }: Readonly<Record<'deny' | 'csrf', string>>): Html {
   return html`<form id="refusal" method="post" action="${deny}"><input type="hidden" name="csrf" value="${csrf}"></form>`
 }
 

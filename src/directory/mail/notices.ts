@@ -22,13 +22,10 @@ export function makeNotices(
     /** Queues a notice of an app that a person connected, in the transaction of the consent. */
     async newApp(
       trx: Kysely<Schema>,
-      {
-        personId,
-        clientId,
-        clientName: app,
-      }: Readonly<Record<'personId' | 'clientId' | 'clientName', string>>,
+      grant: Readonly<Record<'personId' | 'clientId' | 'clientName', string>>,
       nowMs: number,
     ): Promise<void> {
+      const { personId, clientId, clientName: app } = grant
       const values = { clientId, app }
       if (enabled) await queueMail(trx, { kind: 'new_app', personId, values }, nowMs)
     },

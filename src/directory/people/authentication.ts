@@ -53,10 +53,7 @@ export function lacksSecondFactor(
 
 /** Whether a person used two factors within the maximum age. @param authTime in epoch seconds; 0 if unknown */
 export function usedTwoFactors(
-  {
-    acr,
-    authTime = 0,
-  }: { readonly acr?: string | undefined; readonly authTime?: number | undefined },
+  { acr, authTime = 0 }: { readonly acr?: string | undefined; authTime?: number | undefined },
   maxAgeSeconds: number | undefined,
   nowMs: number,
 ): boolean {

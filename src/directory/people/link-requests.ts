@@ -53,8 +53,8 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
      * @returns the seconds to wait if the network has sent too many requests; undefined otherwise
      */
     async recovery(request: LinkRequest): Promise<number | undefined> {
-      const { login, address } = request
-      const network = networkOf(address)
+      const { login } = request
+      const network = networkOf(request.address)
       const exceeded = await limits.takeTogether('recoveriesOfAddress', network)
       if (exceeded) return exceeded.waitSeconds
       const emailCanonical = canonicalEmail(login)
@@ -68,11 +68,10 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
       const personId = isTooMany ? undefined : person?.id
       // The page shows the address as entered, so it does not reveal the stored address of an account.
       const link = { kind: 'recovery' as const, email: login, personId }
-      const mail = { kind: 'recovery' as const, to: person?.email ?? login, personId }
-      const sending = { ...mail, values: { byOperator: false } }
+      const [to, values] = [person?.email ?? login, { byOperator: false }]
+      const mail = { kind: 'recovery' as const, to, personId, values }
       const isSent = personId !== undefined
-      await send(ports, { link, mail: sending, isSent }, request, RECOVERY_SECONDS)
-      return undefined
+      return await send(ports, { link, mail, isSent }, request, RECOVERY_SECONDS)
     },
 
     /**
@@ -91,8 +90,7 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
       const isTooMany = await limits.takeTogether('signUpsOfAccount', sha256(email))
       const link = { kind: 'address' as const, email, siteId }
       const mail = { kind: 'address_confirmation' as const, to: email, siteId, values: {} }
-      await send(ports, { link, mail, isSent: !isTooMany }, request, SIGN_UP_SECONDS)
-      return undefined
+      return await send(ports, { link, mail, isSent: !isTooMany }, request, SIGN_UP_SECONDS)
     },
 
     /**
@@ -109,8 +107,7 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
       const email = await emailOf(database.kysely, personId)
       const link = { kind: 'second_factor' as const, email, personId }
       const mail = { kind: 'second_factor_reset' as const, to: email, personId, values: {} }
-      await send(ports, { link, mail, isSent: true }, asked, RECOVERY_SECONDS)
-      return undefined
+      return await send(ports, { link, mail, isSent: true }, asked, RECOVERY_SECONDS)
     },
   }
 }
@@ -140,7 +137,7 @@ async function send(
   { link, mail, isSent }: Sending,
   { browser, from, language }: Partial<LinkRequest>,
   livesSeconds: number,
-): Promise<void> {
+): Promise<undefined> {
   const nowMs = now()
   const data = from === undefined ? undefined : JSON.stringify({ from })
   await database.kysely.transaction().execute(async (trx) => {

@@ -2,6 +2,7 @@
 
 import { connectedAppsPage, removeAppPage } from '../../../views/account-apps.ts'
 import { accountHomePage } from '../../../views/account-home.ts'
+import { notificationsPage } from '../../../views/account-notifications.ts'
 import type { ClientView } from '../../../views/client-view.ts'
 import { availableLanguage, languages, siteLanguages, text } from '../../../views/text.ts'
 import { setLanguage } from '../../directory/people/person-store.ts'
@@ -12,11 +13,11 @@ import { makeGrantLists } from '../../oauth/grants/grant-lists.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { keepZone } from '../../platform/http/language.ts'
 import { noticeOf } from '../../platform/http/page.ts'
-import { formField } from '../../platform/http/page-form.ts'
+import { formField, formFields } from '../../platform/http/page-form.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
+import { inboxData } from '../../school/viewer/notifications.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
 import type { AccountPages } from './account-pages.ts'
-import { notificationRoutes } from './notification-routes.ts'
 import { type MemberQueries, memberQueryRoutes } from './query-routes.ts'
 
 /** Creates these pages of the account: home, connected apps, notifications, and Member API queries. */
@@ -113,3 +114,35 @@ const kinds: ReadonlyMap<string, ClientView['kind']> = new Map([
   ['operator', 'acts-for-owner'],
   ['loopback', 'loopback'],
 ])
+
+/** Registers the page on which a person chooses the notifications of each site. */
+function notificationRoutes({ database, now, page, form }: AccountPages): void {
+  const inbox = inboxData(database, now)
+  const findSites = makeFindHeldSites(database)
+  const listOf = async (personId: string) => {
+    const nameOf = await findSiteNames(database, personId)
+    return await Promise.all(
+      (await findSites(personId)).map(async (site) => {
+        const membership = { personId, siteId: site.id }
+        const name = nameOf(site)
+        return { name, membership, subscriptions: await inbox.listSubscriptions(membership) }
+      }),
+    )
+  }
+  page(pages.notifications, async ({ area, session: { person }, ctx }) => {
+    const done = noticeOf(ctx, { saved: text('notifications.saved') })
+    const sites = await listOf(person.id)
+    return notificationsPage({ area, action: pages.notifications, sites, done })
+  })
+  form(pages.notifications, async ({ session: { person }, ctx }) => {
+    const chosen = new Set(formFields(ctx, 'subscription'))
+    for (const { membership, subscriptions } of await listOf(person.id)) {
+      for (const { id, enabledAt } of subscriptions) {
+        const enabled = chosen.has(id)
+        if (enabled !== (enabledAt !== null))
+          await inbox.updateSubscription(membership, { id, enabled })
+      }
+    }
+    return `${pages.notifications}?done=saved`
+  })
+}

@@ -1,3 +1,4 @@
+import { identitiesPage } from '../../../views/account-identities.ts'
 import {
   addPasskeyPage,
   PASSKEY_NAME_CHARACTERS_MAX,
@@ -5,7 +6,9 @@ import {
 } from '../../../views/account-passkeys.ts'
 import type { HtmlValue } from '../../../views/html.ts'
 import { deviceText, text } from '../../../views/text.ts'
+import type { LinkedIdentities } from '../../directory/people/linked-identities.ts'
 import type { Passkeys } from '../../directory/people/passkeys.ts'
+import { findSiteNames } from '../../directory/sites/site-choice.ts'
 import { describeDevice } from '../../platform/http/browser.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { noticeOf } from '../../platform/http/page.ts'
@@ -59,5 +62,38 @@ export function passkeyRoutes(accountPages: AccountPages, passkeys: Passkeys): v
   accountPages.freshForm(pages.removePasskey, pages.passkeys, async ({ ctx, actor }) => {
     await passkeys.remove(formField(ctx, 'passkey'), actor)
     return `${pages.passkeys}?done=removed`
+  })
+}
+
+/** Creates the page on which a person lists and removes linked identities. */
+export function identityRoutes(
+  { database, page, freshForm }: AccountPages,
+  identities: LinkedIdentities,
+): void {
+  const show = async ({ area, session: { person }, ctx }: Asked, problem?: HtmlValue) => {
+    const nameOf = await findSiteNames(database, person.id)
+    const linked = await identities.list(person.id)
+    return identitiesPage({
+      area,
+      identities: linked.map((each) => ({
+        ...each,
+        siteName: each.siteId && nameOf({ id: each.siteId, name: each.siteName ?? '' }),
+      })),
+      removeAction: pages.removeIdentity,
+      passkeysHref: pages.passkeys,
+      done: noticeOf(ctx, { removed: text('identities.removed') }),
+      problem,
+    })
+  }
+  page(pages.linkedIdentities, async (asked) => await show(asked))
+  // The response is the same for an unknown identity and for another person's identity.
+  freshForm(pages.removeIdentity, pages.linkedIdentities, async (asked) => {
+    const { ctx, actor } = asked
+    const [issuer, subject] = [formField(ctx, 'issuer'), formField(ctx, 'subject')]
+    const identity = { providerId: formField(ctx, 'provider'), issuer, subject }
+    const isLastWay = await identities.remove(identity, actor)
+    if (!isLastWay) return `${pages.linkedIdentities}?done=removed`
+    ctx.status = 422
+    return await show(asked, text('identities.last'))
   })
 }
