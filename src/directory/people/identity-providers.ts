@@ -99,8 +99,6 @@ interface ProviderPorts {
   readonly now: () => number
 }
 
-export type ProviderSignIn = ReturnType<typeof makeProviderSignIn>
-
 const SCOPE = 'openid email profile'
 /** How long a provider's metadata and keys are cached, and how soon a failed request is retried. */
 const KNOWN_MS = 3_600_000
