@@ -376,7 +376,7 @@ export const mutants: readonly Mutant[] = [
   ...inFile('directory/people/authenticate.ts', 'password-hook', [
     [
       "answer === 'valid' &&« isAsked &&→»",
-      'storeHash replaces no hash; the condition saves the work',
+      'replaceHash replaces no hash; the condition saves the work',
     ],
     "«answer === 'valid' && →»isAsked",
     '«await refusalTime()→»',
