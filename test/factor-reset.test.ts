@@ -153,7 +153,7 @@ forEachDatabase('an authenticator app that a person lost', (start) => {
     expect(page.text).to.include('id="code"')
     const wrong = await other.send(page, path, { code: 'BBBB-BBBB' })
     expect(wrong).to.include({ status: 422 })
-    expect(wrong.text).to.include('This is not the code')
+    expect(wrong.text).to.include('The code is incorrect')
     expect(await apps(service)).to.have.length(1)
     const done = await other.send(page, path, { code: textOf(sent, 'code') })
     expect(done.text).to.include('href="/account"')

@@ -323,7 +323,7 @@ describe('an identity provider that lies', () => {
   it('describes people by the configured claims only', async () => {
     const standard = { email: sam.login, email_verified: true }
     const silent = await signIn({ claims: standard }, { provider: 'other' })
-    expect(problemOf(silent.page)).to.include('Other did not tell your e-mail address')
+    expect(problemOf(silent.page)).to.include('Other did not send your e-mail address')
     const unsure = { ...standard, mail: 'odd@acme.example' }
     const asked = await signIn({ claims: unsure }, { provider: 'other' })
     expect(noteOf(asked.page)).to.include('odd@acme.example')
@@ -371,7 +371,7 @@ describe('an identity provider that lies', () => {
     expect(refused.page.status).to.equal(403)
     expect(problemOf(refused.page)).to.include('There is no account for new@acme.example')
     const nameless = await signIn({ claims: { ...claims, email: 'x y@acme.example' } })
-    expect(problemOf(nameless.page)).to.include('Acme did not tell your e-mail address')
+    expect(problemOf(nameless.page)).to.include('Acme did not send your e-mail address')
     const feature = { site_id: 'sit_northlight', feature: SELF_SIGN_UP, enabled_at: 1 }
     await insert(service().kysely, 'site_feature', feature)
     expect(isSignedIn((await signIn({ claims })).page)).to.equal(true)

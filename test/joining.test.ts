@@ -285,7 +285,7 @@ describe('/sign-up', () => {
     const page = await phone.visit(path)
     const wrong = await phone.send(page, path, { ...both, code: 'BBBB-BBBB' })
     expect(wrong.status).to.equal(422)
-    expect(textOf(wrong, 'code-problem')).to.include('This is not the code')
+    expect(textOf(wrong, 'code-problem')).to.include('The code is incorrect')
     const done = await phone.send(page, path, { ...both, code: textOf(sent, 'code') })
     expect(done.text).to.include('id="joined-page"')
     expect(await rolesOf(service, ines.login)).to.deep.equal(['Ines Newcomer: student'])

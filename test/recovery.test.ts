@@ -82,7 +82,7 @@ describe('/recover', () => {
     expect(page.text).to.include('id="code"')
     const wrong = await phone.send(page, path, { ...both, code: 'BBBB-BBBB' })
     expect(wrong.status).to.equal(422)
-    expect(wrong.text).to.include('This is not the code')
+    expect(wrong.text).to.include('The code is incorrect')
     await eventually(5000, async () => {
       const failed = await rowsOf(service.kysely, 'audit_event', { action: 'link.failure' })
       expect(failed.map(({ person_id }) => person_id)).to.deep.equal(['per_sam'])
