@@ -206,7 +206,7 @@ describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]'
     const grantId = await grantOf(service, client_id)
     const accessWhere = async (integrations: readonly string[]) => {
       const admitted = { integrations: new Set(integrations), admitsOrigin: () => true }
-      const found = await makeFindGrant(database, admitted)({ grantId })
+      const found = await makeFindGrant(database, admitted, Date.now)({ grantId })
       return judgeAccess(found, ['openid'], Date.now())
     }
     expect(await accessWhere([client_id])).to.equal(undefined)
@@ -219,7 +219,7 @@ describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]'
     const grantId = await grantOf(service, notes.clientId)
     const admitted = { integrations: new Set<string>(), admitsOrigin: () => true }
     const findAccount = makeFindAccount({
-      grants: { findGrant: makeFindGrant(service.service.stores.database, admitted) },
+      grants: { findGrant: makeFindGrant(service.service.stores.database, admitted, Date.now) },
       findSessionPerson: async () => undefined,
       conformance: undefined,
       platform: { now: Date.now },

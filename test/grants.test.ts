@@ -77,7 +77,7 @@ withDatabases('grants and applications', (open) => {
   }
   const find = async (grantId: string) => {
     const admitted = { integrations: new Set<string>(), admitsOrigin: () => true }
-    return (await makeFindGrant(database, admitted)({ grantId }))?.grant
+    return (await makeFindGrant(database, admitted, Date.now)({ grantId }))?.grant
   }
   const listApps = async () => (await makeGrantLists(database, time).listApps('sam', page)).rows
   const listFamilies = async () =>

@@ -21,7 +21,6 @@ interface LoadParts {
   readonly requests: Requests
   readonly ledger: Ledger
   readonly codes: ObtainedCode[]
-  readonly losesCodes: boolean
   readonly exchangeEveryMs: number
 }
 
@@ -30,7 +29,7 @@ export interface ObtainedCode extends Code {
 }
 
 export class Load {
-  /** Codes that the store lost, or whose exchange had no response. */
+  /** Codes whose exchange had no response. */
   codesBegunAnew = 0
   readonly #parts: LoadParts
   readonly #running: Promise<void>[]
@@ -84,7 +83,7 @@ export class Load {
       if (families.length > 0) return
       isOpen ||= !answers.every(isAnswer400)
       if (answers.some(isAnswer400)) {
-        if (isOpen || this.#parts.losesCodes) break
+        if (isOpen) break
         return this.#parts.ledger.codeLost('invalid_grant')
       }
       await delay(RETRY_PAUSE_MS)

@@ -51,8 +51,7 @@ export async function runScenario(scenario: Scenario, deployment: Deployment, ru
   const requests = new Requests(deployment.addresses, heldUp)
   const heldUpBeforeMs = heldUp.sumMs
   control.takeSlowestMs()
-  const losesCodes = scenario.losesCodes === true
-  const load = new Load({ requests, ledger, codes, losesCodes, exchangeEveryMs }, clients)
+  const load = new Load({ requests, ledger, codes, exchangeEveryMs }, clients)
   await delay(seconds * 1000)
   const faultAtMs = performance.now()
   const remark = await scenario.begin(deployment, running)

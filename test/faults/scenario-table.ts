@@ -11,8 +11,6 @@ export interface Scenario {
   readonly at: DeploymentKind
   /** Whether requests may be answered 503 or break meanwhile. */
   readonly failsRequests: boolean
-  /** A cluster may acknowledge a code that the new master does not know. */
-  readonly losesCodes?: boolean
   readonly begin: (deployment: Deployment, sizes: Sizes) => Promise<string | undefined>
   readonly end: (deployment: Deployment) => Promise<void>
 }
@@ -106,7 +104,7 @@ export const scenarios: readonly Scenario[] = [
   },
   {
     name: 'a master of three is killed, its replica takes over',
-    ...{ at: 'a cluster', failsRequests: true, losesCodes: true },
+    ...{ at: 'a cluster', failsRequests: true },
     async begin({ cluster }) {
       const [master, , , replica] = cluster?.nodes ?? []
       await master?.kill()

@@ -110,13 +110,12 @@ function oncePerRequest<Question extends (string | boolean | undefined)[], Answe
   }
 }
 
-/** Memoizes grants per request. A grant found by its family can then be found by its id without a query. */
+/** Memoizes grants per request. A grant found by a family or code can then be found by its id without a query. */
 function grantOncePerRequest(find: FindGrant): FindGrant {
   const memo = makeRequestMemo<Awaited<ReturnType<FindGrant>>>()
   return async (question) => {
-    const { grantId, familyId, callerId } = question
-    const isPlain = familyId === undefined && callerId === undefined
-    const key = isPlain ? `${grantId}` : JSON.stringify([grantId, familyId, callerId])
+    const { grantId, familyId, codeId, callerId } = question
+    const key = grantId ?? JSON.stringify([familyId, codeId, callerId])
     const known = memo()
     const answer = known?.get(key) ?? find(question)
     known?.set(key, answer)

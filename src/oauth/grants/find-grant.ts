@@ -4,6 +4,7 @@ import { decideReview, decisionOf } from '../../directory/sites/review-policy.ts
 import { demandOf, MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
+import { CODE_MODEL } from '../../platform/store/oauth-state.ts'
 import type { DocumentReview } from '../../platform/store/oauth-tables.ts'
 import type { SiteRole } from '../../platform/store/schema.ts'
 import type { EndReason } from './end-grants.ts'
@@ -18,13 +19,21 @@ export interface AdmittedClients {
   admitsOrigin(clientId: string): boolean
 }
 
-export function makeFindGrant(database: Database, admitted: AdmittedClients): FindGrant {
-  const byGrant = factsQuery(database, 'grantId')
-  const byFamily = factsQuery(database, 'familyId')
-  return async ({ grantId, familyId = '', callerId = '' }) => {
-    if (grantId === undefined && familyId === '') return undefined
-    const ask = grantId === undefined ? byFamily : byGrant
-    const { rows } = await ask({ grantId: grantId ?? '', familyId, callerId })
+/** Creates the query for grants. @param now the clock of the store, which decides when codes expire */
+export function makeFindGrant(
+  database: Database,
+  admitted: AdmittedClients,
+  now: () => number,
+): FindGrant {
+  const byGrant = factsQuery(database, 'grant')
+  const byFamily = factsQuery(database, 'family')
+  const byCode = factsQuery(database, 'code')
+  return async ({ grantId, familyId, codeId, callerId = '' }) => {
+    const id = grantId ?? familyId ?? codeId
+    if (id === undefined) return undefined
+    const byOther = familyId === undefined ? byCode : byFamily
+    const ask = grantId === undefined ? byOther : byGrant
+    const { rows } = await ask({ id, callerId, nowMs: now() })
     return factsOf(
       rows.map(({ facts }) => factsRow(JSON.parse(facts))),
       admitted,
@@ -60,7 +69,7 @@ const columns = {
   state: {
     ...{ personDisabledAt: 'p.disabled_at', role: 'r.role', featureEnabledAt: 'sf.enabled_at' },
     ...{ integrationDisabledAt: 'i.disabled_at', demandedAreas: 'sa.areas' },
-    ...{ demandedMaxAge: 'sa.max_age_seconds', callerVersion: 'v.version' },
+    ...{ demandedMaxAge: 'sa.max_age_seconds', callerVersion: 'v.version', code: 'c.payload' },
   },
 } as const
 
@@ -99,6 +108,7 @@ interface FactsRow {
     readonly demandedAreas?: string
     readonly demandedMaxAge?: number
     readonly callerVersion?: number
+    readonly code?: string
   }
 }
 
@@ -154,32 +164,39 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
             steps: family.steps.split(' ').map(Number),
             ended: family.endedAt !== undefined,
           },
+    code: state.code === undefined ? undefined : JSON.parse(state.code),
     callerVersion: state.callerVersion ?? 0,
   }
 }
 
 /**
  * Creates the query for a grant, with the facts that decide whether it may be used. For a known grant, it returns one
- * row per role of the person at the grant's site, or one row without a role. Every use of a token runs this query. Each
- * row is one JSON array, because drivers would take longer for forty columns than for the rest of the query.
+ * row per role of the person at the grant's site, or one row without a role. Every use of a token or code runs this
+ * query. The record and the family of a code have the same id, the digest of the code. Each row is one JSON array,
+ * because drivers would take longer for forty columns than for the rest of the query.
  */
-function factsQuery({ kysely, engine }: Database, by: 'grantId' | 'familyId') {
-  const values = sql.raw(Object.values(columns).flatMap(Object.values).join(', '))
+function factsQuery({ kysely, engine }: Database, by: 'grant' | 'family' | 'code') {
+  const isAbsent = { grant: /^[fc]\./, family: /^c\./, code: /^$/ }[by]
+  const names = Object.values(columns).flatMap((of) => Object.values(of))
+  const values = sql.raw(names.map((name) => (isAbsent.test(name) ? 'null' : name)).join(', '))
   const facts = {
     sqlite: sql`json_array(${values})`,
     postgres: sql`json_build_array(${values})::text`,
   }[engine]
-  return compiled(kysely, (value: Valued<Record<'grantId' | 'familyId' | 'callerId', string>>) => {
-    const familyId = value('familyId')
-    const { tables, id } = {
-      grantId: {
-        tables: sql`oauth_grant g
-          left join refresh_token_family f on f.grant_id = g.id and f.id = ${familyId}`,
-        id: sql`g.id = ${value('grantId')}`,
-      },
-      familyId: {
+  const payload = sql.raw(engine === 'sqlite' ? 'c.payload' : 'c.payload::json')
+  type Values = { readonly id: string; readonly callerId: string; readonly nowMs: number }
+  return compiled(kysely, (value: Valued<Values>) => {
+    const { tables, where } = {
+      grant: { tables: sql`oauth_grant g`, where: sql`g.id = ${value('id')}` },
+      family: {
         tables: sql`refresh_token_family f join oauth_grant g on g.id = f.grant_id`,
-        id: sql`f.id = ${familyId}`,
+        where: sql`f.id = ${value('id')}`,
+      },
+      code: {
+        tables: sql`oauth_state c join oauth_grant g on g.id = ${payload} ->> 'grantId'
+          left join refresh_token_family f on f.id = c.id`,
+        where: sql`c.model = ${CODE_MODEL} and c.id = ${value('id')}
+          and c.expires_at > ${value('nowMs')}`,
       },
     }[by]
     const query = sql<{ readonly facts: string }>`
@@ -194,7 +211,7 @@ function factsQuery({ kysely, engine }: Database, by: 'grantId' | 'familyId') {
       left join document_site_review ds on ds.client_id = g.client_id and ds.site_id = g.site_id
       left join site_assurance sa on sa.site_id = g.site_id
       left join client_version v on v.client_id = ${value('callerId')}
-      where ${id}`
+      where ${where}`
     return { compile: () => query.compile(kysely) }
   })
 }

@@ -7,6 +7,10 @@ import { makeGrantUsage } from './grant-usage.ts'
 
 export type Grants = ReturnType<typeof makeGrants>
 
+interface Clocked {
+  readonly now: () => number
+}
+
 const DAY_SECONDS = 86_400
 
 /**
@@ -14,7 +18,7 @@ const DAY_SECONDS = 86_400
  * facts that decide whether a grant may be used.
  */
 export function makeGrants(
-  { database, now }: { readonly database: Database; readonly now: () => number },
+  { database, stores, now }: Clocked & { readonly database: Database; readonly stores: Clocked },
   admitted: AdmittedClients,
   { refreshTokenAbsoluteSeconds }: { readonly refreshTokenAbsoluteSeconds: number },
   { newApp }: Pick<Notices, 'newApp'>,
@@ -25,7 +29,7 @@ export function makeGrants(
     grantSeconds,
     store: makeGrantStore(database, grantSeconds, now, newApp),
     families: makeFamilyStore(database),
-    findGrant: makeFindGrant(database, admitted),
+    findGrant: makeFindGrant(database, admitted, stores.now),
     usage: makeGrantUsage(database, now),
   }
 }

@@ -68,16 +68,22 @@ export interface AccessFacts {
   readonly documentReview?: ReviewState | undefined
   /** The site's requirements for sensitive operations, if any. */
   readonly assuranceDemand?: AssuranceDemand | undefined
-  /** The requested family; undefined if none was requested, or the grant does not have it. */
+  /** The requested family, or that of the requested code; undefined if there is none. */
   readonly family: Family | undefined
+  /** The engine's record of the requested code. */
+  readonly code?: object | undefined
   /** Version of the client that sent the request (oauth/clients/find-client.ts); 0 if none is stored. */
   readonly callerVersion: number
 }
 
-/** Reads a grant by its id or one of its families. Includes all facts that decide whether it may be used. */
+/**
+ * Reads a grant by its id, one of its families, or the digest of an unexpired code. Includes all facts that decide
+ * whether it may be used.
+ */
 export type FindGrant = (question: {
   readonly grantId?: string | undefined
   readonly familyId?: string | undefined
+  readonly codeId?: string | undefined
   /** The client that sent the request. Its version is read with the grant. */
   readonly callerId?: string | undefined
 }) => Promise<AccessFacts | undefined>

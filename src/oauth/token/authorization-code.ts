@@ -9,7 +9,6 @@ import {
 } from '../../platform/http/errors.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import type { Limits } from '../../platform/limits/limits.ts'
-import type { StateStore } from '../../platform/store/oauth-state.ts'
 import { canBeClientId } from '../clients/client.ts'
 import { choseFapi } from '../clients/client-metadata.ts'
 import type { CheckDpop } from '../clients/proofs.ts'
@@ -60,7 +59,6 @@ export type ReadTokenRequest = (ctx: KoaContextWithOIDC, callerId?: string) => P
 
 interface TokenEndpointParts {
   readonly platform: {
-    readonly state: StateStore
     readonly requestLimits: Limits
     readonly now: () => number
   }
@@ -80,12 +78,7 @@ export type TokenRequests = TokenEndpointParts & { readonly readTokenRequest: Re
  * Creates the function that reads the code or refresh token of a token request. One query reads its grant, person,
  * roles and family, and the client's version. Later calls for the same request get the same result.
  */
-export function makeReadTokenRequest({
-  platform,
-  grants,
-  tokens,
-}: TokenEndpointParts): ReadTokenRequest {
-  const codes = platform.state.adapterFor('AuthorizationCode')
+export function makeReadTokenRequest({ grants, tokens }: TokenEndpointParts): ReadTokenRequest {
   const known = new WeakMap<object, Promise<TokenRequest>>()
 
   const readPresented = async (
@@ -94,11 +87,8 @@ export function makeReadTokenRequest({
   ): Promise<TokenRequest> => {
     const { grant_type, code: value, refresh_token } = params
     if (grant_type === 'authorization_code' && typeof value === 'string') {
-      const record = await codes.find(value)
-      if (!record) return {}
-      const code = readCode(record)
-      const familyId = familyOfCode(value)
-      return { code, facts: await grants.findGrant({ grantId: code.grantId, familyId, callerId }) }
+      const facts = await grants.findGrant({ codeId: familyOfCode(value), callerId })
+      return facts?.code ? { code: readCode({ ...facts.code, jti: value }), facts } : {}
     }
     if (grant_type !== 'refresh_token' || typeof refresh_token !== 'string') return {}
     const refreshToken = await tokens.findRefreshToken(refresh_token, callerId)
@@ -199,14 +189,12 @@ function codeForExchange(
   { resources, platform: { now } }: TokenRequests,
 ): { readonly code: AuthorizationCode; readonly usedAt?: number } | undefined {
   const { client } = ctx.oidc
-  if (!code) return undefined
+  if (!code || !facts) return undefined
   // The engine rejects the code of another client.
   if (client?.clientId !== code.clientId) return { code }
-  const { grant, family } = facts ?? {}
-  if (!grant || grant.endedBecause !== undefined) {
-    logFields(ctx).detail = grant
-      ? `the grant has ended: ${grant.endedBecause}`
-      : 'the grant does not exist'
+  const { grant, family } = facts
+  if (grant.endedBecause !== undefined) {
+    logFields(ctx).detail = `the grant has ended: ${grant.endedBecause}`
     return undefined
   }
   const mayRepeat = !choseFapi(client)

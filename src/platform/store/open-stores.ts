@@ -6,7 +6,7 @@ import { CLOCK_READ_SECONDS, makeClockWatch, openStoreClock } from './clock.ts'
 import type { Database, DatabaseLocation, DatabaseOptions } from './database.ts'
 import type { StoreGuard } from './guarded-stores.ts'
 import type { MigrationStatus } from './migrate.ts'
-import { redisState, sqlState } from './oauth-state.ts'
+import { CODE_MODEL, redisState, sqlState } from './oauth-state.ts'
 import type { RedisLocation } from './redis.ts'
 import { warnOfLoss } from './redis-durability.ts'
 import { EVERYTHING_ENDED, MEMORY_LOOK_SECONDS, openRedisMemory } from './redis-memory.ts'
@@ -45,7 +45,15 @@ export async function openStores(
   const redis =
     settings.redis &&
     (await (await import('./redis.ts')).openRedis(settings.redis, { answerWithinMs }))
-  const state = opening.use(redis ? redisState(redis, { now, guard }) : sqlState(database, { now }))
+  const inDatabase = sqlState(database, { now })
+  const inRedis = redis && opening.use(redisState(redis, { now, guard }))
+  const state = inRedis
+    ? {
+        ...inRedis,
+        adapterFor: (model: string) =>
+          (model === CODE_MODEL ? inDatabase : inRedis).adapterFor(model),
+      }
+    : inDatabase
   const stateMemory = redis
     ? await openRedisMemory(redis, database, now)
     : await openDatabaseMemory(database)
