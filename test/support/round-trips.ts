@@ -3,13 +3,22 @@ import pg from 'pg'
 
 import { paths } from '../../src/platform/http/paths.ts'
 import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
-import { codeBy, exchange, introspect, obtain, refresh, userinfo } from './client.ts'
-import { type RunningService, resourceServer, sam, startService } from './gatehouse.ts'
+import {
+  codeBy,
+  exchange,
+  introspect,
+  obtain,
+  obtainTokens,
+  refresh,
+  register,
+  userinfo,
+} from './client.ts'
+import { notes, type RunningService, resourceServer, sam, startService } from './gatehouse.ts'
 import { withoutAnyLimit } from './limits.ts'
 import { callTool } from './mcp.ts'
 import { askMember } from './member-api.ts'
 import { postgresWithDemo } from './storages.ts'
-import { type Answer, basic, bearer, get } from './wire.ts'
+import { type Answer, basic, bearer, type Fields, get } from './wire.ts'
 
 export interface RoundTrips {
   readonly sql: number
@@ -79,13 +88,12 @@ const operations = {
     const codes = await codesOf(url, REQUESTS + 1)
     return () => exchange(url, codes.pop() ?? '')
   },
-  refresh: async ({ url }: RunningService) => {
-    let { refresh_token: token } = await obtain(url)
-    return async () => {
-      const answer = await refresh(url, token)
-      token = answer.body.refresh_token
-      return answer
-    }
+  refresh: ({ url }: RunningService) => makeRefresh(url),
+  'refresh, self-registered client': async ({ url }: RunningService) => {
+    const redirect_uri = 'http://127.0.0.1:9/callback'
+    const metadata = { redirect_uris: [redirect_uri], token_endpoint_auth_method: 'none' }
+    const { client_id } = (await register(url, metadata)).body
+    return await makeRefresh(url, { client_id, redirect_uri, scope: 'openid' })
   },
   UserInfo: withToken((url, token) => userinfo(url, token)),
   introspection: withToken((url, token) => introspect(url, token)),
@@ -103,6 +111,16 @@ const operations = {
   'tools/call, member': withToken((url, token) => callTool(url, 'get_viewer', { token })),
   discovery: withUrl((url) => get(url + paths.openidConfiguration)),
   'key set': withUrl((url) => get(url + paths.jwks)),
+}
+
+async function makeRefresh(url: string, client: Fields = {}) {
+  const { client_id = notes.clientId } = client
+  let { refreshToken: token } = await obtainTokens(url, client)
+  return async () => {
+    const answer = await refresh(url, token, { client_id })
+    token = answer.body.refresh_token
+    return answer
+  }
 }
 
 function withUrl(request: (url: string) => Promise<Answer>): Prepare {

@@ -6,6 +6,7 @@ import { requireProgram } from '../support/skipped.ts'
 const expected: Readonly<Record<CountedOperation, RoundTrips>> = {
   'code exchange': { sql: 2, redisCommands: 0, redisBatches: 0, deep: 2 },
   refresh: { sql: 2, redisCommands: 0, redisBatches: 0, deep: 2 },
+  'refresh, self-registered client': { sql: 2, redisCommands: 1, redisBatches: 1, deep: 2 },
   UserInfo: { sql: 1, redisCommands: 0, redisBatches: 0, deep: 1 },
   'forward auth': { sql: 1, redisCommands: 0, redisBatches: 0, deep: 1 },
   introspection: { sql: 1, redisCommands: 0, redisBatches: 0, deep: 1 },

@@ -12,6 +12,7 @@ import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import { type EngineClient, toClientMetadata } from '../clients/client-metadata.ts'
 import type { DocumentClients } from '../clients/document-clients.ts'
 import { fetchBounds, makeFetchGovernor } from '../clients/fetch-governor.ts'
+import { isLoopbackClientId } from '../clients/loopback-clients.ts'
 import { renewSession } from './browser-session.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 import { NOTICE_WITHIN_MS, type SendNotice, type SignOuts } from './sign-outs.ts'
@@ -67,9 +68,11 @@ async function findCaller(
   { findKeptClient, readTokenRequest, platform }: EngineDependencies,
 ) {
   refuseTooMany(ctx, platform.requestLimits.exceeded('requestsOfClient', clientId))
-  const facts =
-    ctx.oidc.route === 'token' ? (await readTokenRequest(ctx, clientId)).facts : undefined
-  const kept = await findKeptClient(clientId, facts?.callerVersion)
+  const request = ctx.oidc.route === 'token' ? readTokenRequest(ctx, clientId) : undefined
+  // A self-registered client has no version, so its look-up does not wait for the query.
+  const [kept] = isLoopbackClientId(clientId)
+    ? await Promise.all([findKeptClient(clientId), request])
+    : [await findKeptClient(clientId, (await request)?.facts?.callerVersion)]
   if (kept?.client.authMethod !== 'none' || !kept.client.keys) return kept?.metadata
   const authMethod = ctx.oidc.body?.['client_assertion'] === undefined ? 'none' : 'private_key_jwt'
   return toClientMetadata({ ...kept.client, authMethod })

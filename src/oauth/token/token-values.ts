@@ -1,11 +1,6 @@
-import {
-  createHmac,
-  createSecretKey,
-  type KeyObject,
-  randomBytes,
-  timingSafeEqual,
-} from 'node:crypto'
+import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto'
 
+import { makeRandomIds } from '../../platform/http/request-log.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { Family } from '../grants/family-store.ts'
 
@@ -92,9 +87,7 @@ interface IssuedAccessToken {
 }
 
 /** Generates the seed of a new family: 128 random bits. */
-export function newSeed(): string {
-  return randomBytes(16).toString('base64url')
-}
+export const newSeed = makeRandomIds(16)
 
 /** Returns the id of the family that the exchange of this code starts. */
 export function familyOfCode(code: string): string {
