@@ -15,7 +15,7 @@ export interface TwoFactorsPage {
   readonly isAll: boolean
   /** All areas of operator scopes. */
   readonly areas: readonly string[]
-  /** Whether people of the site may remove a lost authenticator app by mail. */
+  /** Whether people of the site may remove a lost authenticator app by e-mail. */
   readonly hasReset: boolean
   readonly action: string
   readonly homeHref: string

@@ -11,7 +11,7 @@ import { showPasswordScript } from './script.ts'
 import type { SiteLook } from './site-look.ts'
 import { inLink, text } from './text.ts'
 
-/** The form in which a person asks for a link by mail. */
+/** The form in which a person asks for a link by e-mail. */
 export interface AddressForm {
   readonly action: string
   readonly csrf: string

@@ -23,7 +23,7 @@ export interface SecondStepPage {
   readonly hasApp: boolean
   /** The options for using a passkey; undefined if the person has none. */
   readonly options: object | undefined
-  /** How the person can remove a lost app by mail; undefined if this is not allowed. */
+  /** How the person can remove a lost app by e-mail; undefined if this is not allowed. */
   readonly reset: { readonly action: string; readonly notBefore: number | false } | undefined
   readonly problem?: HtmlValue
 }

@@ -15,7 +15,7 @@ interface LinkRequestPorts {
   readonly now: () => number
 }
 
-/** A request for a link by mail, from a browser without a session. */
+/** A request for a link by e-mail, from a browser without a session. */
 export interface LinkRequest {
   /** The e-mail address as entered. */
   readonly login: string
@@ -31,7 +31,7 @@ export interface LinkRequest {
 
 export type LinkRequests = ReturnType<typeof makeLinkRequests>
 
-/** How long the link of a recovery mail works, in seconds: for a new password, or to remove an authenticator app. */
+/** How long the link of a recovery e-mail works, in seconds: for a new password, or to remove an authenticator app. */
 const RECOVERY_SECONDS = 1200
 /** How long the link that confirms the address of a new account works, in seconds. */
 const SIGN_UP_SECONDS = 3600
@@ -48,7 +48,7 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
   const { database, limits } = ports
   return {
     /**
-     * Sends a recovery mail to the account with this address, if there is one.
+     * Sends a recovery e-mail to the account with this address, if there is one.
      *
      * @returns the seconds to wait if the network has sent too many requests; undefined otherwise
      */
@@ -75,8 +75,8 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
     },
 
     /**
-     * Sends a mail to confirm the address of a new account. Reads no account. If the person has an account, the mail
-     * gets another text when it is sent.
+     * Sends an e-mail to confirm the address of a new account. Reads no account. If the person has an account, the
+     * e-mail gets another text when it is sent.
      *
      * @returns the seconds to wait if the network has sent too many requests, or the site has too many sign-ups
      */
@@ -85,7 +85,7 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
         (await limits.takeTogether('signUpsOfAddress', networkOf(request.address))) ??
         (await limits.takeTogether('signUpsOfSite', siteId))
       if (reached) return reached.waitSeconds
-      // Send to the canonical form, which identifies the account, so the mail proves access to that mailbox.
+      // Send to the canonical form, which identifies the account, so the e-mail proves access to that mailbox.
       const email = canonicalEmail(request.login)
       const isTooMany = await limits.takeTogether('signUpsOfAccount', sha256(email))
       const link = { kind: 'address' as const, email, siteId }
@@ -112,7 +112,7 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
   }
 }
 
-/** Sends a recovery mail to a person, in the transaction of an operator's request. Any browser may use the link. */
+/** Sends a recovery e-mail to a person, in the transaction of an operator's request. Any browser may use the link. */
 export async function sendRecovery(
   trx: Kysely<Schema>,
   { personId, siteId }: { readonly personId: string; readonly siteId: string },

@@ -8,7 +8,7 @@ import { canonicalEmail } from './person-store.ts'
 
 export type OneTimeLinks = ReturnType<typeof makeOneTimeLinks>
 
-/** A single-use link in a mail. */
+/** A single-use link in an e-mail. */
 export type OneTimeLink = Awaited<
   ReturnType<ReturnType<typeof unexpired>['executeTakeFirstOrThrow']>
 >

@@ -168,7 +168,7 @@ function makeFactorCheck(
     return { kind: 'accepted', method: 'passkey' } as const
   }
 
-  /** Informs the person by mail that codes are temporarily rejected. */
+  /** Informs the person by e-mail that codes are temporarily rejected. */
   const tell = async (personId: string) => {
     if (await limits.takeTogether('lockMailsOfPerson', personId)) return
     await queueMail(kysely, { kind: 'second_factor_locked', personId, values: {} }, now())
@@ -290,12 +290,13 @@ async function replaceCodes(
   return codes.map((code) => code.replace(/.{4}(?=.)/g, '$&-'))
 }
 
-/** How long an app cannot be removed by mail after a password was set by mail. */
+/** How long an app cannot be removed by e-mail after a password was set by e-mail. */
 const HOLD_MS = 7 * 86_400_000
 
 /**
- * Returns the earliest time at which a person may remove the authenticator app by mail, in epoch milliseconds. Returns
- * undefined without an app or a site, if one of the person's sites does not allow it, and for platform reviewers.
+ * Returns the earliest time at which a person may remove the authenticator app by e-mail, in epoch milliseconds.
+ * Returns undefined without an app or a site, if one of the person's sites does not allow it, and for platform
+ * reviewers.
  */
 export async function findResetTime(
   kysely: Kysely<Schema>,
@@ -316,7 +317,7 @@ export async function findResetTime(
   return row && isAllowed ? (row.no_reset_before ?? 0) : undefined
 }
 
-/** Delays a reset by mail after a password was set by mail: the mailbox alone must not replace both factors. */
+/** Delays a reset by e-mail after a password was set by e-mail: the mailbox alone must not replace both factors. */
 export async function holdFactorReset(
   trx: Kysely<Schema>,
   personId: string,

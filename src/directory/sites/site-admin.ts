@@ -12,7 +12,7 @@ import { type HeldSite, makeFindHeldSites, OWN_SIGN_IN, operates } from './site-
 export const MCP_CONNECTIONS = 'mcp_connections'
 /** The key of the feature that lets people create an account and join the site as a student. */
 export const SELF_SIGN_UP = 'self_sign_up'
-/** The key of the feature that lets people of the site remove a lost authenticator app by mail. */
+/** The key of the feature that lets people of the site remove a lost authenticator app by e-mail. */
 export const FACTOR_RESET = 'factor_reset'
 
 const features = {

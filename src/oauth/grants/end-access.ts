@@ -118,7 +118,7 @@ export async function storeNewPassword(
     .where('id', '=', personId)
     .execute()
   await endSessions(trx, [personId], nowMs)
-  // An attacker who could read earlier mails must not be able to use their links.
+  // An attacker who could read earlier e-mails must not be able to use their links.
   await trx
     .deleteFrom('one_time_link')
     .where('person_id', '=', personId)

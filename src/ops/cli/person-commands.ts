@@ -45,7 +45,7 @@ export async function endSecondFactors(config: Config, { word: email }: Given): 
       .transaction()
       .execute(async (trx) => await removeSecondFactors(trx, person.id, { now: now() }))
     return removed
-      ? `${email} can now sign in with the password alone, and receives a mail about it.`
+      ? `${email} can now sign in with the password alone, and receives an e-mail about it.`
       : `Nothing to do: ${email} has no authenticator app.`
   })
 }

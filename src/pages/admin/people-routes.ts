@@ -162,7 +162,7 @@ const changes = {
   recovery: 'mutation ($id: ID!) { sendPasswordRecovery(id: $id) { id } }',
 }
 
-/** Registers the page of a person, and the forms that change roles, send a recovery mail, and end access. */
+/** Registers the page of a person, and the forms that change roles, send a recovery e-mail, and end access. */
 function memberRoutes(
   operatorPages: OperatorPages,
   { api, database, grantLists }: AdminParts,

@@ -39,11 +39,11 @@ interface Asking extends Sent {
 
 interface Asked extends Opened {
   readonly page: (form: AddressForm) => Page
-  /** Requests the mail. Returns the seconds to wait if there were too many requests. */
+  /** Requests the e-mail. Returns the seconds to wait if there were too many requests. */
   readonly request: (request: LinkRequest) => Promise<number | undefined>
 }
 
-/** Registers the form in which a person asks for a link by mail, and the page that is shown afterwards. */
+/** Registers the form in which a person asks for a link by e-mail, and the page that is shown afterwards. */
 export function askRoutes(router: Router, ports: SignedOutPorts, asking: Asking): void {
   const { visitors } = ports
   const { ask, sent, open } = asking
@@ -71,7 +71,7 @@ export function askRoutes(router: Router, ports: SignedOutPorts, asking: Asking)
   sentRoute(router, ports, asking)
 }
 
-/** Registers the page that is shown after a mail with a link was sent. */
+/** Registers the page that is shown after an e-mail with a link was sent. */
 export function sentRoute(
   router: Router,
   { database, links, visitors, now }: SignedOutPorts,
@@ -86,7 +86,7 @@ export function sentRoute(
     const { error } = await waitingMessages(database, 'mail')
     const page = linkSentPage({
       login: link.email,
-      // An address without an account gets no recovery mail, and the page must not reveal that.
+      // An address without an account gets no recovery e-mail, and the page must not reveal that.
       isCertain: kind !== 'recovery',
       code: links.codeOf(link),
       minutes: (link.expiresAt - link.createdAt) / 60_000,

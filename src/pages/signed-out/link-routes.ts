@@ -109,7 +109,7 @@ export function explainGone(againHref?: string): Middleware {
 }
 
 /**
- * Uses up a person's link, and makes the change that it allows. Receiving the mail proves the address.
+ * Uses up a person's link, and makes the change that it allows. Receiving the e-mail proves the address.
  *
  * @throws LinkGone if, in the meantime, the link was used, the account was disabled or its address changed
  */

@@ -21,7 +21,7 @@ import { mustBeAllowedToChangeOwners, mustHaveRoles, rolesSchema } from './site-
 /** Lifetime of an invitation, in seconds. */
 const INVITATION_SECONDS = 7 * 86_400
 const DAY_MS = 86_400_000
-/** Maximum number of recovery mails that a site can send to a member in 24 hours. */
+/** Maximum number of recovery e-mails that a site can send to a member in 24 hours. */
 const RECOVERIES_PER_DAY_MAX = 3
 
 const newInvitation = z.strictObject({
@@ -44,7 +44,7 @@ export interface InvitationData {
 export type Invitations = ReturnType<typeof makeInvitations>
 
 /**
- * Creates the functions that invite people and send recovery mails.
+ * Creates the functions that invite people and send recovery e-mails.
  *
  * @param perSiteAndDayMax maximum number of invitations that a site can send in 24 hours
  */
@@ -60,7 +60,7 @@ export function makeInvitations(perSiteAndDayMax: number) {
   ) => {
     const person = trx.selectFrom('person').select('name').where('id', '=', personId)
     const { name: invitedBy } = await person.executeTakeFirstOrThrow()
-    // When the mail is sent, messages.ts chooses its text: people who already have an account get a different one.
+    // When the e-mail is sent, messages.ts chooses its text: people who already have an account get a different one.
     await queueMail(trx, { kind: 'invitation', to, siteId, linkId, values: { invitedBy } }, now)
   }
   return {
@@ -120,8 +120,8 @@ const withdraw = siteChange(async ({ trx, actor, record }, id: string) => {
 })
 
 /**
- * Sends a recovery mail to a member. The operator learns nothing about the account. Throws ChangeRefused for an unknown
- * member, or above the limit of the member.
+ * Sends a recovery e-mail to a member. The operator learns nothing about the account. Throws ChangeRefused for an
+ * unknown member, or above the limit of the member.
  */
 const sendMemberRecovery = siteChange(async ({ trx, actor, record }, personId: string) => {
   const { siteId, now } = actor
@@ -133,7 +133,7 @@ const sendMemberRecovery = siteChange(async ({ trx, actor, record }, personId: s
   const { events } = await sent.executeTakeFirstOrThrow()
   if (Number(events) >= RECOVERIES_PER_DAY_MAX) {
     throw limitReached(
-      `a member can be sent at most ${RECOVERIES_PER_DAY_MAX} recovery mails in 24 hours`,
+      `a member can be sent at most ${RECOVERIES_PER_DAY_MAX} recovery e-mails in 24 hours`,
     )
   }
   await sendRecovery(trx, { personId, siteId }, now)

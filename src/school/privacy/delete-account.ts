@@ -181,7 +181,7 @@ function redacted(
 
 const ADDRESS_BYTES = 12
 
-/** Removes the personal columns, cancels registrations for future events, and queues a last mail. Idempotent. */
+/** Removes the personal columns, cancels registrations for future events, and queues a last e-mail. Idempotent. */
 async function removeName(
   trx: Transaction<Schema>,
   { now }: DeletionPorts,
