@@ -85,18 +85,20 @@ describe('auth.md', () => {
   }
 
   it('describes localhost, metadata documents and platforms as configured', () => {
-    expect(text).to.include('`localhost` is admitted')
+    expect(text).to.include('`localhost` is accepted')
     expect(text).to.include(
-      'Documents of these hosts or addresses are admitted: `claude.ai` and `vscode.dev`.',
+      'Documents of these hosts or URLs are accepted: `claude.ai` and `vscode.dev`.',
     )
     expect(text).to.include('`client_name`, which is `Claude` or `Cursor`')
-    expect(text).to.include('have names of their own: `Cursor Nightly`.')
+    expect(text).to.include('have separate names: `Cursor Nightly`.')
     const metadataDocuments = { sources: [], openRegistration: true }
     const open = { ...facts, service: { ...facts.service, metadataDocuments } }
-    expect(authMd(open)).to.include('any host are admitted')
-    expect(strict).to.include('`localhost` is not admitted')
+    expect(authMd(open)).to.include('any host are accepted')
+    expect(strict).to.include('`localhost` is not accepted')
     expect(strict).to.include('- Client ID Metadata Documents.')
-    expect(strict).not.to.match(/client_id_metadata_document_supported|known platform|same answer/i)
+    expect(strict).not.to.match(
+      /client_id_metadata_document_supported|known platform|same response/i,
+    )
   })
 
   it('has no placeholder and no superfluous blank', () => {

@@ -59,7 +59,7 @@ describe('further plans', () => {
     }
     const guide = (await get(plain().url + paths.authMd)).text
     expect(guide).to.include('the implicit flow, pushed authorization requests, DPoP.')
-    expect(guide).to.not.include('Stricter, where you choose it')
+    expect(guide).to.not.include('Optional protocols')
   })
 
   it('are in every document while all are on', async () => {
