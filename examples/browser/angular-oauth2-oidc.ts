@@ -13,11 +13,11 @@ const config: AuthConfig = {
   redirectUri: REDIRECT_URI,
   postLogoutRedirectUri: SIGNED_OUT_URI,
   responseType: 'code',
-  // A refresh token comes without offline_access.
+  // You get a refresh token even without offline_access.
   scope: 'openid profile account:read',
   // Only for a service on this computer, which has no TLS.
   requireHttps: !ISSUER.startsWith('http:'),
-  // Goes with the authorization request, the exchange and the refresh.
+  // Sent with the authorization request, the exchange and the refresh.
   customQueryParams: { resource: ISSUER },
 }
 

@@ -14,7 +14,7 @@ const manager = new UserManager({
 })
 
 const actions = {
-  // PKCE and state are the library's own, a nonce is sent when one is given.
+  // The library adds PKCE and state. It sends a nonce if you pass one.
   login: () => manager.signinRedirect({ nonce: crypto.randomUUID() }),
   async refresh() {
     await manager.signinSilent()

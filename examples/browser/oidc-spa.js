@@ -2,19 +2,19 @@ import { oidcEarlyInit } from 'oidc-spa/entrypoint'
 
 const { ISSUER, CLIENT_ID } = process.env
 
-// First of all; with its plugin for Vite this is done for you.
+// Call this first; the plugin for Vite does it for you.
 const { shouldLoadApp } = oidcEarlyInit({ BASE_URL: '/' })
 if (shouldLoadApp) await start()
 
 async function start() {
   const { createOidc } = await import('oidc-spa/core')
-  // People come back to the address of the application, `/` here, from a sign-in and a sign-out.
+  // After a sign-in or sign-out, people return to the URL of the application, here `/`.
   const oidc = await createOidc({
     issuerUri: ISSUER,
     clientId: CLIENT_ID,
     scopes: ['profile', 'account:read'],
     extraQueryParams: { resource: ISSUER },
-    // Goes with the exchange and each refresh.
+    // Sent with the exchange and each refresh.
     extraTokenParams: { resource: ISSUER },
   })
   const actions = {

@@ -9,7 +9,7 @@ const server = await (await fetch(`${ISSUER}/.well-known/openid-configuration`))
 const keys = createRemoteJWKSet(new URL(server.jwks_uri))
 const client = new arctic.OAuth2Client(CLIENT_ID, CLIENT_SECRET, REDIRECT_URI)
 
-/** client.validateAuthorizationCode() sends no `resource`, which member scopes need. */
+/** client.validateAuthorizationCode() cannot send `resource`, which member scopes need. */
 async function requestTokens(fields) {
   const credentials = { client_id: CLIENT_ID, client_secret: CLIENT_SECRET, resource: ISSUER }
   const answer = await fetch(server.token_endpoint, {

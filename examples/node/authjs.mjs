@@ -8,7 +8,7 @@ const { ISSUER, CLIENT_ID, CLIENT_SECRET, SIGNED_OUT_URI, PORT } = process.env
 const secret = 'a secret of this example, 32 characters or more'
 const server = await (await fetch(`${ISSUER}/.well-known/openid-configuration`)).json()
 
-/** The tokens of each session; a real application has a table for them. */
+/** The tokens of each session; a real application stores them in a table. */
 const tokensOf = new Map()
 
 /** The callback is /auth/callback/gatehouse. */
@@ -25,7 +25,7 @@ const gatehouse = {
   },
   checks: ['pkce', 'state', 'nonce'],
   authorization: { params: { scope: 'openid profile email account:read', resource: ISSUER } },
-  // `token: { params }` is not sent, so the request for tokens gets its `resource` here.
+  // `token: { params }` is not sent, so add `resource` to the token request here.
   [customFetch]: (url, init) => {
     if (String(url) === server.token_endpoint) init.body.set('resource', ISSUER)
     return fetch(url, init)
@@ -67,7 +67,7 @@ app.get('/refresh', async (request, response) => {
       resource: ISSUER,
     }),
   })
-  // The answer has a new refresh token, and no id_token.
+  // The response has a new refresh token, but no id_token.
   if (answer.ok) tokensOf.set(sub, { ...tokens, ...(await answer.json()) })
   response.redirect('/')
 })

@@ -24,7 +24,7 @@ const gatehouse = {
 const auth = betterAuth({
   baseURL: APP_URL,
   secret: 'a secret of this example, 32 characters or more',
-  // A real application has a database here.
+  // A real application uses a database here.
   database: memoryAdapter({ user: [], session: [], account: [], verification: [] }),
   plugins: [genericOAuth({ config: [gatehouse] })],
 })
@@ -32,7 +32,7 @@ const auth = betterAuth({
 const app = express()
 app.all('/api/auth/*path', toNodeHandler(auth))
 
-// A page would call authClient.signIn.social(), and authClient.signOut() below.
+// A page would call authClient.signIn.social() here, and authClient.signOut() in /logout.
 app.get('/login', async (_, response) => {
   const { headers, response: answer } = await auth.api.signInSocial({
     body: { provider: 'gatehouse', callbackURL: '/' },
@@ -66,7 +66,7 @@ app.get('/', async (request, response) => {
   if (!(await auth.api.getSession({ headers }))) {
     return response.send('<a href="/login">Sign in</a>')
   }
-  // Refreshes by itself once the token has ended.
+  // Refreshes the token automatically after it has expired.
   const body = await accountOf(headers)
   const { accessToken } = await auth.api.getAccessToken({ body, headers })
   const answer = await fetch(`${ISSUER}/member/graphql`, {

@@ -14,7 +14,7 @@ app.use(
     clientSecret: CLIENT_SECRET,
     clientAuthMethod: 'client_secret_post',
     idTokenSigningAlg: 'ES256',
-    // Without response_type code there is no PKCE. `resource` goes with both requests.
+    // Without response_type code, there is no PKCE. Both requests need `resource`.
     authorizationParams: {
       response_type: 'code',
       scope: 'openid profile account:read',
@@ -23,14 +23,14 @@ app.use(
     tokenEndpointParams: { resource: ISSUER },
     secret: 'a secret of this example, 32 characters or more',
     authRequired: false,
-    // Signs out of the service too, and comes back to this registered address.
+    // Also sign out of the service, which redirects to this registered URI.
     idpLogout: true,
     routes: { postLogoutRedirect: '/' },
   }),
 )
 
 app.get('/refresh', async (request, response) => {
-  // The session keeps the new tokens.
+  // The session stores the new tokens.
   await request.oidc.accessToken.refresh()
   response.redirect('/')
 })

@@ -15,7 +15,7 @@ const app = Fastify()
 await app.register(cookie)
 await app.register(session, {
   secret: 'a secret of this example, 32 characters or more',
-  // Only for an application on this computer, which has no TLS.
+  // Only for an application on this computer without TLS.
   cookie: { secure: false },
 })
 await app.register(oauth2, {
@@ -33,7 +33,7 @@ await app.register(oauth2, {
 })
 
 app.get('/login', async (request, reply) => {
-  // `startRedirectPath` would make this route, but without a nonce.
+  // `startRedirectPath` would create this route, but without a nonce.
   request.session.nonce = randomBytes(16).toString('base64url')
   const address = new URL(await app.gatehouse.generateAuthorizationUri(request, reply))
   address.searchParams.set('nonce', request.session.nonce)

@@ -9,7 +9,7 @@ process.env.NEXTAUTH_URL = APP_URL
 const secret = 'a secret of this example, 32 characters or more'
 const server = await (await fetch(`${ISSUER}/.well-known/openid-configuration`)).json()
 
-/** The tokens of each session; a real application has a table for them. */
+/** The tokens of each session; a real application stores them in a table. */
 const tokensOf = new Map()
 
 /** The callback is /api/auth/callback/gatehouse. */
@@ -28,7 +28,7 @@ const gatehouse = {
   idToken: true,
   authorization: { params: { scope: 'openid profile email account:read', resource: ISSUER } },
   token: {
-    // `token: { params }` is not sent: `resource` goes with the request here.
+    // `token: { params }` is not sent, so send `resource` here.
     async request({ client, params, checks, provider }) {
       const extra = { exchangeBody: { resource: ISSUER } }
       return { tokens: await client.callback(provider.callbackUrl, params, checks, extra) }
@@ -48,7 +48,7 @@ const authOptions = {
   },
 }
 
-// In Next.js these lines are pages/api/auth/[...nextauth].js, as `export default NextAuth(authOptions)`.
+// In Next.js, these lines are `export default NextAuth(authOptions)` in pages/api/auth/[...nextauth].js.
 const app = express()
 app.use(cookieParser(), express.urlencoded({ extended: false }))
 app.all('/api/auth/*action', (request, response) => {

@@ -4,7 +4,7 @@ import * as oauth from 'oauth4webapi'
 
 const { ISSUER, CLIENT_ID, CLIENT_SECRET, REDIRECT_URI, SIGNED_OUT_URI, PORT } = process.env
 
-// Only for a service on this computer, which has no TLS.
+// Only for a service on this computer without TLS.
 const options = { [oauth.allowInsecureRequests]: ISSUER.startsWith('http:') }
 
 const issuer = new URL(ISSUER)
@@ -55,7 +55,7 @@ app.get('/callback', async (request, response) => {
     expectedNonce: nonce,
     requireIdToken: true,
   })
-  // Without this the library trusts TLS, and does not verify the signature of the id_token.
+  // Without this, the library relies on TLS and does not verify the signature of the id_token.
   await oauth.validateApplicationLevelSignature(server, answer, options)
   request.session.tokens = tokens
   response.redirect('/')
@@ -71,7 +71,7 @@ app.get('/refresh', async (request, response) => {
     { ...options, additionalParameters: { resource: ISSUER } },
   )
   const fresh = await oauth.processRefreshTokenResponse(server, client, answer)
-  // The answer has a new refresh token, and no id_token.
+  // The response has a new refresh token, but no id_token.
   request.session.tokens = { ...tokens, ...fresh }
   response.redirect('/')
 })

@@ -49,7 +49,7 @@ app.get('/callback', async (request, response) => {
 app.get('/refresh', async (request, response) => {
   const { tokens } = request.session
   const extra = { exchangeBody: { resource: ISSUER } }
-  // The answer has a new refresh token, and no id_token.
+  // The response has a new refresh token, but no id_token.
   request.session.tokens = {
     ...tokens,
     ...(await client.refresh(tokens.refresh_token, extra)),

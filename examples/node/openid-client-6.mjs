@@ -10,10 +10,10 @@ const config = await oidc.discovery(
   { id_token_signed_response_alg: 'ES256' },
   // A public client: oidc.None()
   oidc.ClientSecretPost(CLIENT_SECRET),
-  // Only for a service on this computer, which has no TLS.
+  // Only for a service on this computer without TLS.
   { execute: ISSUER.startsWith('http:') ? [oidc.allowInsecureRequests] : [] },
 )
-// Without this the library trusts TLS, and does not verify the signature of the id_token.
+// Without this, the library relies on TLS and does not verify the signature of the id_token.
 oidc.enableNonRepudiationChecks(config)
 
 const app = express()
@@ -48,7 +48,7 @@ app.get('/callback', async (request, response) => {
 app.get('/refresh', async (request, response) => {
   const { tokens } = request.session
   const fresh = await oidc.refreshTokenGrant(config, tokens.refresh_token, { resource: ISSUER })
-  // The answer has a new refresh token, and no id_token.
+  // The response has a new refresh token, but no id_token.
   request.session.tokens = { ...tokens, ...fresh }
   response.redirect('/')
 })

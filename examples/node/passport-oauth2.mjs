@@ -11,7 +11,7 @@ const { ISSUER, CLIENT_ID, CLIENT_SECRET, REDIRECT_URI, SIGNED_OUT_URI, PORT } =
 const server = await (await fetch(`${ISSUER}/.well-known/openid-configuration`)).json()
 const keys = createRemoteJWKSet(new URL(server.jwks_uri))
 
-/** The library has no setting for further parameters, but asks these two methods for them. */
+/** The library has no setting for additional parameters; it calls these two methods instead. */
 class GatehouseStrategy extends Strategy {
   name = 'gatehouse'
 
@@ -36,7 +36,7 @@ const strategy = new GatehouseStrategy(
     state: true,
     passReqToCallback: true,
   },
-  // The fourth argument is the answer of the token endpoint without its refresh_token.
+  // The fourth argument is the token response without its refresh_token.
   async (request, _accessToken, refresh_token, tokens, _profile, done) => {
     try {
       const expected = { issuer: ISSUER, audience: CLIENT_ID, algorithms: ['ES256'] }
@@ -69,7 +69,7 @@ app.get('/refresh', (request, response, next) => {
   const extra = { grant_type: 'refresh_token', resource: ISSUER }
   const keep = (error, access_token, refresh_token) => {
     if (error) return next(error)
-    // The answer has a new refresh token, and no id_token.
+    // The response has a new refresh token, but no id_token.
     const user = { ...request.user, access_token, refresh_token }
     request.login(user, () => response.redirect('/'))
   }

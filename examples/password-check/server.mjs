@@ -1,4 +1,4 @@
-// The platform's answer to password checks of Gatehouse. Replace `isPassword` by the check of your platform.
+// Responds to Gatehouse's password checks. Replace `isPassword` with the check of your platform.
 import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
@@ -9,7 +9,7 @@ const { ISSUER, URL_OF_CHECK, PORT, TLS_KEY, TLS_CERT } = process.env
 const keys = createRemoteJWKSet(new URL(`${ISSUER}/api/oauth/jwks`))
 const people = JSON.parse(process.env.PEOPLE)
 
-/** Must take as long for unknown addresses, although Gatehouse answers every refusal at the same time. */
+/** Must take as long for unknown addresses, although Gatehouse sends every refusal after the same time. */
 const isPassword = async (email, password) =>
   Object.hasOwn(people, email) && people[email] === password
 

@@ -25,19 +25,19 @@ gatehouse = oauth.register(
     access_token_params={"resource": ISSUER},
 )
 
-# The tokens of each person; a real application has a table for them.
+# The tokens of each person; a real application stores them in a table.
 tokens = {}
 
 
 @app.get("/login")
 def login():
-    # state, nonce and PKCE are the library's own.
+    # The library adds state, nonce and PKCE.
     return gatehouse.authorize_redirect(os.environ["REDIRECT_URI"])
 
 
 @app.get("/callback")
 def callback():
-    # Verifies the id_token: ES256 is in the metadata of the service.
+    # Verifies the id_token: discovery contains ES256.
     token = gatehouse.authorize_access_token()
     session["sub"] = token["userinfo"]["sub"]
     tokens[session["sub"]] = token
@@ -50,7 +50,7 @@ def refresh():
     url = gatehouse.load_server_metadata()["token_endpoint"]
     with gatehouse._get_oauth_client() as client:
         fresh = client.refresh_token(url, refresh_token=token["refresh_token"], resource=ISSUER)
-    # The answer has a new refresh token, and no id_token.
+    # The response has a new refresh token, but no id_token.
     tokens[session["sub"]] = {**token, **fresh}
     return redirect("/")
 

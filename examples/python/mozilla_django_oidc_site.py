@@ -58,7 +58,7 @@ class GatehouseBackend(OIDCAuthenticationBackend):
     def get_token(self, payload):
         """No setting adds to the request for tokens."""
         token = super().get_token({**payload, "resource": ISSUER})
-        # The library keeps no refresh token.
+        # The library does not store the refresh token.
         self.request.session["token"] = token
         return token
 

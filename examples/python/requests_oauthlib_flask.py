@@ -13,7 +13,7 @@ CLIENT_ID = os.environ["CLIENT_ID"]
 CLIENT_SECRET = os.environ["CLIENT_SECRET"]
 
 if ISSUER.startswith("http:"):
-    # Only for a service on this computer, which has no TLS.
+    # Only for a service on this computer without TLS.
     os.environ["OAUTHLIB_INSECURE_TRANSPORT"] = "1"
 
 server = requests.get(f"{ISSUER}/.well-known/openid-configuration").json()
@@ -48,9 +48,9 @@ def login():
 
 @app.get("/callback")
 def callback():
-    # Authenticates with HTTP Basic. A public client: include_client_id=True, and no secret.
+    # Authenticates with HTTP Basic. For a public client: include_client_id=True, and no secret.
     client = make_session(state=session["state"])
-    # The library keeps it for a session that lives on, as in a program of the command line.
+    # The library keeps the verifier only in the session object, as for a command-line program.
     client._code_verifier = session["verifier"]
     token = client.fetch_token(
         server["token_endpoint"],

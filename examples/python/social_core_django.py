@@ -71,7 +71,7 @@ def account_of(request):
 
 
 def login(request):
-    # The library starts a sign-in for a form only.
+    # The library starts a sign-in only after a submitted form.
     return HttpResponse(
         f'''<form method="post" action="/login/gatehouse/">
         <input type="hidden" name="csrfmiddlewaretoken" value="{get_token(request)}">

@@ -1,4 +1,4 @@
-// An API in Express 5 that takes this service's access tokens.
+// An API in Express 5 that accepts this service's access tokens.
 //   npm install express && ISSUER=https://id.example CLIENT_ID=rs_… CLIENT_SECRET=… node express.mjs
 import express from 'express'
 
@@ -26,7 +26,7 @@ const app = express()
 app.get('/orders', needs('account:read'), ({ token }, response) => {
   response.json({ hello: token.sub, site: token.org_id, roles: token.roles })
 })
-// Whatever introspection throws ends here: no verdict was reached, so there is no challenge.
+// Handles errors of the introspection: the token could not be checked, so send no challenge.
 app.use((error, _request, response, _next) => {
   console.error('introspection failed:', error.message)
   response.status(503).set('Retry-After', '1').json({ error: 'temporarily_unavailable' })

@@ -1,4 +1,4 @@
-# An API in FastAPI that takes this service's access tokens, with Authlib's client for introspection.
+# An API in FastAPI that accepts this service's access tokens, using Authlib's client for introspection.
 #   pip install fastapi uvicorn authlib httpx
 #   ISSUER=https://id.example CLIENT_ID=rs_… CLIENT_SECRET=… uvicorn fastapi_app:app
 import os
@@ -37,10 +37,10 @@ def needs(scope: str):
             )
             answer.raise_for_status()
         except httpx.HTTPError as failure:
-            # No verdict was reached, so there is no challenge.
+            # The token could not be checked, so send no challenge.
             raise HTTPException(503, "temporarily_unavailable", {"Retry-After": "1"}) from failure
         told = answer.json()
-        # A refresh token is active too, and has no token_type.
+        # A refresh token can be active too, but has no token_type.
         if not told["active"] or told.get("token_type") != "Bearer" or told.get("aud") != ISSUER:
             raise refused
         if scope not in told.get("scope", "").split():

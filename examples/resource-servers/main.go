@@ -1,4 +1,4 @@
-// An API in Go, with the standard library only, that takes this service's access tokens.
+// An API in Go, with only the standard library, that accepts this service's access tokens.
 //
 //	ISSUER=https://id.example CLIENT_ID=rs_… CLIENT_SECRET=… go run main.go
 package main
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Told is what introspection tells of a token (RFC 7662).
+// Told is the introspection response for a token (RFC 7662).
 type Told struct {
 	Active    bool     `json:"active"`
 	Subject   string   `json:"sub"`
@@ -66,13 +66,13 @@ func needs(scope string, next func(http.ResponseWriter, *http.Request, *Told)) h
 		}
 		told, err := introspect(r, token)
 		if err != nil {
-			// No verdict was reached, so there is no challenge.
+			// The token could not be checked, so send no challenge.
 			log.Print("introspection failed: ", err)
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, "temporarily_unavailable", http.StatusServiceUnavailable)
 			return
 		}
-		// A refresh token is active too, and has no token_type.
+		// A refresh token can be active too, but has no token_type.
 		if !told.Active || told.TokenType != "Bearer" || told.Audience != issuer {
 			refuse(w, http.StatusUnauthorized, "invalid_token", scope)
 			return

@@ -1,4 +1,4 @@
-// An API that takes this service's access tokens, in plain Node. The same in Express is express.mjs.
+// An API in plain Node that accepts this service's access tokens. express.mjs does the same in Express.
 //   ISSUER=https://id.example CLIENT_ID=rs_… CLIENT_SECRET=… node node.mjs
 import { createServer } from 'node:http'
 
@@ -27,7 +27,7 @@ const server = createServer(async (request, response) => {
     }
     answer(200, { hello: token.sub, site: token.org_id, roles: token.roles })
   } catch (cause) {
-    // Without a verdict on the token, the answer carries no challenge.
+    // The token could not be checked, so send no challenge.
     console.error('introspection failed:', cause.message)
     answer(503, { error: 'temporarily_unavailable' }, { 'Retry-After': '1' })
   }

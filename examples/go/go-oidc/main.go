@@ -18,7 +18,7 @@ import (
 
 var issuer = os.Getenv("ISSUER")
 
-// What the application keeps of one browser; a real one has a store for it.
+// The session of one browser; a real application stores it.
 type session struct {
 	state, nonce, verifier, idToken string
 	token                           *oauth2.Token
@@ -51,7 +51,7 @@ func main() {
 		Endpoint:     endpoint,
 		Scopes:       []string{oidc.ScopeOpenID, "profile", "account:read"},
 	}
-	// Learns ES256 from the metadata of the service.
+	// Reads ES256 from discovery.
 	verifier := provider.Verifier(&oidc.Config{ClientID: config.ClientID})
 	resource := oauth2.SetAuthURLParam("resource", issuer)
 
@@ -88,8 +88,8 @@ func main() {
 
 	http.HandleFunc("/refresh", func(w http.ResponseWriter, r *http.Request) {
 		s := sessionOf(w, r)
-		// A token source refreshes what has ended; without an access token it does so now. It
-		// sends no resource, and needs none: the refresh token is bound to it.
+		// A token source refreshes expired tokens; without an access token, it refreshes now. It
+		// need not send `resource`, because the refresh token is bound to it.
 		old := &oauth2.Token{RefreshToken: s.token.RefreshToken}
 		token, err := config.TokenSource(r.Context(), old).Token()
 		if err != nil {

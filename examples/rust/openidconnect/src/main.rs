@@ -12,7 +12,7 @@ use openidconnect::{
 };
 use tiny_http::{Header, Request, Response, Server};
 
-/// What the application keeps of one browser; a real one has a store for it.
+/// The session of one browser; a real application stores it.
 #[derive(Default)]
 struct Session {
     pending: Option<(CsrfToken, Nonce, PkceCodeVerifier)>,
@@ -28,11 +28,11 @@ enum Answer {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let issuer = env::var("ISSUER")?;
-    // Following redirects would let a server make this one ask any address.
+    // Do not follow redirects, because a server could make this program request any URL.
     let http = reqwest::blocking::ClientBuilder::new()
         .redirect(reqwest::redirect::Policy::none())
         .build()?;
-    // Learns ES256 from the metadata of the service.
+    // Reads ES256 from discovery.
     let provider = ProviderMetadataWithLogout::discover(&IssuerUrl::new(issuer.clone())?, &http)?;
     let end_session: EndSessionUrl = provider
         .additional_metadata()

@@ -52,7 +52,7 @@ public class Application {
         SpringApplication.run(Application.class, words);
     }
 
-    /** Without this bean RS256 is expected. */
+    /** Without this bean, Spring expects RS256. */
     @Bean
     JwtDecoderFactory<ClientRegistration> idTokenDecoderFactory() {
         var factory = new OidcIdTokenDecoderFactory();
@@ -62,7 +62,7 @@ public class Application {
 
     @Bean
     SecurityFilterChain security(HttpSecurity http, ClientRegistrationRepository clients) throws Exception {
-        // PKCE, which confidential clients have by default from version 7, and `resource`.
+        // Adds PKCE, which confidential clients use by default from version 7, and `resource`.
         var requests = new DefaultOAuth2AuthorizationRequestResolver(clients, "/oauth2/authorization");
         requests.setAuthorizationRequestCustomizer(withPkce()
             .andThen(request -> request.additionalParameters(more -> more.put("resource", issuer))));
@@ -82,7 +82,7 @@ public class Application {
                 .authorizationEndpoint(endpoint -> endpoint.authorizationRequestResolver(requests))
                 .tokenEndpoint(endpoint -> endpoint.accessTokenResponseClient(tokens))
                 .defaultSuccessUrl("/", true)
-                // Without this a sign-in that fails begins again, for ever.
+                // Without this, a failed sign-in starts again in an endless loop.
                 .failureHandler((request, response, problem) -> response.sendError(502, problem.getMessage())))
             .logout(logout -> logout.logoutSuccessHandler(signOut))
             .build();
@@ -93,7 +93,7 @@ public class Application {
         return new RedirectView("/oauth2/authorization/gatehouse");
     }
 
-    /** Spring refreshes by itself once a token has ended; here it does so now. */
+    /** Spring refreshes expired tokens automatically; this refreshes now. */
     @GetMapping("/refresh")
     RedirectView refresh(
             @RegisteredOAuth2AuthorizedClient("gatehouse") OAuth2AuthorizedClient client,
@@ -108,7 +108,7 @@ public class Application {
         return new RedirectView("/");
     }
 
-    /** Spring signs out for a form only. */
+    /** Spring signs out only after a submitted form. */
     @GetMapping(path = "/logout", produces = MediaType.TEXT_HTML_VALUE)
     String logout(CsrfToken csrf) {
         return """

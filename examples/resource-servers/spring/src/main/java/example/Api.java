@@ -1,6 +1,6 @@
 package example;
 
-// An API in Spring Boot that takes this service's access tokens.
+// An API in Spring Boot that accepts this service's access tokens.
 //   ISSUER=https://id.example CLIENT_ID=rs_… CLIENT_SECRET=… mvn spring-boot:run
 import jakarta.servlet.http.HttpServletResponse;
 import java.util.List;
@@ -43,8 +43,8 @@ public class Api {
                         (request, response, failure) -> challenge(response, 401, "invalid_token", issuer))
                     .accessDeniedHandler(
                         (request, response, denied) -> challenge(response, 403, "insufficient_scope", issuer)))
-        // Spring lets this pass to the web server, which would make a 500 of it. No verdict was reached, so
-        // there is no challenge.
+        // Spring passes this error to the web server, which would respond with 500. The token could not be
+        // checked, so send no challenge.
         .addFilterBefore(
             (request, response, chain) -> {
               try {
@@ -67,7 +67,7 @@ public class Api {
     response.setStatus(status);
   }
 
-  // Spring looks at `active` and `exp` only. A refresh token is active too, and has no aud and no token_type.
+  // Spring checks only `active` and `exp`. A refresh token can be active too, but has no aud or token_type.
   @Bean
   OpaqueTokenIntrospector introspector(
       @Value("${spring.security.oauth2.resourceserver.opaquetoken.introspection-uri}") String uri,
