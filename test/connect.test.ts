@@ -1,3 +1,4 @@
+import { authorize } from './support/client.ts'
 import { rowOf, rowsOf } from './support/database.ts'
 import { olivia, sam, startWith } from './support/gatehouse.ts'
 import {
@@ -109,6 +110,21 @@ describe('/admin/{site}/assistants', () => {
     const none = await person.send(await person.visit(page), page, { assistant: 'gemini-cli' })
     expect(none.status).to.equal(422)
     expect(none.text).to.include('at least one redirect address')
+  })
+
+  it('shows the logo of an assistant that has one, otherwise its initial', async () => {
+    await press('claude')
+    const [app] = await made('claude')
+    const client = {
+      client_id: app?.client_id,
+      redirect_uri: 'https://claude.ai/api/mcp/auth_callback',
+    }
+    await authorize(service().url, client)
+    const student = makePagePerson(service().url, sam)
+    const shown = ['/connect/northlight', page, '/admin/northlight/applications'].map(visit)
+    for (const { text } of await Promise.all([...shown, student.visit('/account/apps')]))
+      expect(text).to.include('<span class="avatar logo"><svg')
+    expect((await visit(page)).text).to.match(/<li id="chatgpt">\s*<bdi class="avatar"[^>]*>C</)
   })
 
   it('offers MCP connections while they are off, and adds nothing', async () => {

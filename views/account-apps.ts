@@ -3,12 +3,15 @@ import { avatar } from './avatar.ts'
 import { type ClientView, foreignName, kindSentence } from './client-view.ts'
 import { type GrantView, grantFacts } from './grant-view.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
+import { logoOf } from './icon.ts'
 import type { Page } from './layout.ts'
 import { text } from './text.ts'
 
 export interface ConnectedAppView extends GrantView {
   readonly name: string
   readonly kind: ClientView['kind']
+  /** The id of the assistant for which an operator created the application. */
+  readonly assistant: string | null
   /** The site to which the access is limited. */
   readonly siteName: HtmlValue
   readonly removeHref: string
@@ -33,8 +36,8 @@ ${cards(page.apps.map(app), none, page.pager)}`,
 }
 
 function app(view: ConnectedAppView): Html {
-  const { name, kind, siteName, removeHref } = view
-  return html`<h2 class="named">${avatar(name)}<span>${foreignName(name)}</span></h2>
+  const { name, kind, assistant, siteName, removeHref } = view
+  return html`<h2 class="named">${avatar(name, logoOf(assistant))}<span>${foreignName(name)}</span></h2>
 <p class="muted">${kindSentence({ kind, siteName })}</p>
 <dl class="facts">
 ${siteName !== undefined && html`<div><dt>${text('word.site')}</dt><dd><bdi>${siteName}</bdi></dd></div>`}

@@ -12,6 +12,7 @@ import { avatar } from './avatar.ts'
 import { type ConnectStepsView, connectSteps } from './connect-steps.ts'
 import { searchForm } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
+import { logoOf } from './icon.ts'
 import type { Page } from './layout.ts'
 import { type Column, table } from './table.ts'
 import { inCode, inLink, numberText, text, timeOf } from './text.ts'
@@ -30,6 +31,8 @@ export interface ApplicationsPage extends ListView {
 
 interface ListedApplication {
   readonly name: string
+  /** The id of the assistant for which the application was created. */
+  readonly assistant: string | null
   readonly kind: 'assistant' | 'public' | 'confidential' | 'operator'
   readonly disabled: boolean
   readonly people: number
@@ -62,8 +65,8 @@ ${table(text('adminNav.applications'), listColumns, applications, { none, paging
 const listColumns: readonly Column<ListedApplication>[] = [
   {
     heading: text('word.app'),
-    cell: ({ name, href }) =>
-      html`<span class="named">${avatar(name)}<a href="${href}"><bdi>${name}</bdi></a></span>`,
+    cell: ({ name, href, assistant }) =>
+      html`<span class="named">${avatar(name, logoOf(assistant))}<a href="${href}"><bdi>${name}</bdi></a></span>`,
   },
   { heading: text('applications.kind'), cell: ({ kind }) => text(`applications.kinds.${kind}`) },
   {

@@ -1,8 +1,10 @@
 import { switchOnForm } from './admin-beta.ts'
 import { type AreaView, areaPage } from './area.ts'
+import { avatar } from './avatar.ts'
 import { type ConnectStepsView, connectSteps, snippet } from './connect-steps.ts'
 import { choice, inputField, postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
+import { logoOf } from './icon.ts'
 import type { Page } from './layout.ts'
 import { copyScript } from './script.ts'
 import { areaText, type TextId, text } from './text.ts'
@@ -89,7 +91,7 @@ function row(assistant: AssistantView, page: AssistantsPage): Html {
     ? text('adminAssistants.anotherCallback')
     : text('adminAssistants.setUp', { name: html`<bdi>${name}</bdi>` })
   return html`<li id="${id}">
-<span><strong>${application ? html`<a href="${application.href}"><bdi>${application.name}</bdi></a>` : html`<bdi>${name}</bdi>`}</strong>
+${avatar(name, logoOf(id))}<span><strong>${application ? html`<a href="${application.href}"><bdi>${application.name}</bdi></a>` : html`<bdi>${name}</bdi>`}</strong>
 <span class="muted">${where}</span>
 ${application?.disabled === true && html`<span class="muted">${text('adminAssistants.notNow')}</span>`}</span>
 ${application && state(application, isOn)}

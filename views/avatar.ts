@@ -1,7 +1,8 @@
 import { type Html, type HtmlValue, html, localized, plain } from './html.ts'
 
-/** Renders the initials of a name, not a picture, because pages load nothing from other hosts. */
-export function avatar(name: HtmlValue): Html {
+/** Renders a logo, otherwise the initials of a name: never a picture of another host (decision 25). */
+export function avatar(name: HtmlValue, logo?: Html): Html {
+  if (logo) return html`<span class="avatar logo">${logo}</span>`
   const letters = localized((reader) => {
     const [first, ...others] = plain(name, reader).trim().split(/\s+/u)
     const initials = [first, others.at(-1)].map((word) => [...(word ?? '')][0] ?? '')

@@ -1,4 +1,6 @@
+import { avatar } from './avatar.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
+import { logoOf } from './icon.ts'
 import { dayText, inCode, inLink, text } from './text.ts'
 
 /** The steps to connect an assistant. Values are escaped for commands and files, but not for HTML. */
@@ -36,7 +38,7 @@ export function connectSteps(
   const { id, where, instructions, documentation, needsPublicAddress, ownCallbacks } = steps
   const name = html`<bdi>${steps.name}</bdi>`
   return html`<details class="card" id="${id}"${open && html` open`}>
-<summary><h2>${name}</h2> <span class="muted">${where}</span></summary>
+<summary>${avatar(steps.name, logoOf(id))}<h2>${name}</h2> <span class="muted">${where}</span></summary>
 ${needsPublicAddress && local && html`<p class="notice warning">${text('connect.unreachable', { name })}</p>`}
 ${steps.approveHref !== undefined && html`<p class="notice warning">${text('connect.approve', { name, a: inLink(steps.approveHref) })}</p>`}
 ${instructions.map((each) => instruction(each, name))}

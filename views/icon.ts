@@ -34,5 +34,10 @@ export function icon(name: IconName): Html | undefined {
   return shapes.get(name)
 }
 
+/** The logo of an assistant; undefined if the sprite has none. */
+export function logoOf(assistant: string | null | undefined): Html | undefined {
+  return shapes.get(`logo-${assistant}`)
+}
+
 /** The icon as PNG, for programs that cannot show SVG. */
 export const iconPng: Buffer = readFileSync(join(import.meta.dirname, 'icon.png'))

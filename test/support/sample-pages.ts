@@ -227,7 +227,13 @@ function accountPages(values: Values) {
   const { client, person, sites, canSee, canChange, words, address } = values
   const area = areaOf(values)
   const grant = { canSee, canChange, grantedAt: 1.8e12, lastUsedAt: undefined, calls: 3 }
-  const app = { ...grant, ...client, siteName: words, removeHref: address('/remove') }
+  const app = {
+    ...grant,
+    ...client,
+    assistant: null,
+    siteName: words,
+    removeHref: address('/remove'),
+  }
   const list = { area, connectHref: address('/connect'), done: words }
   const pager = { nextHref: address('/next'), firstHref: undefined }
   const links = { apps: address('/apps'), notifications: '/notifications', browsers: '/browsers' }

@@ -34,6 +34,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
         clientId: row.client_id,
         clientName: row.client_name,
         clientOrigin: row.client_origin,
+        assistant: row.assistant,
         site: row.site_name === null ? undefined : { id: row.site_id, name: row.site_name },
         ...useOf(row),
       }))
@@ -129,6 +130,7 @@ function appsOf(kysely: Kysely<Schema>, grants: ReturnType<typeof liveGrants>) {
           eb.fn.coalesce('g.site_id', eb.val(NO_SITE)).as('site_id'),
           eb.fn<string>('max', [eb.fn.coalesce('app.name', 'g.client_name')]).as('client_name'),
           eb.fn.max('g.client_origin').as('client_origin'),
+          eb.fn.max('app.assistant').as('assistant'),
           eb.fn.max('site.name').as('site_name'),
           eb.fn.min('g.granted_at').as('granted_at'),
           eb.fn.max('g.last_used_at').as('last_used_at'),

@@ -48,6 +48,7 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
         const count = refused.get(clientId) ?? 0
         return {
           ...{ name, disabled, people: Number(people), lastUsedAt: lastUsedAt ?? undefined },
+          assistant: row.assistant,
           kind: kindOf(row),
           refusals: `${count}${count >= REFUSALS_PER_CLIENT ? '+' : ''}`,
           href: address(pages.application, { client: clientId }),
