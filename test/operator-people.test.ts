@@ -81,6 +81,8 @@ describe('the pages for the people and the appearance of a site', () => {
     })
     await send(people, `${people}/invitations`, button('resend'))
     await linkTo(service(), email, 2)
+    const trail = (await operator.visit('/admin/northlight/audit')).text
+    expect(trail).to.include('sent an invitation').and.include(email)
     const gone = await send(people, `${people}/invitations`, button('withdraw'))
     expect(gone.text).to.include('was withdrawn').and.not.include(email)
   })

@@ -557,6 +557,8 @@ forEachDatabase('webhooks', (start) => {
     expect((await read()).text)
       .to.include(typed.url)
       .and.to.include('value="post.published" checked')
+    const trail = (await owner().visit('/admin/northlight/audit')).text
+    expect(trail).to.include('changed the webhook endpoint').and.include(typed.url)
   })
 
   // [391]

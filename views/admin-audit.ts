@@ -99,7 +99,7 @@ const columns: readonly Column<AuditEntryView>[] = [
       aboutName,
       reason,
       times,
-    }) => html`${actionText(action)} <strong><bdi>${subject}</bdi></strong>
+    }) => html`${actionText(action)} <strong><bdi class="long">${subject}</bdi></strong>
 ${aboutName !== undefined && aboutName !== subject && html`<br><span class="small">${text('audit.account', { name: html`<bdi>${aboutName}</bdi>` })}</span>`}
 ${reason !== undefined && html`<br><span class="small">${text('audit.reason', { reason: html`<bdi lang="en">${reason}</bdi>` })}</span>`}
 ${times > 1 && html`<br><span class="small">${text('audit.times', { times })}</span>`}`,
@@ -116,6 +116,6 @@ ${times > 1 && html`<br><span class="small">${text('audit.times', { times })}</s
 function difference({ name, before, after }: AuditDifference): Html {
   const value = (shown: string) =>
     shown === '' ? text('audit.noValue') : html`<bdi>${shown}</bdi>`
-  return html`<div><code>${name}</code>: ${before !== '' && html`<del><bdi>${before}</bdi></del> → `}${value(after)}</div>
+  return html`<div class="long"><code>${name}</code>: ${before !== '' && html`<del><bdi>${before}</bdi></del> → `}${value(after)}</div>
 `
 }

@@ -80,13 +80,13 @@ async function describeEvents(kysely: Kysely<Schema>, rows: readonly FoundEvent[
   ])
   const names = await findNames(kysely, ids)
   return parsed.map(({ row, before, after }) => {
-    const own = after['name'] ?? after['title'] ?? before['name'] ?? before['title']
+    const facts = { ...before, ...after }
+    const own = facts['name'] ?? facts['title'] ?? facts['url']
     const textOf = (field: string, value: unknown) =>
       [value ?? []]
         .flat()
         .map((one) => names.get(String(one)) ?? formatFact(field, one))
         .join(', ')
-    const fields = [...new Set([...Object.keys(before), ...Object.keys(after)])]
     return {
       occurredAt: row.occurred_at,
       /** The actor's current name; undefined if the person was deleted, or no person acted. */
@@ -103,7 +103,7 @@ async function describeEvents(kysely: Kysely<Schema>, rows: readonly FoundEvent[
       reason: row.reason ?? undefined,
       times: row.times ?? 1,
       requestId: row.request_id ?? undefined,
-      differences: fields
+      differences: Object.keys(facts)
         .map((name) => ({
           name,
           before: textOf(name, before[name]),

@@ -6,6 +6,8 @@ const ofSite = 'site_id = (select id from own)'
 const ofCourse = `course_id in (select id from course where ${ofSite})`
 const enrolment = `(select e.id, p.name || ', ' || c.title as name, c.site_id from course_purchase e
   join person p on p.id = e.person_id join course c on c.id = e.course_id) as enrolment`
+const invitation = `(select id, email_canonical as name, site_id from one_time_link
+  where kind = 'invitation') as invitation`
 
 /** The objects with a name: the table, its columns of the id and the name, and the condition for a site. */
 const named: readonly (readonly [table: string, id: string, name: string, scope: string])[] = [
@@ -15,7 +17,8 @@ const named: readonly (readonly [table: string, id: string, name: string, scope:
   ...['lecture', 'section'].map((table) => [table, 'id', 'title', ofCourse] as const),
   ['person', 'id', 'name', `id in (select person_id from site_role where ${ofSite})`],
   ['oauth_application', 'client_id', 'name', ofSite],
-  [enrolment, 'id', 'name', ofSite],
+  ['webhook_endpoint', 'id', 'url', ofSite],
+  ...[enrolment, invitation].map((table) => [table, 'id', 'name', ofSite] as const),
 ]
 
 /** Finds the current names of objects by their ids. With `siteId`, only those of the site and its members. */
