@@ -35,7 +35,7 @@ export function identitiesPage(page: IdentitiesPage): Page {
 <p>${text('identities.intro', { a: (passkeys) => html`<a id="passkeys" href="${passkeysHref}">${passkeys}</a>` })}</p>
 ${cards(
   identities.map((identity) => card(identity, page)),
-  html`<p id="no-identities">${text('identities.none')}</p>`,
+  html`<p class="empty" id="no-identities">${text('identities.none')}</p>`,
 )}`,
   })
 }

@@ -31,7 +31,7 @@ export interface PasskeysPage {
 /** Lists the passkeys of a person, with forms that remove them. */
 export function passkeysPage(page: PasskeysPage): Page {
   const { passkeys, addHref } = page
-  const none = html`<p id="no-passkeys">${text('passkeys.none')}</p>`
+  const none = html`<p class="empty" id="no-passkeys">${text('passkeys.none')}</p>`
   return areaPage({
     ...page,
     title: text('passkeys.title'),

@@ -38,7 +38,7 @@ export function approvalsPage(page: ApprovalsPage): Page {
     ...page,
     title: text('adminNav.approvals'),
     id: 'approvals-page',
-    body: html`${page.changes.length === 0 ? html`<p id="no-changes">${text('approvals.none')}</p>` : waiting(page)}
+    body: html`${page.changes.length === 0 ? html`<p class="empty" id="no-changes">${text('approvals.none')}</p>` : waiting(page)}
 ${page.policyAction !== undefined && policyForm(page, page.policyAction)}`,
   })
 }

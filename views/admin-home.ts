@@ -98,12 +98,11 @@ ${signInCard(page)}
   })
 }
 
-function summary({ isOn, state, figures, hrefs }: AdminHomePage): Html {
+function summary({ isOn, state, hrefs }: AdminHomePage): Html {
   const { applications: apps } = state
   if (apps === 0) return text('adminHome.noApp')
   if (!isOn) return text('adminHome.off', { a: inLink(hrefs.beta) })
-  const people = figures.peopleByWeek.last
-  return text('adminHome.use', { apps, people, a: inLink(hrefs.applications) })
+  return text('adminHome.use', { apps, a: inLink(hrefs.applications) })
 }
 
 const WEEK = 7

@@ -5,6 +5,7 @@ import {
   type Confirmation,
   type ListView,
 } from './area.ts'
+import { avatar } from './avatar.ts'
 import {
   fieldProblem,
   inputField,
@@ -90,7 +91,8 @@ function badges(held: readonly string[]): Html[] {
 const columns: readonly Column<MemberView>[] = [
   {
     heading: text('word.name'),
-    cell: ({ name, href }) => html`<a href="${href}"><bdi>${name}</bdi></a>`,
+    cell: ({ name, href }) =>
+      html`<span class="named">${avatar(name)}<a href="${href}"><bdi>${name}</bdi></a></span>`,
   },
   { heading: text('form.email'), cell: ({ email }) => html`<bdi>${email}</bdi>` },
   { heading: text('adminPeople.roles'), cell: (person) => badges(person.roles) },
@@ -188,7 +190,7 @@ export function memberPage(page: MemberPage): Page {
 <p><bdi>${member.email}</bdi><br><span class="muted">${text('adminPeople.memberSince', { time: timeOf(member.since) })}</span></p>
 ${postForm(target('roles'), html`${roleFields(member.roles)}\n${submitButton('save-roles', text('adminPeople.saveRoles'))}`)}
 <h2>${text('account.apps')}</h2>
-${table(text('account.apps'), appColumns, apps, { none: html`<p id="no-apps">${text('adminPeople.noApps')}</p>` })}
+${table(text('account.apps'), appColumns, apps, { none: html`<p class="empty" id="no-apps">${text('adminPeople.noApps')}</p>` })}
 <div class="actions">${endAccess}</div>
 <h2>${text('word.account')}</h2>
 ${postForm(

@@ -48,7 +48,7 @@ ${table(
     { heading: text('adminWebhooks.created'), cell: ({ createdAt }) => timeOf(createdAt) },
   ],
   endpoints,
-  { none: html`<p id="no-webhooks">${text('adminWebhooks.none')}</p>` },
+  { none: html`<p class="empty" id="no-webhooks">${text('adminWebhooks.none')}</p>` },
 )}
 <h2>${text('adminWebhooks.addTitle')}</h2>
 ${problemAlert('webhook-problem', problem)}

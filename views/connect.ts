@@ -26,6 +26,9 @@ export function connectPage(page: ConnectPage): Page {
     body: html`<h1>${text('account.connect')}</h1>
 <p>${text('connect.intro', { a: inLink(page.appsHref) })}</p>
 <h2>${text('siteChoice.heading')}</h2>
+<ul class="links" id="sites">
+${page.sites.map(({ name, slug, href }) => html`<li><a href="${href}"><bdi>${name}</bdi></a> <span class="muted">${slug}</span></li>\n`)}</ul>
+${pager(page.pager)}
 <form method="get" action="${page.action}">
 ${inputField({
   id: 'site',
@@ -35,9 +38,6 @@ ${inputField({
 })}
 <div class="actions"><button id="go" type="submit">${text('connect.show')}</button></div>
 </form>
-<ul class="links" id="sites">
-${page.sites.map(({ name, slug, href }) => html`<li><a href="${href}"><bdi>${name}</bdi></a> <span class="muted">${slug}</span></li>\n`)}</ul>
-${pager(page.pager)}
 <h2>${text('connect.sentHere')}</h2>
 <p>${text('connect.sentHereText')}</p>
 <h2>${text('connect.operator')}</h2>

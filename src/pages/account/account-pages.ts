@@ -83,8 +83,8 @@ function areaOf({ person, csrf }: PageSession, current: string): AreaView {
         links: [
           link(pages.security, text('password.label'), 'key-round'),
           link(pages.passkeys, text('passkeys.title'), 'fingerprint-pattern'),
-          link(pages.secondFactor, text('nav.secondFactor'), 'smartphone'),
-          link(pages.linkedIdentities, text('nav.identities'), 'link'),
+          link(pages.secondFactor, text('secondFactor.title'), 'smartphone'),
+          link(pages.linkedIdentities, text('identities.title'), 'link'),
           link(pages.sessions, text('account.browsers'), 'monitor-smartphone'),
         ],
       },
