@@ -104,12 +104,12 @@ function lookFields(
     attributes: html` type="file" accept="image/png,image/jpeg,image/webp"`,
   })
   return html`${name(text('appearance.nameHint'))}
+${logo}
 ${
   logoHref !== undefined &&
   html`<p><img src="${logoHref}" alt="${text('appearance.logo')}" height="48"></p>
 <label class="choice"><input type="checkbox" name="removeLogo" value="yes"><span>${text('appearance.removeLogo')}</span></label>`
 }
-${logo}
 ${color('accentColor', '#0c665a')}
 ${color('backgroundColor', '#f3f5f4')}
 ${words('signInWords')}

@@ -78,7 +78,12 @@ const listColumns: readonly Column<ListedApplication>[] = [
     heading: text('word.lastUsed'),
     cell: ({ lastUsedAt }) => (lastUsedAt ? timeOf(lastUsedAt) : text('grant.notYet')),
   },
-  { heading: text('applications.week'), cell: ({ refusals }) => refusals, isNumber: true },
+  {
+    heading: text('applications.week'),
+    cell: ({ refusals, href }) =>
+      refusals === '0' ? refusals : html`<a href="${href}/refusals">${refusals}</a>`,
+    isNumber: true,
+  },
   {
     heading: text('applications.state'),
     cell: ({ disabled }) =>
