@@ -162,7 +162,7 @@ describe('/admin/<site>/overview and /audit', () => {
       return page
     })
     expect(first.text).to.include(
-      'allowed the application to access the account <strong><bdi class="long">Course Notes</bdi>',
+      'allowed the application to access the account <strong><bdi>Course Notes</bdi>',
     )
     expect(first.text).not.to.include('signed in to the application <strong>')
     const next =

@@ -99,7 +99,7 @@ const columns: readonly Column<AuditEntryView>[] = [
       aboutName,
       reason,
       times,
-    }) => html`${actionText(action)} <strong><bdi class="long">${subject}</bdi></strong>
+    }) => html`${actionText(action)} <strong><bdi>${subject}</bdi></strong>
 ${aboutName !== undefined && aboutName !== subject && html`<br><span class="small">${text('audit.account', { name: html`<bdi>${aboutName}</bdi>` })}</span>`}
 ${reason !== undefined && html`<br><span class="small">${text('audit.reason', { reason: html`<bdi lang="en">${reason}</bdi>` })}</span>`}
 ${times > 1 && html`<br><span class="small">${text('audit.times', { times })}</span>`}`,
