@@ -31,7 +31,7 @@ export interface PeopleQuestion {
   /** Words of the name or address, or their beginnings. */
   readonly search?: string | null | undefined
   readonly sort?: TimeOrder | null | undefined
-  /** Additional condition on `person.id` for searches. */
+  /** Additional condition on `found.person_id` for searches. */
   readonly among?: ReturnType<typeof sql<boolean>> | undefined
 }
 
@@ -110,7 +110,7 @@ const WORD_COUNT_MAX = 5000
 const RARE_COUNT = 500
 
 /** Maximum number of people that the count of a search reads at a large site. They have the rarest word. */
-const COUNTED_MAX = 5000
+const COUNTED_MAX = 2000
 
 /**
  * Finds people by the beginnings of words of their names and addresses. Reads the people with the rarest word in the
@@ -137,14 +137,15 @@ function searchPeople(database: Database, question: PeopleQuestion, text: string
       .selectFrom('person_word')
       .select(['word', 'person_id'])
       .where(beginsWith(sql`word`, word, from))
-    const among = count > FEW_ROLES_MAX ? amongMany : amongFew
     const others = words.filter((other) => other !== word).map(hasWord)
     const matches = sql<boolean>`${sql.join([...others, isFirstMatch(word)], sql` and `)}`
-    const matching = (people: typeof candidates) => among(kysely, question, people).where(matches)
-    const counted = among === amongMany ? candidates.limit(COUNTED_MAX) : candidates
-    const countFound = () => countRowsUpTo(kysely, matching(counted), SEARCH_COUNT_MAX)
+    const isLarge = count > FEW_ROLES_MAX
+    const found = (isLarge ? amongMany : amongFew)(kysely, question, candidates).where(matches)
+    const counted = isLarge
+      ? holdersAmong(kysely, question, candidates.limit(COUNTED_MAX)).where(matches)
+      : found
     const order = orderBy('sortedBy', 'asc', FOUND_WORD, 'found.person_id')
-    return pagedRows(matching(candidates), order, countFound)
+    return pagedRows(found, order, () => countRowsUpTo(kysely, counted, SEARCH_COUNT_MAX))
   }
   return {
     page: async (request: PageRequest) => await (await search(request.after)).page(request),
@@ -170,10 +171,11 @@ async function rarestOf(kysely: Kysely<Schema>, words: readonly string[]): Promi
 // PostgreSQL checks scalar subqueries at the index scan, the cheapest first. It would turn `exists` into joins, which
 // come after the check of the role, and read the person of each candidate.
 
-/** Keeps a person's first word that begins with a prefix, so each person appears once. */
+/** Keeps a person's first word that begins with a prefix, so each person appears once. The prefix itself is the first. */
 function isFirstMatch(prefix: string) {
-  return sql<boolean>`(select 1 from person_word as earlier where earlier.person_id = found.person_id
-    and earlier.word >= ${prefix} and earlier.word < found.word limit 1) is null`
+  return sql<boolean>`(found.word = ${prefix} or (select 1 from person_word as earlier
+    where earlier.person_id = found.person_id and earlier.word >= ${prefix} and earlier.word < found.word
+    limit 1) is null)`
 }
 
 function hasWord(prefix: string) {
@@ -201,20 +203,25 @@ function amongFew(
  * Selects from all candidates, and looks up the role of each. A search then reads its index in order. If one in fifty
  * people belongs to the site, a page of twenty is complete after about a thousand people.
  */
-function amongMany(
-  kysely: Kysely<Schema>,
-  { siteId, role, among = sql`true` }: PeopleQuestion,
-  candidates: Candidates,
-) {
-  const since = sql<number>`(select min(held.granted_at) from site_role as held
-    where held.person_id = found.person_id and held.site_id || '' = ${siteId}
-      ${role == null ? sql`` : sql`and held.role = ${role}`})`
-  return kysely
-    .selectFrom(candidates.as('found'))
+function amongMany(kysely: Kysely<Schema>, question: PeopleQuestion, candidates: Candidates) {
+  return holdersAmong(kysely, question, candidates)
     .crossJoin('person')
     .whereRef('person.id', '=', 'found.person_id')
-    .where(sql<boolean>`${since} is not null and ${among}`)
-    .select([...PERSON_FIELDS, since.as('since'), FOUND_WORD.as('sortedBy')])
+    .select([...PERSON_FIELDS, since(question).as('since'), FOUND_WORD.as('sortedBy')])
+}
+
+/** Selects the candidates with a role, without reading their people. */
+function holdersAmong(kysely: Kysely<Schema>, question: PeopleQuestion, candidates: Candidates) {
+  const { among = sql`true` } = question
+  return kysely
+    .selectFrom(candidates.as('found'))
+    .where(sql<boolean>`${since(question)} is not null and ${among}`)
+}
+
+function since({ siteId, role }: PeopleQuestion) {
+  return sql<number>`(select min(held.granted_at) from site_role as held
+    where held.person_id = found.person_id and held.site_id || '' = ${siteId}
+      ${role == null ? sql`` : sql`and held.role = ${role}`})`
 }
 
 interface StudentQuestion extends Pick<PeopleQuestion, 'siteId' | 'search' | 'sort'> {
@@ -235,7 +242,7 @@ export function listStudents(database: Database, question: StudentQuestion) {
   if (!search?.trim()) return listStudentsOfCourse(database, { siteId, courseId, sort })
   const among = sql<boolean>`exists (select 1 from course_purchase as bought
     join course on course.id = bought.course_id
-    where bought.person_id = person.id and bought.course_id = ${courseId}
+    where bought.person_id = found.person_id and bought.course_id = ${courseId}
       and course.site_id = ${siteId})`
   return listPeople(database, { siteId, role: 'student', search, among })
 }
