@@ -119,7 +119,7 @@ async function measure(storage: Storage, path: string): Promise<void> {
   console.log(`\n${storages[storage]}, ${people} people`)
   for (const [kind, searchOf] of Object.entries(kinds)) {
     const usedSeconds = processorSeconds(service.pid)
-    const searched = []
+    const searched: Awaited<ReturnType<typeof searchPages>>[] = []
     for (let i = 0; i < SEARCHES; i += 1) searched.push(await searchPages(run, searchOf(i)))
     const tookMs = searched.flatMap((each) => each.tookMs)
     const usedMs = ((processorSeconds(service.pid) - usedSeconds) * 1000) / tookMs.length

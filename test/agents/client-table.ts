@@ -5,17 +5,18 @@ import {
   driveClaudeCode,
   driveCodex,
   driveFastMcp,
-  driveGo,
   driveInspector,
   driveLangchain,
   driveLlamaIndex,
   driveMcporter,
   driveOpenaiAgents,
   driveOpencode,
+  driveProgram,
   drivePydanticAi,
   drivePythonMcp,
 } from './drivers/commands.ts'
 import { driveGeminiCli, driveGeminiCliAsAdded } from './drivers/gemini-cli.ts'
+import { driveJava } from './drivers/java.ts'
 import { driveMcpRemote, driveMcpRemoteWithScopes } from './drivers/mcp-remote.ts'
 import {
   driveAiSdk,
@@ -24,6 +25,7 @@ import {
   driveOpenaiAgentsJs,
 } from './drivers/node-libraries.ts'
 import { driveSdk1, driveSdk2 } from './drivers/typescript-sdk.ts'
+import { driveUseMcp } from './drivers/use-mcp.ts'
 import type { Drive } from './driving.ts'
 import type { WayName } from './ways.ts'
 
@@ -70,11 +72,11 @@ function of(
   return { name, package: { registry, name: module, version, with: others }, callback }
 }
 
-/** A program in `drivers/go`, whose go.mod has the version. */
-function go(name: string, module: string, version: string, folder: string) {
-  const source = join(import.meta.dirname, 'drivers/go', folder)
-  const built = { registry: 'go', name: module, version, source } as const
-  return { name, package: built, callback: 'http://127.0.0.1/callback', drive: driveGo }
+/** A program to build from a folder of `drivers`, whose go.mod, Cargo.toml or pom.xml has the version too. */
+function built(name: string, registry: Package['registry'], pinned: string, folder: string) {
+  const source = join(import.meta.dirname, 'drivers', folder)
+  const others = of(name, pinned)
+  return { ...others, package: { ...others.package, registry, source } }
 }
 
 export const agents: readonly Agent[] = [
@@ -163,12 +165,21 @@ export const agents: readonly Agent[] = [
     ...{ setUp: '`BasicMCPClient` with `auth`', drive: driveLlamaIndex },
   },
   {
-    ...go('Go SDK', 'github.com/modelcontextprotocol/go-sdk', '1.8.0', 'official'),
-    setUp: '`OAuthHandler` of the transport',
+    ...built('Go SDK', 'go', 'github.com/modelcontextprotocol/go-sdk@1.8.0', 'go/official'),
+    ...{ setUp: '`OAuthHandler` of the transport', drive: driveProgram },
   },
   {
-    ...go('mcp-go', 'github.com/mark3labs/mcp-go', '1.2.1', 'mark3labs'),
-    setUp: '`OAuthConfig` with the scopes',
+    ...built('mcp-go', 'go', 'github.com/mark3labs/mcp-go@1.2.1', 'go/mark3labs'),
+    ...{ setUp: '`OAuthConfig` with the scopes', drive: driveProgram },
+  },
+  {
+    ...built('Rust SDK', 'crates', 'rmcp@3.11.0', 'rust'),
+    ...{ setUp: '`OAuthState`, then `AuthClient`', drive: driveProgram },
+  },
+  {
+    ...built('Java SDK', 'maven', 'io.modelcontextprotocol.sdk:mcp@2.1.0', 'java'),
+    setUp: '`httpRequestCustomizer` with a token that your application requests',
+    drive: driveJava,
   },
   {
     ...of('LangChain.js', '@langchain/mcp-adapters@1.1.4', undefined, ['@langchain/core@1.4.0']),
@@ -185,5 +196,12 @@ export const agents: readonly Agent[] = [
   {
     ...of('Mastra', '@mastra/mcp@2.0.0', undefined, ['@mastra/core@1.71.0']),
     ...{ setUp: '`authProvider` of the server', drive: driveMastra },
+  },
+  {
+    ...of('use-mcp', 'use-mcp@0.0.21', undefined, [
+      ...['@modelcontextprotocol/sdk@1.32.2', 'react@18.3.1', 'react-dom@18.3.1', 'esbuild@0.28.2'],
+    ]),
+    setUp: '`useMcp`; `saveClientInformation` of its `BrowserOAuthClientProvider` for a client_id',
+    drive: driveUseMcp,
   },
 ]

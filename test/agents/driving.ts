@@ -1,3 +1,5 @@
+import type { Browser } from 'playwright-core'
+
 import type { Desk } from './desk.ts'
 import type { ModelServer } from './model-server.ts'
 import type { Way } from './ways.ts'
@@ -11,6 +13,8 @@ export interface Driving {
   scopes(): Promise<readonly string[]>
   readonly folder: string
   readonly desk: Desk
+  /** For a client that is a page. */
+  readonly browser: Browser
   readonly model: ModelServer
   /** Calls the tools of the way, and repeats a call that the person had to approve. Returns all results. */
   use(

@@ -1,4 +1,4 @@
-import type { Browser } from 'playwright-core'
+import type { Browser, Page } from 'playwright-core'
 
 import type { Answers } from '../../tools/token/headless-person.ts'
 import { answerPage, isVisible, newLocalContext } from '../support/driven.ts'
@@ -17,17 +17,27 @@ interface Authorization {
 export async function authorize(asked: Authorization): Promise<string> {
   await using context = await newLocalContext(asked.browser)
   const page = await context.newPage()
-  page.setDefaultTimeout(STEP_TIMEOUT_MS)
-  const isOurs = () => page.url().startsWith(`${asked.serviceUrl}/`)
   // A client that ends as soon as it has its code may not serve its own page.
-  const leftOrThrow = (error: unknown) => {
-    if (isOurs() || page.url() === 'about:blank') throw error
-  }
-  await page.goto(asked.address).catch(leftOrThrow)
-  for (let step = 0; step < STEPS_MAX && isOurs(); step += 1)
-    await answerPage(page, asked.person).catch(leftOrThrow)
-  if (isOurs()) throw new Error(`the sign-in did not leave ${page.url()}`)
+  await page.goto(asked.address).catch((error: unknown) => {
+    if (page.url() === 'about:blank') throw error
+  })
+  await answerPages(page, asked)
   return await page.innerText('body').catch(() => '')
+}
+
+/** Answers the pages of the service until the browser leaves it. */
+export async function answerPages(
+  page: Page,
+  { serviceUrl, person }: Pick<Authorization, 'serviceUrl' | 'person'>,
+): Promise<void> {
+  page.setDefaultTimeout(STEP_TIMEOUT_MS)
+  const isOurs = () => !page.isClosed() && page.url().startsWith(`${serviceUrl}/`)
+  for (let step = 0; step < STEPS_MAX && isOurs(); step += 1) {
+    await answerPage(page, person).catch((error: unknown) => {
+      if (isOurs()) throw error
+    })
+  }
+  if (isOurs()) throw new Error(`the sign-in did not leave ${page.url()}`)
 }
 
 /** Signs in to the page on which changes wait, and approves them. */

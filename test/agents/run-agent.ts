@@ -61,7 +61,10 @@ async function goOneWay(agent: Agent, way: Way, folder: string, run: Run): Promi
     const address = serviceUrl + way.path
     const scopes = async () => await scopesOf(serviceUrl, way)
     const said = await Promise.race([
-      agent.drive({ way, address, clientId, scopes, folder, desk, model, use: userOf(way, desk) }),
+      agent.drive({
+        ...{ way, address, clientId, scopes, folder, desk, browser, model },
+        use: userOf(way, desk),
+      }),
       rejected(signal),
       ...(known ? [readUntil(desk, known)] : []),
     ])

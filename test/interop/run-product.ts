@@ -75,8 +75,9 @@ async function installProduct(
       ? { kind: 'missing', why: `${wanted.program} ${version} is not on PATH` }
       : { kind: 'installed', folder: cacheFolder }
   }
-  if (wanted.registry !== 'maven') return await install(wanted, over)
-  return await installFromMaven(wanted.artifact, over)
+  return 'artifact' in wanted
+    ? await installFromMaven(wanted.artifact, over)
+    : await install(wanted, over)
 }
 
 /** Unpacks a zip of Maven Central into `keycloak`, the name of its product without the version. */

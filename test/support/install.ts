@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -14,12 +14,12 @@ export const cacheFolder: string =
 const INSTALL_TIMEOUT_MS = 90_000
 const BUILD_TIMEOUT_MS = 240_000
 export interface Package {
-  readonly registry: 'npm' | 'pypi' | 'go'
+  readonly registry: 'npm' | 'pypi' | 'go' | 'crates' | 'maven'
   readonly name: string
   readonly version: string
   /** Packages to install with it, each in one exact version: `a@1.2.3`, `b==1.2.3`. */
   readonly with?: readonly string[]
-  /** The folder of a Go program. Its module has the exact versions. */
+  /** The folder of a program to build. A file in it has the exact versions. */
   readonly source?: string
 }
 
@@ -51,13 +51,14 @@ async function installInto(
 ): Promise<Installed> {
   const { registry } = wanted
   const complete = join(folder, 'complete')
-  // Go rebuilds only what has changed, and its programs are part of this project.
-  if (registry !== 'go' && existsSync(complete)) return { kind: 'installed', folder }
+  // A build is part of this project, and the tools of its language rebuild only what has changed.
+  if (wanted.source === undefined && existsSync(complete)) return { kind: 'installed', folder }
   if (silent.has(registry)) return { kind: 'missing', why: `${registry} did not answer before` }
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   try {
-    const from = { npm: installFromNpm, pypi: installFromPypi, go: buildFromGo }
+    const built = { go: buildFromGo, crates: buildFromCrates, maven: buildFromMaven }
+    const from = { npm: installFromNpm, pypi: installFromPypi, ...built }
     await from[registry](wanted, folder, signal)
     writeFileSync(`${complete}.new`, '')
     renameSync(`${complete}.new`, complete)
@@ -94,6 +95,20 @@ async function installFromPypi(wanted: Package, folder: string, signal: AbortSig
 async function buildFromGo({ source }: Package, folder: string, signal: AbortSignal) {
   const options = { signal, timeout: BUILD_TIMEOUT_MS, cwd: source }
   await execute('go', ['build', '-o', join(folder, 'program'), '.'], options)
+}
+
+async function buildFromCrates({ source }: Package, folder: string, signal: AbortSignal) {
+  const target = join(cacheFolder, 'rust-target')
+  const options = { signal, timeout: BUILD_TIMEOUT_MS, cwd: source }
+  await execute('cargo', ['build', '--quiet', '--locked', '--target-dir', target], options)
+  copyFileSync(join(target, 'debug/program'), join(folder, 'program'))
+}
+
+async function buildFromMaven({ source = '' }: Package, folder: string, signal: AbortSignal) {
+  const options = { signal, timeout: BUILD_TIMEOUT_MS, cwd: source }
+  const words = ['-q', '-B', 'dependency:copy-dependencies', `-DoutputDirectory=${folder}`]
+  await execute('mvn', words, options)
+  await execute('javac', ['-cp', `${folder}/*`, '-d', folder, 'Program.java'], options)
 }
 
 function wasKilled(error: unknown): boolean {

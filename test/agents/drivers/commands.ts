@@ -145,8 +145,8 @@ function drivePython(script: string): Drive {
   }
 }
 
-/** An application in Go, built when it was installed. */
-export const driveGo: Drive = async ({ way, address, clientId, scopes, folder, desk }) => {
+/** An application in Go or Rust, built when it was installed. */
+export const driveProgram: Drive = async ({ way, address, clientId, scopes, folder, desk }) => {
   const words = [address, JSON.stringify(way.calls), (await scopes()).join(' ')]
   const registered = clientId === undefined ? [] : [clientId]
   return await desk.succeed([join(folder, 'program'), ...words, ...registered])

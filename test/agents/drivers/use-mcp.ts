@@ -1,0 +1,91 @@
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+
+import { newLocalContext } from '../../support/driven.ts'
+import { listen } from '../../support/listen.ts'
+import type { Desk } from '../desk.ts'
+import type { Drive } from '../driving.ts'
+import { answerPages } from '../person.ts'
+
+/** A page with the hook, and its callback. The hook opens a window for the sign-in. */
+const page = `
+import { createElement } from 'react'
+import { createRoot } from 'react-dom/client'
+import { BrowserOAuthClientProvider, onMcpAuthorization } from 'use-mcp'
+import { useMcp } from 'use-mcp/react'
+
+const { url, clientId, callbackUrl } = asked
+const kept = new BrowserOAuthClientProvider(url)
+if (clientId) kept.saveClientInformation({ client_id: clientId })
+
+function Application() {
+  const clientName = 'an application in a browser'
+  const mcp = useMcp({ url, callbackUrl, clientName, transportType: 'http' })
+  window.callTool = async (name, values) => JSON.stringify(await mcp.callTool(name, values))
+  return createElement('p', { id: mcp.state }, mcp.error)
+}
+
+if (location.pathname === '/callback') onMcpAuthorization()
+else createRoot(document.body).render(createElement(Application))
+`
+
+/** Runs in Chromium, so it also tests CORS. */
+export const driveUseMcp: Drive = async ({
+  way,
+  address,
+  clientId,
+  folder,
+  desk,
+  browser,
+  use,
+}) => {
+  await using application = await serve(await bundle(folder, desk), { url: address, clientId })
+  await using context = await newLocalContext(browser)
+  const window = await context.newPage()
+  window.on('console', (message) => desk.note(message.text()))
+  context.on('request', (request) => {
+    if (new URL(request.url()).searchParams.has('code_challenge')) desk.opened.push(request.url())
+  })
+  const opening = window.waitForEvent('popup')
+  await window.goto(application.url)
+  const popup = await opening
+  await popup.waitForURL((url) => url.protocol !== 'about:')
+  await answerPages(popup, { serviceUrl: new URL(address).origin, person: way.person })
+  await window.waitForSelector('#ready, #failed', { state: 'attached' })
+  return await use(async (tool, values) =>
+    String(
+      await window.evaluate(([name, given]) => callTool(name, given), [tool, values] as const),
+    ),
+  )
+}
+
+/** In the page. */
+declare function callTool(name: string, values: object): Promise<string>
+
+async function bundle(folder: string, desk: Desk): Promise<string> {
+  const words = ['--bundle', '--log-level=error', '--define:process.env.NODE_ENV="production"']
+  const script = join(desk.home, 'bundle.js')
+  await desk.succeed(
+    [
+      ...[process.execPath, join(folder, 'node_modules/esbuild/bin/esbuild')],
+      ...[desk.write('page.js', page), `--outfile=${script}`, ...words],
+    ],
+    { NODE_PATH: join(folder, 'node_modules') },
+  )
+  return readFileSync(script, 'utf8')
+}
+
+/** Serves the page at every path. */
+async function serve(script: string, asked: object) {
+  const server = createServer(({ url, headers }, response) => {
+    if (url === '/page.js') {
+      return response.writeHead(200, { 'content-type': 'text/javascript' }).end(script)
+    }
+    const all = JSON.stringify({ ...asked, callbackUrl: `http://${headers.host}/callback` })
+    return response
+      .writeHead(200, { 'content-type': 'text/html' })
+      .end(`<body><script>asked = ${all}</script><script src="/page.js"></script>`)
+  })
+  return await listen(server)
+}
