@@ -33,6 +33,8 @@ const now = 1_800_000_000_000
 const actor = { personId: 'olivia', requestId: 'req', now }
 const mcp = { siteId: 'north', feature: MCP_CONNECTIONS } as const
 const page = { first: 20, after: undefined }
+const idsOf = (ended: 'taken' | readonly { readonly id: string }[]) =>
+  ended === 'taken' ? ended : ended.map(({ id }) => id)
 
 withDatabases('grants and applications', (open) => {
   let database: Database
@@ -278,9 +280,11 @@ withDatabases('grants and applications', (open) => {
   it('removing an application at one site ends its grants there, with an event', async () => {
     await save({}, { id: 'g2', siteId: undefined }, { id: 'g3', personId: 'noor' })
     const line = { personId: 'sam', clientId: 'planner', siteId: 'north' }
-    expect(await removeApp(database, line, actor)).to.deep.equal(['g1'])
-    expect(await removeApp(database, line, actor)).to.deep.equal([])
-    expect(await removeApp(database, { ...line, siteId: undefined }, actor)).to.deep.equal(['g2'])
+    expect(idsOf(await removeApp(database, line, actor))).to.deep.equal(['g1'])
+    expect(idsOf(await removeApp(database, line, actor))).to.deep.equal([])
+    expect(idsOf(await removeApp(database, { ...line, siteId: undefined }, actor))).to.deep.equal([
+      'g2',
+    ])
     const consents = ['consent.given', 'consent.given']
     expect(await listActions()).to.have.members(['grant.remove', ...consents])
   })
@@ -313,12 +317,12 @@ withDatabases('grants and applications', (open) => {
     expect(app.secrets.map(({ hint }) => hint)).to.deep.equal([secret?.slice(-4)])
 
     await save({ clientId, ...allowing(...entry.scopes) }, { clientId, id: 'g2' })
-    expect(await store.update(app, entryOf({ scopes: [] }), actor)).to.deep.equal(['g1'])
+    expect(idsOf(await store.update(app, entryOf({ scopes: [] }), actor))).to.deep.equal(['g1'])
     await store.setEnabled(app, false, actor)
     await store.setEnabled(app, false, actor)
     const { rows: lines } = await listApplications(database.kysely, 'north', page)
     expect(lines[0]).to.include({ clientId, disabled: true })
-    expect(await store.remove(app, actor)).to.deep.equal(['g2'])
+    expect(idsOf(await store.remove(app, actor))).to.deep.equal(['g2'])
     expect(await listActions()).to.have.members([
       ...['consent.given', 'consent.given', 'application.create', 'application.update'],
       ...['application.disable', 'application.delete'],

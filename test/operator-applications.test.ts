@@ -294,6 +294,30 @@ describe('an application that acts for an owner, against people with less power'
       return rejected.map(({ problem }) => problem.split(':', 1)[0])
     }
     expect(await problems()).to.deep.equal(['operatorAt', 'operatorAt'])
+    const omitted = { redirectUris: [redirect_uri], scopes: ['account:read'] }
+    const { rejected } = await importRecords(service.stores.database, [
+      {
+        ...base,
+        clientId: app.clientId,
+        name: 'X',
+        applicationType: 'web',
+        authMethod: 'none',
+        ...omitted,
+      },
+      {
+        ...base,
+        ...server,
+        clientId: app.clientId,
+        kind: 'resource_server',
+        name: 'X',
+        applicationType: 'web',
+      },
+    ])
+    expect(rejected.map(({ problem }) => problem)).to.deep.equal(
+      Array(2).fill(
+        'operatorAt: is required for an application that acts for an owner; repeat it in the line',
+      ),
+    )
     await kysely.updateTable('oauth_grant').set({ ended_at: 1 }).execute()
     expect(await problems()).to.deep.equal([])
   })

@@ -129,7 +129,7 @@ describe('tidy', () => {
     const texts = files.map(read)
     const written = texts
       .filter((text) => recording.test(text))
-      .flatMap((text) => text.match(/\baction\b[^,]*|\brecord\([^,]*/g) ?? [])
+      .flatMap((text) => text.match(/\baction(?:Of)?\b[^,]*|\brecord\([^,]*/g) ?? [])
       .flatMap((text) => [...text.matchAll(/'([a-z_]+\.[a-z_]+)'/g)])
       .map(([, action]) => action)
     // Each kind of released items writes the same seven actions, named after its table.

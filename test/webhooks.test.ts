@@ -9,9 +9,14 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import type { Transaction } from 'kysely'
 import { Webhook } from 'standardwebhooks'
 
+import { storeNewPassword } from '../src/oauth/grants/end-access.ts'
+import { settleAbsentPeople } from '../src/ops/import/absent-people.ts'
+import { findApplication } from '../src/pages/applications/application-lists.ts'
+import { makeApplicationStore } from '../src/pages/applications/application-store.ts'
 import { eventTypes } from '../src/platform/audit/event-types.ts'
 import { makeGuardedFetch, type SendOutgoing } from '../src/platform/outgoing/guarded-fetch.ts'
 import type { Schema } from '../src/platform/store/schema.ts'
+import { joinSite } from '../src/school/members/joining.ts'
 import { endMemberAccess, removeMember } from '../src/school/members/site-roles.ts'
 import { deleteDueAccounts, scheduleDeletion } from '../src/school/privacy/delete-account.ts'
 import { exampleEvent, type WebhookEvent } from '../src/school/webhooks/webhook-event.ts'
@@ -20,7 +25,7 @@ import { mutationOf, type Operator, operatorSite, startOperator } from './suppor
 import { authorize, obtain } from './support/client.ts'
 import { rowOf, rowsOf } from './support/database.ts'
 import { makeCertificate } from './support/document-host.ts'
-import { marco, noor, olivia, policyWith, sam } from './support/gatehouse.ts'
+import { marco, noor, notes, olivia, policyWith, sam } from './support/gatehouse.ts'
 import { importRecords } from './support/import.ts'
 import { listen } from './support/listen.ts'
 import { mailsTo } from './support/mail-folder.ts'
@@ -395,7 +400,7 @@ forEachDatabase('webhooks', (start) => {
     }
   })
 
-  it('tell of the access and places that end with a password, a membership or an account', async () => {
+  it('tell of the access and places that end with a password, a scope, a membership or an account', async () => {
     await add(ONE)
     const { url, service } = running()
     const { database } = service.stores
@@ -411,29 +416,64 @@ forEachDatabase('webhooks', (start) => {
     const { name, email } = await rowOf(kysely(), 'person', { id: 'per_sam' })
     const line = { type: 'person', id: 'per_sam', name, email, accessEndedAt: 'now' }
     const due = () => ({ personId: 'per_sam', dueAt: now() })
+    const { password_hash } = await rowOf(kysely(), 'person', { id: 'per_sam' })
+    const hash = { personId: 'per_sam', passwordHash: password_hash ?? '' }
+    const password = { ...hash, endApps: true, byMail: false }
+    const removeScope = async () => {
+      const app = await findApplication(kysely(), by().siteId, notes.clientId)
+      if (!app) throw new Error('no application')
+      const { update } = makeApplicationStore(database)
+      await update(app, { ...app, scopes: ['account:write'] }, by())
+      // Adding a scope ends nothing.
+      await update(app, app, by())
+    }
+    const missing = () => ({ missing: 'end', nowMs: now() }) as const
+    const everyone = (await rowsOf(kysely(), 'person')).map(({ id }) => id)
+    const others = new Set(everyone.filter((id) => id !== 'per_noor'))
+    const gone = 'application.disconnected'
     const steps: [() => Promise<unknown>, string[], Answers?][] = [
-      [async () => await endMemberAccess(database, by(), 'per_sam'), []],
+      [async () => await endMemberAccess(database, by(), 'per_sam'), [gone]],
       [
         async () => await importRecords(database, [{ ...line, createdAt: '2026-01-01T00:00:00Z' }]),
-        [],
+        [gone],
       ],
-      [async () => await removeMember(database, by(), 'per_noor'), ['member.removed'], noor],
+      [
+        async () => await change(async (trx) => await storeNewPassword(trx, password, by())),
+        [gone],
+      ],
+      [removeScope, [gone]],
+      [async () => await removeMember(database, by(), 'per_noor'), ['member.removed', gone], noor],
+      [
+        async () =>
+          await change(
+            async (trx) => await joinSite(trx, { ...by(), personId: 'per_noor' }, ['student']),
+          ),
+        ['member.added'],
+      ],
+      [
+        async () =>
+          await change(
+            async (trx) => await joinSite(trx, { ...by(), personId: 'per_noor' }, ['lecturer']),
+          ),
+        ['member.role_changed'],
+      ],
+      [async () => await settleAbsentPeople(database, others, missing()), [gone], noor],
       [
         async () => {
           await change(async (trx) => await scheduleDeletion(trx, database, due(), by()))
           await deleteDueAccounts({ database, now }, new AbortController().signal)
         },
-        ['member.removed', 'registration.cancelled'],
+        ['member.removed', 'registration.cancelled', gone],
       ],
     ]
-    for (const [end, more, person = sam] of steps) {
-      await obtain(url, { person })
+    for (const [end, expected, person = sam] of steps) {
+      if (expected.includes(gone)) await obtain(url, { person })
       await settled(0)
       received.length = 0
       await end()
       await settled(0)
       const types = received.map(({ event }) => event.type)
-      expect(types, String(end)).to.have.members(['application.disconnected', ...more])
+      expect(types, String(end)).to.have.members(expected)
     }
   })
 
@@ -481,7 +521,7 @@ forEachDatabase('webhooks', (start) => {
     expect(await off.select('url').execute()).to.deep.equal([{ url: `https://${TWO}/hook` }])
   })
 
-  // [392, 393, 394]
+  // [391, 392, 393, 394]
   it('are managed by programs, with the scopes of the events', async () => {
     // The same client, because idempotency keys belong to it.
     const { value } = await startOperator(running())
@@ -500,6 +540,14 @@ forEachDatabase('webhooks', (start) => {
       await limited.refused(mutationOf('createWebhookEndpoint'), { input: { ...input, types } }),
     ).to.equal('FORBIDDEN')
     expect(await limited.refused(update, { input: { id, types } })).to.equal('FORBIDDEN')
+    for (const url of ['https://192.168.0.1/', 'https://localhost/'])
+      for (const [mutation, more] of [
+        [mutationOf('createWebhookEndpoint'), input],
+        [update, { id }],
+      ] as const)
+        expect(await limited.refused(mutation, { input: { ...more, url } }), url).to.equal(
+          'BAD_INPUT url',
+        )
     await value(update, { input: { id, types } })
     expect(await limited.refused(update, { input: { id, url: 'https://x.example/' } })).to.equal(
       'FORBIDDEN',
@@ -562,13 +610,16 @@ forEachDatabase('webhooks', (start) => {
   })
 
   // [391]
-  it('have https URLs without a password, for known types', async () => {
+  it('have https URLs of public servers without a password, for known types', async () => {
     const person = owner()
     const rows = [
       [{ url: 'http://hooks.example/' }, /https URL/],
       [{ url: 'https://me:secret@hooks.example/' }, /password/],
       [{ url: 'file:///etc/passwd' }, /https URL/],
       [{ url: 'https://hooks.example/', types: ['course.stolen'] }, /event types/],
+      ...['127.0.0.1', '10.0.0.7:8443', '169.254.169.254', '2130706433', '0', 'localhost']
+        .concat('[::1]', '[::ffff:10.0.0.7]', '[fd00::1]', 'hooks.localhost')
+        .map((host) => [{ url: `https://${host}/` }, /public server/] as const),
     ] as const
     for (const [typed, problem] of rows) {
       const fields = { types: 'course.published', payload: 'full', ...typed, url: typed.url }
@@ -595,6 +646,6 @@ forEachDatabase('webhooks', (start) => {
     const csrf = /name="csrf" value="([^"]+)"/.exec(mine.text)?.[1] ?? ''
     for (const act of ['rotate', 'test', 'replay-one', 'disable', 'delete'])
       expect((await other.post(foreign, { csrf, act })).status, act).to.equal(404)
-    expect((await press('delete')).path).to.equal(`${PAGE}?done=deleted`)
+    expect((await press('delete')).path).to.equal(`${PAGE}?done=delete`)
   })
 })

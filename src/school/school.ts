@@ -15,16 +15,11 @@ import { makeWebhookEndpoints } from './webhooks/webhook-endpoints.ts'
 
 export type School = Awaited<ReturnType<typeof makeSchool>>
 
-interface SchoolParts extends Pick<DeliveryPorts, 'seals'> {
-  /** Keys of download links. */
-  readonly keys: readonly Buffer[]
-}
-
 /** Opens the file storage, and creates download links, download routes and post delivery. The first key signs links. */
 export async function makeSchool(
   { baseUrl, dataDir, filesS3, service, demoFolder }: Config,
   platform: Platform,
-  { keys, seals }: SchoolParts,
+  { keys, seals }: Pick<DeliveryPorts, 'seals'> & { readonly keys: readonly Buffer[] },
 ) {
   const { database, logger, now, fetch } = platform
   const files = await openFiles(dataDir, filesS3, now())

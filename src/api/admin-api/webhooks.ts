@@ -1,7 +1,12 @@
 import { readScope } from '../../directory/scopes/catalogue.ts'
 import { eventTypes } from '../../platform/audit/event-types.ts'
+import type { SiteActor } from '../../school/changes/change.ts'
 import { badInput, ChangeRefused } from '../../school/changes/refusals.ts'
-import type { EndpointInput, WebhookEndpoint } from '../../school/webhooks/webhook-endpoints.ts'
+import type {
+  EndpointInput,
+  WebhookEndpoint,
+  WebhookEndpoints,
+} from '../../school/webhooks/webhook-endpoints.ts'
 import { type AdminCaller, type AdminContext, type AdminResolver, actorOf } from './context.ts'
 
 interface ById {
@@ -30,16 +35,14 @@ export const webhookResolvers = {
       await context.parts.webhooks.update(actorOf(context), id, input)
       return await payload(id, context)
     },
-    rotateWebhookSecret: changes('rotate'),
-    disableWebhookEndpoint: changes('disable'),
-    enableWebhookEndpoint: async (
-      _source,
-      { id, missed }: ById & { readonly missed: 'resume' | 'skip' },
-      context,
-    ) => {
-      await context.parts.webhooks.enable(actorOf(context), id, missed)
-      return await payload(id, context)
-    },
+    rotateWebhookSecret: changed((webhooks, by, { id }) => webhooks.rotate(by, id)),
+    disableWebhookEndpoint: changed((webhooks, by, { id }) => webhooks.disable(by, id)),
+    enableWebhookEndpoint: changed<{ readonly missed: 'resume' | 'skip' }>(
+      (webhooks, by, { id, missed }) => webhooks.enable(by, id, missed),
+    ),
+    testWebhookEndpoint: changed<{ readonly type: string }>((webhooks, by, { id, type }) =>
+      webhooks.test(by, id, type),
+    ),
     deleteWebhookEndpoint: async (_source, { id }: ById, context) => {
       await context.parts.webhooks.remove(actorOf(context), id)
       return { deletedId: id }
@@ -54,10 +57,6 @@ export const webhookResolvers = {
       }
       const which = eventId == null ? { sinceMs: since ?? 0 } : { eventId }
       return { id, count: await context.parts.webhooks.replay(actorOf(context), id, which) }
-    },
-    testWebhookEndpoint: async (_source, { id, type }: ById & { type: string }, context) => {
-      await context.parts.webhooks.test(actorOf(context), id, type)
-      return await payload(id, context)
     },
   } satisfies Record<string, AdminResolver<undefined, never>>,
   WebhookEndpoint: {
@@ -84,10 +83,13 @@ function mustRead(caller: AdminCaller, types: readonly string[]): void {
   throw new ChangeRefused('FORBIDDEN', `${type} needs the scope ${scope}; request a token with it`)
 }
 
-function changes(name: 'rotate' | 'disable') {
-  return async (_source: undefined, { id }: ById, context: AdminContext) => {
-    await context.parts.webhooks[name](actorOf(context), id)
-    return await payload(id, context)
+/** Creates the resolver of a change, which returns the endpoint after it. */
+function changed<More = unknown>(
+  change: (webhooks: WebhookEndpoints, by: SiteActor, args: ById & More) => Promise<unknown>,
+) {
+  return async (_source: undefined, args: ById & More, context: AdminContext) => {
+    await change(context.parts.webhooks, actorOf(context), args)
+    return await payload(args.id, context)
   }
 }
 

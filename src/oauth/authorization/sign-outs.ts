@@ -88,7 +88,6 @@ const SESSIONS_PER_ROUND = 200
  * in the database causes a notice.
  */
 function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
-  const addNotice = addsNotice(now)
   const end = async ({ family_id, grant_id, sid }: EndedSession, reason: SessionEnd) =>
     await kysely.transaction().execute(async (trx) => {
       // Exchanges in the same session have the same grant and `sid`. One notice covers them all.
@@ -99,7 +98,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
         .returning(['client_id', 'person_id', 'sid'])
         .executeTakeFirst()
       // Another process may have deleted the session first.
-      if (gone && isNotified(reason)) await addNotice(trx, gone)
+      if (gone && isNotified(reason)) await queueNotice(trx, gone, now())
     })
 
   const reasonOf = async (row: EndedSession): Promise<SessionEnd | undefined> => {
@@ -136,7 +135,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
           .where('person_id', '=', sub)
           .$if(sid !== undefined, (query) => query.where('sid', '=', sid ?? ''))
           .execute()
-        await addNotice(trx, { client_id: clientId, person_id: sub, sid: sid ?? null })
+        await queueNotice(trx, { client_id: clientId, person_id: sub, sid: sid ?? null }, now())
       }),
 
     /** Ends the sessions at applications that began in the person's chosen browser sessions. Queues notices. */
@@ -150,7 +149,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
           .execute()
         // Exchanges in the same session have the same `sid`. One notice covers them all.
         const notices = new Map(ended.map((row) => [`${row.client_id} ${row.sid}`, row]))
-        for (const row of notices.values()) await addNotice(trx, row)
+        for (const row of notices.values()) await queueNotice(trx, row, now())
       }),
 
     /** Deletes a batch of sessions that have ended, and queues their notices. @returns whether there may be more */
@@ -218,16 +217,14 @@ interface SignOutNotice {
   readonly sid: string | undefined
 }
 
-/** Creates the function that queues a notice. Each application has its own queue, so a slow one delays no other. */
-function addsNotice(now: () => number) {
-  type Session = Pick<Schema['relying_party_session'], 'client_id' | 'person_id' | 'sid'>
-  return async (trx: Kysely<Schema>, { client_id, person_id: sub, sid }: Session) => {
-    const payload: SignOutNotice = { clientId: client_id, sub, sid: sid ?? undefined }
-    await storeMessage(trx, {
-      kind: 'sign_out_notice',
-      queue: `sign-out ${client_id}`,
-      payload,
-      nowMs: now(),
-    })
-  }
+/** Queues a notice. Each application has its own queue, so a slow one delays no other. */
+async function queueNotice(
+  trx: Kysely<Schema>,
+  session: Pick<Schema['relying_party_session'], 'client_id' | 'person_id' | 'sid'>,
+  nowMs: number,
+): Promise<void> {
+  const { client_id: clientId, person_id: sub, sid } = session
+  const payload: SignOutNotice = { clientId, sub, sid: sid ?? undefined }
+  const queue = `sign-out ${clientId}`
+  await storeMessage(trx, { kind: 'sign_out_notice', queue, payload, nowMs })
 }

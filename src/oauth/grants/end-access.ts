@@ -1,9 +1,13 @@
 import type { Kysely, Transaction } from 'kysely'
 
 import { holdFactorReset } from '../../directory/people/second-factors.ts'
-import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
+import {
+  type Actor,
+  type KnownActor,
+  recordAuditEvent,
+} from '../../platform/audit/record-audit-event.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { endGrantsOfPerson } from './end-grants.ts'
+import { type EndReason, endGrantsWithEvents } from './end-grants.ts'
 
 /** Columns of a person. Changing one of them can end the person's sessions. */
 const decisive = ['password_hash', 'disabled_at'] as const
@@ -76,20 +80,16 @@ export async function endSessions(
 export async function endAllAccess(
   trx: Transaction<Schema>,
   personId: string,
-  { untilMs, nowMs }: { readonly untilMs: number; readonly nowMs: number },
+  { reason, untilMs }: Readonly<{ reason: EndReason; untilMs: number }>,
+  actor: KnownActor,
 ): Promise<void> {
   await endSessions(trx, [personId], untilMs)
   const whose = { personId, grantedUntil: untilMs }
-  const byCommand = { now: nowMs }
-  const grants = await endGrantsOfPerson(trx, whose, 'the platform ended it', byCommand)
+  const grants = await endGrantsWithEvents(trx, whose, reason, actor)
   if (grants === 0) return
-  await recordAuditEvent(trx, byCommand, {
-    action: 'grants.end_person',
-    subject: { kind: 'person', id: personId },
-    siteId: undefined,
-    personId,
-    after: { grants },
-  })
+  const subject = { kind: 'person', id: personId }
+  const change = { subject, siteId: undefined, personId, reason, after: { grants } }
+  await recordAuditEvent(trx, actor, { action: 'grants.end_person', ...change })
 }
 
 interface NewPassword {
@@ -127,7 +127,7 @@ export async function storeNewPassword(
   if (byMail) await holdFactorReset(trx, personId, nowMs)
   const reason = 'the person set a new password' as const
   const whose = { personId, grantedUntil: nowMs }
-  const grantsEnded = endApps ? await endGrantsOfPerson(trx, whose, reason, actor) : 0
+  const grantsEnded = endApps ? await endGrantsWithEvents(trx, whose, reason, actor) : 0
   await recordAuditEvent(trx, actor, {
     action: byMail ? 'password.recover' : 'password.change',
     subject: { kind: 'person', id: personId },

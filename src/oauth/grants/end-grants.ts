@@ -28,6 +28,11 @@ export type Ending =
   | { readonly clientId: string; readonly personId?: string }
   /** All grants to a client that include at least one of these scopes. */
   | { readonly clientId: string; readonly withScopes: readonly string[] }
+  /**
+   * The grants to operator applications of these people, at sites that they do not own. `judgeAccess` rejects such a
+   * grant already, but would accept it again if the person became an owner again.
+   */
+  | { readonly formerOwners: readonly string[] }
 
 /** Why a grant ended, as stored in `oauth_grant.end_reason`. */
 export type EndReason =
@@ -47,54 +52,31 @@ export type EndReason =
 /** Maximum number of rows per statement. An application may have too many grants for one statement's time limit. */
 const BATCH_ROWS_MAX = 1000
 
-interface EndedFor {
-  readonly reason: EndReason
-  readonly nowMs: number
-}
-
-/** Ends the selected grants that are still live. The caller records it. @returns their ids */
-export async function endGrants(
-  kysely: Kysely<Schema>,
-  ending: Ending,
-  because: EndedFor,
-): Promise<string[]> {
-  return (await endGrantRows(kysely, ending, because)).map(({ id }) => id)
-}
-
 /**
- * Ends grants of a person, and records an audit event for each application of a site.
+ * Ends grants, and records an audit event for each application of a site.
  *
  * @returns how many grants ended
  */
-export async function endGrantsOfPerson(
+export async function endGrantsWithEvents(
   kysely: Kysely<Schema>,
-  whose: Ending & { readonly personId: string },
+  ending: Ending,
   reason: EndReason,
   actor: KnownActor,
 ): Promise<number> {
-  const ended = await endGrantRows(kysely, whose, { reason, nowMs: actor.now })
-  await recordEnds(kysely, ended, reason, actor)
-  return ended.length
-}
-
-async function recordEnds(
-  kysely: Kysely<Schema>,
-  ended: Awaited<ReturnType<typeof endGrantRows>>,
-  reason: EndReason,
-  actor: KnownActor,
-): Promise<void> {
+  const ended = await endGrants(kysely, ending, { reason, nowMs: actor.now })
   for (const { person_id: personId, client_id: id, site_id: siteId } of ended) {
     if (siteId === null) continue
     const change = { subject: { kind: 'application', id }, siteId, personId, reason }
     await recordAuditEvent(kysely, actor, { action: 'grant.end', ...change })
   }
+  return ended.length
 }
 
-/** Like `endGrants`, but also returns the person, client and site of each grant. */
-export async function endGrantRows(
+/** Ends the selected grants that are still live, and returns them. The caller records it. */
+export async function endGrants(
   kysely: Kysely<Schema>,
   ending: Ending,
-  { reason, nowMs }: EndedFor,
+  { reason, nowMs }: Readonly<{ reason: EndReason; nowMs: number }>,
 ) {
   const ended: Pick<Schema['oauth_grant'], 'id' | 'person_id' | 'client_id' | 'site_id'>[] = []
   for (;;) {
@@ -130,6 +112,13 @@ function grantsOf(kysely: Kysely<Schema>, ending: Ending) {
     const { siteId } = ending
     query = query.where('g.site_id', siteId === undefined ? 'is' : '=', siteId ?? null)
   }
+  if ('formerOwners' in ending) {
+    query = query
+      .where('g.person_id', 'in', ending.formerOwners)
+      .where('g.client_origin', '=', 'operator')
+      .where(sql<boolean>`not exists (select 1
+        from site_role r where r.person_id = g.person_id and r.site_id = g.site_id and r.role = 'owner')`)
+  }
   if ('withScopes' in ending) {
     const { withScopes } = ending
     query = query.where(({ exists, selectFrom }) =>
@@ -145,40 +134,11 @@ function grantsOf(kysely: Kysely<Schema>, ending: Ending) {
 }
 
 /**
- * Ends the grants of operator applications whose people are no longer owners of the site. `judgeAccess` rejects such a
- * grant already; without this, it would be valid again if the person became an owner again.
- */
-export async function endGrantsOfFormerOwners(
-  kysely: Kysely<Schema>,
-  personIds: readonly string[],
-  actor: KnownActor,
-): Promise<void> {
-  const reason: EndReason = 'the person is no longer an owner of the site'
-  const ended = await kysely
-    .updateTable('oauth_grant as g')
-    .set({ ended_at: actor.now, end_reason: reason })
-    .where('g.person_id', 'in', personIds)
-    .where('g.client_origin', '=', 'operator')
-    .where('g.ended_at', 'is', null)
-    .where(
-      sql<boolean>`not exists (select 1 from site_role r
-        where r.person_id = g.person_id and r.site_id = g.site_id and r.role = 'owner')`,
-    )
-    .returning(['id', 'person_id', 'client_id', 'site_id'])
-    .execute()
-  await recordEnds(kysely, ended, reason, actor)
-}
-
-/**
  * Ends all grants of a person to a client at one site, or without a site. Records an audit event if any grants ended.
  *
- * @returns the ids of the grants that ended
+ * @returns the grants that ended
  */
-export async function removeApp(
-  { kysely }: Database,
-  line: AppLine,
-  actor: Actor,
-): Promise<readonly string[]> {
+export async function removeApp({ kysely }: Database, line: AppLine, actor: Actor) {
   return await kysely.transaction().execute(async (trx) => {
     const ended = await endGrants(trx, line, { reason: 'the person removed it', nowMs: actor.now })
     if (ended.length === 0) return ended
@@ -196,7 +156,8 @@ export async function removeApp(
 /**
  * Ends all grants with their codes and tokens, and every browser session. Needed after a restore, because the backup
  * lacks all later uses, revocations and sign-outs. People must sign in and consent again. Call it before any process
- * accepts requests. It is idempotent, so call it again after a failure. Records an audit event.
+ * accepts requests. It is idempotent, so call it again after a failure. Records one audit event, and no event per grant:
+ * receivers of webhooks must compare all their data after a restore, because later changes are undone without an event.
  *
  * @param nowMs epoch milliseconds, by the clock of the database (`withDatabase`)
  * @returns the number of live grants that ended, and of sessions, codes, links and other records that were removed from

@@ -9,7 +9,7 @@ import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { allowedByEither } from './allowed-scopes.ts'
-import { type Ending, type EndReason, endGrantRows } from './end-grants.ts'
+import { type Ending, type EndReason, endGrants } from './end-grants.ts'
 import type { Grant } from './judge-access.ts'
 
 /**
@@ -116,7 +116,7 @@ export function makeGrantStore(
     end: async (ending: Ending, reason: EndReason, by?: Caller): Promise<readonly string[]> =>
       await kysely.transaction().execute(async (trx) => {
         const nowMs = now()
-        const ended = await endGrantRows(trx, ending, { reason, nowMs })
+        const ended = await endGrants(trx, ending, { reason, nowMs })
         const change = endedByClient[reason]
         if (!change) return ended.map(({ id }) => id)
         for (const { client_id: clientId, site_id, person_id } of ended) {

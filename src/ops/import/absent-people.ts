@@ -42,7 +42,7 @@ export async function settleAbsentPeople(
 async function endAccount(kysely: Database['kysely'], id: string, nowMs: number): Promise<void> {
   await kysely.transaction().execute(async (trx) => {
     await trx.updateTable('person').set({ disabled_at: nowMs }).where('id', '=', id).execute()
-    await endAllAccess(trx, id, { untilMs: nowMs, nowMs })
+    await endAllAccess(trx, id, { reason: 'the platform ended it', untilMs: nowMs }, { now: nowMs })
     const subject = { kind: 'person', id }
     const change = { before: { disabled: false }, after: { disabled: true } }
     await recordAuditEvent(

@@ -27,11 +27,6 @@ const purchase = (table: string, item: string, more = sql``) =>
   sql`select r.id, r.person_id as "personId", i.site_id as "siteId", i.id as "itemId" ${more}
     from ${sql.table(table)} r join ${sql.table(item)} i on i.id = r.${sql.ref(`${item}_id`)} where r.id`
 
-const creation =
-  ({ action }: { readonly action: ChangeAction }): Source['actionOf'] =>
-  (before) =>
-    before ? undefined : action
-
 const differs = (name: string, before?: Values, after?: Values) =>
   JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name])
 
@@ -70,8 +65,8 @@ const sources: { readonly [Name in KindName]?: Source } = {
       r.total_cents as "totalCents", r.refunded_at as "refundedAt" from customer_order r where r.id`,
     actionOf(before, after) {
       const action = before ? 'order.refund' : 'order.create'
-      const isRefunded = before?.['refundedAt'] === null && after?.['refundedAt'] !== null
-      return !before || (after && isRefunded) ? action : undefined
+      const isRefunded = before?.['refundedAt'] === null && after?.['refundedAt']
+      return !before || isRefunded ? action : undefined
     },
   },
   coursePurchase: {
@@ -88,12 +83,12 @@ const sources: { readonly [Name in KindName]?: Source } = {
   digitalProductPurchase: {
     subject: 'digital_product_purchase',
     select: purchase('digital_product_purchase', 'digital_product'),
-    actionOf: creation({ action: 'product.purchase' }),
+    actionOf: (before) => (before ? undefined : 'product.purchase'),
   },
   consultingServicePurchase: {
     subject: 'consulting_service_purchase',
     select: purchase('consulting_service_purchase', 'consulting_service'),
-    actionOf: creation({ action: 'product.purchase' }),
+    actionOf: (before) => (before ? undefined : 'product.purchase'),
   },
   eventRegistration: {
     subject: 'event_registration',
@@ -127,7 +122,7 @@ const sources: { readonly [Name in KindName]?: Source } = {
     subject: 'application',
     select: sql`select r.client_id as id, r.site_id as "siteId", r.name
       from oauth_application r where r.kind = 'site' and r.client_id`,
-    actionOf: creation({ action: 'application.create' }),
+    actionOf: (before) => (before ? undefined : 'application.create'),
   },
 }
 
@@ -151,12 +146,9 @@ export async function withEvents(
     const action = source.actionOf(was, is, now)
     if (!action) continue
     const { id, siteId, personId } = Object(is ?? was)
-    const change = { siteId, personId, before: valuesOf(was), after: valuesOf(is) }
-    await recordAuditEvent(
-      trx,
-      { now },
-      { action, subject: { kind: source.subject, id }, ...change },
-    )
+    const about = { subject: { kind: source.subject, id }, siteId, personId }
+    const change = { action, ...about, before: valuesOf(was), after: valuesOf(is) }
+    await recordAuditEvent(trx, { now }, change)
   }
 }
 

@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely'
 
 import { endAllAccess, endSessions, findPeopleToSignOut } from '../../oauth/grants/end-access.ts'
-import { endGrantsOfFormerOwners } from '../../oauth/grants/end-grants.ts'
+import { endGrantsWithEvents } from '../../oauth/grants/end-grants.ts'
 import { resolveTime } from './campus-time.ts'
 import { withEvents } from './import-events.ts'
 import type { DataRecord } from './read-records.ts'
@@ -90,8 +90,9 @@ async function writeAlike(type: KindName, records: readonly DataRecord[], writin
     note(await replaceInner(list, entries, { parent, whose }, writing))
   }
   if (type === 'person' && given.has('roles')) {
-    const ids = records.map(({ id }) => id)
-    await endGrantsOfFormerOwners(writing.trx, ids, { now: writing.nowMs })
+    const formerOwners = records.map(({ id }) => id)
+    const reason = 'the person is no longer an owner of the site'
+    await endGrantsWithEvents(writing.trx, { formerOwners }, reason, { now: writing.nowMs })
   }
 }
 
@@ -125,7 +126,7 @@ async function changePeople(
     // End access that began at or before `accessEndedAt`. A time in the future counts as now.
     if (typeof values['accessEndedAt'] !== 'string') continue
     const untilMs = Math.min(resolveTime(values['accessEndedAt'], nowMs), nowMs)
-    await endAllAccess(trx, id, { untilMs, nowMs })
+    await endAllAccess(trx, id, { reason: 'the platform ended it', untilMs }, { now: nowMs })
   }
 }
 
@@ -278,6 +279,13 @@ const rules: readonly Rule[] = [
     says: 'operatorAt: an application that people have connected cannot change its kind; use another clientId',
     from: 'oauth_application r join oauth_grant g on g.client_id = r.client_id',
     where: "g.ended_at is null and (r.operator_at is not null) <> (g.client_origin = 'operator')",
+  },
+  {
+    // A line keeps the stored `operatorAt` if it omits it, but was checked as that of an application for members.
+    type: 'application',
+    says: 'operatorAt: is required for an application that acts for an owner; repeat it in the line',
+    from: 'oauth_application r left join oauth_application_scope s on s.client_id = r.client_id',
+    where: "r.operator_at is not null and (r.kind <> 'site' or s.scope like 'account:%')",
   },
   {
     type: 'digitalProduct',

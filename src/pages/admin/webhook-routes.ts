@@ -1,11 +1,13 @@
 import { webhookPage, webhooksPage } from '../../../views/admin-webhooks.ts'
 import type { Html } from '../../../views/html.ts'
+import type { Page } from '../../../views/layout.ts'
 import { text } from '../../../views/text.ts'
 import { eventTypes } from '../../platform/audit/event-types.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
-import { noticeOf } from '../../platform/http/page.ts'
+import { invalid, noticeOf } from '../../platform/http/page.ts'
 import { formField, formFields } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
+import type { SiteActor } from '../../school/changes/change.ts'
 import { badInput, ChangeRefused } from '../../school/changes/refusals.ts'
 import type { EndpointInput, WebhookEndpoints } from '../../school/webhooks/webhook-endpoints.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
@@ -13,28 +15,45 @@ import type { AdminParts } from './admin-parts.ts'
 import { refusalText } from './ask-admin-api.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
-const done = {
+/** The notice after each change. The names are those of the buttons. */
+const notices = {
   created: text('adminWebhooks.done.created'),
-  deleted: text('adminWebhooks.done.deleted'),
   save: text('adminWebhooks.done.save'),
   rotate: text('adminWebhooks.done.rotate'),
   test: text('adminWebhooks.done.test'),
   replay: text('adminWebhooks.done.replay'),
+  'replay-one': text('adminWebhooks.done.replay'),
   disable: text('adminWebhooks.done.disable'),
-  enable: text('adminWebhooks.done.enable'),
+  resume: text('adminWebhooks.done.enable'),
+  skip: text('adminWebhooks.done.enable'),
+  delete: text('adminWebhooks.done.deleted'),
 }
+
+type Act = (webhooks: WebhookEndpoints, by: SiteActor, id: string, ctx: PageContext) => unknown
+
+/** What each button of an endpoint's page does. */
+const acts: ReadonlyMap<string, Act> = new Map<string, Act>([
+  ['save', (webhooks, by, id, ctx) => webhooks.update(by, id, typedIn(ctx))],
+  ['rotate', (webhooks, by, id) => webhooks.rotate(by, id)],
+  ['disable', (webhooks, by, id) => webhooks.disable(by, id)],
+  ['test', (webhooks, by, id, ctx) => webhooks.test(by, id, formField(ctx, 'type'))],
+  ['replay', (webhooks, by, id, ctx) => webhooks.replay(by, id, { sinceMs: sinceIn(ctx) })],
+  ['replay-one', (webhooks, by, id, ctx) => webhooks.replay(by, id, { eventId: eventIn(ctx) })],
+  ['resume', (webhooks, by, id) => webhooks.enable(by, id, 'resume')],
+  ['skip', (webhooks, by, id) => webhooks.enable(by, id, 'skip')],
+  ['delete', (webhooks, by, id) => webhooks.remove(by, id)],
+])
 
 /** Registers the pages for webhook endpoints. They ask for the password first, because endpoints receive data. */
 export function webhookRoutes(
-  operatorPages: OperatorPages,
+  { freshPage, freshForm }: OperatorPages,
   { webhooks, now }: Pick<AdminParts, 'webhooks' | 'now'>,
 ): void {
   const listPage = async (
     { area, site, address }: Operator,
     ctx: PageContext,
-    typed?: ReturnType<typeof typedIn>,
     problem?: Html,
-  ) =>
+  ): Promise<Page> =>
     webhooksPage({
       area,
       siteName: site.name,
@@ -44,19 +63,17 @@ export function webhookRoutes(
       })),
       types,
       action: address(pages.webhooks),
-      typed,
+      typed: typedIn(ctx),
       problem,
-      done: noticeOf(ctx, done),
+      done: noticeOf(ctx, notices),
     })
 
   const onePage = async (
     { area, site, address }: Operator,
     ctx: PageContext,
-    typed?: ReturnType<typeof typedIn>,
     problem?: Html,
-  ) => {
-    const id = ctx.params['endpoint'] ?? ''
-    const endpoint = await webhooks.find(site.id, id)
+  ): Promise<Page> => {
+    const endpoint = await webhooks.find(site.id, idIn(ctx))
     if (!endpoint) throw nothingHere()
     return webhookPage({
       area,
@@ -64,46 +81,46 @@ export function webhookRoutes(
       action: address(pages.webhook),
       types,
       endpoint,
-      typed,
+      typed: formField(ctx, 'act') === 'save' ? typedIn(ctx) : undefined,
       deliveries: await webhooks.deliveries(endpoint),
       nowMs: now(),
       problem,
-      done: noticeOf(ctx, done),
+      done: noticeOf(ctx, notices),
     })
   }
 
-  operatorPages.freshPage(pages.webhooks, (operator, ctx) => listPage(operator, ctx))
-  operatorPages.freshForm(pages.webhooks, pages.webhooks, async (operator, ctx) => {
-    const { site, actor, address } = operator
-    const typed = typedIn(ctx)
-    try {
-      const { id } = await webhooks.create({ ...actor, siteId: site.id }, typed)
-      return `${address(pages.webhook, { endpoint: id })}?done=created`
-    } catch (error) {
-      ctx.status = 422
-      return await listPage(operator, ctx, typed, problemOf(error))
-    }
+  /** Declares a page with its form. If a change is refused, the page states the reason. */
+  const declare = (
+    pattern: string,
+    show: typeof onePage,
+    change: (by: SiteActor, ctx: PageContext, address: Operator['address']) => Promise<string>,
+  ) => {
+    freshPage(pattern, (operator, ctx) => show(operator, ctx))
+    freshForm(pattern, pages.webhooks, async (operator, ctx) => {
+      try {
+        return await change({ ...operator.actor, siteId: operator.site.id }, ctx, operator.address)
+      } catch (error) {
+        if (!(error instanceof ChangeRefused)) throw error
+        return invalid(ctx, await show(operator, ctx, refusalText(error)))
+      }
+    })
+  }
+  declare(pages.webhooks, listPage, async (by, ctx, address) => {
+    const { id } = await webhooks.create(by, typedIn(ctx))
+    return `${address(pages.webhook, { endpoint: id })}?done=created`
   })
-
-  operatorPages.freshPage(pages.webhook, (operator, ctx) => onePage(operator, ctx))
-  operatorPages.freshForm(pages.webhook, pages.webhooks, async (operator, ctx) => {
-    const { site, actor, address } = operator
-    const id = ctx.params['endpoint'] ?? ''
-    if (!(await webhooks.find(site.id, id))) throw nothingHere()
-    const by = { ...actor, siteId: site.id }
-    try {
-      const shown = await act(webhooks, by, id, ctx)
-      return `${shown === 'deleted' ? address(pages.webhooks) : address(pages.webhook)}?done=${shown}`
-    } catch (error) {
-      const problem = problemOf(error)
-      ctx.status = 422
-      const typed = formField(ctx, 'act') === 'save' ? typedIn(ctx) : undefined
-      return await onePage(operator, ctx, typed, problem)
-    }
+  declare(pages.webhook, onePage, async (by, ctx, address) => {
+    const pressed = formField(ctx, 'act')
+    const act = acts.get(pressed)
+    if (!act) throw nothingHere()
+    await act(webhooks, by, idIn(ctx), ctx)
+    return `${address(pressed === 'delete' ? pages.webhooks : pages.webhook)}?done=${pressed}`
   })
 }
 
 const types = [...eventTypes.keys()]
+
+const idIn = (ctx: PageContext) => ctx.params['endpoint'] ?? ''
 
 /** Reads the fields of an endpoint from the form. */
 function typedIn(ctx: PageContext): Required<EndpointInput> {
@@ -111,50 +128,11 @@ function typedIn(ctx: PageContext): Required<EndpointInput> {
   return { url: formField(ctx, 'url').trim(), types: [...formFields(ctx, 'types')], payload }
 }
 
-/** Returns the sentence for a change that was refused. @throws any other error */
-function problemOf(error: unknown): Html | undefined {
-  if (!(error instanceof ChangeRefused)) throw error
-  return refusalText(error)
-}
+const eventIn = (ctx: PageContext) => formField(ctx, 'eventId').trim()
 
-/** Runs the action of a button. @returns the notice to show @throws ChangeRefused for an invalid value */
-async function act(
-  webhooks: WebhookEndpoints,
-  by: Operator['actor'] & { readonly siteId: string },
-  id: string,
-  ctx: PageContext,
-): Promise<keyof typeof done> {
-  const pressed = formField(ctx, 'act')
-  switch (pressed) {
-    case 'save':
-      await webhooks.update(by, id, typedIn(ctx))
-      return pressed
-    case 'rotate':
-    case 'disable':
-      await webhooks[pressed](by, id)
-      return pressed
-    case 'test':
-      await webhooks.test(by, id, formField(ctx, 'type'))
-      return pressed
-    case 'replay': {
-      const sinceMs = Date.parse(formField(ctx, 'since').trim())
-      if (Number.isNaN(sinceMs)) {
-        throw badInput('since', 'must be a time, such as 2026-11-28T09:00Z')
-      }
-      await webhooks.replay(by, id, { sinceMs })
-      return pressed
-    }
-    case 'replay-one':
-      await webhooks.replay(by, id, { eventId: formField(ctx, 'eventId').trim() })
-      return 'replay'
-    case 'resume':
-    case 'skip':
-      await webhooks.enable(by, id, pressed)
-      return 'enable'
-    case 'delete':
-      await webhooks.remove(by, id)
-      return 'deleted'
-    default:
-      throw new ChangeRefused('BAD_INPUT', 'choose one of the buttons of this page')
-  }
+/** Reads the time from the form. @throws ChangeRefused */
+function sinceIn(ctx: PageContext): number {
+  const sinceMs = Date.parse(formField(ctx, 'since').trim())
+  if (Number.isNaN(sinceMs)) throw badInput('since', 'must be a time, such as 2026-11-28T09:00Z')
+  return sinceMs
 }

@@ -57,9 +57,8 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts
     while (waiting.length > 0) {
       const batch = waiting.slice(0, EVENTS_PER_WRITE)
       const rows = await withSites(kysely, batch)
-      const more = await findRepeatedFailures(kysely, rows, now())
-      const all = [...rows, ...more]
-      await kysely.transaction().execute(async (trx) => await writeAuditRows(trx, all, now()))
+      rows.push(...(await findRepeatedFailures(kysely, rows, now())))
+      await kysely.transaction().execute(async (trx) => await writeAuditRows(trx, rows, now()))
       waiting = waiting.slice(batch.length)
     }
     if (dropped === 0) return
@@ -107,21 +106,21 @@ async function findRepeatedFailures(
   const groups = Map.groupBy(failed, ({ person_id, site_id }) => `${person_id} ${site_id}`)
   const found: AuditRow[] = []
   for (const [first, ...others] of groups.values()) {
-    const { person_id, site_id } = first ?? {}
-    if (!first || !person_id || !site_id) continue
+    const { person_id: aboutPersonId, site_id: siteId } = first ?? {}
+    if (!first || !aboutPersonId || !siteId) continue
     const earlier = await kysely
       .selectFrom('audit_event')
       .select(['action', 'times'])
-      .where('site_id', '=', site_id)
-      .where('person_id', '=', person_id)
+      .where('site_id', '=', siteId)
+      .where('person_id', '=', aboutPersonId)
       .where('occurred_at', '>', nowMs - FAILURES_WITHIN_MS)
       .where('action', 'in', ['sign_in.failure', 'sign_in.failed_repeatedly'])
       .execute()
     if (earlier.some(({ action }) => action !== 'sign_in.failure')) continue
     const count = [first, ...others, ...earlier].reduce((sum, { times }) => sum + (times ?? 1), 0)
-    const about = { aboutPersonId: person_id, siteId: site_id }
     if (count < FAILURES_MAX) continue
-    found.push(waitingEvent({ action: 'sign_in.failed_repeatedly', ...about }, nowMs).row)
+    const note = { action: 'sign_in.failed_repeatedly', aboutPersonId, siteId } as const
+    found.push(waitingEvent(note, nowMs).row)
   }
   return found
 }

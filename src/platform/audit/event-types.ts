@@ -1,6 +1,6 @@
 /** The table of event types that webhooks deliver. An event is an audit event of a change whose action is listed here. */
 
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 
 import type { Schema } from '../store/schema.ts'
 import type { AuditAction } from './audit-actions.ts'
@@ -89,42 +89,25 @@ function rows(area: string, kinds: EventType['kinds'], table: Rows): [string, Ev
   return Object.entries(table).map(([name, from]) => [name, { version: 1, from, area, kinds }])
 }
 
-const typeOfAction: ReadonlyMap<string, string> = new Map(
+/** The type of the event that an action causes, if it causes one. */
+export const typeOfAction: ReadonlyMap<string, string> = new Map(
   [...eventTypes].flatMap(([type, { from }]) => from.map((action) => [action, type] as const)),
 )
 
-/** Returns the type of the event that an action causes, if it causes one. */
-export function eventTypeOf(action: string): string | undefined {
-  return typeOfAction.get(action)
-}
-
-/** The events to queue: some, for all endpoints or one, or all for an endpoint since a time. */
-type QueuedEvents =
-  | { readonly eventIds: readonly string[]; readonly endpointId?: string }
-  | {
-      readonly endpointId: string
-      readonly sinceMs: number
-      /** Whether to skip events that the endpoint accepted. */
-      readonly undeliveredOnly: boolean
-      readonly eventsMax: number
-    }
-
-/** Queues stored events for the enabled endpoints that select their types. Skips events that are in the queue. */
+/**
+ * Queues stored events for the enabled endpoints that select their types. Skips events that are in the queue.
+ *
+ * @param which a condition for rows of `audit_event a` and `webhook_endpoint e`
+ * @param rowsMax how many to queue, the oldest first; all by default
+ * @returns how many were queued
+ */
 export async function queueEvents(
   kysely: Kysely<Schema>,
-  which: QueuedEvents,
+  which: RawBuilder<unknown>,
   nowMs: number,
+  rowsMax?: number,
 ): Promise<number> {
-  const { endpointId } = which
-  const some = 'eventIds' in which ? sql`and a.id in (${sql.join(which.eventIds)})` : sql``
-  const at = endpointId === undefined ? sql`` : sql`and e.id = ${endpointId}`
-  const since = 'sinceMs' in which ? sql`and a.occurred_at >= ${which.sinceMs}` : sql``
-  const undelivered =
-    'sinceMs' in which && which.undeliveredOnly
-      ? sql`and not exists (select 1 from webhook_delivery d
-          where d.endpoint_id = e.id and d.event_id = a.id and d.error is null)`
-      : sql``
-  const limit = 'sinceMs' in which ? sql`limit ${which.eventsMax}` : sql``
+  const limit = rowsMax === undefined ? sql`` : sql`limit ${rowsMax}`
   const { numAffectedRows = 0n } = await sql`
     insert into outbox (id, kind, queue, subject, payload, created_at, due_at, attempts)
     select a.id || '.' || e.id, 'webhook', e.id, a.subject_kind || ' ' || a.subject_id,
@@ -132,7 +115,7 @@ export async function queueEvents(
     from audit_event a
     join webhook_endpoint e on e.site_id = a.site_id and e.disabled_at is null
     join webhook_endpoint_type t on t.endpoint_id = e.id and t.type = a.event_type
-    where a.event_type is not null ${some} ${at} ${since} ${undelivered}
+    where a.event_type is not null and ${which}
     order by a.occurred_at, a.id ${limit}
     on conflict (id) do nothing`.execute(kysely)
   return Number(numAffectedRows)

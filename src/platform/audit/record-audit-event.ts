@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 
-import type { Insertable, Kysely } from 'kysely'
+import { type Insertable, type Kysely, sql } from 'kysely'
 
 import type { Schema } from '../store/schema.ts'
 import {
@@ -11,7 +11,7 @@ import {
   type EventAction,
   memberEvents,
 } from './audit-actions.ts'
-import { eventTypeOf, queueEvents } from './event-types.ts'
+import { queueEvents, typeOfAction } from './event-types.ts'
 
 /** The person or client that makes a change, and the request. */
 export interface Actor {
@@ -81,7 +81,7 @@ function auditRow(
     occurred_at: actor.now,
     actor_person_id: actor.personId ?? null,
     action,
-    event_type: eventTypeOf(reportedAs ?? action) ?? null,
+    event_type: typeOfAction.get(reportedAs ?? action) ?? null,
     subject_kind: subject.kind,
     subject_id: subject.id,
     site_id: siteId ?? null,
@@ -112,7 +112,7 @@ export async function writeAuditRows(
   const eventIds = rows.flatMap((row) =>
     row.event_type != null && row.site_id != null ? row.id : [],
   )
-  if (eventIds.length > 0) await queueEvents(kysely, { eventIds }, nowMs)
+  if (eventIds.length > 0) await queueEvents(kysely, sql`a.id in (${sql.join(eventIds)})`, nowMs)
 }
 
 /** An event to record. Must not contain a secret, a token or text that a person entered. */

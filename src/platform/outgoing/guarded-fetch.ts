@@ -1,7 +1,7 @@
 /** Guarded requests to other servers, whose URLs may come from untrusted callers. */
 
 import type { LookupAddress } from 'node:dns'
-import { lookup, Resolver } from 'node:dns/promises'
+import { lookup, NODATA, NOTFOUND, Resolver } from 'node:dns/promises'
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import { Agent, type RequestOptions, request } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
@@ -48,7 +48,7 @@ export function makeGuardedFetch(options: GuardedFetchOptions = {}): SendOutgoin
     if (url.protocol !== 'https:')
       throw new Error('requests to other servers must use https; change the URL')
     const { method = 'GET', privateAddress = false, purpose } = init
-    const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1')
+    const hostname = withoutBrackets(url.hostname)
     const signal = init.signal ?? AbortSignal.timeout(ANSWER_WITHIN_MS)
     const find = lookUp ?? (privateAddress ? lookUpHere : lookUpOutside)
     const check = privateAddress ? () => {} : refusePrivate
@@ -69,6 +69,14 @@ export function makeGuardedFetch(options: GuardedFetchOptions = {}): SendOutgoin
     )
     return responseOf(answer)
   }
+}
+
+const withoutBrackets = (hostname: string) => hostname.replace(/^\[(.*)\]$/, '$1')
+
+/** Whether the host of a URL is a private address, so guarded requests to it always fail. */
+export function isPrivateHost(hostname: string): boolean {
+  const host = withoutBrackets(hostname)
+  return isIP(host) !== 0 && !isPublicAddress(host)
 }
 
 function refusePrivate(addresses: readonly LookupAddress[]): void {
@@ -163,8 +171,11 @@ export function makeLookUpOutside(servers?: readonly string[]): LookUp {
       resolver.resolve6(hostname),
     ])
     const addresses = [...resolved(four, 4), ...resolved(six, 6)]
-    if (addresses.length === 0 && four.status === 'rejected') throw four.reason
-    return addresses
+    if (addresses.length > 0 || four.status === 'fulfilled') return addresses
+    const { code } = four.reason
+    const isUnknown = code === NOTFOUND || code === NODATA
+    const problem = isUnknown ? 'was not found' : `could not be resolved (${code})`
+    throw new Error(`the name ${hostname} ${problem}`, { cause: four.reason })
   }
 }
 

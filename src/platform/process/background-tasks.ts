@@ -31,14 +31,11 @@ export function startBackgroundTasks(
         logger.warn(line, 'a background task failed and will be retried')
       }
     }
-    const start = () => {
-      if (running || signal.aborted) return
+    const timer = setInterval(() => {
+      if (running || onlyWhen?.() === false) return
       running = attempt().finally(() => {
         running = undefined
       })
-    }
-    const timer = setInterval(() => {
-      if (onlyWhen?.() !== false) start()
     }, everySeconds * 1000)
     timer.unref()
     return async () => {

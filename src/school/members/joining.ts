@@ -109,7 +109,7 @@ async function accept(
 }
 
 /** Grants roles to a person who joins a site, and records an audit event. */
-async function joinSite(
+export async function joinSite(
   trx: Transaction<Schema>,
   actor: Omit<SiteActor, 'clientId'>,
   roles: readonly SiteRole[],

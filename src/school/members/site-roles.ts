@@ -3,7 +3,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { z } from 'zod'
 
-import { endGrantsOfFormerOwners, endGrantsOfPerson } from '../../oauth/grants/end-grants.ts'
+import { endGrantsWithEvents } from '../../oauth/grants/end-grants.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
 import { checkedChange, findRoles, newId, type SiteActor, siteChange } from '../changes/change.ts'
 import { conflict, notFound } from '../changes/refusals.ts'
@@ -108,7 +108,10 @@ export const setMemberRoles = checkedChange(
     if (added.length + removed.length === 0) return
     await mustBeAllowedToChangeOwners(trx, actor, [...added, ...removed])
     await takeRoles(trx, actor.siteId, id, removed)
-    if (removed.includes('owner')) await endGrantsOfFormerOwners(trx, [id], actor)
+    const reason = 'the person is no longer an owner of the site'
+    if (removed.includes('owner')) {
+      await endGrantsWithEvents(trx, { formerOwners: [id] }, reason, actor)
+    }
     await grantRoles(trx, actor, id, added)
     const change = { before: { roles: before }, after: { roles: wanted } }
     await record('member.roles', { kind: 'person', id }, change)
@@ -126,7 +129,7 @@ export const removeMember = siteChange(async ({ trx, actor, record }, id: string
   await mustBeAllowedToChangeOwners(trx, actor, before)
   await takeRoles(trx, actor.siteId, id, before)
   const ofMember = { personId: id, siteId: actor.siteId }
-  const grants = await endGrantsOfPerson(trx, ofMember, 'an operator ended it', actor)
+  const grants = await endGrantsWithEvents(trx, ofMember, 'an operator ended it', actor)
   const change = { before: { roles: before, grants }, after: { roles: [], grants: 0 } }
   await record('member.remove', { kind: 'person', id }, change)
 })
@@ -136,7 +139,7 @@ export const endMemberAccess = siteChange(async ({ trx, actor, record }, id: str
   const { siteId } = actor
   await mustHaveRoles(trx, siteId, id)
   const ofMember = { personId: id, siteId }
-  const grants = await endGrantsOfPerson(trx, ofMember, 'an operator ended it', actor)
+  const grants = await endGrantsWithEvents(trx, ofMember, 'an operator ended it', actor)
   const change = { personId: id, before: { grants }, after: { grants: 0 } }
   await record('grants.end_person', { kind: 'person', id }, change)
 })

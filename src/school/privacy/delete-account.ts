@@ -4,8 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type RawBuilder, sql, type Transaction } from 'kysely'
 
 import { queueMail } from '../../directory/mail/messages.ts'
-import { endSessions } from '../../oauth/grants/end-access.ts'
-import { endGrantsOfPerson } from '../../oauth/grants/end-grants.ts'
+import { endAllAccess } from '../../oauth/grants/end-access.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
@@ -33,7 +32,7 @@ export async function scheduleDeletion(
     .where('deleted_at', 'is', null)
     .executeTakeFirstOrThrow()
   if (numUpdatedRows === 0n) return undefined
-  await endAccess(trx, personId, actor)
+  await endAllAccess(trx, personId, { reason: REASON, untilMs: actor.now }, actor)
   const after = { dueAt: new Date(dueAt).toISOString() }
   const event = { ...about(personId), action: 'account.deletion_scheduled', after } as const
   await recordAuditEvent(trx, actor, event)
@@ -50,15 +49,6 @@ async function lockSolelyOwned(trx: Transaction<Schema>, engine: Database['engin
 }
 
 const REASON = 'the person deleted the account'
-
-async function endAccess(
-  trx: Transaction<Schema>,
-  personId: string,
-  actor: Partial<Actor> & Pick<Actor, 'now'>,
-): Promise<void> {
-  await endSessions(trx, [personId], actor.now)
-  await endGrantsOfPerson(trx, { personId, grantedUntil: actor.now }, REASON, actor)
-}
 
 function about(personId: string) {
   return { subject: { kind: 'person', id: personId }, siteId: undefined, personId }
@@ -113,7 +103,7 @@ async function beginDeletion(
     .executeTakeFirst()
   if (!person) return false
   if (sites.length === 0) {
-    await endAccess(trx, personId, { now: nowMs })
+    await endAllAccess(trx, personId, { reason: REASON, untilMs: nowMs }, { now: nowMs })
     await leaveSites(trx, personId, nowMs)
     return true
   }

@@ -8,14 +8,19 @@ import { queueMail } from '../../directory/mail/messages.ts'
 import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Seals } from '../../platform/http/kept-values.ts'
 import { type MessageHandler, Undeliverable } from '../../platform/outbox/outbox.ts'
-import type { Platform } from '../../platform/platform.ts'
+import type { SendOutgoing } from '../../platform/outgoing/guarded-fetch.ts'
+import { readStart } from '../../platform/outgoing/read-start.ts'
+import type { Database } from '../../platform/store/database.ts'
 import { inBatches } from '../../platform/store/in-batches.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { type KeysOf, makeKeysOf, markDisabled } from './webhook-endpoints.ts'
 import { findAuditEvents, type WebhookEvent, webhookEventOf } from './webhook-event.ts'
 import { signedHeaders } from './webhook-signature.ts'
 
-export interface DeliveryPorts extends Pick<Platform, 'database' | 'fetch' | 'now'> {
+export interface DeliveryPorts {
+  readonly database: Database
+  readonly fetch: SendOutgoing
+  readonly now: () => number
   readonly seals: Seals
 }
 
@@ -119,7 +124,9 @@ async function post(
   try {
     const answer = await fetch(endpoint.url, init)
     status = answer.status
-    response = await beginningOf(answer)
+    const { bytes } = await readStart(answer, RESPONSE_BYTES_MAX)
+    // Databases reject NUL.
+    response = bytes.toString('utf8').replaceAll('\0', '\ufffd') || null
     if (status === GONE) error = GONE_REASON
     else if (status < 200 || status > 299) error = `the receiver responded with status ${status}`
   } catch (cause) {
@@ -133,20 +140,6 @@ async function post(
 }
 
 const GONE_REASON = 'the receiver responded with status 410, which ends the subscription'
-
-/** Reads the beginning of a response as text, and closes the connection of a longer one. Returns text without characters that databases reject. */
-async function beginningOf({ body }: Response): Promise<string | null> {
-  if (body === null) return null
-  const chunks: Uint8Array[] = []
-  let length = 0
-  for await (const chunk of body) {
-    chunks.push(chunk)
-    length += chunk.length
-    if (length >= RESPONSE_BYTES_MAX) break
-  }
-  const bytes = Buffer.concat(chunks).subarray(0, RESPONSE_BYTES_MAX)
-  return bytes.toString('utf8').replaceAll('\0', '\ufffd')
-}
 
 /** Disables an endpoint, removes its queue, and notifies the owners of the site. No-op if it is disabled. */
 async function disable(

@@ -1,11 +1,14 @@
 /** Stores the webhook endpoints of sites, with their secrets encrypted, and replays events. */
 
 import { type Kysely, type Selectable, sql } from 'kysely'
+import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 
 import { eventTypes, queueEvents } from '../../platform/audit/event-types.ts'
 import type { Seals } from '../../platform/http/kept-values.ts'
+import { leadsToThisMachine } from '../../platform/http/loopback.ts'
 import { storeMessage } from '../../platform/outbox/outbox.ts'
+import { isPrivateHost } from '../../platform/outgoing/guarded-fetch.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { changeSite, type SiteActor, type SiteWork, siteCreation } from '../changes/change.ts'
@@ -30,12 +33,17 @@ const COMMIT_WITHIN_MS = 60_000
 
 export const labelOf = (id: string) => `secret of the webhook endpoint ${id}`
 
+const isUnreachable = (host: string) => leadsToThisMachine(host) || isPrivateHost(host)
+
 const endpointInput = z.strictObject({
   url: z
     .url({ protocol: /^https$/, error: 'must be an https URL' })
     .max(500)
     .refine((url) => URL.parse(url)?.username === '' && URL.parse(url)?.password === '', {
       error: 'must not contain a user name or password',
+    })
+    .refine((url) => !isUnreachable(URL.parse(url)?.hostname ?? ''), {
+      error: 'must name a public server, not this machine or an address of a private network',
     }),
   types: z
     .array(z.string().refine((type) => eventTypes.has(type), { error: 'must be event types' }))
@@ -54,19 +62,18 @@ export type KeysOf = ReturnType<typeof makeKeysOf>
 
 /** Creates the function that returns the keys that sign a message now. Caches the keys of some endpoints. */
 export function makeKeysOf(seals: Seals) {
-  const kept = new Map<string, SigningKeys>()
-  const open = (sealed: string, id: string) => {
-    const keys = kept.get(sealed) ?? keysOf(seals.open(sealed, labelOf(id)))
-    if (kept.size >= KEYS_KEPT_MAX) kept.clear()
-    kept.set(sealed, keys)
-    return keys
-  }
+  const kept = new LRUCache<string, SigningKeys, string>({
+    max: KEYS_KEPT_MAX,
+    memoMethod: (sealed, _, { context: id }) => keysOf(seals.open(sealed, labelOf(id))),
+  })
   return (
     { id, sealed_secret, sealed_previous, previous_until }: Selectable<Schema['webhook_endpoint']>,
     nowMs: number,
   ): SigningKeys[] => {
     const isRotating = sealed_previous !== null && (previous_until ?? 0) > nowMs
-    return [sealed_secret, ...(isRotating ? [sealed_previous] : [])].map((each) => open(each, id))
+    return [sealed_secret, ...(isRotating ? [sealed_previous] : [])].map((each) =>
+      kept.memo(each, { context: id }),
+    )
   }
 }
 
@@ -210,8 +217,9 @@ function deliveryChanges(change: ChangeEndpoint) {
         .where('id', '=', id)
         .execute()
       const sinceMs = (undeliveredSince ?? disabledAt) - COMMIT_WITHIN_MS
-      const from = { endpointId: id, sinceMs, undeliveredOnly: true, eventsMax: REPLAY_EVENTS_MAX }
-      if (missed === 'resume') await queueEvents(trx, from, actor.now)
+      const undelivered = sql`e.id = ${id} and a.occurred_at >= ${sinceMs} and not exists (select 1
+        from webhook_delivery d where d.endpoint_id = e.id and d.event_id = a.id and d.error is null)`
+      if (missed === 'resume') await queueEvents(trx, undelivered, actor.now, REPLAY_EVENTS_MAX)
       await record('webhook.enable', subjectOf(id), { after: { missed } })
     }),
 
@@ -223,9 +231,10 @@ function deliveryChanges(change: ChangeEndpoint) {
         which: { readonly eventId: string } | { readonly sinceMs: number },
       ) => {
         mustBeEnabled(disabledAt)
-        const limits = { undeliveredOnly: false, eventsMax: REPLAY_EVENTS_MAX }
-        const of = 'eventId' in which ? { eventIds: [which.eventId] } : { ...limits, ...which }
-        const events = await queueEvents(trx, { endpointId: id, ...of }, actor.now)
+        const wanted =
+          'eventId' in which ? sql`a.id = ${which.eventId}` : sql`a.occurred_at >= ${which.sinceMs}`
+        const ofEndpoint = sql`e.id = ${id} and ${wanted}`
+        const events = await queueEvents(trx, ofEndpoint, actor.now, REPLAY_EVENTS_MAX)
         await record('webhook.replay', subjectOf(id), { after: { ...which, events } })
         return events
       },

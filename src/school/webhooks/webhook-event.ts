@@ -31,10 +31,7 @@ export interface WebhookEvent {
 }
 
 /** Reads audit events by id. They no longer have the values of deleted people. */
-export async function findAuditEvents(
-  kysely: Kysely<Schema>,
-  ids: readonly string[],
-): Promise<ReadonlyMap<string, AuditEvent>> {
+export async function findAuditEvents(kysely: Kysely<Schema>, ids: readonly string[]) {
   const rows = await kysely
     .selectFrom('audit_event')
     .selectAll()

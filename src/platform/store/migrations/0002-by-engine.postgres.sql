@@ -103,7 +103,7 @@ create trigger document_client_counts after insert or update on document_client
 create trigger document_client_forgets after delete on document_client
   for each row execute function forget_client_version();
 
--- Messages to other servers: mail and webhooks. A row is added in the transaction of the change that causes the message,
+-- Messages to other servers: mail, webhooks and sign-out notices. A row is added in the transaction of the change that causes the message,
 -- and deleted when another server has accepted it, or when it is dropped. "due_at" is the time of the next attempt or,
 -- during an attempt, when another process may try. Rows with the same queue and subject are sent in the order of
 -- "position". "payload" is JSON without secrets.

@@ -93,10 +93,7 @@ create trigger document_client_update_counts after update on document_client
 create trigger document_client_delete_counts after delete on document_client
   begin delete from client_version where client_id = old.client_id; end;
 
--- Messages to other servers: mail and webhooks. A row is added in the transaction of the change that causes the message,
--- and deleted when another server has accepted it, or when it is dropped. "due_at" is the time of the next attempt or,
--- during an attempt, when another process may try. Rows with the same queue and subject are sent in the order of
--- "position". "payload" is JSON without secrets.
+-- Messages to other servers. The .postgres.sql file explains them.
 create table outbox (
   position integer not null primary key autoincrement,
   id text not null unique,
