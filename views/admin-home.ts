@@ -9,18 +9,15 @@ import { copyScript } from './script.ts'
 import { inLink, listText, numberText, type TextId, text } from './text.ts'
 
 /** Lists the sites that a person operates. */
-export function adminSitesPage({
-  area,
-  sites,
-}: {
+export function adminSitesPage(page: {
   readonly area: AreaView
   readonly sites: readonly { readonly name: string; readonly href: string }[]
 }): Page {
   return areaPage({
+    ...page,
     title: text('account.sites'),
     id: 'admin-sites-page',
-    area,
-    body: cards(sites.map(({ name, href }) => html`<a href="${href}"><bdi>${name}</bdi></a>`)),
+    body: cards(page.sites.map(({ name, href }) => html`<a href="${href}"><bdi>${name}</bdi></a>`)),
   })
 }
 

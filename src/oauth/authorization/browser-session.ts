@@ -86,16 +86,11 @@ function justGiven({ oidc }: KoaContextWithOIDC) {
 /** Builds the engine's result of a sign-in. */
 export function loginResult({ personId, methods, ...more }: Authentication) {
   const { authenticatedAt, siteId, providerId } = more
+  const given = { authenticatedAt, siteId, providerId }
   const { acr, amr } = assuranceOf(methods)
   // Without `ts`, the engine would use the time of a later page. The value must come from the engine's clock.
   const ts = Math.floor(Date.now() / 1000)
-  return {
-    accountId: personId,
-    acr,
-    amr: [...amr],
-    ts,
-    given: { authenticatedAt, siteId, providerId },
-  }
+  return { accountId: personId, acr, amr: [...amr], ts, given }
 }
 
 type LoginResult = ReturnType<typeof loginResult>

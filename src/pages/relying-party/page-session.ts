@@ -71,13 +71,8 @@ export function makeSessions(stateStore: StateStore, settings: SessionSettings) 
       prefer(ctx, { person: person.locale, timeZone: person.timeZone })
       const csrf = createHmac('sha256', formKey).update(`pages ${sessionId}`).digest('base64url')
       const isLater = browser.authenticatedAt > Number(record['authenticatedAt'])
-      return {
-        person,
-        csrf,
-        sessionId,
-        browser,
-        authenticatedAt: isLater ? 0 : browser.authenticatedAt,
-      }
+      const authenticatedAt = isLater ? 0 : browser.authenticatedAt
+      return { person, csrf, sessionId, browser, authenticatedAt }
     },
 
     /**

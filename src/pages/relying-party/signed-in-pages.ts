@@ -85,9 +85,12 @@ export function makeSignedInPages(
   ports: SignedInPagesPorts,
 ) {
   const { sessions, freshSeconds } = ports
-  const isTooMany = (ctx: Context, { person }: PageSession, shape: 'page' | 'json') => {
-    logFields(ctx).person = person.id
-    return answerTooMany(ctx, requestLimits.take('pagesOfPerson', person.id), shape)
+  /** Whether the request was answered, because the person may not use the page, or not so often. */
+  const isAnswered = async (ctx: Context, session: PageSession, shape: 'page' | 'json') => {
+    const { id } = session.person
+    logFields(ctx).person = id
+    const isTooMany = answerTooMany(ctx, requestLimits.take('pagesOfPerson', id), shape)
+    return isTooMany || (await isElsewhere(ctx, session, ports))
   }
   const signedInPages = {
     /** Shows a page to a signed-in person. Other people sign in first, and then return to the page. */
@@ -96,7 +99,7 @@ export function makeSignedInPages(
       async (ctx) => {
         const session = await sessions.find(ctx)
         if (!session) return seeOther(ctx, await startSignIn(ctx, ports, ctx.url))
-        if (isTooMany(ctx, session, 'page') || (await isElsewhere(ctx, session, ports))) return
+        if (await isAnswered(ctx, session, 'page')) return
         send(ctx, await show(ctx as PageContext, session))
       },
 
@@ -107,7 +110,7 @@ export function makeSignedInPages(
         const session = await sessions.find(ctx)
         // Discard the input: without a session, its CSRF token cannot be checked.
         if (!session) return seeOther(ctx, areaOf(ctx.path))
-        if (isTooMany(ctx, session, 'page') || (await isElsewhere(ctx, session, ports))) return
+        if (await isAnswered(ctx, session, 'page')) return
         await parse(ctx)
         refuseNul(ctx)
         checkFormToken(ctx, session.csrf)
@@ -140,7 +143,7 @@ export function makeSignedInPages(
       async (ctx) => {
         const session = await sessions.find(ctx)
         if (!session) throw signedOut()
-        if (isTooMany(ctx, session, 'json') || (await isElsewhere(ctx, session, ports))) return
+        if (await isAnswered(ctx, session, 'json')) return
         checkScriptToken(ctx, session.csrf)
         ctx.set('Cache-Control', 'no-store')
         await answer(ctx as PageContext, session)

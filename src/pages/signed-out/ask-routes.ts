@@ -17,24 +17,20 @@ import { waitingMessages } from '../../platform/outbox/outbox.ts'
 import type { SignedOutPorts } from './link-routes.ts'
 
 /** A kind of link that a person can request. */
-interface Sent {
+interface Asking<Found extends Opened> {
   readonly kind: 'recovery' | 'second_factor' | 'address'
   /** The page on which to request a link. */
   readonly ask: string
   /** The page that confirms the request. */
   readonly sent: string
   /** Reads the parameters of the path. Throws a refusal if the page does not exist. */
-  readonly open: (ctx: Context) => Promise<Opened>
+  readonly open: (ctx: Context) => Promise<Found>
 }
 
 interface Opened {
   readonly look?: SiteLook | undefined
   /** The parameters of the paths. */
   readonly named?: Readonly<Record<string, string>>
-}
-
-interface Asking extends Sent {
-  readonly open: (ctx: Context) => Promise<Asked>
 }
 
 interface Asked extends Opened {
@@ -44,7 +40,7 @@ interface Asked extends Opened {
 }
 
 /** Registers the form in which a person asks for a link by e-mail, and the page that is shown afterwards. */
-export function askRoutes(router: Router, ports: SignedOutPorts, asking: Asking): void {
+export function askRoutes(router: Router, ports: SignedOutPorts, asking: Asking<Asked>): void {
   const { visitors } = ports
   const { ask, sent, open } = asking
   router.get(ask, async (ctx) => {
@@ -75,7 +71,7 @@ export function askRoutes(router: Router, ports: SignedOutPorts, asking: Asking)
 export function sentRoute(
   router: Router,
   { database, links, visitors, now }: SignedOutPorts,
-  { kind, ask, sent, open }: Sent,
+  { kind, ask, sent, open }: Asking<Opened>,
 ): void {
   router.get(sent, async (ctx) => {
     const { browser } = visitors.enter(ctx)
