@@ -38,10 +38,12 @@ export function pinned(cores: Cores | undefined, command: readonly string[]): re
 
 const TICKS_PER_SECOND = 100
 
-/** Returns the user and system time of a process with its threads, in steps of 10 ms (proc(5)). */
+/** Returns the user and system time of a process with its threads and children, in steps of 10 ms (proc(5)). */
 export function processorSeconds(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
+  const own = (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').match(/\d+/g) ?? []
+  return children.reduce((sum, child) => sum + processorSeconds(Number(child)), own)
 }
 
 export function residentMiB(pid: number): number {

@@ -1,5 +1,4 @@
-import { execFileSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { platform } from 'node:process'
@@ -21,6 +20,7 @@ import { newPlace, type Stores, startBare, startOurs, startStores } from './serv
 import { measureSignIns } from './sign-ins.ts'
 import { measureStarts } from './starts.ts'
 import { CONNECTIONS, makeSupply } from './supply.ts'
+import { describeVersions } from './versions.ts'
 import { measureWatched } from './watched.ts'
 
 /**
@@ -90,7 +90,7 @@ async function measureServers(
   const servers = [...ours.values()].map(({ server }) => server)
   servers.push({ name: BARE, kind: 'bare', url, pid, supply })
 
-  const besides = options.operations.filter((name) => operations[name].bare).length
+  const besides = options.operations.filter((name) => operations[name].standard).length
   const turns = options.operations.length * ours.size + besides
   const progress = showProgress('operations', (rounds + 1) * turns)
   const figures = await measureRounds(servers, options, progress)
@@ -128,29 +128,6 @@ async function startAll({ stores, places, cores }: Startable, runs: number) {
 async function count(stores: Stores) {
   const postgresFile = findProgram('postgres') ?? ''
   return await countRoundTrips({ postgresFile, redisUrl: `${stores.redis.url}/15` })
-}
-
-async function describeVersions({ redis }: Stores): Promise<string> {
-  const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
-  const server = String(await redis.ask('INFO', 'server'))
-  const [, redisVersion = ''] = /redis_version:(\S+)/.exec(server) ?? []
-  const postgresFile = findProgram('postgres') ?? ''
-  const [, postgresVersion = ''] =
-    /(\d[\d.]*)/.exec(execFileSync(postgresFile, ['--version']).toString()) ?? []
-  return (
-    `node ${process.versions.node}, oidc-provider ${dependencies['oidc-provider']}, ` +
-    `PostgreSQL ${postgresVersion}, Redis ${redisVersion}, commit ${commit()}`
-  )
-}
-
-function commit(): string {
-  const git = (...words: string[]) => execFileSync('git', words, { cwd: root }).toString().trim()
-  try {
-    const changed = git('status', '--porcelain', 'src', 'views') === '' ? '' : ' with changes'
-    return `${git('rev-parse', '--short', 'HEAD')}${changed}`
-  } catch {
-    return 'unknown'
-  }
 }
 
 function readOrExit(): Options {

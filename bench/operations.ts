@@ -1,14 +1,13 @@
 import { paths } from '../src/platform/http/paths.ts'
-import { notes, resourceServer } from '../test/support/gatehouse.ts'
 import { messageOf } from '../test/support/mcp.ts'
 import { encode, type Fields } from '../test/support/wire.ts'
 import type { Chain, Supply } from './supply.ts'
 import { type RequestText, requestBytes, type Source } from './wire-client.ts'
 
-/** An operation to measure. `bare` is whether the bare engine supports it. */
+/** An operation to measure. `standard` is whether other authorization servers support it. */
 export interface Operation {
   readonly title: string
-  readonly bare: boolean
+  readonly standard: boolean
   /** Creates a source of requests for each connection. `requests` is how many requests are needed in total. */
   prepare(
     supply: Supply,
@@ -22,53 +21,52 @@ const JSON_BODY = { 'content-type': 'application/json' }
 const table = {
   exchange: {
     title: 'code exchange',
-    bare: true,
+    standard: true,
     async prepare(supply, { connections, requests }) {
       const forms = await supply.codeForms(requests)
       const next = () => {
         const form = forms.pop()
-        return form && requestBytes(supply.host, postForm(paths.token, form))
+        return form && requestBytes(supply.host, postForm(supply.endpoints.token, form))
       }
       return Array.from({ length: connections }, () => ({ next }))
     },
   },
   refresh: {
     title: 'refresh',
-    bare: true,
-    prepare: async ({ host, chains, copies }, { connections }) =>
+    standard: true,
+    prepare: async ({ host, endpoints, client, chains, copies }, { connections }) =>
       chains.slice(0, connections).map((own, connection): Source => {
-        const constant = { client_id: notes.clientId, grant_type: 'refresh_token' }
+        const constant = { ...client, grant_type: 'refresh_token' }
         let chain: Chain = own
         return {
           next() {
             chain = copies?.chainOf(connection) ?? own
             const form = { ...constant, refresh_token: chain.refreshToken }
-            return requestBytes(host, postForm(paths.token, form))
+            return requestBytes(host, postForm(endpoints.token, form))
           },
           learn(body) {
-            chain.refreshToken = JSON.parse(body).refresh_token
+            const { refresh_token: refreshToken, access_token: accessToken } = JSON.parse(body)
+            // Hydra revokes the earlier access token.
+            Object.assign(chain, { refreshToken, accessToken })
           },
         }
       }),
   },
-  userinfo: withTokens('UserInfo', true, (token) => ({
-    ...{ method: 'GET', path: paths.userinfo },
+  userinfo: withTokens('UserInfo', true, (token, { endpoints }) => ({
+    ...{ method: 'GET', path: endpoints.userinfo },
     headers: bearer(token),
   })),
-  introspection: withTokens('introspection', true, (token) => {
-    const { clientId: client_id, clientSecret: client_secret } = resourceServer
-    return postForm(paths.introspection, { client_id, client_secret, token })
-  }),
-  discovery: constantly('discovery', true, { method: 'GET', path: paths.openidConfiguration }),
-  jwks: constantly('key set', true, { method: 'GET', path: paths.jwks }),
+  introspection: withTokens('introspection', true, (token, { endpoints, caller }) =>
+    postForm(endpoints.introspection, { ...caller, token }),
+  ),
+  discovery: constantly('discovery', true, ({ endpoints }) => get(endpoints.discovery)),
+  jwks: constantly('key set', true, ({ endpoints }) => get(endpoints.jwks)),
   viewer: withTokens('`{ viewer { id } }`', false, (token) => ({
     ...{ method: 'POST', path: paths.graphql },
     headers: { ...JSON_BODY, ...bearer(token) },
     body: JSON.stringify({ query: '{ viewer { id } }' }),
   })),
-  'tool-anonymous': constantly(
-    'tools/call, anonymous',
-    false,
+  'tool-anonymous': constantly('tools/call, anonymous', false, () =>
     toolCall('list_public_courses', { site: 'northlight' }),
   ),
   'tool-member': withTokens('tools/call, member', false, (token) => {
@@ -87,6 +85,10 @@ function bearer(token: string): Record<string, string> {
   return { authorization: `Bearer ${token}` }
 }
 
+function get(path: string): RequestText {
+  return { method: 'GET', path }
+}
+
 function postForm(path: string, form: Fields): RequestText {
   return { method: 'POST', path, headers: FORM, body: encode(form).toString() }
 }
@@ -100,11 +102,15 @@ function toolCall(name: string, values: object = {}): RequestText {
   }
 }
 
-function constantly(title: string, bare: boolean, request: RequestText): Operation {
+function constantly(
+  title: string,
+  standard: boolean,
+  request: (supply: Supply) => RequestText,
+): Operation {
   return {
-    ...{ title, bare },
-    prepare: async ({ host }, { connections }) => {
-      const bytes = requestBytes(host, request)
+    ...{ title, standard },
+    prepare: async (supply, { connections }) => {
+      const bytes = requestBytes(supply.host, request(supply))
       return Array.from({ length: connections }, () => ({ next: () => bytes, learn: expectGood }))
     },
   }
@@ -113,17 +119,20 @@ function constantly(title: string, bare: boolean, request: RequestText): Operati
 /** Creates an operation with a token of the connection, or of a random grant if the store was filled. */
 function withTokens(
   title: string,
-  bare: boolean,
-  request: (token: string) => RequestText,
+  standard: boolean,
+  request: (token: string, supply: Supply) => RequestText,
 ): Operation {
   return {
-    ...{ title, bare },
-    prepare: async ({ host, chains, copies }, { connections }) =>
-      chains.slice(0, connections).map(({ accessToken }) => {
-        const bytes = requestBytes(host, request(accessToken))
-        const next = copies ? () => requestBytes(host, request(copies.accessToken())) : () => bytes
+    ...{ title, standard },
+    prepare: async (supply, { connections }) => {
+      const bytesOf = (token: string) => requestBytes(supply.host, request(token, supply))
+      return supply.chains.slice(0, connections).map(({ accessToken }) => {
+        const bytes = bytesOf(accessToken)
+        const { copies } = supply
+        const next = copies ? () => bytesOf(copies.accessToken()) : () => bytes
         return { next, learn: expectGood }
-      }),
+      })
+    },
   }
 }
 

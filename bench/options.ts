@@ -89,7 +89,10 @@ function growthSizes(quick: boolean, whole: boolean): number[] {
   return quick ? [1000, 10_000] : [1000, 100_000]
 }
 
-function listOf<Name extends string>(text: string | undefined, known: readonly Name[]): Name[] {
+export function listOf<Name extends string>(
+  text: string | undefined,
+  known: readonly Name[],
+): Name[] {
   return text === undefined ? [...known] : text.split(',').map((name) => oneOf(name, known))
 }
 
@@ -99,7 +102,7 @@ function oneOf<Name extends string>(text: string, known: readonly Name[]): Name 
   return name
 }
 
-function positive(name: string, text: string | undefined, otherwise: number): number {
+export function positive(name: string, text: string | undefined, otherwise: number): number {
   const value = text === undefined ? otherwise : Number(text)
   if (value > 0) return value
   throw new Error(`--${name} wants a number above 0`)

@@ -40,7 +40,7 @@ check grants at each use of a token, does not detect parallel exchanges, and has
   ].join('\n')
 }
 
-function section(title: string, text: string, rows: Part['rows']): string {
+export function section(title: string, text: string, rows: Part['rows']): string {
   return `## ${title}\n\n${text}${text && '\n\n'}${alignedTable(rows)}\n`
 }
 
@@ -117,7 +117,7 @@ function alonePart({ figures }: Results): Part {
 }
 
 /** Creates a row for each operation of the first server, and a column for each server. */
-function table(
+export function table(
   unit: string,
   figures: Figures,
   cell: (figure: Figure, name: OperationName) => string,

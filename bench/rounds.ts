@@ -8,8 +8,11 @@ import { type Load, runLoad } from './wire-client.ts'
 /** A server to measure, and the tokens for its requests. */
 export interface Measured {
   readonly name: string
-  readonly kind: 'ours' | 'bare'
+  readonly kind: 'ours' | 'bare' | 'peer'
   readonly url: string
+  /** The URLs of operations that have another port. */
+  readonly urls?: Partial<Record<OperationName, string>>
+  /** The process, whose processor time includes its children. */
   readonly pid: number
   readonly supply: Supply
 }
@@ -39,8 +42,9 @@ const ATTEMPTS_MAX = 5
 const ANSWERS_MIN = 500
 const ANSWERS_OF_CONNECTION_MIN = 100
 
-/** The number of codes to prepare. More than any server exchanges in a second. */
+/** The number of codes to prepare. More than any server exchanges in a second, except peers, whose codes take long. */
 const CODES_PER_SECOND = { one: 700, many: 1400 }
+const CODES_OF_PEER_PER_SECOND = { one: 100, many: 300 }
 
 /**
  * Yields each operation on each server in each round. Changes the order of the servers in each round, so other load of
@@ -66,7 +70,7 @@ export async function measureRounds(
 ): Promise<Figures> {
   const samples = new Map<string, Figure[]>()
   for (const { round, name, server } of turns(rounds, names, servers)) {
-    if (server.kind === 'bare' && !operations[name].bare) continue
+    if (server.kind !== 'ours' && !operations[name].standard) continue
     progress.step(`${operations[name].title}, ${server.name}`)
     const sample = await measureOnce(server, name, round === 0 ? seconds / 2 : seconds)
     const key = `${server.name} ${name}`
@@ -82,14 +86,15 @@ export async function measureRounds(
 
 async function measureOnce(server: Measured, name: OperationName, seconds: number) {
   const aloneSeconds = seconds / 2
+  const codesPerSecond = server.kind === 'peer' ? CODES_OF_PEER_PER_SECOND : CODES_PER_SECOND
   const alone = await loadOf(server, name, {
     connections: 1,
-    requests: Math.ceil(aloneSeconds * CODES_PER_SECOND.one),
+    requests: Math.ceil(aloneSeconds * codesPerSecond.one),
     seconds: aloneSeconds,
   })
   const many = await loadOf(server, name, {
     connections: CONNECTIONS,
-    requests: Math.ceil(seconds * CODES_PER_SECOND.many),
+    requests: Math.ceil(seconds * codesPerSecond.many),
     seconds,
   })
   const failed = alone.failed + many.failed
@@ -118,7 +123,7 @@ export async function loadOf(server: Measured, name: OperationName, stretch: Str
   for (let attempt = 1; ; attempt += 1) {
     const sources = await operations[name].prepare(server.supply, stretch)
     const before = processorSeconds(server.pid)
-    const load = await runLoad(server.url, sources, {
+    const load = await runLoad(server.urls?.[name] ?? server.url, sources, {
       seconds: stretch.seconds,
       answersMin: Math.min(ANSWERS_MIN, ANSWERS_OF_CONNECTION_MIN * stretch.connections),
     })

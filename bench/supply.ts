@@ -1,13 +1,14 @@
-import { authorizeUrl, codeVerifier, exchange } from '../test/support/client.ts'
+import { paths } from '../src/platform/http/paths.ts'
+import { asResourceServer, authorizeUrl, codeVerifier } from '../test/support/client.ts'
 import { notes, sam } from '../test/support/gatehouse.ts'
 import { eventually } from '../test/support/programs.ts'
-import type { Fields } from '../test/support/wire.ts'
+import { type Fields, postForm } from '../test/support/wire.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../tools/token/headless-person.ts'
 
 export const CONNECTIONS = 32
 
 const BROWSERS = 8
-const PREPARE_TIMEOUT_MS = 10_000
+const PREPARE_TIMEOUT_MS = 30_000
 
 /** A family of refresh tokens, with its current token. */
 export interface Chain {
@@ -26,8 +27,18 @@ export interface Copies {
   chainOf(connection: number): Chain
 }
 
+/** The paths of a server, and how clients authenticate there. */
+interface Protocol {
+  readonly endpoints: Readonly<
+    Record<'token' | 'userinfo' | 'introspection' | 'discovery' | 'jwks', string>
+  >
+  /** The fields that authenticate the client of all tokens, and the caller of introspection. */
+  readonly client: Fields
+  readonly caller: Fields
+}
+
 /** The tokens and codes for requests to one server. */
-export interface Supply {
+export interface Supply extends Protocol {
   /** The value of the Host header. */
   readonly host: string
   readonly chains: readonly OwnChain[]
@@ -45,57 +56,60 @@ export async function makeSupply(
   kind: 'ours' | 'bare',
   copies?: Copies,
 ): Promise<Supply> {
-  const fields: Fields =
-    kind === 'bare' ? { scope: 'openid profile email', resource: undefined } : {}
-  const start = authorizeUrl(url, fields)
-  const browsers: HeadlessPerson[] = []
+  const resource = kind === 'bare' ? undefined : url
+  const scope = kind === 'bare' ? { scope: 'openid profile email' } : {}
+  const start = authorizeUrl(url, { ...scope, resource })
+  const browsers: Browser[] = []
   for (let i = 0; i < BROWSERS; i += 1) {
     const person = makeHeadlessPerson(sam)
     await codeFor(person, start)
-    browsers.push(person)
+    browsers.push(() => codeFor(person, start))
   }
-  const resource = kind === 'bare' ? { resource: undefined } : {}
+  const supply = await collectTokens(url, browsers, {
+    endpoints: { ...paths, discovery: paths.openidConfiguration },
+    client: { client_id: notes.clientId },
+    caller: asResourceServer,
+    resource,
+  })
+  return { ...supply, ...(copies && { copies }) }
+}
+
+/** Returns a new code, in a browser where a person is signed in. */
+export type Browser = () => Promise<string>
+
+/** Exchanges a code for each connection. */
+export async function collectTokens(
+  url: string,
+  browsers: readonly Browser[],
+  { resource, ...protocol }: Protocol & { readonly resource?: string | undefined },
+): Promise<Supply> {
+  const formOf = (code: string): Fields => ({
+    ...{ grant_type: 'authorization_code', code, code_verifier: codeVerifier },
+    ...{ redirect_uri: notes.redirectUri, resource, ...protocol.client },
+  })
   const chains = await Promise.all(
     Array.from({ length: CONNECTIONS }, (_, index) =>
       eventually(PREPARE_TIMEOUT_MS, async (): Promise<OwnChain> => {
-        const code = await codeFor(browsers[index % BROWSERS] ?? makeHeadlessPerson(sam), start)
-        const { status, body, text } = await exchange(url, code, resource)
+        const code = (await browsers[index % browsers.length]?.()) ?? ''
+        const { status, body, text } = await postForm(url + protocol.endpoints.token, formOf(code))
         if (status !== 200) throw new Error(`no tokens: ${text}`)
         return { refreshToken: body.refresh_token, accessToken: body.access_token }
       }),
     ),
   )
   return {
+    ...protocol,
     host: new URL(url).host,
     chains,
-    ...(copies && { copies }),
-    codeForms: async (count) =>
-      (await collectCodes(browsers, start, count)).map((code) => formOf(start, code)),
+    codeForms: async (count) => (await collectCodes(browsers, count)).map(formOf),
   }
 }
 
-function formOf(start: URL, code: string): Fields {
-  return {
-    grant_type: 'authorization_code',
-    code,
-    redirect_uri: notes.redirectUri,
-    client_id: notes.clientId,
-    code_verifier: codeVerifier,
-    resource: start.searchParams.get('resource') ?? undefined,
-  }
-}
-
-async function collectCodes(
-  browsers: readonly HeadlessPerson[],
-  start: URL,
-  count: number,
-): Promise<string[]> {
+async function collectCodes(browsers: readonly Browser[], count: number): Promise<string[]> {
   const codes: string[] = []
   await Promise.all(
     browsers.map(async (browser, index) => {
-      for (let i = index; i < count; i += browsers.length) {
-        codes.push(await codeFor(browser, start))
-      }
+      for (let i = index; i < count; i += browsers.length) codes.push(await browser())
     }),
   )
   return codes

@@ -13,12 +13,8 @@ import {
 /** A product that `npm run test:interop -- --all` signs a person in to. */
 export interface Product extends Pick<Library, 'name' | 'version' | 'authentication'> {
   readonly callbackPath: string
-  readonly package:
-    | Package
-    /** An artifact of Maven Central: a zip with one folder. */
-    | { readonly registry: 'maven'; readonly artifact: string }
-    /** A program on PATH. */
-    | { readonly registry: 'program'; readonly program: string }
+  /** A package, or a program on PATH. */
+  readonly package: Package | { readonly registry: 'program'; readonly program: string }
   readonly setting: string
   start(settings: Settings, folder: string): Promise<StartedProduct>
 }
@@ -30,7 +26,7 @@ export const products: readonly Product[] = [
     ...{ ...usual, name: 'Keycloak', version: '26.7.0', start: keycloak },
     callbackPath: '/realms/school/broker/gatehouse/endpoint',
     setting: 'enable PKCE: see [below](#keycloak)',
-    package: { registry: 'maven', artifact: 'org.keycloak:keycloak-quarkus-dist:26.7.0:zip' },
+    package: { registry: 'maven', name: 'org.keycloak:keycloak-quarkus-dist', version: '26.7.0' },
   },
   {
     ...{ ...usual, name: 'Dex', version: '2.45', start: dex },

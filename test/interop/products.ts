@@ -37,7 +37,7 @@ function fill(example: string, settings: Settings): string {
 
 /** Keycloak signs in a client without PKCE, and is itself a client with PKCE. */
 export async function keycloak(settings: Settings, folder: string): Promise<StartedProduct> {
-  const home = join(folder, 'keycloak')
+  const home = join(folder, 'program')
   rmSync(join(home, 'data'), { recursive: true, force: true })
   mkdirSync(join(home, 'data/import'), { recursive: true })
   const realm = fill('keycloak-realm.json', settings)

@@ -64,7 +64,11 @@ export async function startCommand(
       await fetch(url, { redirect: 'manual' })
     })
     if (child.exitCode !== null) throw new Error(`the program ended: ${written.trim()}`)
-    return { transcript: () => written, [Symbol.asyncDispose]: () => endNow(child, kill) }
+    return {
+      pid: child.pid ?? 0,
+      transcript: () => written,
+      [Symbol.asyncDispose]: () => endNow(child, kill),
+    }
   } catch (error) {
     await endNow(child, kill)
     throw new Error(`the program did not start: ${written.trim()}`, { cause: error })

@@ -1,8 +1,4 @@
-import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, renameSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { promisify } from 'node:util'
 
 import type { Browser } from 'playwright-core'
 
@@ -15,7 +11,6 @@ import type { Product } from './product-table.ts'
 import type { Recorder } from './recorder.ts'
 
 const SIGN_IN_TIMEOUT_MS = 60_000
-const DOWNLOAD_TIMEOUT_MS = 300_000
 const LOOK_EVERY_MS = 100
 
 interface Run {
@@ -75,30 +70,5 @@ async function installProduct(
       ? { kind: 'missing', why: `${wanted.program} ${version} is not on PATH` }
       : { kind: 'installed', folder: cacheFolder }
   }
-  return 'artifact' in wanted
-    ? await installFromMaven(wanted.artifact, over)
-    : await install(wanted, over)
-}
-
-/** Unpacks a zip of Maven Central into `keycloak`, the name of its product without the version. */
-async function installFromMaven(artifact: string, signal: AbortSignal): Promise<Installed> {
-  const folder = join(cacheFolder, `maven-${artifact.replaceAll(':', '-')}`)
-  if (existsSync(join(folder, 'keycloak'))) return { kind: 'installed', folder }
-  const run = promisify(execFile)
-  const options = { signal, timeout: DOWNLOAD_TIMEOUT_MS, cwd: folder }
-  mkdirSync(folder, { recursive: true })
-  try {
-    await run(
-      'mvn',
-      ['-q', '-B', 'dependency:copy', `-Dartifact=${artifact}`, `-DoutputDirectory=${folder}`],
-      options,
-    )
-    const [zip = ''] = readdirSync(folder).filter((name) => name.endsWith('.zip'))
-    await run('unzip', ['-q', '-o', zip], options)
-    const [unpacked = ''] = readdirSync(folder).filter((name) => !name.endsWith('.zip'))
-    renameSync(join(folder, unpacked), join(folder, 'keycloak'))
-    return { kind: 'installed', folder }
-  } catch (error) {
-    return { kind: 'missing', why: `could not be installed: ${String(error).slice(0, 200)}` }
-  }
+  return await install(wanted, over)
 }

@@ -1,5 +1,13 @@
 import { execFile } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -14,6 +22,7 @@ export const cacheFolder: string =
 const INSTALL_TIMEOUT_MS = 90_000
 const BUILD_TIMEOUT_MS = 240_000
 export interface Package {
+  /** From Maven without a source, a zip with one folder, which becomes `program`. */
   readonly registry: 'npm' | 'pypi' | 'go' | 'crates' | 'maven'
   readonly name: string
   readonly version: string
@@ -36,38 +45,64 @@ const installing = new Map<string, Promise<Installed>>()
 
 export async function install(wanted: Package, signal: AbortSignal): Promise<Installed> {
   const { registry, name, version, with: others = [] } = wanted
-  const label = [name, version, ...others].join('-')
-  const folder = join(cacheFolder, `${registry}-${label.replace(/[^\w.-]+/g, '_')}`)
+  const folder = folderOf([registry, name, version, ...others].join('-'))
   const installed = installing.get(folder) ?? installInto(folder, wanted, signal)
   installing.set(folder, installed)
   return await installed
 }
 
-/** Installs a package with its dependencies, or finds it in the cache. Runs no scripts, and removes a failed installation. */
+function folderOf(label: string): string {
+  return join(cacheFolder, label.replace(/[^\w.-]+/g, '_'))
+}
+
+/** Installs a package with its dependencies, or finds it in the cache. Runs no scripts. */
 async function installInto(
   folder: string,
   wanted: Package,
   signal: AbortSignal,
 ): Promise<Installed> {
-  const { registry } = wanted
-  const complete = join(folder, 'complete')
+  const { registry, source } = wanted
   // A build is part of this project, and the tools of its language rebuild only what has changed.
-  if (wanted.source === undefined && existsSync(complete)) return { kind: 'installed', folder }
-  if (silent.has(registry)) return { kind: 'missing', why: `${registry} did not answer before` }
+  if (source !== undefined) rmSync(folder, { recursive: true, force: true })
+  if (silent.has(registry) && !isComplete(folder))
+    return { kind: 'missing', why: `${registry} did not answer before` }
+  return await fillOnce(folder, async () => {
+    const maven = source === undefined ? installFromMaven : buildFromMaven
+    const built = { go: buildFromGo, crates: buildFromCrates, maven }
+    const from = { npm: installFromNpm, pypi: installFromPypi, ...built }
+    try {
+      await from[registry](wanted, folder, signal)
+    } catch (error) {
+      if (wasKilled(error)) silent.add(registry)
+      throw error
+    }
+  })
+}
+
+/** Fills the folder of the cache with this label, unless an earlier run has. */
+export const installOnce = (label: string, fill: (folder: string) => Promise<unknown>) =>
+  fillOnce(folderOf(label), fill)
+
+/** Fills a folder, unless it is complete. Removes it if that fails. */
+async function fillOnce(
+  folder: string,
+  fill: (folder: string) => Promise<unknown>,
+): Promise<Installed> {
+  if (isComplete(folder)) return { kind: 'installed', folder }
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(folder, { recursive: true })
   try {
-    const built = { go: buildFromGo, crates: buildFromCrates, maven: buildFromMaven }
-    const from = { npm: installFromNpm, pypi: installFromPypi, ...built }
-    await from[registry](wanted, folder, signal)
-    writeFileSync(`${complete}.new`, '')
-    renameSync(`${complete}.new`, complete)
+    await fill(folder)
+    writeFileSync(join(folder, 'complete'), '')
     return { kind: 'installed', folder }
   } catch (error) {
     rmSync(folder, { recursive: true, force: true })
-    if (wasKilled(error)) silent.add(registry)
     return { kind: 'missing', why: reasonOf(error) }
   }
+}
+
+function isComplete(folder: string): boolean {
+  return existsSync(join(folder, 'complete'))
 }
 
 async function installFromNpm(wanted: Package, folder: string, signal: AbortSignal) {
@@ -111,12 +146,23 @@ async function buildFromMaven({ source = '' }: Package, folder: string, signal: 
   await execute('javac', ['-cp', `${folder}/*`, '-d', folder, 'Program.java'], options)
 }
 
+async function installFromMaven({ name, version }: Package, folder: string, signal: AbortSignal) {
+  const options = { signal, timeout: BUILD_TIMEOUT_MS, cwd: folder }
+  const artifact = [`-Dartifact=${name}:${version}:zip`, `-DoutputDirectory=${folder}`]
+  await execute('mvn', ['-q', '-B', 'dependency:copy', ...artifact], options)
+  const [zip = ''] = readdirSync(folder)
+  await execute('unzip', ['-q', zip], options)
+  rmSync(join(folder, zip))
+  const [unpacked = ''] = readdirSync(folder)
+  renameSync(join(folder, unpacked), join(folder, 'program'))
+}
+
 function wasKilled(error: unknown): boolean {
   return error instanceof Error && 'killed' in error && error.killed === true
 }
 
 function reasonOf(error: unknown): string {
-  if (wasKilled(error)) return `could not be installed within ${INSTALL_TIMEOUT_MS / 1000} s`
+  if (wasKilled(error)) return 'could not be installed in time'
   const { stderr, message } = error as Error & { stderr?: string }
   const lines = (stderr || message).split('\n').map((line) => line.trim())
   const telling = lines.find((line) => /^(npm error|ERROR:)/i.test(line))
