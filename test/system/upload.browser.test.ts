@@ -1,7 +1,10 @@
+import { createServer } from 'node:http'
+
 import { startOperator } from '../support/admin-api.ts'
 import { sharedBrowser } from '../support/browser.ts'
 import { pdf } from '../support/files.ts'
 import { startService } from '../support/gatehouse.ts'
+import { listen } from '../support/listen.ts'
 
 const MEGABYTE = 1_048_576
 
@@ -32,5 +35,30 @@ describe('an upload link in a browser', () => {
     expect(nodes[0]).to.deep.equal({ id, name: '案内 "1".pdf', sizeBytes })
     await page.goto(url)
     expect(await page.textContent('h1')).to.equal('このリンクは無効です')
+  })
+
+  it('takes a file that a page of another origin sends with PUT, and shows it nothing else (design 28)', async () => {
+    await using running = await startService()
+    const { value } = await startOperator(running)
+    const { url } = await value('mutation { requestUpload { url } }')
+    await using host = await listen(createServer((_request, response) => response.end('a host')))
+    const { page } = await open()
+    await page.goto(host.url)
+    const send = async (to: string, method: string, credentials: 'omit' | 'include' = 'omit') =>
+      await page.evaluate(
+        async ([address, verb, sent, text]) => {
+          const body = new Blob([text], { type: 'application/pdf' })
+          const request = { method: verb, credentials: sent, ...(verb === 'PUT' && { body }) }
+          return await fetch(address, request).then(({ status }) => status, String)
+        },
+        [to, method, credentials, String(pdf)] as const,
+      )
+    const named = `${url}?name=guide.pdf`
+    expect(await send(url, 'GET')).to.include('Failed to fetch')
+    expect(await send(named, 'DELETE')).to.include('Failed to fetch')
+    expect(await send(named, 'PUT', 'include')).to.include('Failed to fetch')
+    expect(await send(named, 'PUT')).to.equal(201)
+    expect(await send(named, 'PUT')).to.equal(410)
+    expect((await value('{ files { nodes { name } } }')).nodes[0].name).to.equal('guide.pdf')
   })
 })

@@ -4,6 +4,7 @@ import type Router from 'koa-router'
 import { linkGonePage } from '../../../views/recover.ts'
 import { type UploadPage, uploadPage } from '../../../views/upload.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
+import { openCors } from '../../platform/http/cors.ts'
 import { isRefusal, uploadLinkGone } from '../../platform/http/errors.ts'
 import { sendPage } from '../../platform/http/page.ts'
 import { openFormFile } from '../../platform/http/page-form.ts'
@@ -79,7 +80,10 @@ export function uploadLinkRoute(router: Router, ports: UploadLinkRoutePorts): vo
     await ports.receive(ctx, link, link)
   }
   router.get(linkPages.upload, answerBrowser)
-  router.put(linkPages.upload, answerProgram)
+  // Assistants in a browser send files from their own origin, which a form could do as well. The secret is in the URL.
+  const cors = openCors(['PUT'])
+  router.options(linkPages.upload, cors)
+  router.put(linkPages.upload, cors, answerProgram)
   router.post(linkPages.upload, async (ctx) => {
     await (ctx.is('multipart/form-data') ? answerBrowser : answerProgram)(ctx)
   })
