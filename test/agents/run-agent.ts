@@ -4,6 +4,7 @@ import type { Browser } from 'playwright-core'
 
 import { paths } from '../../src/platform/http/paths.ts'
 import { attempt, notRun, type Outcome, RUN_OVER } from '../support/driven.ts'
+import { pdf } from '../support/files.ts'
 import { olivia } from '../support/gatehouse.ts'
 import { install } from '../support/install.ts'
 import { makePagePerson, textOf } from '../support/page-person.ts'
@@ -69,6 +70,7 @@ async function goOneWay(agent: Agent, way: Way, folder: string, run: Run): Promi
       ...(known ? [readUntil(desk, known)] : []),
     ])
     desk.note(`\nThe answer: ${said}`)
+    if (said.includes('/upload/')) await sendFile(desk, uploadLink.exec(said)?.[0] ?? 'no link')
     const missing = way.calls.find(({ answers }) => !said.includes(answers))
     if (missing) problem = `no answer of ${missing.tool}`
     else if (desk.opened.length === 0) problem = 'reached the tool without a sign-in'
@@ -78,6 +80,15 @@ async function goOneWay(agent: Agent, way: Way, folder: string, run: Run): Promi
     desk.note(`\n${problem}`)
   }
   return { ...judge(problem, desk, known), transcript: desk.transcript() }
+}
+
+const uploadLink = /http[^\s"'\\]*\/upload\/[\w.-]+/
+
+/** Sends a file as the host of an assistant would: with a plain HTTP client, without the token. */
+async function sendFile(desk: Desk, link: string): Promise<void> {
+  const file = desk.write('guide.pdf', String(pdf))
+  const words = ['--silent', '--fail-with-body', '--upload-file', file]
+  await desk.succeed(['curl', ...words, `${link}?name=guide.pdf`])
 }
 
 const approvalLink = /http[^\s"'\\]*\/approvals\?client=[\w%.:/-]+/

@@ -30,12 +30,13 @@ export const ways: Readonly<Record<WayName, Way>> = {
     ...{ name: 'operator', path: paths.mcpAdmin, person: olivia },
     calls: [{ tool: 'get_site', values: {}, answers: 'Northlight Academy' }],
   },
-  /** The address names what may change; the second change needs an approval, also if the course is archived already. */
+  /** The address names what may change. The second change needs an approval, and the host sends a file to the last link. */
   changes: {
-    ...{ name: 'changes', path: pathForChanges(['courses']), person: olivia },
+    ...{ name: 'changes', path: pathForChanges(['courses', 'storage']), person: olivia },
     calls: [
       { tool: 'update_course', values: { id, title: 'Faces' }, answers: 'Faces' },
       { tool: 'archive_course', values: { id }, answers: 'ARCHIVED' },
+      { tool: 'request_upload', values: {}, answers: '/upload/' },
     ],
   },
 }
