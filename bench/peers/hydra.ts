@@ -4,9 +4,9 @@ import { notes } from '../../test/support/gatehouse.ts'
 import { installOnce } from '../../test/support/install.ts'
 import { eventually, freePort, searchPath } from '../../test/support/programs.ts'
 import { SECRET } from '../servers.ts'
-import { CONNECTIONS, collectTokens } from '../supply.ts'
+import { collectTokens } from '../supply.ts'
 import {
-  DATABASE_CONNECTIONS,
+  MORE_DATABASE_CONNECTIONS,
   openBrowsers,
   type Peer,
   requestUrl,
@@ -43,8 +43,7 @@ export const hydra: Peer = {
     const adminPort = await freePort()
     const admin = `http://127.0.0.1:${adminPort}`
     const program = join(folder, 'hydra')
-    // A request takes two connections at times, so with fewer than requests at once, all may wait forever.
-    const options = `sslmode=disable&max_conns=${DATABASE_CONNECTIONS + CONNECTIONS}`
+    const options = `sslmode=disable&max_conns=${MORE_DATABASE_CONNECTIONS}`
     const variables = {
       ...{ DSN: `${databaseUrl}?${options}`, SECRETS_SYSTEM: SECRET, LOG_LEVEL: 'info' },
       ...{ SERVE_PUBLIC_HOST: '127.0.0.1', SERVE_PUBLIC_PORT: String(port) },

@@ -3,9 +3,10 @@ import { join } from 'node:path'
 
 import { notes, resourceServer, sam } from '../../test/support/gatehouse.ts'
 import { install, installOnce } from '../../test/support/install.ts'
+import { eventually } from '../../test/support/programs.ts'
 import { collectTokens } from '../supply.ts'
 import {
-  DATABASE_CONNECTIONS,
+  MORE_DATABASE_CONNECTIONS,
   openBrowsers,
   type Peer,
   requestUrl,
@@ -17,6 +18,7 @@ import {
 
 const version = '26.7.0'
 const BUILD_TIMEOUT_MS = 600_000
+const IMPORT_TIMEOUT_MS = 300_000
 
 /** A server in Java, with one realm: signed access tokens, ES256, rotated refresh tokens. */
 export const keycloak: Peer = {
@@ -44,11 +46,16 @@ export const keycloak: Peer = {
         ...['--http-enabled=true', '--http-host=127.0.0.1', `--http-port=${port}`],
         ...[`--hostname=${url}`, '--http-management-port=0'],
         ...[`--db-url=jdbc:postgresql://${host}${pathname}`, `--db-username=${username}`],
-        ...['--db-password=none', `--db-pool-max-size=${DATABASE_CONNECTIONS}`],
+        ...['--db-password=none', `--db-pool-max-size=${MORE_DATABASE_CONNECTIONS}`],
       ],
       { JAVA_OPTS_KC_HEAP: '-Xms64m -Xmx1g' },
       { ...place, url: `${url}/realms/bench` },
     )
+    // It answers before it has imported the realm.
+    await eventually(IMPORT_TIMEOUT_MS, async () => {
+      const { status } = await fetch(`${url}/realms/bench`)
+      if (status !== 200) throw new Error(`the realm answers ${status}`)
+    })
     const path = '/realms/bench/protocol/openid-connect'
     const start = requestUrl(`${url}${path}/auth`, notes.clientId, SCOPE)
     const supply = await collectTokens(url, await openBrowsers(start, signIn), {
@@ -71,7 +78,7 @@ export const keycloak: Peer = {
 async function signIn(url: URL, response: Response): Promise<Step> {
   const page = await response.text()
   const [, action] = /action="([^"]+)"/.exec(page) ?? []
-  if (action === undefined) throw new Error(`no form at ${url.pathname}: ${page.slice(0, 300)}`)
+  if (action === undefined) throw new Error(`no form at ${url.pathname}: ${response.status}`)
   const body = new URLSearchParams({ username: sam.login, password: sam.password })
   return [new URL(action.replaceAll('&amp;', '&')), { method: 'POST', body }]
 }

@@ -93,7 +93,8 @@ async function startPeer(
     const started = await peer.start(installed.folder, { port, url, databaseUrl, cores })
     return Object.assign(started, { name, url, kind: 'peer' as const })
   } catch (error) {
-    return `could not be started: ${String(error).slice(0, 300)}`
+    const [line = ''] = String(error).split('\n')
+    return `could not be started: ${line.slice(0, 200)}`
   }
 }
 

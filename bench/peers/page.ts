@@ -19,10 +19,10 @@ export function makePeersPage(results: PeerResults): string {
   return `# Beside other authorization servers
 
 \`node bench/peers/main.ts --write\` generates this page. It installs each peer from its package registry into the cache
-of the tests, starts it and the service with PostgreSQL, as in production and with a log that is discarded, and signs
-people in to get tokens. Each server has 10 database connections (Hydra 42, because with fewer, its requests wait for each
-other forever), signs with ES256 if it can, and rotates refresh tokens. Access tokens are opaque, except those of Keycloak, which are signed. The other tables of
-[performance](performance.md) show more of the service.
+of the tests, and starts it and the service with PostgreSQL. Logs are discarded. Each server has 10 database connections
+(Keycloak and Hydra 36, because with fewer, their requests wait for each other) and rotates refresh tokens. It signs with ES256
+(Hydra with RS256, its default). Access tokens are opaque, except those of Keycloak, which are signed. The other tables
+of [performance](performance.md) show more of the service.
 
 - ${results.date}
 - ${results.machine}

@@ -33,6 +33,8 @@ export type StartedPeer = AsyncDisposable & Pick<Measured, 'pid' | 'supply' | 'u
 
 /** The number of connections of a peer to its database. The same as of the service. */
 export const DATABASE_CONNECTIONS = 10
+/** For a peer whose requests take two connections at times. With fewer than requests, all may wait for each other. */
+export const MORE_DATABASE_CONNECTIONS = CONNECTIONS + 4
 export const SCOPE = 'openid profile email'
 
 const START_TIMEOUT_MS = 300_000
