@@ -162,7 +162,7 @@ describe('/admin/{site}/assistants', () => {
     const plain = await visit(`${page}/own`)
     expect(plain.text).to.not.match(/checked|Approve <bdi>Claude Code/)
     const { text } = await visit(`${page}/own?change=students&change=courses&change=nothing`)
-    expect(text).to.include(`<code>${service().url}/mcp/admin/change/courses,students</code>`)
+    expect(text).to.include(`<code>${service().url}/mcp/admin/change/courses.students</code>`)
     expect(text.match(/ checked>/g)).to.have.length(2)
     expect(text).to.include('courses:write').and.not.include('posts:write')
     const [, href = ''] = /<a href="([^"]*)">Approve <bdi>Claude Code</.exec(text) ?? []

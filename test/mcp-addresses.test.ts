@@ -254,8 +254,8 @@ describe('an address that names areas to change (design 38)', () => {
     const { url } = running()
     for (const [text, advice] of [
       ['orders', 'areas that programs can change are appearance, courses'],
-      ['students,courses', 'courses,students'],
-      ['courses,courses', 'courses'],
+      ['students.courses', 'courses.students'],
+      ['courses.courses', 'courses'],
     ] as const) {
       for (const at of [changePaths.mcp, changePaths.protectedResource]) {
         const method = at === changePaths.mcp ? 'POST' : 'GET'

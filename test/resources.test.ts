@@ -20,7 +20,7 @@ const tables: Readonly<Record<string, readonly string[]>> = {
 }
 const suffixes = [
   ...['', '/', '/mcp', '/member/graphql'],
-  ...['/mcp/admin/change/posts', '/mcp/admin/change/courses,students'],
+  ...['/mcp/admin/change/posts', '/mcp/admin/change/courses.students'],
 ]
 
 describe('resources: accepted spellings of the origin (design 3)', () => {

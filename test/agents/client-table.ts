@@ -203,11 +203,5 @@ export const agents: readonly Agent[] = [
     ]),
     setUp: '`useMcp`; `saveClientInformation` of its `BrowserOAuthClientProvider` for a client_id',
     drive: driveUseMcp,
-    known: {
-      changes: {
-        reason: 'it encodes the comma between two areas; an address with one area works',
-        sentence: 'does not match expected',
-      },
-    },
   },
 ]

@@ -1,6 +1,6 @@
 import type { Html } from '../../../views/html.ts'
 import { text } from '../../../views/text.ts'
-import { paths } from '../../platform/http/paths.ts'
+import { AREA_SEPARATOR, paths } from '../../platform/http/paths.ts'
 import { findScope, type Scope, scopeNames } from './catalogue.ts'
 
 /** A path of this deployment, and the operator scopes that its operations require. */
@@ -34,21 +34,21 @@ export function makeScopeUses(list: () => readonly ScopedAddress[]) {
 }
 
 /**
- * Reads the areas in the address of a tool endpoint: `courses,students` (design 38). Alphabetical order without
+ * Reads the areas in the address of a tool endpoint: `courses.students` (design 38). Alphabetical order without
  * repetitions is the only accepted spelling, so each set of areas has one address.
  */
 export function readChangeAreas(
   text: string,
   changeable: readonly string[],
 ): { readonly areas: readonly string[] } | { readonly problem: string } {
-  const areas = text.split(',')
+  const areas = text.split(AREA_SEPARATOR)
   const known = changeable.filter((area) => areas.includes(area))
-  if (text !== '' && known.join() === text) return { areas }
+  if (text !== '' && known.join(AREA_SEPARATOR) === text) return { areas }
   const isUnknown = areas.some((area) => !changeable.includes(area))
   return {
     problem: isUnknown
-      ? `the areas that programs can change are ${changeable.join(', ')}; name some of them, separated by commas`
-      : `the areas must be in alphabetical order, each once: ${known.join()}`,
+      ? `the areas that programs can change are ${changeable.join(', ')}; name some of them, separated by dots`
+      : `the areas must be in alphabetical order, each once: ${known.join(AREA_SEPARATOR)}`,
   }
 }
 

@@ -52,15 +52,18 @@ export const toolPaths = [
   ...[paths.protectedResourceMcpMember, paths.protectedResourceMcpAdmin],
 ] as const
 
-/** The operator endpoint for changes in named areas, such as `courses,students`, and its metadata (design 38). */
+/** The operator endpoint for changes in named areas, such as `courses.students`, and its metadata (design 38). */
 export const changePaths = {
   mcp: '/mcp/admin/change/:areas',
   protectedResource: '/.well-known/oauth-protected-resource/mcp/admin/change/:areas',
 } as const
 
+/** Separates areas in addresses. Clients encode other characters, such as a comma, and then compare the addresses. */
+export const AREA_SEPARATOR = '.'
+
 /** Returns the path of the operator endpoint for changes of these areas, which are in canonical order. */
 export function pathForChanges(areas: readonly string[]): string {
-  return changePaths.mcp.replace(':areas', areas.join())
+  return changePaths.mcp.replace(':areas', areas.join(AREA_SEPARATOR))
 }
 
 /** The path of the metrics for Prometheus, on a separate port. */
