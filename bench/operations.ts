@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+
 import { paths } from '../src/platform/http/paths.ts'
 import { messageOf } from '../test/support/mcp.ts'
 import { encode, type Fields } from '../test/support/wire.ts'
@@ -73,6 +75,11 @@ const table = {
     const { headers, ...call } = toolCall('get_viewer')
     return { ...call, headers: { ...headers, ...bearer(token) } }
   }),
+  'admin-list': byOperator('Admin API list', '{ members { totalCount nodes { id name email } } }'),
+  'admin-mutation': byOperator(
+    'Admin API mutation',
+    'mutation ($description: String) { updateSite(input: { description: $description }) { id } }',
+  ),
 } satisfies Record<string, Operation>
 
 export type OperationName = keyof typeof table
@@ -132,6 +139,21 @@ function withTokens(
         const next = copies ? () => bytesOf(copies.accessToken()) : () => bytes
         return { next, learn: expectGood }
       })
+    },
+  }
+}
+
+/** Creates an operation of the Admin API. Each request has another description. */
+function byOperator(title: string, query: string): Operation {
+  return {
+    ...{ title, standard: false },
+    async prepare({ host, operatorToken }, { connections }) {
+      const headers = { ...JSON_BODY, ...bearer(await operatorToken()) }
+      const next = () => {
+        const body = JSON.stringify({ query, variables: { description: randomUUID() } })
+        return requestBytes(host, { method: 'POST', path: paths.adminGraphql, headers, body })
+      }
+      return Array.from({ length: connections }, () => ({ next, learn: expectGood }))
     },
   }
 }

@@ -1,6 +1,9 @@
+import { once } from '../src/api/graphql/once.ts'
+import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { asResourceServer, authorizeUrl, codeVerifier } from '../test/support/client.ts'
 import { notes, sam } from '../test/support/gatehouse.ts'
+import { operatorToken } from '../test/support/mcp.ts'
 import { eventually } from '../test/support/programs.ts'
 import { type Fields, postForm } from '../test/support/wire.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../tools/token/headless-person.ts'
@@ -44,6 +47,8 @@ export interface Supply extends Protocol {
   readonly chains: readonly OwnChain[]
   /** Creates codes, and returns the forms that exchange them. A code lives for one minute. */
   codeForms(count: number): Promise<Fields[]>
+  /** Signs in an operator at the first call. */
+  operatorToken(): Promise<string>
   readonly copies?: Copies
 }
 
@@ -102,6 +107,7 @@ export async function collectTokens(
     host: new URL(url).host,
     chains,
     codeForms: async (count) => (await collectCodes(browsers, count)).map(formOf),
+    operatorToken: once(() => operatorToken(url, scopeNames('operator').join(' '))),
   }
 }
 
