@@ -29,6 +29,19 @@ describe('the Admin API: work that reads all of a site', () => {
     expect(done.indexOf('its own begins')).to.be.below(done.indexOf('second begins'))
   })
 
+  it('shares the result of work that has not begun with equal work', async () => {
+    let begun = 0
+    const count = async () => {
+      begun += 1
+      const mine = begun
+      await setImmediate()
+      return mine
+    }
+    const asked = ['a', 'a', 'b', 'a', 'b'].map((name) => runInTurn('one', count, name))
+    expect(await Promise.all(asked)).to.deep.equal([1, 2, 3, 2, 3])
+    expect(await runInTurn('one', count, 'a')).to.equal(4)
+  })
+
   it('continues after a failure, and is refused when the queue is full', async () => {
     const failing = runInTurn('one', async () => {
       await setImmediate()

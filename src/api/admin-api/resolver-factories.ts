@@ -66,23 +66,26 @@ export function listed<Question extends { readonly siteId: string }>(
 ): AdminResolver<unknown, PageArguments> {
   return async (_source, args, context) => {
     const { caller, parts } = context
-    const asked: object = { ...args, siteId: caller.siteId, nowMs: parts.now() }
+    const asked = () => ({ ...args, siteId: caller.siteId, nowMs: parts.now() }) as object
     // graphql-js has checked the arguments against the schema, which declares the same types.
-    const question = asked as Question
-    return await siteList(context, args, listRows(parts.database, question), name)
+    const rows = () => listRows(parts.database, asked() as Question)
+    // Count as of the time when the count begins, because equal requests share it.
+    const list = { ...rows(), count: async () => await rows().count() }
+    return await siteList(context, args, list, name)
   }
 }
 
 /** Resolves a list of the site. Cursors are bound to the site, `named`, and the filter and sort arguments. */
 export async function siteList<Row>(
   { caller, parts }: AdminContext,
-  { first, after, ...asked }: PageArguments,
+  { first, after, ...filters }: PageArguments,
   list: PagedRows<Row>,
   ...named: readonly (string | number)[]
 ) {
-  const given = Object.entries(asked).filter(([, value]) => value != null)
-  const count = async () => await runInTurn(`counts of ${caller.siteId}`, list.count)
-  const scope = ['admin', caller.siteId, JSON.stringify([...named, given])]
+  const given = Object.entries(filters).filter(([, value]) => value != null)
+  const asked = JSON.stringify([...named, given])
+  const count = async () => await runInTurn(`counts of ${caller.siteId}`, list.count, asked)
+  const scope = ['admin', caller.siteId, asked]
   return await answerList({ ...list, count }, { first, after }, parts.cursors, scope)
 }
 
