@@ -9,20 +9,14 @@ const LOG_FLUSH_MS = 100
 
 /** Opens the log: JSON lines on standard output. With several workers, each line has the id of its process. */
 export function openLog(level: string, workers: number): Logger {
-  const output = pino.destination({
-    dest: 1,
-    sync: false,
-    // With text, each line would count the bytes of the buffer again.
-    contentMode: 'buffer',
-    minLength: LOG_WRITE_BYTES - LOG_LINE_BYTES,
-    maxWrite: LOG_WRITE_BYTES,
-    periodicFlush: LOG_FLUSH_MS,
-  })
-  const base = workers > 1 ? { pid: process.pid } : null
-  const stream = {
-    // The types of `write` lack buffers.
-    write: (line: string) => Reflect.apply(output.write, output, [Buffer.from(line)]),
-    flush: (done?: (error?: Error) => void) => output.flush(done),
-  }
-  return pino({ level, base }, stream)
+  return pino(
+    { level, base: workers > 1 ? { pid: process.pid } : null },
+    pino.destination({
+      dest: 1,
+      sync: false,
+      minLength: LOG_WRITE_BYTES - LOG_LINE_BYTES,
+      maxWrite: LOG_WRITE_BYTES,
+      periodicFlush: LOG_FLUSH_MS,
+    }),
+  )
 }
