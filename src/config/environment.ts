@@ -200,7 +200,6 @@ export const environmentVariables = z.object({
   LOG_LEVEL: oneOf('info', 'fatal', 'error', 'warn', 'info', 'debug', 'silent').describe(
     'The lowest level of lines to log: fatal, error, warn, info or debug; silent: no lines.',
   ),
-  // OpenTelemetry defines the variables that start with OTEL_.
   METRICS_PORT: wholeNumber('METRICS_PORT', 1, 65_535)
     .optional()
     .describe('Port of /metrics for Prometheus, different from PORT. Empty: no metrics.'),
@@ -210,6 +209,7 @@ export const environmentVariables = z.object({
     .describe(
       'Interface address that METRICS_PORT listens on. Requests for metrics need no authentication.',
     ),
+  // OpenTelemetry defines the variables that start with OTEL_.
   OTEL_EXPORTER_OTLP_ENDPOINT: webAddress('OTEL_EXPORTER_OTLP_ENDPOINT')
     .optional()
     .describe(

@@ -51,7 +51,7 @@ export function readPlainRequest(
   const asked = era && readAsked(body, address)
   if (!asked || !Object.keys(asked.meta).every((key) => knownMeta[era].has(key))) return undefined
   const { id, called } = asked
-  // Leave results that ask the host to open a page to the SDK.
+  // Let the SDK handle results that ask the host to open a page.
   if (called && called.tool.effect !== 'reads' && canOpenPages(asked.meta)) return undefined
   const isNamed = era === 'legacy' || !called || called.tool.name === name
   return isNamed ? { era, id, ...(called && { called }) } : undefined

@@ -14,7 +14,7 @@ const cost = { algorithm: 2, ...OWN_COST }
 const ADDED_NICENESS = 10
 const NICENESS_MAX = 19
 
-// Only Linux has priorities per thread. Add to the current niceness, because lowering it is not permitted.
+// Only Linux sets the priority of one thread. Add to the current niceness, because lowering it needs a privilege.
 if (process.platform === 'linux') {
   setPriority(Math.min(NICENESS_MAX, getPriority() + ADDED_NICENESS))
 }

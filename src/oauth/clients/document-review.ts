@@ -51,7 +51,7 @@ export function makeDocumentReviews({ kysely }: Database) {
       return row && reviewedClientOf(row)
     },
 
-    /** Counts the document clients in use at the site with a current document that has no decision. */
+    /** Counts the document clients in use at the site whose current document is neither approved nor blocked. */
     async countUnreviewed(siteId: string): Promise<number> {
       const used = kysely
         .selectFrom('oauth_grant')

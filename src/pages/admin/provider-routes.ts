@@ -75,7 +75,7 @@ interface Refused {
   readonly typed?: ReturnType<typeof fieldsOf>
 }
 
-/** Registers the page with the identity providers of a site. Only owners can use it, after a recent sign-in. */
+/** Registers the page on which owners manage the identity providers of a site. It requires a recent sign-in. */
 export function providerRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { siteProviders, database } = parts
   const { identityProviders: home } = pages

@@ -189,7 +189,7 @@ export const uploadTooSlow = (seconds: number): Refusal =>
 export const nothingMapped = (): Refusal =>
   custom(404, 'not_found', 'this deployment does not map this path to a platform API')
 export const nonCanonicalPath = (): Refusal =>
-  invalidRequest(400, 'the path must be in canonical form')
+  invalidRequest(400, 'the path must not contain empty or dot segments, ; or needless encoding')
 
 /** The platform API failed, or its response cannot be forwarded. The detail is only logged. */
 export function upstreamFailed(detail: string): Refusal {

@@ -46,7 +46,7 @@ export async function removeExpired(
   }
 }
 
-/** The SQLSTATE of PostgreSQL. */
+/** PostgreSQL's SQLSTATE for a canceled statement. */
 const QUERY_CANCELED = '57014'
 
 function wasCancelled(error: unknown): boolean {

@@ -103,7 +103,7 @@ export function verdictFor(proxy: AuthenticatingClient, judged: Judged | Unjudge
   const { token } = judged
   // A proof contains the URL that the caller requested, which only the proxy knows (RFC 9449 §4.2).
   if (token.jkt !== undefined) {
-    return invalid('the token is bound to a key, but a proxy cannot forward the proof')
+    return invalid('forward auth does not accept tokens bound to a key; use introspection')
   }
   if (mayIntrospect(proxy, token)) return { kind: 'granted', token }
   return invalid('the token is not for the site of the resource server')

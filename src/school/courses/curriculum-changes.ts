@@ -135,7 +135,7 @@ export const moveLecture = checkedChange(
   },
 )
 
-/** Deletes a section. Its lectures stay and move before the first section. */
+/** Deletes a section. Keeps its lectures and moves them before the first section. */
 export const deleteSection = deletes('section', findSection)
 
 /** Deletes a lecture and its watch positions. */
