@@ -75,7 +75,7 @@ export async function enterFapiClients(
   const file = join(folder, 'fapi.ndjson')
   const lines = [person, ...records].map((record) => `${JSON.stringify(record)}\n`)
   writeFileSync(file, lines.join(''))
-  await importCampus(config, { word: file })
+  await importCampus(config, { argument: file })
 }
 
 /** Reads the clients and private keys in the folder of a service; undefined if there are none. */

@@ -31,7 +31,7 @@ export async function rotateServedKeys(rotation: Rotation): Promise<void> {
   if (folder === undefined) {
     say('    The suite waits for a new signing key. Run: npm run gatehouse -- keys rotate --force')
   } else {
-    const now = { word: '', force: true }
+    const now = { argument: '', force: true }
     await rotateSigningKeys(readServedConfig(folder, rotation), now)
     say('    The suite waits for a new signing key, so the keys were rotated.')
   }

@@ -34,8 +34,8 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
   const { upstreams, signIn } = service
   const platformKey = () => rings.current().upstreams[0]
   const processes = options.worker?.processes ?? 1
-  const ofDirectory = { processes, secretRoot, platformKey }
-  const directory = opening.use(makeDirectory(platform, config, ofDirectory))
+  const directoryParts = { processes, secretRoot, platformKey }
+  const directory = opening.use(makeDirectory(platform, config, directoryParts))
   const ops = await makeOps(config, platform, directory)
   const rings = await keys.openRings(upstreams.length > 0 || signIn.passwordCheck !== null)
   const discovery = makeServiceDiscovery(config)
@@ -45,11 +45,11 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     pages.refusals.noteSignOut(clientId, reason)
     platform.noteEvent({ action: 'sign_out_notice.failure', clientId, reason })
   }
-  const ofSchool = { keys: secretRoot.downloadKeys, seals: secretRoot }
-  const school = await makeSchool(config, platform, ofSchool)
+  const schoolParts = { keys: secretRoot.downloadKeys, seals: secretRoot }
+  const school = await makeSchool(config, platform, schoolParts)
   const { createMember } = school
-  const fromOthers = { keys, own: pages.client, scopeUses, createMember, noteSignOutFailure }
-  const oauth = await makeOauth(config, platform, directory, fromOthers)
+  const oauthParts = { keys, own: pages.client, scopeUses, createMember, noteSignOutFailure }
+  const oauth = await makeOauth(config, platform, directory, oauthParts)
   const resource = makeResource(config, platform, oauth, discovery.metadataUrl('origin'))
   if (ops.demoPeople.length > 0) await school.storeDemoFiles()
   const api = makeApi(config, platform, { directory, oauth, resource, school, discovery, cursors })
@@ -76,7 +76,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     const upstream = resource.upstreamWithKeys(ring.upstreams)
     for (const each of first) engine.use(each)
     engine.use(discovery.cacheEngineDocuments(upstream.published))
-    // `answers` comes before the engine, because it rewrites the engine's responses.
+    // `answers` must precede the engine, because it rewrites the engine's responses.
     const routes = [
       resource.userinfo,
       resource.introspection,

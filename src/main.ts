@@ -15,7 +15,7 @@ if (config.workers === 1) await run(serve)
 else if ((await import('node:cluster')).default.isPrimary) await run(runPrimary)
 else await run(serve, (await import('./platform/process/worker.ts')).workerSide())
 
-/** Runs `work`; if it throws, reports why and sets the exit code to 1. Then disconnects a worker from its primary. */
+/** Runs `work`. Reports an error and sets the exit code to 1. Finally, disconnects a worker from its primary. */
 async function run(work: (side?: WorkerSide) => Promise<void>, side?: WorkerSide): Promise<void> {
   try {
     await work(side)
@@ -50,8 +50,8 @@ async function serve(side?: WorkerSide): Promise<void> {
   const isWorker = side !== undefined
   const watchers = watching.use(await openWatchers(config, isWorker, log))
   await using service = await openGatehouse(config, log, { worker, watchers })
-  // The engine always reads the time from Date.now. Replace it with the database clock, so the times of codes,
-  // sessions and id_tokens are consistent between processes.
+  // The engine reads the time only from Date.now. Replace Date.now with the database clock, so all processes agree on
+  // the times of codes, sessions and id_tokens.
   Date.now = service.now
   const server = await openServer(service.handler, config)
   // The primary handles SIGHUP for its workers. For a single process, SIGHUP means that the terminal was closed.

@@ -7,14 +7,14 @@ import { pino } from 'pino'
 
 import {
   type CleanUpPorts,
+  expiringKinds,
   makeBatchSize,
   makeCleanUp,
-  whatExpires,
 } from '../src/ops/clean-up/clean-up.ts'
 import { startBackgroundTasks } from '../src/platform/process/background-tasks.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
-import { cleanUpAt, keeping } from './support/clean-up.ts'
+import { cleanUpAt, usualRetention } from './support/clean-up.ts'
 import { obtainCode, redeem, register } from './support/client.ts'
 import { insert, patiently, postgresPlace, watched, withDatabases } from './support/database.ts'
 import { fillExpiring, livingRows, manyRows } from './support/expired-rows.ts'
@@ -57,7 +57,7 @@ withDatabases('clean-up', (open, newPlace) => {
     expect(log).to.have.length(1)
     const { msg, removed, ms, longestStatementMs } = log[0] ?? {}
     expect(msg).to.equal('expired rows were removed')
-    expect(removed).to.have.all.keys(whatExpires(keeping).map(({ table }) => table))
+    expect(removed).to.have.all.keys(expiringKinds(usualRetention).map(({ table }) => table))
     expect(removed).to.include({ oauth_state: rows, oauth_grant: rows })
     const [loopMs, p99Ms] = [delay.max, delay.percentile(99)].map((ns) => Math.round(ns / 1e5) / 10)
     process.stdout.write(
@@ -172,7 +172,7 @@ describe('the table of clean-up', () => {
 
   it('has an index for each expiry', async () => {
     await using database = await open()
-    for (const { table, expiry } of whatExpires(keeping)) {
+    for (const { table, expiry } of expiringKinds(usualRetention)) {
       const { rows } = await sql<{ name: string }>`
         select c.name from pragma_index_list(${table}) as i, pragma_index_info(i.name) as c
         where c.seqno = 0`.execute(database.kysely)
@@ -283,7 +283,7 @@ describe('the size of a batch', () => {
 function setUp(ports: Pick<CleanUpPorts, 'database'> & Partial<CleanUpPorts>) {
   const log: Record<string, unknown>[] = []
   const logger = pino({ base: null }, { write: (line) => void log.push(JSON.parse(line)) })
-  const usual = { keeping, logger, runSeconds: 3600, now: () => nowMs }
+  const usual = { retention: usualRetention, logger, runSeconds: 3600, now: () => nowMs }
   return { run: makeCleanUp({ ...usual, ...ports }), log, logger }
 }
 

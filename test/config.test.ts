@@ -262,7 +262,7 @@ describe('config: the files (design, Errors and configuration)', () => {
     ['an unknown scope', { readScope: 'vouchers:read' }, '0.readScope'],
     ['a member scope', { readScope: 'account:read' }, '0.readScope'],
     ['a write scope for reading', { readScope: 'coupons:write' }, '0.readScope'],
-    ['no scope', { readScope: undefined }, 'needs a readScope'],
+    ['no scope', { readScope: undefined }, 'must have a readScope'],
     ['a path with dots', { path: '../x' }, '0.path'],
     ['a trailing slash', { path: 'coupons/' }, '0.path'],
     ['http to another machine', { address: 'http://platform.internal' }, '0.address'],

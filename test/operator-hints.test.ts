@@ -17,7 +17,7 @@ describe('hints for the set-up', () => {
   })
 
   it('explain that scopes are separated by spaces', () => {
-    const asked = (query: string) => readWantedScopes({ path: '/', query, headers: [] })
+    const asked = (query: string) => readWantedScopes('/', query, [])
     expect(Reflect.get(asked('scope=account:read,profile'), 'problem'))
       .to.include('use only scopes listed in scopes_supported')
       .and.include('separate scopes with spaces, not commas')

@@ -34,7 +34,7 @@ function storage(changes: Partial<AccessToken> = {}, given?: Find) {
   const lifetimes = { ...defaultsInForce().service.lifetimes, ...refreshing }
   const judges = makeTokenJudges(finders, { audience: origin, now: () => 1, lifetimes })
   const countUse = (grantId: string) => void calls.push(`use of ${grantId}`)
-  const verdict = makeVerifyBearer({ ...judges, countUse })
+  const verdict = makeVerifyBearer(judges.judgeAccessToken, undefined, countUse)
   const verify = async (...authorization: string[]) =>
     await verdict({ authorization, proofs: [], method: 'GET', address: `${origin}/` })
   return { calls, verify }

@@ -2,8 +2,8 @@ import { z } from 'zod'
 
 import { isRedirectPattern } from '../platform/http/redirect-uri.ts'
 
-// An entry of config/assistants.json has an assistant's redirect URIs (`callbacks`) and the ways to connect it. For
-// members, the assistant uses the client_id of the site's application; for operators, it registers itself. See
+// Each entry of config/assistants.json lists the redirect URIs of one assistant (`callbacks`) and the ways to connect
+// it. For members, the assistant uses the client_id of the site's application. For operators, it registers itself. See
 // docs/how-to/connect-an-assistant.md.
 
 export type Assistant = z.infer<typeof assistant>
@@ -28,7 +28,7 @@ function placeholdersIn(value: unknown): string[] {
 
 const list = <Each extends z.ZodType>(each: Each, max: number) => z.array(each).min(1).max(max)
 
-/** The id of a message without `assistant.`, or a text. */
+/** The id of a message, without the prefix `assistant.`, or literal text. */
 const sentence = z.string().min(1).max(600)
 const word = z.string().min(1).max(200)
 const title = z.string().min(1).max(80)
@@ -67,11 +67,11 @@ const link = wayOf('link', {
 })
 const way = z.discriminatedUnion('kind', [steps, command, session, json, toml, link])
 
-/** The place of a person's own host in a callback. */
+/** The placeholder for a person's own host in a callback. */
 export const OWN_HOST = '{host}'
 
 const ownCallback = z.strictObject({
-  /** The callback, with one variable segment. If people run the assistant on hosts of their own, the host is `{host}`. */
+  /** The callback, with one variable segment. If people host the assistant themselves, its host is `{host}`. */
   pattern: z
     .string()
     .refine((pattern) => isRedirectPattern(pattern.replace(OWN_HOST, 'host.example'))),
@@ -99,7 +99,7 @@ const assistant = z
     ),
     /** The URL of the metadata document with which the assistant registers itself for operators. */
     document: page.optional(),
-    /** How to find the callbacks of an assistant with a separate callback for each connection. Operators enter them. */
+    /** How operators find the callbacks to enter, if the assistant has a separate callback for each connection. */
     ownCallback: ownCallback.optional(),
     /** Prefixes of callbacks that several people's connections share; consent for these is never remembered. */
     connections: list(page, 5).default([]),
@@ -109,11 +109,11 @@ const assistant = z
   .superRefine((row, context) => {
     for (const audience of ['member', 'operator'] as const) {
       const used = placeholdersIn(row[audience])
-      const strange = used.filter((name) => !placeholders.some((known) => known === name))
+      const unknown = used.filter((name) => !placeholders.some((known) => known === name))
       const needed = audience === 'member' ? ['url', 'client_id'] : ['url']
       const missing = needed.filter((name) => !used.includes(name))
       const message = [
-        strange.length > 0 && `must not use the unknown placeholder {${strange.join('}, {')}}`,
+        unknown.length > 0 && `must not use the unknown placeholder {${unknown.join('}, {')}}`,
         missing.length > 0 && `must use {${missing.join('}, {')}}`,
         audience === 'operator' &&
           used.includes('client_id') &&

@@ -29,7 +29,7 @@ const redirectPattern = uri.refine(
 
 const integration = z.strictObject({
   client_name: z.string().min(1).max(100),
-  // Names of editions and forks of the platform's program.
+  // Other names of the client, for example of editions and forks.
   other_names: z.array(z.string().min(1).max(100)).max(50).default([]),
   client_id: z.string().regex(/^[a-z0-9-]{3,64}$/),
   redirect_uris: z.array(redirectUri).min(1).max(20),
@@ -131,7 +131,7 @@ function readJson<T>(file: string, shape: z.ZodType<T>, problems: string[]): T |
   try {
     const { data, error } = shape.safeParse(JSON.parse(readFileSync(file, 'utf8')))
     for (const { path, message } of error?.issues ?? []) {
-      problems.push(`${file}: ${path.join('.')}: ${message}`)
+      problems.push([file, ...(path.length > 0 ? [path.join('.')] : []), message].join(': '))
     }
     return data
   } catch (error) {

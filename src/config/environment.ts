@@ -75,7 +75,7 @@ const fileOf = (name: string) =>
     try {
       return readFileSync(file, 'utf8').trim()
     } catch {
-      context.addIssue(`${name} names a file that cannot be read`)
+      context.addIssue(`${name} must be the path of a readable file`)
       return z.NEVER
     }
   })
@@ -183,7 +183,7 @@ export const environmentVariables = z.object({
     'yes: the last address in X-Forwarded-For is the client IP address (use only behind your own proxy).',
   ),
   DEMO_DATA: oneOf('auto', 'auto', 'on', 'off').describe(
-    'auto: load the demo campus into an empty embedded database if BASE_URL and HOST are loopback addresses; on: load it regardless of these addresses; off: never load it. Its passwords are public, so start-up fails if the database contains it although it may not be loaded.',
+    'auto: load the demo campus into an empty embedded database if BASE_URL and HOST are loopback addresses; on: load it regardless of these addresses; off: never load it. Its passwords are public, so start-up fails if the database contains the demo campus but this setting forbids it.',
   ),
   CONFIG_DIR: z.string().optional().meta({
     shown: './config',
@@ -273,7 +273,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     problems.push(message)
     delete set[String(path[0])]
   }
-  problems.push(...problemsTogether(set, secretGiven))
+  problems.push(...problemsOfCombinations(set, secretGiven))
   if (problems.length > before || !data) return undefined
   return {
     /** {base_url} of the specification: scheme, host and port, exactly as in tokens. */
@@ -311,7 +311,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
 
 type Variables = z.output<typeof environmentVariables>
 
-/** Returns the S3 location if it is complete. `problemsTogether` rejects an incomplete location. */
+/** Returns the S3 location if it is complete. `problemsOfFiles` reports an incomplete location. */
 function s3LocationOf(data: Variables) {
   const { FILES_S3_ENDPOINT: endpoint, FILES_S3_BUCKET: bucket, FILES_S3_REGION: region } = data
   const accessKeyId = data.FILES_S3_ACCESS_KEY_ID
@@ -336,8 +336,8 @@ function tracesOf(data: Variables) {
   }
 }
 
-/** Yields the problems in combinations of variables. */
-function* problemsTogether(set: NodeJS.ProcessEnv, secretGiven: boolean): Generator<string> {
+/** Yields the problems of variables that depend on each other. */
+function* problemsOfCombinations(set: NodeJS.ProcessEnv, secretGiven: boolean): Generator<string> {
   const url = set['BASE_URL'] ?? `http://${loopbackAddress}`
   const isOpen = !isLoopbackUrl(url)
   const redis = set['REDIS_URL'] ?? set['REDIS_CLUSTER_NODES']

@@ -49,7 +49,7 @@ const claimName = (name: string) => z.string().min(1).max(100).default(name)
 
 /** An identity provider of the platform (directory/people/identity-providers.ts). */
 const identityProvider = z.strictObject({
-  id: z.string().regex(/^[a-z0-9-]{1,40}$/, 'must have only a–z, 0–9 and hyphens'),
+  id: z.string().regex(/^[a-z0-9-]{1,40}$/, 'must consist of a–z, 0–9 and hyphens'),
   name: z.string().min(1).max(60),
   issuer: z.url({ protocol: /^https$/, error: 'must be an https URL' }).max(500),
   clientId: z.string().min(1).max(200),
@@ -60,8 +60,8 @@ const identityProvider = z.strictObject({
       name: claimName('name'),
     })
     .prefault({}),
-  // People with an address of these domains sign in with this provider.
-  domains: z.array(z.string().refine(isMailDomain, 'must be domains')).max(100).default([]),
+  // People whose e-mail address has one of these domains sign in with this provider.
+  domains: z.array(z.string().refine(isMailDomain, 'must be a domain name')).max(100).default([]),
 })
 
 /** Limits of sign-in attempts (directory/people/attempt-limits.ts), recoveries and sign-ups. */
@@ -82,7 +82,7 @@ const signInLimits = {
   signUpsPerAddressMax: z.int().min(1).max(100_000).default(100),
   signUpsPerAccountMax: z.int().min(1).max(1000).default(3),
   failureWindowSeconds: seconds(DAY_SECONDS),
-  // How long a browser is known after its last sign-in.
+  // How long the service recognizes a browser after its last sign-in.
   knownBrowserSeconds: seconds(400 * DAY_SECONDS).default(90 * DAY_SECONDS),
   // How long a sign-in counts as recent, for pages that show secrets or delete something.
   freshSeconds: z.int().min(60).max(DAY_SECONDS).default(600),
@@ -159,7 +159,7 @@ const upstream = z
   })
   .refine(
     ({ readScope, writeScope }) => readScope !== undefined || writeScope !== undefined,
-    'needs a readScope, a writeScope or both',
+    'must have a readScope, a writeScope or both',
   )
 
 /** The platform APIs below /admin/api/, whose paths must not overlap. */
@@ -170,7 +170,7 @@ const upstreams = z
     for (const [position, { path }] of rows.entries()) {
       const other = rows.slice(0, position).find((row) => overlap(row.path, path))
       if (!other) continue
-      const message = `${path} overlaps with ${other.path}`
+      const message = `${path} overlaps with ${other.path}; use separate paths`
       context.addIssue({ code: 'custom', path: [position, 'path'], message })
     }
   })
@@ -248,7 +248,7 @@ export const servicePolicy = z.strictObject({
   /** How long audit events are kept, and which part of a client IP address they contain. */
   audit: z
     .strictObject({
-      // Longer than deliveries are retried, because each attempt reads the event from the audit trail.
+      // Webhook deliveries are retried for three days, and each attempt reads the event from the audit trail.
       keepDays: z.int().min(4).max(4000),
       addresses: z.enum(['full', 'network', 'none']),
     })
@@ -316,7 +316,7 @@ export function problemsOfAudiences(
 ): string[] {
   return rows.flatMap(({ audience }, position) => {
     const name = `service.json: upstreams.${position}.audience`
-    if (spelledOnce(audience) === spelledOnce(baseUrl)) return [`${name}: must not be the issuer`]
+    if (canonical(audience) === canonical(baseUrl)) return [`${name}: must not be the issuer`]
     if (clientIds.includes(audience)) return [`${name}: must not be a client_id`]
     return readDocumentAddress(audience)
       ? [`${name}: could be the client_id of a metadata document; use a urn: URI or omit the path`]
@@ -351,7 +351,7 @@ function isAudience(audience: string): boolean {
   )
 }
 
-function spelledOnce(uri: string): string {
+function canonical(uri: string): string {
   return new URL(uri).href.replace(/\/+$/, '')
 }
 

@@ -1,4 +1,4 @@
-/** Prepares the demo campus, and creates the route for records, and the clean-up and deletion tasks. Other operations are commands (ops/cli). */
+/** Loads the demo campus, and creates the records route and the clean-up tasks. All other operations are commands (ops/cli). */
 
 import type { Config } from '../config/config.ts'
 import type { Directory } from '../directory/directory.ts'
@@ -10,16 +10,13 @@ import { recordsRoute } from './import/records-route.ts'
 
 export async function makeOps(config: Config, platform: Platform, { passwords }: Directory) {
   const { database, logger, now } = platform
-  const { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, service } = config
-  const { lifetimes, storage, audit } = service
-  const { hash: hashPassword } = passwords
-  const demo = { demoFolder, mayServeDemo, baseUrl, host, databaseUrl, hashPassword, now, logger }
-  const demoPeople = await settleDemo(database, demo)
+  const { lifetimes, storage, audit } = config.service
+  const demoPeople = await settleDemo(config, platform, passwords.hash)
   // The maximum time from the first token of a family to the expiry of the last.
   const tokensLiveSeconds = lifetimes.refreshTokenAbsoluteSeconds + lifetimes.accessTokenSeconds
-  const keeping = { tokensLiveSeconds, auditDays: audit.keepDays }
+  const retention = { tokensLiveSeconds, auditDays: audit.keepDays }
   const everySeconds = storage.sweepSeconds
-  const run = makeCleanUp({ database, logger, runSeconds: everySeconds, keeping, now })
+  const run = makeCleanUp({ database, logger, runSeconds: everySeconds, retention, now })
   const cleanUp = { name: 'clean-up', everySeconds, run, onlyWhen: platform.sweeps }
   const records = recordsRoute(config, platform)
   return { demoPeople, records, tasks: [cleanUp, deletionTask(platform, everySeconds)] }

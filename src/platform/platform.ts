@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 
 import { openAuditTrail } from './audit/audit-trail.ts'
 import { orUnavailable } from './http/storage-guard.ts'
-import { limitExchange, makeLimits } from './limits/limits.ts'
+import { EXCHANGE_SECONDS, makeLimits } from './limits/limits.ts'
 import { makeWatch, type Watchers } from './monitoring/watch.ts'
 import { type Handlers, outboxTask, waitingMessages } from './outbox/outbox.ts'
 import { makeGuardedFetch, type SendOutgoing } from './outgoing/guarded-fetch.ts'
@@ -46,6 +46,8 @@ export async function openPlatform(
   const now = givenNow ?? stores.now
   const shared = openSharedCounts(stores, worker !== undefined)
   const requestLimits = makeLimits({ policy: service, shared, now })
+  const { exchange: run } = requestLimits
+  const exchange = { name: 'limits', everySeconds: EXCHANGE_SECONDS, run }
   const { usageFlushSeconds: flushSeconds, outboxLookMs: lookMs } = service.storage
   const audit = openAuditTrail({ place: auditStream, flushSeconds }, { database, logger, now })
   const sweeps = worker?.sweeps
@@ -66,7 +68,7 @@ export async function openPlatform(
     sweeps,
     waitingMessages: async () => await waitingMessages(database),
     outboxTask: (handlers: Handlers) => outboxTask(handlers, ofOutbox),
-    tasks: [limitExchange(requestLimits), stores.tasks, audit.tasks].flat(),
+    tasks: [exchange, stores.tasks, audit.tasks].flat(),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
 }

@@ -178,8 +178,8 @@ export const mutants: readonly Mutant[] = [
       'return «unbound→true»\n    ? undefined',
       "«if (token.audience !== undefined) return 'the token was issued for another origin'→»",
       'if (token.audience «=== audience→!== ""») return',
-      '«if (lost !== undefined) return lost→»',
-      "«return token.family.ended ? 'the token was revoked' : undefined→»",
+      'return «problem ?? →»(token.family.ended',
+      "(«token.family.ended ? 'the token was revoked' : undefined→undefined»)",
     ],
   ),
   ...inFile('resource/resource-server/verify-bearer.ts', 'resource-server hostile/token-kind', [

@@ -1,15 +1,15 @@
 import { pino } from 'pino'
 
-import { type Keeping, makeCleanUp } from '../../src/ops/clean-up/clean-up.ts'
+import { makeCleanUp, type Retention } from '../../src/ops/clean-up/clean-up.ts'
 import type { Database } from '../../src/platform/store/database.ts'
 
-export const keeping: Keeping = { tokensLiveSeconds: 90 * 86_400 + 3600, auditDays: 400 }
+export const usualRetention: Retention = { tokensLiveSeconds: 90 * 86_400 + 3600, auditDays: 400 }
 
 /** Deletes all rows that have expired at this time, as the service does. */
 export async function cleanUpAt(database: Database, nowMs: number): Promise<void> {
   const cleanUp = makeCleanUp({
     database,
-    keeping,
+    retention: usualRetention,
     logger: pino({ level: 'silent' }),
     runSeconds: 60,
     now: () => nowMs,

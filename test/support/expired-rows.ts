@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 
 import { COUNT_DAYS, dayOf } from '../../src/oauth/grants/grant-store.ts'
 import type { Database } from '../../src/platform/store/database.ts'
-import { keeping } from './clean-up.ts'
+import { usualRetention } from './clean-up.ts'
 
 // biome-ignore lint/style/noProcessEnv: a run chooses its number of rows; a million take half an hour
 const { CLEAN_UP_ROWS: wanted } = process.env
@@ -40,7 +40,7 @@ const byTime = (id: string, expiry: string) => [
     select 'endpoint', 'event', 'type', 0, ${id}, ${expiry} - ${30 * DAY_MS}`,
   `request_count (key, points, ends_at) select ${id}, 1, ${expiry}`,
   `audit_event (action, subject_kind, subject_id, id, occurred_at)
-    select 'site.update', 'site', 'site', ${id}, ${expiry} - ${keeping.auditDays * DAY_MS}`,
+    select 'site.update', 'site', 'site', ${id}, ${expiry} - ${usualRetention.auditDays * DAY_MS}`,
   `change_key (site_id, client_id, digest, made_id, key, expires_at)
     select 'site', 'client', 'digest', 'made', ${id}, ${expiry}`,
   `pending_change (site_id, person_id, client_id, operation, arguments, digest, id, expires_at)

@@ -162,7 +162,7 @@ describe('import and export', () => {
       return stderr
     }
     expect(await problemOf('/nowhere')).to.equal('/nowhere cannot be read (ENOENT)\n')
-    expect(await problemOf(folder)).to.include('does not contain a .json file')
+    expect(await problemOf(folder)).to.include('does not contain .ndjson or .json files')
     writeFileSync(join(folder, 'a.json'), JSON.stringify({ sites: [{ id: 1 }], people: 'none' }))
     expect(await problemOf(folder))
       .to.match(/^The campus is invalid:\n/)

@@ -68,7 +68,7 @@ const refusals: readonly [Variables, readonly string[]][] = [
     [
       'BASE_URL must have only a scheme, host and port',
       'REDIS_CLUSTER_NODES must be host:port pairs separated by commas',
-      'SECRET_FILE names a file that cannot be read',
+      'SECRET_FILE must be the path of a readable file',
     ],
   ],
   [

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 import { catalogue, type Scope } from '../../src/directory/scopes/catalogue.ts'
 import { type ClientOrigin, decideScopes } from '../../src/directory/scopes/policy.ts'
-import { whatExpires } from '../../src/ops/clean-up/clean-up.ts'
+import { expiringKinds } from '../../src/ops/clean-up/clean-up.ts'
 import { checks, found } from '../../src/ops/doctor/checks.ts'
 import {
   changeActions,
@@ -95,7 +95,7 @@ function openTo({ name }: Scope): string {
 
 /** Renders the retention of tables, from test/data/retention.txt and the table of the clean-up. */
 function renderRetention(): string {
-  const expiring = whatExpires({ tokensLiveSeconds: 0, auditDays: 0 })
+  const expiring = expiringKinds({ tokensLiveSeconds: 0, auditDays: 0 })
   const rows = retention.map(([tables = '', stay = '']) => {
     const columns = tables
       .split(', ')

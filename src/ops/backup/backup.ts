@@ -17,7 +17,7 @@ import {
   writeManifest,
 } from './manifest.ts'
 
-export interface BackupSource extends ServicePlace {
+interface BackupSource extends ServicePlace {
   /** Returns the path of an uploaded file, relative to the folder of files. */
   readonly pathOfFile: (id: string) => string
   readonly issuer: string
@@ -69,7 +69,7 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
   return manifest
 }
 
-/** Copies uploaded files, and returns their paths. Files never change, so each one is either complete or absent. */
+/** Copies uploaded files, and returns the paths of the copies. Files never change, so every copy is consistent. */
 async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
   const copied: string[] = []
   for (const path of await listFiles(join(dataDir, FILES_FOLDER))) {
@@ -87,7 +87,7 @@ async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
   return copied
 }
 
-/** Lists the paths of all files in a folder; none if it does not exist. Skips unfinished uploads. */
+/** Lists the paths of all files in a folder. Returns none if the folder does not exist. Skips unfinished uploads. */
 export async function listFiles(folder: string): Promise<string[]> {
   const names = await readdir(folder, { recursive: true }).catch((error: unknown) => {
     // The folder does not exist before the first upload.

@@ -14,7 +14,7 @@ import { type Contents, codeOf } from './manifest.ts'
 
 const LOCK_TIMEOUT_MS = 30_000
 
-/** More pages than any file has, to copy the whole file in one step. */
+/** More pages than any database has, to copy all of them in one step. */
 const ALL_PAGES = 0x7fffffff
 
 /**
@@ -71,8 +71,8 @@ export interface ServerAccess {
 const STATEMENT = { timeoutMs: 60 * 60_000 }
 
 /**
- * Time limit for the dump to get a lock. PostgreSQL could not detect this deadlock: a schema change waits for the
- * counting transaction, the transaction for the dump, and the dump for the schema change.
+ * The time limit for each lock of the dump. It ends a deadlock that PostgreSQL cannot detect: a schema change waits for
+ * our transaction, our transaction waits for the dump, and the dump waits for the schema change.
  */
 const LOCK_WAIT_MS = 10_000
 
@@ -86,9 +86,9 @@ export async function dumpPostgres(access: ServerAccess, target: string): Promis
     const { rows } = await client.query('select pg_export_snapshot() as snapshot')
     const contents = await readPostgresContents(client)
     const snapshot = `--snapshot=${rows[0]?.snapshot}`
-    const form = ['--format=custom', '--no-owner', '--no-privileges', snapshot]
+    const format = ['--format=custom', '--no-owner', '--no-privileges', snapshot]
     const lockWait = `--lock-wait-timeout=${LOCK_WAIT_MS}`
-    await runTool('pg_dump', [...form, lockWait, `--file=${target}`], access)
+    await runTool('pg_dump', [...format, lockWait, `--file=${target}`], access)
     await client.query('commit')
     return contents
   })
@@ -108,9 +108,9 @@ export async function restorePostgres(access: ServerAccess, dump: string): Promi
         : error
     })
   })
-  const form = ['--no-owner', '--no-privileges', '--single-transaction', '--exit-on-error']
+  const options = ['--no-owner', '--no-privileges', '--single-transaction', '--exit-on-error']
   try {
-    await runTool('pg_restore', [...form, dump], access)
+    await runTool('pg_restore', [...options, dump], access)
   } catch (error) {
     // Nothing was restored, so a new attempt may begin.
     await finishPostgres(access.url)
@@ -135,7 +135,7 @@ export async function countRelations(url: string): Promise<number> {
   })
 }
 
-/** Lists the tables with data in a dump. */
+/** Lists the tables whose data a dump contains. */
 export async function listDumpedTables(dump: string): Promise<string[]> {
   const contents = await runTool('pg_restore', ['--list', dump])
   return [...contents.matchAll(/ TABLE DATA \S+ (\S+) /g)].map(([, table = '']) => table)
@@ -173,13 +173,13 @@ function byName(one: Row, other: Row): number {
 /** Runs a PostgreSQL program. Passes the password in the environment, which other users cannot read. */
 async function runTool(
   program: 'pg_dump' | 'pg_restore',
-  words: readonly string[],
+  options: readonly string[],
   access?: ServerAccess,
 ): Promise<string> {
   const [target, password] = access === undefined ? [[], ''] : connectionOf(access.url)
   const env = access && { ...access.environment, ...(password !== '' && { PGPASSWORD: password }) }
   try {
-    const { stdout } = await promisify(execFile)(program, [...target, ...words], {
+    const { stdout } = await promisify(execFile)(program, [...target, ...options], {
       ...(env && { env }),
       maxBuffer: OUTPUT_BYTES_MAX,
     })
@@ -190,7 +190,7 @@ async function runTool(
 }
 
 /** Separates the password from a URL. A password in the query takes precedence, as in the service. */
-function connectionOf(url: string): readonly [words: readonly string[], password: string] {
+function connectionOf(url: string): readonly [options: readonly string[], password: string] {
   const target = new URL(url)
   const password = target.searchParams.get('password') ?? decodeURIComponent(target.password)
   target.password = ''
@@ -207,6 +207,6 @@ function describeFailure(program: string, error: unknown): Error {
         "the server's major version or later, and add them to PATH.",
     )
   }
-  const said = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : ''
-  return new Error(`${program} failed: ${said || String(error)}`)
+  const output = error instanceof Error && 'stderr' in error ? String(error.stderr).trim() : ''
+  return new Error(`${program} failed: ${output || String(error)}`)
 }

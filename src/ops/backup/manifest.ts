@@ -77,7 +77,7 @@ export async function writeManifest(folder: string, manifest: Manifest): Promise
 export async function readManifest(folder: string): Promise<Manifest> {
   const text = await readFile(join(folder, MANIFEST_FILE), 'utf8').catch((cause) => {
     throw new Error(
-      `${folder} is not a complete backup: it has no ${MANIFEST_FILE}, which is written last.`,
+      `${folder} is not a complete backup: it has no ${MANIFEST_FILE}. Choose another folder, or repeat the backup.`,
       { cause },
     )
   })
@@ -133,8 +133,8 @@ export function findDifferences(manifest: Counted, found: Counted): string[] {
   const differences = [...tables]
     .filter((table) => manifest.rows[table] !== found.rows[table])
     .map((table) => {
-      const [said, there] = [manifest, found].map(({ rows }) => rows[table] ?? 'no')
-      return `The table ${table} has ${there} rows instead of ${said}.`
+      const [expected, actual] = [manifest, found].map(({ rows }) => rows[table] ?? 'no')
+      return `The table ${table} has ${actual} rows instead of ${expected}.`
     })
   const names = ({ schema }: Counted) => schema.map((row) => `${row.name} ${row.digest}`).join()
   if (names(manifest) !== names(found))

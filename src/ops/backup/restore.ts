@@ -71,11 +71,11 @@ export async function* findObstacles(
     yield `${files} is not empty. Restore into a new DATA_DIR.`
   }
   if (manifest.secret === 'included' && secretFile !== undefined && existsSync(secretFile)) {
-    yield `${secretFile} exists. Move it away, because the backup also contains a secret.`
+    yield `${secretFile} exists. Move this file elsewhere, because the backup also contains a secret.`
   }
 }
 
-/** The suffixes of the other files of a SQLite database. */
+/** The suffixes of the log files beside a SQLite database. */
 const LOGS = ['-wal', '-journal', '-shm']
 
 async function* findExistingDatabase(location: DatabaseLocation): AsyncGenerator<string> {
@@ -87,7 +87,7 @@ async function* findExistingDatabase(location: DatabaseLocation): AsyncGenerator
   if (existsSync(file)) return yield `${file} already exists. Restore into a new DATA_DIR.`
   const logs = [file, draftOf(file)].flatMap((database) => LOGS.map((end) => database + end))
   for (const path of logs) {
-    if (existsSync(path)) yield `${path} belongs to a previous database. Move it away.`
+    if (existsSync(path)) yield `${path} belongs to a previous database. Move this file elsewhere.`
   }
   if (existsSync(draftOf(file))) yield restoreUnderWay(file)
 }
@@ -105,9 +105,10 @@ function restoreUnderWay(file: string): string {
 }
 
 /**
- * Restores all parts. No service can start on a partial restore. Until `finish`, the SQLite file has a temporary name,
- * and a PostgreSQL database is marked as unfinished. Throws if a restored PostgreSQL database differs from the
- * manifest.
+ * Restores all parts. Until `finish` is called, the SQLite file has a temporary name, and a PostgreSQL database is
+ * marked as unfinished, so no service can start with a partial restore.
+ *
+ * @throws if a restored PostgreSQL database differs from the manifest
  */
 export async function placeParts(
   folder: string,
@@ -144,7 +145,7 @@ async function createDraft(part: string, file: string): Promise<string> {
   return draft
 }
 
-/** Renames the restored file. Where hard links work, never replaces a database that was created in the meantime. */
+/** Renames the restored file. Does not replace an existing database, except on file systems without hard links. */
 async function renameDraft(draft: string, file: string): Promise<void> {
   try {
     await link(draft, file)

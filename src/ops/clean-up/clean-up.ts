@@ -12,7 +12,7 @@ import { type ExpiringRows, removeExpired } from '../../platform/store/remove-ex
 
 export interface CleanUpPorts {
   readonly database: Database
-  readonly keeping: Keeping
+  readonly retention: Retention
   readonly logger: Logger
   /** The time limit of one run. The next run continues where this run stopped. */
   readonly runSeconds: number
@@ -22,8 +22,8 @@ export interface CleanUpPorts {
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>
 }
 
-export interface Keeping {
-  /** The maximum time from a family's first token to the expiry of its last. Metadata documents are kept longer. */
+export interface Retention {
+  /** The maximum time from the first token of a family to the expiry of its last. Documents are kept longer. */
   readonly tokensLiveSeconds: number
   readonly auditDays: number
 }
@@ -42,15 +42,14 @@ const DAY_MS = 86_400_000
 const DELIVERY_LOG_DAYS = 30
 const ROWS_MAX = 1000
 
-/** Returns the kinds of rows to delete, with their expiry. docs/reference/retention.md lists them. */
-export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly Expiring[] {
+/** Returns the kinds of rows to delete, with their expiry, as in docs/reference/retention.md. */
+export function expiringKinds({ tokensLiveSeconds, auditDays }: Retention): readonly Expiring[] {
   const countDaysAgo = (nowMs: number) => dayOf(nowMs) - COUNT_DAYS
   const msAgo = (ms: number) => (nowMs: number) => nowMs - ms
   return [
     { table: 'oauth_state', expiry: 'expires_at' },
     { table: 'refresh_token_family', expiry: 'kept_until' },
     { table: 'relying_party_session', expiry: 'expires_at' },
-    // A notice is deleted once it is sent or its last attempt fails. This entry deletes any that remain after a day.
     { table: 'browser_session', expiry: 'expires_at' },
     { table: 'signed_out_session', expiry: 'kept_until' },
     { table: 'one_time_link', expiry: 'expires_at' },
@@ -82,7 +81,7 @@ export function whatExpires({ tokensLiveSeconds, auditDays }: Keeping): readonly
 }
 
 /**
- * The target duration of a statement. With SQLite, a statement blocks the process; a checkpoint doubles the time.
+ * The target duration of a statement. With SQLite, a statement blocks the process, and a checkpoint can double the time.
  * With PostgreSQL, a slow statement is cancelled (see `StorageTimeout`).
  */
 const STATEMENT_MS = { sqlite: 5, postgres: 60 } as const
@@ -90,7 +89,7 @@ const STATEMENT_MS = { sqlite: 5, postgres: 60 } as const
 /** The share of its time limit that a run uses. A longer run could overlap the next one, which would be skipped. */
 const RUN_SHARE = 0.95
 
-/** The clock that measures statements. SQLite runs in this thread. CPU time excludes waits on a busy machine. */
+/** The clock that measures statements. SQLite runs in this thread, whose CPU time excludes waits on a busy machine. */
 const statementClock = {
   sqlite: () => {
     const { user, system } = process.threadCpuUsage()
@@ -108,7 +107,7 @@ interface Line {
   readonly size: BatchSize
   /** The expiry to continue from, to skip the index entries of deleted rows. */
   from: number
-  /** Whether there may be further expired rows. */
+  /** Whether expired rows may remain. */
   more: boolean
   /** Whether this run still has to process this kind. */
   due: boolean
@@ -121,18 +120,18 @@ interface Line {
  * time limit, or at the signal. It rejects on errors of the database, except statement timeouts.
  */
 export function makeCleanUp(ports: CleanUpPorts): (signal: AbortSignal) => Promise<void> {
-  const { database, keeping, logger, runSeconds, clock = () => performance.now() } = ports
+  const { database, retention, logger, runSeconds, clock = () => performance.now() } = ports
   // A pause rejects only at the signal, which then ends the run.
   const wait = async (ms: number, signal: AbortSignal) =>
     await delay(ms, undefined, { signal }).catch(() => {})
   const { now, pause = wait } = ports
   const statementMs = STATEMENT_MS[database.engine]
   const statementClockMs = ports.clock ?? statementClock[database.engine]
-  const lines = whatExpires(keeping).map((kind): Line => {
+  const lines = expiringKinds(retention).map((kind): Line => {
     const size = makeBatchSize(kind.rowsMax ?? ROWS_MAX, statementMs)
     return { kind, size, from: 0, more: true, due: false, removed: 0 }
   })
-  const waits = ({ kind }: Line) =>
+  const isBlocked = ({ kind }: Line) =>
     lines.some((other) => other.more && kind.after?.includes(other.kind.table))
   return async (signal) => {
     for (const line of lines) Object.assign(line, { due: true, removed: 0 })
@@ -141,7 +140,7 @@ export function makeCleanUp(ports: CleanUpPorts): (signal: AbortSignal) => Promi
     let failed = true
     try {
       while (!signal.aborted && clock() < startedMs + RUN_SHARE * runSeconds * 1000) {
-        const line = lines.find((candidate) => candidate.due && !waits(candidate))
+        const line = lines.find((candidate) => candidate.due && !isBlocked(candidate))
         if (!line) break
         // Move this kind to the end, so all kinds take turns, even across runs.
         lines.push(...lines.splice(lines.indexOf(line), 1))
@@ -204,8 +203,8 @@ type BatchSize = ReturnType<typeof makeBatchSize>
 
 /**
  * Creates a batch size (rows per statement) that adapts to the duration of statements. It starts small, doubles after a
- * fast, full statement, and halves after a slow one. Only a cancelled statement reduces it below the initial number: on
- * a slow disk, deleting fewer rows would not help.
+ * fast statement that deleted a full batch, and halves after a slow one. Only a cancelled statement reduces it below the
+ * initial size: on a slow disk, deleting fewer rows would not help.
  */
 export function makeBatchSize(rowsMax: number, statementMs: number) {
   const first = Math.ceil(Math.sqrt(rowsMax))
@@ -219,7 +218,7 @@ export function makeBatchSize(rowsMax: number, statementMs: number) {
       if (ms > statementMs) rows = Math.max(Math.min(first, rows), Math.floor(rows / 2))
       else if (full && ms < statementMs / 2) rows = Math.min(rowsMax, rows * 2)
     },
-    /** Halves the batch size after a cancelled statement. @returns false if it was already one */
+    /** Halves the batch size after a cancelled statement. @returns false if the size was 1 */
     cancelled(): boolean {
       if (rows === 1) return false
       rows = Math.floor(rows / 2)

@@ -15,7 +15,7 @@ import { withDatabase } from './configured-stores.ts'
 
 const EVENTS_PER_READ = 500
 const FOLLOW_SECONDS = 1
-/** The maximum delay until an event is stored. Repetitions of an event are stored after their minute has ended. */
+/** The maximum delay until an event is stored: repetitions of an event are stored after their minute has ended. */
 const LATE_MS = 120_000
 const DAY_MS = 86_400_000
 
@@ -90,26 +90,26 @@ async function readFilter(database: Database, given: Given): Promise<AuditFilter
   }
 }
 
-async function findSiteId({ kysely }: Database, written: string): Promise<string> {
+async function findSiteId({ kysely }: Database, name: string): Promise<string> {
   const site = await kysely
     .selectFrom('site')
     .select('id')
-    .where((eb) => eb.or([eb('id', '=', written), eb('slug', '=', written)]))
+    .where((eb) => eb.or({ id: name, slug: name }))
     .executeTakeFirst()
-  if (!site) throw new Error(`There is no site ${written}. Use the id or slug of a site.`)
+  if (!site) throw new Error(`There is no site ${name}. Use the id or slug of a site.`)
   return site.id
 }
 
 const units = { m: 60_000, h: 3_600_000, d: DAY_MS } as const
 
-function readTime(name: string, written: string | undefined): number | undefined {
-  if (written === undefined) return undefined
-  const [, count, unit] = /^(\d{1,6})([mhd])$/.exec(written) ?? []
+function readTime(option: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined
+  const [, count, unit] = /^(\d{1,6})([mhd])$/.exec(text) ?? []
   if (unit !== undefined) return Date.now() - Number(count) * units[unit as keyof typeof units]
-  const ms = /^\d{4}-/.test(written) ? Date.parse(written) : Number.NaN
+  const ms = /^\d{4}-/.test(text) ? Date.parse(text) : Number.NaN
   if (Number.isNaN(ms)) {
     throw new Error(
-      `--${name} must be a time like 2026-03-01T12:00:00Z, or a duration like 30m, 12h, 7d.`,
+      `--${option} must be a time like 2026-03-01T12:00:00Z, or a duration like 30m, 12h, 7d.`,
     )
   }
   return ms
@@ -131,7 +131,7 @@ function describeEvent(event: FoundEvent): string {
     .filter(([, value]) => value !== null)
     .map(([name, value]) => `${name}: ${value}`)
   const subject = event.subject_id === '' ? '' : ` ${event.subject_id}`
-  const said = `${who.trim()} ${describeAction(event.action)}${subject}`
-  const moment = new Date(event.occurred_at).toISOString()
-  return asOneLine(`${moment}  ${said}  (${known.join('; ')})`)
+  const what = `${who.trim()} ${describeAction(event.action)}${subject}`
+  const time = new Date(event.occurred_at).toISOString()
+  return asOneLine(`${time}  ${what}  (${known.join('; ')})`)
 }

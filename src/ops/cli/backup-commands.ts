@@ -18,21 +18,23 @@ import { pathOfFile } from '../doctor/store-checks.ts'
 import { CommandRefused, type Given } from './command-line.ts'
 import { recordCommand, withDatabase } from './configured-stores.ts'
 
-const patience = { answerWithinMs: 30_000, migrationTimeoutMs: 60 * 60_000 }
+const timeLimits = { answerWithinMs: 30_000, migrationTimeoutMs: 60 * 60_000 }
 
 function placeOf(config: Config) {
   return {
     location: locationOf(config),
     dataDir: config.dataDir,
     filesOnDisk: config.filesS3 === undefined,
-    // The file with the generated root secret; undefined if a secret is configured.
     secretFile: config.secrets === undefined ? join(config.dataDir, 'secret') : undefined,
     environment: process.env,
   }
 }
 
 /** `backup <folder>`: backs up a running or stopped service. @throws {CommandRefused} if files are missing */
-export async function backUp(config: Config, { word: folder, ...given }: Given): Promise<string> {
+export async function backUp(
+  config: Config,
+  { argument: folder, ...given }: Given,
+): Promise<string> {
   const withSecret = given['with-secret'] ?? false
   const place = placeOf(config)
   const { location, secretFile } = place
@@ -110,12 +112,12 @@ function* remindersOf({ redis }: Config, { secret, files }: Manifest): Generator
 }
 
 /**
- * `restore <folder>`: restores a backup into an empty database and DATA_DIR. Ends all grants and sessions without
- * `--keep-grants`, because some may have ended since the backup.
+ * `restore <folder>`: restores a backup into an empty database and DATA_DIR. Without `--keep-grants`, ends all grants
+ * and sessions, because some of them may have been revoked since the backup.
  *
  * @throws {CommandRefused} with all obstacles or all damage, before anything is written
  */
-export async function restore(config: Config, { word: folder, ...given }: Given) {
+export async function restore(config: Config, { argument: folder, ...given }: Given) {
   const keepGrants = given['keep-grants'] ?? false
   const target = placeOf(config)
   const manifest = await readManifest(folder)
@@ -143,7 +145,7 @@ export async function restore(config: Config, { word: folder, ...given }: Given)
 
 /** Applies migrations, ends grants and sessions unless they are kept, and records the restore. */
 async function settle(location: DatabaseLocation, keepGrants: boolean, madeAt: string) {
-  await using database = await openDatabase(location, { ...patience, finishesRestore: true })
+  await using database = await openDatabase(location, { ...timeLimits, finishesRestore: true })
   const { now } = await openStoreClock(database)
   const grantsEnded = keepGrants ? undefined : (await endEverythingNow(database, now)).grants
   if (keepGrants) await acceptRestore(database, now())
@@ -155,7 +157,7 @@ async function settle(location: DatabaseLocation, keepGrants: boolean, madeAt: s
   return grantsEnded
 }
 
-/** `grants end-all`: ends every grant, session and code, after a restore by other means. Asks without `--yes`. */
+/** `grants end-all`: ends every grant, session and code, after a restore by other means. Without `--yes`, asks first. */
 export async function endAllGrants(config: Config, { yes }: Given): Promise<string> {
   if (!yes && !(await confirm('End every grant, session and code?'))) {
     throw new Error('Nothing was ended. Answer y to confirm, or use --yes if there is no terminal.')

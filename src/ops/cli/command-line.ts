@@ -26,7 +26,7 @@ export const options = {
 /** The input of a command: its options, and the argument after its name, if any. */
 export interface Given
   extends Readonly<ReturnType<typeof parseArgs<{ options: typeof options }>>['values']> {
-  readonly word: string
+  readonly argument: string
 }
 
 /** The error of a command that failed but has a report to print. */

@@ -5,11 +5,11 @@ import type { Database } from '../../platform/store/database.ts'
 import { openServiceDatabase } from '../../platform/store/open-stores.ts'
 
 /** The time limit of a store call. Longer than for requests, so a store under load can respond. */
-const PATIENCE_MS = 30_000
+const ANSWER_WITHIN_MS = 30_000
 
 /**
  * Runs `work` with the configured database and its clock. With `reads`, throws if migrations are pending. With
- * `writes`, applies or rejects them like a start of the service.
+ * `writes`, applies them, or throws if MIGRATE_AT_START is `no`.
  */
 export async function withDatabase<Result>(
   config: Config,
@@ -17,7 +17,7 @@ export async function withDatabase<Result>(
   work: (database: Database, now: () => number) => Promise<Result>,
 ): Promise<Result> {
   await using database = await openServiceDatabase(config, {
-    answerWithinMs: PATIENCE_MS,
+    answerWithinMs: ANSWER_WITHIN_MS,
     ...(use === 'reads' && { migrations: 'refuse' }),
   })
   return await work(database, (await openStoreClock(database)).now)

@@ -6,7 +6,7 @@ import { parseArgs } from 'node:util'
 import type { Config } from '../../config/config.ts'
 import { CommandRefused, type Given, options } from './command-line.ts'
 
-// Each command loads its modules lazily, to show the help quickly.
+// Load the modules of a command lazily, so the help appears quickly.
 
 const help = `npm run gatehouse -- <command>
 
@@ -80,16 +80,21 @@ async function main(words: readonly string[]): Promise<void> {
 }
 
 interface Command {
-  /** Whether the name is followed by an argument. */
-  readonly takesWord?: true
+  /** Whether an argument follows the name. */
+  readonly takesArgument?: true
   readonly options?: readonly (keyof typeof options)[]
-  /** Loads the function of a command. It returns the text to print; undefined if it has printed it. */
+  /** Loads the function that runs the command. That function returns the text to print; undefined if it prints it. */
   load?(): Promise<(config: Config, given: Given) => Promise<string | undefined>>
   /** Runs a command that needs no configuration. */
   run?(given: Given): Promise<string>
 }
 
 const showHelp: Command = { run: async () => help.trimEnd() }
+const backups = () => import('./backup-commands.ts')
+const imports = () => import('./import-commands.ts')
+const keys = () => import('./keys-command.ts')
+const migrations = () => import('./migrate-command.ts')
+const people = () => import('./person-commands.ts')
 
 const commands: Readonly<Record<string, Command>> = {
   '': showHelp,
@@ -105,70 +110,50 @@ const commands: Readonly<Record<string, Command>> = {
   'example-env': {
     run: async () => (await import('../../config/environment.ts')).renderExampleEnv().trimEnd(),
   },
-  'keys list': { load: async () => (await import('./keys-command.ts')).listSigningKeys },
+  'keys list': { load: async () => (await keys()).listSigningKeys },
   'keys rotate': {
     options: ['upstream', 'force'],
-    load: async () => (await import('./keys-command.ts')).rotateSigningKeys,
+    load: async () => (await keys()).rotateSigningKeys,
   },
   import: {
-    takesWord: true,
+    takesArgument: true,
     options: ['rejects', 'missing', 'events'],
-    load: async () => (await import('./import-commands.ts')).importCampus,
+    load: async () => (await imports()).importCampus,
   },
-  export: {
-    takesWord: true,
-    load: async () => (await import('./import-commands.ts')).exportCampus,
-  },
+  export: { takesArgument: true, load: async () => (await imports()).exportCampus },
   backup: {
-    takesWord: true,
+    takesArgument: true,
     options: ['with-secret'],
-    load: async () => (await import('./backup-commands.ts')).backUp,
+    load: async () => (await backups()).backUp,
   },
   'backup verify': {
-    takesWord: true,
-    run: async ({ word }) => (await import('./backup-commands.ts')).checkBackup(word),
+    takesArgument: true,
+    run: async ({ argument }) => (await backups()).checkBackup(argument),
   },
   restore: {
-    takesWord: true,
+    takesArgument: true,
     options: ['keep-grants'],
-    load: async () => (await import('./backup-commands.ts')).restore,
+    load: async () => (await backups()).restore,
   },
-  'grants end-all': {
-    options: ['yes'],
-    load: async () => (await import('./backup-commands.ts')).endAllGrants,
-  },
-  migrate: {
-    options: ['dry-run'],
-    load: async () => (await import('./migrate-command.ts')).migrateDatabase,
-  },
-  'migrate status': {
-    load: async () => (await import('./migrate-command.ts')).describeMigrations,
-  },
-  'person export': {
-    takesWord: true,
-    load: async () => (await import('./person-commands.ts')).printPerson,
-  },
+  'grants end-all': { options: ['yes'], load: async () => (await backups()).endAllGrants },
+  migrate: { options: ['dry-run'], load: async () => (await migrations()).migrateDatabase },
+  'migrate status': { load: async () => (await migrations()).describeMigrations },
+  'person export': { takesArgument: true, load: async () => (await people()).printPerson },
   'person delete': {
-    takesWord: true,
+    takesArgument: true,
     options: ['yes'],
-    load: async () => (await import('./person-commands.ts')).deletePerson,
+    load: async () => (await people()).deletePerson,
   },
   'person end-second-factors': {
-    takesWord: true,
-    load: async () => (await import('./person-commands.ts')).endSecondFactors,
+    takesArgument: true,
+    load: async () => (await people()).endSecondFactors,
   },
-  reviewers: { load: async () => (await import('./person-commands.ts')).listReviewers },
-  'reviewers add': {
-    takesWord: true,
-    load: async () => (await import('./person-commands.ts')).addReviewer,
-  },
-  'reviewers remove': {
-    takesWord: true,
-    load: async () => (await import('./person-commands.ts')).removeReviewer,
-  },
+  reviewers: { load: async () => (await people()).listReviewers },
+  'reviewers add': { takesArgument: true, load: async () => (await people()).addReviewer },
+  'reviewers remove': { takesArgument: true, load: async () => (await people()).removeReviewer },
 }
 
-/** Returns a function that runs the command, or undefined if the arguments are invalid. Options may be anywhere. */
+/** Returns a function that runs the command; undefined if the arguments are invalid. Options may appear anywhere. */
 function findCommand(given: readonly string[]): (() => Promise<string | undefined>) | undefined {
   const parsed = parse(given)
   if (!parsed) return undefined
@@ -177,12 +162,12 @@ function findCommand(given: readonly string[]): (() => Promise<string | undefine
   const named = (name: readonly string[]) => new Map(Object.entries(commands)).get(name.join(' '))
   // `backup verify` without a path must not create a backup in a folder named `verify`.
   const command = named(words) ?? named(words.slice(0, -1))
-  const takesWord = named(words) === undefined
-  if (!command || takesWord !== (command.takesWord ?? false)) return undefined
+  const hasArgument = named(words) === undefined
+  if (!command || hasArgument !== (command.takesArgument ?? false)) return undefined
   const known: readonly string[] = command.options ?? []
   if (!Object.keys(values).every((option) => known.includes(option))) return undefined
   return async () => {
-    const input = { ...values, word: words.at(-1) ?? '' }
+    const input = { ...values, argument: words.at(-1) ?? '' }
     return (await command.run?.(input)) ?? (await command.load?.())?.(await read(), input)
   }
 }

@@ -18,12 +18,12 @@ import { recordCommand, withDatabase } from './configured-stores.ts'
 /**
  * `import <path>`: writes records into the database, even while the service is running. Never marks them as demo data.
  *
- * @param rejects the file for rejected lines. It is written at the end, so it may be the file that is imported
+ * @param rejects the file for rejected lines. It may be the imported file itself, because it is written at the end
  * @throws {CommandRefused} after the import, with the invalid lines or the reason why missing people were not handled
  */
 export async function importCampus(
   config: Config,
-  { word: path, rejects, missing: choice, events: emitsEvents }: Given,
+  { argument: path, rejects, missing: choice, events: emitsEvents }: Given,
 ): Promise<string> {
   const missing = missingChoices.find((known) => known === choice)
   if (missing !== choice) throw new Error(`--missing must be one of ${missingChoices.join(', ')}`)
@@ -148,7 +148,7 @@ function listCounts(counts: Readonly<Partial<Record<KindName, number>>>): string
  * reads parents before children. Only the owner can read the files, because they contain e-mail addresses and password
  * hashes.
  */
-export async function exportCampus(config: Config, { word: folder }: Given): Promise<string> {
+export async function exportCampus(config: Config, { argument: folder }: Given): Promise<string> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
   if ((await readdir(folder)).length > 0)
     throw new Error(`${folder} is not empty. Choose an empty or new folder.`)

@@ -29,7 +29,7 @@ export async function rotateSigningKeys(
   return await withDatabase(config, 'writes', async (database, now) => {
     const use = upstream ? 'upstreams' : 'tokens'
     const dependencies = openKeys(config, { database, now }).signing[use]
-    // With a wrong secret, this fails before anything is changed.
+    // Load the keys first, so a wrong secret causes an error before anything is changed.
     await loadKeyRing(dependencies)
     const kid = await rotateKeys(dependencies, force, async (transaction, signing) => {
       await recordCommand(transaction, now(), {

@@ -7,14 +7,14 @@ import { asOneLine, type Given } from './command-line.ts'
 import { recordCommand, withDatabase } from './configured-stores.ts'
 
 /** `person export`: returns the stored data about a person, for a privacy request. */
-export async function printPerson(config: Config, { word: id }: Given): Promise<string> {
+export async function printPerson(config: Config, { argument: id }: Given): Promise<string> {
   return await withDatabase(config, 'writes', async (database, now) =>
     exportPerson(database, id, { now: now() }),
   )
 }
 
-/** `person delete --yes`: makes the deletion of an account due, for a privacy request. */
-export async function deletePerson(config: Config, { word: id, yes }: Given): Promise<string> {
+/** `person delete --yes`: marks an account for immediate deletion, for a privacy request. */
+export async function deletePerson(config: Config, { argument: id, yes }: Given): Promise<string> {
   if (!yes)
     throw new Error(
       'Nothing was deleted. Check the output of `person export`, then confirm with --yes.',
@@ -34,10 +34,13 @@ export async function deletePerson(config: Config, { word: id, yes }: Given): Pr
 }
 
 /**
- * `person end-second-factors`: removes a person's authenticator app and recovery codes, after their loss. First verify
+ * `person end-second-factors`: removes the authenticator app and recovery codes of a person who lost them. Verify first
  * that the request comes from this person.
  */
-export async function endSecondFactors(config: Config, { word: email }: Given): Promise<string> {
+export async function endSecondFactors(
+  config: Config,
+  { argument: email }: Given,
+): Promise<string> {
   return await withDatabase(config, 'writes', async ({ kysely }, now) => {
     const person = await accountOf(kysely, email).select('id').executeTakeFirst()
     if (!person) throw new Error(`There is no account with the e-mail address ${email}.`)
@@ -45,7 +48,7 @@ export async function endSecondFactors(config: Config, { word: email }: Given): 
       .transaction()
       .execute(async (trx) => await removeSecondFactors(trx, person.id, { now: now() }))
     return removed
-      ? `${email} can now sign in with the password alone, and receives an e-mail about it.`
+      ? `${email} can now sign in with the password alone. An e-mail tells the person about this change.`
       : `Nothing to do: ${email} has no authenticator app.`
   })
 }
@@ -69,11 +72,11 @@ export async function listReviewers(config: Config): Promise<string> {
 }
 
 /** `reviewers add`: grants the role. @throws if there is no such account, or if it is disabled */
-export const addReviewer = async (config: Config, { word: email }: Given) =>
+export const addReviewer = async (config: Config, { argument: email }: Given) =>
   await changeReviewer(config, email, true)
 
 /** `reviewers remove`: revokes the role. @throws if there is no such account */
-export const removeReviewer = async (config: Config, { word: email }: Given) =>
+export const removeReviewer = async (config: Config, { argument: email }: Given) =>
   await changeReviewer(config, email, false)
 
 /** Grants or revokes the role, effective from the next request. */

@@ -21,7 +21,7 @@ const CHANGE_OVER_DAYS_MAX = 30
 const UNUSED_DAYS_MAX = 30
 const IDLE_DAYS_MAX = 90
 
-/** The rule for each finding. It returns a client's fault as the end of a sentence, or undefined. */
+/** The rule for each finding. Each rule returns a client's fault as the end of a sentence, or undefined. */
 type Rules<Client> = Readonly<
   Partial<Record<CheckName, (client: Client, policy: ClientPolicy) => string | undefined>>
 >
@@ -100,8 +100,8 @@ const rulesOfApplications: Rules<ClientFacts> = {
   'client.idle': ({ kind, auth_method, lastUsedAt }, { now }) => {
     if (kind !== 'site' || lastUsedAt === undefined) return undefined
     const days = daysSince(lastUsedAt, now)
-    const who = auth_method === 'none' ? '' : ', and its credentials still work'
-    return days > IDLE_DAYS_MAX ? `was last used ${days} days ago${who}` : undefined
+    const risk = auth_method === 'none' ? '' : ', and its credentials still work'
+    return days > IDLE_DAYS_MAX ? `was last used ${days} days ago${risk}` : undefined
   },
   'client.scopes-unused': ({ kind, scopes, grantedScopes, lastUsedAt }) => {
     if (kind !== 'site' || lastUsedAt === undefined || grantedScopes.length === 0) return undefined
@@ -126,9 +126,9 @@ export function judgeClients(clients: readonly (ClientFacts | AnyClient)[], poli
       ? judge(client, rulesOfApplications, policy)
       : judge(client, rulesOfAll, policy),
   )
-  const isWell = findings.every(({ severity }) => severity === 'note')
+  const isSound = findings.every(({ severity }) => severity === 'note')
   const all = `Clients checked against RFC 9700 and OAuth 2.1: ${clients.length}`
-  return [ok(isWell ? `${all}; no weaknesses found.` : `${all}.`), ...findings]
+  return [ok(isSound ? `${all}; no weaknesses found.` : `${all}.`), ...findings]
 }
 
 function judge<Client extends AnyClient>(
@@ -137,9 +137,9 @@ function judge<Client extends AnyClient>(
   policy: ClientPolicy,
 ): Finding[] {
   return Object.entries(rules).flatMap(([check, rule]) => {
-    const said = rule(client, policy)
-    if (said === undefined) return []
-    return [found(check as CheckName, `The client ${client.clientId} (${client.name}) ${said}`)]
+    const fault = rule(client, policy)
+    if (fault === undefined) return []
+    return [found(check as CheckName, `The client ${client.clientId} (${client.name}) ${fault}`)]
   })
 }
 

@@ -11,8 +11,8 @@ import { checkDatabase, checkRedis } from './store-checks.ts'
 /** The exit code if there are `weak` findings, but no `wrong` ones. */
 const EXIT_CODE_WEAK = 3
 
-/** The checks in the order of the report. The checks from outside follow. */
-const looks: readonly ((config: Config) => AsyncIterable<Finding> | Iterable<Finding>)[] = [
+/** The checks in the order of the report, except the checks from outside, which come last. */
+const checks: readonly ((config: Config) => AsyncIterable<Finding> | Iterable<Finding>)[] = [
   ({ baseUrl }) => [ok(`The configuration is valid; the issuer is ${baseUrl}.`)],
   checkDatabase,
   checkRedis,
@@ -35,7 +35,7 @@ export async function diagnose(
   { outside = false, json = false }: Given,
 ): Promise<string> {
   const findings: Finding[] = []
-  for (const look of looks) findings.push(...(await Array.fromAsync(look(config))))
+  for (const check of checks) findings.push(...(await Array.fromAsync(check(config))))
   findings.push(...(await checkOutside(config.baseUrl, outside)))
   const report = json
     ? JSON.stringify({ findings }, null, 2)

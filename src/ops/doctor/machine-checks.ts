@@ -28,14 +28,14 @@ const REACH_TIMEOUT_MS = 2_000
 export function* checkPermissions({ secrets, databaseUrl, dataDir }: Config): Generator<Finding> {
   const pathOf = (name: string) => join(dataDir, name)
   const isOpen = (path: string) => existsSync(path) && (statSync(path).mode & 0o077) !== 0
-  const said = (file: string) => `Other users of this machine can read ${file}`
+  const readable = (file: string) => `Other users of this machine can read ${file}`
   const secret = pathOf('secret')
-  if (!secrets && isOpen(secret)) yield found('secret.readable', said(secret))
+  if (!secrets && isOpen(secret)) yield found('secret.readable', readable(secret))
   else if (!secrets && existsSync(secret)) yield ok(`Only the owner can read ${secret}.`)
   if (databaseUrl !== undefined || !isOpen(dataDir)) return
   // Other users may access DATA_DIR, so check the files, too. The database contains password hashes.
   const open = ['gatehouse.db', 'gatehouse.db-wal'].map(pathOf).filter(isOpen)
-  for (const file of open) yield found('database.readable', said(file))
+  for (const file of open) yield found('database.readable', readable(file))
 }
 
 /** Checks that DATA_DIR is writable and has free space. If it is missing, checks the nearest folder above it. */
@@ -71,8 +71,8 @@ export async function* checkBucket({ filesS3 }: Config): Findings {
     yield found('files.bucket', `${name} did not return the bytes that were stored`)
   } catch (error) {
     const { cause } = error as { cause?: unknown }
-    const said = cause instanceof Error ? cause.message : String(error)
-    yield found('files.bucket', `${name} cannot be used: ${said}`)
+    const reason = cause instanceof Error ? cause.message : String(error)
+    yield found('files.bucket', `${name} cannot be used: ${reason}`)
   }
 }
 
@@ -95,14 +95,14 @@ async function keepsObject(location: S3Location): Promise<boolean> {
   }
 }
 
-/** Checks the port and the address of the metrics. The address should be a loopback address. No-op without metrics. */
+/** Checks that metrics can be served, and only at a loopback address. No-op without metrics. */
 export async function* checkMetrics({ metricsAddress }: Config): Findings {
   if (!metricsAddress) return
   const { host, port } = metricsAddress
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
   yield await checkPort(host, port, url)
-  const said = `Metrics are served without authentication at ${url}, which is not a loopback address`
-  if (!isLoopbackUrl(url)) yield found('metrics.exposed', said)
+  const sentence = `Metrics are served without authentication at ${url}, which is not a loopback address`
+  if (!isLoopbackUrl(url)) yield found('metrics.exposed', sentence)
 }
 
 /** Checks that the port is free, or that a running Gatehouse serves metrics there. */
@@ -132,7 +132,7 @@ async function answersMetrics(address: string): Promise<boolean> {
   }
 }
 
-/** Sends an empty batch to the trace collector, if configured. Reports an error for no response, 404 and 5xx. */
+/** Sends an empty batch to the trace collector, if configured. Reports a missing response, 404 and 5xx as errors. */
 export async function* checkCollector({ traces }: Config): Findings {
   if (!traces) return
   const name = `The trace collector at ${new URL(traces.address).origin}`
@@ -167,7 +167,7 @@ export async function* checkMail({ smtpUrl, baseUrl }: Config): Findings {
 
 const WAITING_MINUTES_MAX = 15
 
-/** Reports the waiting mail if the oldest message has waited for too long. */
+/** Reports undelivered mail if the oldest message has waited for too long. */
 export async function* checkOutbox(
   database: Pick<Database, 'kysely'>,
   now: () => number,
@@ -177,18 +177,18 @@ export async function* checkOutbox(
   const minutes = Math.floor((now() - oldestAt) / 60_000)
   if (minutes < WAITING_MINUTES_MAX) return
   const waiting = count === 1 ? '1 message waits' : `${count} messages wait`
-  const said = `${waiting}, the oldest for ${minutes} minutes (last error: ${error})`
-  yield found('mail.waiting', said)
+  const sentence = `${waiting}, the oldest for ${minutes} minutes (last error: ${error})`
+  yield found('mail.waiting', sentence)
 }
 
-/** Checks whether X-Forwarded-For is trusted from every caller, or was ignored in the last day. */
+/** Reports if X-Forwarded-For is trusted from every caller, or was ignored in the last day. */
 export async function* checkProxy(
   { trustProxy, host }: Config,
   { kysely }: Database,
   now: () => number,
 ): Findings {
-  const said = `X-Forwarded-For is trusted from every client that connects to ${host}`
-  if (trustProxy && !isLoopbackInterface(host)) yield found('proxy.anyone', said)
+  const sentence = `X-Forwarded-For is trusted from every client that connects to ${host}`
+  if (trustProxy && !isLoopbackInterface(host)) yield found('proxy.anyone', sentence)
   const ignoredAtMs = Number((await readSetting(kysely, PROXY_IGNORED)) ?? 0)
   if (!trustProxy && ignoredAtMs > now() - DAY_MS)
     yield found('proxy.ignored', 'A proxy sends X-Forwarded-For, which the service ignores')

@@ -112,12 +112,12 @@ function* judgeMetadata(baseUrl: string, { text }: OutsideAnswer): Generator<Fin
     const issuer = metadata?.issuer ?? 'missing'
     return yield found('outside.issuer', `The issuer in discovery is ${issuer}, not ${baseUrl}`)
   }
-  const away = Object.entries(metadata)
+  const foreign = Object.entries(metadata)
     .filter(([name]) => /_(endpoint|uri)$/.test(name) && !/^op_|service_doc/.test(name))
     .filter(([, address]) => URL.parse(String(address))?.origin !== baseUrl)
     .map(([name, address]) => `${name} ${address}`)
-  if (away.length > 0) {
-    yield found('outside.endpoints', `Discovery lists URLs of other origins: ${away.join(', ')}`)
+  if (foreign.length > 0) {
+    yield found('outside.endpoints', `Discovery lists URLs of other origins: ${foreign.join(', ')}`)
   }
 }
 
@@ -157,8 +157,8 @@ async function* judgeOthers(ask: Ask): Findings {
   const { status: keyStatus, text, reusedConnection } = await ask(paths.jwks)
   const keys = keySet.safeParse(parseJson(text)).data?.keys ?? []
   if (keyStatus !== 200 || keys.length === 0 || keys.some((key) => 'd' in key)) {
-    const said = `The key set (status ${keyStatus}) lacks public keys or contains a private key`
-    yield found('outside.key-set', said)
+    const sentence = `The key set (status ${keyStatus}) lacks public keys or contains a private key`
+    yield found('outside.key-set', sentence)
   }
   if (!reusedConnection) {
     yield found('outside.connections', 'Each connection is closed after one response')
@@ -168,7 +168,7 @@ async function* judgeOthers(ask: Ask): Findings {
     if (status !== 200) yield found('outside.status', `${path} responds with status ${status}`)
   }
   // The response to an invalid token contains `invalid_token`. Without a token, it has no error code (RFC 6750 §3.1).
-  const refused = await ask(paths.userinfo, { authorization: 'Bearer of-the-doctor' })
+  const refused = await ask(paths.userinfo, { authorization: 'Bearer not-a-token' })
   if (!/error="invalid_token"/.test(refused.headers['www-authenticate'] ?? '')) {
     const sentence = `The service does not receive the Authorization header (status ${refused.status})`
     yield found('outside.authorization-lost', sentence)

@@ -31,8 +31,8 @@ export async function* checkDatabase(config: Config): Findings {
     const { pending } = await readSchemaStatus(locationOf(config))
     if (pending.length > 0) {
       const names = pending.map(({ name }) => name).join(', ')
-      const said = `The database schema has pending migrations: ${names}`
-      return yield found(config.migrateAtStart ? 'schema.before-start' : 'schema.behind', said)
+      const sentence = `The database schema has pending migrations: ${names}`
+      return yield found(config.migrateAtStart ? 'schema.before-start' : 'schema.behind', sentence)
     }
     yield* await withDatabase(config, 'reads', async (database, now) =>
       Array.fromAsync(checkOpenDatabase(config, database, now)),
@@ -42,7 +42,7 @@ export async function* checkDatabase(config: Config): Findings {
 
 async function* checkOpenDatabase(config: Config, database: Database, now: () => number): Findings {
   yield ok(`The database (${database.engine}) responds, and its schema is up to date.`)
-  // SQLite uses the machine clock, and Gatehouse sets its durability.
+  // SQLite needs no such checks: it uses the machine clock, and Gatehouse configures its durability.
   if (database.engine !== 'sqlite') yield* checkPostgres(database)
   yield* orFound('keys.unusable', 'The signing keys cannot be used', () =>
     checkKeys(config, database, now),
@@ -59,12 +59,12 @@ async function* checkOpenDatabase(config: Config, database: Database, now: () =>
 }
 
 /** Runs a check. If it throws, the error becomes its only finding. */
-async function* orFound(check: CheckName, complaint: string, look: () => Findings): Findings {
+async function* orFound(check: CheckName, problem: string, run: () => Findings): Findings {
   try {
-    yield* await Array.fromAsync(look())
+    yield* await Array.fromAsync(run())
   } catch (error) {
-    const said = error instanceof Error ? error.message : String(error)
-    yield found(check, `${complaint}: ${said.replace(/\.$/, '')}`)
+    const reason = error instanceof Error ? error.message : String(error)
+    yield found(check, `${problem}: ${reason.replace(/\.$/, '')}`)
   }
 }
 
@@ -112,13 +112,13 @@ async function* checkKeys(config: Config, database: Database, now: () => number)
       await readKeyRing(keys)
       yield ok(`The ${name} can be decrypted with the root secret; the key ${rows[0]?.kid} signs.`)
     } else {
-      const said = `The ${name} must include one current and one next key, but include ${states.join(', ') || 'neither'}`
-      yield found('keys.unusable', said)
+      const sentence = `The ${name} must include one current and one next key, but include ${states.join(', ') || 'neither'}`
+      yield found('keys.unusable', sentence)
     }
   }
 }
 
-/** Finds authenticator apps with secrets that no listed root secret decrypts. */
+/** Finds authenticator apps whose secrets no configured root secret can decrypt. */
 async function* checkApps(config: Config, database: Database, now: () => number): Findings {
   const { secretRoot } = openKeys(config, { database, now })
   const count = await countUnreadableApps(database.kysely, secretRoot)
@@ -127,7 +127,7 @@ async function* checkApps(config: Config, database: Database, now: () => number)
   yield found('apps.unreadable', `${sentence}: ${count}`)
 }
 
-/** Finds sites with a slug that a later version of the service uses as a path. */
+/** Finds sites whose slug a newer version of the service uses as a path. */
 async function* checkSlugs({ kysely }: Database): Findings {
   const sites = await kysely
     .selectFrom('site')
@@ -155,15 +155,15 @@ async function* checkFiles({ dataDir, filesS3 }: Config, { kysely }: Database): 
   const files = await kysely.selectFrom('stored_file').select('id').execute()
   const missing = files.filter(({ id }) => !existsSync(join(dataDir, 'files', pathOfFile(id))))
   if (missing.length === 0) return
-  const said = `${dataDir}/files lacks ${missing.length} of the files that are listed in the database`
-  yield found('files.missing', `${said}, such as ${missing[0]?.id}`)
+  const sentence = `${dataDir}/files lacks ${missing.length} of the files that are listed in the database`
+  yield found('files.missing', `${sentence}, such as ${missing[0]?.id}`)
 }
 
 async function* checkDemo({ mayServeDemo }: Config, database: Database): Findings {
   if (!(await holdsDemoCampus(database))) return
-  const said = 'The database contains the demo campus, whose passwords are public'
-  if (mayServeDemo) yield found('demo.present', said)
-  else yield found('demo.exposed', `${said}, so the service will not start`)
+  const sentence = 'The database contains the demo campus, whose passwords are public'
+  if (mayServeDemo) yield found('demo.present', sentence)
+  else yield found('demo.exposed', `${sentence}, so the service will not start`)
 }
 
 /** Checks that the signer key is set if the database has Firebase password hashes. */
@@ -171,9 +171,9 @@ async function* checkHashes({ firebaseSignerKey }: Config, { kysely }: Database)
   if (firebaseSignerKey !== undefined) return
   const query = kysely.selectFrom('person').select('id').limit(1)
   if (await query.where('password_hash', 'like', '$firescrypt$%').executeTakeFirst()) {
-    const said =
+    const sentence =
       'Passwords from Firebase cannot be verified, because FIREBASE_SIGNER_KEY is not set'
-    yield found('firebase.key', said)
+    yield found('firebase.key', sentence)
   }
 }
 

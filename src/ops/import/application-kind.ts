@@ -66,8 +66,8 @@ const schema = z
     // A resource server introspects the tokens of its site, or all tokens if it has no site.
     must(!isSite || row.site !== null, 'site', 'is required for kind "site"')
     for (const field of ['redirectUris', 'scopes'] as const) {
-      const said = 'are required for kind "site", and not allowed otherwise'
-      must(isSite === row[field].length > 0, field, said)
+      const message = 'are required for kind "site", and not allowed otherwise'
+      must(isSite === row[field].length > 0, field, message)
     }
     const isOperator = row.operatorAt !== null
     const ofAudience = scopeNames(isOperator ? 'operator' : 'member')
@@ -81,9 +81,9 @@ const schema = z
     must(
       !isOperator || isServer,
       'operatorAt',
-      'needs a confidential application of a site with https redirectUris',
+      'is allowed only for a confidential application of a site whose redirectUris are all https',
     )
-    must(isOperator || row.endlessAt === null, 'endlessAt', 'needs operatorAt')
+    must(isOperator || row.endlessAt === null, 'endlessAt', 'is allowed only with operatorAt')
     must(isSite || authMethod !== 'none', 'authMethod', 'must not be none for a resource server')
     must(
       keyPlaces === Number(authMethod === 'private_key_jwt'),
@@ -97,13 +97,13 @@ const schema = z
     )
     for (const field of ['jwksUri', 'backchannelLogoutUri'] as const) {
       const url = URL.parse(row[field] ?? '')
-      const said = 'must have port 443, or the host and port of one of redirectUris'
-      must(!url || hasKnownPort(url, redirectUris), field, said)
+      const message = 'must have port 443, or the host and port of one of redirectUris'
+      must(!url || hasKnownPort(url, redirectUris), field, message)
     }
     for (const field of ['redirectUris', 'postLogoutRedirectUris'] as const) {
       for (const uri of row[field]) {
-        const said = `${JSON.stringify(uri)} must be https, http with a loopback host, or (native applications) a custom scheme, and must not have a fragment`
-        must(mayReturnTo(uri, row.applicationType), field, said)
+        const message = `${JSON.stringify(uri)} must be an https URL, an http URL with a loopback host or, for native applications, a URI with a custom scheme, without a fragment`
+        must(mayReturnTo(uri, row.applicationType), field, message)
       }
     }
   })

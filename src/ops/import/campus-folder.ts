@@ -19,9 +19,9 @@ const schema = z.strictObject(
 /** Reads and validates all .json files of a folder as one campus. Several files may contain parts of one list. */
 export async function readCampusFolder(folder: string): Promise<Campus> {
   const files = (await readdir(folder)).filter((name) => name.endsWith('.json')).sort()
-  if (files.length === 0) throw new Error(`${folder} does not contain a .json file`)
+  if (files.length === 0) throw new Error(`${folder} does not contain .ndjson or .json files`)
   if (files.length > FILES_MAX)
-    throw new Error(`${folder} contains more than ${FILES_MAX} .json files`)
+    throw new Error(`${folder} contains more than ${FILES_MAX} .json files. Merge some of them.`)
 
   const merged = new Map<string, unknown>()
   for (const file of files) {

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs'
 
-import type { Logger } from 'pino'
-
 import type { Config } from '../../config/config.ts'
+import type { Platform } from '../../platform/platform.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { readSetting, writeSetting } from '../../platform/store/settings.ts'
 import { campusError, readCampusFolder } from './campus-folder.ts'
@@ -16,41 +15,42 @@ const DEMO_MARKER = 'demo_campus'
 /** The number of records to write at once. Both databases accept that many in one statement. */
 const RECORDS_PER_WRITE = 250
 
-export interface DemoSettings
-  extends Pick<Config, 'demoFolder' | 'mayServeDemo' | 'baseUrl' | 'host' | 'databaseUrl'> {
-  readonly hashPassword: (password: string) => Promise<string>
-  readonly now: () => number
-  readonly logger: Logger
-}
+type HashPassword = (password: string) => Promise<string>
 
 /**
  * Loads the demo campus into an empty SQLite database, if allowed. Returns its accounts, or none if it is not loaded.
  *
  * @throws if the database contains the demo campus, but the configuration forbids it: its passwords are public
  */
-export async function settleDemo(database: Database, settings: DemoSettings) {
-  const { demoFolder, mayServeDemo, databaseUrl, logger } = settings
+export async function settleDemo(
+  config: Config,
+  { database, logger, now }: Platform,
+  hashPassword: HashPassword,
+) {
+  const { demoFolder, mayServeDemo, databaseUrl } = config
   if (await holdsDemoCampus(database)) {
-    if (!mayServeDemo) throw new Error(demoRefusal(settings))
+    if (!mayServeDemo) throw new Error(demoRefusal(config))
     return demoPeople(await readCampusFolder(demoFolder))
   }
+  if (!mayServeDemo) return []
   // Do not fill a database that the operator configured.
-  if (mayServeDemo && databaseUrl !== undefined) {
+  if (databaseUrl !== undefined) {
     logger.info(
       'DEMO_DATA loads the demo campus only into the embedded database; to load it into the database in DATABASE_URL, import config/demo; its passwords are public',
     )
+    return []
   }
-  if (!mayServeDemo || databaseUrl !== undefined || !(await isEmpty(database))) return []
+  if (!(await isEmpty(database))) return []
   if (!existsSync(demoFolder)) {
     logger.info(`The demo campus is not loaded, because there is no folder ${demoFolder}.`)
     return []
   }
   const campus = await readCampusFolder(demoFolder)
-  await loadDemo(database, campus, settings)
+  await loadDemo(database, campus, { hashPassword, now })
   return demoPeople(campus)
 }
 
-function demoRefusal({ baseUrl, host, databaseUrl }: DemoSettings): string {
+function demoRefusal({ baseUrl, host, databaseUrl }: Config): string {
   const where = databaseUrl ? 'the database in DATABASE_URL' : 'the embedded database'
   return (
     `Gatehouse cannot start: ${where} contains the demo campus, whose passwords are public ` +
@@ -62,7 +62,7 @@ function demoRefusal({ baseUrl, host, databaseUrl }: DemoSettings): string {
 export async function loadDemo(
   database: Database,
   campus: Campus,
-  { hashPassword, now }: Pick<DemoSettings, 'hashPassword' | 'now'>,
+  { hashPassword, now }: { readonly hashPassword: HashPassword; readonly now: () => number },
 ): Promise<boolean> {
   const batch = readBatch(campusLines(campus))
   // Hashing is slow by design, so hash before the transaction takes locks.

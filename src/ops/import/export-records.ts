@@ -8,8 +8,8 @@ import { columnOf, fieldsOf, type InnerList, type RecordKind, type Row } from '.
 const PAGE = { sqlite: 250, postgres: 1000 } as const
 
 /**
- * Reads the records of a kind, in the format that `import` accepts. Reads page by page, without a snapshot, so changes
- * during the export may or may not be included.
+ * Reads the records of a kind, in the format that `import` accepts. Reads page by page, without a snapshot, so the export
+ * may include some of the changes that are made in the meantime.
  */
 export async function* exportKind(database: Database, type: KindName): AsyncGenerator<Row> {
   const kind = kindOf(type)
@@ -34,8 +34,8 @@ export async function* exportKind(database: Database, type: KindName): AsyncGene
   }
 }
 
-/** The condition for exporting a row; by default, all rows of a table are exported. */
-const existing: Readonly<Record<string, RawBuilder<unknown>>> = {
+/** The conditions for exporting a row, by table. All rows of the other tables are exported. */
+const conditions: Readonly<Record<string, RawBuilder<unknown>>> = {
   // A removed post remains in the table until its notifications are deleted.
   post: sql`removed_at is null`,
   // Records have no field for these two columns, so an import would enable deleted and disabled applications again.
@@ -44,7 +44,7 @@ const existing: Readonly<Record<string, RawBuilder<unknown>>> = {
 
 async function* pagesOf({ kysely, engine }: Database, table: string, keys: readonly string[]) {
   const order = sql.join(keys.map((column) => sql.ref(column)))
-  const exists = existing[table] ?? sql`1 = 1`
+  const exists = conditions[table] ?? sql`1 = 1`
   let last: readonly unknown[] | undefined
   while (true) {
     const after = last ? sql`where (${order}) > (${sql.join(last)}) and` : sql`where`

@@ -13,9 +13,9 @@ type Values = Readonly<Record<string, unknown>>
 interface Source {
   /** The kind of the subject. */
   readonly subject: string
-  /** Selects `id`, `siteId`, `personId` and the values of the event, without the ids to select. */
+  /** Selects `id`, `siteId`, `personId` and the values of the event. The caller appends the list of ids. */
   readonly select: RawBuilder<unknown>
-  /** Returns the action of a change, if it is one. A missing record has no values. */
+  /** Returns the action to record, if any. `before` is undefined for a new record, `after` for a deleted one. */
   readonly actionOf: (
     before: Values | undefined,
     after: Values | undefined,
@@ -126,7 +126,7 @@ const sources: { readonly [Name in KindName]?: Source } = {
   },
 }
 
-/** Writes records of a kind and, if the import was asked to, records the events that this causes. */
+/** Calls `write` to write records of one kind. With `emitsEvents`, also records the events that this causes. */
 export async function withEvents(
   { type, ids }: { readonly type: KindName; readonly ids: readonly string[] },
   { trx, nowMs: now, emitsEvents }: Writing,
@@ -152,7 +152,7 @@ export async function withEvents(
   }
 }
 
-/** Groups rows by record and site, and collects the roles of a person at a site. */
+/** Groups rows by record and site. Collects the roles of a person at a site in one list. */
 function bySite(rows: readonly Values[]): Map<string, Values> {
   const groups = Map.groupBy(rows, ({ id, siteId }) => `${id} ${siteId}`)
   return new Map(
@@ -163,7 +163,7 @@ function bySite(rows: readonly Values[]): Map<string, Values> {
   )
 }
 
-/** Returns the values to record, without those that the event states itself. */
+/** Returns the values to record, without those that the audit event has in its own columns. */
 function valuesOf(values?: Values) {
   const { id: _id, siteId: _site, personId: _person, ...rest } = values ?? {}
   return values && rest

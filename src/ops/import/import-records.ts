@@ -96,9 +96,9 @@ export async function importLines(settings: ImportSettings): Promise<Readonly<Im
   const tracking = { rejectedIds: trackRejectedIds(), people: new Set<string>() }
   const run: Run = { ...settings, report, ...tracking, knowsEveryRecord: true }
   for (const source of sources) {
-    const place = await openPlace(database, source)
+    const progress = await readProgress(database, source)
     // Read all lines if missing people must be found.
-    const after = missing === undefined ? place.line : 0
+    const after = missing === undefined ? progress.line : 0
     report.skipped += after
     for await (const read of batchesOf(source, after, batchLines)) {
       const { lines, left } = await leaveOutDeleted(database, read.lines)
@@ -107,13 +107,13 @@ export async function importLines(settings: ImportSettings): Promise<Readonly<Im
         settings.onLine?.({ line: line.number, changed: false, error: ACCOUNT_DELETED })
       }
       const batch = { ...read, lines }
-      const { rejected, changed } = await importBatch(run, batch, place)
-      place.isComplete &&= rejected.length === 0
+      const { rejected, changed } = await importBatch(run, batch, progress)
+      progress.isComplete &&= rejected.length === 0
       count(run, source, batch, { rejected, changed })
       if (missing !== undefined) notePeople(run, read)
       settings.onProgress?.(read.lines.length + read.rejected.length, read.size)
     }
-    if (place.isComplete) await forgetPlace(database, place)
+    if (progress.isComplete) await deleteProgress(database, progress)
   }
   if (missing !== undefined) report.absent = await settleAbsent(run, missing, now())
   await refreshStatistics(database, report)
@@ -198,7 +198,7 @@ async function leaveOutDeleted({ kysely }: Database, lines: readonly ReadLine[])
 }
 
 /** Writes the lines of a batch. Stores the progress if no line so far was rejected. */
-async function importBatch(run: Run, batch: Batch, place: Place): Promise<BatchResult> {
+async function importBatch(run: Run, batch: Batch, progress: Progress): Promise<BatchResult> {
   const { database, rejectedIds, hashPassword } = run
   rejectUnusable(batch, run)
   for (const { line } of batch.rejected) rejectedIds.add(line.value)
@@ -213,9 +213,9 @@ async function importBatch(run: Run, batch: Batch, place: Place): Promise<BatchR
   const rejected = await database.kysely.transaction().execute(async (trx) => {
     const writing = { trx, nowMs, passwordHashes, changed, emitsEvents: run.emitsEvents }
     const found = await writeLines(batch.lines, writing, rejectedIds)
-    const isComplete = place.isComplete && batch.rejected.length + found.length === 0
-    if (isComplete && place.name !== undefined)
-      await writeSetting(trx, place.name, String(batch.last), nowMs)
+    const isComplete = progress.isComplete && batch.rejected.length + found.length === 0
+    if (isComplete && progress.name !== undefined)
+      await writeSetting(trx, progress.name, String(batch.last), nowMs)
     return [...batch.rejected, ...found]
   })
   // SQLite allows a single writer. Pause, because waiting requests retry only at intervals.
@@ -223,7 +223,7 @@ async function importBatch(run: Run, batch: Batch, place: Place): Promise<BatchR
   return { rejected, changed }
 }
 
-/** Rejects lines with passwords if they are not hashed here, and Firebase hashes without the key that checks them. */
+/** Rejects lines with a password if nothing hashes it, and lines with a Firebase hash if there is no signer key. */
 function rejectUnusable(
   { lines, rejected }: Batch,
   { hashPassword, firebaseSignerKey }: Run,
@@ -240,7 +240,7 @@ function rejectUnusable(
   lines.splice(0, lines.length, ...good)
 }
 
-const PASSWORD_NOT_HASHED = 'password: is accepted only by the command; send passwordHash'
+const PASSWORD_NOT_HASHED = 'password: is accepted only by the import command; send passwordHash'
 const NO_SIGNER_KEY =
   'passwordHash: is a Firebase hash; set FIREBASE_SIGNER_KEY for this command and the service'
 
@@ -281,10 +281,10 @@ async function refreshStatistics({ kysely, engine }: Database, { written }: Impo
   }
 }
 
-type Place = Awaited<ReturnType<typeof openPlace>>
+type Progress = Awaited<ReturnType<typeof readProgress>>
 
 /** Reads the progress of an earlier run with the same content. */
-async function openPlace({ kysely }: Database, { digest }: Source) {
+async function readProgress({ kysely }: Database, { digest }: Source) {
   const name = digest && `import ${await digest()}`
   return {
     /** The setting that stores the progress; undefined if the source cannot be resumed. */
@@ -296,6 +296,6 @@ async function openPlace({ kysely }: Database, { digest }: Source) {
   }
 }
 
-async function forgetPlace({ kysely }: Database, { name }: Place): Promise<void> {
+async function deleteProgress({ kysely }: Database, { name }: Progress): Promise<void> {
   if (name !== undefined) await kysely.deleteFrom('setting').where('name', '=', name).execute()
 }

@@ -215,7 +215,7 @@ async function replaceInner(
   const by = sql.ref(parent)
   const gone = sql<Row>`delete from ${name} ${whose} ${isGone} returning ${by}`
   const { rows: changed } = await gone.execute(trx)
-  // Negate the stored positions that change first: a new position must never equal a stored one.
+  // First, negate the stored positions that change, so no new position equals a stored one.
   if (position === 'unique' && rows.length > 0) {
     const places = rows.map(
       (row) => sql`(${row[parent]}, ${row['id']}, ${String(row['position'])})`,
@@ -274,14 +274,14 @@ const rules: readonly Rule[] = [
   orderRule('consultingServicePurchase', 'consulting_service'),
   orderRule('eventRegistration', 'event'),
   {
-    // A grant keeps the kind of application that the person allowed.
+    // Existing grants were given for the stored kind of application.
     type: 'application',
     says: 'operatorAt: an application that people have connected cannot change its kind; use another clientId',
     from: 'oauth_application r join oauth_grant g on g.client_id = r.client_id',
     where: "g.ended_at is null and (r.operator_at is not null) <> (g.client_origin = 'operator')",
   },
   {
-    // A line keeps the stored `operatorAt` if it omits it, but was checked as that of an application for members.
+    // A line without `operatorAt` keeps the stored value, but was validated as a line of an application for members.
     type: 'application',
     says: 'operatorAt: is required for an application that acts for an owner; repeat it in the line',
     from: 'oauth_application r left join oauth_application_scope s on s.client_id = r.client_id',

@@ -20,7 +20,7 @@ export interface AuditFilter {
 
 type Tables = Schema & { readonly e: Schema['audit_event'] }
 
-/** Builds the query for matching events, with the current names of the actor and the affected person. */
+/** Builds a query for matching events, with the current names of the actor and the affected person. */
 export function findEvents({ kysely }: Pick<Database, 'kysely'>, filter: AuditFilter) {
   const { siteId, action, clientId, personId, fromMs, untilMs } = filter
   let found = kysely
@@ -124,7 +124,7 @@ function formatFact(field: string, value: unknown): string {
   return isTime ? new Date(value).toISOString() : String(value)
 }
 
-/** Event fields that contain the id of an object. */
+/** Fields of `before` and `after` that contain the id of an object. */
 const idFields = ['personId', 'lecturer', 'course', 'eventId']
 
 /** Returns the id of the person with this id or e-mail address; undefined if there is none. */

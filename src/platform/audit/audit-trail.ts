@@ -92,11 +92,11 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts
   }
 }
 
-/** How many failed sign-ins to an account, within which time, cause an event. */
+/** The number of failed sign-ins to an account, and their period, that cause an event. */
 const FAILURES_MAX = 10
 const FAILURES_WITHIN_MS = 15 * 60_000
 
-/** Returns an event for each member with repeatedly failed sign-ins, unless there was one in the last minutes. */
+/** Returns an event for each member with repeated sign-in failures, unless one was recorded in the same period. */
 async function findRepeatedFailures(
   kysely: Kysely<Schema>,
   rows: readonly AuditRow[],

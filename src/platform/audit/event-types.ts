@@ -1,4 +1,4 @@
-/** The table of event types that webhooks deliver. An event is an audit event of a change whose action is listed here. */
+/** The table of event types that webhooks deliver. An event is an audit event whose action is listed here. */
 
 import { type Kysely, type RawBuilder, sql } from 'kysely'
 
@@ -15,8 +15,6 @@ export interface EventType {
   /** The possible values of `data.kind`. Events about the same id are delivered in order. */
   readonly kinds: readonly string[]
 }
-
-type Rows = Readonly<Record<string, readonly AuditAction[]>>
 
 /** All event types. The message `event.<name>` says when each occurs. Source of docs/reference/events.md. */
 export const eventTypes: ReadonlyMap<string, EventType> = new Map([
@@ -85,7 +83,11 @@ export const eventTypes: ReadonlyMap<string, EventType> = new Map([
   }),
 ])
 
-function rows(area: string, kinds: EventType['kinds'], table: Rows): [string, EventType][] {
+function rows(
+  area: string,
+  kinds: EventType['kinds'],
+  table: Readonly<Record<string, EventType['from']>>,
+): [string, EventType][] {
   return Object.entries(table).map(([name, from]) => [name, { version: 1, from, area, kinds }])
 }
 

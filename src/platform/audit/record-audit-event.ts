@@ -46,10 +46,7 @@ type WithAction<Facts> = Omit<Facts, 'action'> & { readonly action: AuditAction 
 
 export type AuditRow = WithAction<Insertable<Schema['audit_event']>>
 
-/**
- * Records a change in its transaction. Changes made by commands have no person or
- * request. Returns the id of the audit event.
- */
+/** Records a change in its transaction. Changes by commands have no person or request. @returns the id of the event */
 export async function recordAuditEvent(
   kysely: Kysely<Schema>,
   actor: KnownActor,
@@ -96,8 +93,8 @@ function auditRow(
 }
 
 /**
- * Writes audit events, and queues them for webhooks. Skips stored ones, because an earlier write may have succeeded
- * despite a timeout.
+ * Writes audit events, and queues them for webhooks. Skips events that are already stored: an earlier write may have
+ * succeeded despite a timeout.
  */
 export async function writeAuditRows(
   kysely: Kysely<Schema>,

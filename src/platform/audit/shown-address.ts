@@ -1,8 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import { LRUCache } from 'lru-cache'
 
-const IPV4_NETWORK_BITS = 24
-const IPV6_NETWORK_BITS = 48
 const ADDRESS_CHARACTERS_MAX = 64
 
 /**
@@ -15,14 +13,10 @@ export function makeShownAddress(shown: 'full' | 'network' | 'none') {
     if (shown === 'none' || !ipaddr.isValid(address)) return undefined
     const parsed = ipaddr.process(address)
     if (shown === 'full') return parsed.toString()
-    const bits = parsed.kind() === 'ipv4' ? IPV4_NETWORK_BITS : IPV6_NETWORK_BITS
-    const masked = parsed.toByteArray().map((byte, index) => {
-      const kept = Math.max(0, Math.min(8, bits - 8 * index))
-      return byte & (0xff << (8 - kept))
-    })
-    return `${ipaddr.fromByteArray(masked).toString()}/${bits}`
+    const [family, bits] = parsed.kind() === 'ipv4' ? [ipaddr.IPv4, 24] : [ipaddr.IPv6, 48]
+    return `${family.networkAddressFromCIDR(`${parsed}/${bits}`)}/${bits}`
   }
-  // Cached, because each request shows its address.
+  // Cache the results, because each request is logged with its address.
   const known = new LRUCache<string, { readonly text: string | undefined }>({ max: 10_000 })
   return (address: string) => {
     const kept = known.get(address) ?? { text: show(address) }

@@ -1,7 +1,7 @@
 import type { Context, Middleware } from 'koa'
 
 import { type ErrorPage, errorPage } from '../../../views/error.ts'
-import { isRefusal, methodNotAllowed } from './errors.ts'
+import { isRefusal, methodNotAllowed, nothingHere } from './errors.ts'
 import { sendPublicPage } from './page.ts'
 import { pages, paths } from './paths.ts'
 import { logFields, requestIdOf } from './request-log.ts'
@@ -32,21 +32,18 @@ export function errorHandler(): Middleware {
 
 const postOnly: ReadonlySet<string> = new Set([paths.token, paths.revocation, paths.introspection])
 
-/** Sends 404 for a request that no route handled. @throws methodNotAllowed if the path accepts only POST */
-function refuseUnmatched(ctx: Context): void {
+/** Rejects a request that no route handled. @throws nothingHere, or methodNotAllowed if the path accepts only POST */
+function refuseUnmatched(ctx: Context): never {
   if (postOnly.has(ctx.path) && !['POST', 'OPTIONS'].includes(ctx.method)) {
     ctx.set('Allow', 'POST, OPTIONS')
     throw methodNotAllowed('POST')
   }
-  const error_description = seeksMetadata.test(ctx.path) ? METADATA_ELSEWHERE : CHECK_URL
-  sendError(ctx, 404, { error: 'not_found', error_description })
+  throw nothingHere(seeksMetadata.test(ctx.path) ? METADATA_ELSEWHERE : undefined)
 }
 
-const NOTHING_HERE = 'no page or endpoint exists at this URL'
-const CHECK_URL = `${NOTHING_HERE}; check the URL`
 /** Matches metadata paths as requested by clients whose issuer setting has a path or a trailing slash. */
 const seeksMetadata = /\/\.well-known\/(openid-configuration|oauth-authorization-server)\/?$/
-const METADATA_ELSEWHERE = `${NOTHING_HERE}; remove the path or trailing slash from the issuer (metadata: ${paths.openidConfiguration})`
+const METADATA_ELSEWHERE = `remove the path or trailing slash from the issuer (metadata: ${paths.openidConfiguration})`
 
 /** Sends an error: as JSON to programs, as a page to browsers. */
 export function sendError(ctx: Context, status: number, body: ErrorBody): void {

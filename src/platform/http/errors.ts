@@ -128,8 +128,8 @@ export const notPlatformReviewer = (): Refusal =>
 
 // Errors of any endpoint.
 
-export const nothingHere = (): Refusal =>
-  custom(404, 'not_found', 'no page or endpoint exists at this URL; check the URL')
+export const nothingHere = (remedy = 'check the URL'): Refusal =>
+  custom(404, 'not_found', `no page or endpoint exists at this URL; ${remedy}`)
 /** The URL contains an area that cannot be changed, or its areas are not in canonical order (design 38). */
 export const unknownAreas = (problem: string): Refusal => custom(404, 'not_found', problem)
 export const methodNotAllowed = (allowed: string): Refusal =>

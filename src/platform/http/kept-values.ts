@@ -21,11 +21,6 @@ export function openOrNothing(
   }
 }
 
-interface KeptPorts {
-  readonly seals: Seals
-  readonly now: () => number
-}
-
 /**
  * Creates the functions that write and read values in one cookie. `of` identifies the interaction or browser to which a
  * value belongs. Browsers send the cookie only below the path `pathOf(of)`.
@@ -33,7 +28,7 @@ interface KeptPorts {
 export function makeKeptValues<Value>(
   cookie: string,
   keptSeconds: number,
-  { seals, now }: KeptPorts,
+  { seals, now }: { readonly seals: Seals; readonly now: () => number },
   pathOf: (of: string) => string,
 ) {
   const labelOf = (of: string) => `${cookie} ${of}`

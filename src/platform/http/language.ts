@@ -24,12 +24,12 @@ export function readUiLocales(value: unknown): readonly string[] {
   return typeof value === 'string' ? value.split(' ', UI_LOCALES_MAX) : []
 }
 
-/** Adds preferences for the next page. Each caller knows some: of the request, the person or the site. */
+/** Adds preferences for the next page. Callers add what they know about the request, the person or the site. */
 export function prefer(ctx: Context, preferences: Preferences): void {
   ctx.state['preferences'] = { ...ctx.state['preferences'], ...preferences }
 }
 
-/** A time zone that a person chose for a browser, which a page without scripts cannot know. */
+/** Contains the time zone that a person chose for a browser. A page without scripts cannot detect the time zone. */
 const ZONE_COOKIE = 'gatehouse_zone'
 const ZONE_KEPT_MS = 365 * 86_400_000
 

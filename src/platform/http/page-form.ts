@@ -51,15 +51,15 @@ export async function readMultipart(ctx: Context, bytesMax: number): Promise<voi
 const PART_HEAD_BYTES_MAX = 4096
 
 /**
- * Opens a form that consists of one file (RFC 7578), without reading the whole file into memory. The closing boundary is
- * at the end of the body, so the stream holds back as many bytes.
+ * Opens a form that consists of one file (RFC 7578), without reading the whole file into memory. The stream holds back
+ * the last bytes, because they may belong to the closing boundary.
  *
  * @throws badUpload, also while the stream is read, if the form is malformed
  */
 export async function openFormFile(ctx: Context) {
   const malformed = () => badUpload('the form is malformed; reload the page and try again')
   const [, boundary] = /\bboundary="?([^";\s]{1,70})/.exec(ctx.get('content-type')) ?? []
-  // Pipe the body, so the caller can read the rest of a rejected form. A pipe does not pass errors on.
+  // Pipe the body, so the caller can read the rest of a rejected form. A pipe does not forward errors.
   const body = ctx.req.pipe(new PassThrough())
   ctx.req.once('error', (error) => body.destroy(error))
   const chunks: AsyncIterableIterator<Buffer> = body.iterator()

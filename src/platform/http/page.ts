@@ -38,20 +38,20 @@ export function sendPublicPage(ctx: Context, page: Page): void {
   ctx.type = 'html'
 }
 
-/** Returns the page that states what is wrong with a submitted form, after it set the status. */
+/** Sets status 422, and returns the page that explains what is wrong with a submitted form. */
 export function invalid(ctx: Context, page: Page): Page {
   ctx.status = 422
   return page
 }
 
-/** Redirects with status 303: after a form was submitted, reloading the next page does not submit it again. */
+/** Redirects with status 303 after a form was submitted, so reloading the next page does not submit it again. */
 export function seeOther(ctx: Context, address: string): void {
   ctx.redirect(address)
   ctx.status = 303
   ctx.set('Cache-Control', 'no-store')
 }
 
-/** Returns the message whose key is in the parameter `done`. A link cannot inject any other text into the page. */
+/** Returns the message whose key is in the parameter `done`. Links can select a message, but not change its text. */
 export function noticeOf(
   ctx: Context,
   sentences: Readonly<Record<string, Html | string>>,

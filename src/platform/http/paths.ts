@@ -39,7 +39,7 @@ export const paths = {
   serverCard: '/mcp/server-card',
   serverCardMember: '/mcp/member/server-card',
   serverCardAdmin: '/mcp/admin/server-card',
-  /** The server card's path in an earlier draft, which site scanners still request. */
+  /** The server card's path in an earlier draft of SEP-2127. Site scanners still request it. */
   serverCardEarlier: '/.well-known/mcp/server-card.json',
 
   health: '/healthz',
@@ -58,7 +58,7 @@ export const changePaths = {
   protectedResource: '/.well-known/oauth-protected-resource/mcp/admin/change/:areas',
 } as const
 
-/** Separates areas in addresses. Clients encode other characters, such as a comma, and then compare the addresses. */
+/** Separates areas in URLs. Clients percent-encode other separators, such as a comma, and then find no match. */
 export const AREA_SEPARATOR = '.'
 
 /** Returns the path of the operator endpoint for changes of these areas, which are in canonical order. */
@@ -77,7 +77,7 @@ export const planPaths = {
   records: '/platform/records',
 } as const
 
-/** The prefix of forward auth for proxies that can only prepend a path (Envoy); any path may follow it. */
+/** The prefix of forward auth for proxies that can only prepend a path (Envoy). Any path may follow. */
 export const forwardAuthFor = `${paths.forwardAuth}/for/`
 
 const site = '/admin/:site'
@@ -107,7 +107,7 @@ export const pages = {
   download: '/files/:token/:name',
 
   ...promptPages,
-  /** Below the sign-in page, because the cookie of the interaction is sent only there. */
+  /** Below the sign-in page, because browsers send the cookie of the interaction only there. */
   signInWithPasskey: `${promptPages.login}/passkey`,
   /** The second step of a sign-in: below the sign-in page for the same reason. */
   secondStep: `${promptPages.login}/second-step`,

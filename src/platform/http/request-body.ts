@@ -87,9 +87,9 @@ const DROP_MS = 200
 const DROP_BYTES_MAX = 1_048_576
 
 /**
- * Discards the unread rest of a request body before the response is sent. A parser that stopped at its limit leaves the
- * connection stuck. Closing it at once would lose the response if the client is still sending. If the rest exceeds a
- * limit, or the body was rejected as too large, the response closes the connection (RFC 9112 §9.6).
+ * Discards the unread rest of a request body before the response is sent. Otherwise, the connection would hang after a
+ * parser stopped at its limit. Closing it at once could lose the response, because the client may still be sending. If
+ * the rest exceeds a limit, or the body was rejected as too large, the response closes the connection (RFC 9112 §9.6).
  */
 export function endUnreadBody(): Middleware {
   return async (ctx, next) => {

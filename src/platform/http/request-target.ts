@@ -43,7 +43,7 @@ function pathOf(target: string): string {
   return path.startsWith('/') ? path : `/${path}`
 }
 
-/** Matches tool endpoints and their metadata with a trailing slash. People type it, so it is removed (decision 3). */
+/** Matches tool endpoints and their metadata with a trailing slash. People type this slash, so ignore it (decision 3). */
 const slashedTools = new RegExp(`^((?:${toolPaths.join('|')}))/(?=\\?|$)`)
 
 /**

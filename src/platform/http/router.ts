@@ -4,6 +4,7 @@ import Router, { type RouterMiddleware } from 'koa-router'
 import { answerCors } from './cors.ts'
 import { responseTo, sendJsonError } from './error-handler.ts'
 import { paths } from './paths.ts'
+import { nameRoute } from './request-log.ts'
 
 /** Creates a router that respects letter case and trailing slashes (docs/decisions/0003-canonical-paths-only.md). */
 export function makeRouter(): Router {
@@ -24,8 +25,7 @@ export function programRoute({ path, name, methods, answer }: ProgramRoute): Mid
     if (ctx.path !== path) return await next()
     const method = ctx.method === 'HEAD' ? 'GET' : ctx.method
     if (method !== 'OPTIONS' && !methods.some((known) => known === method)) return
-    // The request log reads the route from the property where routers store the matched pattern.
-    Object.assign(ctx, { _matchedRoute: name })
+    nameRoute(ctx, name)
     if (!answerCors(ctx, methods)) await answerUncached(ctx, answer)
   }
 }

@@ -1,12 +1,12 @@
-/** A JSON object, or the problem with the text. Duplicate names are a problem: parsers read them differently. */
-export type StrictJson =
-  | { readonly value: Readonly<Record<string, unknown>> }
-  | { readonly problem: string }
-
 const DEPTH_MAX = 8
 
-/** Parses a JSON object with unique names other than `__proto__`, at most 8 levels deep; or describes the problem. */
-export function parseStrictObject(text: string): StrictJson {
+/**
+ * Parses a JSON object, or describes the problem. Parsers disagree about duplicate names, so each name must be unique.
+ * Also rejects `__proto__`, and more than 8 levels.
+ */
+export function parseStrictObject(
+  text: string,
+): { readonly value: Readonly<Record<string, unknown>> } | { readonly problem: string } {
   let value: unknown
   try {
     value = JSON.parse(text)

@@ -36,8 +36,8 @@ const assets = [
 ]
 
 /**
- * Creates the routes of the welcome page, stylesheets, icons and health checks. /healthz shows that the process is
- * alive, /readyz that its stores respond.
+ * Creates the routes of the welcome page, stylesheet, icons and health checks. /healthz shows that the process is alive.
+ * /readyz shows that its stores respond.
  *
  * @param checkStores rejects if a store does not respond in time
  * @param conformance whether the conformance profile is on, which /healthz shows (design 26)

@@ -153,16 +153,16 @@ function oauthFailure(ctx: Context, limits: Limits): number {
   if (error === 'invalid_client') return refusedClient(ctx)
   const { status } = ctx
   // Requests of authenticated clients are charged to the client instead.
-  if (countClientRequest(ctx, limits) || !isRefusal(status)) return 0
+  if (countClientRequest(ctx, limits) || !isClientError(status)) return 0
   return error === 'invalid_grant' ? 2 : 1
 }
 
 function tokenFailure({ status }: Context): number {
-  if (!isRefusal(status)) return 0
+  if (!isClientError(status)) return 0
   return status === 401 ? 3 : 1
 }
 
-function isRefusal(status: number): boolean {
+function isClientError(status: number): boolean {
   return status >= 400 && status < 500 && status !== 429
 }
 

@@ -12,10 +12,11 @@ export interface Exceeded {
 
 export type Limits = ReturnType<typeof makeLimits>
 
-const EXCHANGE_SECONDS = 1
+/** How often processes exchange their counts. */
+export const EXCHANGE_SECONDS = 1
 /**
- * The share of a limit below which a process does not report counts. Most callers stay below it, so they cost no
- * exchange. Even if sixteen processes each leave this share unreported, they allow at most twice the limit.
+ * The share of a limit below which a process does not report counts. Most callers stay below this share, so exchanges
+ * stay small. If sixteen processes each leave this share unreported, a caller can use at most twice the limit.
  */
 const UNREPORTED_SHARE = 1 / 16
 /** The maximum number of counts per exchange; the rest wait for the next exchange. */
@@ -105,11 +106,6 @@ export function makeLimits({ policy, shared, now }: LimitParts) {
     },
     size: () => Object.values(counted).reduce((sum, { counts }) => sum + counts.size, 0),
   }
-}
-
-/** Creates the background task that exchanges counts with the other processes. */
-export function limitExchange({ exchange }: Pick<Limits, 'exchange'>) {
-  return { name: 'limits', everySeconds: EXCHANGE_SECONDS, run: exchange }
 }
 
 function exceededFor(limit: LimitInForce, msLeft: number): Exceeded {

@@ -29,7 +29,7 @@ export function answerTooMany(
       'Access-Control-Expose-Headers': EXPOSED_HEADERS,
     })
   }
-  if (shape === 'page') sendPage(ctx, exceeded)
+  if (shape === 'page') sendLimitPage(ctx, exceeded)
   else sendJsonError(ctx, 429, body)
   if (shape === 'message') {
     const data = { error: code, retryAfterSeconds: exceeded.waitSeconds }
@@ -69,7 +69,7 @@ function setLimitHeaders(
   logFields(ctx).detail = `the limit ${limit.name} was exceeded`
 }
 
-function sendPage(ctx: Context, { waitSeconds }: Exceeded): void {
+function sendLimitPage(ctx: Context, { waitSeconds }: Exceeded): void {
   ctx.status = 429
   ctx.set('Cache-Control', 'no-store')
   logFields(ctx).error = code

@@ -27,7 +27,7 @@ export const errorCodes = (
   'upstream_timeout use_dpop_nonce'
 ).split(' ')
 
-/** The beginning of each logged reason, by label value. The rest may quote client input, so it is never a label. */
+/** The beginning of each logged reason, by label value. The rest of a reason may quote client input. */
 export const reasonSentences = {
   account_disabled: 'the account is disabled',
   client_deleted: 'the client was deleted',

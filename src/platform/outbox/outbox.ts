@@ -63,9 +63,9 @@ const TRY_DAYS_MAX = 3
 const MESSAGES_AT_ONCE = 256
 /** How many messages of a queue are sent at once. */
 const QUEUE_AT_ONCE = 8
-/** How long a process waits after a message for others to end, so one query claims messages for all of them. */
+/** How long a process waits before it claims further messages, so one query replaces all that end meanwhile. */
 const BATCH_MS = 10
-/** How often a process looks for due messages while it sends others. */
+/** The maximum time between two checks for due messages while others are being sent. */
 const LOOK_MS = 1_000
 const ERROR_CHARACTERS_MAX = 200
 const DAY_MS = 86_400_000
@@ -234,12 +234,18 @@ async function attempt(
     if (outcome === 'dropped') await handler?.gaveUp(message, reason)
   } catch (cause) {
     outcome = 'postponed'
-    logger.error({ message: id, kind, cause }, 'an outbox message was not dropped')
+    logger.error(
+      { message: id, kind, cause },
+      'an outbox message could not be dropped, and stays in the outbox',
+    )
   }
   const isOver = () => cut.aborted || performance.now() > claimEndsMs
   const lastError = outcome === 'postponed' ? reason.slice(0, ERROR_CHARACTERS_MAX) : undefined
   await settle(row, lastError, running, isOver).catch((cause: unknown) =>
-    logger.error({ message: id, kind, outcome, cause }, 'an outbox message was not updated'),
+    logger.error(
+      { message: id, kind, outcome, cause },
+      'the row of an outbox message could not be updated',
+    ),
   )
   hear(kind, outcome)
   if (outcome === 'sent') return
@@ -254,8 +260,8 @@ function outcomeOf(failure: unknown, isOld: boolean): 'sent' | 'dropped' | 'post
 const SETTLE_AGAIN_MS = 1_000
 
 /**
- * Deletes the row, or postpones it and those that must wait for it if `lastError` is set. Retries a failed write until
- * the claim ends or the service stops, because a message whose row remains is sent again.
+ * Deletes the row or, if `lastError` is set, postpones it and the messages that must wait for it. Retries a failed write
+ * until the claim ends or the service stops, because a message is sent again if its row remains.
  */
 async function settle(
   { id, attempts, queue, subject }: Row,
@@ -271,7 +277,7 @@ async function settle(
       const next = { due_at: now() + wait * 1000, last_error: lastError }
       await postponed.set(next).execute()
       if (subject === null) return
-      // Later messages must wait, too. If their times stayed, each check would read them again.
+      // Later messages must wait, too. Postpone them, so the next checks do not read them again.
       await kysely
         .updateTable('outbox')
         .set({ due_at: next.due_at })

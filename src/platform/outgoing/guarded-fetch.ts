@@ -154,9 +154,9 @@ const RESOLVER_OPTIONS = { timeout: 600, tries: 2 }
 const lookUpOutside: LookUp = makeLookUpOutside()
 
 /**
- * Creates a lookup that queries name servers directly. `dns.lookup` would block one of the two libuv threads that
- * resolve names. With `dns.lookup`, sixteen names with unresponsive name servers blocked every lookup for over a
- * minute, including lookups of the database host after a lost connection.
+ * Creates a lookup that queries name servers directly. `dns.lookup` blocks one of the two libuv threads that resolve
+ * names. In a test, sixteen names with unresponsive name servers blocked all lookups for over a minute, including those
+ * of the database host after a lost connection.
  *
  * @param servers addresses with ports; defaults to the name servers of this machine
  */

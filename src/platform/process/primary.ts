@@ -195,7 +195,7 @@ class Workers {
       if (!this.#members.has(member) || member.state !== 'serving') continue
       if (await this.#replace(member)) continue
       if (!this.#stopping)
-        logger.error('the reload failed; the remaining workers were not replaced')
+        logger.error('the reload failed; the remaining workers keep running and were not replaced')
       return
     }
     logger.info('reloaded')

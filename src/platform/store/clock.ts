@@ -6,7 +6,7 @@ import type { Database } from './database.ts'
 /** How often to read the database clock. Machine clocks drift by about 2 ms in that time. */
 export const CLOCK_READ_SECONDS = 10
 
-/** The largest difference that is not logged. Synchronized machines stay below it. */
+/** The largest difference that is not logged. The clocks of synchronized machines differ less. */
 export const CLOCK_DIFFERENCE_MAX_MS = 2_000
 
 /** The number of readings at start. The fastest reading is used, because it is the most accurate. */

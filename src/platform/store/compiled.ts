@@ -10,9 +10,9 @@ import {
 import type { Schema } from './schema.ts'
 
 /**
- * Compiles a query at the first call, to run it many times. Skips Kysely's builder and executor, each of which takes
- * longer than a short query. Use it for frequent queries that find a few rows by key or write one row. On PostgreSQL,
- * compiled reads share connections.
+ * Compiles a query at the first call, and reuses it for later calls. These skip Kysely's builder and executor, each of
+ * which takes longer than a short query. On PostgreSQL, the calls use shared connections. Use this function for frequent
+ * queries that find a few rows by key or write one row.
  *
  * @param build builds the query; `value('name')` is the placeholder of a value
  */

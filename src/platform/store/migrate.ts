@@ -144,17 +144,12 @@ function pending(scripts: readonly Script[], applied: readonly AppliedMigration[
   for (const { name, digest, effect } of applied) {
     const expected = known.get(name)
     // A newer version only extended the schema, so this version can run on it.
-    if (expected === undefined && effect === 'expand') continue
-    if (expected === undefined) {
-      throw new Error(
-        `The database has the migration ${name}, which belongs to a newer version. Start that version again, or restore a backup from before the upgrade.`,
-      )
-    }
-    if (expected !== digest) {
-      throw new Error(
-        `The migration ${name} was changed after it was applied to this database. Restore the released file, and put the change into a new migration.`,
-      )
-    }
+    if (expected === digest || (expected === undefined && effect === 'expand')) continue
+    throw new Error(
+      expected === undefined
+        ? `The database has the migration ${name}, which belongs to a newer version. Start that version again, or restore a backup from before the upgrade.`
+        : `The migration ${name} was changed after it was applied to this database. Restore the released file, and put the change into a new migration.`,
+    )
   }
   const done = digestsByName(applied)
   return scripts.filter(({ name }) => !done.has(name))

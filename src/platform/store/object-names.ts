@@ -9,7 +9,7 @@ const enrolment = `(select e.id, p.name || ', ' || c.title as name, c.site_id fr
 const invitation = `(select id, email_canonical as name, site_id from one_time_link
   where kind = 'invitation') as invitation`
 
-/** The objects with a name: the table, its columns of the id and the name, and the condition for a site. */
+/** The kinds of named objects: the table, its id and name columns, and the condition for objects of a site. */
 const named: readonly (readonly [table: string, id: string, name: string, scope: string])[] = [
   ...['course', 'digital_product', 'event', 'post'].map(
     (table) => [table, 'id', 'title', ofSite] as const,

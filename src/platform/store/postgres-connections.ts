@@ -74,6 +74,19 @@ export function answerTo(
   })
 }
 
+/** Waits for a connection until the limit. The attempt to connect continues after that. */
+export function beforeLimit<Connection>(
+  connecting: Promise<Connection>,
+  timeout: StorageTimeout,
+  until: number,
+): Promise<Connection> {
+  return new Promise((resolve, reject) => {
+    const giveUp = () => reject(new Error('Timed out waiting for a PostgreSQL connection.'))
+    const wait = timeout.start(giveUp, until)
+    connecting.then(resolve, reject).finally(() => timeout.stop(wait, false))
+  })
+}
+
 interface PipelineOptions {
   readonly config: pg.ClientConfig
   readonly timeout: StorageTimeout
@@ -160,12 +173,7 @@ class Lane {
     this.#connecting ??= this.#connect().finally(() => {
       this.#connecting = undefined
     })
-    const connecting = this.#connecting
-    return new Promise((resolve, reject) => {
-      const late = () => reject(new Error('Timed out waiting for a PostgreSQL connection.'))
-      const wait = timeout.start(late, until)
-      connecting.then(resolve, reject).finally(() => timeout.stop(wait, false))
-    })
+    return beforeLimit(this.#connecting, timeout, until)
   }
 
   async #connect(): Promise<Connection> {

@@ -12,7 +12,13 @@ import {
   migrate,
   readMigrationStatus,
 } from './migrate.ts'
-import { answerTo, openPipelines, type Pipelines, sendQuery } from './postgres-connections.ts'
+import {
+  answerTo,
+  beforeLimit,
+  openPipelines,
+  type Pipelines,
+  sendQuery,
+} from './postgres-connections.ts'
 import { BUSY_LIMITS_MAX, StorageTimeout } from './storage-timeout.ts'
 
 type PostgresLocation = Extract<DatabaseLocation, { kind: 'postgres' }>
@@ -20,11 +26,11 @@ type PostgresLocation = Extract<DatabaseLocation, { kind: 'postgres' }>
 const CONNECT_TIMEOUT_MS = 10_000
 const MIGRATION_TIMEOUT_MS = 60_000
 const CLOSE_TIMEOUT_MS = 1_000
-/** The shared connections for reads and for writes. */
+/** The maximum number of shared connections for reads, and also for writes. */
 const LANES_MAX = 2
 /**
- * The number of writes in flight on a shared connection. Few, because the server commits them one after the other, and
- * a write that waits for a lock delays the later ones. Further writes take connections of their own.
+ * The maximum number of writes in flight on a shared connection. Low, because the server commits them one after the
+ * other, and a write that waits for a lock delays the later ones. Further writes use connections from the pool.
  */
 const WRITES_OF_LANE_MAX = 4
 
@@ -88,7 +94,7 @@ export async function openPostgres(
   })
   const kysely = openKysely({
     ...{ store: 'postgres', dialect, driver: dialect.createDriver() },
-    run: statementRunner({ pool, reads, writes }, timeout),
+    run: statementRunner(pool, reads, writes, timeout),
     guard: options.guard,
   })
   return {
@@ -105,18 +111,14 @@ export async function openPostgres(
   }
 }
 
-interface Connections {
-  readonly pool: pg.Pool
-  readonly reads: Pipelines
-  readonly writes: Pipelines
-}
-
 /**
  * Creates a runner that sends statements through shared connections. Reads have their own, because a write may wait for
  * a lock.
  */
 function statementRunner(
-  { pool, reads, writes }: Connections,
+  pool: pg.Pool,
+  reads: Pipelines,
+  writes: Pipelines,
   timeout: StorageTimeout,
 ): RunStatement {
   const sendAlone = async (text: string, values: unknown[]) => {
@@ -147,24 +149,6 @@ async function closed(work: Promise<unknown>): Promise<void> {
   await Promise.race([work, delay(CLOSE_TIMEOUT_MS, undefined, { ref: false })])
 }
 
-/** Takes a connection from the pool. Queueing and connecting share one time limit. */
-function acquire(pool: pg.Pool, timeout: StorageTimeout, until: number): Promise<pg.PoolClient> {
-  return new Promise((resolve, reject) => {
-    let late = false
-    const giveUp = () => {
-      late = true
-      reject(new Error('Timed out waiting for a PostgreSQL connection.'))
-    }
-    const wait = timeout.start(giveUp, until)
-    pool.connect((error, client) => {
-      timeout.stop(wait, false)
-      if (!client) reject(error)
-      else if (late) client.release()
-      else resolve(client)
-    })
-  })
-}
-
 /**
  * Takes a connection from the pool for Kysely. After a query times out, the connection is not used again: further
  * queries, such as a rollback, fail at once, and releasing the connection closes it.
@@ -172,7 +156,12 @@ function acquire(pool: pg.Pool, timeout: StorageTimeout, until: number): Promise
 async function connectGuarded(pool: pg.Pool, timeout: StorageTimeout) {
   // Taking a connection and the first query share one time limit, so callers wait only once.
   let firstUntil: number | undefined = timeout.limit()
-  const client = await acquire(pool, timeout, firstUntil)
+  const connecting = pool.connect()
+  const client = await beforeLimit(connecting, timeout, firstUntil).catch((error: unknown) => {
+    // Return a connection that is opened after the limit to the pool.
+    void connecting.then((late) => late.release()).catch(() => {})
+    throw error
+  })
   let broken: unknown
   const query = async (text: string, values: readonly unknown[]): Promise<pg.QueryResult> => {
     if (broken !== undefined) throw broken
@@ -248,9 +237,9 @@ function migrationSession(client: pg.Client): MigrationSession {
 }
 
 /**
- * A table that exists while a backup is being restored. In a restored dump, grants that were revoked since the backup
- * are active again. A supervisor may restart the service at any time, so the service refuses the database until the
- * restore has ended those grants.
+ * A table that exists while a backup is being restored. The restored dump contains grants as active that were revoked
+ * after the backup. Until the restore has ended them, the service rejects the database, because a supervisor may restart
+ * the service at any time.
  */
 export const UNFINISHED_RESTORE = 'restore_not_finished'
 

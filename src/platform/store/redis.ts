@@ -43,7 +43,7 @@ export async function openRedis(
   })
   if (!(await becomesReady(client, options.readyTimeoutMs ?? READY_TIMEOUT_MS))) {
     client.disconnect()
-    throw new Error(`Redis at ${addressOf(location)} is not ready.`, { cause: lastError })
+    throw new Error(`Redis at ${describeLocation(location)} is not ready.`, { cause: lastError })
   }
   return client
 }
@@ -91,7 +91,7 @@ async function becomesReady(client: RedisClient, timeoutMs: number): Promise<boo
 }
 
 /** Formats the location for a message, without passwords. */
-function addressOf(location: RedisLocation): string {
+function describeLocation(location: RedisLocation): string {
   if ('clusterNodes' in location) return location.clusterNodes.join(', ')
   const { hostname, port } = new URL(location.url)
   return `${hostname}:${port || '6379'}`

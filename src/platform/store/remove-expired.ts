@@ -31,11 +31,11 @@ export async function removeExpired(
   const expired = sql`from ${sql.table(table)}
     where ${column} >= ${from} and ${column} <= ${until} ${condition}
     order by ${column} limit ${rowsMax}`
-  const lies =
+  const isExpired =
     database.engine === 'sqlite'
       ? sql`rowid in (select rowid ${expired})`
       : sql`ctid = any(array(select ctid ${expired} for update skip locked))`
-  const query = sql<{ expiry: number }>`delete from ${sql.table(table)} where ${lies}
+  const query = sql<{ expiry: number }>`delete from ${sql.table(table)} where ${isExpired}
     returning ${column} as expiry`
   try {
     const { rows } = await query.execute(database.kysely)

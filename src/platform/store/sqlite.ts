@@ -5,7 +5,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import BetterSqlite from 'better-sqlite3'
 import {
   CompiledQuery,
-  type DatabaseConnection,
   type QueryResult,
   type SqliteDatabase,
   SqliteDialect,
@@ -29,8 +28,8 @@ const MIGRATION_TIMEOUT_MS = 30_000
 const LOCKED_RETRY_MS = 5
 
 /**
- * The part of the file that is read through memory mapping, up to SQLite's maximum of 2 GiB. Without it, each page outside
- * of SQLite's cache of 16 MB is a system call, so requests cost more the larger the file is.
+ * How much of the file is mapped into memory: SQLite's maximum of 2 GiB. Without the mapping, SQLite reads each page that
+ * is not in its 16 MB cache with a system call, so requests become slower as the file grows.
  */
 const MAPPED_BYTES_MAX = 2 ** 31
 
@@ -55,12 +54,10 @@ export async function openSqlite(file: string, options: EngineOptions): Promise<
 
   const prepare = cacheStatements(connection)
   const database = { prepare, close: () => void connection.close() }
-  const turn = new StatementsOfTurn(connection, prepare)
+  const { run, flush } = makeStatementQueue(connection, prepare)
   const kysely = openKysely({
-    ...{ store: 'sqlite', dialect: new SqliteDialect({ database }) },
-    driver: new WritingSqliteDriver(connection, { database, turn }),
-    run: turn.run,
-    guard: options.guard,
+    ...{ store: 'sqlite', dialect: new SqliteDialect({ database }), run, guard: options.guard },
+    driver: makeDriver(connection, database, flush),
   })
   return {
     kysely,
@@ -74,83 +71,72 @@ export async function openSqlite(file: string, options: EngineOptions): Promise<
   }
 }
 
-/** A statement that waits for the end of this turn of the event loop. */
+/** A statement that waits for the end of the event loop turn. */
 interface Waiting {
   readonly statement: BetterSqlite.Statement<unknown[]>
   readonly parameters: readonly unknown[]
   readonly settle: PromiseWithResolvers<QueryResult<never>>
 }
 
+type Prepare = (text: string) => BetterSqlite.Statement<unknown[]>
+
 /**
- * Runs the statements of one turn of the event loop together, on the only connection: first all that read, then all
- * that write, so that these wait for the disk once. The responses of the turn then leave together, too; a response
- * alone would wake its client, which costs as much as a query.
+ * Creates the queue that collects the statements of one event loop turn. At the end of the turn, it runs all reads in
+ * one transaction and all writes in another, so the turn waits for the disk only once. Their responses are then sent
+ * together, because each response that wakes its client costs as much as a query.
  *
- * A second connection would be worse: its waits would block the process, and each write on the first connection would
+ * A second connection would be slower: its waits would block the process, and each write on the first connection would
  * invalidate its page cache.
  */
-class StatementsOfTurn {
-  readonly #connection: BetterSqlite.Database
-  readonly #prepare: (text: string) => BetterSqlite.Statement<unknown[]>
-  #waiting: Waiting[] = []
+function makeStatementQueue(connection: BetterSqlite.Database, prepare: Prepare) {
+  let waiting: Waiting[] = []
 
-  constructor(
-    connection: BetterSqlite.Database,
-    prepare: (text: string) => BetterSqlite.Statement<unknown[]>,
-  ) {
-    this.#connection = connection
-    this.#prepare = prepare
-  }
-
-  /** Returns undefined during a transaction, of which the statement would become a part: Kysely makes it wait. */
-  readonly run: RunStatement = ({ sql: text, parameters }) => {
-    // Let Kysely report a closed connection, because the driver's error would look like a bug.
-    if (this.#connection.inTransaction || !this.#connection.open) return
-    const settle = Promise.withResolvers<QueryResult<never>>()
-    if (this.#waiting.length === 0) setImmediate(() => this.flush())
-    this.#waiting.push({ statement: this.#prepare(text), parameters, settle })
-    return settle.promise
-  }
-
-  /** Runs what waits. A transaction calls this before it begins. */
-  flush(): void {
-    const waiting = this.#waiting
-    this.#waiting = []
-    const reads = waiting.filter(({ statement }) => statement.readonly)
-    this.#runTogether('begin', reads)
-    if (reads.length < waiting.length) {
-      this.#runTogether(
-        'begin immediate',
-        waiting.filter(({ statement }) => !statement.readonly),
-      )
-    }
-  }
-
-  #runTogether(begin: string, statements: readonly Waiting[]): void {
-    const settled: (() => void)[] = []
-    try {
-      if (statements.length > 1) this.#prepare(begin).run()
-      for (const waiting of statements) settled.push(this.#runOne(waiting))
-      if (statements.length > 1) this.#prepare('commit').run()
-    } catch (error) {
-      if (this.#connection.inTransaction) this.#prepare('rollback').run()
-      for (const { settle } of statements) settle.reject(error)
-      return
-    }
-    for (const settle of settled) settle()
-  }
-
-  /** Returns a function that settles the statement, after the commit. @throws if SQLite rolled back the transaction */
-  #runOne({ statement, parameters, settle }: Waiting): () => void {
-    const { inTransaction } = this.#connection
+  /** Runs one statement. Returns a function that settles it. @throws if SQLite rolled back the whole transaction */
+  const runOne = ({ statement, parameters, settle }: Waiting): (() => void) => {
+    const { inTransaction } = connection
     try {
       const result = resultOf(statement, parameters)
       return () => settle.resolve(result)
     } catch (error) {
-      if (inTransaction && !this.#connection.inTransaction) throw error
+      if (inTransaction && !connection.inTransaction) throw error
       return () => settle.reject(error)
     }
   }
+
+  /** Runs statements in one transaction, and settles them after the commit. */
+  const runTogether = (begin: string, statements: readonly Waiting[]): void => {
+    try {
+      if (statements.length > 1) prepare(begin).run()
+      const settled = statements.map(runOne)
+      if (statements.length > 1) prepare('commit').run()
+      for (const settle of settled) settle()
+    } catch (error) {
+      if (connection.inTransaction) prepare('rollback').run()
+      for (const { settle } of statements) settle.reject(error)
+    }
+  }
+
+  /** Runs the waiting statements. A transaction calls this before it begins. */
+  const flush = (): void => {
+    const { reads = [], writes = [] } = Object.groupBy(waiting, ({ statement }) =>
+      statement.readonly ? 'reads' : 'writes',
+    )
+    waiting = []
+    runTogether('begin', reads)
+    runTogether('begin immediate', writes)
+  }
+
+  /** Adds a statement. Returns undefined during a transaction: Kysely then delays the statement until its end. */
+  const run: RunStatement = ({ sql: text, parameters }) => {
+    // Let Kysely report a closed connection, because the driver's error would look like a bug.
+    if (connection.inTransaction || !connection.open) return
+    const settle = Promise.withResolvers<QueryResult<never>>()
+    if (waiting.length === 0) setImmediate(flush)
+    waiting.push({ statement: prepare(text), parameters, settle })
+    return settle.promise
+  }
+
+  return { run, flush }
 }
 
 function resultOf(
@@ -208,39 +194,31 @@ function migrationSession(connection: BetterSqlite.Database): MigrationSession {
 }
 
 /**
- * A driver that takes the write lock at the start of each transaction. Otherwise, a transaction that reads before it
- * writes would fail with SQLITE_BUSY_SNAPSHOT if another process wrote in between.
+ * Creates a driver that takes the write lock at the start of each transaction. Otherwise, a transaction that reads before
+ * it writes would fail with SQLITE_BUSY_SNAPSHOT if another process wrote in between.
  */
-class WritingSqliteDriver extends SqliteDriver {
-  readonly #connection: BetterSqlite.Database
-  readonly #turn: StatementsOfTurn
-
-  constructor(
-    connection: BetterSqlite.Database,
-    { database, turn }: { database: SqliteDatabase; turn: StatementsOfTurn },
-  ) {
-    super({ database })
-    this.#connection = connection
-    this.#turn = turn
+function makeDriver(
+  connection: BetterSqlite.Database,
+  database: SqliteDatabase,
+  flush: () => void,
+): SqliteDriver {
+  const driver = new SqliteDriver({ database })
+  const rollBack = driver.rollbackTransaction.bind(driver)
+  driver.beginTransaction = async (used) => {
+    flush()
+    await used.executeQuery(CompiledQuery.raw('begin immediate'))
   }
-
-  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    this.#turn.flush()
-    await connection.executeQuery(CompiledQuery.raw('begin immediate'))
+  // SQLite itself rolls back after some errors, such as a full disk. A second rollback would fail and hide that error.
+  driver.rollbackTransaction = async (used) => {
+    if (connection.inTransaction) await rollBack(used)
   }
-
-  /** Rolls back, unless SQLite has already done so, as with a full disk. A second error would hide the first. */
-  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
-    if (this.#connection.inTransaction) await super.rollbackTransaction(connection)
-  }
+  return driver
 }
 
 const STATEMENTS_MAX = 500
 
-/** Caches the few distinct prepared statements. Preparing most queries takes longer than running them. */
-function cacheStatements(
-  connection: BetterSqlite.Database,
-): (text: string) => BetterSqlite.Statement<unknown[]> {
+/** Caches prepared statements, because preparing most queries takes longer than running them. */
+function cacheStatements(connection: BetterSqlite.Database): Prepare {
   const statements = new Map<string, BetterSqlite.Statement<unknown[]>>()
   return (text) => {
     const known = statements.get(text)

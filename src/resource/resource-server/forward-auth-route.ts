@@ -3,16 +3,15 @@ import type { Context, Middleware } from 'koa'
 import { findScope } from '../../directory/scopes/catalogue.ts'
 import {
   type AuthenticatingClient,
-  type ClientCredentials,
   readClientCredentials,
 } from '../../oauth/clients/authenticate-client.ts'
 import { sendJsonError } from '../../platform/http/error-handler.ts'
 import { forwardAuthFor, paths } from '../../platform/http/paths.ts'
-import { logFields } from '../../platform/http/request-log.ts'
+import { logFields, nameRoute } from '../../platform/http/request-log.ts'
 import { answerUncached } from '../../platform/http/router.ts'
 import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
 import { identityOf } from './identity-headers.ts'
-import { authenticateChecker, mayIntrospect } from './introspection-route.ts'
+import { authenticateChecker, type Credentials, mayIntrospect } from './introspection-route.ts'
 import type { Judged } from './judge-token.ts'
 import { refuse } from './protect.ts'
 import {
@@ -33,8 +32,7 @@ import {
 export function forwardAuthRoute(parts: ResourceParts): Middleware {
   return async (ctx, next) => {
     if (ctx.path !== paths.forwardAuth && !ctx.path.startsWith(forwardAuthFor)) return await next()
-    // The log reads the route from this property, in which routers store the matched pattern.
-    Object.assign(ctx, { _matchedRoute: 'forward-auth' })
+    nameRoute(ctx, 'forward-auth')
     await answerUncached(ctx, async () => await answerProxy(ctx, parts))
   }
 }
@@ -48,7 +46,7 @@ async function answerProxy(ctx: Context, parts: ResourceParts): Promise<void> {
   const credentials = readClientCredentials(new URLSearchParams(), sent)
   if ('problem' in credentials) return refuseProxy(ctx, credentials.problem)
   const { platform, oauth, verdicts, resourceMetadataUrl } = parts
-  // Check the limit without counting, because the proxy may be unauthenticated. The request is counted later.
+  // Check the limit without counting, because the proxy may be unauthenticated. Count the request after that.
   const exceeded = platform.requestLimits.exceeded('guardedRequests', credentials.clientId)
   if (answerTooMany(ctx, exceeded, 'json')) return
   const judged = await judgeRequest(ctx, credentials, parts)
@@ -57,17 +55,17 @@ async function answerProxy(ctx: Context, parts: ResourceParts): Promise<void> {
   if (!proxy) return
   platform.requestLimits.count('guardedRequests', proxy.clientId)
   const headers = ctx.req.headersDistinct[SCOPE_HEADER] ?? []
-  const wanted = readWantedScopes({ path: ctx.path, query: ctx.querystring, headers })
+  const wanted = readWantedScopes(ctx.path, ctx.querystring, headers)
   if ('problem' in wanted) {
     return sendJsonError(ctx, 400, { error: 'invalid_scope', error_description: wanted.problem })
   }
   const { scopes } = wanted
-  const shown = verdictFor(proxy, judged)
-  if (shown.kind === 'granted') {
-    const { clientId, personId } = shown.token
+  const tokenVerdict = verdictFor(proxy, judged)
+  if (tokenVerdict.kind === 'granted') {
+    const { clientId, personId } = tokenVerdict.token
     Object.assign(logFields(ctx), { client: clientId, person: personId })
   }
-  const verdict = demandScopes(shown, scopes)
+  const verdict = demandScopes(tokenVerdict, scopes)
   if (verdict.kind !== 'granted') {
     const { adviseOnScopes } = oauth
     return await refuse(ctx, verdict, { resourceMetadataUrl, adviseOnScopes, scopes })
@@ -78,8 +76,6 @@ async function answerProxy(ctx: Context, parts: ResourceParts): Promise<void> {
   ctx.body = ''
 }
 
-type ProxyCredentials = Exclude<ClientCredentials, { readonly problem: string }>
-
 type Unjudged = Extract<Verdict, { kind: 'anonymous' | 'invalid' }>
 
 /**
@@ -88,7 +84,7 @@ type Unjudged = Extract<Verdict, { kind: 'anonymous' | 'invalid' }>
  */
 async function judgeRequest(
   ctx: Context,
-  { clientId }: ProxyCredentials,
+  { clientId }: Credentials,
   { verdicts }: ResourceParts,
 ): Promise<Judged | Unjudged> {
   const bearer = readToken(ctx.req.headersDistinct['authorization'] ?? [], false)
@@ -112,7 +108,7 @@ export function verdictFor(proxy: AuthenticatingClient, judged: Judged | Unjudge
 /** Authenticates the proxy as a resource server. @returns undefined if the request was rejected */
 async function authenticateProxy(
   ctx: Context,
-  credentials: ProxyCredentials,
+  credentials: Credentials,
   version: number | undefined,
   { oauth }: ResourceParts,
 ): Promise<AuthenticatingClient | undefined> {
@@ -137,23 +133,16 @@ function refuseProxy(ctx: Context, reason: string): void {
   sendJsonError(ctx, 400, body)
 }
 
-interface ScopeSources {
-  readonly path: string
-  readonly query: string
-  /** The values of X-Forward-Auth-Scope. */
-  readonly headers: readonly string[]
-}
-
 /**
  * Reads the scopes that a proxy requires, from the query and the header. The token needs all of them. At a path below
  * `forwardAuthFor`, the path and query are those of the guarded request. The caller controls them, so only the header
  * counts there. A caller that sends the header can only add requirements for its own token.
  */
-export function readWantedScopes({ path, query, headers }: ScopeSources) {
+export function readWantedScopes(path: string, query: string, headers: readonly string[]) {
   const parameters = new URLSearchParams(path.startsWith(forwardAuthFor) ? '' : query)
   const named = [...parameters.getAll('scope'), ...headers]
   const scopes = [...new Set(named.flatMap((text) => text.split(' ')).filter(Boolean))]
-  // Do not repeat unknown scopes, because the log and the Refusals page show this text.
+  // Do not quote unknown scopes, because the log and the Refusals page show this text.
   const unknown = scopes.filter((scope) => !findScope(scope))
   if (unknown.length === 0) return { scopes }
   const commas = unknown.some((scope) => scope.includes(','))

@@ -32,7 +32,7 @@ export function introspectionRoute(parts: ResourceParts): Middleware {
       requestLimits.exceeded('unknownTokens', clientId) ??
       requestLimits.exceeded('requestsOfClient', clientId)
     if (answerTooMany(ctx, exceeded, 'json')) return
-    await answerCaller(ctx, { form, credentials }, parts)
+    await answerCaller(ctx, form, credentials, parts)
   }
   return programRoute({
     path: paths.introspection,
@@ -42,10 +42,7 @@ export function introspectionRoute(parts: ResourceParts): Middleware {
   })
 }
 
-interface Question {
-  readonly form: URLSearchParams
-  readonly credentials: Exclude<ClientCredentials, { readonly problem: string }>
-}
+export type Credentials = Exclude<ClientCredentials, { readonly problem: string }>
 
 /**
  * Authenticates the caller and responds. Judges the token first, because one query reads the token and the version of
@@ -53,7 +50,8 @@ interface Question {
  */
 async function answerCaller(
   ctx: Context,
-  { form, credentials }: Question,
+  form: URLSearchParams,
+  credentials: Credentials,
   parts: ResourceParts,
 ): Promise<void> {
   const { platform, verdicts, baseUrl } = parts
@@ -140,7 +138,7 @@ function typeOf({ jkt }: AccessToken) {
 /** Authenticates a client that checks a token. `refused` is the reason why it may not check tokens, for the log. */
 export async function authenticateChecker(
   ctx: Context,
-  credentials: Question['credentials'],
+  credentials: Credentials,
   version: number | undefined,
   { authorization, verifyAssertion }: ResourceParts['oauth'],
 ) {
@@ -153,7 +151,7 @@ export async function authenticateChecker(
 /** Authenticates the caller. @returns undefined if the request was rejected */
 async function authenticate(
   ctx: Context,
-  credentials: Question['credentials'],
+  credentials: Credentials,
   version: number | undefined,
   { oauth, baseUrl }: ResourceParts,
 ): Promise<AuthenticatingClient | undefined> {

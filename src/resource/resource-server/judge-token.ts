@@ -95,13 +95,12 @@ function reasonAgainst(token: AccessToken | RefreshToken, judging: Judging): str
   const { nowMs } = judging
   if (token.expiresAt * 1000 <= nowMs) return 'the token has expired'
   const reason =
-    token.kind === 'refresh' ? lossByUse(token, judging) : lossByAudience(token, judging)
-  const lost = reason ?? judgeAccess(token, token.scopes, nowMs)
-  if (lost !== undefined) return lost
-  return token.family.ended ? 'the token was revoked' : undefined
+    token.kind === 'refresh' ? problemOfUse(token, judging) : problemOfAudience(token, judging)
+  const problem = reason ?? judgeAccess(token, token.scopes, nowMs)
+  return problem ?? (token.family.ended ? 'the token was revoked' : undefined)
 }
 
-function lossByUse(
+function problemOfUse(
   { family, generation }: RefreshToken,
   { lifetimes, nowMs }: Judging,
 ): string | undefined {
@@ -109,7 +108,7 @@ function lossByUse(
   return use.kind === 'good' ? undefined : 'the refresh token was replaced or is no longer valid'
 }
 
-function lossByAudience(token: AccessToken, { audience, unbound }: Judging): string | undefined {
+function problemOfAudience(token: AccessToken, { audience, unbound }: Judging): string | undefined {
   if (token.audience === audience) return undefined
   if (token.audience !== undefined) return 'the token was issued for another origin'
   return unbound

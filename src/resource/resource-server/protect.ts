@@ -96,8 +96,8 @@ async function challengeFor(
   if (verdict.kind === 'insufficient') return await demandMore(verdict, protection)
   if (verdict.kind === 'step-up') return demandStepUp(verdict, protection)
   const advice = verdict.kind === 'invalid' ? await adviceAfter(verdict, protection) : { scopes }
-  const said = verdict.kind === 'invalid' ? verdict.description : TOKEN_REQUIRED
-  const description = sentence(said, advice)
+  const problem = verdict.kind === 'invalid' ? verdict.description : TOKEN_REQUIRED
+  const description = sentence(problem, advice)
   const { dpop } = verdict
   const error = verdict.kind === 'invalid' ? (verdict.error ?? 'invalid_token') : 'invalid_token'
   return { resourceMetadataUrl, scopes: advice.scopes, error, description, ...(dpop && { dpop }) }
@@ -189,10 +189,10 @@ export function challengeHeader(challenge: Challenge): string {
     resource_metadata: resourceMetadataUrl,
     algs: dpop === 'demanded' ? dpopAlgorithms : undefined,
   })
-  const said = attributes.filter(([, value]) => value !== undefined)
-  const words = said.map(([name, value]) => `${name}="${quotable(value)}"`).join(', ')
-  if (dpop === 'demanded') return `DPoP ${words}`
-  return dpop === 'offered' ? `Bearer ${words}, DPoP algs="${dpopAlgorithms}"` : `Bearer ${words}`
+  const present = attributes.filter(([, value]) => value !== undefined)
+  const text = present.map(([name, value]) => `${name}="${quotable(value)}"`).join(', ')
+  if (dpop === 'demanded') return `DPoP ${text}`
+  return dpop === 'offered' ? `Bearer ${text}, DPoP algs="${dpopAlgorithms}"` : `Bearer ${text}`
 }
 
 function quotable(value = ''): string {

@@ -61,19 +61,10 @@ export interface ResourceParts {
   readonly resourceMetadataUrl: string
 }
 
-export interface VerdictDependencies {
-  readonly judgeAccessToken: TokenJudges['judgeAccessToken']
-  /** Verifies DPoP proofs; undefined if DPoP is disabled. */
-  readonly checkDpop?: CheckDpop | undefined
-  readonly countUse: (grantId: string) => void
-}
-
-export interface BearerRequest extends Omit<ProvenRequest, 'accessToken'> {
-  readonly authorization: readonly string[]
-}
-
 /** Judges the token of a request, and counts the use of a granted one. Errors become the verdict `unavailable`. */
-export type VerifyBearer = (request: BearerRequest) => Promise<Verdict>
+export type VerifyBearer = (
+  request: Omit<ProvenRequest, 'accessToken'> & { readonly authorization: readonly string[] },
+) => Promise<Verdict>
 
 /** The error description for an unusable token. The log has the exact reason. */
 export const TOKEN_REFUSED =
@@ -91,15 +82,16 @@ export function makeVerdicts(
 ) {
   const { judgeAccessToken, judgeAnyToken } = makeTokenJudges(tokens, { audience, lifetimes, now })
   const countUse = grants.usage.count
-  const verifyBearer = makeVerifyBearer({ judgeAccessToken, checkDpop, countUse })
+  const verifyBearer = makeVerifyBearer(judgeAccessToken, checkDpop, countUse)
   return { judgeAccessToken, judgeAnyToken, verifyBearer, countUse }
 }
 
-export function makeVerifyBearer({
-  judgeAccessToken,
-  checkDpop,
-  countUse,
-}: VerdictDependencies): VerifyBearer {
+/** Creates the check of bearer and DPoP tokens. @param checkDpop undefined if DPoP is disabled */
+export function makeVerifyBearer(
+  judgeAccessToken: TokenJudges['judgeAccessToken'],
+  checkDpop: CheckDpop | undefined,
+  countUse: (grantId: string) => void,
+): VerifyBearer {
   const offer = checkDpop && ({ dpop: 'offered' } as const)
   return async (request) => {
     const sent = readToken(request.authorization, checkDpop !== undefined)

@@ -31,6 +31,7 @@ export interface Forwarded {
   readonly bodyBytesMax: number
 }
 
+/** The time limit to connect. If a firewall drops packets, a request must fail sooner than after a slow response. */
 const CONNECT_MS = 5_000
 
 // Open a new connection for each request. An upstream may close a kept-alive connection while a request is being sent,
@@ -95,50 +96,34 @@ async function answerTo(outgoing: ClientRequest, ctx: Context, wanted: Forwarded
   // Keep listening for errors and timeouts until the response ends, to abort a stalled response.
   outgoing.on('error', fail).on('timeout', tooSlow).once('response', resolve)
   outgoing.once('close', () => fail(new Error('the connection was closed without a response')))
-  const timers = [connecting(outgoing, tooSlow), answering(outgoing, tooSlow, wanted)]
-  sendBody(ctx.req, outgoing, { bytesMax: wanted.bodyBytesMax, fail })
+  const connectTimer = setTimeout(tooSlow, CONNECT_MS)
+  outgoing.once('socket', (socket) => socket.once('connect', () => clearTimeout(connectTimer)))
+  let answerTimer: NodeJS.Timeout | undefined
+  outgoing.once('finish', () => {
+    answerTimer = setTimeout(tooSlow, wanted.answerWithinMs)
+  })
+  sendBody(ctx.req, outgoing, wanted.bodyBytesMax, fail)
   try {
     return await promise
   } finally {
-    for (const stop of timers) stop()
+    clearTimeout(connectTimer)
+    clearTimeout(answerTimer)
   }
 }
 
-/** Limits the time to connect. A connection dropped by a firewall must fail sooner than a slow response. */
-function connecting(outgoing: ClientRequest, tooSlow: () => void): () => void {
-  const timer = setTimeout(tooSlow, CONNECT_MS)
-  const stop = () => clearTimeout(timer)
-  outgoing.once('socket', (socket) => socket.once('connect', stop))
-  return stop
-}
-
-/** Starts the time limit of the response when the whole request has been sent. */
-function answering(
+/** Sends the request body. A `pipeline` would destroy the caller's connection after an error, before the response. */
+function sendBody(
+  incoming: IncomingMessage,
   outgoing: ClientRequest,
-  tooSlow: () => void,
-  { answerWithinMs }: Forwarded,
-): () => void {
-  let timer: NodeJS.Timeout | undefined
-  outgoing.once('finish', () => {
-    timer = setTimeout(tooSlow, answerWithinMs)
-  })
-  return () => clearTimeout(timer)
-}
-
-interface BodyLimit {
-  readonly bytesMax: number
-  readonly fail: (error: Error) => void
-}
-
-// Sends the request body. Avoids `pipeline`: after an error, it destroys the caller's connection, which the response
-// needs.
-function sendBody(incoming: IncomingMessage, outgoing: ClientRequest, limit: BodyLimit): void {
+  bytesMax: number,
+  fail: (error: Error) => void,
+): void {
   const { 'content-length': length, 'transfer-encoding': encoding } = incoming.headers
   if (length === undefined && encoding === undefined) return void outgoing.end()
   let sentBytes = 0
   const send = (chunk: Buffer) => {
     sentBytes += chunk.length
-    if (sentBytes > limit.bytesMax) limit.fail(bodyTooLarge(limit.bytesMax))
+    if (sentBytes > bytesMax) fail(bodyTooLarge(bytesMax))
     else if (!outgoing.write(chunk)) incoming.pause()
   }
   const end = () => outgoing.end()

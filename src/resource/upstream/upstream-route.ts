@@ -19,6 +19,7 @@ import { isUnambiguousPath } from './unambiguous-path.ts'
 
 const reading: readonly string[] = ['GET', 'HEAD']
 const writing: readonly string[] = ['POST', 'PUT', 'PATCH', 'DELETE']
+const methods = [...reading, ...writing]
 
 const prefix = addressOf(paths.upstream, { path: '' })
 const withoutSlash = prefix.slice(0, -1)
@@ -40,29 +41,24 @@ export function scopeUseOf({ path, readScope, writeScope }: Upstream) {
 export function makeUpstreamSurface(parts: ResourceParts, upstreams: readonly Upstream[]) {
   return (keys: readonly JWK[]): { readonly route: Middleware; readonly published: JWK[] } => {
     const sign = makeSignForwarded(keys[0], parts.baseUrl, parts.platform.now)
-    const cors = openCors([...reading, ...writing])
+    const cors = openCors(methods)
     const route: Middleware = async (ctx, next) => {
       const { path } = ctx
       if (!path.startsWith(prefix) && path !== withoutSlash) return await next()
       nameRoute(ctx, paths.upstream)
       // In a browser, responses from an upstream must not act on behalf of this origin.
       ctx.set('Content-Security-Policy', 'sandbox')
-      await answerUncached(ctx, () => cors(ctx, () => answer(ctx, parts, { upstreams, sign })))
+      await answerUncached(ctx, () => cors(ctx, () => answer(ctx, parts, upstreams, sign)))
     }
     return { route, published: publicKeys(keys) }
   }
 }
 
-interface Forwarding {
-  readonly upstreams: readonly Upstream[]
-  /** Signs the token that replaces the caller's token. */
-  readonly sign: ReturnType<typeof makeSignForwarded>
-}
-
 async function answer(
   ctx: Context,
   { platform, oauth, verdicts, resourceMetadataUrl, baseUrl }: ResourceParts,
-  { upstreams, sign }: Forwarding,
+  upstreams: readonly Upstream[],
+  sign: ReturnType<typeof makeSignForwarded>,
 ): Promise<void> {
   if (ctx.path === withoutSlash) throw nothingMapped()
   const rest = ctx.path.slice(prefix.length)
@@ -91,13 +87,9 @@ async function answer(
 
 /** Returns the scope that the method needs. @throws methodNotAllowed for a method without a mapped scope */
 function scopeFor(ctx: Context, { readScope, writeScope }: Upstream): string {
-  const scopes = [
-    ...(readScope === undefined ? [] : reading.map((method) => [method, readScope] as const)),
-    ...(writeScope === undefined ? [] : writing.map((method) => [method, writeScope] as const)),
-  ]
-  const [, scope] = scopes.find(([method]) => method === ctx.method) ?? []
-  if (scope !== undefined) return scope
-  const allowed = scopes.map(([method]) => method).join(', ')
+  const scope = reading.includes(ctx.method) ? readScope : writeScope
+  if (scope !== undefined && methods.includes(ctx.method)) return scope
+  const allowed = [readScope ? reading : [], writeScope ? writing : []].flat().join(', ')
   ctx.set('Allow', allowed)
   throw methodNotAllowed(allowed)
 }
