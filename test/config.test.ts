@@ -220,7 +220,7 @@ describe('config: the files (design, Errors and configuration)', () => {
 
   const living = (change: object) => ({ lifetimes: { ...service.lifetimes, ...change } })
   for (const [why, change, problem] of [
-    ['an unknown setting', { nonsense: 1 }, 'service.json: : '],
+    ['an unknown setting', { nonsense: 1 }, 'service.json: Unrecognized key: "nonsense"'],
     ['a setting of another type', { name: 7 }, 'service.json: name'],
     ['another lifetime of id_tokens', living({ idTokenSeconds: 601 }), 'idToken'],
     ['a lifetime of zero', living({ accessTokenSeconds: 0 }), 'accessToken'],
