@@ -2,8 +2,7 @@ import { type PluginTransformQueryArgs, type PluginTransformResultArgs, sql } fr
 
 import { readMailFile } from '../src/directory/mail/mail-folder.ts'
 import { deleteDueAccounts, scheduleDeletion } from '../src/school/privacy/delete-account.ts'
-import { exportPerson } from '../src/school/privacy/export-person.ts'
-import { areOf, personalRows } from '../src/school/privacy/personal-data.ts'
+import { areOf, exportPerson, personalRows } from '../src/school/privacy/personal-data.ts'
 import { userinfo } from './support/client.ts'
 import { change, insert, rowOf, rowsOf } from './support/database.ts'
 import { flushingSoon, marco, noor, olivia, type RunningService, sam } from './support/gatehouse.ts'

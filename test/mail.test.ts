@@ -110,9 +110,8 @@ async function startMail(place: { smtpUrl?: string; dataDir?: string }) {
       await commit(async (trx) => await queueMail(trx, message, now())),
     /** Stores a link, and returns its id and its token. */
     async link(kind: OneTimeLinkKind = 'recovery') {
-      const whose = { kind, email: TO }
-      const times = { nowMs: now(), livesSeconds: 1200 }
-      const id = await commit(async (trx) => await createLink(trx, whose, times))
+      const link = { kind, email: TO, livesSeconds: 1200 }
+      const id = await commit(async (trx) => await createLink(trx, link, now()))
       return { id, token: links.tokenOf({ kind, id }) }
     },
     [Symbol.asyncDispose]: () => open.disposeAsync(),

@@ -86,7 +86,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       files: 'file-kinds file-storage receive-file shared-folder stored-files upload-links',
       members: 'enrolments invitations joining lecturers people-list site-roles',
       posts: 'post-store',
-      privacy: 'delete-account export-person',
+      privacy: 'delete-account personal-data',
       settings: 'appearance site-record',
       viewer: 'notifications paged-list purchases viewer-data',
       webhooks: 'webhook-endpoints',

@@ -23,9 +23,8 @@ import { makeListPages } from './relying-party/list-pages.ts'
 import { makeSessions } from './relying-party/page-session.ts'
 import { makePendingSignIns, ownClient } from './relying-party/sign-in.ts'
 import { makeSignedInPages, type SignedInPagesPorts } from './relying-party/signed-in-pages.ts'
-import { deletionRoutes } from './signed-out/deletion-routes.ts'
 import { joiningRoutes } from './signed-out/joining-routes.ts'
-import { recoveryRoutes } from './signed-out/recovery-routes.ts'
+import { deletionRoutes, recoveryRoutes } from './signed-out/mailed-link-routes.ts'
 
 export interface PagesPorts extends Pick<SignedInPagesPorts, 'handler'> {
   readonly keys: Keys

@@ -242,7 +242,7 @@ export const mutants: readonly Mutant[] = [
     ],
   ),
   ...inFile('oauth/clients/secret.ts', 'introspection-answers hostile/client-endpoint', [
-    '.length === digest.length« && timingSafeEqual(expected, digest)→»',
+    '«isSame(sha256(secret), digest)→secret.length > 0»',
   ]),
   ...inFile('directory/people/relying-party.ts', 'own-sign-in', [
     "validateAuthResponse(server, client, answer, «state→answer.get('state') ?? undefined»)",
@@ -307,7 +307,7 @@ export const mutants: readonly Mutant[] = [
   ]),
   ...inFile('platform/http/page-form.ts', 'hostile/page hostile/interaction', [
     "«if (site !== '' && site !== 'same-origin' && site !== 'none') throw foreignForm()→»",
-    '!== expected.length« || !timingSafeEqual(sent, expected)→»',
+    'if («!isSame(given, token)→given.length !== token.length») throw foreignForm()',
   ]),
   ...inFile('platform/store/cursor.ts', 'cursors hostile/api', [
     'const genuine = «secrets.some((key) => timingSafeEqual(mac, macOf(content, scope, key)))→mac.length === MAC_BYTES»',
@@ -497,7 +497,7 @@ export const mutants: readonly Mutant[] = [
     'const needsSecondFactor = «person.confirmed_at !== null→false»',
   ]),
   ...inFile('directory/people/person-store.ts', 'identity-providers', [
-    "«.where('email_canonical', '=', canonicalEmail(email))→»",
+    "selectFrom('person')«.where('email_canonical', '=', canonicalEmail(email))→»",
   ]),
   ...inFile('directory/people/linked-identities.ts', 'linked-identities', [
     'if («isLast && !hasOtherWay→false») return true',

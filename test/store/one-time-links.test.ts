@@ -7,15 +7,19 @@ import {
 } from '../../src/directory/people/one-time-links.ts'
 import { withEveryDatabase } from '../support/database.ts'
 
-const asked = { kind: 'recovery', email: 'Ada@x.example', emailCanonical: 'ada@x.example' } as const
+const asked = {
+  kind: 'recovery',
+  email: 'Ada@x.example',
+  emailCanonical: 'ada@x.example',
+  livesSeconds: 60,
+} as const
 const nowMs = 1000
-const life = { nowMs, livesSeconds: 60 }
 const links = makeOneTimeLinks([Buffer.alloc(32, 1)])
 
 withEveryDatabase('one-time links', (open) => {
   it('is found by its token until it expires, and can be used once', async () => {
     const { kysely } = await open()
-    const id = await createLink(kysely, asked, life)
+    const id = await createLink(kysely, asked, nowMs)
     const token = links.tokenOf({ kind: 'recovery', id })
     const link = await links.find(kysely, 'recovery', { token, nowMs: nowMs + 59_999 })
     expect(link).to.include({ id, email: 'Ada@x.example', personId: null, browserDigest: null })
@@ -30,7 +34,7 @@ withEveryDatabase('one-time links', (open) => {
 
   it('rejects a token of another kind, row or secret [241]', async () => {
     const { kysely } = await open()
-    const id = await createLink(kysely, asked, life)
+    const id = await createLink(kysely, asked, nowMs)
     const others = makeOneTimeLinks([Buffer.alloc(32, 2)])
     const token = links.tokenOf({ kind: 'recovery', id })
     const forged = [
@@ -50,7 +54,7 @@ withEveryDatabase('one-time links', (open) => {
 
   it('admits the browser that asked, and another one with the code, for five attempts', async () => {
     const { kysely } = await open()
-    const id = await createLink(kysely, { ...asked, browser: 'mine' }, life)
+    const id = await createLink(kysely, { ...asked, browser: 'mine' }, nowMs)
     const token = links.tokenOf({ kind: 'recovery', id })
     const link = await links.find(kysely, 'recovery', { token, nowMs })
     if (!link) throw new Error('not found')
@@ -67,10 +71,9 @@ withEveryDatabase('one-time links', (open) => {
 
   it('finds the latest link that a browser asked for', async () => {
     const { kysely } = await open()
-    await createLink(kysely, { ...asked, browser: 'mine' }, life)
-    const later = { ...life, nowMs: nowMs + 1 }
-    const id = await createLink(kysely, { ...asked, browser: 'mine' }, later)
-    await createLink(kysely, { ...asked, browser: 'other' }, { ...life, nowMs: nowMs + 2 })
+    await createLink(kysely, { ...asked, browser: 'mine' }, nowMs)
+    const id = await createLink(kysely, { ...asked, browser: 'mine' }, nowMs + 1)
+    await createLink(kysely, { ...asked, browser: 'other' }, nowMs + 2)
     const find = (browser: string) => findLastLink(kysely, 'recovery', { browser, nowMs })
     expect(await find('mine')).to.include({ id })
     expect(await find('none')).to.equal(undefined)

@@ -116,7 +116,7 @@ function render(mail: Mail, facts: Facts, { baseUrl, service }: MailSettings, li
   const kind = (person && messages[mail.kind].forAccount) ?? mail.kind
   const name = person && oneLine(person.name)
   const message = {
-    ...contentOf({ ...mail, kind } as Mail, facts, { place, baseUrl, links }),
+    ...contentOf({ ...mail, kind } as Mail, { ...facts, place, baseUrl }, links),
     greeting: name === undefined ? text('mail.greetingUnnamed') : text('mail.greeting', { name }),
     footer: text('mail.footer', { service: service.name, baseUrl, to }),
     look: {
@@ -134,14 +134,9 @@ function render(mail: Mail, facts: Facts, { baseUrl, service }: MailSettings, li
   }
 }
 
-interface Place {
-  readonly place: string
-  readonly baseUrl: string
-  readonly links: Links
-}
-
 /** Returns the subject and the blocks of a message, with each text value reduced to one line. */
-function contentOf(mail: Mail, { link, site, createdAt }: Facts, { place, baseUrl, links }: Place) {
+function contentOf(mail: Mail, facts: Facts & Record<'place' | 'baseUrl', string>, links: Links) {
+  const { link, site, createdAt, place, baseUrl } = facts
   const where = { token: link ? links.tokenOf(link) : '', site: site ? nameOfSite(site) : '' }
   const hrefs = {
     link: link ? baseUrl + addressOf(linkPages[link.kind], where) : '',

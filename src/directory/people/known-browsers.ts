@@ -1,4 +1,6 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
+
+import { isSame } from '../../platform/store/digest.ts'
 
 /** A browser that has signed in to an account before. */
 export interface KnownBrowser {
@@ -19,10 +21,8 @@ export type KnownBrowsers = ReturnType<typeof makeKnownBrowsers>
 
 /** The maximum number of accounts in a cookie. The latest accounts are kept. */
 const ACCOUNTS_MAX = 5
-const ID_BYTES = 12
-const TIME_BYTES = 6
-const MARK_BYTES = 32
-const ENTRY_CHARACTERS = Math.ceil(((ID_BYTES + TIME_BYTES + MARK_BYTES) * 4) / 3)
+/** A random id, the time of the sign-in in base 36, and an HMAC. */
+const ENTRY = /^[\w-]{16}~[\da-z]{1,10}~[\w-]{43}$/
 
 /**
  * Creates the functions that read and update known-browser cookies. With them, failures in known browsers are counted
@@ -30,18 +30,15 @@ const ENTRY_CHARACTERS = Math.ceil(((ID_BYTES + TIME_BYTES + MARK_BYTES) * 4) / 
  * and the e-mail address. An entry cannot be forged and does not reveal the account. The password is still required.
  */
 export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPorts) {
-  const mark = (key: Buffer, head: Buffer, login: string) =>
-    createHmac('sha256', key).update(head).update(login).digest()
+  const mark = (key: Buffer, head: string, login: string) =>
+    createHmac('sha256', key).update(`browser ${head} ${login}`).digest('base64url')
 
   const read = (entry: string, login: string): KnownBrowser | undefined => {
-    const bytes = Buffer.from(entry, 'base64url')
-    if (bytes.length !== ID_BYTES + TIME_BYTES + MARK_BYTES) return undefined
-    const head = bytes.subarray(0, ID_BYTES + TIME_BYTES)
-    const shown = bytes.subarray(head.length)
-    if (!browserKeys.some((key) => timingSafeEqual(mark(key, head, login), shown))) return undefined
-    const signedInAt = head.readUIntBE(ID_BYTES, TIME_BYTES)
-    if (now() > signedInAt + seconds * 1000) return undefined
-    return { browserId: head.toString('base64url', 0, ID_BYTES), signedInAt }
+    const [browserId = '', time = '', shown = ''] = entry.split('~')
+    const head = `${browserId}~${time}`
+    if (!browserKeys.some((key) => isSame(shown, mark(key, head, login)))) return undefined
+    const signedInAt = Number.parseInt(time, 36)
+    return now() > signedInAt + seconds * 1000 ? undefined : { browserId, signedInAt }
   }
 
   const browsers = {
@@ -57,19 +54,17 @@ export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPo
     remember(cookie: string | undefined, login: string): string {
       const [key] = browserKeys
       if (!key) throw new Error('known-browser cookies need at least one key')
-      const head = Buffer.alloc(ID_BYTES + TIME_BYTES)
-      randomBytes(ID_BYTES).copy(head)
-      head.writeUIntBE(now(), ID_BYTES, TIME_BYTES)
-      const entry = Buffer.concat([head, mark(key, head, login)]).toString('base64url')
+      const head = `${randomBytes(12).toString('base64url')}~${now().toString(36)}`
       const others = entriesOf(cookie).filter((other) => !read(other, login))
-      return [entry, ...others].slice(0, ACCOUNTS_MAX).join('.')
+      return [`${head}~${mark(key, head, login)}`, ...others].slice(0, ACCOUNTS_MAX).join('.')
     },
   }
   return browsers
 }
 
-/** Returns the entries of a cookie that have the right length; none if the cookie is too long. */
-function entriesOf(cookie = ''): readonly string[] {
-  if (cookie.length > ACCOUNTS_MAX * (ENTRY_CHARACTERS + 1)) return []
-  return cookie.split('.').filter((entry) => entry.length === ENTRY_CHARACTERS)
-}
+/** Returns the well-formed entries of a cookie, up to the maximum. */
+const entriesOf = (cookie = '') =>
+  cookie
+    .split('.')
+    .filter((entry) => ENTRY.test(entry))
+    .slice(0, ACCOUNTS_MAX)

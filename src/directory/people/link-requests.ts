@@ -5,7 +5,7 @@ import type { Limits } from '../../platform/limits/limits.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { type Mail, queueMail } from '../mail/messages.ts'
+import { queueMail } from '../mail/messages.ts'
 import { createLink, type NewLink } from './one-time-links.ts'
 import { accountOf, canonicalEmail } from './person-store.ts'
 
@@ -36,22 +36,42 @@ const RECOVERY_SECONDS = 1200
 /** How long the link that confirms the address of a new account works, in seconds. */
 const SIGN_UP_SECONDS = 3600
 
+/** The message of each kind of link. */
+const messages = {
+  recovery: { kind: 'recovery', values: { byOperator: false } },
+  address: { kind: 'address_confirmation', values: {} },
+  second_factor: { kind: 'second_factor_reset', values: {} },
+} as const
+
 /** A link id that does not exist. A message with this id is not sent. */
 const NO_LINK = 'none'
 
 /**
- * Creates the functions that send one-time links to people who are not signed in. Requests for known and unknown
- * addresses get the same response and run the same statements: each stores a link and a message. A message above the
- * limit of its address is silently dropped, because an error would reveal earlier requests for that address.
+ * Creates the functions that send one-time links to people who are not signed in. Each returns the seconds to wait if
+ * there were too many requests; undefined otherwise. Requests for known and unknown addresses get the same response and
+ * run the same statements: each stores a link and a message. A message above the limit of its address is silently
+ * dropped, because an error would reveal earlier requests for that address.
  */
-export function makeLinkRequests(ports: LinkRequestPorts) {
-  const { database, limits } = ports
+export function makeLinkRequests({ database, limits, now }: LinkRequestPorts) {
+  /** Stores the link and its message, with the same statements whether the message is sent or not. */
+  const send = async (
+    kind: keyof typeof messages,
+    { isSent, to, ...whose }: Recipient,
+    { browser, from, language }: Partial<LinkRequest>,
+  ): Promise<undefined> => {
+    const { email, personId, siteId } = whose
+    const livesSeconds = kind === 'address' ? SIGN_UP_SECONDS : RECOVERY_SECONDS
+    const data = from === undefined ? undefined : JSON.stringify({ from })
+    const nowMs = now()
+    await database.kysely.transaction().execute(async (trx) => {
+      const id = await createLink(trx, { kind, ...whose, data, browser, livesSeconds }, nowMs)
+      const linkId = isSent ? id : NO_LINK
+      const message = { ...messages[kind], to: to ?? email, personId, siteId, language, linkId }
+      await queueMail(trx, message, nowMs)
+    })
+  }
   return {
-    /**
-     * Sends a recovery e-mail to the account with this address, if there is one.
-     *
-     * @returns the seconds to wait if the network has sent too many requests; undefined otherwise
-     */
+    /** Sends a recovery e-mail to the account with this address, if there is one. */
     async recovery(request: LinkRequest): Promise<number | undefined> {
       const { login } = request
       const network = networkOf(request.address)
@@ -67,18 +87,13 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
       const person = await account.select(['id', 'email']).executeTakeFirst()
       const personId = isTooMany ? undefined : person?.id
       // The page shows the address as entered, so it does not reveal the stored address of an account.
-      const link = { kind: 'recovery' as const, email: login, personId }
-      const [to, values] = [person?.email ?? login, { byOperator: false }]
-      const mail = { kind: 'recovery' as const, to, personId, values }
-      const isSent = personId !== undefined
-      return await send(ports, { link, mail, isSent }, request, RECOVERY_SECONDS)
+      const whose = { email: login, to: person?.email, personId }
+      return await send('recovery', { ...whose, isSent: personId !== undefined }, request)
     },
 
     /**
      * Sends an e-mail to confirm the address of a new account. Reads no account. If the person has an account, the
      * e-mail gets another text when it is sent.
-     *
-     * @returns the seconds to wait if the network has sent too many requests, or the site has too many sign-ups
      */
     async signUp(siteId: string, request: LinkRequest): Promise<number | undefined> {
       const reached =
@@ -88,16 +103,10 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
       // Send to the canonical form, which identifies the account, so the e-mail proves access to that mailbox.
       const email = canonicalEmail(request.login)
       const isTooMany = await limits.takeTogether('signUpsOfAccount', sha256(email))
-      const link = { kind: 'address' as const, email, siteId }
-      const mail = { kind: 'address_confirmation' as const, to: email, siteId, values: {} }
-      return await send(ports, { link, mail, isSent: !isTooMany }, request, SIGN_UP_SECONDS)
+      return await send('address', { email, siteId, isSent: !isTooMany }, request)
     },
 
-    /**
-     * Sends the link that removes a lost authenticator app. The person has already entered the password.
-     *
-     * @returns the seconds to wait if the person has asked too often
-     */
+    /** Sends the link that removes a lost authenticator app. The person has already entered the password. */
     async factorReset(
       personId: string,
       asked: Pick<LinkRequest, 'browser' | 'from'>,
@@ -105,45 +114,28 @@ export function makeLinkRequests(ports: LinkRequestPorts) {
       const exceeded = await limits.takeTogether('recoveriesOfAccount', `factor ${personId}`)
       if (exceeded) return exceeded.waitSeconds
       const email = await emailOf(database.kysely, personId)
-      const link = { kind: 'second_factor' as const, email, personId }
-      const mail = { kind: 'second_factor_reset' as const, to: email, personId, values: {} }
-      return await send(ports, { link, mail, isSent: true }, asked, RECOVERY_SECONDS)
+      return await send('second_factor', { email, personId, isSent: true }, asked)
     },
   }
+}
+
+interface Recipient extends Pick<NewLink, 'email' | 'personId' | 'siteId'> {
+  /** The address of the message, if it is not `email`. */
+  readonly to?: string | undefined
+  readonly isSent: boolean
 }
 
 /** Sends a recovery e-mail to a person, in the transaction of an operator's request. Any browser may use the link. */
 export async function sendRecovery(
   trx: Kysely<Schema>,
-  { personId, siteId }: { readonly personId: string; readonly siteId: string },
+  whose: { readonly personId: string; readonly siteId: string },
   nowMs: number,
 ): Promise<void> {
-  const email = await emailOf(trx, personId)
-  const link = { kind: 'recovery' as const, email, personId, siteId }
-  const linkId = await createLink(trx, link, { nowMs, livesSeconds: RECOVERY_SECONDS })
-  const mail = { kind: 'recovery' as const, to: email, personId, siteId, linkId }
+  const email = await emailOf(trx, whose.personId)
+  const link = { kind: 'recovery' as const, email, ...whose, livesSeconds: RECOVERY_SECONDS }
+  const linkId = await createLink(trx, link, nowMs)
+  const mail = { kind: 'recovery' as const, to: email, ...whose, linkId }
   await queueMail(trx, { ...mail, values: { byOperator: true } }, nowMs)
-}
-
-interface Sending {
-  readonly link: NewLink
-  readonly mail: Mail
-  readonly isSent: boolean
-}
-
-/** Stores the link and its message, with the same statements whether the message is sent or not. */
-async function send(
-  { database, now }: LinkRequestPorts,
-  { link, mail, isSent }: Sending,
-  { browser, from, language }: Partial<LinkRequest>,
-  livesSeconds: number,
-): Promise<undefined> {
-  const nowMs = now()
-  const data = from === undefined ? undefined : JSON.stringify({ from })
-  await database.kysely.transaction().execute(async (trx) => {
-    const id = await createLink(trx, { ...link, data, browser }, { nowMs, livesSeconds })
-    await queueMail(trx, { ...mail, language, linkId: isSent ? id : NO_LINK }, nowMs)
-  })
 }
 
 async function emailOf(kysely: Kysely<Schema>, personId: string): Promise<string> {

@@ -1,8 +1,8 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 
 import type { Kysely } from 'kysely'
 
-import { sha256 } from '../../platform/store/digest.ts'
+import { isSame, sha256 } from '../../platform/store/digest.ts'
 import type { OneTimeLinkKind, Schema } from '../../platform/store/schema.ts'
 import { canonicalEmail } from './person-store.ts'
 
@@ -12,6 +12,8 @@ export type OneTimeLinks = ReturnType<typeof makeOneTimeLinks>
 export type OneTimeLink = Awaited<
   ReturnType<ReturnType<typeof unexpired>['executeTakeFirstOrThrow']>
 >
+
+type LinkName = Pick<OneTimeLink, 'kind' | 'id'>
 
 export interface NewLink {
   readonly kind: OneTimeLinkKind
@@ -24,6 +26,7 @@ export interface NewLink {
   readonly data?: string | undefined
   /** The cookie value of the browser that requests the link, if other browsers need its code. */
   readonly browser?: string | undefined
+  readonly livesSeconds: number
 }
 
 const ID_BYTES = 16
@@ -40,10 +43,19 @@ const CODE_ALPHABET = '23456789BCDFGHJKLMNPQRSTVWXZ'
  * @param linkKeys the current key, followed by older keys, which still verify tokens
  */
 export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
-  const { tokenOf, codeOf, idOf, isCode } = makeTokens(linkKeys)
+  const make = (purpose: 'token' | 'code', { kind, id }: LinkName, key = linkKeys[0]) => {
+    if (!key) throw new Error('one-time links need at least one key')
+    const mac = createHmac('sha256', key).update(`${purpose} ${kind} ${id}`).digest()
+    return purpose === 'token' ? mac.toString('base64url') : codeOf(mac)
+  }
+  const isGenuine = (purpose: 'token' | 'code', link: LinkName, given: string) =>
+    linkKeys.some((key) => isSame(given, make(purpose, link, key)))
   return {
-    tokenOf,
-    codeOf,
+    /** Returns the token of a link, for the URL in its mail. */
+    tokenOf: (link: LinkName) => `${link.id}.${make('token', link)}`,
+
+    /** Returns the code that the requesting browser shows, to use the link in another browser: XXXX-XXXX. */
+    codeOf: (link: LinkName) => make('code', link).replace(/^.{4}/, '$&-'),
 
     /** Finds an unexpired link by its token. Does not use the link up, because mail scanners open links. */
     async find(
@@ -51,12 +63,15 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
       kind: OneTimeLinkKind,
       { token, nowMs }: { readonly token: string; readonly nowMs: number },
     ): Promise<OneTimeLink | undefined> {
-      const id = idOf(kind, token)
-      if (id === undefined) return undefined
+      const [id = '', given = '', more] = token.split('.')
+      if (more !== undefined || !isGenuine('token', { kind, id }, given)) return undefined
       return await unexpired(kysely, kind, nowMs).where('id', '=', id).executeTakeFirst()
     },
 
-    /** Whether a code opens a link in another browser. Counts each call, and accepts no code after the fifth. */
+    /**
+     * Whether a code opens a link in another browser. Ignores case, spaces and hyphens. Counts each call, and accepts
+     * no code after the fifth.
+     */
     async acceptsCode(kysely: Kysely<Schema>, link: OneTimeLink, code: string): Promise<boolean> {
       const { numUpdatedRows } = await kysely
         .updateTable('one_time_link')
@@ -64,7 +79,8 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
         .where('id', '=', link.id)
         .where('code_attempts', '<', CODES_MAX)
         .executeTakeFirstOrThrow()
-      return numUpdatedRows > 0n && isCode(link, code)
+      const plain = code.toUpperCase().replace(/[\s-]/g, '')
+      return numUpdatedRows > 0n && isGenuine('code', link, plain)
     },
   }
 }
@@ -101,11 +117,11 @@ export async function useLink(
   return row !== undefined
 }
 
-/** Stores a link, and returns its id. The link expires `livesSeconds` after `nowMs`. */
+/** Stores a link, and returns its id. */
 export async function createLink(
   trx: Kysely<Schema>,
-  { kind, email, personId, siteId, data, browser }: NewLink,
-  { nowMs, livesSeconds }: { readonly nowMs: number; readonly livesSeconds: number },
+  { kind, email, personId, siteId, data, browser, livesSeconds }: NewLink,
+  nowMs: number,
 ): Promise<string> {
   const id = randomBytes(ID_BYTES).toString('base64url')
   await trx
@@ -121,36 +137,6 @@ export async function createLink(
   return id
 }
 
-type LinkName = Pick<OneTimeLink, 'kind' | 'id'>
-
-function makeTokens(linkKeys: readonly Buffer[]) {
-  const make = (purpose: 'token' | 'code', { kind, id }: LinkName, key = linkKeys[0]) => {
-    if (!key) throw new Error('one-time links need at least one key')
-    const bytes = createHmac('sha256', key).update(`${purpose} ${kind} ${id}`).digest()
-    return purpose === 'token' ? bytes.toString('base64url') : codeOf(bytes)
-  }
-  const isValid = (purpose: 'token' | 'code', link: LinkName, given: string) =>
-    linkKeys.some((key) => {
-      const expected = Buffer.from(make(purpose, link, key))
-      const sent = Buffer.from(given)
-      return sent.length === expected.length && timingSafeEqual(sent, expected)
-    })
-  return {
-    /** Returns the token of a link, for the URL in its mail. */
-    tokenOf: (link: LinkName) => `${link.id}.${make('token', link)}`,
-    /** Returns the code that the requesting browser shows, to use the link in another browser: XXXX-XXXX. */
-    codeOf: (link: LinkName) => make('code', link).replace(/^.{4}/, '$&-'),
-    /** Returns the id in a token; undefined if the token is not genuine. */
-    idOf: (kind: OneTimeLinkKind, token: string) => {
-      const [id = '', given = '', more] = token.split('.')
-      return more === undefined && isValid('token', { kind, id }, given) ? id : undefined
-    },
-    /** Whether this is the code of the link. Ignores case, spaces and hyphens. */
-    isCode: (link: LinkName, code: string) =>
-      isValid('code', link, code.toUpperCase().replace(/[\s-]/g, '')),
-  }
-}
-
 /** Selects unexpired links. `personId` and `browserDigest` are null for links without a person or browser. */
 function unexpired(kysely: Kysely<Schema>, kind: OneTimeLinkKind, nowMs: number) {
   return kysely
@@ -162,9 +148,8 @@ function unexpired(kysely: Kysely<Schema>, kind: OneTimeLinkKind, nowMs: number)
     .where('expires_at', '>', nowMs)
 }
 
-function codeOf(bytes: Buffer): string {
+function codeOf(mac: Buffer): string {
   // The bias of a 32-bit number modulo 28 is below one in a hundred million.
-  const letter = (place: number) =>
-    CODE_ALPHABET[bytes.readUInt32BE(place * 4) % CODE_ALPHABET.length]
-  return Array.from({ length: CODE_CHARACTERS }, (_, place) => letter(place)).join('')
+  const numbers = Array.from({ length: CODE_CHARACTERS }, (_, place) => mac.readUInt32BE(place * 4))
+  return numbers.map((number) => CODE_ALPHABET[number % CODE_ALPHABET.length]).join('')
 }

@@ -3,26 +3,14 @@ export type StoredHash =
   | { readonly by: 'argon2'; readonly text: string; readonly isCurrent: boolean }
   | { readonly by: 'bcrypt'; readonly text: string; readonly prefix: string }
   | (Derived & { readonly by: 'pbkdf2'; readonly digest: string; readonly iterations: number })
-  | (Derived & ScryptCost & { readonly by: 'scrypt'; readonly isFirebase: boolean })
+  | (Derived & Cost & { readonly by: 'scrypt'; readonly isFirebase: boolean })
   | (Encoded & { readonly by: 'phpass'; readonly rounds: number; readonly trims: boolean })
   | (Encoded & { readonly by: 'crypt'; readonly rounds: number; readonly digest: string })
 
-interface Derived {
-  readonly salt: Buffer
-  readonly expected: Buffer
-}
-
-interface ScryptCost {
-  readonly N: number
-  readonly r: number
-  readonly p: number
-}
-
+type Derived = Readonly<Record<'salt' | 'expected', Buffer>>
 /** Salt and hash as text, in the alphabet of crypt(3). */
-interface Encoded {
-  readonly salt: string
-  readonly expected: string
-}
+type Encoded = Readonly<Record<'salt' | 'expected', string>>
+type Cost = Readonly<Record<'N' | 'r' | 'p', number>>
 
 /** The cost of new hashes: 19 MiB and two passes, OWASP's first choice. */
 export const OWN_COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const

@@ -22,10 +22,7 @@ export interface HookParts {
   readonly signingKey: () => JWK | undefined
 }
 
-export interface Question {
-  readonly email: string
-  readonly password: string
-}
+type Question = Readonly<Record<'email' | 'password', string>>
 
 /** The platform's answer; `unavailable` if no valid answer arrives in time, or if too many questions are open. */
 type Answer = 'valid' | 'invalid' | 'unavailable'
@@ -39,16 +36,16 @@ const MARGIN_MS = 50
 const TOKEN_SECONDS = 60
 
 /** Creates the function that asks the platform whether a password is right (docs/how-to/accounts.md). */
-export function makePasswordHook({ url, timeoutMs }: PasswordHookSettings, parts: HookParts) {
+export function makePasswordHook(settings: PasswordHookSettings, parts: HookParts) {
   let running = 0
   const send = async (question: Question): Promise<Answer> => {
     if (running >= PARALLEL_QUESTIONS_MAX) return 'unavailable'
     running += 1
     try {
-      return readAnswer(await post(url, question, { ...parts, timeoutMs }))
+      return readAnswer(await post(settings, question, parts))
     } catch (error) {
       const detail = error instanceof Error ? error.message : String(error)
-      parts.logger.warn({ detail }, 'the platform did not respond to a password check')
+      parts.logger.warn({ detail }, 'a password check by the platform failed')
       return 'unavailable'
     } finally {
       running -= 1
@@ -57,7 +54,7 @@ export function makePasswordHook({ url, timeoutMs }: PasswordHookSettings, parts
   return {
     /** Asks about one sign-in; without a question, about an invented address, so the time does not reveal a hash. */
     async ask(question: Question | undefined) {
-      const floor = pause(timeoutMs + MARGIN_MS, undefined, { ref: false })
+      const floor = pause(settings.timeoutMs + MARGIN_MS, undefined, { ref: false })
       const decoy = { email: `${randomUUID()}@decoy.invalid`, password: randomUUID() }
       return {
         answer: await send(question ?? decoy),
@@ -70,17 +67,15 @@ export function makePasswordHook({ url, timeoutMs }: PasswordHookSettings, parts
 
 /** Sends the question and returns the body of the response. @throws if it is late, too long or not 200 */
 async function post(
-  url: string,
+  { url, timeoutMs }: PasswordHookSettings,
   question: Question,
-  { fetch, timeoutMs, ...parts }: HookParts & { readonly timeoutMs: number },
+  { fetch, ...parts }: HookParts,
 ): Promise<string> {
   const body = JSON.stringify(question)
+  const authorization = `Bearer ${await sign(url, body, parts)}`
   const response = await fetch(url, {
     ...{ method: 'POST', body, privateAddress: true, purpose: 'password' },
-    headers: {
-      'content-type': 'application/json',
-      authorization: `Bearer ${await sign(url, body, parts)}`,
-    },
+    headers: { 'content-type': 'application/json', authorization },
     signal: AbortSignal.timeout(timeoutMs),
   })
   const { status } = response

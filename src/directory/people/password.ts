@@ -81,10 +81,10 @@ export interface HashTask {
   readonly firebaseSignerKey?: string | undefined
 }
 
-/** The new hash, whether the password matches, `unreadable` for an invalid hash, or the reason for a failure. */
-export type HashTaskResult = { readonly value: string | boolean } | { readonly failure: string }
+/** The new hash, or whether the password matches; `unreadable` for an invalid hash. */
+type HashTaskResult = string | boolean
 
-type RunInThread = (task: HashTask) => Promise<string | boolean>
+type RunInThread = (task: HashTask) => Promise<HashTaskResult>
 
 const idle: RunInThread[] = []
 
@@ -93,7 +93,7 @@ const inHashThread: RunInThread = async (task) => await (idle.pop() ?? startThre
 
 function startThread(): RunInThread {
   const worker = new Worker(new URL('./hash-thread.ts', import.meta.url))
-  let running: PromiseWithResolvers<string | boolean> | undefined
+  let running: PromiseWithResolvers<HashTaskResult> | undefined
   const run: RunInThread = (task) => {
     running = Promise.withResolvers()
     // Only a busy thread keeps the process alive.
@@ -101,11 +101,11 @@ function startThread(): RunInThread {
     worker.postMessage(task)
     return running.promise
   }
-  worker.on('message', (result: HashTaskResult) => {
+  worker.on('message', (result: HashTaskResult | Error) => {
     worker.unref()
     idle.push(run)
-    if ('failure' in result) running?.reject(new Error(result.failure))
-    else running?.resolve(result.value)
+    if (result instanceof Error) running?.reject(result)
+    else running?.resolve(result)
   })
   const end = (error: Error) => {
     running?.reject(error)
@@ -113,6 +113,6 @@ function startThread(): RunInThread {
     if (place >= 0) idle.splice(place, 1)
   }
   worker.on('error', end)
-  worker.on('exit', () => end(new Error('a hash thread ended')))
+  worker.on('exit', () => end(new Error('a password hash thread exited')))
   return run
 }

@@ -127,6 +127,23 @@ export async function setLanguage(
 export const accountOf = (kysely: Kysely<Schema>, email: string) =>
   kysely.selectFrom('person').where('email_canonical', '=', canonicalEmail(email))
 
+/** Marks an account's address as verified. @returns false if the account is disabled, or has another address */
+export async function markVerified(
+  trx: Kysely<Schema>,
+  personId: string,
+  email: string,
+  nowMs: number,
+): Promise<boolean> {
+  const { numUpdatedRows } = await trx
+    .updateTable('person')
+    .set((e) => ({ email_verified_at: e.fn.coalesce('email_verified_at', e.val(nowMs)) }))
+    .where('id', '=', personId)
+    .where('email_canonical', '=', canonicalEmail(email))
+    .where('disabled_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return numUpdatedRows > 0n
+}
+
 /**
  * Normalizes an e-mail address, for lookups and uniqueness: trims it, and ignores case and the encoding of accents
  * (NFC). Keeps other differences, such as dots, because ignoring them could make the addresses of two people equal.

@@ -1,6 +1,6 @@
-import { randomBytes, timingSafeEqual } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 
-import { sha256 } from '../../platform/store/digest.ts'
+import { isSame, sha256 } from '../../platform/store/digest.ts'
 
 /** Generates a client secret. It has 256 random bits, so SHA-256 protects it as well as a slow hash would. */
 export function makeSecret() {
@@ -15,8 +15,5 @@ export function hintOf(secret: string): string {
 
 /** Whether the secret matches one of the digests. Compares in constant time. */
 export function matchesSecret(secret: string, digests: readonly string[]): boolean {
-  const digest = Buffer.from(sha256(secret))
-  return digests
-    .map((candidate) => Buffer.from(candidate))
-    .some((expected) => expected.length === digest.length && timingSafeEqual(expected, digest))
+  return digests.some((digest) => isSame(sha256(secret), digest))
 }

@@ -2,7 +2,7 @@ import type { Config } from '../../config/config.ts'
 import { accountOf } from '../../directory/people/person-store.ts'
 import { removeSecondFactors } from '../../directory/people/second-factors.ts'
 import { scheduleDeletion } from '../../school/privacy/delete-account.ts'
-import { exportPerson } from '../../school/privacy/export-person.ts'
+import { exportPerson } from '../../school/privacy/personal-data.ts'
 import { asOneLine, type Given } from './command-line.ts'
 import { recordCommand, withDatabase } from './configured-stores.ts'
 

@@ -11,7 +11,7 @@ import { noticeOf } from '../../platform/http/page.ts'
 import type { VisitorForms } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { listSolelyOwned } from '../../school/members/site-roles.ts'
-import { exportPerson } from '../../school/privacy/export-person.ts'
+import { exportPerson } from '../../school/privacy/personal-data.ts'
 import type { AccountPages } from './account-pages.ts'
 
 export interface DataPorts {
@@ -60,9 +60,8 @@ export function dataRoutes(
       if ((await listSolelyOwned(trx, personId)).length > 0) return
       const earlier = trx.deleteFrom('one_time_link').where('person_id', '=', personId)
       await earlier.where('kind', '=', 'deletion').execute()
-      const whose = { email, personId, browser }
-      const life = { nowMs, livesSeconds: LINK_SECONDS }
-      const linkId = await createLink(trx, { kind: 'deletion', ...whose }, life)
+      const whose = { email, personId, browser, livesSeconds: LINK_SECONDS }
+      const linkId = await createLink(trx, { kind: 'deletion', ...whose }, nowMs)
       const mail = { kind: 'deletion_requested', to: email, personId, linkId } as const
       await queueMail(trx, { ...mail, values: {} }, nowMs)
     })

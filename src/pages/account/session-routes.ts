@@ -1,8 +1,8 @@
-import { sessionsPage } from '../../../views/account-sessions.ts'
 import {
+  sessionsPage,
   signedOutEverywherePage,
   signOutEverywherePage,
-} from '../../../views/account-signed-out.ts'
+} from '../../../views/account-sessions.ts'
 import { text } from '../../../views/text.ts'
 import type { BrowserSessions, ChosenSessions } from '../../directory/people/browser-sessions.ts'
 import type { SignOuts } from '../../oauth/authorization/sign-outs.ts'

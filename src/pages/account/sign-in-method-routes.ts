@@ -1,9 +1,9 @@
-import { identitiesPage } from '../../../views/account-identities.ts'
 import {
   addPasskeyPage,
+  identitiesPage,
   PASSKEY_NAME_CHARACTERS_MAX,
   passkeysPage,
-} from '../../../views/account-passkeys.ts'
+} from '../../../views/account-sign-in-methods.ts'
 import type { HtmlValue } from '../../../views/html.ts'
 import { deviceText, text } from '../../../views/text.ts'
 import type { LinkedIdentities } from '../../directory/people/linked-identities.ts'

@@ -52,12 +52,8 @@ export function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): v
   const list = async (operator: Operator, ctx: PageContext, problem?: Problem) => {
     const { area, site, address } = operator
     const asked = questionOf(ctx)
-    const { data, problem: refused } = await askAdminApi<Listed>(
-      executeAdmin,
-      operator,
-      LIST,
-      asked,
-    )
+    const answer = await askAdminApi<Listed>(executeAdmin, operator, LIST, asked)
+    const { data } = answer
     // The cursor or the search is invalid.
     if (!data) return address(pages.members)
     const { search = '', role = '' } = asked
@@ -77,12 +73,8 @@ export function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): v
       })),
       action: address(pages.members),
       inviteAction: address(pages.invitations),
-      typed: {
-        email: formField(ctx, 'email'),
-        name: formField(ctx, 'name'),
-        roles: formFields(ctx, 'role'),
-      },
-      problem: problem ?? refused,
+      typed: typedOf(ctx),
+      problem: problem ?? answer.problem,
       pager: {
         nextHref: hasNextPage
           ? `${address(pages.members)}?${kept}&${new URLSearchParams({ after: endCursor ?? '' })}`
@@ -98,16 +90,12 @@ export function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): v
   }
   operatorPages.page(pages.members, (operator, ctx) => list(operator, ctx))
   operatorPages.freshForm(pages.invitations, pages.members, async (operator, ctx) => {
-    const [id, what] = [formField(ctx, 'id'), formField(ctx, 'what')]
-    const document = invitationDocuments[what] ?? INVITE
-    const variables = Object.hasOwn(invitationDocuments, what)
-      ? { id }
-      : {
-          email: formField(ctx, 'email'),
-          name: formField(ctx, 'name') || null,
-          roles: rolesOf(ctx),
-        }
-    const { problem } = await askAdminApi(executeAdmin, operator, document, variables)
+    const what = formField(ctx, 'what')
+    const document = invitationDocuments.get(what)
+    const { email, name } = typedOf(ctx)
+    const invitation = { email, name: name || null, roles: rolesOf(ctx) }
+    const variables = document ? { id: formField(ctx, 'id') } : invitation
+    const { problem } = await askAdminApi(executeAdmin, operator, document ?? INVITE, variables)
     if (problem) return await list(operator, ctx, problem)
     return `${operator.address(pages.members)}?done=${what === 'withdraw' ? 'withdrawn' : 'invited'}`
   })
@@ -118,14 +106,18 @@ const INVITE = `mutation ($email: String!, $name: String, $roles: [SiteRole!]!) 
   inviteMember(input: { email: $email, name: $name, roles: $roles }) { id }
 }`
 
-const invitationDocuments: Readonly<Record<string, string>> = {
-  resend: 'mutation ($id: ID!) { resendInvitation(id: $id) { id } }',
-  withdraw: 'mutation ($id: ID!) { withdrawInvitation(id: $id) { deletedId } }',
-}
+const invitationDocuments: ReadonlyMap<string, string> = new Map([
+  ['resend', 'mutation ($id: ID!) { resendInvitation(id: $id) { id } }'],
+  ['withdraw', 'mutation ($id: ID!) { withdrawInvitation(id: $id) { deletedId } }'],
+])
 
-function rolesOf(ctx: PageContext): string[] {
-  return formFields(ctx, 'role').map((role) => role.toUpperCase())
-}
+const typedOf = (ctx: PageContext) => ({
+  email: formField(ctx, 'email'),
+  name: formField(ctx, 'name'),
+  roles: formFields(ctx, 'role'),
+})
+
+const rolesOf = (ctx: PageContext) => typedOf(ctx).roles.map((role) => role.toUpperCase())
 
 /** Reads the search, the role and the cursor from the query. Ignores invalid values. */
 function questionOf(ctx: PageContext) {
@@ -152,6 +144,8 @@ function memberView(
   }
 }
 
+type FoundOne = { readonly member: FoundMember | null }
+
 const ONE = `query ($id: ID!) {
   member(id: $id) { id name email memberSince roles { role } }
 }`
@@ -170,12 +164,7 @@ function memberRoutes(
   const { executeAdmin } = api.admin
   const find = async (operator: Operator, ctx: PageContext) => {
     const id = ctx.params['person'] ?? ''
-    const { data } = await askAdminApi<{ member: FoundMember | null }>(
-      executeAdmin,
-      operator,
-      ONE,
-      { id },
-    )
+    const { data } = await askAdminApi<FoundOne>(executeAdmin, operator, ONE, { id })
     if (!data?.member) throw nothingHere()
     return memberView(data.member, operator.address)
   }
@@ -217,13 +206,8 @@ function memberRoutes(
     operatorPages.page(pattern, async (operator, ctx) => {
       const { name } = await find(operator, ctx)
       const { area, address } = operator
-      return stopMemberPage({
-        area,
-        what,
-        name,
-        action: ctx.path,
-        cancelHref: address(pages.member),
-      })
+      const form = { action: ctx.path, cancelHref: address(pages.member) }
+      return stopMemberPage({ area, what, name, ...form })
     })
     operatorPages.freshForm(pattern, pages.member, async (operator, ctx) => {
       await find(operator, ctx)

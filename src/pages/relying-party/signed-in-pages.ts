@@ -10,7 +10,7 @@ import {
   otherWayPage,
   signInCancelledPage,
   twoFactorsNeededPage,
-} from '../../../views/account-signed-out.ts'
+} from '../../../views/account-sessions.ts'
 import type { Page } from '../../../views/layout.ts'
 import type { SiteProviders } from '../../directory/people/site-providers.ts'
 import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'

@@ -54,10 +54,9 @@ export function joiningRoutes(signedOut: SignedOutPorts): Router {
       const joining = await findJoining(ctx, kind, ports)
       if (joining.accountId === undefined) {
         const opened = openLink(ctx, joining.link, visitor)
-        return await showForm(ctx, joining, { opened, name: joining.name ?? '' }, ports)
+        return showForm(ctx, joining, { opened, name: joining.name ?? '' }, ports)
       }
-      const show = async (_: Context, session: PageSession) =>
-        await questionFor(ctx, joining, session, ports)
+      const show = (_: Context, session: PageSession) => questionFor(ctx, joining, session)
       await signedInPages.page(show)(ctx, nothingNext)
     })
     router.post(linkPages[kind], gone, async (ctx) => {
@@ -97,17 +96,15 @@ function signUpRoutes(router: Router, ports: Ports): void {
 
 const nothingNext = async () => {}
 
-/** @throws LinkGone if the link no longer works */
-async function findJoining(
-  ctx: Context,
-  kind: 'invitation' | 'address',
-  { joining }: Ports,
-): Promise<Joining> {
+/** Finds what a link lets a person join, and how the site is shown. @throws LinkGone if the link no longer works */
+async function findJoining(ctx: Context, kind: 'invitation' | 'address', ports: Ports) {
   const { token, site } = ctx['params'] as Record<string, string>
-  const found = await joining.find(kind, String(token))
-  if (found && (kind === 'invitation' || site === nameOfSite(found.site))) return found
-  throw new LinkGone()
+  const found = await ports.joining.find(kind, String(token))
+  if (!found || (kind === 'address' && site !== nameOfSite(found.site))) throw new LinkGone()
+  return { ...found, shown: await shownSite(ctx, found.site, ports) }
 }
+
+type FoundJoining = Awaited<ReturnType<typeof findJoining>>
 
 async function shownSite(ctx: Context, { id }: Joining['site'], { database }: Ports) {
   const look = await findLook(database, id)
@@ -120,80 +117,75 @@ interface Typed {
   readonly problems?: NewAccountProblems
 }
 
-async function showForm(
+function showForm(
   ctx: Context,
-  { site, roles }: Joining,
+  { shown, roles }: FoundJoining,
   { opened: { form }, ...typed }: Typed,
-  ports: Ports,
-): Promise<void> {
-  const { passwordCharactersMin: charactersMin } = ports
-  const shown = await shownSite(ctx, site, ports)
+  { passwordCharactersMin: charactersMin }: Ports,
+): void {
   sendPage(ctx, newAccountPage({ ...shown, ...form, ...typed, roles, charactersMin }))
 }
 
 async function createAccount(
   ctx: Context,
-  joining: Joining,
+  joining: FoundJoining,
   opened: Typed['opened'],
   ports: Ports,
 ): Promise<void> {
   const typed = formField(ctx, 'name')
-  const refuse = async (status: number, problems: NewAccountProblems) => {
+  const refuse = (status: number, problems: NewAccountProblems) => {
     ctx.status = status
-    await showForm(ctx, joining, { opened, name: typed, problems }, ports)
+    showForm(ctx, joining, { opened, name: typed, problems }, ports)
   }
   const { success, data: name } = personName.safeParse(typed)
   if (!success) {
-    return await refuse(422, { name: text('join.nameProblem', { max: personName.maxLength }) })
+    return refuse(422, { name: text('join.nameProblem', { max: personName.maxLength }) })
   }
   const owner = { name, email: opened.link.email }
   const read = await readNewPassword(ctx, owner, ports, () => mayUse(ctx, opened, ports))
-  if ('problems' in read) return await refuse(read.status, read.problems)
+  if ('problems' in read) return refuse(read.status, read.problems)
   const joiner = { name, passwordHash: read.hash }
   const outcome = await ports.joining.accept(joining, joiner, callerOf(ctx))
   if (outcome === 'gone') throw new LinkGone()
   // The account was created in the meantime, so the page now asks the person to sign in.
   if (outcome === 'taken') return seeOther(ctx, ctx.path)
-  sendPage(ctx, await joinedPageOf(ctx, joining, opened.continueHref, ports))
+  sendPage(ctx, joinedPageOf(joining, opened.continueHref))
 }
 
 /** Returns the page that asks whether to join or, if another account is signed in, a page that says so. */
-async function questionFor(ctx: Context, joining: Joining, session: PageSession, ports: Ports) {
-  const { person, csrf } = session
-  const { link, site, roles, accountId } = joining
-  const shown = await shownSite(ctx, site, ports)
+function questionFor(ctx: Context, joining: FoundJoining, { person, csrf }: PageSession) {
+  const { link, shown, roles, accountId } = joining
   const page = { ...shown, action: ctx.path, csrf, email: link.email, roles }
   if (person.id === accountId) return joinPage(page)
   ctx.status = 403
   return otherAccountPage({ ...page, signedInAs: person.email })
 }
 
-async function answerQuestion(ctx: Context, joining: Joining, session: PageSession, ports: Ports) {
+async function answerQuestion(
+  ctx: Context,
+  joining: FoundJoining,
+  session: PageSession,
+  ports: Ports,
+) {
   const { link, accountId } = joining
   const answer = formField(ctx, 'answer')
   if (answer === 'switch') return await ports.signedInPages.switchAccount(ctx, link.email)
   const { id: personId } = session.person
-  if (personId !== accountId) return await questionFor(ctx, joining, session, ports)
+  if (personId !== accountId) return questionFor(ctx, joining, session)
   if (answer === 'decline') {
     await ports.joining.decline(joining)
-    return await joinedPageOf(ctx, joining, undefined, ports)
+    return joinedPageOf(joining, undefined)
   }
   const outcome = await ports.joining.accept(joining, { personId }, callerOf(ctx))
   if (outcome !== 'joined') throw new LinkGone()
-  return await joinedPageOf(ctx, joining, continueHref(link), ports)
+  return joinedPageOf(joining, continueHref(link))
 }
 
 /** @param nextHref where to continue after joining; undefined if the person declined */
-async function joinedPageOf(
-  ctx: Context,
-  { site }: Joining,
-  nextHref: string | undefined,
-  ports: Ports,
-) {
-  return joinedPage({
-    ...(await shownSite(ctx, site, ports)),
+const joinedPageOf = ({ site, shown }: FoundJoining, nextHref: string | undefined) =>
+  joinedPage({
+    ...shown,
     isDeclined: nextHref === undefined,
     continueHref: nextHref ?? pages.account,
     connectHref: addressOf(pages.connect, { site: nameOfSite(site) }),
   })
-}

@@ -3,7 +3,7 @@ import type Router from 'koa-router'
 import type { Transaction } from 'kysely'
 
 import type { HtmlValue } from '../../../views/html.ts'
-import { linkGonePage } from '../../../views/recover.ts'
+import { type LinkForm, linkGonePage } from '../../../views/recover.ts'
 import type { LinkRequests } from '../../directory/people/link-requests.ts'
 import {
   isForBrowser,
@@ -11,7 +11,7 @@ import {
   type OneTimeLinks,
   useLink,
 } from '../../directory/people/one-time-links.ts'
-import { canonicalEmail } from '../../directory/people/person-store.ts'
+import { markVerified } from '../../directory/people/person-store.ts'
 import type { Actor, NoteEvent } from '../../platform/audit/record-audit-event.ts'
 import { sendPage } from '../../platform/http/page.ts'
 import { formField, type Visitor, type VisitorForms } from '../../platform/http/page-form.ts'
@@ -37,9 +37,7 @@ export interface SignedOutPorts extends NewPasswords {
 export interface OpenedLink<Link extends OneTimeLink = LinkOfPerson> {
   readonly link: Link
   /** The values of the form that uses the link. In another browser than the requesting one, it needs the code. */
-  readonly form: Readonly<Record<'action' | 'csrf' | 'email', string>> & {
-    readonly needsCode: boolean
-  }
+  readonly form: LinkForm
   /** The interaction from which this browser requested the link; otherwise, the account page. */
   readonly continueHref: string
 }
@@ -65,7 +63,7 @@ export function continueHref({ data }: OneTimeLink): string {
   return from === undefined ? pages.account : addressOf(promptPages.login, { uid: from })
 }
 
-interface LinkForm {
+interface Handlers {
   /** Where to ask for a new link. */
   readonly againHref: string
   readonly show: (ctx: Context, opened: OpenedLink, problem?: HtmlValue) => Promise<void>
@@ -78,7 +76,7 @@ export function linkRoutes(
   router: Router,
   kind: 'recovery' | 'second_factor' | 'deletion',
   { database: { kysely }, links, visitors, now }: SignedOutPorts,
-  { againHref, show, submit }: LinkForm,
+  { againHref, show, submit }: Handlers,
 ): void {
   const open = async (ctx: Context, visitor: Visitor) => {
     const token = String(ctx['params'].token)
@@ -122,15 +120,9 @@ export async function useLinkOfPerson(
   const actor = { personId: link.personId, ...callerOf(ctx), now: now() }
   const isUsed = await kysely.transaction().execute(async (trx) => {
     if (!(await useLink(trx, link, actor.now))) return false
-    const { numUpdatedRows } = await trx
-      .updateTable('person')
-      .set((e) => ({ email_verified_at: e.fn.coalesce('email_verified_at', e.val(actor.now)) }))
-      .where('id', '=', link.personId)
-      .where('email_canonical', '=', canonicalEmail(link.email))
-      .where('disabled_at', 'is', null)
-      .executeTakeFirstOrThrow()
-    if (numUpdatedRows > 0n) await change(trx, actor)
-    return numUpdatedRows > 0n
+    if (!(await markVerified(trx, link.personId, link.email, actor.now))) return false
+    await change(trx, actor)
+    return true
   })
   if (!isUsed) throw new LinkGone()
 }

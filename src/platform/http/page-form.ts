@@ -1,9 +1,10 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import { PassThrough, Readable } from 'node:stream'
 
 import { bodyParser } from '@koa/bodyparser'
 import type { Context } from 'koa'
 
+import { isSame } from '../store/digest.ts'
 import { badUpload, foreignForm, nulInRequest } from './errors.ts'
 import { readRequestBody } from './request-body.ts'
 
@@ -20,9 +21,7 @@ export function checkScriptToken(ctx: Context, token: string): void {
 function checkToken(ctx: Context, token: string, given: string): void {
   const site = ctx.get('sec-fetch-site')
   if (site !== '' && site !== 'same-origin' && site !== 'none') throw foreignForm()
-  const expected = Buffer.from(token)
-  const sent = Buffer.from(given)
-  if (sent.length !== expected.length || !timingSafeEqual(sent, expected)) throw foreignForm()
+  if (!isSame(given, token)) throw foreignForm()
 }
 
 /** Rejects a form that contains a NUL character, because PostgreSQL would raise an error. @throws nulInRequest */

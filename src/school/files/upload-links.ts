@@ -38,7 +38,7 @@ export function makeUploadLinks({ database, links, findGrant, baseUrl, now }: Up
         const { email } = await person.executeTakeFirstOrThrow()
         const [nowMs, data] = [now(), JSON.stringify(binding)]
         const link = { kind: 'upload', email, personId, siteId, data } as const
-        const id = await createLink(trx, link, { nowMs, livesSeconds: LINK_SECONDS })
+        const id = await createLink(trx, { ...link, livesSeconds: LINK_SECONDS }, nowMs)
         const after = { id, purpose: binding.purpose }
         await record('upload_link.create', { kind: 'site', id: siteId }, { after })
         const token = links.tokenOf({ kind: 'upload', id })

@@ -49,15 +49,12 @@ export type Invitations = ReturnType<typeof makeInvitations>
  * @param perSiteAndDayMax maximum number of invitations that a site can send in 24 hours
  */
 export function makeInvitations(perSiteAndDayMax: number) {
-  const mustBeAllowed = async ({ trx, actor }: SiteWork, roles: readonly SiteRole[]) => {
-    await mustBeAllowedToChangeOwners(trx, actor, roles)
-    await mustBeWithinLimit(trx, actor, perSiteAndDayMax)
+  const mustBeAllowed = async (site: SiteWork, roles: readonly SiteRole[]) => {
+    await mustBeAllowedToChangeOwners(site.trx, site.actor, roles)
+    await mustBeWithinLimit(site, perSiteAndDayMax)
   }
-  const send = async (
-    { trx, actor: { siteId, personId, now } }: SiteWork,
-    to: string,
-    linkId: string,
-  ) => {
+  const send = async ({ trx, actor }: SiteWork, to: string, linkId: string) => {
+    const { siteId, personId, now } = actor
     const person = trx.selectFrom('person').select('name').where('id', '=', personId)
     const { name: invitedBy } = await person.executeTakeFirstOrThrow()
     // When the e-mail is sent, messages.ts chooses its text: people who already have an account get a different one.
@@ -73,13 +70,11 @@ export function makeInvitations(perSiteAndDayMax: number) {
       await mustBeAllowed(site, roles)
       const { siteId, personId: invitedBy, now: nowMs } = site.actor
       const email = canonicalEmail(typed)
-      await ofSite(site.trx.deleteFrom('one_time_link'), siteId)
-        .where('email_canonical', '=', email)
-        .execute()
+      await deleteInvitations(site.trx, siteId).where('email_canonical', '=', email).execute()
       const offer: InvitationData = { roles, name: name ?? undefined, invitedBy }
-      const whose = { email, siteId, data: JSON.stringify(offer) }
-      const life = { nowMs, livesSeconds: INVITATION_SECONDS }
-      const id = await createLink(site.trx, { kind: 'invitation', ...whose }, life)
+      const data = JSON.stringify(offer)
+      const whose = { email, siteId, data, livesSeconds: INVITATION_SECONDS }
+      const id = await createLink(site.trx, { kind: 'invitation', ...whose }, nowMs)
       await send(site, email, id)
       await site.record('member.invite', { kind: 'invitation', id }, { after: { roles } })
       return id
@@ -95,7 +90,8 @@ export function makeInvitations(perSiteAndDayMax: number) {
       const { email, data } = mustBeThere(found, 'invitation')
       const offer = readOffer(data)
       await mustBeAllowed(site, offer.roles)
-      await ofSite(site.trx.updateTable('one_time_link'), siteId)
+      await site.trx
+        .updateTable('one_time_link')
         .set({ data: JSON.stringify({ ...offer, invitedBy }) })
         .set({ expires_at: now + INVITATION_SECONDS * 1000 })
         .where('id', '=', id)
@@ -111,10 +107,8 @@ export function makeInvitations(perSiteAndDayMax: number) {
 
 /** Withdraws an invitation, so its link no longer works. Throws ChangeRefused for an unknown invitation. */
 const withdraw = siteChange(async ({ trx, actor, record }, id: string) => {
-  const withdrawn = await ofSite(trx.deleteFrom('one_time_link'), actor.siteId)
-    .where('id', '=', id)
-    .returning('data')
-    .executeTakeFirst()
+  const deletion = deleteInvitations(trx, actor.siteId).where('id', '=', id)
+  const withdrawn = await deletion.returning('data').executeTakeFirst()
   const { roles } = readOffer(mustBeThere(withdrawn, 'invitation').data)
   await record('member.uninvite', { kind: 'invitation', id }, { before: { roles } })
 })
@@ -126,16 +120,13 @@ const withdraw = siteChange(async ({ trx, actor, record }, id: string) => {
 const sendMemberRecovery = siteChange(async ({ trx, actor, record }, personId: string) => {
   const { siteId, now } = actor
   await mustHaveRoles(trx, siteId, personId)
-  const sent = countSince(trx, now)
-    .where('person_id', '=', personId)
-    .where('site_id', '=', siteId)
+  const sent = eventsOfDay(trx, actor).where('person_id', '=', personId)
+  const { events } = await sent
     .where('action', '=', 'password.send_recovery')
-  const { events } = await sent.executeTakeFirstOrThrow()
-  if (Number(events) >= RECOVERIES_PER_DAY_MAX) {
-    throw limitReached(
-      `a member can be sent at most ${RECOVERIES_PER_DAY_MAX} recovery e-mails in 24 hours`,
-    )
-  }
+    .executeTakeFirstOrThrow()
+  const max = RECOVERIES_PER_DAY_MAX
+  if (Number(events) >= max)
+    throw limitReached(`a member can be sent at most ${max} recovery e-mails in 24 hours`)
   await sendRecovery(trx, { personId, siteId }, now)
   await record('password.send_recovery', { kind: 'person', id: personId }, { personId })
 })
@@ -166,29 +157,20 @@ function pending(kysely: Kysely<Schema>, siteId: string, nowMs: number) {
     .where('expires_at', '>', nowMs)
 }
 
-/** Restricts a query of `one_time_link` to the invitations of one site. */
-function ofSite<Query extends { where(condition: ReturnType<typeof sql<boolean>>): Query }>(
-  query: Query,
-  siteId: string,
-): Query {
-  return query.where(sql<boolean>`kind = 'invitation' and site_id = ${siteId}`)
-}
+const deleteInvitations = (trx: Transaction<Schema>, siteId: string) =>
+  trx.deleteFrom('one_time_link').where('kind', '=', 'invitation').where('site_id', '=', siteId)
 
-function countSince(trx: Transaction<Schema>, nowMs: number) {
-  return trx
+/** Counts audit events of the last 24 hours at the site. */
+const eventsOfDay = (trx: Transaction<Schema>, { siteId, now }: SiteActor) =>
+  trx
     .selectFrom('audit_event')
     .select(({ fn }) => [fn.countAll().as('events'), fn.min('occurred_at').as('first')])
-    .where('occurred_at', '>', nowMs - DAY_MS)
-}
+    .where('occurred_at', '>', now - DAY_MS)
+    .where('site_id', '=', siteId)
 
 /** Throws ChangeRefused at the limit. Counts audit events, because withdrawing an invitation must not allow another. */
-async function mustBeWithinLimit(
-  trx: Transaction<Schema>,
-  { siteId, now }: SiteActor,
-  max: number,
-): Promise<void> {
-  const { events, first } = await countSince(trx, now)
-    .where('site_id', '=', siteId)
+async function mustBeWithinLimit({ trx, actor }: SiteWork, max: number): Promise<void> {
+  const { events, first } = await eventsOfDay(trx, actor)
     // Use a literal, so the databases use the index for this action.
     .where(sql<boolean>`action = 'member.invite'`)
     .executeTakeFirstOrThrow()

@@ -8,7 +8,7 @@ import {
   type OneTimeLinks,
   useLink,
 } from '../../directory/people/one-time-links.ts'
-import { accountOf, canonicalEmail } from '../../directory/people/person-store.ts'
+import { accountOf, canonicalEmail, markVerified } from '../../directory/people/person-store.ts'
 import { hasFeature, SELF_SIGN_UP } from '../../directory/sites/site-admin.ts'
 import { operates } from '../../directory/sites/site-choice.ts'
 import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
@@ -66,8 +66,30 @@ export function makeJoining(ports: JoiningPorts) {
       return link && (await read(kysely, link))
     },
 
-    accept: async (joining: Joining, joiner: Joiner, caller: Caller) =>
-      await accept(ports, joining, joiner, caller),
+    /**
+     * Grants the roles that a link offers, and creates the account if it is new. Uses the link up if the person joins.
+     *
+     * @returns `gone` if the link no longer works, `taken` if its address no longer belongs to `joiner`: for example,
+     * if someone has created the account in the meantime
+     */
+    async accept({ link }: Joining, joiner: Joiner, caller: Caller): Promise<Outcome> {
+      const nowMs = now()
+      const joining = kysely.transaction().execute(async (trx) => {
+        await lockSite(trx, database, link.siteId ?? '')
+        const offered = await read(trx, link)
+        if (!offered) return 'gone'
+        const { roles, site, accountId } = offered
+        if (accountId !== ('personId' in joiner ? joiner.personId : undefined)) return 'taken'
+        if (!(await useLink(trx, link, nowMs))) return 'gone'
+        const personId = await verifiedPerson(trx, link, joiner, nowMs)
+        await joinSite(trx, { ...caller, siteId: site.id, personId, now: nowMs }, roles)
+        return 'joined'
+      })
+      return await joining.catch((error: unknown) => {
+        if (error instanceof AddressTaken) return 'taken'
+        throw error
+      })
+    },
 
     /** Declines an invitation, which uses it up. The operators only see that the invitation is no longer pending. */
     async decline({ link }: Joining): Promise<void> {
@@ -77,36 +99,7 @@ export function makeJoining(ports: JoiningPorts) {
 }
 
 type Caller = Pick<SiteActor, 'requestId' | 'address'>
-
-/**
- * Grants the roles that a link offers, and creates the account if it is new. Uses the link up if the person joins.
- *
- * @returns `gone` if the link no longer works, `taken` if its address no longer belongs to `joiner`: for example, if
- * someone has created the account in the meantime
- */
-async function accept(
-  { database, now }: JoiningPorts,
-  { link }: Joining,
-  joiner: Joiner,
-  caller: Caller,
-): Promise<'joined' | 'gone' | 'taken'> {
-  const nowMs = now()
-  const joining = database.kysely.transaction().execute(async (trx) => {
-    await lockSite(trx, database, link.siteId ?? '')
-    const offered = await read(trx, link)
-    if (!offered) return 'gone'
-    const { roles, site, accountId } = offered
-    if (accountId !== ('personId' in joiner ? joiner.personId : undefined)) return 'taken'
-    if (!(await useLink(trx, link, nowMs))) return 'gone'
-    const personId = await verifiedPerson(trx, link, joiner, nowMs)
-    await joinSite(trx, { ...caller, siteId: site.id, personId, now: nowMs }, roles)
-    return 'joined'
-  })
-  return await joining.catch((error: unknown) => {
-    if (error instanceof AddressTaken) return 'taken'
-    throw error
-  })
-}
+type Outcome = 'joined' | 'gone' | 'taken'
 
 /** Grants roles to a person who joins a site, and records an audit event. */
 export async function joinSite(
@@ -160,27 +153,24 @@ async function mayInvite(
   return held.includes('owner') || !roles.includes('owner')
 }
 
-/** Thrown if another link has created the account at the same time. The rollback keeps this link usable. */
+/** Thrown if the account of the address has changed in the meantime. The rollback keeps the link usable. */
 class AddressTaken extends Error {}
 
 /** Creates the person, or marks the address of an existing person as verified. Returns the id. @throws AddressTaken */
 async function verifiedPerson(
   trx: Transaction<Schema>,
-  link: OneTimeLink,
+  { email }: OneTimeLink,
   joiner: Joiner,
   nowMs: number,
 ): Promise<string> {
   if ('personId' in joiner) {
-    await trx
-      .updateTable('person')
-      .set(({ fn, val }) => ({ email_verified_at: fn.coalesce('email_verified_at', val(nowMs)) }))
-      .where('id', '=', joiner.personId)
-      .execute()
-    return joiner.personId
+    const { personId } = joiner
+    if (await markVerified(trx, personId, email, nowMs)) return personId
+    throw new AddressTaken()
   }
   const { name, passwordHash: password_hash } = joiner
-  const row = { email: link.email, email_verified_at: nowMs, name, password_hash }
-  const id = await insertPerson(trx, { ...row, created_at: nowMs })
+  const row = { email, email_verified_at: nowMs, name, password_hash, created_at: nowMs }
+  const id = await insertPerson(trx, row)
   if (id === undefined) throw new AddressTaken()
   return id
 }

@@ -78,8 +78,8 @@ export async function deleteDueAccounts(ports: DeletionPorts, signal: AbortSigna
     if (signal.aborted) return
     const begin = async (trx: Transaction<Schema>) => await beginDeletion(trx, ports, id)
     if (!(await database.kysely.transaction().execute(begin))) continue
-    await deleteRows(database, id)
-    await database.kysely.transaction().execute(async (trx) => await removeName(trx, ports, id))
+    const person = await deleteRows(database, id)
+    await database.kysely.transaction().execute(async (trx) => await removeName(trx, person, now()))
   }
 }
 
@@ -127,9 +127,9 @@ async function leaveSites(trx: Transaction<Schema>, personId: string, now: numbe
 
 /**
  * Deletes the personal rows in batches, and removes personal data from the audit trail and the log of webhooks.
- * Idempotent.
+ * Idempotent. Returns the person, whose row stays.
  */
-async function deleteRows({ kysely }: Database, personId: string): Promise<void> {
+async function deleteRows({ kysely }: Database, personId: string): Promise<LeavingPerson> {
   for (const rows of personalRows.filter(({ isDeleted }) => isDeleted)) {
     const first = sql.ref(rows.columns[0] ?? '')
     const all = sql`from ${sql.table(rows.table)} where ${areOf(rows, personId)}`
@@ -138,7 +138,7 @@ async function deleteRows({ kysely }: Database, personId: string): Promise<void>
   }
   const person = await kysely
     .selectFrom('person')
-    .select(['name', 'email', 'email_canonical'])
+    .select(['id', 'name', 'email', 'email_canonical'])
     .where('id', '=', personId)
     .executeTakeFirstOrThrow()
   for (let last: string | undefined = ''; last !== undefined; await delay(PAUSE_MS)) {
@@ -154,15 +154,18 @@ async function deleteRows({ kysely }: Database, personId: string): Promise<void>
     await log.where('event_id', 'in', ['', ...ids]).execute()
     last = ids.at(-1)
   }
+  return person
 }
+
+type LeavingPerson = Readonly<Record<'id' | 'name' | 'email' | 'email_canonical', string>>
 
 /** Returns the SQL that redacts a JSON column: replaces the name, if it is a whole string, and the addresses anywhere. */
 function redacted(
   column: 'before' | 'after',
-  { name, ...addresses }: Readonly<Record<'name' | 'email' | 'email_canonical', string>>,
+  { name, ...person }: LeavingPerson,
 ): RawBuilder<string> {
   const named = sql<string>`replace(${sql.ref(column)}, ${JSON.stringify(name)}, '"(deleted)"')`
-  return Object.values(addresses).reduce(
+  return [person.email, person.email_canonical].reduce(
     (json, address) =>
       sql<string>`replace(${json}, ${JSON.stringify(address).slice(1, -1)}, '(deleted)')`,
     named,
@@ -174,29 +177,23 @@ const ADDRESS_BYTES = 12
 /** Removes the personal columns, cancels registrations for future events, and queues a last e-mail. Idempotent. */
 async function removeName(
   trx: Transaction<Schema>,
-  { now }: DeletionPorts,
-  id: string,
+  { id, email, email_canonical }: LeavingPerson,
+  nowMs: number,
 ): Promise<void> {
   const address = `deleted-${randomBytes(ADDRESS_BYTES).toString('hex')}@deleted.invalid`
-  const { email, email_canonical } = await trx
-    .selectFrom('person')
-    .select(['email', 'email_canonical'])
-    .where('id', '=', id)
-    .executeTakeFirstOrThrow()
   const { numUpdatedRows } = await trx
     .updateTable('person')
     .set({ name: 'Deleted person', email: address, email_canonical: address })
     .set({ email_verified_at: null, preferred_username: null, picture: null, locale: null })
-    .set({ time_zone: null, password_hash: null, updated_at: null })
-    .set({ deletion_due_at: null })
+    .set({ time_zone: null, password_hash: null, updated_at: null, deletion_due_at: null })
     .where('id', '=', id)
     .where('deletion_due_at', 'is not', null)
     .executeTakeFirstOrThrow()
   if (numUpdatedRows === 0n) return
   await trx.deleteFrom('one_time_link').where('email_canonical', '=', email_canonical).execute()
-  await freePlaces(trx, id, now())
-  await queueMail(trx, { kind: 'account_deleted', to: email, values: {} }, now())
-  await recordAuditEvent(trx, { now: now() }, { ...about(id), action: 'account.deleted' })
+  await freePlaces(trx, id, nowMs)
+  await queueMail(trx, { kind: 'account_deleted', to: email, values: {} }, nowMs)
+  await recordAuditEvent(trx, { now: nowMs }, { ...about(id), action: 'account.deleted' })
 }
 
 /** Cancels the registrations of a person for events that have not begun. */

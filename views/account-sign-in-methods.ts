@@ -43,13 +43,13 @@ ${
     : html`<p><a id="add" class="button" href="${addHref}">${text('passkeys.button.create')}</a></p>`
 }
 ${cards(
-  passkeys.map((passkey) => card(passkey, page)),
+  passkeys.map((passkey) => passkeyCard(passkey, page)),
   none,
 )}`,
   })
 }
 
-function card(passkey: PasskeyView, { area, removeAction }: PasskeysPage): Html {
+function passkeyCard(passkey: PasskeyView, { area, removeAction }: PasskeysPage): Html {
   const { id, name, addedAt, usedAt, backedUpAt, clonedAt } = passkey
   const target = { action: removeAction, csrf: area.csrf, hidden: { passkey: id } }
   return html`<h2><bdi>${name}</bdi></h2>
@@ -89,4 +89,57 @@ export function addPasskeyPage({ area, action, listHref, name, ...page }: AddPas
 <p id="passkey-unsupported" class="notice">${text('passkeys.unsupported')}</p>
 ${passkeyForm({ ...form, fields })}`,
   })
+}
+
+interface IdentityView {
+  readonly providerId: string
+  readonly providerName: string
+  readonly issuer: string
+  readonly subject: string
+  /** The only site at which the provider is trusted; null for a provider of the platform. */
+  readonly siteName: HtmlValue
+  readonly linkedAt: number
+  readonly usedAt: number
+}
+
+export interface IdentitiesPage {
+  readonly area: AreaView
+  readonly identities: readonly IdentityView[]
+  readonly removeAction: string
+  readonly passkeysHref: string
+  readonly done: HtmlValue
+  readonly problem: HtmlValue
+}
+
+/** Lists the linked identities of a person, with forms that remove them. */
+export function identitiesPage(page: IdentitiesPage): Page {
+  const { identities, passkeysHref, problem } = page
+  return areaPage({
+    ...page,
+    title: text('identities.title'),
+    id: 'identities-page',
+    body: html`${problemAlert('form-problem', problem)}
+<p>${text('identities.intro', { a: (passkeys) => html`<a id="passkeys" href="${passkeysHref}">${passkeys}</a>` })}</p>
+${cards(
+  identities.map((identity) => identityCard(identity, page)),
+  html`<p class="empty" id="no-identities">${text('identities.none')}</p>`,
+)}`,
+  })
+}
+
+function identityCard(identity: IdentityView, { area, removeAction }: IdentitiesPage): Html {
+  const { providerId: provider, providerName, issuer, subject } = identity
+  const { siteName, linkedAt, usedAt } = identity
+  const hidden = { provider, issuer, subject }
+  return html`<h2><bdi>${providerName}</bdi></h2>
+<dl class="facts">
+<div><dt>${text('identities.issuer')}</dt><dd><code>${issuer}</code></dd></div>
+<div><dt>${text('identities.opens')}</dt><dd>${siteName === null ? text('identities.whole') : text('identities.only', { site: html`<bdi>${siteName}</bdi>` })}</dd></div>
+<div><dt>${text('identities.linked')}</dt><dd>${timeOf(linkedAt)}</dd></div>
+<div><dt>${text('word.lastUsed')}</dt><dd>${timeOf(usedAt)}</dd></div>
+</dl>
+${postForm(
+  { action: removeAction, csrf: area.csrf, hidden },
+  html`<div class="actions"><button type="submit" class="danger">${text('identities.remove')} <span class="hidden"><bdi>${providerName}</bdi></span></button></div>`,
+)}`
 }
