@@ -160,7 +160,7 @@ withDatabases('a sign-in with an imported hash', (open) => {
     const broken = { hash: () => Promise.reject(new Error('out of memory')) }
     expect((await signInTo(database, broken, log)(attempt)).kind).to.equal('signed-in')
     await pause(10)
-    expect(log.join()).to.include('a password hash was not renewed').and.not.include(bcrypt)
+    expect(log.join()).to.include('a password hash could not be renewed').and.not.include(bcrypt)
     expect(log.join()).to.not.include(attempt.password)
     expect(await readHash(database)).to.equal(bcrypt)
   })

@@ -98,7 +98,7 @@ describe('metadata documents of real clients, in the default configuration (Clie
     ]) {
       const { text } = await ask(other)
       expect(text)
-        .to.include(`${new URL(other).host} cannot connect here yet`)
+        .to.include(`does not accept apps from ${new URL(other).host}`)
         .and.include('Ask an operator of your school to add this app')
         .and.include('href="/connect"')
       expect(host().requests).not.to.include(other.slice('https://'.length))
@@ -140,6 +140,6 @@ describe('a copy of a metadata document in the configuration', () => {
   it('is not used where documents of its host are not admitted', async () => {
     const metadataDocuments = { sources: [], openRegistration: false }
     await using service = await startService({ policy: policyWith({ metadataDocuments }) })
-    expect(await ask(service.url)).to.include('claude.ai cannot connect here yet')
+    expect(await ask(service.url)).to.include('does not accept apps from claude.ai')
   })
 })

@@ -229,7 +229,7 @@ describe('the error of a faulty client', () => {
   it('shows operators the required authentication method', async () => {
     expect((await ask({ client_id: notes.clientId, client_secret: 'one' })).status).to.equal(401)
     expect(await reasonsOf(notes.clientId, 'invalid_client')).to.include(
-      'the client is registered for the authentication method none, but used another one',
+      'the client is registered for the authentication method none, but used another method',
     )
   })
 

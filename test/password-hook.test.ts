@@ -116,7 +116,7 @@ describe('the password check of the platform', () => {
       expect((await signIn(both.service, olivia)).status).to.equal(303)
       expect(await readHash(both.service)).to.equal(null)
       const log = both.service.log.join('')
-      expect(log).to.include('did not respond to a password check')
+      expect(log).to.include('a password check by the platform failed')
       for (const secret of [sam.password, olivia.password, 'wrong'])
         expect(log).to.not.include(secret)
     })

@@ -88,7 +88,7 @@ export interface Message<Kind extends MailKind> {
   readonly button?: TextId
   /** The message to send if the address has an account. Chosen at sending time, to hide the account from the caller. */
   readonly forAccount?: MailKind
-  /** Whether the message is sent only as a precaution, so `signIn.notices` and a stricter limit apply. */
+  /** Whether the message is an optional notice. `signIn.notices` can switch it off, and a stricter limit applies. */
   readonly notice?: boolean
   /** Whether the code that queues the message has applied the limits. */
   readonly limitedBefore?: boolean

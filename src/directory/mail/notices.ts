@@ -7,7 +7,7 @@ import { queueMail } from './messages.ts'
 
 export type Notices = ReturnType<typeof makeNotices>
 
-/** Creates the functions that queue precautionary mail. They do nothing unless `enabled` (`signIn.notices`). */
+/** Creates the functions that queue optional notices. They do nothing unless `enabled` is set (`signIn.notices`). */
 export function makeNotices(
   { database, now }: Pick<Platform, 'database' | 'now'>,
   enabled: boolean,

@@ -114,7 +114,7 @@ type Checked =
 
 type CheckPorts = Omit<SignInPorts, 'limits' | 'browsers'>
 
-/** Checks a password against the stored hash. If that fails, also asks the platform, if a hook is configured. */
+/** Checks a password against the stored hash. If that fails and a hook is configured, asks the platform. */
 async function check(typed: Typed, ports: CheckPorts): Promise<Checked> {
   try {
     const outcome = await checkHash(typed, ports)
@@ -149,7 +149,7 @@ async function askPlatform(
   return answer === 'unavailable' ? { kind: 'unavailable' } : refused
 }
 
-/** How often a check is repeated if the hash was replaced during the check. */
+/** The maximum number of repeated checks, if the hash is replaced during each check. */
 const RECHECKS_MAX = 3
 
 /** Checks a password against the stored hash. @throws {TooManyHashes} if the queue is full */
@@ -194,7 +194,7 @@ async function renewHash(
     await store.replaceHash(personId, from, await passwords.hash(password))
   } catch (error) {
     if (error instanceof TooManyHashes) return
-    logger.warn({ person: personId, err: error }, 'a password hash was not renewed')
+    logger.warn({ person: personId, err: error }, 'a password hash could not be renewed')
   }
 }
 

@@ -3,7 +3,7 @@
 import type { Database } from '../../platform/store/database.ts'
 
 export interface SessionLifetimes {
-  /** The maximum time since the password was entered. */
+  /** The maximum time since the person authenticated. */
   readonly sessionSeconds: number
   /** The maximum time between two uses. */
   readonly sessionIdleSeconds: number
@@ -14,7 +14,7 @@ interface BrowserUse {
   readonly network: string | undefined
 }
 
-/** How far `seen_at` may be behind the last use. The delay avoids a write on every request. */
+/** How long `seen_at` may lag behind the last use. The lag avoids a write on every request. */
 const SEEN_EVERY_MS = 5 * 60_000
 
 /** The maximum number of listed sessions, the most recently used first. */

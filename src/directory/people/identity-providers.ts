@@ -268,12 +268,12 @@ function fetchOf({ issuer, siteId }: IdentityProvider, fetch: SendOutgoing): Fet
         ...{ purpose: 'identity', signal: AbortSignal.timeout(ANSWER_WITHIN_MS) },
       })
       const { bytes, isLonger } = await readStart(response, ANSWER_BYTES_MAX)
-      if (isLonger) throw new Error('its response is too long')
-      if (response.status >= 500) throw new Error(`it responded with status ${response.status}`)
+      if (isLonger) throw new Error(`the response is longer than ${ANSWER_BYTES_MAX} bytes`)
+      if (response.status >= 500) throw new Error(`the provider responded with ${response.status}`)
       return new Response(bytes, response)
     } catch (cause) {
       const detail = cause instanceof Error ? cause.message : String(cause)
-      throw new ProviderUnreachable(`the provider did not respond: ${detail}`, { cause })
+      throw new ProviderUnreachable(`a request to the provider failed: ${detail}`, { cause })
     }
   }
 }

@@ -148,7 +148,7 @@ const changes = {
 
 /** Creates the functions that store passkeys. Each addition, removal and copy is audited and mailed to the person. */
 function makePasskeyStore({ database: { kysely }, now }: FactorPorts) {
-  /** Returns the step that reports a change. The user of a copy is unknown, so that event has no actor. */
+  /** Returns the step that reports a change. It is unknown who used a copy, so that event has no actor. */
   const report =
     (change: keyof typeof changes, personId: string, passkey: string, actor: Partial<Actor>) =>
     async (trx: Transaction<Schema>) => {

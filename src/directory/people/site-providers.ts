@@ -109,7 +109,7 @@ export function makeListProviders(
 
 /**
  * Creates the function that sets the domains whose addresses sign in with a provider. New domains need a TXT record
- * that names the provider (`proofOf`). Without it, the function returns that domain and changes nothing.
+ * that names the provider (`proofOf`). If a domain has no such record, returns the domain and changes nothing.
  */
 function makeSetDomains(kysely: Database['kysely']) {
   return async (provider: IdentityProvider, domains: readonly string[], actor: Actor) => {

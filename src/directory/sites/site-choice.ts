@@ -13,7 +13,7 @@ export function operates(roles: readonly SiteRole[]): boolean {
   return roles.some((role) => operatorRoles.has(role))
 }
 
-/** The feature that makes a site accept only its own identity providers. Operators open /admin as before. */
+/** The feature that makes a site accept only its own identity providers. The admin pages still accept other ways. */
 export const OWN_SIGN_IN = 'own_sign_in'
 
 /** A site where a person has roles. */
@@ -69,7 +69,7 @@ export function decideSite(question: SiteQuestion): SiteDecision {
     }
     if (site) return { kind: 'bound', site }
     return refused(
-      'you have no role at the site of this application; ask an operator of the site for one',
+      'you have no role at the site of this application; ask an operator of the site to invite you',
     )
   }
   if (!operator) return { kind: 'none' }

@@ -29,7 +29,7 @@ export async function findLookOfPerson({ kysely }: Database, personId: string) {
   return parsed(await looks(kysely).where('site.id', '=', only).executeTakeFirst())
 }
 
-/** The texts of a site in one language. Instead of null, the text without a language is shown. */
+/** The texts of a site in one language. If a text is null, pages show the site's text without a language. */
 export interface LocalTexts {
   readonly language: string
   readonly displayName: string | null

@@ -157,14 +157,14 @@ export function checkAuthorizationRequest(limits: RequestLengths) {
   }
 }
 
-/** Length limits of a browser request, in bytes of JSON. One is for `state`, the other for all values together. */
+/** Length limits of a browser request, in bytes of JSON: for `state`, and for all parameters together. */
 export type RequestLengths = ServicePolicy['authorizationRequests']
 
 /**
- * Length limits of parameters, in bytes of JSON. They exist because each request is stored until the person responds.
- * No honest client exceeds them: the list of all scopes has about 550 characters, our id_token 1,500, and an ASP.NET
- * nonce 140. `state` has its own, higher limit, because libraries such as ASP.NET's put encrypted data into it, which
- * may exceed 2,000 characters.
+ * Length limits of parameters, in bytes of JSON. The service stores each request until the person responds. No honest
+ * client exceeds the limits: the list of all scopes has about 550 characters, our id_token 1,500, and an ASP.NET nonce
+ * 140. `state` has a higher limit, because some libraries, such as ASP.NET's, put more than 2,000 characters of encrypted
+ * data into it.
  */
 const bytesMax: Readonly<Record<string, number>> = {
   redirect_uri: 2048,
@@ -178,7 +178,7 @@ const bytesMax: Readonly<Record<string, number>> = {
 /** Length limit of each other parameter, such as nonce, login_hint, prompt and acr_values. */
 const OTHERS_BYTES_MAX = 512
 
-/** Explains which part of a request is too long; undefined if none is. */
+/** Explains which parameter of a request is too long. Returns undefined if the request is within the limits. */
 export function explainTooLong(
   parameters: Readonly<Record<string, unknown>>,
   limits: RequestLengths,

@@ -29,7 +29,7 @@ const suiteClaims = {
 /**
  * Creates the exceptions for the OpenID Foundation's conformance suite (design 26). Most modules of its OpenID Connect
  * plans send no PKCE parameters, and the plans expect RS256 in the metadata. The profile is off by default. With
- * production settings, `environment.ts` accepts it only if it is forced.
+ * production settings, `environment.ts` rejects the profile unless it is forced.
  */
 export async function makeConformanceProfile(
   settings: ConformanceSettings,

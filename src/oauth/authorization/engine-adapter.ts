@@ -25,7 +25,7 @@ export function engineAdapter(dependencies: EngineDependencies): AdapterFactory 
     const records = dependencies.platform.state.adapterFor(model)
     return {
       ...records,
-      // No-op: tokens have no records, and codes keep theirs. They become invalid when their grant or family ends.
+      // No-op: tokens have no records, and codes may keep them. Both become invalid when the grant or family ends.
       revokeByGrantId: async () => {},
       // There are no user codes, because the device flow is off.
       findByUserCode: async () => undefined,
@@ -52,8 +52,8 @@ const rules: Readonly<Record<string, Rules>> = {
 }
 
 /**
- * Builds the engine's Grant model from the row of a grant (oauth/grants/grant-store.ts). The engine never writes a
- * grant: our own code saves it with its site, which the engine does not know. The engine can only end it.
+ * Builds the engine's Grant model from the row of a grant (oauth/grants/grant-store.ts). The engine can end a grant, but
+ * never writes one. Our own code saves the grant with its site, which the engine does not know.
  */
 function grantAdapter({ grants: { findGrant, store } }: EngineDependencies): Partial<Adapter> {
   return {
@@ -172,7 +172,7 @@ function interactionAdapter(
   }
 }
 
-/** Whether the client may revoke a token: only its own (RFC 7009 §2.1; design 14). */
+/** Whether the client may revoke a token. A client may revoke only its own tokens (RFC 7009 §2.1; design 14). */
 export function mayRevokeToken(
   _ctx: KoaContextWithOIDC,
   client: EngineClient,

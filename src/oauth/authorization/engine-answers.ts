@@ -172,7 +172,7 @@ const toClient = sentences({
       const said = `openid scope must be requested when using the ${parameter} parameter`
       // The engine's check for `openid` precedes our check for commas, so explain commas here too.
       const cure = (request: RefusedRequest) =>
-        explainUnknownScopes(request) ?? `add openid to scope, or leave ${parameter} out`
+        explainUnknownScopes(request) ?? `add openid to scope, or omit ${parameter}`
       return [said, (request: RefusedRequest) => `${said}: ${cure(request)}`]
     }),
   ),
@@ -201,13 +201,13 @@ const toOperator = sentences({
   'the provided authentication mechanism does not match the registered client authentication method':
     ({ client }) =>
       client &&
-      `the client is registered for the authentication method ${client.clientAuthMethod}, but used another one`,
+      `the client is registered for the authentication method ${client.clientAuthMethod}, but used another method`,
   // The store does not return expired codes, so the engine reports them as not found.
   'authorization code not found':
     'the code is unknown: it has expired, is truncated, or comes from another service',
 })
 
-/** Returns the reason for the operator of the application: the engine's, unless it is vague. */
+/** Returns the reason to show to operators of the application. Replaces vague reasons of the engine. */
 export function reasonForOperator(said: string, request: RefusedRequest): string {
   return written(toOperator.get(said), request) ?? said
 }

@@ -132,8 +132,8 @@ const keyBounds = { ...fetchBounds, runningMax: 64, perMinuteMax: 1200 }
 /**
  * Configures the engine's requests for metadata documents, client keys and sign-out notices. No request follows
  * redirects. Only requests to `privateHosts` may connect to private addresses (platform/outgoing/guarded-fetch.ts).
- * Fetches of keys are limited, because unauthenticated callers can trigger them. Sign-out notices have their own time
- * limit; their queue limits their number (oauth/authorization/sign-outs.ts).
+ * Fetches of keys are limited, because unauthenticated callers can trigger them. Sign-out notices have a separate time
+ * limit, and their queue limits the number of parallel requests (oauth/authorization/sign-outs.ts).
  */
 export function engineRequests({
   documents,
@@ -205,7 +205,7 @@ async function keysOfClient(provider: Provider, clientId: string): Promise<JSONW
   return { keys: [...keys] }
 }
 
-/** Whether this URL is the jwks_uri of the client whose keys are needed. Otherwise, it is a metadata document's. */
+/** Whether the engine is fetching client keys from this URL. Otherwise, it is fetching a metadata document. */
 function isForKeys(address: string): boolean {
   const client: EngineClient | undefined = Provider.ctx?.oidc?.client
   return address === (keyRequest.getStore() ?? client?.jwksUri)
@@ -219,7 +219,7 @@ export function makeCurrentEngine(dependencies: EngineDependencies) {
       current = { engine, send: queueSignOuts(engine, dependencies.signOuts) }
     },
     async renewSession(ctx: Context, renewed: Authentication, from: string) {
-      if (!current) throw new Error('there is no engine before the keys are loaded')
+      if (!current) throw new Error('sessions cannot be renewed before the signing keys are loaded')
       return await renewSession(current.engine, ctx, { ...renewed, from }, dependencies)
     },
     findClientKeys: async (clientId: string): Promise<JSONWebKeySet> =>

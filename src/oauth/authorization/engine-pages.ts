@@ -76,8 +76,8 @@ function whyUnknownClient(clientId: unknown, admitsAddress: AdmitsAddress): stri
   if (!clientId.startsWith('https://'))
     return 'This application is not registered with this service.'
   return admitsAddress(clientId)
-    ? 'The metadata document of this app could not be read, or is not valid. Try again in a minute.'
-    : `The app of ${shownUri(URL.parse(clientId)?.host ?? '')} cannot connect here yet.`
+    ? 'The metadata document of this app could not be read, or is invalid. Try again in a minute.'
+    : `This service does not accept apps from ${shownUri(URL.parse(clientId)?.host ?? '')}. Ask the operator of this service to allow them.`
 }
 
 /** Renders the page that asks the person to confirm a sign-out (RP-Initiated Logout §3). */

@@ -43,7 +43,7 @@ export async function decideRequestedSite(
   })
 }
 
-/** Returns the site of the identity provider that began the session, if any. The session counts only there. */
+/** Returns the only site at which the session is valid: that of its identity provider. Undefined for all sites. */
 export function siteOfSession({ account }: KoaContextWithOIDC['oidc']): string | undefined {
   return (account?.['session'] as LiveSession | undefined)?.siteId
 }
@@ -54,7 +54,7 @@ export function sitesOf(decision: SiteDecision): readonly HeldSite[] {
   return decision.kind === 'choose' ? decision.sites : []
 }
 
-/** Whether the site's review permits the scopes. A blocked document gets none, an unapproved one no write scopes. */
+/** Whether the site's review permits the scopes. A blocked client gets no scopes, an unapproved client only read scopes. */
 function admitsDocument(
   site: HeldSite,
   document: DocumentState,

@@ -19,7 +19,7 @@ export const plainNames = {
 type Params = Readonly<Record<string, unknown>>
 
 /**
- * Returns the values of `acr` that satisfy a request; undefined if all do.
+ * Returns the values of `acr` that satisfy a request; undefined if every value does.
  *
  * - An essential `acr` in the `claims` parameter must match exactly (OpenID Connect Core §5.5.1.1).
  * - Known values of `acr_values` are also required. Otherwise the client would get a token that its API rejects again
@@ -47,15 +47,15 @@ function essentialAcr(claims: unknown): readonly string[] | undefined {
   if (!essential || (!value && !values)) return undefined
   if (value) return [String(value)]
   if (Array.isArray(values)) return values.map(String)
-  throw new errors.InvalidRequest('invalid claims.id_token.acr.values type')
+  throw new errors.InvalidRequest('claims.id_token.acr.values must be an array')
 }
 
 /** The reason for a sign-in with two factors: the site requires them of its operators. */
 export const OPERATORS_NEED_MFA = 'operators_need_mfa'
 
 /**
- * Creates the checks that ask a person to sign in again. They apply if the session was authenticated by another method
- * than the request requires, or too long ago. If no method can satisfy the request, or the new sign-in does not, the
+ * Creates the checks that ask a person to sign in again. They apply if the person authenticated too long ago, or by a
+ * method that does not satisfy the request. If no method can satisfy the request, or the new sign-in does not, the
  * request ends with unmet_authentication_requirements. A site can require two factors for all operator scopes.
  */
 export function assuranceChecks(dependencies: RequestedSiteDependencies) {
@@ -75,7 +75,7 @@ export function assuranceChecks(dependencies: RequestedSiteDependencies) {
       const decision = await decideRequestedSite(ctx, dependencies)
       const demand = decision.kind === 'bound' ? decision.site.operatorDemand : undefined
       if (!demand || (acr === MFA_ACR && !isOlder(session, demand.maxAgeSeconds))) return false
-      // The first sign-in page does not know the person yet, so it cannot ask for two factors. The second one must.
+      // The first sign-in page does not know the person yet, so it cannot ask for two factors. The second page asks.
       if (entities.Interaction?.prompt.reasons.includes(OPERATORS_NEED_MFA))
         throw unmetAuthentication(issuer)
       return true
@@ -99,5 +99,5 @@ function isOlder(
 /** Rejects a `max_age` that is not a number of seconds, in a request without `openid`. @throws InvalidRequest */
 export function checkPlainMaxAge(_ctx: unknown, maxAge: unknown): void {
   if (maxAge === undefined || /^\d{1,15}$/.test(String(maxAge))) return
-  throw new errors.InvalidRequest('invalid max_age parameter value')
+  throw new errors.InvalidRequest('max_age must be a number of seconds')
 }

@@ -217,7 +217,7 @@ interface SignOutNotice {
   readonly sid: string | undefined
 }
 
-/** Queues a notice. Each application has its own queue, so a slow one delays no other. */
+/** Queues a notice. Each application has its own queue, so a slow application does not delay others. */
 async function queueNotice(
   trx: Kysely<Schema>,
   session: Pick<Schema['relying_party_session'], 'client_id' | 'person_id' | 'sid'>,

@@ -30,7 +30,7 @@ export const CLIENT_NOT_AUTHENTICATED =
 
 /**
  * Error description for a request with more than one client authentication. Some libraries send the secret both in the
- * form and in the header, some only when they refresh.
+ * form and in the header. A few do so only when they refresh a token.
  */
 export const SEVERAL_MECHANISMS =
   'use only one method of client authentication: send the client_secret either in the form, ' +
@@ -119,8 +119,9 @@ function formDecoded(value: string): string | undefined {
 }
 
 /**
- * Authenticates a client by secret, assertion or, if it is public, client_id alone (RFC 6749 §2.3). Deleted and disabled
- * clients too: the endpoint decides about their requests. `refused` says why the authentication failed, for the log.
+ * Authenticates a client by secret, assertion or, if it is public, client_id alone (RFC 6749 §2.3). Also authenticates
+ * deleted and disabled clients, because each endpoint decides about their requests. `refused` is the reason for a failure,
+ * for the log.
  */
 export async function authenticateClient(
   { clientId, secret, assertion }: Exclude<ClientCredentials, { readonly problem: string }>,
@@ -133,7 +134,7 @@ export async function authenticateClient(
   if (client.authMethod !== (assertion === undefined ? method : 'private_key_jwt')) {
     return {
       client,
-      refused: `the client is registered for the authentication method ${client.authMethod}, but used another one`,
+      refused: `the client is registered for the authentication method ${client.authMethod}, but used another method`,
     }
   }
   if (assertion !== undefined) {

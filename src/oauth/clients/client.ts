@@ -23,13 +23,13 @@ export interface Client {
   readonly postLogoutRedirectUris?: readonly string[]
   readonly authMethod: ClientAuthMethod
   readonly applicationType: ApplicationType
-  /** The grant types that the client chose; undefined for all supported ones. */
+  /** The grant types that the client chose; undefined for all supported grant types. */
   readonly grantTypes?: readonly string[] | undefined
   /** SHA-256 digests of the currently valid secrets, at most two. */
   readonly secretDigests?: readonly string[]
-  /** The client's public keys, if it authenticates with a key. A public client with keys decides at each request. */
+  /** The client's public keys, if it can authenticate with a key. A public client may do so at each request. */
   readonly keys?: ClientKeys | undefined
-  /** The algorithm of the client's assertions; undefined for those that every client may use. */
+  /** The algorithm that the client chose for its assertions; undefined for any of `proofAlgorithms`. */
   readonly signingAlgorithm?: (typeof assertionAlgorithms)[number] | undefined
   /** Whether the client must push its authorization requests (RFC 9126 §6). */
   readonly pushesRequests?: boolean

@@ -93,7 +93,10 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
       if (!admitsAddress(clientId)) return false
       return (await readRow(database, clientId))?.review !== 'blocked'
     },
-    /** Finds the client of a stored copy, unless `fresh` and stale. `deleted` means blocked for all sites or not admitted. */
+    /**
+     * Finds the client of a stored copy. If `fresh` is set, ignores stale copies. The client's state is `deleted` if the
+     * document is blocked for all sites, or the configuration does not allow it.
+     */
     async find(clientId: string, fresh: boolean) {
       if (!readDocumentAddress(clientId)) return undefined
       const row = await readRow(database, clientId)
@@ -239,7 +242,7 @@ function clientOf(
   }
 }
 
-/** Selects the documents that have no decision for all sites and no grant in force. */
+/** Selects the documents that have no decision for all sites and no grant that can still be used. */
 function unusedDocuments({ kysely }: Database) {
   return kysely
     .selectFrom('document_client as d')

@@ -47,8 +47,8 @@ export function makeClients(
     countRegistration: async (address: string) =>
       await requestLimits.takeTogether('registrations', networkOf(address)),
     /**
-     * Finds a client of any origin, unless `fresh` and its document is stale. Adds the redirect_uri `returnsTo` of the
-     * request to those of a platform if it was registered and still matches a pattern.
+     * Finds a client of any origin. If `fresh` is set, ignores stale copies of metadata documents. `returnsTo` is the
+     * redirect_uri of the request. Adds it to a platform's URIs if it was registered and still matches a pattern.
      */
     async find(clientId: string, fresh = false, returnsTo?: string): Promise<Client | undefined> {
       if (clientId === own.clientId) return own

@@ -19,7 +19,7 @@ export const clientDocument = z.object({
   postLogoutRedirectUris: z.array(z.string()).optional(),
   grantTypes: z.array(z.enum(grantTypesServed)),
   applicationType: z.enum(['web', 'native']),
-  /** How the client may authenticate. One with both methods decides at each request. */
+  /** How the client may authenticate. A client with both methods chooses one at each request. */
   authMethods: z.array(z.enum(['none', 'private_key_jwt'])),
   keys: z.union([z.object({ jwks: keySet }), z.object({ jwksUri: z.string() })]).optional(),
   /** The algorithm of the assertions, if the document names one. */
@@ -127,7 +127,7 @@ function problemOfDocument(read: ReadDocument, address: URL): string | undefined
 }
 
 const NO_METHOD =
-  'token_endpoint_auth_methods_supported must include none, or private_key_jwt where discovery lists it, with public keys in jwks or a jwks_uri on its host'
+  'token_endpoint_auth_methods_supported must include none or, if discovery lists it, private_key_jwt with public keys in jwks or at a jwks_uri on its host'
 
 /**
  * Returns the supported authentication methods that a document offers (SEP-3149), with the keys. A document that names

@@ -50,7 +50,7 @@ export function makeProofs(
 /** Accepted signature algorithms of proofs (FAPI 2.0 Security Profile §5.4.1). */
 export const proofAlgorithms = ['ES256', 'PS256', 'EdDSA', 'Ed25519'] as const
 
-/** Those of assertions. ChatGPT uses RS256, which is accepted only from clients whose document names it. */
+/** Accepted signature algorithms of assertions. RS256 is only for clients whose document names it, such as ChatGPT. */
 export const assertionAlgorithms = [...proofAlgorithms, 'RS256'] as const
 
 /** Allowed difference between the client's clock and ours when an assertion is verified. */
@@ -109,7 +109,7 @@ function makeVerifyAssertion(
 ): VerifyAssertion {
   return async ({ clientId, assertion, choseFapi }) => {
     const keys = await findKeys(clientId).catch(() => undefined)
-    if (!keys) return 'the keys of the client cannot be fetched'
+    if (!keys) return 'the keys of the client could not be fetched'
     const claims = { issuer: clientId, subject: clientId, audience: [issuer, ...accepted] }
     const check = (payload: JWTPayload) =>
       problemOfAssertion(payload, { issuer, accepted, choseFapi, nowMs: now() })

@@ -72,7 +72,7 @@ export async function endGrantsWithEvents(
   return ended.length
 }
 
-/** Ends the selected grants that are still live, and returns them. The caller records it. */
+/** Ends the selected grants that are still live, and returns them. The caller must record the audit events. */
 export async function endGrants(
   kysely: Kysely<Schema>,
   ending: Ending,

@@ -34,7 +34,7 @@ const endedByClient: { readonly [Reason in EndReason]?: { readonly action: Chang
 
 /** Number of days for which daily counts are kept. Analytics shows all of them. */
 export const COUNT_DAYS = 90
-/** Number of days whose calls the lists of connected apps and people add up. */
+/** Number of days for which the lists of connected apps and people count calls. */
 export const CALL_DAYS = 30
 
 const DAY_MS = 86_400_000

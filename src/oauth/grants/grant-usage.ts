@@ -6,8 +6,8 @@ import { dayOf } from './grant-store.ts'
 
 // Maximum number of grants counted between two flushes. Uses of further grants are not counted.
 const GRANTS_MAX = 50_000
-// Number of grants per transaction. SQLite blocks the process while it writes, for 2 to 10 ms. A transaction costs more
-// than its rows if they are few.
+// Number of grants per transaction. SQLite blocks the process for 2 to 10 ms per write. With fewer rows, the transaction
+// itself would take most of that time.
 const GRANTS_PER_WRITE = 500
 // Minimum time between two updates of a grant's `last_used_at`.
 const LAST_USED_STEP_MS = 60_000
@@ -56,7 +56,7 @@ export function makeGrantUsage(database: Database, now: () => number) {
   }
 }
 
-/** Writes a batch, as one parameter: to compile and bind one for each value costs more than to write it. Skips ended grants. */
+/** Writes a batch, except ended grants. Passes it as one JSON parameter, because binding each value costs more time. */
 async function write(
   trx: Transaction<Schema>,
   engine: Database['engine'],

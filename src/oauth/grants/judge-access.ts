@@ -60,7 +60,7 @@ export interface AccessFacts {
   readonly clientDeleted: boolean
   /** Whether the client is an application of a site. */
   readonly isApplication: boolean
-  /** Whether the owner chose that the grant has no absolute end. */
+  /** Whether an owner chose to let the grant last as long as the client refreshes its tokens. */
   readonly isEndless?: boolean
   /** Whether the client's site has disabled MCP connections; false for a client without a site. */
   readonly featureOff: boolean

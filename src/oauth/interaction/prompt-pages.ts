@@ -140,7 +140,7 @@ async function waysOf(ctx: Context, pending: PendingInteraction, dependencies: I
   }
 }
 
-/** Returns the query with which pages outside of an interaction lead back to it, in the language of its pages. */
+/** Returns the query that lets pages outside the interaction lead back to it, in the same language. */
 function wayBack(ctx: Context, from: string): URLSearchParams {
   return new URLSearchParams({ from, ui_locales: readerOf(ctx).language })
 }

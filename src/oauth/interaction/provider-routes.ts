@@ -115,7 +115,7 @@ export function providerRoutes(router: Router, form: Middleware, steps: Steps): 
   })
 }
 
-/** Adds the routes that also sign a person out at the identity provider. Then they redirect to the original target. */
+/** Adds the routes that also sign a person out at the identity provider, and then redirect to the original target. */
 function signOutRoutes(router: Router, ports: InteractionPorts): void {
   const path = pages.providerSignedOut
   const { providers } = ports.directory

@@ -103,7 +103,7 @@ function makeLaterSteps(dependencies: InteractionPorts, promptPages: PromptPages
     const methods = second ? ([method, second] as const) : ([method] as const)
     await complete(ctx, pending, { ...rest, methods, siteId }, dependencies)
   }
-  /** Returns the earliest time to remove the app by e-mail. A sign-in with a site's provider must not start this. */
+  /** Returns the earliest time to remove the app by e-mail; undefined after a sign-in with a site's identity provider. */
   const resetTimeOf = async ({ personId, siteId }: FirstStep) =>
     siteId === undefined ? await findResetTime(database.kysely, personId) : undefined
   const showSecond: Step<[FirstStep, HtmlValue?]> = async (ctx, pending, first, problem) => {

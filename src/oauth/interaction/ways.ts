@@ -1,4 +1,4 @@
-/** Decides which identity providers a sign-in page offers, and whether no other method is allowed. */
+/** Decides which identity providers a sign-in page offers, and whether they are the only way to sign in. */
 
 import type { Context } from 'koa'
 

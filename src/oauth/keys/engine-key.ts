@@ -5,8 +5,8 @@ import { ExternalSigningKey, type JWK } from 'oidc-provider'
 const NUMBER_BYTES = 32
 
 /**
- * Signs the engine's tokens with an ES256 key. Uses `node:crypto` directly, because the engine's own way, through jose
- * and `crypto.subtle`, takes four times as long for a small token.
+ * Signs the engine's tokens with an ES256 key. Uses `node:crypto` directly. The engine itself would use jose and
+ * `crypto.subtle`, which take four times as long for a small token.
  */
 export class EngineKey extends ExternalSigningKey {
   readonly #private
