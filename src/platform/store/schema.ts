@@ -285,7 +285,7 @@ export interface Schema extends OAuthTables {
     streamed_at: number | null
   }
   site_refusal_day: { site_id: string; day: number; error: string; refusals: number }
-  person_word: { word: string; person_id: string }
+  person_word: { word: string; person_id: string; words: string }
   request_count: { key: string; points: number; ends_at: number }
   setting: { name: string; value: string; updated_at: number }
   schema_migration: { name: string; digest: string; applied_at: number; effect: string }

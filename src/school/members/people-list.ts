@@ -106,15 +106,12 @@ const FEW_ROLES_MAX = 5000
 /** Maximum count of people per word, when a search determines its rarest word. */
 const WORD_COUNT_MAX = 5000
 
-/** Number of people below which a word counts as rare. The look-up of the rarest word then stops. */
-const RARE_COUNT = 500
-
 /** Maximum number of people that the count of a search reads at a large site. They have the rarest word. */
 const COUNTED_MAX = 2000
 
 /**
  * Finds people by the beginnings of words of their names and addresses. Reads the people with the rarest word in the
- * order of its index, and looks up their other words and their role.
+ * order of its index, which also has their other words, and looks up their role.
  */
 function searchPeople(database: Database, question: PeopleQuestion, text: string) {
   const { kysely } = database
@@ -135,10 +132,9 @@ function searchPeople(database: Database, question: PeopleQuestion, text: string
     const word = words.find((each) => from?.startsWith(each)) ?? rarest
     const candidates = kysely
       .selectFrom('person_word')
-      .select(['word', 'person_id'])
+      .select(['word', 'person_id', 'words'])
       .where(beginsWith(sql`word`, word, from))
-    const others = words.filter((other) => other !== word).map(hasWord)
-    const matches = sql<boolean>`${sql.join([...others, isFirstMatch(word)], sql` and `)}`
+    const matches = hasWords(database, word, words)
     const isLarge = count > FEW_ROLES_MAX
     const found = (isLarge ? amongMany : amongFew)(kysely, question, candidates).where(matches)
     const counted = isLarge
@@ -155,35 +151,30 @@ function searchPeople(database: Database, question: PeopleQuestion, text: string
 
 const FOUND_WORD = sql<string>`found.word`
 
-/** Returns the word with the fewest people, or a word that is rare enough. Tries long words first. */
+/** Returns the word with the fewest people. Tries long words first, and counts no further than the fewest so far. */
 async function rarestOf(kysely: Kysely<Schema>, words: readonly string[]): Promise<string> {
   let rarest = { word: words[0] ?? '', count: WORD_COUNT_MAX }
   if (words.length <= 1) return rarest.word
   for (const word of words.toSorted((one, other) => other.length - one.length)) {
     const found = kysely.selectFrom('person_word').where(beginsWith(sql`word`, word))
-    const count = await countRowsUpTo(kysely, found, WORD_COUNT_MAX)
+    const count = await countRowsUpTo(kysely, found, rarest.count)
     if (count < rarest.count) rarest = { word, count }
-    if (count < RARE_COUNT) break
   }
   return rarest.word
 }
 
-// PostgreSQL checks scalar subqueries at the index scan, the cheapest first. It would turn `exists` into joins, which
-// come after the check of the role, and read the person of each candidate.
-
-/** Keeps a person's first word that begins with a prefix, so each person appears once. The prefix itself is the first. */
-function isFirstMatch(prefix: string) {
-  return sql<boolean>`(found.word = ${prefix} or (select 1 from person_word as earlier
-    where earlier.person_id = found.person_id and earlier.word >= ${prefix} and earlier.word < found.word
-    limit 1) is null)`
+/** Keeps people with all words, each only once: with their first word that begins with the rarest one. */
+function hasWords({ engine }: Database, rarest: string, words: readonly string[]) {
+  const placeOf = (text: unknown) =>
+    sql`${sql.raw(engine === 'sqlite' ? 'instr' : 'strpos')}(found.words, ${text})`
+  const isFirst = sql`(found.word = ${rarest} or ${placeOf(` ${rarest}`)} = ${placeOf(sql`' ' || found.word || ' '`)})`
+  const others = words
+    .filter((word) => word !== rarest)
+    .map((word) => sql`${placeOf(` ${word}`)} > 0`)
+  return sql<boolean>`${sql.join([...others, isFirst], sql` and `)}`
 }
 
-function hasWord(prefix: string) {
-  return sql<boolean>`(select 1 from person_word as other where other.person_id = found.person_id
-    and ${beginsWith(sql`other.word`, prefix)} limit 1) is not null`
-}
-
-type Candidates = SelectQueryBuilder<Schema, 'person_word', { word: string; person_id: string }>
+type Candidates = SelectQueryBuilder<Schema, 'person_word', Schema['person_word']>
 
 /** Selects the candidates of a site. `cross join` makes SQLite read the roles first. */
 function amongFew(

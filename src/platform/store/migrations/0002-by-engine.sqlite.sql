@@ -1,9 +1,11 @@
 -- SQL that is specific to SQLite. The .postgres.sql file of the same name has the counterpart.
 
--- The words of each person's name and e-mail address in lower case, written by triggers (platform/store/search.ts).
+-- The words of each person's name and e-mail address in lower case, written by triggers (platform/store/search.ts). Each
+-- row also has all words of the person, so a search for several words reads only one range of the index.
 create table person_word (
   word text not null,
   person_id text not null references person (id) on update cascade on delete cascade,
+  words text not null,
   primary key (word, person_id)
 ) without rowid;
 create index person_word_by_person on person_word (person_id, word);
@@ -13,11 +15,13 @@ create index person_word_by_person on person_word (person_id, word);
 create view named_person as select id, name, email_canonical from person;
 create trigger write_person_words instead of insert on named_person begin
   delete from person_word where person_id = new.id;
-  insert into person_word (word, person_id)
-    select distinct value, new.id from json_each('[' ||
+  insert into person_word (word, person_id, words)
+    select value, new.id,
+      ' ' || group_concat(value, ' ') over (order by value rows between unbounded preceding and unbounded following) || ' '
+    from (select distinct value from json_each('[' ||
       replace(replace(replace(replace(replace(replace(replace(replace(replace(replace(json_quote(lower(new.name || ' ' || new.email_canonical)), ',', '","'), '-', '","'), '.', '","'), '@', '","'), '_', '","'), '+', '","'), '(', '","'), ')', '","'), '''', '","'), ' ', '","')
       || ']')
-    where value <> '' and not exists (select 1 from person where id = new.id and deleted_at is not null);
+    where value <> '' and not exists (select 1 from person where id = new.id and deleted_at is not null));
 end;
 create trigger person_insert_words after insert on person
   begin insert into named_person values (new.id, new.name, new.email_canonical); end;
