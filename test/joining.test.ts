@@ -371,7 +371,7 @@ describe('/sign-up', () => {
     await using service = await start()
     const owner = makePagePerson(service.url, olivia)
     const home = await owner.visit('/admin/northlight')
-    expect(textOf(home, 'sign-up-state')).to.include('Off.')
+    expect(textOf(home, 'sign-up-state')).to.include('Self sign-up is off.')
     const action = '/admin/northlight/self-sign-up'
     const on = await owner.send(home, action)
     expect(on.text).to.include('create an account').and.include('People can now create an account')

@@ -85,6 +85,8 @@ describe('the pages for the people and the appearance of a site', () => {
     expect(trail).to.include('sent an invitation').and.include(email)
     const gone = await send(people, `${people}/invitations`, button('withdraw'))
     expect(gone.text).to.include('was withdrawn').and.not.include(email)
+    const after = (await operator.visit('/admin/northlight/audit')).text
+    expect(after).to.include('withdrew an invitation').and.not.include(button('').id)
   })
 
   it('send a recovery mail to a member', async () => {
@@ -98,7 +100,7 @@ describe('the pages for the people and the appearance of a site', () => {
     const { accessToken } = await obtainTokens(service().url)
     expect((await operator.visit(sam)).text).to.include('Course Notes')
     const ended = await send(`${sam}/end-access`, `${sam}/end-access`)
-    expect(ended.text).to.include('No app uses this account')
+    expect(ended.text).to.include('No app is connected')
     expect((await userinfo(service().url, accessToken)).status).to.equal(401)
     const event = await rowOf(service().kysely, 'audit_event', { action: 'grants.end_person' })
     expect(event).to.include({ person_id: 'per_sam', site_id: 'sit_northlight' })

@@ -211,7 +211,7 @@ describe('/admin/<site>/overview and /audit', () => {
     await kysely.deleteFrom('oauth_application').where('site_id', '=', site_id).execute()
     expect(await home())
       .to.include('Add the first app')
-      .and.include('Nothing needs your attention')
+      .and.include('All good')
     const client_id = 'app_old'
     await insert(kysely, 'oauth_application', {
       ...{
@@ -245,6 +245,6 @@ describe('/admin/<site>/overview and /audit', () => {
     await change(kysely, 'oauth_grant', { id: 'g' }, { last_used_at: 2 })
     expect(await home()).not.to.include(stuck)
     expect(text.match(/<svg class="spark"/g)).to.have.length(5)
-    expect(text).to.include('1 app</a>').and.not.include('Nothing needs your attention')
+    expect(text).to.include('1 app</a>').and.not.include('All good')
   })
 })

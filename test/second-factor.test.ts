@@ -58,7 +58,7 @@ forEachDatabase('second factors', (start) => {
     }
   }
   const listed = ({ text }: Seen) =>
-    [...text.matchAll(/<code>([A-Z2-7-]{19})<\/code>/g)].map(([, code = '']) => code)
+    /<code>([A-Z2-7\n-]+)<\/code>/.exec(text)?.[1]?.split('\n') ?? []
 
   /** Sends the right password, and returns what sends the second step. */
   const firstStep = async (url: string, who: Answers = sam) => {

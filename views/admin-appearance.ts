@@ -42,7 +42,7 @@ interface LanguageChoice {
 
 /** Shows and changes how the sign-in, consent and account pages of a site look. */
 export function appearancePage({ language, ...page }: AppearancePage): Page {
-  const { area, siteName, problem } = page
+  const { area, problem } = page
   const action = page.hrefOf(language)
   const tabs = [undefined, ...languages].map((each) => ({
     label: each === undefined ? text('appearance.all') : languageText(each),
@@ -53,7 +53,7 @@ export function appearancePage({ language, ...page }: AppearancePage): Page {
     problem?.field !== undefined && (problem.field in page.fields || problem.field === 'logoFileId')
   const intro =
     language === undefined
-      ? text('appearance.intro', { site: html`<bdi>${siteName}</bdi>` })
+      ? text('appearance.intro')
       : text('appearance.local', { language: languageText(language) })
   return areaPage({
     ...page,
@@ -75,7 +75,7 @@ ${language === undefined && languageForm(page.choice, area.csrf)}`,
 }
 
 function lookFields(
-  { fields, problem, logoHref }: Omit<AppearancePage, 'language'>,
+  { fields, problem, logoHref, siteName }: Omit<AppearancePage, 'language'>,
   language?: string,
 ): Html {
   const problemOf = (id: string) => (problem?.field === id ? problem.text : undefined)
@@ -83,27 +83,26 @@ function lookFields(
     ...{ id, ...rest },
     problem: problemOf(id),
   })
-  const line = (id: keyof LookFields, label: HtmlValue, lengthMax: number, hint: HtmlValue) => {
-    const attributes = html` type="text" maxlength="${lengthMax}" autocomplete="off" spellcheck="false" value="${fields[id]}"`
-    return inputField(field(id, { label, hint, attributes }))
+  const line = (id: keyof LookFields, label: HtmlValue, lengthMax: number, standard?: string) => {
+    const attributes = html` type="text" maxlength="${lengthMax}" autocomplete="off" spellcheck="false" value="${fields[id]}" placeholder="${standard}"`
+    return inputField(field(id, { label, attributes }))
   }
-  const color = (id: 'accentColor' | 'backgroundColor', example: string) =>
-    line(id, text(`appearance.${id}`), 7, text('appearance.colorHint', { example }))
+  const color = (id: 'accentColor' | 'backgroundColor', standard: string) =>
+    line(id, text(`appearance.${id}`), 7, standard)
   const words = (id: 'signInWords' | 'consentWords') => {
     const attributes = html` rows="3" maxlength="500"`
-    const hint = text('appearance.wordsHint')
-    return textField(field(id, { label: text(`appearance.${id}`), hint, attributes }), fields[id])
+    return textField(field(id, { label: text(`appearance.${id}`), attributes }), fields[id])
   }
-  const name = (hint: HtmlValue) => line('displayName', text('word.name'), 120, hint)
+  const name = line('displayName', text('word.name'), 120, siteName)
   if (language !== undefined) {
-    return html`${name(undefined)}\n${words('signInWords')}\n${words('consentWords')}`
+    return html`${name}\n${words('signInWords')}\n${words('consentWords')}`
   }
   const logo = inputField({
     ...{ id: 'logo', label: text('appearance.logoLabel'), problem: problemOf('logoFileId') },
     hint: text('appearance.logoHint'),
     attributes: html` type="file" accept="image/png,image/jpeg,image/webp"`,
   })
-  return html`${name(text('appearance.nameHint'))}
+  return html`${name}
 ${logo}
 ${
   logoHref !== undefined &&

@@ -105,7 +105,6 @@ function afterSignOutField({ typed, problems }: ApplicationFormPage): Html {
     id: 'post-logout-uris',
     name: 'post_logout_redirect_uris',
     label: text('applications.postLogoutUris'),
-    hint: text('applications.postLogoutHint'),
     problem: problems.postLogoutRedirectUris,
     attributes: html` rows="2" spellcheck="false" autocapitalize="none"`,
   }
@@ -128,12 +127,10 @@ ${kinds.map((value) =>
 }
 
 function scopeField({ typed, choices, problems, editing }: ApplicationFormPage): Html {
+  const hints = [ofOperator(typed)?.scopes, editing && text('applications.scopesRemoved')]
   return html`<fieldset${problems.scopes !== undefined && html` aria-describedby="scopes-problem"`}>
 <legend>${text('applications.scopes')}</legend>
-<p class="hint">${
-    ofOperator(typed)?.scopes ?? text('applications.scopesHint')
-  } ${editing !== undefined && text('applications.scopesRemoved')}</p>
-${fieldProblem('scopes', problems.scopes)}
+${hints.map((hint) => hint && html`<p class="hint">${hint}</p>\n`)}${fieldProblem('scopes', problems.scopes)}
 ${choices.map(({ name, words }) =>
   choice(
     { type: 'checkbox', name: 'scope', value: name, checked: typed.scopes.includes(name) },

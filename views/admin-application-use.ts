@@ -78,7 +78,7 @@ export function refusalsPage(page: RefusalsPage): Page {
   const none = html`<p class="empty" id="no-refusals">${text('applications.noRefusals')}</p>`
   return clientPage(page, title, {
     id: 'refusals-page',
-    body: html`<p>${text('applications.refusalsIntro', { kept: page.kept })}</p>
+    body: html`${page.refusals.length > 0 && html`<p>${text('applications.refusalsIntro', { kept: page.kept })}</p>`}
 ${table(title, refusalColumns, page.refusals, { none })}`,
   })
 }

@@ -7,7 +7,6 @@ import { inCode, text, textIfAny, timeOf } from './text.ts'
 
 export interface ApprovalsPage {
   readonly area: AreaView
-  readonly siteName: string
   readonly changes: readonly PendingChangeView[]
   readonly action: string
   /** The client whose changes are shown; undefined for all clients. */
@@ -43,13 +42,13 @@ ${page.policyAction !== undefined && policyForm(page, page.policyAction)}`,
   })
 }
 
-function waiting({ area, siteName, changes, action, client }: ApprovalsPage): Html {
+function waiting({ area, changes, action, client }: ApprovalsPage): Html {
   const hidden = client === undefined ? undefined : { client }
   const fields = html`<ul class="cards">
 ${changes.map(change)}</ul>
 <div class="actions"><button id="approve" type="submit" name="decision" value="approve">${text('approvals.approve')}</button>
 <button id="reject" type="submit" name="decision" value="reject" class="second">${text('approvals.reject')}</button></div>`
-  return html`<p>${text('approvals.intro', { site: html`<bdi>${siteName}</bdi>` })}</p>
+  return html`<p>${text('approvals.intro')}</p>
 ${postForm({ action, csrf: area.csrf, hidden }, fields)}`
 }
 
@@ -66,7 +65,7 @@ ${given.map(
 `
 }
 
-function policyForm({ area, policy }: ApprovalsPage, action: string): Html {
+function policyForm({ area, changes, policy }: ApprovalsPage, action: string): Html {
   const option = (value: 'destructive' | 'every' | 'never') =>
     choice(
       { type: 'radio', name: 'covers', value, checked: policy.covers === value },
@@ -78,7 +77,6 @@ ${option('destructive')}
 ${option('every')}
 ${option('never')}</fieldset>
 ${choice({ ...exempt, checked: policy.exemptsIntegrations }, text('approvals.exempt'))}
-${submitButton('save', text('word.save'), { kind: 'second' })}`
-  return html`<h2>${text('approvals.when')}</h2>
-${postForm({ action, csrf: area.csrf }, fields)}`
+${submitButton('save', text('word.save'), { kind: changes.length > 0 ? 'second' : undefined })}`
+  return postForm({ action, csrf: area.csrf }, fields)
 }

@@ -11,7 +11,6 @@ import { areaText, type TextId, text } from './text.ts'
 
 export interface AssistantsPage {
   readonly area: AreaView
-  readonly siteName: string
   /** The URL of the form that switches MCP connections on; undefined if they are on. */
   readonly switchOnAction: string | undefined
   readonly assistants: readonly AssistantView[]
@@ -44,7 +43,7 @@ interface AdmittedView {
 
 /** Lists the assistants, with a button to add each one for the members of a site. */
 export function assistantsPage(page: AssistantsPage): Page {
-  const { area, siteName, switchOnAction, assistants } = page
+  const { area, switchOnAction, assistants } = page
   const added = assistants.filter(({ application }) => application !== undefined)
   const others = assistants.filter((assistant) => !added.includes(assistant))
   return areaPage({
@@ -53,7 +52,7 @@ export function assistantsPage(page: AssistantsPage): Page {
     id: 'assistants-page',
     scripts: [copyScript],
     body: html`${problemAlert('assistants-problem', page.problem)}
-<p>${text('adminAssistants.intro', { site: html`<bdi>${siteName}</bdi>` })}</p>
+<p>${text('adminAssistants.intro')}</p>
 ${switchOnAction !== undefined && switchOn(switchOnAction, area)}
 ${added.length > 0 && addedList(added, page)}
 ${others.length > 0 && rows(added.length > 0 ? 'adminAssistants.more' : 'adminAssistants.first', others, page)}
@@ -140,7 +139,6 @@ function callbackField({ id, application, typed, problem }: AssistantView, hint:
 
 export interface OwnAssistantsPage {
   readonly area: AreaView
-  readonly siteName: string
   readonly address: string
   /** The URL of this page, to which the areas to change are submitted. */
   readonly action: string
@@ -158,9 +156,9 @@ export function ownAssistantsPage(page: OwnAssistantsPage): Page {
     ...page,
     title: text('adminAssistants.ownTitle'),
     id: 'own-assistants-page',
+    back: { href: page.backHref, name: text('adminNav.assistants') },
     scripts: [copyScript],
     body: html`<p>${text('adminAssistants.ownIntro', {
-      site: html`<bdi>${page.siteName}</bdi>`,
       a: (name) => html`<a id="reviews" href="${page.reviewsHref}">${name}</a>`,
     })}</p>
 <form method="get" action="${page.action}">
@@ -171,7 +169,6 @@ ${page.areas.map(({ name, checked }) => choice({ type: 'checkbox', name: 'change
 <p>${text('adminAssistants.connectTo')}</p>
 ${snippet(page.address)}
 <div class="assistants">
-${page.assistants.map((steps) => connectSteps(steps, { local: page.local }))}</div>
-<p><a class="button second" href="${page.backHref}">${text('adminNav.assistants')}</a></p>`,
+${page.assistants.map((steps) => connectSteps(steps, { local: page.local }))}</div>`,
   })
 }

@@ -5,7 +5,6 @@ import { type Column, table } from './table.ts'
 import { actionText, listText, text, timeOf } from './text.ts'
 
 export interface AuditPage extends ListView {
-  readonly siteName: string
   /** The filters of the form; an empty filter matches everything. */
   readonly question: AuditQuestion
   readonly actions: readonly { readonly name: string; readonly words: HtmlValue }[]
@@ -43,7 +42,7 @@ export interface AuditDifference {
 
 /** Lists audit events, newest first, with a form to filter them and links to download them. */
 export function auditPage(page: AuditPage): Page {
-  const { siteName, question, entries, action, downloads, downloadMax: max } = page
+  const { question, entries, action, downloads, downloadMax: max } = page
   const isNarrowed = Object.values(question).some(Boolean)
   const none = text(isNarrowed ? 'audit.noMatch' : 'audit.none')
   const formats = listText(downloads.map(({ href, label }) => html`<a href="${href}">${label}</a>`))
@@ -51,8 +50,7 @@ export function auditPage(page: AuditPage): Page {
     ...page,
     title: text('adminNav.audit'),
     id: 'audit-page',
-    body: html`<p>${text('audit.intro', { site: html`<bdi>${siteName}</bdi>` })}</p>
-<form id="audit-filter" class="filter" method="get" action="${action}">
+    body: html`<form id="audit-filter" class="filter" method="get" action="${action}">
 ${filterFields(page)}
 <div class="actions">
 <button type="submit" class="second">${text('audit.filter')}</button>

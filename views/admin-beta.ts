@@ -2,16 +2,13 @@ import { type AreaView, areaConfirmPage, areaPage, type Confirmation } from './a
 import { buttonForm, type FormTarget } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
-import { inLink, text, timeOf } from './text.ts'
+import { text, timeOf } from './text.ts'
 
 export interface BetaPage {
   readonly area: AreaView
-  readonly siteName: string
   readonly onSince: number | undefined
   readonly switchOnAction: string
   readonly switchOffHref: string
-  readonly applicationsHref: string
-  readonly assistantsHref: string
   readonly done: HtmlValue
 }
 
@@ -20,10 +17,6 @@ export function betaPage(page: BetaPage): Page {
   const { onSince } = page
   const on = onSince === undefined ? 'no' : 'yes'
   const time = onSince !== undefined && timeOf(onSince)
-  const links = {
-    assistants: inLink(page.assistantsHref),
-    applications: inLink(page.applicationsHref),
-  }
   return areaPage({
     ...page,
     title: text('adminNav.beta'),
@@ -31,11 +24,10 @@ export function betaPage(page: BetaPage): Page {
     body: html`<section class="card" aria-labelledby="mcp-connections">
 <h2 id="mcp-connections">${text('beta.mcp')}</h2>
 <p id="beta-state">${text('beta.state', { on, time })}</p>
-<p>${text('beta.text', { site: html`<bdi>${page.siteName}</bdi>` })}</p>
+<p>${text('beta.text')}</p>
 ${
   on === 'yes'
-    ? html`<p>${text('beta.next', links)}</p>
-<p><a id="switch-off" class="button second" href="${page.switchOffHref}">${text('beta.off')}</a></p>`
+    ? html`<p><a id="switch-off" class="button second" href="${page.switchOffHref}">${text('beta.off')}</a></p>`
     : switchOnForm({ action: page.switchOnAction, csrf: page.area.csrf })
 }
 </section>`,

@@ -13,7 +13,6 @@ import type { Page } from './layout.ts'
 import { inCode, text, timeOf } from './text.ts'
 
 export interface DocumentClientsPage extends ListView {
-  readonly siteName: string
   readonly clients: readonly DocumentClientView[]
 }
 
@@ -41,7 +40,7 @@ export function documentClientsPage(page: DocumentClientsPage): Page {
     ...page,
     title: text('adminNav.documentClients'),
     id: 'document-clients-page',
-    body: html`<p>${text('documentClients.intro', { site: html`<bdi>${page.siteName}</bdi>` })}</p>
+    body: html`<p>${text('documentClients.intro')}</p>
 ${cards(page.clients.map(client), html`<p class="empty">${text('documentClients.none')}</p>`, page.pager)}`,
   })
 }

@@ -165,7 +165,7 @@ function attentionCard({ figures, state, hrefs }: AdminHomePage): Html {
   return card(
     'attention',
     rows.length === 0
-      ? html`<p><span class="tag good">${text('adminHome.good')}</span> ${text('adminHome.nothing')}</p>`
+      ? html`<p><span class="tag good">${text('adminHome.good')}</span></p>`
       : plainList(
           rows.map(
             (row) => html`<span class="tag warning">${text('adminHome.look')}</span> ${row}`,
@@ -193,8 +193,7 @@ function membersCard({ isOn, state, memberAddress }: AdminHomePage): Html | unde
   if (!isOn || state.applications === 0) return undefined
   return card(
     'members',
-    html`<p>${text('adminHome.membersText')}</p>
-${snippet(memberAddress)}
+    html`${snippet(memberAddress)}
 <p><a href="${memberAddress}">${text('adminHome.membersSee')}</a></p>`,
   )
 }
@@ -211,7 +210,6 @@ function signInCard({ area, state, hrefs, selfSignUp }: AdminHomePage): Html {
   return card(
     'signIn',
     html`<p>${text('adminHome.ways', { ways, a: inLink(hrefs.identityProviders) })}</p>
-<h3>${text('adminHome.selfSignUp')}</h3>
 <p id="sign-up-state">${text('adminHome.signUpState', { on, a: inLink(signUpHref) })}</p>
 ${action !== undefined && buttonForm({ action, csrf: area.csrf, hidden }, 'switch-sign-up', label, 'second')}`,
   )

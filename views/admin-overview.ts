@@ -33,6 +33,7 @@ export function overviewPage(page: OverviewPage): Page {
   const { area, days, measure, periods, path } = page
   const link = (shown: Measure, count: number) => `${path}?measure=${shown}&days=${count}`
   const title = text(`analytics.measures.${measure}`)
+  const values = days.map((day) => day[measure])
   const bars = days.map((day) => ({ label: dayText(day.date), value: day[measure] }))
   const periodTabs = periods.map((count) => ({
     label: text('analytics.days', { count }),
@@ -48,9 +49,10 @@ export function overviewPage(page: OverviewPage): Page {
       href: link(each, days.length),
       current: each === measure,
     })),
-    body: html`<p>${text(`analytics.measures.${measure}.what`)}</p>
-${tabBar(text('analytics.period'), periodTabs)}
-${bars.some(({ value }) => value > 0) ? chartOf(title, bars, page) : empty(page)}
+    body: html`<div class="split"><p><strong>${total(values, page)}</strong><br>
+<span class="muted">${text(`analytics.measures.${measure}.what`)}</span></p>
+${tabBar(text('analytics.period'), periodTabs)}</div>
+${values.some((value) => value > 0) ? chartOf(title, bars, page) : empty(page)}
 <p class="small">${text('analytics.utc', { time: timeOf(page.countedAt) })} <a id="download" href="${page.downloadHref}">${text('analytics.download')}</a></p>`,
   })
 }
@@ -63,8 +65,7 @@ ${measure !== 'refusals' && html`<a class="button second" href="${assistantsHref
 function chartOf(title: HtmlValue, bars: readonly Bar[], page: OverviewPage): Html {
   const values = bars.map(({ value }) => value)
   const summary = html`${total(values, page)}; ${text('analytics.most', { count: Math.max(...values) })}.`
-  return html`<p><strong>${total(values, page)}</strong></p>
-${columnChart({ id: 'chart', title, summary, bars })}
+  return html`${columnChart({ id: 'chart', title, summary, bars })}
 ${numbers(title, text('analytics.day'), title, bars.toReversed())}
 ${page.measure === 'refusals' && reasonsOf(page)}`
 }

@@ -7,6 +7,7 @@ import {
 } from './area.ts'
 import { avatar } from './avatar.ts'
 import {
+  buttonForm,
   fieldProblem,
   inputField,
   postForm,
@@ -35,7 +36,6 @@ interface InvitationView extends Readonly<Record<'id' | 'email', string>> {
 }
 
 export interface PeoplePage extends ListView {
-  readonly siteName: string
   readonly search: string
   /** The role that filters the list; empty for all. */
   readonly role: string
@@ -57,10 +57,10 @@ const roleName = (role: string) => textIfAny(`adminPeople.roleOf.${role}`) ?? ro
 
 /** Lists the people of a site, with a search, and the pending invitations. */
 export function peoplePage(page: PeoplePage): Page {
-  const { siteName, total, people, search, role, invitations } = page
+  const { total, people, search, role, invitations } = page
   const isNarrowed = search !== '' || role !== ''
   const none = text(isNarrowed ? 'adminPeople.noMatch' : 'adminPeople.none')
-  const [found, site] = [isNarrowed ? 'yes' : 'no', html`<bdi>${siteName}</bdi>`]
+  const found = isNarrowed ? 'yes' : 'no'
   const invitationsTitle = text('adminPeople.invitations')
   const more = html`<div><label for="filter-role">${text('adminPeople.role')}</label>
 <select id="filter-role" name="role">
@@ -71,7 +71,7 @@ ${roles.map((name) => html`<option value="${name}"${name === role && html` selec
     ...page,
     title: text('adminNav.people'),
     id: 'members-page',
-    body: html`<p>${text('adminPeople.count', { found, total, site, a: inLink('#invite') })}</p>
+    body: html`<p>${text('adminPeople.count', { found, total, a: inLink('#invite') })}</p>
 ${searchForm({ action: page.action, label: text('adminPeople.search'), search, more, isNarrowed })}
 ${table(text('adminNav.people'), columns, people, { none: html`<p class="empty" id="no-people">${none}</p>`, paging: page.pager })}
 ${
@@ -152,7 +152,7 @@ ${submitButton('send-invitation', text('adminPeople.send'))}`,
 function roleFields(held: readonly string[], problem?: HtmlValue): Html {
   const box = (name: (typeof roles)[number]) => html`<label class="choice">
 <input type="checkbox" name="role" value="${name.toLowerCase()}"${held.includes(name) && html` checked`}>
-<span>${roleName(name)}<span class="muted">${text(`adminPeople.does.${name}`)}</span></span>
+<span>${roleName(name)}<span class="muted">${textIfAny(`adminPeople.does.${name}`)}</span></span>
 </label>
 `
   return html`<fieldset>
@@ -177,9 +177,6 @@ export interface MemberPage {
 export function memberPage(page: MemberPage): Page {
   const { area, member, apps, problem, backHref, action } = page
   const target = (path: string) => ({ action: `${action}/${path}`, csrf: area.csrf })
-  const endAccess =
-    apps.length > 0 &&
-    html`<a id="end-access" class="button second" href="${action}/end-access">${text('adminPeople.endAccess')}</a>`
   return areaPage({
     ...page,
     title: member.name,
@@ -190,14 +187,10 @@ export function memberPage(page: MemberPage): Page {
 <p><bdi>${member.email}</bdi><br><span class="muted">${text('adminPeople.memberSince', { time: timeOf(member.since) })}</span></p>
 ${postForm(target('roles'), html`${roleFields(member.roles)}\n${submitButton('save-roles', text('adminPeople.saveRoles'))}`)}
 <h2>${text('account.apps')}</h2>
-${table(text('account.apps'), appColumns, apps, { none: html`<p class="empty" id="no-apps">${text('adminPeople.noApps')}</p>` })}
-<div class="actions">${endAccess}</div>
+${table(text('account.apps'), appColumns, apps, { none: html`<p class="empty" id="no-apps">${text('apps.none')}</p>` })}
+${apps.length > 0 && html`<p><a id="end-access" class="button second" href="${action}/end-access">${text('adminPeople.endAccess')}</a></p>`}
 <h2>${text('word.account')}</h2>
-${postForm(
-  target('recovery'),
-  html`<p>${text('adminPeople.recovery')}</p>
-${submitButton('send-recovery', text('adminPeople.sendRecovery'), { kind: 'second' })}`,
-)}
+${buttonForm(target('recovery'), 'send-recovery', text('adminPeople.sendRecovery'), 'second')}
 <p><a id="remove" class="button danger" href="${action}/remove">${text('adminPeople.remove')}</a></p>`,
   })
 }

@@ -73,7 +73,7 @@ ${buttonForm({ action: onlyAction, csrf, hidden: { on: isOnly ? 'no' : 'yes' } }
     title: text('adminNav.identityProviders'),
     id: 'identity-providers-page',
     area,
-    body: html`<p>${text('providers.intro', { site })}</p>
+    body: html`<p>${text('providers.intro')}</p>
 ${problemAlert('provider-problem', problem)}
 ${cards(rows, html`<p class="empty" id="no-providers">${text('providers.none')}</p>`)}
 ${providers.length > 0 && only}<h2>${text('providers.add')}</h2>
@@ -82,7 +82,7 @@ ${steps !== undefined && html`<p class="notice" id="steps">${steps}</p>`}
 ${postForm(
   { action, csrf },
   html`${field('name', text('word.name'), text('providers.nameHint'))}
-${field('issuer', text('identities.issuer'), text('providers.issuerHint'))}
+${field('issuer', text('identities.issuer'))}
 ${field('clientId', text('providers.clientId'))}
 ${inputField({ id: 'clientSecret', label: text('providers.clientSecret'), attributes: html` type="password" maxlength="500" autocomplete="off" required` })}
 <details><summary>${text('providers.claims')}</summary>

@@ -8,13 +8,12 @@ import {
 } from './admin-secrets.ts'
 import { areaPage, cards, type ListView } from './area.ts'
 import { foreignName } from './client-view.ts'
-import { postForm, problemAlert, submitButton } from './forms.ts'
+import { inputField, postForm, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { inCode, text } from './text.ts'
 
 export interface ResourceServersPage extends ListView {
-  readonly siteName: string
   readonly resourceServers: readonly ListedClient[]
   readonly action: string
   /** The name as entered, if it was rejected; otherwise empty. */
@@ -35,19 +34,16 @@ export function resourceServersPage(page: ResourceServersPage): Page {
 <code class="muted">client_id</code> <code>${clientId}</code>`,
   )
   const none = html`<p class="empty" id="no-resource-servers">${text('resourceServers.none')}</p>`
-  const described = html`aria-describedby="name-hint${problem !== undefined && ' name-problem'}"${problem !== undefined && html` aria-invalid="true"`}`
-  const fields = html`<label for="name">${text('word.name')}</label>
-<p class="hint" id="name-hint">${text('resourceServers.nameHint')}</p>
-<input id="name" name="name" type="text" maxlength="80" autocomplete="off" required value="${page.typed}" ${described}>
+  const attributes = html` type="text" maxlength="80" autocomplete="off" required value="${page.typed}"`
+  const fields = html`${inputField({ id: 'name', label: text('word.name'), problem, attributes })}
 ${submitButton('register', text('resourceServers.register'))}`
   return areaPage({
     ...page,
     title: text('adminNav.resourceServers'),
     id: 'resource-servers-page',
-    body: html`<p>${text('resourceServers.intro', { site: html`<bdi>${page.siteName}</bdi>` })}</p>
+    body: html`<p>${text('resourceServers.intro')}</p>
 ${cards(resourceServers, none, page.pager)}
 <h2>${text('resourceServers.add')}</h2>
-${problemAlert('name-problem', problem)}
 ${postForm({ action, csrf: area.csrf }, fields)}`,
   })
 }

@@ -9,7 +9,6 @@ export const maxAges = [0, 3600, 86_400, 2_592_000] as const
 
 export interface TwoFactorsPage {
   readonly area: AreaView
-  readonly siteName: string
   readonly demand: { areas: readonly string[]; maxAgeSeconds?: number | undefined } | undefined
   /** Whether the requirement covers all operations of operators. */
   readonly isAll: boolean
@@ -18,13 +17,13 @@ export interface TwoFactorsPage {
   /** Whether people of the site may remove a lost authenticator app by e-mail. */
   readonly hasReset: boolean
   readonly action: string
-  readonly homeHref: string
   readonly done: HtmlValue
 }
 
 /** The form with which an owner requires two factors for sensitive operations of a site. */
 export function twoFactorsPage(page: TwoFactorsPage): Page {
-  const { area, demand, isAll, areas, hasReset, action, homeHref: href } = page
+  const { area, demand, isAll, areas, hasReset, action } = page
+  const isChosen = (value: string) => demand?.areas.includes(value) ?? false
   const option = (value: 'nothing' | 'sensitive' | 'everything', checked: boolean) =>
     choice({ type: 'radio', name: 'for', value, checked }, text(`demand.${value}`))
   const fields = html`<fieldset><legend>${text('demand.for')}</legend>
@@ -34,19 +33,19 @@ ${option('everything', isAll)}</fieldset>
 <label for="max-age">${text('demand.maxAge')}</label>
 <select id="max-age" name="max-age">
 ${maxAges.map((seconds) => html`<option value="${seconds}"${seconds === (demand?.maxAgeSeconds ?? 0) && html` selected`}>${text('demand.within', { seconds })}</option>\n`)}</select>
-<fieldset><legend>${text('demand.areas')}</legend>
-${areas.map((value) => choice({ type: 'checkbox', name: 'area', value, checked: demand?.areas.includes(value) ?? false }, textIfAny(`scope.${value}`) ?? html`${value}`))}
-</fieldset>
+<details${areas.some(isChosen) && html` open`}><summary id="areas">${text('demand.areas')}</summary>
+<fieldset aria-labelledby="areas">
+${areas.map((value) => choice({ type: 'checkbox', name: 'area', value, checked: isChosen(value) }, textIfAny(`scope.${value}`) ?? html`${value}`))}
+</fieldset></details>
 <fieldset><legend>${text('demand.lost')}</legend>
 ${choice({ type: 'checkbox', name: 'reset', value: 'yes', checked: hasReset }, text('demand.reset'))}
 <p class="small">${text('demand.resetHint')}</p>
 </fieldset>
-${submitButton('save', text('word.save'), { cancelHref: href })}`
+${submitButton('save', text('word.save'))}`
   return areaPage({
     ...page,
     title: text('adminNav.twoFactors'),
     id: 'two-factors-page',
-    back: { href, name: page.siteName },
     body: html`<p>${text('demand.intro')}</p>
 ${postForm({ action, csrf: area.csrf }, fields)}`,
   })

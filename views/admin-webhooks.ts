@@ -7,7 +7,6 @@ import { inCode, inEnglish, inLink, type TextId, text, textIfAny, timeOf } from 
 
 export interface WebhooksPage {
   readonly area: AreaView
-  readonly siteName: string
   readonly endpoints: readonly (EndpointLine & { readonly href: string })[]
   readonly types: readonly string[]
   readonly action: string
@@ -31,12 +30,12 @@ interface EndpointLine {
 
 /** Lists the webhook endpoints of a site, with the form that adds one. */
 export function webhooksPage(page: WebhooksPage): Page {
-  const { area, siteName, endpoints, types, action, typed, problem } = page
+  const { area, endpoints, types, action, typed, problem } = page
   return areaPage({
     ...page,
     title: text('adminNav.webhooks'),
     id: 'webhooks-page',
-    body: html`<p>${text('adminWebhooks.intro', { site: html`<bdi>${siteName}</bdi>` })}</p>
+    body: html`<p>${text('adminWebhooks.intro')}</p>
 ${table(
   text('adminWebhooks.endpoints'),
   [
@@ -64,11 +63,12 @@ function endpointFields(types: readonly string[], typed?: Typed): Html {
   return html`${inputField({
     id: 'url',
     label: html`<bdi>URL</bdi>`,
-    hint: text('adminWebhooks.urlHint'),
     attributes: html` type="url" maxlength="500" autocomplete="off" required value="${typed?.url ?? ''}"`,
   })}
 <fieldset><legend>${text('adminWebhooks.events')}</legend>
-${types.map((name) => choice({ type: 'checkbox', name: 'types', value: name, checked: typed?.types.includes(name) ?? false }, html`<code>${name}</code><br><span class="muted">${textIfAny(`event.${name}`)}</span>`))}</fieldset>
+${types.map((name) => choice({ type: 'checkbox', name: 'types', value: name, checked: typed?.types.includes(name) ?? false }, inCode(name)))}</fieldset>
+<details><summary>${text('adminWebhooks.meaning')}</summary>
+<dl class="facts">${types.map((name) => html`<div><dt>${inCode(name)}</dt><dd>${textIfAny(`event.${name}`)}</dd></div>\n`)}</dl></details>
 <fieldset><legend>${text('adminWebhooks.content')}</legend>
 ${choice({ type: 'radio', name: 'payload', value: 'full', checked: !isThin }, text('adminWebhooks.full'))}${choice({ type: 'radio', name: 'payload', value: 'thin', checked: isThin }, text('adminWebhooks.thin'))}</fieldset>
 `

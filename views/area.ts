@@ -12,6 +12,7 @@ export interface AreaView {
   /** The name of the site that the area administers. */
   readonly siteName?: string
   readonly groups: readonly AreaGroup[]
+  readonly accountHref: string
   readonly signOutAction: string
   readonly person: PersonView
   /** The CSRF token for all forms of the page. */
@@ -91,13 +92,13 @@ function lookOf({ siteName }: AreaView): Page['look'] {
 }
 
 /** The links of the area: a sidebar on a wide screen, and a menu on a narrow screen. Neither needs a script. */
-function navigation({ name, groups, signOutAction, person, csrf }: AreaView): Html {
-  const signOut = html`<span><bdi>${person.name}</bdi></span>
+function navigation({ name, groups, person, csrf, ...area }: AreaView): Html {
+  const signOut = html`<a href="${area.accountHref}"><span class="hidden">${text('account.title')} </span><bdi>${person.name}</bdi></a>
 <button id="sign-out" type="submit" class="second">${text('word.signOut')}</button>`
   return html`<nav class="area" aria-label="${name}">
 <button type="button" class="menu second" popovertarget="menu">${text('layout.menu')}</button>
 <div id="menu" popover>
-${groups.map(group)}${postForm({ action: signOutAction, csrf }, signOut)}
+${groups.map(group)}${postForm({ action: area.signOutAction, csrf }, signOut)}
 </div>
 </nav>`
 }
@@ -156,9 +157,9 @@ ${nextHref !== undefined && html`<a id="next-page" href="${nextHref}">${text('la
 
 /** A list of cards with links to its other pages, or `none` if the list is empty. */
 export function cards(items: readonly Html[], none?: HtmlValue, paging?: Pager): Html {
-  return html`${items.length === 0 && none}
-<ul class="cards">
-${items.map((item) => html`<li class="card">${item}</li>\n`)}</ul>
+  const list = html`<ul class="cards">
+${items.map((item) => html`<li class="card">${item}</li>\n`)}</ul>`
+  return html`${items.length === 0 ? none : list}
 ${paging && pager(paging)}`
 }
 

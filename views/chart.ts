@@ -17,32 +17,20 @@ export interface Bar {
 }
 
 const WIDTH = 320
-const HEIGHT = 130
-const TOP = 16
-const BOTTOM = 18
-const GAP = 2
+const HEIGHT = 100
 
 /** Draws a vertical bar for each entry, from left to right. Labels the first and the last entry. */
 export function columnChart({ bars, ...chart }: BarChart): Html {
   const most = Math.max(1, ...bars.map(({ value }) => value))
-  const room = HEIGHT - TOP - BOTTOM
   const step = WIDTH / Math.max(1, bars.length)
-  const base = HEIGHT - BOTTOM
   const drawn = bars.map(({ label, value }, index) => {
     // Keep even the smallest bar visible.
-    const height = value === 0 ? 0 : Math.max(1.5, (value / most) * room)
-    return html`<rect class="bar" x="${round(index * step + GAP / 2)}" y="${round(base - height)}" width="${round(step - GAP)}" height="${round(height)}"><title>${label}: ${numberText(value)}</title></rect>\n`
+    const height = value === 0 ? 0 : Math.max(1, (value / most) * HEIGHT)
+    return html`<rect class="bar" x="${round(index * step)}" y="${round(HEIGHT - height)}" width="${round(step * 0.8)}" height="${round(height)}"><title>${label}: ${numberText(value)}</title></rect>\n`
   })
-  return picture(chart, HEIGHT, [
-    html`<text x="0" y="10">${numberText(most)}</text>
-<line class="guide" x1="0" y1="${TOP}" x2="${WIDTH}" y2="${TOP}"/>
-<line class="base" x1="0" y1="${base}" x2="${WIDTH}" y2="${base}"/>
-`,
-    ...drawn,
-    html`<text x="0" y="${HEIGHT - 4}">${bars[0]?.label}</text>
-<text x="${WIDTH}" y="${HEIGHT - 4}" text-anchor="end">${bars.at(-1)?.label}</text>
-`,
-  ])
+  return html`<div class="small" aria-hidden="true">${numberText(most)}</div>
+${picture(chart, HEIGHT, drawn, html` preserveAspectRatio="none"`)}
+<div class="split small" aria-hidden="true"><span>${bars[0]?.label}</span><span>${bars.at(-1)?.label}</span></div>`
 }
 
 const ROW = 30
@@ -73,8 +61,9 @@ function picture(
   { id, title, summary }: Omit<BarChart, 'bars'>,
   height: number,
   parts: readonly Html[],
+  attributes?: Html,
 ): Html {
-  return html`<svg id="${id}" class="chart" role="img" aria-labelledby="${id}-title ${id}-summary" viewBox="0 0 ${WIDTH} ${height}">
+  return html`<svg id="${id}" class="chart" role="img" aria-labelledby="${id}-title ${id}-summary" viewBox="0 0 ${WIDTH} ${height}"${attributes}>
 <title id="${id}-title">${title}</title>
 <desc id="${id}-summary">${summary}</desc>
 ${parts}</svg>`

@@ -42,10 +42,7 @@ const codesOfConnecting: ReadonlySet<string> = new Set([
 
 /** Explains the error and what the person can do, with a button for the next step. */
 export function errorPage(page: ErrorPage): Page {
-  const {
-    code,
-    title = code === 'too_many_requests' ? text('error.waitTitle') : text('error.title'),
-  } = page
+  const { title = textIfAny(`error.title.${page.code}`) ?? text('error.title') } = page
   return {
     title,
     id: 'error-page',
@@ -100,7 +97,7 @@ function link(
 ): Html | undefined {
   return href === undefined
     ? undefined
-    : html`<a id="${id}" class="button${weight}" href="${href}">${label}</a>\n`
+    : html`<a id="${id}" class="button${weight}" href="${href}"><span>${label}</span></a>\n`
 }
 
 function details({ code, description, errorId, sentAddress }: ErrorPage): Html {

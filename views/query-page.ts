@@ -7,7 +7,6 @@ import { inCode, inLink, text } from './text.ts'
 export interface QueryPage {
   readonly area: AreaView
   readonly api: 'member' | 'admin'
-  readonly siteName: string
   /** The sites of the person, including the current site. */
   readonly sites?: readonly SiteLink[] | undefined
   readonly action: string
@@ -52,7 +51,6 @@ export function queryPage(page: QueryPage): Page {
       title: text(page.api === 'member' ? 'account.queries' : 'adminNav.queries'),
       id: 'query-page',
       body: html`<p>${text(`query.intro.${page.api}`, {
-        site: html`<bdi>${page.siteName}</bdi>`,
         endpoint: inCode(page.endpoint),
         a: inLink(page.schemaHref),
       })}</p>
@@ -67,8 +65,7 @@ ${answerOf(page)}
   }
 }
 
-function siteLinks(sites: readonly SiteLink[]): Html | undefined {
-  if (sites.length < 2) return undefined
+function siteLinks(sites: readonly SiteLink[]): Html {
   return html`<nav aria-label="${text('query.sites')}"><ul class="links">
 ${sites.map(
   ({ name, href, current }) =>
@@ -77,8 +74,7 @@ ${sites.map(
 }
 
 function toolPlace({ address, scripts, stylesheet }: QueryTool, { area }: QueryPage): Html {
-  return html`<p hidden><button type="button" id="open-graphiql" class="second">${text('query.open')}</button>
-<span class="small">${text('query.openHint')}</span></p>
+  return html`<p hidden><button type="button" id="open-graphiql" class="second">${text('query.open')}</button></p>
 <div id="graphiql" hidden data-address="${address}" data-owner="${area.person.email}" data-token="${area.csrf}" data-stylesheet="${stylesheet}" data-scripts="${scripts.join(' ')}"></div>`
 }
 

@@ -1,5 +1,6 @@
-import { type AreaView, areaPage, plainList } from './area.ts'
+import { type AreaView, areaPage } from './area.ts'
 import { type ClientView, foreignName } from './client-view.ts'
+import { snippet } from './connect-steps.ts'
 import {
   buttonForm,
   type FormTarget,
@@ -12,7 +13,7 @@ import {
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { passkeyForm } from './passkey-form.ts'
-import { passkeyScript } from './script.ts'
+import { copyScript, passkeyScript } from './script.ts'
 import { text, timeOf } from './text.ts'
 
 export interface SecondStepPage {
@@ -42,7 +43,7 @@ export function secondStepPage(page: SecondStepPage): Page {
 <p>${text('signIn.to', { app: foreignName(page.client.name) })}</p>
 ${problemAlert('login-problem', problem)}
 ${hasApp ? codeForms(form, passkey, page.reset) : passkeyAlone(passkey)}
-<div class="actions"><button id="login-cancel" type="submit" form="refusal" class="second">${text('signIn.cancel')}</button></div>
+<div class="actions"><button id="login-cancel" type="submit" form="refusal" class="quiet">${text('signIn.cancel')}</button></div>
 ${refusalForm(page)}`,
   }
 }
@@ -149,14 +150,15 @@ export function newAuthenticatorPage(page: NewAuthenticatorPage): Page {
     title: text('secondFactor.newTitle', { wrong: problem ? 'yes' : 'no' }),
     heading: text('secondFactor.add'),
     id: 'new-authenticator-page',
+    scripts: [copyScript],
     body: html`<ol>
 <li>${text('secondFactor.scan', { a: (open) => html`<a id="open-app" href="${page.uri}">${open}</a>` })}<br>
 <img src="${page.image}" width="220" height="220" alt="${text('secondFactor.qr')}"></li>
-<li>${text('secondFactor.key')} <code id="key">${page.secret.replace(/.{4}(?=.)/g, '$& ')}</code></li>
-<li>${text('secondFactor.enter')}</li>
+<li>${text('secondFactor.key')}
+${snippet(page.secret.replace(/.{4}(?=.)/g, '$& '), 'key')}</li>
 </ol>
 ${postForm({ action, csrf: area.csrf, hidden: { sealed } }, [
-  codeField(html``, text('secondFactor.digits'), problem),
+  codeField(html``, text('secondFactor.enter'), problem),
   submitButton('confirm', text('secondFactor.confirm'), { cancelHref }),
 ])}`,
   })
@@ -172,9 +174,10 @@ export function recoveryCodesPage(page: {
     area: page.area,
     title: text('secondFactor.codes'),
     id: 'recovery-codes-page',
+    scripts: [copyScript],
     done: text('secondFactor.on'),
     body: html`<p>${text('secondFactor.print')}</p>
-${plainList(page.codes.map((code) => html`<code>${code}</code>`))}
+${snippet(page.codes.join('\n'))}
 <p><a id="next" class="button" href="${page.nextHref}">${text('secondFactor.kept')}</a></p>`,
   })
 }

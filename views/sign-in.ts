@@ -69,6 +69,7 @@ ${siteWords(page.words)}
 ${problemAlert('login-problem', page.problem)}
 ${page.note !== undefined && html`<p class="notice" id="login-note">${page.note}</p>`}
 ${!page.isOnly && signInForm(page)}
+${!page.isOnly && helpLinks(page)}
 ${page.passkey && passkeyForm({ ...page.passkey, csrf: page.csrf, purpose: 'use', kind: 'second' })}
 ${page.providers?.map(
   ({
@@ -80,12 +81,12 @@ ${page.providers?.map(
 )}
 <div class="actions"><button id="login-cancel" type="submit" form="refusal" class="quiet">${text('signIn.cancel')}</button></div>
 ${refusalForm(page)}
-${
-  !page.isOnly &&
-  html`<p><a id="recover" href="${page.recoverHref}">${text('signIn.forgot')}</a>${page.signUpHref !== undefined && html` · <a id="sign-up" href="${page.signUpHref}">${text('signIn.signUp')}</a>`}</p>
-<p class="small">${text('signIn.neverSeen', { app: html`<bdi>${page.client.name}</bdi>` })}</p>`
-}`,
+${!page.isOnly && html`<p class="small">${text('signIn.neverSeen', { app: html`<bdi>${page.client.name}</bdi>` })}</p>`}`,
   }
+}
+
+function helpLinks({ recoverHref, signUpHref }: SignInPage): Html {
+  return html`<p><a id="recover" href="${recoverHref}">${text('signIn.forgot')}</a>${signUpHref !== undefined && html` · <a id="sign-up" href="${signUpHref}">${text('signIn.signUp')}</a>`}</p>`
 }
 
 function signInForm({ login, problem, ...page }: SignInPage): Html {

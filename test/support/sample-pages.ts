@@ -218,7 +218,8 @@ function pagesOf(values: Values): Record<string, View> {
 function areaOf({ person, csrf, address }: Values) {
   const links = [{ href: address('/apps'), label: person.name, current: true }]
   const groups = [{ links }, { name: 'Signing in', links }]
-  return { name: 'Your account', groups, signOutAction: address('/out'), person, csrf }
+  const hrefs = { accountHref: address('/account'), signOutAction: address('/out') }
+  return { name: 'Your account', groups, ...hrefs, person, csrf }
 }
 
 /** The home of the account, connected apps and notifications, empty and full. */
@@ -266,7 +267,7 @@ function accountPages(values: Values) {
 
 /** The pages of passkeys, second factors and a site's rule for them, in every state. */
 function factorPages(values: Values) {
-  const { person, sites, words, address } = values
+  const { person, words, address } = values
   const area = areaOf(values)
   const times = { addedAt: 1.8e12, usedAt: null, backedUpAt: null, clonedAt: null }
   const own = { id: words, name: person.name, ...times }
@@ -277,8 +278,7 @@ function factorPages(values: Values) {
     ...{ area, actions: { add, codes, remove } as Record<'add' | 'codes' | 'remove', string> },
     ...{ sessionsHref: address('/sessions'), passkeysHref: address('/passkeys'), done: words },
   }
-  const rule = { area, siteName: sites[0]?.name ?? '', areas: ['members', words], done: words }
-  const to = { action: address('/rule'), homeHref: address('/home') }
+  const rule = { area, areas: ['members', words], action: address('/rule'), done: words }
   return {
     passkeys: passkeysPage({ ...list, passkeys: [own, copied], addHref: address('/add') }),
     'passkeys-none': passkeysPage({ ...list, passkeys: [], addHref: undefined }),
@@ -286,7 +286,6 @@ function factorPages(values: Values) {
     'second-factor-none': secondFactorPage({ ...factor, app: undefined }),
     'two-factors': twoFactorsPage({
       ...rule,
-      ...to,
       demand: { areas: [words] },
       isAll: false,
       hasReset: true,
@@ -296,7 +295,7 @@ function factorPages(values: Values) {
 
 /** The pages of webhook endpoints, in every state. */
 function webhookPages(values: Values) {
-  const { sites, words, problem, address } = values
+  const { words, problem, address } = values
   const hrefs = { action: address('/hooks/1'), listHref: address('/hooks') }
   const types = ['course.published', 'enrolment.created']
   const page = { area: areaOf(values), types, done: words, problem }
@@ -311,11 +310,11 @@ function webhookPages(values: Values) {
   const disabled = { ...endpoint, disabledAt: 1.8e12, disabledReason: problem }
   return {
     webhooks: webhooksPage({
-      ...{ ...page, siteName: sites[0]?.name ?? '', action: hrefs.listHref, typed },
+      ...{ ...page, action: hrefs.listHref, typed },
       endpoints: [endpoint, disabled].map((each) => ({ ...each, href: address('/hooks/1') })),
     }),
     'webhooks-none': webhooksPage({
-      ...{ ...page, siteName: words, action: hrefs.listHref, endpoints: [], problem: undefined },
+      ...{ ...page, action: hrefs.listHref, endpoints: [], problem: undefined },
     }),
     webhook: webhookPage(one),
     'webhook-again': webhookPage({ ...one, typed }),

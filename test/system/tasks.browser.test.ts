@@ -81,7 +81,7 @@ describe('an owner, on a phone without scripts', () => {
 
   it('puts the logo of the school on the sign-in page', async () => {
     await inSixClicks(async (page, press) => {
-      await press('Add the logo of your school')
+      await press('Add your logo')
       const file = { name: 'logo.png', mimeType: 'image/png', buffer: png }
       const chooser = page.waitForEvent('filechooser')
       await press(page.locator('input[type=file]'))
@@ -101,7 +101,7 @@ describe('an owner, on a phone without scripts', () => {
       await press('Sam Student')
       await press('End all access…')
       await press('End all access')
-      await page.getByText('No app uses this account').waitFor()
+      await page.getByText('No app is connected').waitFor()
     })
   })
 })

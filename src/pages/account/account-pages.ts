@@ -89,6 +89,7 @@ function areaOf({ person, csrf }: PageSession, current: string): AreaView {
         ],
       },
     ],
+    accountHref: pages.account,
     signOutAction: pages.signOut,
     person,
     csrf,

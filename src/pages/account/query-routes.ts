@@ -43,7 +43,6 @@ export function memberQueryRoutes(
     const shown = {
       area,
       api: 'member' as const,
-      siteName: site.name,
       sites: sites.map(({ slug, name }) => ({
         name,
         href: `${pages.memberQueries}?${new URLSearchParams({ site: slug })}`,

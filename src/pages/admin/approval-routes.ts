@@ -28,7 +28,6 @@ export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts):
     }))
     return approvalsPage({
       area,
-      siteName: site.name,
       changes: await Promise.all(changes),
       action: address(pages.approvals),
       client,

@@ -68,7 +68,6 @@ export function assistantRoutes(operatorPages: OperatorPages, parts: AdminParts)
     }))
     return ownAssistantsPage({
       area,
-      siteName: site.name,
       address: url,
       action: address(pages.ownAssistants),
       areas: changeable.map((name) => ({ name, checked: areas.includes(name) })),
@@ -90,7 +89,6 @@ async function listPage(
   const made = await listAssistantApplications(database.kysely, site.id)
   return assistantsPage({
     area,
-    siteName: site.name,
     switchOnAction: on ? undefined : address(pages.betaOn),
     assistants: assistants.map(({ id, name, where, ownCallback }) => {
       const application = made.find((each) => each.assistant === id)

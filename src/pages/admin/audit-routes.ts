@@ -31,7 +31,6 @@ export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): vo
     const found = await listEvents(database, filter, listPages.requestOf(ctx, kept))
     return auditPage({
       area,
-      siteName: site.name,
       question,
       actions: auditActions.map((name) => ({ name, words: text(`audit.action.${name}`) })),
       entries: found.rows,

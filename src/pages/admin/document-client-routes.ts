@@ -30,7 +30,6 @@ export function documentClientRoutes(
       `${address(reviewAddresses[review])}?${new URLSearchParams({ client })}`
     return documentClientsPage({
       area,
-      siteName: site.name,
       clients: found.rows.map((client) => ({
         ...client,
         approveHref: reviewHref('approved', client.clientId),

@@ -50,7 +50,7 @@ interface FoundMember extends Readonly<Record<'id' | 'name' | 'email' | 'memberS
 export function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { executeAdmin } = parts.api.admin
   const list = async (operator: Operator, ctx: PageContext, problem?: Problem) => {
-    const { area, site, address } = operator
+    const { area, address } = operator
     const asked = questionOf(ctx)
     const answer = await askAdminApi<Listed>(executeAdmin, operator, LIST, asked)
     const { data } = answer
@@ -61,7 +61,6 @@ export function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): v
     const { hasNextPage, endCursor } = data.members.pageInfo
     return peoplePage({
       area,
-      siteName: site.name,
       search,
       role,
       total: data.members.totalCount,

@@ -19,11 +19,10 @@ export function operatorQueryRoutes(
 ): void {
   const { tryQuery } = api.admin
   const { queryTool } = api.member
-  const show = async ({ area, site, address }: Operator, ctx: Context, tried?: Tried) => {
+  const show = async ({ area, address }: Operator, ctx: Context, tried?: Tried) => {
     const page = {
       area,
       api: 'admin' as const,
-      siteName: site.name,
       action: address(pages.queries),
       endpoint: baseUrl + paths.adminGraphql,
       schemaHref: paths.adminSchema,

@@ -29,7 +29,6 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
     if (problem !== undefined) ctx.status = 422
     return resourceServersPage({
       area,
-      siteName: site.name,
       resourceServers: found.rows.map((server) => ({
         ...server,
         href: address(pages.resourceServer, { client: server.clientId }),

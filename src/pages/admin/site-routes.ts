@@ -47,10 +47,10 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
       const [only, second] = sites
       if (!only) throw notAnOperator()
       if (!second) return only.href
-      const links = [{ href: pages.account, label: text('account.title'), current: false }]
       const area = {
         name: text('adminNav.title'),
-        groups: [{ links }],
+        groups: [],
+        accountHref: pages.account,
         signOutAction: pages.signOut,
         person,
         csrf,
@@ -66,12 +66,9 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
   operatorPages.page(pages.beta, ({ area, site, address }, ctx) =>
     betaPage({
       area,
-      siteName: site.name,
       onSince: site.mcpConnectionsOnSince,
       switchOnAction: address(pages.betaOn),
       switchOffHref: address(pages.betaOff),
-      applicationsHref: address(pages.applications),
-      assistantsHref: address(pages.assistants),
       done: noticeOf(ctx, {
         on: text('beta.done.on'),
         off: text('beta.done.off'),
@@ -169,22 +166,12 @@ function twoFactorRoutes(operatorPages: OperatorPages, { database }: AdminParts)
   const areas = [...new Set(scopeNames('operator').map((scope) => scope.split(':')[0] ?? ''))]
   const { freshPage, freshForm } = operatorPages.ofOwners
   freshPage(pages.twoFactors, async ({ area, site, address }, ctx) => {
-    const { name: siteName, assuranceDemand: demand } = site
-    const [action, homeHref] = [address(pages.twoFactors), address(pages.site)]
+    const { assuranceDemand: demand } = site
+    const action = address(pages.twoFactors)
     const done = noticeOf(ctx, { saved: text('demand.saved') })
     const isAll = demand?.areas.includes(EVERYTHING) ?? false
     const hasReset = await hasFeature(database, site.id, FACTOR_RESET)
-    return twoFactorsPage({
-      area,
-      siteName,
-      demand,
-      isAll,
-      areas,
-      hasReset,
-      action,
-      homeHref,
-      done,
-    })
+    return twoFactorsPage({ area, demand, isAll, areas, hasReset, action, done })
   })
   freshForm(pages.twoFactors, pages.twoFactors, async (operator, ctx) => {
     const { site, actor, address } = operator

@@ -56,7 +56,6 @@ export function webhookRoutes(
   ): Promise<Page> =>
     webhooksPage({
       area,
-      siteName: site.name,
       endpoints: (await webhooks.list(site.id)).map((endpoint) => ({
         ...endpoint,
         href: address(pages.webhook, { endpoint: endpoint.id }),

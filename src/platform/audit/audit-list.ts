@@ -94,11 +94,9 @@ async function describeEvents(kysely: Kysely<Schema>, rows: readonly FoundEvent[
       hasActor: row.actor_person_id !== null,
       aboutName: row.about_name ?? row.person_id ?? undefined,
       action: row.action,
-      /** The name of the changed object, or its id if no name is known. Empty for the site itself. */
+      /** The name of the changed object, or its id if no name is known. */
       subject:
-        row.subject_kind === 'site'
-          ? ''
-          : (names.get(row.subject_id) ?? String(own ?? row.subject_id)),
+        names.get(row.subject_id) ?? String(own ?? (idSaysNothing(row) ? '' : row.subject_id)),
       address: row.address ?? undefined,
       reason: row.reason ?? undefined,
       times: row.times ?? 1,
@@ -112,6 +110,11 @@ async function describeEvents(kysely: Kysely<Schema>, rows: readonly FoundEvent[
         .filter((each) => each.before !== each.after),
     }
   })
+}
+
+/** Whether the id helps no reader: the id of the site itself, or that of an invitation whose address is deleted. */
+function idSaysNothing({ subject_kind: kind }: FoundEvent): boolean {
+  return kind === 'site' || kind === 'invitation'
 }
 
 function factsOf(json: string | null): Record<string, unknown> {
