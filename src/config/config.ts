@@ -68,7 +68,8 @@ const conformanceSettings = z.strictObject({
 })
 
 /**
- * Reads the environment, and the JSON files in CONFIG_DIR or, by default, in `defaultFolder`.
+ * Reads the environment, and the JSON files in CONFIG_DIR or, by default, in `defaultFolder`. CONFIG_DIR may lack
+ * assistants.json and metadata-documents.json.
  *
  * @throws one error that lists every problem
  */
@@ -83,7 +84,12 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
   const service = readJson(join(folder, 'service.json'), servicePolicy, problems)
   const integrations = readJson(join(folder, 'integrations.json'), z.array(integration), problems)
   const copies = readCopies(join(folder, 'metadata-documents.json'), problems)
-  const assistants = readJson(assistantsFile(folder, defaultFolder), assistantTable, problems)
+  const ownAssistants = join(folder, 'assistants.json')
+  const assistants = readJson(
+    existsSync(ownAssistants) ? ownAssistants : join(defaultFolder, 'assistants.json'),
+    assistantTable,
+    problems,
+  )
   for (const repeated of repeatedIn(integrations ?? [])) {
     problems.push(`integrations.json: ${repeated} is listed twice`)
   }
@@ -113,18 +119,12 @@ export function readConfig(environment: NodeJS.ProcessEnv, defaultFolder: string
   })
 }
 
-/** Reads metadata-documents.json, which is optional. Returns the copies by document URL. */
+/** Reads metadata-documents.json, if it exists. Returns the copies by document URL. */
 function readCopies(file: string, problems: string[]): ReadonlyMap<string, string> {
   const copies = existsSync(file)
     ? readJson(file, z.array(documentCopy).max(100), problems)
     : undefined
   return new Map(copies?.map((copy) => [copy.client_id, JSON.stringify(copy)]))
-}
-
-/** Returns the path of assistants.json: in CONFIG_DIR or, if the file is missing there, in the default folder. */
-function assistantsFile(folder: string, defaultFolder: string): string {
-  const own = join(folder, 'assistants.json')
-  return existsSync(own) ? own : join(defaultFolder, 'assistants.json')
 }
 
 function readJson<T>(file: string, shape: z.ZodType<T>, problems: string[]): T | undefined {

@@ -44,7 +44,6 @@ const passwordCheck = z.strictObject({
   timeoutMs: z.int().min(100).max(10_000),
 })
 
-/** The name of a claim that an identity provider sends. */
 const claimName = (name: string) => z.string().min(1).max(100).default(name)
 
 /** An identity provider of the platform (directory/people/identity-providers.ts). */

@@ -42,10 +42,9 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
     location.kind === 'sqlite'
       ? await copySqlite(location.file, target)
       : await dumpPostgres({ url: location.url, environment }, target)
-  const paths = new Set<string>([database])
   // Copy files after the database, so files uploaded in the meantime are included.
   const files = filesOnDisk ? await copyFiles(source.dataDir, folder) : []
-  for (const path of files) paths.add(path)
+  const paths = new Set<string>([database, ...files])
   if (secretFile !== undefined) {
     await copyFile(secretFile, join(folder, SECRET_PART), constants.COPYFILE_EXCL)
     paths.add(SECRET_PART)

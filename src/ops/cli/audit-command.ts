@@ -10,6 +10,7 @@ import {
 } from '../../platform/audit/audit-list.ts'
 import { eventLine } from '../../platform/audit/audit-stream.ts'
 import type { Database } from '../../platform/store/database.ts'
+import { orderBy, type Page, readPage } from '../../platform/store/keyset.ts'
 import { asOneLine, type Given } from './command-line.ts'
 import { withDatabase } from './configured-stores.ts'
 
@@ -54,24 +55,13 @@ async function* following(database: Database, filter: AuditFilter, signal: Abort
 }
 
 async function* inOrder(database: Database, filter: AuditFilter): AsyncGenerator<FoundEvent> {
-  let after: FoundEvent | undefined
-  for (;;) {
-    let query = findEvents(database, filter)
-    if (after !== undefined) {
-      const { occurred_at, id } = after
-      query = query.where(({ eb, refTuple, tuple }) =>
-        eb(refTuple('e.occurred_at', 'e.id'), '>', tuple(occurred_at, id)),
-      )
-    }
-    const rows = await query
-      .orderBy('e.occurred_at')
-      .orderBy('e.id')
-      .limit(EVENTS_PER_READ)
-      .execute()
-    yield* rows
-    after = rows.at(-1)
-    if (rows.length < EVENTS_PER_READ) return
-  }
+  const order = orderBy('occurred_at', 'asc', 'e.occurred_at', 'e.id')
+  let page: Page<FoundEvent> | undefined
+  do {
+    const request = { first: EVENTS_PER_READ, after: page?.places.at(-1) }
+    page = await readPage(findEvents(database, filter), order, request)
+    yield* page.rows
+  } while (page.hasNextPage)
 }
 
 async function readFilter(database: Database, given: Given): Promise<AuditFilter> {

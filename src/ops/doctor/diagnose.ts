@@ -8,7 +8,6 @@ import * as machine from './machine-checks.ts'
 import { checkOutside } from './outside-checks.ts'
 import { checkDatabase, checkRedis } from './store-checks.ts'
 
-/** The exit code if there are `weak` findings, but no `wrong` ones. */
 const EXIT_CODE_WEAK = 3
 
 /** The checks in the order of the report, except the checks from outside, which come last. */

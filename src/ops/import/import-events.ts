@@ -11,7 +11,6 @@ import type { Writing } from './record-rows.ts'
 type Values = Readonly<Record<string, unknown>>
 
 interface Source {
-  /** The kind of the subject. */
   readonly subject: string
   /** Selects `id`, `siteId`, `personId` and the values of the event. The caller appends the list of ids. */
   readonly select: RawBuilder<unknown>

@@ -36,7 +36,6 @@ export interface ImportSettings {
   readonly now: () => number
   /** The treatment of missing people of earlier imports; undefined to ignore them. */
   readonly missing?: Missing | undefined
-  /** Whether imported records cause events. */
   readonly emitsEvents?: boolean | undefined
   /** The maximum number of lines per transaction; by default, as many as suit a command. */
   readonly batchLines?: number
@@ -113,7 +112,9 @@ export async function importLines(settings: ImportSettings): Promise<Readonly<Im
       if (missing !== undefined) notePeople(run, read)
       settings.onProgress?.(read.lines.length + read.rejected.length, read.size)
     }
-    if (progress.isComplete) await deleteProgress(database, progress)
+    if (progress.isComplete && progress.name !== undefined) {
+      await database.kysely.deleteFrom('setting').where('name', '=', progress.name).execute()
+    }
   }
   if (missing !== undefined) report.absent = await settleAbsent(run, missing, now())
   await refreshStatistics(database, report)
@@ -294,8 +295,4 @@ async function readProgress({ kysely }: Database, { digest }: Source) {
     /** Whether all lines so far were written. */
     isComplete: true,
   }
-}
-
-async function deleteProgress({ kysely }: Database, { name }: Progress): Promise<void> {
-  if (name !== undefined) await kysely.deleteFrom('setting').where('name', '=', name).execute()
 }

@@ -24,7 +24,6 @@ import { lineSource } from './import-sources.ts'
 
 export const RECORDS_MAX = 1000
 export const RECORDS_BYTES_MAX = 4 * 1024 * 1024
-/** The maximum lifetime of the JWT. */
 const JWT_SECONDS_MAX = 60
 /** Few enough records per transaction for `storage.answerWithinMs`. */
 const BATCH_RECORDS = 250

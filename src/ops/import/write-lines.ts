@@ -50,9 +50,8 @@ async function isStored(kind: string, id: string, { trx }: Writing): Promise<boo
 }
 
 /**
- * Writes lines, parents before children, except those that refer to a rejected record. If the database rejects any,
- * writes each half separately, down to single lines. So an invalid line affects only itself and the lines that depend
- * on its record.
+ * Writes lines, parents before children, except those that refer to a rejected record. If the database rejects a line,
+ * writes each half separately, down to single lines. An invalid line therefore affects only lines that depend on it.
  *
  * @returns the rejected lines
  * @throws errors that are not caused by a line, for example if the disk is full

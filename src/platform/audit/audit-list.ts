@@ -1,4 +1,4 @@
-import type { ExpressionBuilder, Kysely } from 'kysely'
+import type { Kysely } from 'kysely'
 
 import type { Database } from '../store/database.ts'
 import { orderBy, type PageRequest, readPage } from '../store/keyset.ts'
@@ -10,6 +10,7 @@ export interface AuditFilter {
   /** Matches events of this site, and reviews of metadata documents for all sites. */
   readonly siteId?: string | undefined
   readonly action?: string | undefined
+  /** Matches actions by this client, and changes to it. */
   readonly clientId?: string | undefined
   /** Matches events with this person as the actor or as the affected person. */
   readonly personId?: string | undefined
@@ -17,8 +18,6 @@ export interface AuditFilter {
   /** The end of the period, in epoch milliseconds; exclusive. */
   readonly untilMs?: number | undefined
 }
-
-type Tables = Schema & { readonly e: Schema['audit_event'] }
 
 /** Builds a query for matching events, with the current names of the actor and the affected person. */
 export function findEvents({ kysely }: Pick<Database, 'kysely'>, filter: AuditFilter) {
@@ -29,9 +28,21 @@ export function findEvents({ kysely }: Pick<Database, 'kysely'>, filter: AuditFi
     .leftJoin('person as about', 'about.id', 'e.person_id')
     .selectAll('e')
     .select(['person.name as actor_name', 'about.name as about_name'])
-  if (siteId !== undefined) found = found.where((eb) => ofSite(eb, siteId))
+  if (siteId !== undefined) {
+    // A platform-wide review concerns the operators of every site.
+    const platformWide = { 'e.subject_kind': 'document_client', 'e.site_id': null } as const
+    found = found.where((eb) => eb.or([eb('e.site_id', '=', siteId), eb.and(platformWide)]))
+  }
   if (action !== undefined) found = found.where('e.action', '=', action)
-  if (clientId !== undefined) found = found.where((eb) => byClient(eb, clientId))
+  if (clientId !== undefined) {
+    found = found.where((eb) =>
+      eb.or([
+        eb('e.client_id', '=', clientId),
+        // Changes to the client.
+        eb('e.subject_kind', 'in', clientKinds).and('e.subject_id', '=', clientId),
+      ]),
+    )
+  }
   if (personId !== undefined) {
     found = found.where((eb) => eb.or({ 'e.actor_person_id': personId, 'e.person_id': personId }))
   }
@@ -40,23 +51,7 @@ export function findEvents({ kysely }: Pick<Database, 'kysely'>, filter: AuditFi
   return found
 }
 
-function ofSite(eb: ExpressionBuilder<Tables, 'e'>, siteId: string) {
-  return eb.or([
-    eb('e.site_id', '=', siteId),
-    // A platform-wide review concerns the operators of every site.
-    eb.and({ 'e.subject_kind': 'document_client', 'e.site_id': null }),
-  ])
-}
-
-/** Matches actions by a client, and changes to that client. */
-function byClient(eb: ExpressionBuilder<Tables, 'e'>, clientId: string) {
-  return eb.or([
-    eb('e.client_id', '=', clientId),
-    eb.and([eb('e.subject_kind', 'in', [...clientKinds]), eb('e.subject_id', '=', clientId)]),
-  ])
-}
-
-const clientKinds = ['application', 'resource_server', 'document_client'] as const
+const clientKinds = ['application', 'resource_server', 'document_client']
 
 export type FoundEvent = Awaited<ReturnType<ReturnType<typeof findEvents>['execute']>>[number]
 

@@ -98,7 +98,6 @@ export const pages = {
   stylesheet: '/assets/:file',
   icon: '/icon.svg',
   iconPng: '/icon.png',
-  /** The assets of GraphiQL. */
   queryAssets: '/assets/queries/:file',
   /** Assets of a site; the path contains a digest of the content. */
   siteColors: '/assets/colors/:file',
@@ -125,7 +124,6 @@ export const pages = {
   /** The redirect URI of the sign-in to the account and operator pages (`relying-party/sign-in.ts`). */
   signedIn: '/signed-in',
   signOut: '/sign-out',
-  /** Starts a sign-in with another account. */
   switchAccount: '/switch-account',
 
   /** Instructions for connecting an assistant: for all sites, and for one site. */

@@ -51,17 +51,12 @@ export function mayBeConfigured(uri: string): boolean {
   return url.protocol === 'https:' || isAppAddress(uri) || differInPortOnly(uri, uri)
 }
 
-/** Whether a URI is canonical https on a metadata document's host and port (specification, Client registration 5). */
+/** Whether a URI is a canonical URL on a metadata document's origin (specification, Client registration 5). */
 export function isUnderHost(uri: string, document: URL): boolean {
   if (uri.length > URI_LENGTH_MAX || uri.includes('#')) return false
   const url = URL.parse(uri)
-  return (
-    url?.protocol === 'https:' &&
-    url.href === uri &&
-    url.host === document.host &&
-    url.username === '' &&
-    url.password === ''
-  )
+  if (url?.href !== uri || url.origin !== document.origin) return false
+  return url.username === '' && url.password === ''
 }
 
 /**

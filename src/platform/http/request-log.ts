@@ -11,7 +11,6 @@ export interface LogFields {
   tool?: string | undefined
   upstream?: string | undefined
   grantType?: (typeof grantTypes)[number] | undefined
-  /** The OpenTelemetry trace id. */
   trace?: string | undefined
   /** The outcome of a token request, introspection, tool call or GraphQL operation, if the status does not show it. */
   outcome?: 'repeated' | 'reused' | 'active' | 'inactive' | 'problem' | 'errors' | undefined
@@ -29,7 +28,7 @@ export interface LoggedRequest extends Omit<LogFields, 'person'> {
   readonly at: number
   readonly method: string
   readonly route: string
-  /** The status of the response, or `CALLER_GONE`. */
+  /** The response status, or `CALLER_GONE`. */
   readonly status: number
   /** The time until the last byte of the response or until the caller disconnected, in fractional milliseconds. */
   readonly tookMs: number

@@ -50,14 +50,14 @@ export function inOrder(surfaces: readonly Surface[]): RouterMiddleware {
   const byPath = new Map<string, RouterMiddleware>(
     Object.values(paths).map((path) => [
       path,
-      chain(surfaces.filter((surface) => mayAnswer(surface, path))),
+      chain(
+        surfaces.filter(
+          (surface) => !('routes' in surface) || surface.stack.some((layer) => layer.match(path)),
+        ),
+      ),
     ]),
   )
   return (ctx, next) => (byPath.get(ctx.path) ?? everywhere)(ctx, next)
-}
-
-function mayAnswer(surface: Surface, path: string): boolean {
-  return !('routes' in surface) || surface.stack.some((layer) => layer.match(path))
 }
 
 function chain(surfaces: readonly Surface[]): RouterMiddleware {

@@ -129,7 +129,7 @@ function countRequest(metrics: Metrics, line: LoggedRequest): void {
     metrics.add('gatehouse_refusals_total', { error, reason: nameOfReason(line.detail) })
   }
   countTokenRequest(metrics, line)
-  if (route === INTROSPECTION) {
+  if (route === 'introspection') {
     metrics.add('gatehouse_introspections_total', { result: outcome ?? failureOf(status) })
   }
   if (tool !== undefined) metrics.add('gatehouse_tool_calls_total', { tool, outcome: endOf(line) })
@@ -139,9 +139,6 @@ function countRequest(metrics: Metrics, line: LoggedRequest): void {
   }
   if (line.upstream !== undefined) countForwarded(metrics, line)
 }
-
-/** The route name of introspection in the request log. */
-const INTROSPECTION = 'introspection'
 
 const graphqlSurfaces: Readonly<Record<string, string>> = {
   [paths.graphql]: 'member',

@@ -80,7 +80,6 @@ export const outboxTask = (handlers: Handlers, ports: OutboxPorts): BackgroundTa
 
 interface NewMessage {
   readonly kind: string
-  /** Defaults to the kind. */
   readonly queue?: string
   readonly payload: object
   readonly nowMs: number

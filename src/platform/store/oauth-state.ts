@@ -45,7 +45,6 @@ export interface StateStore extends AsyncDisposable {
 /** The model of codes. Their records are always in the database, so one query reads a code with its grant. */
 export const CODE_MODEL = 'AuthorizationCode'
 
-/** The models whose records are used once. */
 const onceModels: ReadonlySet<string> = new Set([CODE_MODEL, 'PushedAuthorizationRequest'])
 
 /** The models whose ids are bearer values. Access and refresh tokens have no records. */

@@ -53,11 +53,7 @@ export interface OAuthTables {
     hint: string
     expires_at: number | null
   }
-  integration_override: {
-    client_id: string
-    disabled_at: number | null
-    updated_at: number
-  }
+  integration_override: { client_id: string; disabled_at: number | null; updated_at: number }
   platform_callback: {
     client_id: string
     uri: string

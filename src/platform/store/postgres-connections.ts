@@ -95,11 +95,10 @@ interface PipelineOptions {
 }
 
 /**
- * Creates connections that requests share. Each query is sent without waiting for earlier responses, and all queries of
- * one event loop turn in a single write, because each write that wakes the server costs as much as the query. Use them
- * only for short statements: the server responds in order, so a query that waits for a lock blocks later queries. The
- * server cancels a query at the time limit. If it does not respond at all, the connection is closed and all its queries
- * fail.
+ * Creates connections that requests share. Queries are sent without waiting for earlier responses, and all queries of one
+ * event loop turn in a single write, because each write that wakes the server costs as much as a query. Use them only for
+ * short statements: the server responds in order, so a query that waits for a lock delays later queries. The server
+ * cancels a query at the time limit. If it does not respond at all, the connection is closed and all its queries fail.
  */
 export function openPipelines(count: number, options: PipelineOptions) {
   const lanes = Array.from({ length: count }, () => new Lane(options))

@@ -38,7 +38,11 @@ const MAPPED_BYTES_MAX = 2 ** 31
  * durable. Calls are synchronous, so a write by another process blocks this process for up to `answerWithinMs`.
  */
 export async function openSqlite(file: string, options: EngineOptions): Promise<Database> {
-  if (file !== ':memory:') createPrivately(file)
+  if (file !== ':memory:') {
+    // Create the file for its owner only, because the database contains password hashes.
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
+    closeSync(openSync(file, 'a', 0o600))
+  }
   const connection = new BetterSqlite(file, { timeout: MIGRATION_TIMEOUT_MS })
   try {
     await useWriteAheadLog(connection)
@@ -173,12 +177,6 @@ export async function readSqliteStatus(file: string): Promise<MigrationStatus> {
   } finally {
     connection.close()
   }
-}
-
-/** Creates the file for its owner only, because the database contains password hashes. */
-function createPrivately(file: string): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  closeSync(openSync(file, 'a', 0o600))
 }
 
 function migrationSession(connection: BetterSqlite.Database): MigrationSession {

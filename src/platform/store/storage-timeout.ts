@@ -11,11 +11,9 @@ interface Wait {
 }
 
 /**
- * Limits how long to wait for a store (`storage.answerWithinMs`). Time during which this process could not read a
- * response, such as a long computation, does not count: the limit is measured in steps of a timer, and a late step
- * counts as one step. One timer serves all waiting calls. While the store responds to other calls, the limit is
- * multiplied by `BUSY_LIMITS_MAX`: on an overloaded machine, statements, locks and the connection pool are slow
- * although the store works.
+ * Limits how long to wait for a store (`storage.answerWithinMs`). The limit is measured in steps of a timer, which all
+ * calls share. A late step counts as one step, so time in which this process was blocked does not count. While the store
+ * responds to other calls, it is overloaded but works, so the limit is multiplied by `BUSY_LIMITS_MAX`.
  */
 export class StorageTimeout {
   readonly #waits = new Set<Wait>()

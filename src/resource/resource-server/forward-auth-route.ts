@@ -11,9 +11,9 @@ import { logFields, nameRoute } from '../../platform/http/request-log.ts'
 import { answerUncached } from '../../platform/http/router.ts'
 import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
 import { identityOf } from './identity-headers.ts'
-import { authenticateChecker, type Credentials, mayIntrospect } from './introspection-route.ts'
+import { authenticateChecker, mayIntrospect } from './introspection-route.ts'
 import type { Judged } from './judge-token.ts'
-import { refuse } from './protect.ts'
+import { logToken, refuse } from './protect.ts'
 import {
   demandScopes,
   invalid,
@@ -46,13 +46,18 @@ async function answerProxy(ctx: Context, parts: ResourceParts): Promise<void> {
   const credentials = readClientCredentials(new URLSearchParams(), sent)
   if ('problem' in credentials) return refuseProxy(ctx, credentials.problem)
   const { platform, oauth, verdicts, resourceMetadataUrl } = parts
-  // Check the limit without counting, because the proxy may be unauthenticated. Count the request after that.
+  // Only check the limit here. The request is counted once the proxy has authenticated.
   const exceeded = platform.requestLimits.exceeded('guardedRequests', credentials.clientId)
   if (answerTooMany(ctx, exceeded, 'json')) return
-  const judged = await judgeRequest(ctx, credentials, parts)
+  // Judge the token before the proxy has authenticated, because one query reads the token and the version of the proxy's
+  // client. An unauthenticated proxy learns nothing about the verdict.
+  const token = readToken(ctx.req.headersDistinct['authorization'] ?? [], false)
+  const expected = { unbound: false, callerId: credentials.clientId }
+  const judged = 'kind' in token ? token : await verdicts.judgeAccessToken(token.value, expected)
   const version = 'token' in judged ? judged.token?.callerVersion : undefined
-  const proxy = await authenticateProxy(ctx, credentials, version, parts)
-  if (!proxy) return
+  const { client: proxy, refused } = await authenticateChecker(ctx, credentials, version, oauth)
+  if (refused !== undefined || proxy?.origin !== 'resource_server')
+    return refuseProxy(ctx, refused ?? 'the client is not a resource server')
   platform.requestLimits.count('guardedRequests', proxy.clientId)
   const headers = ctx.req.headersDistinct[SCOPE_HEADER] ?? []
   const wanted = readWantedScopes(ctx.path, ctx.querystring, headers)
@@ -61,10 +66,7 @@ async function answerProxy(ctx: Context, parts: ResourceParts): Promise<void> {
   }
   const { scopes } = wanted
   const tokenVerdict = verdictFor(proxy, judged)
-  if (tokenVerdict.kind === 'granted') {
-    const { clientId, personId } = tokenVerdict.token
-    Object.assign(logFields(ctx), { client: clientId, person: personId })
-  }
+  if (tokenVerdict.kind === 'granted') logToken(ctx, tokenVerdict.token)
   const verdict = demandScopes(tokenVerdict, scopes)
   if (verdict.kind !== 'granted') {
     const { adviseOnScopes } = oauth
@@ -78,20 +80,6 @@ async function answerProxy(ctx: Context, parts: ResourceParts): Promise<void> {
 
 type Unjudged = Extract<Verdict, { kind: 'anonymous' | 'invalid' }>
 
-/**
- * Judges the token before the proxy has authenticated. One query reads the token and the version of the proxy's client.
- * An unauthenticated proxy learns nothing about the verdict.
- */
-async function judgeRequest(
-  ctx: Context,
-  { clientId }: Credentials,
-  { verdicts }: ResourceParts,
-): Promise<Judged | Unjudged> {
-  const bearer = readToken(ctx.req.headersDistinct['authorization'] ?? [], false)
-  if ('kind' in bearer) return bearer
-  return await verdicts.judgeAccessToken(bearer.value, { unbound: false, callerId: clientId })
-}
-
 /** Returns the verdict for a proxy. Bound tokens, and tokens that the proxy may not introspect, are invalid. */
 export function verdictFor(proxy: AuthenticatingClient, judged: Judged | Unjudged): Verdict {
   if (judged.kind === 'worthless') return invalidBecause(judged)
@@ -103,19 +91,6 @@ export function verdictFor(proxy: AuthenticatingClient, judged: Judged | Unjudge
   }
   if (mayIntrospect(proxy, token)) return { kind: 'granted', token }
   return invalid('the token is not for the site of the resource server')
-}
-
-/** Authenticates the proxy as a resource server. @returns undefined if the request was rejected */
-async function authenticateProxy(
-  ctx: Context,
-  credentials: Credentials,
-  version: number | undefined,
-  { oauth }: ResourceParts,
-): Promise<AuthenticatingClient | undefined> {
-  const { client, refused } = await authenticateChecker(ctx, credentials, version, oauth)
-  if (refused === undefined && client?.origin === 'resource_server') return client
-  refuseProxy(ctx, refused ?? 'the client is not a resource server')
-  return undefined
 }
 
 /** The error description of every failed proxy authentication. It gives no reason, because the caller may see it. */

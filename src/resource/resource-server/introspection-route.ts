@@ -26,7 +26,7 @@ export function introspectionRoute(parts: ResourceParts): Middleware {
     const authorization = ctx.req.headersDistinct['authorization'] ?? []
     const credentials = readClientCredentials(form, authorization)
     if ('problem' in credentials) return demandAuthentication(ctx, credentials.problem, parts)
-    // Check the limit without counting. The request is counted after the client has authenticated.
+    // Only check the limits here. The request is counted once the client has authenticated.
     const { clientId } = credentials
     const exceeded =
       requestLimits.exceeded('unknownTokens', clientId) ??
@@ -42,7 +42,7 @@ export function introspectionRoute(parts: ResourceParts): Middleware {
   })
 }
 
-export type Credentials = Exclude<ClientCredentials, { readonly problem: string }>
+type Credentials = Exclude<ClientCredentials, { readonly problem: string }>
 
 /**
  * Authenticates the caller and responds. Judges the token first, because one query reads the token and the version of
@@ -126,13 +126,12 @@ function activeToken(
     iss: issuer,
     aud: token.kind === 'access' ? token.audience : undefined,
     scope: scopes.join(' ') || undefined,
-    ...(token.kind === 'access' && typeOf(token)),
+    // A bound token has the thumbprint of its key (RFC 9449 §6.2).
+    ...(token.kind === 'access' &&
+      (token.jkt === undefined
+        ? { token_type: 'Bearer' }
+        : { token_type: 'DPoP', cnf: { jkt: token.jkt } })),
   }
-}
-
-/** Returns the type of a token. For a bound token, includes its key's thumbprint (RFC 9449 §6.2). */
-function typeOf({ jkt }: AccessToken) {
-  return jkt === undefined ? { token_type: 'Bearer' } : { token_type: 'DPoP', cnf: { jkt } }
 }
 
 /** Authenticates a client that checks a token. `refused` is the reason why it may not check tokens, for the log. */

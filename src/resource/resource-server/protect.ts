@@ -3,6 +3,7 @@ import type { Context } from 'koa'
 import { MFA_ACR } from '../../directory/people/authentication.ts'
 import type { ProvenRequest } from '../../oauth/clients/proofs.ts'
 import type { ScopeAdvice, WantedScopes } from '../../oauth/clients/scope-advice.ts'
+import type { AccessToken } from '../../oauth/token/tokens.ts'
 import { RETRY_AFTER_SECONDS } from '../../platform/http/error-handler.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { type BindingFault, type DpopChallenge, dpopAlgorithms } from './binding.ts'
@@ -33,13 +34,13 @@ export async function verdictOf(ctx: Context, verifyBearer: VerifyBearer): Promi
     ...provenRequest(ctx),
   })
   if ('nextNonce' in verdict) setNonce(ctx, verdict.nextNonce)
-  if (verdict.kind === 'granted') {
-    Object.assign(logFields(ctx), {
-      client: verdict.token.clientId,
-      person: verdict.token.personId,
-    })
-  }
+  if (verdict.kind === 'granted') logToken(ctx, verdict.token)
   return verdict
+}
+
+/** Logs the client and the person of a token. */
+export function logToken(ctx: Context, { clientId: client, personId: person }: AccessToken): void {
+  Object.assign(logFields(ctx), { client, person })
 }
 
 /** Returns the DPoP proofs, method and URL of a request. Its host is BASE_URL's (request-target.ts). */
@@ -70,10 +71,7 @@ export async function refuse(
   protection: Protection,
 ): Promise<void> {
   ctx.set('Cache-Control', 'no-store')
-  if (verdict.kind === 'unavailable') {
-    answerUnavailable(ctx, verdict.cause)
-    return
-  }
+  if (verdict.kind === 'unavailable') return answerUnavailable(ctx, verdict.cause)
   const challenge = await challengeFor(verdict, protection)
   Object.assign(logFields(ctx), {
     error: challenge.error,
@@ -166,7 +164,6 @@ export interface Challenge {
     | 'insufficient_user_authentication'
     | BindingFault['error']
   readonly description?: string
-  /** The scopes to request. */
   readonly scopes?: readonly string[]
   /** The authentication to request (RFC 9470 §3). */
   readonly acrValues?: string

@@ -18,7 +18,7 @@ import { programRoute } from '../../platform/http/router.ts'
 import { personKey } from '../../platform/limits/limits.ts'
 import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import { type DpopChallenge, judgeBinding, type SentToken } from './binding.ts'
-import { type Challenge, challengeHeader, provenRequest, setNonce } from './protect.ts'
+import { type Challenge, challengeHeader, logToken, provenRequest, setNonce } from './protect.ts'
 import type { ResourceParts } from './verify-bearer.ts'
 
 /**
@@ -60,7 +60,7 @@ async function claimsFor(
     Object.assign(logFields(ctx), { client: token.clientId, detail: reason })
     return { status: 401, ...refusal, dpop: 'demanded' }
   }
-  Object.assign(logFields(ctx), { client: token.clientId, person: token.personId })
+  logToken(ctx, token)
   refuseTooMany(ctx, platform.requestLimits.take('userinfo', personKey(token)))
   const refusal = refusalForScopes(token, sent.scope)
   if (refusal) return refusal
@@ -76,11 +76,10 @@ async function claimsFor(
   return { claims: claimsReleased(token, scopes, authorization.conformance) }
 }
 
-/** The access token and its optional `scope` parameter; `none` without a token; or a problem. */
+/** The access token and its optional `scope` parameter; `none` without a token; or a problem, as sent to the caller. */
 type TokenRead =
   | (SentToken & { readonly scope: string | undefined })
   | 'none'
-  /** The problem, as described to the caller. */
   | { readonly problem: string }
 
 /**
