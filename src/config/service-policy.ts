@@ -188,13 +188,13 @@ export const servicePolicy = z.strictObject({
     refreshTokenAbsoluteSeconds: seconds(400 * DAY_SECONDS),
     // How long a replaced refresh token may be used again, to get the same response.
     refreshRetrySeconds: seconds(60),
-    // How long a browser session lasts after the password was entered, and after its last use.
+    // How long a browser session lasts after the sign-in, and after its last use.
     sessionSeconds: seconds(400 * DAY_SECONDS),
     sessionIdleSeconds: seconds(400 * DAY_SECONDS),
     interactionSeconds: seconds(DAY_SECONDS),
     // How long a person can cancel the deletion of the account by signing in.
     accountDeletionSeconds: seconds(90 * DAY_SECONDS).default(7 * DAY_SECONDS),
-    // The lifetime of sessions on /admin and /account. They restart without a prompt during a browser session.
+    // The lifetime of sessions on /admin and /account. During a browser session, they are renewed without a prompt.
     pageSessionSeconds: seconds(30 * DAY_SECONDS),
   }),
   /** Length limits of authorization requests, which are stored even for unauthenticated callers. */

@@ -51,7 +51,7 @@ export async function openPlatform(
   const { usageFlushSeconds: flushSeconds, outboxLookMs: lookMs } = service.storage
   const audit = openAuditTrail({ place: auditStream, flushSeconds }, { database, logger, now })
   const sweeps = worker?.sweeps
-  const ofOutbox = { database, now, logger, sweeps, lookMs, hear: watch.hearMessage }
+  const outboxPorts = { database, now, logger, sweeps, lookMs, hear: watch.hearMessage }
   const open = opening.move()
   return {
     stores,
@@ -67,7 +67,7 @@ export async function openPlatform(
     watch,
     sweeps,
     waitingMessages: async () => await waitingMessages(database),
-    outboxTask: (handlers: Handlers) => outboxTask(handlers, ofOutbox),
+    outboxTask: (handlers: Handlers) => outboxTask(handlers, outboxPorts),
     tasks: [exchange, stores.tasks, audit.tasks].flat(),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }

@@ -360,7 +360,7 @@ export const mutants: readonly Mutant[] = [
   ]),
   ...inFile('platform/http/kept-values.ts', 'second-factor identity-providers', [
     'return «until > now()→true» ? value',
-    '« \u0024{of}→»`\n',
+    '« \u0024{owner}→»`\n',
   ]),
   ...inFile('oauth/authorization/browser-session.ts', 'account-data identity-providers', [
     'if («person.isLeaving→false» && session',

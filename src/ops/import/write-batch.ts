@@ -57,8 +57,8 @@ export async function writeBatch(records: readonly DataRecord[], writing: Writin
       const deleted = ofKind.filter((record) => record.deleted).map(({ id }) => id)
       if (deleted.length > 0) {
         const table = sql.table(kindOf(type).table)
-        const gone = sql<Row>`delete from ${table} where id in (${sql.join(deleted)}) returning id`
-        noteChanged(type, (await gone.execute(trx)).rows, writing)
+        const deletion = sql<Row>`delete from ${table} where id in (${sql.join(deleted)}) returning id`
+        noteChanged(type, (await deletion.execute(trx)).rows, writing)
       }
       const kept = ofKind.filter((record) => !record.deleted)
       // Group lines by their fields, because one statement writes the same columns in all rows.
@@ -182,22 +182,24 @@ async function upsert(
   if (!first) return []
   const columns = Object.keys(first)
   const values = rows.map((row) => sql`(${sql.join(columns.map((column) => row[column]))})`)
-  const taken = changed.filter((column) => !key.includes(column))
-  const action = taken.length === 0 ? sql`do nothing` : takingOver(table, taken)
+  const updated = changed.filter((column) => !key.includes(column))
+  const action = updated.length === 0 ? sql`do nothing` : doUpdate(table, updated)
   const written = sql<Row>`insert into ${sql.table(table)} (${columnList(columns)})
     values ${sql.join(values)} on conflict (${columnList(key)}) ${action} returning ${columnList(by)}`
   return (await written.execute(trx)).rows
 }
 
-function takingOver(table: string, columns: readonly string[]): RawBuilder<unknown> {
-  const news = columns.map((column) => sql`${sql.ref(column)} = ${sql.ref(`excluded.${column}`)}`)
+function doUpdate(table: string, columns: readonly string[]): RawBuilder<unknown> {
+  const assignments = columns.map(
+    (column) => sql`${sql.ref(column)} = ${sql.ref(`excluded.${column}`)}`,
+  )
   const differs = columns.map(
     (column) =>
       sql`${sql.ref(`${table}.${column}`)} is distinct from ${sql.ref(`excluded.${column}`)}`,
   )
   // An account may have been deleted since the batch was read.
   const exists = table === 'person' ? sql`person.deleted_at is null` : sql`1 = 1`
-  return sql`do update set ${sql.join(news)} where ${exists} and (${sql.join(differs, sql` or `)})`
+  return sql`do update set ${sql.join(assignments)} where ${exists} and (${sql.join(differs, sql` or `)})`
 }
 
 /** Deletes the entries that are no longer in the lists, and writes all others. @returns the parents of changed rows */
@@ -213,8 +215,8 @@ async function replaceInner(
   const isGone =
     keys.length === 0 ? sql`` : sql`and (${columnList(key)}) not in (values ${sql.join(keys)})`
   const by = sql.ref(parent)
-  const gone = sql<Row>`delete from ${name} ${whose} ${isGone} returning ${by}`
-  const { rows: changed } = await gone.execute(trx)
+  const deletion = sql<Row>`delete from ${name} ${whose} ${isGone} returning ${by}`
+  const { rows: changed } = await deletion.execute(trx)
   // First, negate the stored positions that change, so no new position equals a stored one.
   if (position === 'unique' && rows.length > 0) {
     const places = rows.map(

@@ -1,7 +1,7 @@
 import { plain } from '../../../views/html.ts'
 import { actionText } from '../../../views/text.ts'
 
-const ofReleasedItem = [
+const releasedItemActions = [
   'create',
   'update',
   'publish',
@@ -38,15 +38,15 @@ const changes = {
   platform_reviewer: ['add', 'remove'],
   signing_key: ['rotated'],
   backup: ['restored'],
-  course: ofReleasedItem,
+  course: releasedItemActions,
   section: ['create', 'update', 'delete'],
   lecture: ['create', 'update', 'move', 'delete'],
   person: ['absent'],
   member: ['invite', 'uninvite', 'join', 'roles', 'remove'],
   enrolment: ['create', 'update', 'end'],
   lecturer: ['assign', 'unassign'],
-  digital_product: [...ofReleasedItem, 'file'],
-  event: [...ofReleasedItem, 'register', 'cancel_registration'],
+  digital_product: [...releasedItemActions, 'file'],
+  event: [...releasedItemActions, 'register', 'cancel_registration'],
   order: ['create', 'refund'],
   product: ['purchase'],
   post: ['create', 'update', 'publish', 'delete'],

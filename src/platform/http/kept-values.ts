@@ -22,29 +22,29 @@ export function openOrNothing(
 }
 
 /**
- * Creates the functions that write and read values in one cookie. `of` identifies the interaction or browser to which a
- * value belongs. Browsers send the cookie only below the path `pathOf(of)`.
+ * Creates the functions that write and read values in one cookie. `owner` identifies the interaction or browser to
+ * which a value belongs. Browsers send the cookie only below the path `pathOf(owner)`.
  */
 export function makeKeptValues<Value>(
   cookie: string,
   keptSeconds: number,
   { seals, now }: { readonly seals: Seals; readonly now: () => number },
-  pathOf: (of: string) => string,
+  pathOf: (owner: string) => string,
 ) {
-  const labelOf = (of: string) => `${cookie} ${of}`
+  const labelOf = (owner: string) => `${cookie} ${owner}`
   return {
     /** Stores a value; undefined removes it. */
-    set(ctx: Context, of: string, value: Value | undefined): void {
+    set(ctx: Context, owner: string, value: Value | undefined): void {
       const kept = value && JSON.stringify({ value, until: now() + keptSeconds * 1000 })
-      ctx.cookies.set(cookie, kept ? seals.seal(kept, labelOf(of)) : null, {
+      ctx.cookies.set(cookie, kept ? seals.seal(kept, labelOf(owner)) : null, {
         ...{ httpOnly: true, sameSite: 'lax', secure: ctx.secure, signed: false, overwrite: true },
-        ...{ path: pathOf(of), maxAge: keptSeconds * 1000 },
+        ...{ path: pathOf(owner), maxAge: keptSeconds * 1000 },
       })
     },
-    /** Reads the value; undefined if it is absent, has expired, or was sealed for another `of`. */
-    read(ctx: Context, of: string): Value | undefined {
-      const opened = openOrNothing(seals, ctx.cookies.get(cookie) ?? '', labelOf(of))
-      // No validation is needed: only `set` can have sealed the content.
+    /** Reads the value; undefined if it is absent, has expired, or was sealed for another owner. */
+    read(ctx: Context, owner: string): Value | undefined {
+      const opened = openOrNothing(seals, ctx.cookies.get(cookie) ?? '', labelOf(owner))
+      // The seal proves that `set` wrote the content, so skip validation.
       const { value, until } = opened === undefined ? {} : JSON.parse(opened)
       return until > now() ? value : undefined
     },

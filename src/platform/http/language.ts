@@ -7,11 +7,11 @@ type Tag = string | null | undefined
 
 /** Language tags (BCP 47) and the time zone that decide how the next page is rendered. */
 interface Preferences {
-  /** The languages of the request, in its order. They come first. */
+  /** The languages that the request names, in order. They take precedence. */
   readonly request?: readonly Tag[]
   readonly person?: Tag
   readonly site?: Tag
-  /** The only languages of the site to which the page belongs. */
+  /** The languages to which the site of the page is limited. */
   readonly languages?: readonly string[] | undefined
   readonly timeZone?: Tag
 }

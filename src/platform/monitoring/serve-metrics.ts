@@ -78,8 +78,8 @@ export async function serveHostMetrics(address: ListeningAddress): Promise<Async
     const asked = Object.values(cluster.workers ?? {}).map(async (worker) => {
       if (worker && latest.has(worker.id) && worker.isConnected()) await ask(worker)
     })
-    const patience = delay(ANSWER_WITHIN_MS, undefined, { ref: false })
-    await Promise.race([Promise.all(asked), patience])
+    const timeLimit = delay(ANSWER_WITHIN_MS, undefined, { ref: false })
+    await Promise.race([Promise.all(asked), timeLimit])
     await summing
     return await render([ended, ...latest.values()])
   })
@@ -94,14 +94,14 @@ async function openScrapeServer(
   address: ListeningAddress,
   scrape: () => Promise<string>,
 ): Promise<AsyncDisposable> {
-  const ofThisMachine = isLoopbackInterface(address.host)
+  const isLoopback = isLoopbackInterface(address.host)
   const server = createServer(async (request, response) => {
     const answer = (status: number, text: string, type = 'text/plain; charset=utf-8') => {
       response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store' })
       response.end(request.method === 'HEAD' ? '' : text)
     }
     // Prevent DNS rebinding: a request from a foreign page contains that page's host name.
-    if (ofThisMachine && !isOwnName(request.headers.host)) return answer(403, OTHER_NAME)
+    if (isLoopback && !isOwnName(request.headers.host)) return answer(403, OTHER_NAME)
     if (request.url?.split('?')[0] !== metricsPath) return answer(404, `see ${metricsPath}\n`)
     if (request.method !== 'GET' && request.method !== 'HEAD') return answer(405, 'use GET\n')
     try {

@@ -103,7 +103,7 @@ export function openTraces(settings: TraceSettings, logger: Logger) {
         }),
     outgoing,
     async [Symbol.asyncDispose]() {
-      // Exports the remaining spans.
+      // Export the remaining spans.
       await provider.shutdown().catch((error: unknown) => logExportFailure(logger, String(error)))
     },
   }

@@ -60,7 +60,6 @@ class Workers {
   constructor(options: PrimaryOptions) {
     this.#options = options
     cluster.schedulingPolicy = cluster.SCHED_RR
-    // Keeps the counts of request limits for the workers.
     if (options.counting) new RateLimiterClusterMaster()
     for (let turn = 0; turn < options.count; turn += 1) this.#start()
   }

@@ -32,7 +32,7 @@ export async function openServer(handler: () => RequestListener, address: Listen
     if (leaving) response.setHeader('Connection', 'close')
     handler()(request, response)
   })
-  // Timeouts only: the engine and our routes limit the length of request bodies.
+  // Set only timeouts, because the engine and our routes limit the length of request bodies.
   server.requestTimeout = 30_000
   server.headersTimeout = 15_000
   server.keepAliveTimeout = 65_000

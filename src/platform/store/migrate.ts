@@ -221,7 +221,7 @@ const forms: readonly (readonly [
       return judged(own.has(`${table}.${column}`), waits)
     },
   ],
-  // Both count as additions: a trigger may fire on writes of the previous version, and `set (` sets storage parameters.
+  // A trigger only adds, although it may fire on writes of the previous version. `set (` changes storage parameters.
   [
     /^(?:create trigger \w+ .*? on|alter table(?= \w+ set \()) (\w+)/,
     ([, table = '']) => judged(true, `${table}, briefly`),

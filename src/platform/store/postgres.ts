@@ -63,7 +63,7 @@ export async function openPostgres(
   const timeout = new StorageTimeout(answerWithinMs)
   const config: pg.ClientConfig = {
     connectionString: location.url,
-    // Longer than most callers wait: a connection that opens slowly serves the next caller.
+    // Longer than most callers wait, because a connection that opens slowly can serve a later caller.
     connectionTimeoutMillis: BUSY_LIMITS_MAX * answerWithinMs,
     keepAlive: true,
     types,
@@ -158,7 +158,7 @@ async function connectGuarded(pool: pg.Pool, timeout: StorageTimeout) {
   let firstUntil: number | undefined = timeout.limit()
   const connecting = pool.connect()
   const client = await beforeLimit(connecting, timeout, firstUntil).catch((error: unknown) => {
-    // Return a connection that is opened after the limit to the pool.
+    // If the connection opens after the limit, return it to the pool.
     void connecting.then((late) => late.release()).catch(() => {})
     throw error
   })

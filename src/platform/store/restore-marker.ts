@@ -35,7 +35,7 @@ export async function findRestore({ database, redis, dataDir }: MarkedStores) {
   const settings = database.kysely.selectFrom('setting').where('name', '=', MARKER)
   const marker = await settings.select(['value', 'updated_at as atMs']).executeTakeFirst()
   const grants = database.kysely.selectFrom('oauth_grant').where('ended_at', 'is', null)
-  // A copy may be from before the first marker, but a new database has no grants.
+  // Without a marker, the database is new and has no grants, or it is a copy from before the first marker.
   if (!marker && !(await grants.select('id').executeTakeFirst())) return { id }
   const { atMs, value } = marker ?? { atMs: 0, value: '' }
   const date = marker ? new Date(atMs).toISOString() : 'before its first marker'

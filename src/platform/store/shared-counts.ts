@@ -33,19 +33,23 @@ export function openSharedCounts(
 ): SharedCounts | undefined {
   if (redis) {
     return throughLimiter(
-      ({ RateLimiterRedis }) => new RateLimiterRedis({ ...ofLimiter, storeClient: redis }),
+      ({ RateLimiterRedis }) => new RateLimiterRedis({ ...limiterOptions, storeClient: redis }),
     )
   }
   if (database.engine === 'postgres') return inPostgres(database)
   if (!isWorker) return undefined
   const timeoutMs = PRIMARY_ANSWERS_WITHIN_MS
   return throughLimiter(
-    ({ RateLimiterCluster }) => new RateLimiterCluster({ ...ofLimiter, timeoutMs }),
+    ({ RateLimiterCluster }) => new RateLimiterCluster({ ...limiterOptions, timeoutMs }),
   )
 }
 
 /** The limiter's options. The limiter only counts, so it has no maximum; the limits are in limits/limit-table.ts. */
-const ofLimiter = { keyPrefix: 'gatehouse:counts', points: Number.MAX_SAFE_INTEGER, duration: 1 }
+const limiterOptions = {
+  keyPrefix: 'gatehouse:counts',
+  points: Number.MAX_SAFE_INTEGER,
+  duration: 1,
+}
 
 /** How long a worker waits for the primary before it counts alone. */
 const PRIMARY_ANSWERS_WITHIN_MS = 250
