@@ -12,10 +12,13 @@ import type { WebhookEndpoints } from '../school/webhooks/webhook-endpoints.ts'
 import { makeAccountPages } from './account/account-pages.ts'
 import { accountRoutes } from './account/account-routes.ts'
 import { dataRoutes } from './account/data-routes.ts'
-import { secondFactorRoutes } from './account/second-factor-routes.ts'
 import { securityRoutes } from './account/security-routes.ts'
 import { sessionRoutes } from './account/session-routes.ts'
-import { identityRoutes, passkeyRoutes } from './account/sign-in-method-routes.ts'
+import {
+  identityRoutes,
+  passkeyRoutes,
+  secondFactorRoutes,
+} from './account/sign-in-method-routes.ts'
 import { adminRoutes } from './admin/admin-routes.ts'
 import { makeRefusedRequests } from './applications/refused-requests.ts'
 import { connectRoutes } from './assistants/connect-routes.ts'

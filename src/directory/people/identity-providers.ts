@@ -2,6 +2,7 @@
 
 import { domainToASCII } from 'node:url'
 
+import { LRUCache } from 'lru-cache'
 import {
   type AuthorizationServer,
   allowInsecureRequests,
@@ -81,7 +82,7 @@ export interface ProvidedIdentity {
 /** Lists the identity providers for an application of this site, or of no site. */
 export type ListProviders = (siteId: string | undefined) => Promise<readonly IdentityProvider[]>
 
-/** The identity provider did not respond, or reported a failure of its own. */
+/** Thrown if a request to an identity provider failed: without a response, with a server error, or with too much data. */
 export class ProviderUnreachable extends Error {}
 
 /** A sign-in that waits for the provider's response, with the values that check the response. */
@@ -101,9 +102,8 @@ interface ProviderPorts {
 
 const SCOPE = 'openid email profile'
 /** How long a provider's metadata and keys are cached, and how soon a failed request is retried. */
-const KNOWN_MS = 3_600_000
+const knownBounds = { max: 1000, ttl: 3_600_000, ttlResolution: 0 }
 const FAILED_MS = 5000
-const PROVIDERS_KNOWN_MAX = 1000
 const ANSWER_WITHIN_MS = 5000
 const ANSWER_BYTES_MAX = 256 * 1024
 const SKEW_SECONDS = 60
@@ -111,25 +111,19 @@ const SKEW_SECONDS = 60
 interface KnownServer {
   readonly found: Promise<AuthorizationServer>
   readonly keys: JWKSCacheInput
-  until: number
 }
 
 /** Creates the function that finds and caches the metadata and keys of a provider. */
 function makeDiscover({ fetch, now }: ProviderPorts) {
-  const servers = new Map<string, KnownServer>()
+  const servers = new LRUCache<string, KnownServer>({ ...knownBounds, perf: { now } })
   return (provider: IdentityProvider): KnownServer => {
     const key = `${provider.id} ${provider.issuer}`
     const known = servers.get(key)
-    if (known && now() < known.until) return known
+    if (known) return known
     const found = requestMetadata(provider, fetchOf(provider, fetch))
-    const next: KnownServer = { found, keys: {}, until: now() + KNOWN_MS }
-    found.catch(() => {
-      next.until = now() + FAILED_MS
-    })
-    servers.delete(key)
+    const next = { found, keys: {} }
     servers.set(key, next)
-    const [oldest] = servers.keys()
-    if (servers.size > PROVIDERS_KNOWN_MAX && oldest !== undefined) servers.delete(oldest)
+    found.catch(() => servers.set(key, next, { ttl: FAILED_MS }))
     return next
   }
 }
@@ -193,7 +187,7 @@ export function makeProviderSignIn(ports: ProviderPorts, list: ListProviders) {
         ...{ server, client, options, redirectUri: redirectUriOf(provider) },
         authentication: await authenticationAt(server, provider, now()),
       })
-      // Some providers ignore `max_age`. Without this check, anyone at an unlocked computer could confirm.
+      // Some providers ignore `max_age`. Without this check, anyone at an unlocked computer could pass.
       const latestAt = Number(claims.auth_time) * 1000 + SKEW_SECONDS * 1000
       if (begun.isAgain && !(latestAt >= begun.begunAt)) {
         throw new Error('the person did not authenticate again')

@@ -1,6 +1,6 @@
 /** Stores the identities at identity providers that are linked to people. Only issuer and subject identify a person. */
 
-import type { Kysely, Transaction } from 'kysely'
+import type { ExpressionBuilder, Kysely, Transaction } from 'kysely'
 
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
@@ -50,9 +50,7 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
       const row = await kysely
         .updateTable('linked_identity')
         .set({ last_used_at: now() })
-        .where('provider_id', '=', identity.provider.id)
-        .where('issuer', '=', identity.issuer)
-        .where('subject', '=', identity.subject)
+        .where(isIdentity({ ...identity, providerId: identity.provider.id }))
         .returning('person_id')
         .executeTakeFirst()
       if (!row) return undefined
@@ -118,11 +116,12 @@ function makeIdentityList(ports: IdentitiesPorts) {
      *
      * @returns true if the identity was kept for that reason
      */
-    remove: async ({ providerId, issuer, subject }: IdentityKey, actor: Actor) =>
+    remove: async (identity: IdentityKey, actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {
         const { personId } = actor
         const hasOtherWay = await lockWays(trx, personId)
         const linked = await linkedTo(trx, personId).execute()
+        const { providerId, issuer, subject } = identity
         const isMeant = (row: IdentityKey) =>
           row.providerId === providerId && row.issuer === issuer && row.subject === subject
         const row = linked.find(isMeant)
@@ -130,12 +129,7 @@ function makeIdentityList(ports: IdentitiesPorts) {
         const isWhole = (each: IdentityKey) => platformProviders.has(each.providerId)
         const isLast = !linked.some((each) => isWhole(each) && !isMeant(each))
         if (isLast && !hasOtherWay) return true
-        await trx
-          .deleteFrom('linked_identity')
-          .where('provider_id', '=', providerId)
-          .where('issuer', '=', issuer)
-          .where('subject', '=', subject)
-          .execute()
+        await trx.deleteFrom('linked_identity').where(isIdentity(identity)).execute()
         const siteId = row.siteId ?? undefined
         const about = { kind: 'person', id: personId }
         const change = { action: 'identity.unlink', subject: about, siteId } as const
@@ -146,6 +140,11 @@ function makeIdentityList(ports: IdentitiesPorts) {
       }),
   }
 }
+
+const isIdentity =
+  ({ providerId: provider_id, issuer, subject }: IdentityKey) =>
+  (eb: ExpressionBuilder<Schema, 'linked_identity'>) =>
+    eb.and({ provider_id, issuer, subject })
 
 function linkedTo(kysely: Kysely<Schema>, personId: string) {
   return kysely

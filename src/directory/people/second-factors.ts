@@ -22,11 +22,7 @@ interface SecondFactorPorts {
 }
 
 /** A code, or a passkey's response in an interaction. */
-interface SentFactor {
-  readonly code: string
-  readonly credential: string
-  readonly uid: string
-}
+type SentFactor = Readonly<Record<'code' | 'credential' | 'uid', string>>
 
 /** The outcome of a second step. Wrong and used codes have the same outcome. */
 export type FactorCheck =
@@ -86,20 +82,15 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
           .onConflict((conflict) => conflict.doNothing())
           .returning('person_id')
           .executeTakeFirst()
-        if (!added) return undefined
-        const { personId } = actor
-        await record(trx, actor, { action: 'second_factor.added', personId, left: CODES })
-        return await replaceCodes(trx, actor)
+        return added && (await replaceCodes(trx, actor, { action: 'second_factor.added' }))
       })
     },
 
     /** Replaces the recovery codes. @returns the new codes; undefined without an authenticator app */
     renewCodes: async (actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {
-        const { personId } = actor
-        if (!(await appOf(trx, personId))) return undefined
-        await record(trx, actor, { action: 'second_factor.renewed', personId, left: CODES })
-        return await replaceCodes(trx, actor)
+        const app = await appOf(trx, actor.personId)
+        return app && (await replaceCodes(trx, actor, { action: 'second_factor.renewed' }))
       }),
 
     remove: async (actor: Actor) =>
@@ -153,13 +144,10 @@ function makeFactorCheck(
   const checkCode = async (typed: string, actor: Actor): Promise<FactorCheck> => {
     const { personId } = actor
     const code = plain(typed)
-    const method = CODE.test(code) ? 'totp' : 'recoveryCode'
-    const isRight = await (method === 'totp'
-      ? useAppCode(code, personId)
-      : useRecoveryCode(code, actor))
-    return isRight
-      ? { kind: 'accepted', method }
-      : { kind: 'refused', why: 'wrong second factor', personId }
+    const isOfApp = CODE.test(code)
+    const isRight = await (isOfApp ? useAppCode(code, personId) : useRecoveryCode(code, actor))
+    if (!isRight) return { kind: 'refused', why: 'wrong second factor', personId }
+    return { kind: 'accepted', method: isOfApp ? 'totp' : 'recoveryCode' }
   }
 
   const checkPasskey = async ({ credential, uid }: SentFactor, actor: Actor) => {
@@ -276,10 +264,14 @@ const CODES = 10
 const CODE_CHARACTERS = 16
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
+/** Replaces the recovery codes, reports the change, and returns the new codes. */
 async function replaceCodes(
   trx: Transaction<Schema>,
-  { personId, now }: Actor,
+  actor: Actor,
+  change: Pick<SecondFactorChange, 'action'>,
 ): Promise<readonly string[]> {
+  const { personId, now } = actor
+  await record(trx, actor, { ...change, personId, left: CODES })
   const codes = Array.from({ length: CODES }, () =>
     Array.from(randomBytes(CODE_CHARACTERS), (byte) => ALPHABET[byte % ALPHABET.length]).join(''),
   )

@@ -60,14 +60,8 @@ export function makeSiteProviders({ kysely }: Database, seals: Seals) {
       }
       await kysely.transaction().execute(async (trx) => {
         await trx.insertInto('identity_provider').values(row).execute()
-        const subject = { kind: 'identity_provider', id }
-        const change = {
-          action: 'identity_provider.add',
-          subject,
-          siteId,
-          after: { ...named, claims },
-        } as const
-        await recordAuditEvent(trx, actor, change)
+        const change = { action: 'identity_provider.add', after: { ...named, claims } } as const
+        await recordAuditEvent(trx, actor, { ...about({ id, siteId }), ...change })
       })
     },
 
@@ -87,13 +81,16 @@ export function makeSiteProviders({ kysely }: Database, seals: Seals) {
         if (!(await left.executeTakeFirst())) {
           await setFeature(trx, { siteId, feature: OWN_SIGN_IN, on: false }, actor)
         }
-        const subject = { kind: 'identity_provider', id }
-        const change = { action: 'identity_provider.remove', subject, siteId } as const
-        await recordAuditEvent(trx, actor, { ...change, before: removed })
+        const change = { action: 'identity_provider.remove', before: removed } as const
+        await recordAuditEvent(trx, actor, { ...about({ id, siteId }), ...change })
       })
     },
   }
 }
+
+const about = ({ id, siteId }: Pick<IdentityProvider, 'id' | 'siteId'>) => ({
+  ...{ subject: { kind: 'identity_provider', id }, siteId },
+})
 
 /** Creates the function that lists the providers of the platform and of a site. */
 export function makeListProviders(
@@ -113,7 +110,7 @@ export function makeListProviders(
  */
 function makeSetDomains(kysely: Database['kysely']) {
   return async (provider: IdentityProvider, domains: readonly string[], actor: Actor) => {
-    const { id, siteId, domains: before } = provider
+    const { id, domains: before } = provider
     for (const domain of domains) {
       if (!before.includes(domain) && !(await isProven(domain, id))) return domain
     }
@@ -121,10 +118,9 @@ function makeSetDomains(kysely: Database['kysely']) {
     await kysely.transaction().execute(async (trx) => {
       const update = trx.updateTable('identity_provider').set({ domains: after })
       await update.where('id', '=', id).execute()
-      const subject = { kind: 'identity_provider', id }
-      const change = { action: 'identity_provider.domains', subject, siteId } as const
       const values = { before: { domains: before.join(' ') }, after: { domains: after } }
-      await recordAuditEvent(trx, actor, { ...change, ...values })
+      const change = { action: 'identity_provider.domains', ...values } as const
+      await recordAuditEvent(trx, actor, { ...about(provider), ...change })
     })
     return undefined
   }
