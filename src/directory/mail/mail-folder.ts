@@ -2,7 +2,7 @@ import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import { isLoopbackInterface, isLoopbackUrl } from '../../platform/http/loopback.ts'
-import { composed, type MailTransport, nodemailer } from './smtp.ts'
+import { composeMessage, type MailTransport, nodemailer } from './smtp.ts'
 
 /** How many messages the folder keeps. */
 export const MAIL_FILES_MAX = 200
@@ -30,7 +30,7 @@ export function openMailFolder(folder: string): MailTransport {
   return {
     async deliver(letter) {
       const options = { streamTransport: true, buffer: true, newline: 'unix' } as const
-      const { subject, headers, text, html, ...rest } = composed(letter)
+      const { subject, headers, text, html, ...rest } = composeMessage(letter)
       const { message } = await (await nodemailer()).createTransport(options).sendMail({
         ...rest,
         headers: { ...headers, Subject: { prepared: true, value: subject } },

@@ -74,8 +74,8 @@ export async function queueMail(trx: Kysely<Schema>, mail: Mail, nowMs: number):
 type SharedText = 'oneUse' | 'ignore' | 'wasYou' | 'notYou' | 'openAccount' | 'recovery.oneUse'
 
 /**
- * The name of a text of the kind, or the id of a shared text. `button` is the label of a button that leads to the link
- * of the message, and `mail.openAccount` of one that leads to the account.
+ * The name of a text of the kind, or the id of a shared text. `button` becomes a button that opens the link of the
+ * message, and `mail.openAccount` a button that opens the account.
  */
 type Block<Kind extends MailKind, Id = TextId> =
   | `mail.${SharedText}`
@@ -94,7 +94,7 @@ export interface Message<Kind extends MailKind> {
   readonly limitedBefore?: boolean
 }
 
-/** What to do about a change that the person did not make. */
+/** Tells the person what to do if another person made the change. */
 const notYou = ['mail.notYou', 'mail.openAccount'] as const
 
 /** The paragraphs and buttons of every message. The subject is `mail.<kind>.subject`. */

@@ -25,7 +25,7 @@ export interface MailTransport {
 export const nodemailer = async () => (await import('nodemailer')).default
 
 /** Returns a message for nodemailer. The only recipient is one address, never a list. */
-export function composed({ id, createdAt, from, to, subject, text, html }: Letter) {
+export function composeMessage({ id, createdAt, from, to, subject, text, html }: Letter) {
   return {
     from,
     to: { name: '', address: to },
@@ -58,7 +58,7 @@ export function openSmtp(url: string): MailTransport & { verify(): Promise<void>
   }
   return {
     deliver: async (letter, signal) =>
-      await withPool(async (pool) => await pool.sendMail({ ...composed(letter), signal })),
+      await withPool(async (pool) => await pool.sendMail({ ...composeMessage(letter), signal })),
     /** Connects and signs in. @throws if that fails */
     verify: async () => await withPool(async (pool) => await pool.verify()),
     close: () => void opening?.then((pool) => pool.close({ force: true })),

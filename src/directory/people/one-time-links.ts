@@ -57,7 +57,7 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
     /** Returns the code that the requesting browser shows, to use the link in another browser: XXXX-XXXX. */
     codeOf: (link: LinkName) => make('code', link).replace(/^.{4}/, '$&-'),
 
-    /** Finds an unexpired link by its token. Does not use the link up, because mail scanners open links. */
+    /** Finds an unexpired link by its token. Does not consume the link, because mail scanners open links. */
     async find(
       kysely: Kysely<Schema>,
       kind: OneTimeLinkKind,

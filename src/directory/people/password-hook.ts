@@ -31,7 +31,7 @@ export type PasswordHook = ReturnType<typeof makePasswordHook>
 
 const ANSWER_BYTES_MAX = 1024
 const PARALLEL_QUESTIONS_MAX = 64
-/** Time to abandon a late answer, added to the time limit of a question. */
+/** Margin after the time limit of a question, so that refusals after a timeout take as long as all others. */
 const MARGIN_MS = 50
 const TOKEN_SECONDS = 60
 
@@ -52,7 +52,7 @@ export function makePasswordHook(settings: PasswordHookSettings, parts: HookPart
     }
   }
   return {
-    /** Asks about one sign-in; without a question, about an invented address, so the time does not reveal a hash. */
+    /** Asks about a sign-in, or about an invented address, so that the time does not reveal whether a hash exists. */
     async ask(question: Question | undefined) {
       const floor = pause(settings.timeoutMs + MARGIN_MS, undefined, { ref: false })
       const decoy = { email: `${randomUUID()}@decoy.invalid`, password: randomUUID() }

@@ -10,7 +10,7 @@ export interface PasswordOwner {
 /** The maximum length in UTF-16 code units, as at sign-in. */
 export const PASSWORD_LENGTH_MAX = 1024
 
-/** A password that repeats a shorter piece than this is rejected. */
+/** A password that only repeats a piece shorter than this is rejected. */
 const PIECE_CHARACTERS_MIN = 5
 
 /**
@@ -40,7 +40,7 @@ export async function problemOfNewPassword(
   return undefined
 }
 
-/** Returns the shortest piece whose repetition is the text; the text itself if it repeats nothing. */
+/** Returns the shortest text that yields this text when repeated, such as `abc` for `abcabc`. */
 function repeatedPiece(text: string): string {
   const length = (text + text).indexOf(text, 1)
   return text.slice(0, length)

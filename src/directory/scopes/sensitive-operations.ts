@@ -5,11 +5,11 @@ import { needsOperator } from './policy.ts'
 /** The entry of `areas` that requires two factors for all operations of operators. */
 export const EVERYTHING = '*'
 
-/** What a site requires for sensitive operations, besides two factors. */
+/** The requirements of a site for sensitive operations, in addition to two factors. */
 export interface AssuranceDemand {
-  /** The areas of the scope catalogue whose operations are all sensitive at this site, even those that read. */
+  /** The areas of the scope catalogue in which all operations, including reads, are sensitive at this site. */
   readonly areas: readonly string[]
-  /** The maximum time since the person authenticated; undefined for any time. */
+  /** The maximum time since the person authenticated; undefined for no limit. */
   readonly maxAgeSeconds?: number | undefined
 }
 
@@ -20,7 +20,7 @@ export const sensitiveOperations: ReadonlySet<string> = new Set([
   // Deletion.
   ...['deleteSection', 'deleteLecture', 'deletePost', 'deleteFile'],
   ...['deleteCourse', 'deleteDigitalProduct', 'deleteEvent'],
-  // Where the data of the site is sent, and its secrets.
+  // Receivers of the site's data, and secrets.
   ...['createWebhookEndpoint', 'updateWebhookEndpoint', 'deleteWebhookEndpoint'],
   ...['rotateWebhookSecret', 'enableWebhookEndpoint', 'replayWebhookEvents'],
   // How people sign in.

@@ -67,19 +67,19 @@ export async function findAdminSite({ kysely }: Database, name: string, personId
     /** When MCP connections were switched on; undefined if they are off. */
     mcpConnectionsOnSince: enabled_at ?? undefined,
     hasSelfSignUp: joinsOnSince !== null,
-    /** What the site requires for sensitive operations; undefined if nothing. */
+    /** The site's requirements for sensitive operations, if any. */
     assuranceDemand: demandOf(areas, max_age_seconds),
     roles: rows.flatMap(({ role }) => role ?? []),
   }
 }
 
-/** Returns what a site requires, from the columns of `site_assurance`; undefined if they are missing or null. */
+/** Reads a site's requirements from the columns of `site_assurance`; undefined if they are missing or null. */
 export function demandOf(areas?: string | null, maxAge?: number | null) {
   if (typeof areas !== 'string') return undefined
   return { areas: areas.split(' ').filter(Boolean), maxAgeSeconds: maxAge ?? undefined }
 }
 
-/** Sets or removes what a site requires for sensitive operations. Records an audit event. */
+/** Sets or removes a site's requirements for sensitive operations. Records an audit event. */
 export async function setAssuranceDemand(
   { kysely }: Database,
   siteId: string,

@@ -43,7 +43,7 @@ function parsed(look: Awaited<ReturnType<ReturnType<typeof looks>['executeTakeFi
   return look && { ...look, texts, languages }
 }
 
-/** Returns a text of a site in the language of the reader, otherwise the text without a language. */
+/** Returns a text of a site in the reader's language. Falls back to the text without a language. */
 export function shownText(
   look: Pick<Look, 'name' | 'texts'> & Partial<Look>,
   field: Exclude<keyof LocalTexts, 'language'>,

@@ -96,7 +96,7 @@ function makeRequestMemo<Answer>() {
   }
 }
 
-/** Memoizes a look-up per request. All checks of a request must see the same state. */
+/** Memoizes a lookup per request. All checks of a request must see the same state. */
 function oncePerRequest<Question extends (string | boolean | undefined)[], Answer>(
   ask: (...question: Question) => Promise<Answer>,
 ): (...question: Question) => Promise<Answer> {

@@ -49,7 +49,7 @@ export function authorizationRequests(
     const query = new URLSearchParams(ctx.querystring)
     const sent = query.toString()
     const areas = areasIn(query.getAll('resource'))
-    nameOneAudience(query, resources)
+    useOneAudience(query, resources)
     if (!query.getAll('scope').join(' ').split(' ').includes(OPENID)) renamePlain(query)
     // Request objects are rejected, but the error response must use the mode that the client expects (OpenID Connect
     // Core §6.1).
@@ -61,7 +61,7 @@ export function authorizationRequests(
     // Keep an unchanged query exactly as the client sent it.
     if (query.toString() !== sent) ctx.querystring = query.toString()
     await next()
-    if (areas.length > 0) leadToApproval(ctx, areas, resources.audience)
+    if (areas.length > 0) offerApproval(ctx, areas, resources.audience)
   })
 
   // The engine keeps the parameters of a sign-out until the person confirms, and does not limit their length.
@@ -88,7 +88,7 @@ export function authorizationRequests(
   return router
 }
 
-function nameOneAudience(query: URLSearchParams, { canonical }: Resources): void {
+function useOneAudience(query: URLSearchParams, { canonical }: Resources): void {
   const named = query.getAll('resource').map((resource) => canonical(resource) ?? resource)
   query.delete('resource')
   for (const resource of new Set(named)) query.append('resource', resource)
@@ -106,7 +106,7 @@ function areasIn(named: readonly string[]): string[] {
  * `resource` names areas to change. Without this page, the person would see only an error in the client. The page links
  * to the original response.
  */
-function leadToApproval(ctx: Context, areas: readonly string[], baseUrl: string): void {
+function offerApproval(ctx: Context, areas: readonly string[], baseUrl: string): void {
   const { oidc } = ctx as Context & { oidc?: KoaContextWithOIDC['oidc'] }
   const client = oidc?.client && factsOf(oidc.client)
   const returnHref = ctx.response.get('Location')

@@ -30,7 +30,7 @@ export function makeFindSessionPerson({ people, browserSessions }: EngineDepende
     if (!session) return await people.findPerson(personId)
     const person = await people.findPerson(personId, { id: session.uid })
     if (!person) return undefined
-    const given = justGiven(ctx)
+    const given = justAuthenticated(ctx)
     if (given === undefined) {
       if (route === 'authorization' && person.session) {
         await browserSessions.see(person.session, browserOf(ctx))
@@ -76,7 +76,7 @@ export async function renewSession(
  * Returns how the person authenticated in the step just completed; undefined after any other step. Later steps still
  * contain the result of the sign-in, which must not restart a session that has ended since.
  */
-function justGiven({ oidc }: KoaContextWithOIDC) {
+function justAuthenticated({ oidc }: KoaContextWithOIDC) {
   const { route, entities, result } = oidc
   if (route !== 'resume' || entities.Interaction?.prompt.name !== 'login') return undefined
   const { acr, given } = (result?.login ?? {}) as Partial<LoginResult>

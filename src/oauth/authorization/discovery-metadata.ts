@@ -7,7 +7,7 @@ import { proofAlgorithms } from '../clients/proofs.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 
 /** Returns additional members for the engine's discovery documents (RFC 8414, RFC 9728). */
-export function advertised(
+export function discoveryMembers(
   { baseUrl, furtherPlans: { privateKeyJwt } }: EngineDependencies,
   authMethods: readonly string[],
 ): Pick<Configuration, 'acrValues' | 'discovery'> {

@@ -26,7 +26,7 @@ const asksPerson: ReadonlySet<string> = new Set([
   'pushed_authorization_request',
 ])
 
-/** Creates the engine's look-up of clients. Authorization and sign-out requests do not find a deleted client. */
+/** Creates the engine's lookup of clients. Authorization and sign-out requests do not find a deleted client. */
 export function clientFinder(dependencies: EngineDependencies): Adapter['find'] {
   const { clients, platform } = dependencies
   const findPushed = platform.state.adapterFor(PUSHED_REQUEST).find
@@ -39,7 +39,7 @@ export function clientFinder(dependencies: EngineDependencies): Adapter['find'] 
     const returnsTo =
       ctx && asksPerson.has(route) ? await requestedAddress(ctx, findPushed) : undefined
     const client = await clients.find(clientId, mayFetchDocument(), returnsTo)
-    // A deleted client can still authenticate, and its refresh tokens get invalid_grant. Only browsers must not be
+    // A deleted client can still authenticate, and its refresh tokens get invalid_grant. But browsers must not be
     // redirected to its URIs.
     const sendsPeople = asksPerson.has(route) || route.startsWith('end_session')
     if (client && !(client.state === 'deleted' && sendsPeople)) return toClientMetadata(client)
@@ -69,7 +69,7 @@ async function findCaller(
 ) {
   refuseTooMany(ctx, platform.requestLimits.exceeded('requestsOfClient', clientId))
   const request = ctx.oidc.route === 'token' ? readTokenRequest(ctx, clientId) : undefined
-  // A self-registered client has no version, so its look-up does not wait for the query.
+  // A self-registered client has no version, so its lookup does not wait for the query.
   const [kept] = isLoopbackClientId(clientId)
     ? await Promise.all([findKeptClient(clientId), request])
     : [await findKeptClient(clientId, (await request)?.facts?.callerVersion)]
@@ -88,7 +88,7 @@ function mayFetchDocument(): boolean {
 const PUSHED_PREFIX = 'urn:ietf:params:oauth:request_uri:'
 
 /**
- * Returns the redirect_uri of the request, which may have been pushed earlier. The look-up of a platform needs this URI
+ * Returns the redirect_uri of the request, which may have been pushed earlier. The lookup of a platform needs this URI
  * before the engine has read it.
  */
 async function requestedAddress(
@@ -181,7 +181,7 @@ async function withoutBody({ body, status }: Response): Promise<Response> {
   return new Response(null, { status })
 }
 
-/** Limits max-age, because a client may change its keys before the cached ones become stale. */
+/** Limits max-age, because a client may change its keys before the cached keys expire. */
 function boundedFreshness(response: Response): Response {
   const [, said = '0'] = /max-age=(\d+)/.exec(response.headers.get('cache-control') ?? '') ?? []
   const headers = { 'cache-control': `max-age=${Math.min(Number(said), KEYS_FRESH_SECONDS_MAX)}` }

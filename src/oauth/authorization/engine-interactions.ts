@@ -53,7 +53,7 @@ export function makeInteractions(provider: Provider, dependencies: EngineDepende
       await finish(ctx, { error: 'access_denied', error_description: why }, false),
     async consented(ctx: Context) {
       const waiting = await findWaiting(ctx, provider, dependencies)
-      const grant = await agreedGrant(waiting, provider)
+      const grant = await grantOfConsent(waiting, provider)
       await grants.store.save(grant, callerOf(ctx))
       if (grant.clientOrigin === 'loopback') await clients.loopback.use(grant.clientId)
       if (waiting.byPattern) {
@@ -197,7 +197,7 @@ function sameRequest(params: Record<string, unknown>): string {
  * Returns the remembered grant, or a new one, with everything that the consent page showed. The form has no scope
  * fields, so a forged form cannot add scopes.
  */
-async function agreedGrant(
+async function grantOfConsent(
   { details, person, client }: Waiting,
   provider: Provider,
 ): Promise<NewGrant> {

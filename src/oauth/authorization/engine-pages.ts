@@ -74,7 +74,7 @@ function whyUnknownClient(clientId: unknown, admitsAddress: AdmitsAddress): stri
     return 'This program is not registered, or its registration has expired because it was not used. Connect it again.'
   }
   if (!clientId.startsWith('https://'))
-    return 'This application is not registered with this service.'
+    return 'This application is not registered with this service. Check its client ID.'
   return admitsAddress(clientId)
     ? 'The metadata document of this app could not be read, or is invalid. Try again in a minute.'
     : `This service does not accept apps from ${shownUri(URL.parse(clientId)?.host ?? '')}. Ask the operator of this service to allow them.`

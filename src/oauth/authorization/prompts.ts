@@ -22,7 +22,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
   for (const check of [...loginChecks(), ...assuranceChecks(dependencies)]) login?.checks.add(check)
 
   login?.checks.add(
-    new Check('other_site', 'the session is not for this site', 'login_required', async (ctx) => {
+    new Check('other_site', 'the session is not valid here', 'login_required', async (ctx) => {
       const from = siteOfSession(ctx.oidc)
       const { origin, siteId } = ctx.oidc.client ? factsOf(ctx.oidc.client) : {}
       // Our own pages check the site themselves, because the request does not name the page.
@@ -44,9 +44,9 @@ export function promptPolicy(dependencies: EngineDependencies) {
     new Prompt(
       { name: 'select_account', requestable: true },
       async (ctx) => ({ sites: sitesOf(await decideRequestedSite(ctx, dependencies)) }),
-      new Check('no_site', 'a site must be chosen', async (ctx) => {
+      new Check('no_site', 'the person must choose a site', async (ctx) => {
         const decision = await decideRequestedSite(ctx, dependencies)
-        if (decision.kind === 'refused') throw accessDenied(`${decision.why}; ${whereElse(ctx)}`)
+        if (decision.kind === 'refused') throw accessDenied(`${decision.why}; ${connectHint(ctx)}`)
         return decision.kind === 'choose'
       }),
     ),
@@ -59,7 +59,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
   consent?.checks.add(
     new Check(
       'unverified_client',
-      'consent is not remembered for this client',
+      'the person must consent to each request of this client',
       'consent_required',
       async (ctx) => {
         const { client, params, result } = ctx.oidc
@@ -103,6 +103,6 @@ function loginChecks() {
 }
 
 /** Returns the clause that tells rejected people where to find the instructions for connecting. */
-function whereElse({ oidc }: KoaContextWithOIDC): string {
+function connectHint({ oidc }: KoaContextWithOIDC): string {
   return `${oidc.provider.issuer}${pages.connectHome} explains how members of a site connect`
 }

@@ -30,7 +30,7 @@ import { resourceIndicators } from '../token/resource-indicators.ts'
 import { checkAuthorizationRequest } from './authorize-requests.ts'
 import { makeFindSessionPerson } from './browser-session.ts'
 import { overlay } from './conformance-profile.ts'
-import { advertised } from './discovery-metadata.ts'
+import { discoveryMembers } from './discovery-metadata.ts'
 import { mayRevokeToken } from './engine-adapter.ts'
 import { documentFeature, engineRequests } from './engine-clients.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
@@ -177,7 +177,7 @@ function protocol(dependencies: EngineDependencies): Configuration {
       [plainNames.max_age]: checkPlainMaxAge,
     },
     clientBasedCORS: (_ctx, _origin, client) => client.clientAuthMethod === 'none',
-    ...advertised(dependencies, authMethods),
+    ...discoveryMembers(dependencies, authMethods),
   }
 }
 

@@ -40,8 +40,8 @@ export async function findRememberedGrant(
 }
 
 /**
- * Finds or creates the person's grant to our own pages (pages/relying-party/sign-in.ts). It contains only `openid`, and
- * needs no consent.
+ * Finds or creates the person's grant to our own pages (pages/relying-party/sign-in.ts). The grant contains only
+ * `openid`, and needs no consent.
  */
 async function findOwnGrant(
   { oidc }: KoaContextWithOIDC,

@@ -78,7 +78,7 @@ export function readClientCredentials(
   return { problem: 'client_id differs from the one in the Authorization header' }
 }
 
-/** Reads an unverified assertion. Its subject is the client_id. A `client_id` parameter must be equal (RFC 7521 §4.2). */
+/** Reads an unverified assertion. Its subject must equal the `client_id` parameter, if there is one (RFC 7521 §4.2). */
 function readAssertion(
   assertion: string,
   type: string | undefined,
@@ -152,7 +152,7 @@ export async function authenticateClient(
 
 /**
  * Returns why an authenticated client may not introspect tokens, or undefined. A disabled application may still
- * introspect its own tokens; a disabled resource server may not introspect any.
+ * introspect its own tokens. A disabled resource server may not introspect any.
  */
 export function reasonNotToCheckTokens(
   client: AuthenticatingClient | undefined,

@@ -122,7 +122,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
   }
 }
 
-/** Creates the function that stores a valid document, and removes the oldest unused ones. It returns any problem. */
+/** Creates the function that stores a document, or returns why it is invalid. It also limits the number of documents. */
 function makeKeepText(
   { unusedMax = UNUSED_DOCUMENTS_MAX, ...rules }: DocumentClientSettings,
   { database, now }: DocumentPorts,
@@ -160,7 +160,7 @@ interface FetchFailure {
 // Maximum size of a document, as in the draft (§6.6) and in the engine.
 const DOCUMENT_BYTES_MAX = 5120
 
-/** Reads a document. Returns a failure unless the response is 200, small, UTF-8 and of a JSON media type. */
+/** Reads a document. The response must have status 200, a JSON media type and a small body in UTF-8. */
 async function readDocument(
   request: RequestDocument,
 ): Promise<{ text: string; cacheControl: string | null } | FetchFailure> {
@@ -242,7 +242,7 @@ function clientOf(
   }
 }
 
-/** Selects the documents that have no decision for all sites and no grant that can still be used. */
+/** Selects the documents without a decision for all sites whose grants have all ended. */
 function unusedDocuments({ kysely }: Database) {
   return kysely
     .selectFrom('document_client as d')

@@ -35,7 +35,7 @@ export function makeProofs(
 ) {
   const { now } = ports
   const useOnce = makeUseOnce(ports)
-  // Accepted audiences besides the issuer (RFC 7523 §3), the same as at the engine's endpoints.
+  // Audiences that are accepted in addition to the issuer (RFC 7523 §3), as at the engine's endpoints.
   const accepted = [issuer + paths.token, issuer + paths.introspection]
   return {
     nonceKey,
@@ -121,7 +121,7 @@ interface OneTimeJwt {
   readonly keys: JSONWebKeySet
   /** The claims and the type that jose verifies. */
   readonly claims: JWTVerifyOptions
-  /** The signer, to tell its jti values from those of others. */
+  /** The signer. A `jti` is unique only for its signer. */
   readonly whose: string
   /** Returns the problem of a JWT with a valid signature. */
   readonly check: (payload: JWTPayload) => string | undefined | Promise<string | undefined>
@@ -169,7 +169,7 @@ const replayProblems = {
 
 interface Audiences {
   readonly issuer: string
-  /** Accepted values of `aud` besides the issuer: URLs of the service's endpoints (RFC 7523 §3). */
+  /** Values of `aud` that are accepted in addition to the issuer: URLs of the service's endpoints (RFC 7523 §3). */
   readonly accepted: readonly string[]
 }
 
@@ -251,7 +251,8 @@ function makeCheckDpop(nonceKey: Buffer, useOnce: UseOnce, now: () => number): C
     if (!isFresh) return { kind: 'stale', nextNonce: current }
     const endsAtSeconds = Math.max(nowSeconds, iat) + AGE_SECONDS_MAX
     const used = await useOnce({ whose: thumbprint, jti, endsAtSeconds, madeAtSeconds: iat })
-    if (used === 'again') return bad('the DPoP proof was used before')
+    if (used === 'again')
+      return badProof('the DPoP proof was used before; create a new proof for each request')
     // Ask for a new proof instead of failing (RFC 9449 §8).
     if (used === 'forgotten') return { kind: 'stale', nextNonce: current }
     return { kind: 'good', thumbprint, nextNonce: nonce === current ? undefined : current }
@@ -260,11 +261,11 @@ function makeCheckDpop(nonceKey: Buffer, useOnce: UseOnce, now: () => number): C
   return async (request) => {
     const [proof, ...others] = request.proofs
     if (proof === undefined) return { kind: 'none' }
-    if (others.length > 0) return bad('the request has several DPoP headers; send one')
+    if (others.length > 0) return badProof('the request has several DPoP headers; send one')
     const read = await readProof(proof, now())
-    if ('problem' in read) return bad(read.problem)
+    if ('problem' in read) return badProof(read.problem)
     const problem = problemOfClaims(read.payload, request)
-    if (problem !== undefined) return bad(problem)
+    if (problem !== undefined) return badProof(problem)
     return await judgeFreshness(read.payload, read.thumbprint)
   }
 }
@@ -305,7 +306,7 @@ function isSameAddress(htu: unknown, address: string): boolean {
   return said.origin + said.pathname === asked.origin + asked.pathname
 }
 
-function bad(reason: string): DpopProof {
+function badProof(reason: string): DpopProof {
   return { kind: 'bad', reason }
 }
 

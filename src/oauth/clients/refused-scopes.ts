@@ -38,7 +38,7 @@ export function explainRefusedScopes(
 /** Error description for scopes separated by commas (RFC 6749 §3.3), which some libraries send by default. */
 const COMMAS = 'scopes must be separated by spaces, not commas'
 
-/** Explains scopes that are wrong for every client: none is known, or commas separate them. */
+/** Explains a `scope` that is wrong for every client: it names no known scope, or commas separate the names. */
 export function problemOfScopes(
   scope: string,
   client: RefusedClient,
@@ -46,7 +46,7 @@ export function problemOfScopes(
 ): string | undefined {
   const asked = scope.split(' ')
   if (asked.some(findScope)) {
-    // Unknown names are ignored. But if scopes are separated by commas, that would silently drop known scopes.
+    // Unknown names are ignored. With commas between the names, this would silently drop known scopes.
     const joins = asked.some((name) => name.includes(',') && name.split(',').some(findScope))
     return joins ? `${COMMAS}; a name that contains a comma is not a scope` : undefined
   }
@@ -63,7 +63,7 @@ function describeOpenScopes(client: RefusedClient, baseUrl: string): string {
   return `this client can request openid, profile, email and ${areas}, for example openid courses:read (${list}).`
 }
 
-/** Whether the client is an application, whose scopes are chosen at its site. */
+/** Whether the client is an application of a site, so that operators choose its scopes. */
 function isOfSite({ origin }: Pick<Client, 'origin'>): boolean {
   return origin === 'site' || origin === 'operator'
 }

@@ -83,7 +83,7 @@ async function readBody(ctx: Context): Promise<Readonly<Record<string, unknown>>
   return read.value
 }
 
-/** Registers the callbacks of a platform, and returns the response. It has no secret and no client_id_issued_at. */
+/** Registers the callbacks of a platform. Returns the response, which has no secret and no client_id_issued_at. */
 async function registerIntegration(
   ctx: Context,
   { integration, redirectUris, byPattern, scope }: Extract<Decision, { integration: unknown }>,
@@ -210,7 +210,7 @@ function recognize(redirectUris: readonly string[], row: Integration) {
   if (isForeign || (redirectUris.length > 0 && known.length === 0)) return undefined
   return {
     integration: row,
-    /** The platform's redirect URIs, and requested ones with another port or that match a pattern. */
+    /** The platform's redirect URIs, and the requested URIs that differ only in the port or match a pattern. */
     redirectUris: [...new Set([...row.redirect_uris, ...known])],
     /** The requested redirect URIs that match a pattern; they must be stored. */
     byPattern,
@@ -230,8 +230,8 @@ function readGrantTypes(body: RegistrationBody) {
 }
 
 /**
- * Returns the requested scopes that the origin may have, or all if there are none. Clients may copy scopes from a
- * challenge for another kind of client.
+ * Returns the requested scopes that the origin may have. If there are none, returns all scopes of the origin, because
+ * clients may copy scopes from a challenge for another kind of client.
  */
 function narrowed({ scope }: RegistrationBody, origin: 'integration' | 'loopback'): string {
   const open = decideScopes({ origin })

@@ -13,7 +13,7 @@ export function allowedIn(record: object): Allowed {
   return JSON.parse(JSON.stringify({ openid, resources, rejected }))
 }
 
-/** Merges the scopes and claims of two consents. Keeps the refusals of the later one. */
+/** Merges the scopes and claims of two consents. Keeps the refusals of the later consent. */
 export function allowedByEither(earlier: Allowed, later: Allowed): Allowed {
   const scopes = (...texts: readonly (string | undefined)[]) =>
     [...new Set(texts.join(' ').split(' ').filter(Boolean))].join(' ')

@@ -110,7 +110,7 @@ function lossOfClient(facts: AccessFacts, scopes: readonly string[]): LostReason
     return 'the client was deleted'
   }
   if (facts.clientDisabled) return 'the client is disabled'
-  // If the document has changed since its approval, write scopes still work until the next refresh (`stillApproved`).
+  // If the document has changed since its approval, write scopes still work until the next refresh (`dropUnapproved`).
   if (facts.documentReview === 'unreviewed' && needsToChange(scopes)) {
     return 'the client is not approved for write access at the site'
   }
@@ -138,7 +138,7 @@ function lossOfRole(
 }
 
 /** Returns the scopes. Drops write scopes if the metadata document has changed since its approval (design 31). */
-export function stillApproved(
+export function dropUnapproved(
   held: readonly string[],
   { documentReview }: Pick<AccessFacts, 'documentReview'>,
 ): readonly string[] {

@@ -97,7 +97,7 @@ export function makePromptPages(dependencies: InteractionPorts) {
   }
 }
 
-/** Returns the appearance and texts of the application's site. They are undefined without a site. */
+/** Returns the appearance and texts of the application's site. All are undefined for an application without a site. */
 async function lookOf(
   ctx: Context,
   { client: { siteId } }: PendingInteraction,
@@ -108,7 +108,7 @@ async function lookOf(
   const textOf = (field: 'signInWords' | 'consentWords') =>
     found && { siteName: name, text: shownText(found, field) }
   return {
-    // A site without an appearance of its own is shown by its name.
+    // If the site has not set an appearance, show only its name.
     look: siteLook(ctx, found) ?? (found && { name, logoHref: undefined, colorsHref: undefined }),
     signInWords: textOf('signInWords'),
     consentWords: textOf('consentWords'),
@@ -153,8 +153,8 @@ export const cancelAddresses = {
 } as const
 
 /**
- * Returns the anti-forgery token for the forms of an interaction (RFC 6749 §10.12). It protects browsers that do not
- * support SameSite; in others, the SameSite=Lax cookie of the interaction already prevents forged forms.
+ * Returns the anti-forgery token for the forms of an interaction (RFC 6749 §10.12). It protects browsers without
+ * support for SameSite. In other browsers, the SameSite=Lax cookie of the interaction already prevents forged forms.
  */
 export function formToken(uid: string, formKey: Buffer): string {
   return createHmac('sha256', formKey).update(`interaction ${uid}`).digest('base64url')

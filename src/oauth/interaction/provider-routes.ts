@@ -32,7 +32,7 @@ import {
   pendingLinks,
 } from './ways.ts'
 
-/** The steps that sign-ins by every method share. */
+/** The steps that all sign-in methods share. */
 interface Steps extends InteractionPorts {
   readonly find: (ctx: Context) => Promise<PendingInteraction>
   /** Completes the sign-in, or asks for a second factor if one is required. */

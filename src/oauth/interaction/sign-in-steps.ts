@@ -157,8 +157,8 @@ function makeLaterSteps(dependencies: InteractionPorts, promptPages: PromptPages
 }
 
 /**
- * Links the pending identity, and decides where the sign-in counts. Returns a site, undefined for all sites, or
- * `refused` if the site accepts only its own identity providers.
+ * Links the pending identity, and decides at which site the sign-in is valid. Returns a site, undefined for all sites,
+ * or `refused` if the site accepts only its own identity providers.
  */
 async function linkAndJudge(
   ctx: Context,

@@ -15,7 +15,7 @@ export type Keys = ReturnType<typeof openKeys>
 /** The key rings of the two uses: for tokens, and for requests to upstreams. */
 export type Rings = ReturnType<typeof ringsOf>
 
-/** Opens the keys. Without configured root secrets, uses the one in `dataDir`, and creates it if it is missing. */
+/** Opens the keys. Without configured root secrets, reads the root secret from `dataDir`, or creates it there. */
 export function openKeys(
   { secrets, dataDir, service }: Config,
   { database, now }: Pick<KeyDependencies, 'database' | 'now'>,

@@ -6,7 +6,7 @@ export type SecretRoot = ReturnType<typeof makeSecretRoot>
 
 /**
  * Derives keys for each purpose from the root secrets. Where a property has several keys, the first one signs and all
- * of them verify. So people stay signed in while the root secret is rotated, as long as the old one stays listed.
+ * of them verify. So people stay signed in after a rotation, as long as the old root secret is still listed.
  */
 export function makeSecretRoot(secrets: readonly string[]) {
   if (secrets.length === 0) throw new Error('at least one root secret is required')

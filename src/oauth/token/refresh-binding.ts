@@ -17,7 +17,7 @@ export interface RefreshBinding {
   readonly proven: string | undefined
   /** Whether the client is public. If so, its refresh tokens are bound to the key too (RFC 9449 §5). */
   readonly isPublic: boolean
-  /** Whether the client is registered as using only bound tokens (RFC 9449 §5.2). */
+  /** Whether the client is registered for bound tokens only (RFC 9449 §5.2). */
   readonly demanded: boolean
 }
 

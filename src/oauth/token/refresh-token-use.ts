@@ -27,9 +27,9 @@ export function judgeGeneration(
   { lifetimes, nowMs }: { readonly lifetimes: Lifetimes; readonly nowMs: number },
 ): RefreshTokenUse {
   if (family.ended) return { kind: 'lost', reason: 'the refresh token was revoked' }
-  if (!family.token.refreshes) return { kind: 'lost', reason: 'the client cannot refresh tokens' }
+  if (!family.token.refreshes) return { kind: 'lost', reason: 'the client has no refresh tokens' }
   if (generation > family.generation) {
-    return { kind: 'lost', reason: 'the refresh that issued the token is not in the database' }
+    return { kind: 'lost', reason: 'the token is newer than the data, as after a restore' }
   }
   if (generation < family.generation) {
     const replacedAt = family.steps.at(generation - family.generation)

@@ -17,7 +17,7 @@ import { personKey } from '../../platform/limits/limits.ts'
 import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import { allowedScopes } from '../grants/allowed-scopes.ts'
 import type { Family } from '../grants/family-store.ts'
-import { judgeAccess, stillApproved } from '../grants/judge-access.ts'
+import { dropUnapproved, judgeAccess } from '../grants/judge-access.ts'
 import type { TokenRequests } from './authorization-code.ts'
 import { bindFamily, endReused, newBinding, provenKey } from './refresh-binding.ts'
 import { judgeGeneration, lifetimesOf, stepsAfter } from './refresh-token-use.ts'
@@ -98,9 +98,9 @@ async function findUse(
   if (named && audience === undefined) throw resourceNotGranted()
   // After a change of BASE_URL, every resource would reject the access tokens.
   if (audience !== undefined && audience !== resources.audience) {
-    throw invalidGrant('the refresh token was issued for another origin')
+    throw invalidGrant('the refresh token was issued for another BASE_URL')
   }
-  const granted = narrowScopes(oidc, stillApproved(scopes, refreshToken))
+  const granted = narrowScopes(oidc, dropUnapproved(scopes, refreshToken))
   const lost = judgeAccess(refreshToken, scopes, platform.now())
   if (lost !== undefined) throw invalidGrant(lost)
   const { assuranceDemand: demand } = refreshToken
@@ -117,7 +117,7 @@ async function findUse(
 }
 
 /**
- * Returns the requested scopes or, without a `scope` parameter, all held ones (RFC 6749 §6). Drops held scopes that the
+ * Returns the requested scopes or, without a `scope` parameter, all held scopes (RFC 6749 §6). Drops scopes that the
  * client may no longer request (design 2). The refresh token keeps all its scopes.
  *
  * @throws invalidGrant, noKnownScope or scopeNotGranted
@@ -134,7 +134,7 @@ function narrowScopes(
   if (typeof asked !== 'string') return granted
   // Unknown scopes are ignored, as at the authorization endpoint.
   const scopes = asked.split(' ').filter(findScope)
-  if (scopes.length === 0) throw noKnownScope('scope contains no known scope')
+  if (scopes.length === 0) throw noKnownScope('scope names no known scope; omit scope to get all')
   const missing = scopes.filter((scope) => !granted.includes(scope))
   if (missing.length > 0) throw scopeNotGranted(missing)
   return granted.filter((scope) => scopes.includes(scope))

@@ -26,12 +26,12 @@ const accessTokenFormat =
   /^([\w-]{43}\.(?:0|[1-9a-z][\da-z]{0,5})\.([1-9a-z][\da-z]{0,9})\.(|[1-9a-z][\da-z]{0,19}))\.([\w-]{43})$/
 const BASE = 36
 
-/** Creates the functions that write and parse tokens. @param secrets the current one first; all verify tokens */
+/** Creates the functions that write and parse tokens. @param secrets the current one, then older ones for verification */
 export function makeTokenValues(secrets: readonly Buffer[]) {
   // Create the keys once, because creating a key costs several times as much as a MAC.
   const keys = secrets.map((secret) => createSecretKey(secret))
   const [current] = keys
-  if (!current) throw new Error('tokens need a key')
+  if (!current) throw new Error('tokens need at least one key')
   const claimOf = (text: string, mac: string): TokenClaim => {
     const [familyId = '', generation = ''] = text.split('.')
     const said = Buffer.from(mac)
@@ -63,7 +63,8 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
         ...claimOf(text, mac),
         issuedAtSeconds: Number.parseInt(issuedAt, BASE),
         /** Selects the scopes of the token from those of its family. */
-        scopesOf: (scopes: readonly string[]) => (some === '' ? [...scopes] : chosen(scopes, some)),
+        scopesOf: (scopes: readonly string[]) =>
+          some === '' ? [...scopes] : decodeScopes(scopes, some),
       }
     },
 
@@ -73,7 +74,7 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
       { generation, issuedAtSeconds, has }: IssuedAccessToken,
     ): string {
       const issuedAt = issuedAtSeconds.toString(BASE)
-      const text = `${id}.${generation.toString(BASE)}.${issuedAt}.${choice(scopes, has)}`
+      const text = `${id}.${generation.toString(BASE)}.${issuedAt}.${encodeScopes(scopes, has)}`
       return `${text}.${macOf(current, text, seed)}`
     },
   }
@@ -99,7 +100,7 @@ function macOf(key: KeyObject, text: string, seed: string): string {
 }
 
 /** Encodes the scopes of a token in base 36, one bit per scope of the family. Returns '' for all scopes. */
-function choice(scopes: readonly string[], has: readonly string[]): string {
+function encodeScopes(scopes: readonly string[], has: readonly string[]): string {
   if (scopes.every((scope) => has.includes(scope))) return ''
   // The extra high bit keeps the number above zero, because the token format allows no leading zero.
   let bits = 1n << BigInt(scopes.length)
@@ -109,7 +110,7 @@ function choice(scopes: readonly string[], has: readonly string[]): string {
   return bits.toString(BASE)
 }
 
-function chosen(scopes: readonly string[], some: string): string[] {
+function decodeScopes(scopes: readonly string[], some: string): string[] {
   let bits = 0n
   for (const digit of some) bits = bits * BigInt(BASE) + BigInt(Number.parseInt(digit, BASE))
   return scopes.filter((_, position) => bits & (1n << BigInt(position)))

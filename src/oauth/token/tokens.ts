@@ -31,7 +31,7 @@ export interface AccessToken extends IssuedToken {
 
 export interface RefreshToken extends IssuedToken {
   readonly kind: 'refresh'
-  /** Number of times that the refresh token had been replaced when this one was issued. */
+  /** How often the refresh token of the family had been replaced when this token was issued. */
   readonly generation: number
 }
 

@@ -36,7 +36,7 @@ export type TokenJudges = ReturnType<typeof makeTokenJudges>
 const tokenForm = /^[A-Za-z0-9._~+/-]+=*$/
 const TOKEN_LENGTH_MAX = 256
 
-/** Creates the functions that judge tokens for all endpoints. Each look-up runs one query; nothing is cached. */
+/** Creates the functions that judge tokens for all endpoints. Each lookup runs one query; nothing is cached. */
 export function makeTokenJudges(
   { findAccessToken, findRefreshToken }: Pick<Tokens, 'findAccessToken' | 'findRefreshToken'>,
   settings: JudgeSettings,
