@@ -19,7 +19,7 @@ import { addressOf, linkPages, pages, promptPages } from '../../platform/http/pa
 import { callerOf } from '../../platform/http/request-log.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import type { NewPasswords } from '../account/password-fields.ts'
+import { type NewPasswords, WRONG_CODE } from '../account/password-fields.ts'
 import type { SignedInPages } from '../relying-party/signed-in-pages.ts'
 
 /** The dependencies that the pages in this folder share. */
@@ -67,7 +67,7 @@ interface Handlers {
   /** Where to ask for a new link. */
   readonly againHref: string
   readonly show: (ctx: Context, opened: OpenedLink, problem?: HtmlValue) => Promise<void>
-  /** Uses the link and responds. @throws LinkGone */
+  /** Uses the link and responds. Called only with the right code, except for `recovery`. @throws LinkGone */
   readonly submit: (ctx: Context, opened: OpenedLink) => Promise<void>
 }
 
@@ -75,12 +75,13 @@ interface Handlers {
 export function linkRoutes(
   router: Router,
   kind: 'recovery' | 'second_factor' | 'deletion',
-  { database: { kysely }, links, visitors, now }: SignedOutPorts,
+  ports: SignedOutPorts,
   { againHref, show, submit }: Handlers,
 ): void {
+  const { database, links, visitors, now } = ports
   const open = async (ctx: Context, visitor: Visitor) => {
     const token = String(ctx['params'].token)
-    const link = await links.find(kysely, kind, { token, nowMs: now() })
+    const link = await links.find(database.kysely, kind, { token, nowMs: now() })
     if (link?.personId == null) throw new LinkGone()
     return openLink(ctx, { ...link, personId: link.personId }, visitor)
   }
@@ -89,7 +90,11 @@ export function linkRoutes(
     await show(ctx, await open(ctx, visitors.enter(ctx)))
   })
   router.post(linkPages[kind], gone, async (ctx) => {
-    await submit(ctx, await open(ctx, await visitors.submitted(ctx)))
+    const opened = await open(ctx, await visitors.submitted(ctx))
+    // The form for a new password checks the code itself, after the password.
+    if (kind === 'recovery' || (await mayUse(ctx, opened, ports))) return await submit(ctx, opened)
+    ctx.status = 422
+    await show(ctx, opened, WRONG_CODE)
   })
 }
 

@@ -24,7 +24,7 @@ import { callerOf } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { listSolelyOwned } from '../../school/members/site-roles.ts'
 import { scheduleDeletion } from '../../school/privacy/delete-account.ts'
-import { readNewPassword, WRONG_CODE } from '../account/password-fields.ts'
+import { readNewPassword } from '../account/password-fields.ts'
 import { askRoutes, sentRoute } from './ask-routes.ts'
 import {
   LinkGone,
@@ -99,11 +99,7 @@ function factorResetRoutes(router: Router, ports: SignedOutPorts): void {
       sendPage(ctx, factorResetPage({ ...form, problem }))
     },
     async submit(ctx, opened) {
-      const { link, form, continueHref } = opened
-      if (!(await mayUse(ctx, opened, ports))) {
-        ctx.status = 422
-        return sendPage(ctx, factorResetPage({ ...form, problem: WRONG_CODE }))
-      }
+      const { link, continueHref } = opened
       await useLinkOfPerson(ctx, link, ports, async (trx, actor) => {
         const { personId } = actor
         const resetTime = await findResetTime(trx, personId)
@@ -135,10 +131,6 @@ export function deletionRoutes(ports: SignedOutPorts, accountDeletionSeconds: nu
     againHref: pages.data,
     show,
     async submit(ctx, opened) {
-      if (!(await mayUse(ctx, opened, ports))) {
-        ctx.status = 422
-        return await show(ctx, opened, WRONG_CODE)
-      }
       const { link } = opened
       const { personId } = link
       const actor = { personId, ...callerOf(ctx), now: now() }
