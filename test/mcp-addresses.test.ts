@@ -163,7 +163,7 @@ describe('challenges name scopes that this client can get', () => {
     await remove(kysely, 'oauth_application_scope', scope)
     const refused = await callTool(url, 'mark_all_notifications_read', { token })
     await insert(kysely, 'oauth_application_scope', scope)
-    expectRemedy(refused, 'an operator of the site can add the required scope to this application')
+    expectRemedy(refused, 'an operator of the site can add the required scopes to this application')
   })
 
   it('for sign_in: those of the chosen role', async () => {

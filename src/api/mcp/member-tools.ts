@@ -20,8 +20,8 @@ const documentTool = makeDocumentTool({
 
 /** Creates a tool for the signed-in member's own data. It runs one fixed document of the Member API (design 23). */
 function memberTool(definition: Omit<DocumentDefinition, 'scopes'>): Tool {
-  const scope = definition.effect === undefined ? MEMBER_READ : MEMBER_WRITE
-  return documentTool({ ...definition, scopes: [scope] })
+  const changes = definition.effect !== undefined
+  return documentTool({ ...definition, scopes: [MEMBER_READ, ...(changes ? [MEMBER_WRITE] : [])] })
 }
 
 const notification = 'id topic title body link createdAt readAt'

@@ -73,13 +73,10 @@ function explanation(baseUrl: string) {
   })
 }
 
-/** Returns the verdict, or a refusal for a token without a member scope or a site. */
+/** Returns the verdict, or a refusal for a token without the read scope or a site. Mutations return data, too. */
 function requireMember(verdict: Verdict): Verdict {
-  if (verdict.kind !== 'granted') return verdict
-  const { token } = verdict
-  if (token.scopes.includes(MEMBER_WRITE) && token.siteId !== undefined) return verdict
   const demanded = demandScopes(verdict, [MEMBER_READ])
-  if (demanded.kind !== 'granted' || token.siteId !== undefined) return demanded
+  if (demanded.kind !== 'granted' || demanded.token.siteId !== undefined) return demanded
   return invalid('the token has a member scope but no site')
 }
 
