@@ -128,6 +128,12 @@ describe('POST /member/graphql', () => {
       return await answerOf(await fetch(url, { headers: sent }))
     }
 
+    it('answers a client with a token that prefers HTML, too', async () => {
+      const accept = 'text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2'
+      const { status, body } = await get({ query: '{ viewer { id } }' }, { accept })
+      expect([status, body.data]).to.deep.equal([200, { viewer: { id: 'per_sam' } }])
+    })
+
     it('answers a query with its variables, uncached', async () => {
       const query =
         'query A($first: Int) { viewer { enrolledCourses(first: $first) { nodes { id } } } }'

@@ -116,7 +116,7 @@ describe('the tool endpoint', () => {
         expect(answer.headers.get('www-authenticate')).to.equal(
           challenge(url, [
             'insufficient_scope',
-            `this request needs the scope ${MEMBER_WRITE}`,
+            `this request needs the scopes ${MEMBER_READ} ${MEMBER_WRITE}`,
             `openid ${MEMBER_READ} ${MEMBER_WRITE}`,
           ]),
         )
@@ -259,6 +259,15 @@ describe('the tool endpoint', () => {
     const answer = await send(running().url, 'tools/list', { headers: sent })
     expect(answer.status).to.equal(200)
     expect(answer.headers.get('content-type')).to.match(/^application\/json/)
+  })
+
+  it('names wrong parameters of initialize', async () => {
+    const params = { protocolVersion: 5, capabilities: {}, clientInfo }
+    const { status, body } = await send(running().url, 'initialize', { params })
+    expect([status, body.error.code]).to.deep.equal([200, -32602])
+    expect(body.error.message).to.equal(
+      'The parameters of initialize are invalid. params.protocolVersion: expected string, received number.',
+    )
   })
 
   it('supports the revisions of design 23, and offers one of them to an older client', async () => {

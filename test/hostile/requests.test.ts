@@ -166,3 +166,38 @@ function brokenPaths(broken: string): string[] {
     pattern.includes(':') ? pattern.replaceAll(/:\w+/g, broken) : `${pattern}/${broken}`,
   )
 }
+
+describe('at every path for programs', () => {
+  const service = sharedService()
+  const addresses = Object.values(paths).map(someAddress)
+  const forPeople: readonly string[] = [paths.authorization, paths.endSession]
+  const each = (methods: readonly string[], given: readonly string[]) =>
+    given.flatMap((path) => methods.map((method) => ({ method, path })))
+
+  // [RFC 6749 §5.2; Errors 1]
+  it('an error is JSON, although clients of Java accept HTML by default', async () => {
+    const headers = ['Accept', 'text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2']
+    const forPrograms = addresses.filter((path) => !forPeople.includes(path))
+    const given = [...forPrograms, '/mcp/admin/change/courses']
+    for (const request of each(['GET', 'POST', 'PUT'], given)) {
+      const answer = await send(service().url, { ...request, headers })
+      if (answer.status < 400) continue
+      const said = `${request.method} ${request.path} ${answer.status}`
+      expect(answer.headers.get('content-type'), said).to.match(/^application\/json/)
+      expect(answer.body.error, said).to.be.a('string')
+    }
+  })
+
+  // [RFC 9110 §15.5.6]
+  it('another method gets 405 with Allow, or the challenge of a missing token', async () => {
+    const anyMethod = [paths.forwardAuth, someAddress(paths.upstream)]
+    const given = addresses.filter((path) => !anyMethod.includes(path))
+    for (const request of each(['PUT', 'DELETE', 'PATCH'], given)) {
+      const { status, headers } = await send(service().url, request)
+      const said = `${request.method} ${request.path} ${status}`
+      const name = status === 401 ? 'www-authenticate' : 'allow'
+      expect(status, said).to.be.oneOf([401, 405])
+      expect(headers.get(name), said).to.match(/^(GET|POST|Bearer)\b/)
+    }
+  })
+})

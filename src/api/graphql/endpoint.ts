@@ -115,6 +115,7 @@ async function serve<Caller>(
 /** Whether a browser requests a page. A program that accepts any type gets JSON. */
 function wantsPage(ctx: Context): boolean {
   if (ctx.method !== 'GET' && ctx.method !== 'HEAD') return false
-  ctx.vary('Accept')
+  ctx.vary(['Accept', 'Authorization'])
+  if (ctx.get('Authorization')) return false
   return ctx.accepts('json', 'application/graphql-response+json', 'html') === 'html'
 }

@@ -102,9 +102,10 @@ function usedBy(method: unknown, params: Params, address: ToolAddress): Use | un
   }
 }
 
-/** The schemas of the methods with parameters that are validated here. The SDK itself validates `initialize`. */
+/** The schemas of the methods with parameters. */
 const schemaOf: Readonly<Record<string, SpecTypeName>> = {
   'completion/complete': 'CompleteRequest',
+  initialize: 'InitializeRequest',
   'prompts/get': 'GetPromptRequest',
   'prompts/list': 'ListPromptsRequest',
   'resources/list': 'ListResourcesRequest',

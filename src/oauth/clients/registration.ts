@@ -8,7 +8,6 @@ import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
 import { openCors } from '../../platform/http/cors.ts'
 import {
   invalidClientMetadata,
-  methodNotAllowed,
   tooManyRequests,
   unregisteredRedirectUri,
   unsupportedBody,
@@ -49,10 +48,6 @@ export function registrationRoutes(dependencies: RegistrationDependencies): Rout
   const router = makeRouter()
   router.all(paths.registration, openCors(['POST']))
   router.post(paths.registration, async (ctx) => await answerRegistration(ctx, dependencies))
-  router.all(paths.registration, (ctx) => {
-    ctx.set('Allow', 'POST, OPTIONS')
-    throw methodNotAllowed('POST')
-  })
   return router
 }
 

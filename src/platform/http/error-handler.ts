@@ -30,13 +30,19 @@ export function errorHandler(): Middleware {
   }
 }
 
-const postOnly: ReadonlySet<string> = new Set([paths.token, paths.revocation, paths.introspection])
+const { authorization, endSession, token, revocation, introspection, registration } = paths
+const postOnly = new Set<string>([token, revocation, introspection, registration])
+const takesPost = new Set<string>([...postOnly, authorization, endSession, paths.userinfo])
+const known = new Set<string>(Object.values(paths))
 
-/** Rejects a request that no route handled. @throws nothingHere, or methodNotAllowed if the path accepts only POST */
+/** Rejects a request that no route handled. @throws nothingHere, or methodNotAllowed if the path accepts other methods */
 function refuseUnmatched(ctx: Context): never {
-  if (postOnly.has(ctx.path) && !['POST', 'OPTIONS'].includes(ctx.method)) {
-    ctx.set('Allow', 'POST, OPTIONS')
-    throw methodNotAllowed('POST')
+  const { path } = ctx
+  const method = ctx.method === 'HEAD' ? 'GET' : ctx.method
+  const methods = [...(postOnly.has(path) ? [] : ['GET']), ...(takesPost.has(path) ? ['POST'] : [])]
+  if (known.has(path) && ![...methods, 'OPTIONS'].includes(method)) {
+    ctx.set('Allow', `${methods.join(', ')}, OPTIONS`)
+    throw methodNotAllowed(methods.join(' and '))
   }
   throw nothingHere(seeksMetadata.test(ctx.path) ? METADATA_ELSEWHERE : undefined)
 }
@@ -49,9 +55,15 @@ const METADATA_ELSEWHERE = `remove the path or trailing slash from the issuer (m
 export function sendError(ctx: Context, status: number, body: ErrorBody): void {
   setError(ctx, status, body)
   // JSON comes first, so clients that accept any type get JSON.
-  if (ctx.accepts('json', 'html') === 'html') sendErrorPage(ctx, body)
+  if (isForPeople(ctx.path) && ctx.accepts('json', 'html') === 'html') sendErrorPage(ctx, body)
   else ctx.body = body
 }
+
+/** Whether browsers open a path. At other paths, clients that prefer HTML, such as those of Java, still need JSON. */
+const isForPeople = (path: string) =>
+  path === authorization ||
+  path === endSession ||
+  !(known.has(path) || path.startsWith(`${paths.mcp}/`))
 
 /** Sends an error as JSON, regardless of `Accept`. Logs the description if no reason is logged yet. */
 export function sendJsonError(ctx: Context, status: number, body: ErrorBody): void {
