@@ -96,6 +96,17 @@ describe('POST /member/graphql', () => {
     expect(headers.get('access-control-allow-credentials')).to.equal(null)
   })
 
+  it('answers the preflight of its schema, for a page that sends its own headers', async () => {
+    const asked = { 'access-control-request-method': 'GET' }
+    for (const path of [paths.memberSchema, paths.adminSchema]) {
+      const headers = { origin: 'https://app.example', ...asked }
+      const answer = await fetch(running().url + path, { method: 'OPTIONS', headers })
+      expect([answer.status, answer.headers.get('access-control-allow-origin')]).to.deep.equal([
+        ...[204, '*'],
+      ])
+    }
+  })
+
   it('explains itself to a browser, with a link to the schema', async () => {
     const { url } = running()
     const response = await fetch(url + paths.graphql, {

@@ -22,7 +22,7 @@ import {
 } from './support/client.ts'
 import { change, remove, rowOf } from './support/database.ts'
 import { bindTo } from './support/families.ts'
-import { notes, portal, sam, startService, startWith } from './support/gatehouse.ts'
+import { notes, portal, resourceServer, sam, startService, startWith } from './support/gatehouse.ts'
 import { later } from './support/later.ts'
 import { MEMBER_SCOPE } from './support/relying-party.ts'
 import { sharedService } from './support/storages.ts'
@@ -53,6 +53,8 @@ describe('POST /api/oauth/token', () => {
     code_verifier: codeVerifier,
     client_id,
   }
+  const { clientId, clientSecret } = resourceServer
+  const asResourceServer = { ...byCode, client_id: clientId, client_secret: clientSecret }
   const withoutClient = { ...byCode, client_id: undefined }
 
   const refusals: readonly (readonly [
@@ -69,6 +71,7 @@ describe('POST /api/oauth/token', () => {
     ['no parameters', '400 invalid_request', {}],
     ['no refresh token', '400 invalid_request', byRefresh],
     ['an unknown refresh token', '400 invalid_grant', { ...byRefresh, refresh_token: 'x' }],
+    ['a grant type that is not the client’s', '400 unauthorized_client', asResourceServer],
     ['a body of 100 kB', '400 invalid_request', { ...byCode, code: 'x'.repeat(100_000) }],
     ...['text/html', 'text/html,application/json;q=0.9', '*/*'].map(
       (accept) =>

@@ -74,7 +74,8 @@ export function graphqlEndpoint<Caller extends Person>(
   }
   const execute: Execute<Caller> = async (...asked) => await (await load()).execute(...asked)
   const router = makeRouter()
-  router.get(endpoint.schemaAddress, openCors(['GET']), (ctx) => {
+  router.all(endpoint.schemaAddress, openCors(['GET']))
+  router.get(endpoint.schemaAddress, (ctx) => {
     ctx.set('Cache-Control', `public, max-age=${schemaCacheSeconds}`)
     ctx.type = 'text/plain; charset=utf-8'
     ctx.body = endpoint.schemaText

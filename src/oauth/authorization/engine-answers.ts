@@ -103,7 +103,13 @@ function replaceInBody(ctx: Context, replace: Replace): void {
 
 type Oidc = KoaContextWithOIDC['oidc']
 
+const GRANT_TYPE_NOT_ALLOWED = 'requested grant type is not allowed for this client'
+
 function settleFailure(ctx: Context): void {
+  const { error_description: said } = (ctx.body ?? {}) as { error_description?: string }
+  // The engine sends invalid_request (RFC 6749 §5.2).
+  if (said === GRANT_TYPE_NOT_ALLOWED)
+    Object.assign(ctx.body as object, { error: 'unauthorized_client' })
   const error = errorOf(ctx.body)
   if (error) {
     logFields(ctx).error = error
