@@ -59,6 +59,13 @@ const mcpRemoteAsksForNothing: Known = {
   sentence: 'Error: No authorization code received',
 }
 
+const refreshes: NonNullable<Agent['known']> = {
+  later: {
+    reason: 'with a grant for reads, it refreshes its token instead of asking for more',
+    sentence: 'let the person connect to an address such as',
+  },
+}
+
 const knownInEach = (known: Known) => ({ member: known, operator: known, changes: known })
 
 function of(
@@ -82,7 +89,7 @@ function built(name: string, registry: Package['registry'], pinned: string, fold
 export const agents: readonly Agent[] = [
   {
     ...of('TypeScript SDK 1', '@modelcontextprotocol/sdk@1.32.2'),
-    ...{ setUp: '`authProvider` of the transport', drive: driveSdk1 },
+    ...{ setUp: '`authProvider` of the transport', drive: driveSdk1, known: refreshes },
   },
   {
     ...of('TypeScript SDK 2', '@modelcontextprotocol/client@2.4.0'),
@@ -116,6 +123,7 @@ export const agents: readonly Agent[] = [
     ...of('opencode', 'opencode-ai@1.18.33', 'http://127.0.0.1/mcp/oauth/callback'),
     setUp: '`mcp` with `oauth.clientId`, then `opencode mcp auth`',
     drive: driveOpencode,
+    known: refreshes,
   },
   {
     ...of('Claude Code', '@anthropic-ai/claude-code@2.1.332', 'http://localhost/callback'),

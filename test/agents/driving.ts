@@ -18,7 +18,7 @@ export interface Driving {
   readonly model: ModelServer
   /** Calls the tools of the way, and repeats a call that the person had to approve. Returns all results. */
   use(
-    call: (tool: string, values: Readonly<Record<string, string>>) => Promise<string>,
+    call: (tool: string, values: Readonly<Record<string, unknown>>) => Promise<string>,
   ): Promise<string>
 }
 

@@ -1,5 +1,5 @@
 import { createServer, type ServerResponse } from 'node:http'
-import { json } from 'node:stream/consumers'
+import { text } from 'node:stream/consumers'
 
 import { listen } from '../support/listen.ts'
 
@@ -20,17 +20,21 @@ interface OfferedTool {
 
 export type ModelServer = Awaited<ReturnType<typeof startModelServer>>
 
-/** A stub of an assistant's model that calls the chosen tool and repeats its answer, in four protocols. */
+/** What the instructions of the service say on changes for which the client needs more scopes. */
+const advice = /let the person connect to an address that names them, such as [^\s"\\]+/
+
+/** A stub of an assistant's model that calls the chosen tool and repeats its answer and the advice, in four protocols. */
 export async function startModelServer() {
   let next = { tool: '', values: {} as Json }
   const server = createServer(async (request, response) => {
     const protocol = protocols.find(({ path }) => path.test(request.url ?? ''))
     if (request.method !== 'POST' || !protocol) return response.writeHead(404).end()
     try {
-      const asked = (await json(request)) as Json
+      const read = await text(request)
+      const asked = JSON.parse(read) as Json
       const tool = protocol.offers(asked).find(({ name }) => name.endsWith(next.tool))
       const answer = protocol.answered(asked)
-      const says = answer ?? 'There is no such tool.'
+      const says = [answer ?? 'There is no such tool.', ...(advice.exec(read) ?? [])].join('\n')
       const events =
         tool && answer === undefined ? protocol.call(tool, next.values) : protocol.say(says)
       return sendEvents(response, events)

@@ -30,7 +30,7 @@ export async function* runAgent(
   run: Run,
 ): AsyncGenerator<{ way: WayName; outcome: Outcome }> {
   const installed = run.over.aborted ? undefined : await install(agent.package, run.over)
-  for (const way of wayNames) {
+  for (const way of wayNames.filter((each) => each !== 'later' || agent.known?.later)) {
     if (!installed || run.over.aborted) yield { way, outcome: notRun(RUN_OVER) }
     else if (installed.kind === 'missing') yield { way, outcome: notRun(installed.why) }
     else {

@@ -2,11 +2,11 @@ import { pathForChanges, paths } from '../../src/platform/http/paths.ts'
 import type { Answers } from '../../tools/token/headless-person.ts'
 import { olivia, sam } from '../support/gatehouse.ts'
 
-export type WayName = 'member' | 'operator' | 'changes'
+export type WayName = 'member' | 'operator' | 'changes' | 'later'
 
 export interface Call {
   readonly tool: string
-  readonly values: Readonly<Record<string, string>>
+  readonly values: Readonly<Record<string, unknown>>
   /** A text of the result that needs the token. */
   readonly answers: string
 }
@@ -39,6 +39,17 @@ export const ways: Readonly<Record<WayName, Way>> = {
       { tool: 'request_upload', values: {}, answers: '/upload/' },
     ],
   },
+  /** A client with a grant for reads asks for more. Only for those that are known to refresh their token instead. */
+  later: {
+    ...{ name: 'later', path: paths.mcpAdmin, person: olivia },
+    calls: [
+      {
+        tool: 'sign_in',
+        values: { as: 'operator', change: ['courses'] },
+        answers: 'courses:write',
+      },
+    ],
+  },
 }
 
-export const wayNames: readonly WayName[] = ['member', 'operator', 'changes']
+export const wayNames: readonly WayName[] = ['member', 'operator', 'changes', 'later']

@@ -20,7 +20,7 @@ export const cacheFolder: string =
   CLIENTS_CACHE ?? join(XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'gatehouse-clients')
 
 const INSTALL_TIMEOUT_MS = 90_000
-const BUILD_TIMEOUT_MS = 240_000
+const BUILD_TIMEOUT_MS = 420_000
 export interface Package {
   /** From Maven without a source, a zip with one folder, which becomes `program`. */
   readonly registry: 'npm' | 'pypi' | 'go' | 'crates' | 'maven'

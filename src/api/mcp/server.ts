@@ -129,7 +129,7 @@ function changeWords({ caller, parts }: ToolCall): string {
   const address = parts.service.baseUrl + pathForChanges(areas.slice(0, 2))
   return (
     ` Tools that change ${areas.join(', ')} need a further sign-in: call sign_in with as: "operator" and all areas ` +
-    `that your task changes, or let the person connect to an address that names them, such as ${address}.`
+    `that your task changes, or let the person connect to an address such as ${address} that names them.`
   )
 }
 

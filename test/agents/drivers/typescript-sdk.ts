@@ -69,7 +69,9 @@ async function callToolsOf(client: sdk1Client.Client | sdk2.Client, { use }: Dri
   await client.listTools()
   const answers = await use(async (name, values) =>
     JSON.stringify(await client.callTool({ name, arguments: { ...values } })),
-  )
+  ).catch((error: unknown) => {
+    throw new Error(`${error}\nIts model reads: ${client.getInstructions()}`)
+  })
   await client.close()
   return answers
 }
