@@ -63,6 +63,9 @@ for (const [path, tokenFor] of [
   })
 }
 
+// The suite calls tools of its own names, so a stand-in passes the calls on. Six scenarios need other kinds of input,
+// a prompt that requires input, or several rounds. Two need a `requestState`: approvals have none, because the database
+// stores the change. unsupported-methods runs against each endpoint, with all requirements above.
 const inputScenarios = [
   ...['basic-elicitation', 'result-type', 'ignore-extra-params'],
   ...['missing-input-response', 'validate-input'],
