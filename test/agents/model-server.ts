@@ -21,7 +21,7 @@ interface OfferedTool {
 export type ModelServer = Awaited<ReturnType<typeof startModelServer>>
 
 /** What the instructions of the service say on changes for which the client needs more scopes. */
-const advice = /let the person connect to an address that names them, such as [^\s"\\]+/
+const advice = /let the person connect to an address such as \S+ that names them/
 
 /** A stub of an assistant's model that calls the chosen tool and repeats its answer and the advice, in four protocols. */
 export async function startModelServer() {
