@@ -134,7 +134,7 @@ ${hints.map((hint) => hint && html`<p class="hint">${hint}</p>\n`)}${fieldProble
 ${choices.map(({ name, words }) =>
   choice(
     { type: 'checkbox', name: 'scope', value: name, checked: typed.scopes.includes(name) },
-    html`<strong>${words}</strong> <span class="muted"><code>${name}</code></span>`,
+    html`${words} <span class="muted"><code>${name}</code></span>`,
   ),
 )}</fieldset>`
 }

@@ -128,6 +128,6 @@ function secretSection({ secrets, mayAddSecret, area, hrefs }: SharedView): Html
   const add = { action: hrefs.addSecret, csrf: area.csrf }
   return html`<h2>${text('secrets.title')}</h2>
 <p>${text('secrets.intro')}</p>
-${table(text('secrets.title'), secretColumns, secrets)}
+${table(text('secrets.title'), secrets.length > 1 ? secretColumns : secretColumns.slice(0, 2), secrets)}
 ${mayAddSecret && buttonForm(add, 'add-secret', text('secrets.add'), 'second')}`
 }

@@ -161,7 +161,8 @@ ${table(
   deliveries,
   { none: html`<p id="no-deliveries">${text('adminWebhooks.nothingSent')}</p>` },
 )}
-<h2>${text('word.remove')}</h2>
+<h2>${text('secrets.stop')}</h2>
+${isOn && form('disable', 'applications.disable', 'second')}
 <p>${text('adminWebhooks.removal')}</p>
 ${form('delete', 'adminWebhooks.delete', 'danger')}`,
   })
@@ -178,9 +179,9 @@ ${form(
   html`<label for="type">${text('adminWebhooks.event')}</label>
 <select id="type" name="type">${types.map((type) => html`<option>${type}</option>`)}</select>`,
 )}
+<details><summary>${text('adminWebhooks.replay')}</summary>
 ${form('replay', 'adminWebhooks.replay', 'second', inputField({ id: 'since', label: text('adminWebhooks.since'), hint: text('adminWebhooks.sinceHint'), attributes: html` type="text" maxlength="30" autocomplete="off" required` }))}
-${form('replay-one', 'adminWebhooks.replayOne', 'second', inputField({ id: 'eventId', label: text('adminWebhooks.eventId'), hint: text('adminWebhooks.eventIdHint'), attributes: html` type="text" maxlength="60" autocomplete="off" required` }))}
-${form('disable', 'applications.disable', 'second')}`
+${form('replay-one', 'adminWebhooks.replayOne', 'second', inputField({ id: 'eventId', label: text('adminWebhooks.eventId'), hint: text('adminWebhooks.eventIdHint'), attributes: html` type="text" maxlength="60" autocomplete="off" required` }))}</details>`
 }
 
 function enabling(form: ActForm): Html {
