@@ -98,11 +98,11 @@ forEachDatabase('files of a site', (start) => {
       [{ name: 'a.html', bytes: Buffer.from('<!doctype html>') }, unknown],
       [
         { mediaType: 'image/png' },
-        /: its content is application\/pdf, but its Content-Type is image\/png$/,
+        /: its content is application\/pdf, but its Content-Type is image\/png; correct it$/,
       ],
       [
         { name: 'shots.html' },
-        /: its content is application\/pdf, but its name does not end in \.pdf$/,
+        /: its content is application\/pdf, but its name does not end in \.pdf; rename it$/,
       ],
     ] as const) {
       const answer = await send(sending)

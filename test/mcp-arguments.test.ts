@@ -101,7 +101,7 @@ forEachDatabase('the arguments of tools', (start) => {
     const writer = await operatorToken(service.url, writeScope('curriculum'))
     const values = { ...lecture, courseId: 'nope' }
     const problem = await problemOf(service.url, 'create_lecture', { values, token: writer })
-    expect(problem).to.equal('courseId: there is no such course.')
+    expect(problem).to.equal('courseId: there is no course with this id.')
   })
 
   it('state the format of each time with an example', () => {

@@ -102,7 +102,7 @@ describe('a refusal names the next step', () => {
     }
     const asked = { values: { id: 'not_noor_01' }, token: await memberToken(url) }
     expect(await problemOf(url, 'mark_notification_read', asked)).to.equal(
-      'id: there is no such notification. Call list_notifications to list valid values.',
+      'id: there is no notification with this id. Call list_notifications to list valid values.',
     )
   })
 

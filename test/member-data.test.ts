@@ -142,7 +142,9 @@ withDatabases('the member data', (open) => {
     const query = 'mutation ($id: ID!) { markNotificationRead(id: $id) { notification { id } } }'
     for (const id of ['', '\0', 'not_sam_14\0', "' or 1=1 --", 'x'.repeat(5000), '😀']) {
       const { errors } = await execute(query, { id }, samAtNorthlight)
-      expect(errors?.[0]?.message, id.slice(0, 20)).to.equal('there is no such notification')
+      expect(errors?.[0]?.message, id.slice(0, 20)).to.equal(
+        'there is no notification with this id',
+      )
     }
   })
 

@@ -100,7 +100,7 @@ describe('the notification inbox of the Member API', () => {
     expect(body.data).to.deep.equal({ good: { notification: { id: 'not_sam_14' } }, bad: null })
     expect(body.errors).to.have.length(1)
     expect(body.errors?.[0]).to.deep.include({
-      message: 'there is no such notification',
+      message: 'there is no notification with this id',
       path: ['bad'],
       extensions: { code: 'NOT_FOUND' },
     })

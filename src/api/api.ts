@@ -49,6 +49,8 @@ export function makeApi({ baseUrl, service }: Config, platform: Platform, ports:
   const member = memberEndpoint(shared, service.memberApi, school.downloadAddress)
   const { files, webhooks } = school
   const admin = adminEndpoint(shared, service, directory, { files, webhooks, oauth })
-  const tools = toolEndpoint(shared, { name: service.name, policy: service.mcp }, { member, admin })
+  const { executeMember } = member
+  const { executeAdmin } = admin
+  const tools = toolEndpoint(shared, service, { executeMember, executeAdmin })
   return { member, admin, tools }
 }

@@ -55,7 +55,7 @@ export function makePages(
   const listPages = makeListPages(cursors)
   const { database, state, noteEvent, now } = platform
   const ownPages = { database, baseUrl, scopeUses, signedInPages, listPages, siteProviders, now }
-  const refusals = makeRefusedRequests(database)
+  const refusals = makeRefusedRequests(database, now)
   const policy = { loopbackHosts, assistants, furtherPlans }
   const { hash: hashPassword } = directory.passwords
   const security = { signIn, sessions, hashPassword, passwordCharactersMin, noteEvent }

@@ -8,7 +8,8 @@ import { runInTurn } from './site-queue.ts'
 
 const DAYS_DEFAULT = 30
 
-interface Days {
+/** A period, in epoch milliseconds. Each end has a default. */
+export interface Interval {
   readonly from?: number | null
   readonly until?: number | null
 }
@@ -16,7 +17,7 @@ interface Days {
 /** Resolvers for statistics of the site (scope `analytics:read`). A field is computed only if it is selected. */
 export const analyticsResolvers = {
   Query: {
-    analytics: (_source, { from, until }: Days, { caller, parts }) => {
+    analytics: (_source, { from, until }: Interval, { caller, parts }) => {
       const lastMs = until == null ? parts.now() : until - 1
       const period = periodOf(from ?? lastMs - (DAYS_DEFAULT - 1) * DAY_MS, lastMs)
       const { firstDay, lastDay } = period

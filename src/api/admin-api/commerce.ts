@@ -28,6 +28,7 @@ import {
   setProductFile,
 } from '../../school/files/stored-files.ts'
 import { badArgument, type PageArguments } from '../graphql/connections.ts'
+import type { Interval } from './analytics.ts'
 import { type AdminContext, type AdminResolver, actorOf } from './context.ts'
 import {
   batched,
@@ -54,10 +55,7 @@ type ProductFileArguments = Pick<ProductFile, 'productId'> & { readonly fileId?:
 
 /** Resolvers for files of the site and of digital products (scopes `storage:write` and `digital_products:write`). */
 export const fileResolvers = {
-  Query: {
-    files: listed('files', listFiles),
-    file: found(findFile),
-  },
+  Query: { files: listed('files', listFiles), file: found(findFile) },
   Mutation: {
     requestUpload: async (_source, { purpose }: { purpose: FilePurpose }, context) => {
       const { clientId, grantId } = context.caller
@@ -88,11 +86,7 @@ const buyerOf = batched('buyers', listBuyers, null)
 const REVENUE_DAYS_MAX = 1100
 const REVENUE_DAYS_DEFAULT = 30
 
-interface RevenueArguments {
-  readonly from?: number | null
-  readonly until?: number | null
-  readonly by: 'DAY' | 'MONTH' | 'TOTAL'
-}
+type RevenueArguments = Interval & { readonly by: Parameters<typeof sumRevenue>[2] }
 
 /** Resolves the revenue of the site. @throws GraphQLError if the period is empty or too long */
 async function revenueOf(
@@ -129,7 +123,7 @@ export const orderResolvers = {
 }
 
 const ofEvents = itemResolvers('Event', events, {
-  registrationCount: batched('standing registrations', countNotCancelled, 0),
+  registrationCount: batched('active registrations', countNotCancelled, 0),
   registrations: async ({ id }: { readonly id: string }, args: PageArguments, context) => {
     const list = listRegistrations(context.parts.database, id)
     return await siteList(context, args, list, 'event registrations', id)

@@ -69,7 +69,7 @@ export function listed<Question extends { readonly siteId: string }>(
     const asked = () => ({ ...args, siteId: caller.siteId, nowMs: parts.now() }) as object
     // graphql-js has checked the arguments against the schema, which declares the same types.
     const rows = () => listRows(parts.database, asked() as Question)
-    // Count as of the time when the count begins, because equal requests share it.
+    // Read the time when the count begins, because equal requests share the count.
     const list = { ...rows(), count: async () => await rows().count() }
     return await siteList(context, args, list, name)
   }
@@ -166,10 +166,7 @@ export function itemResolvers(
       return payload(id, context)
     }
   return {
-    Query: {
-      [`${one}s`]: listed(`${one}s`, items.list),
-      [one]: foundBy('slug', items.find),
-    },
+    Query: { [`${one}s`]: listed(`${one}s`, items.list), [one]: foundBy('slug', items.find) },
     Mutation: {
       [`create${type}`]: creates(items.create, payload),
       [`update${type}`]: updates(items.update, payload),

@@ -8,7 +8,7 @@ import {
 import { findLook, type Look, logoAddress } from '../../directory/sites/site-look.ts'
 import { type AppearanceChanges, updateAppearance } from '../../school/settings/appearance.ts'
 import {
-  findSiteRecord,
+  readSiteRecord,
   type SiteChanges,
   switchSiteFeature,
   updateSiteRecord,
@@ -45,9 +45,7 @@ function switchTo(feature: SiteFeature): AdminResolver<undefined, { isEnabled: b
 }
 
 async function siteOf({ caller, parts }: AdminContext) {
-  const site = await findSiteRecord(parts.database, caller.siteId)
-  if (!site) throw new Error('the site of a verified token does not exist')
-  return site
+  return await readSiteRecord(parts.database, caller.siteId)
 }
 
 /** Resolvers for the appearance of the site (scopes `appearance:read` and `appearance:write`). */

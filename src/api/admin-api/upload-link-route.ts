@@ -80,7 +80,7 @@ export function uploadLinkRoute(router: Router, ports: UploadLinkRoutePorts): vo
     await ports.receive(ctx, link, link)
   }
   router.get(linkPages.upload, answerBrowser)
-  // Assistants in a browser send files from their own origin, which a form could do as well. The secret is in the URL.
+  // Allow any origin: assistants in a browser upload from their own. A plain form could do so anyway.
   const cors = openCors(['PUT'])
   router.options(linkPages.upload, cors)
   router.put(linkPages.upload, cors, answerProgram)

@@ -53,7 +53,7 @@ export const webhookResolvers = {
       context,
     ) => {
       if ((eventId == null) === (since == null)) {
-        throw badInput('since', 'must be a time, or null together with an eventId')
+        throw badInput('since', 'or eventId is required, but not both')
       }
       const which = eventId == null ? { sinceMs: since ?? 0 } : { eventId }
       return { id, count: await context.parts.webhooks.replay(actorOf(context), id, which) }
@@ -83,7 +83,7 @@ function mustRead(caller: AdminCaller, types: readonly string[]): void {
   throw new ChangeRefused('FORBIDDEN', `${type} needs the scope ${scope}; request a token with it`)
 }
 
-/** Creates the resolver of a change, which returns the endpoint after it. */
+/** Creates the resolver of a change. The resolver returns the changed endpoint. */
 function changed<More = unknown>(
   change: (webhooks: WebhookEndpoints, by: SiteActor, args: ById & More) => Promise<unknown>,
 ) {

@@ -14,11 +14,7 @@ export function renderDocument(text: string, contentType: string) {
 }
 
 /** Sends a public document with cache and CORS headers. Sends 304 if the caller already has it (RFC 9110 §13.1.2). */
-export function sendDocument(
-  ctx: Context,
-  document: RenderedDocument,
-  maxAgeSeconds: number,
-): void {
+export function sendDocument(ctx: Context, document: RenderedDocument, maxAgeSeconds: number) {
   ctx.status = 200
   // Send the same header to every origin, so shared caches can reuse the response.
   ctx.set('Access-Control-Allow-Origin', '*')
@@ -35,8 +31,7 @@ export function sendDocument(
   ctx.body = document.body
 }
 
-// Whether the caller has the current document. Unlike Koa's `fresh`, ignores `Cache-Control: no-cache`, which fetch()
-// adds to conditional requests.
+/** Whether the caller has the current document. Ignores `no-cache`, which fetch() adds to conditional requests. */
 function isHeld(ifNoneMatch: string, etag: string): boolean {
   if (ifNoneMatch === '') return false
   const held = ifNoneMatch.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
@@ -72,7 +67,7 @@ export function cacheDocuments(
 
 type Complete = (path: string, body: object) => object
 
-/** Runs the later middleware as GET, and renders its response. Returns undefined unless it is JSON with status 200. */
+/** Runs the later middleware as GET, and renders its response. Returns undefined unless the status is 200. */
 async function renderNext(ctx: Context, next: () => Promise<unknown>, complete: Complete) {
   const { method } = ctx
   ctx.method = 'GET'
@@ -81,13 +76,7 @@ async function renderNext(ctx: Context, next: () => Promise<unknown>, complete: 
   } finally {
     ctx.method = method
   }
-  if (ctx.status !== 200 || !isJsonValue(ctx.body)) return undefined
+  if (ctx.status !== 200) return undefined
   const contentType = ctx.response.get('Content-Type') || 'application/json'
-  return renderDocument(JSON.stringify(complete(ctx.path, ctx.body)), contentType)
-}
-
-// Streams and Buffers are objects too, but not JSON values.
-function isJsonValue(body: unknown): body is object {
-  if (typeof body !== 'object' || body === null) return false
-  return Array.isArray(body) || Object.getPrototypeOf(body) === Object.prototype
+  return renderDocument(JSON.stringify(complete(ctx.path, ctx.body as object)), contentType)
 }

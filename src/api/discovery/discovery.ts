@@ -45,8 +45,8 @@ export function makeDiscovery(facts: ServiceFacts & { readonly scopeUses: ScopeU
       cacheDocuments(ofTheEngine, facts.service.documents.cacheSeconds, (path, body) => {
         if (path === paths.jwks && 'keys' in body && Array.isArray(body.keys))
           return { ...body, keys: [...body.keys, ...otherKeys] }
-        // RS256 is only for clients whose metadata document names it.
-        // Without `private_key_jwt`, the engine leaves the member undefined.
+        // Do not advertise RS256: only clients whose metadata document names it may use it.
+        // Without `private_key_jwt`, the engine sets this member to undefined.
         return 'token_endpoint_auth_signing_alg_values_supported' in body &&
           body.token_endpoint_auth_signing_alg_values_supported !== undefined
           ? { ...body, token_endpoint_auth_signing_alg_values_supported: proofAlgorithms }

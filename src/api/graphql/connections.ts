@@ -1,7 +1,7 @@
 import { GraphQLError } from 'graphql'
 
 import type { CursorScope, Cursors } from '../../platform/store/cursor.ts'
-import type { PagedRows, PageRequest, PlaceInList } from '../../platform/store/keyset.ts'
+import type { PagedRows, PlaceInList } from '../../platform/store/keyset.ts'
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from './schema-text.ts'
 
 export interface PageArguments {
@@ -38,11 +38,7 @@ export async function answerList<Row>(
   }
 }
 
-function pageRequest(
-  { first, after }: PageArguments,
-  cursors: Cursors,
-  scope: CursorScope,
-): PageRequest {
+function pageRequest({ first, after }: PageArguments, cursors: Cursors, scope: CursorScope) {
   const size = first ?? PAGE_SIZE_DEFAULT
   if (size < 1 || size > PAGE_SIZE_MAX) {
     throw badArgument('first', `first must be from 1 to ${PAGE_SIZE_MAX}`)

@@ -28,10 +28,10 @@ export interface CostLimit {
   readonly changes?: LimitName
 }
 
-/** Cost of preparing an uncached document. It takes as long as resolving this number of fields. */
+/** Cost of preparing an uncached document: the number of fields that can be resolved in the same time. */
 const PREPARING_COST = 500
 
-/** Base cost of a request. Its overhead takes as long as resolving this number of fields. */
+/** Base cost of a request: the number of fields that can be resolved in the time of its overhead. */
 const REQUEST_COST = 100
 
 type Caller = Parameters<typeof personKey>[0]

@@ -28,9 +28,12 @@ export function limitsInForce(limits: ApiLimits): Readonly<Record<string, number
 
 /** Creates the error that names an exceeded limit and its value. */
 export function limitExceeded(limit: string, max: number): GraphQLError {
-  return new GraphQLError(`the document exceeds the limit on ${limit}, which is ${max}`, {
-    extensions: { code: 'LIMIT_EXCEEDED', limit, max },
-  })
+  return new GraphQLError(
+    `the document exceeds the limit on ${limit}, which is ${max}; select less`,
+    {
+      extensions: { code: 'LIMIT_EXCEEDED', limit, max },
+    },
+  )
 }
 
 /** An executable document or its errors, and whether the document was cached. */
@@ -43,17 +46,14 @@ type PreparedSource =
   | { readonly kind: 'refused'; readonly error: GraphQLError }
 
 /** Creates the function that parses and validates documents and checks their limits. It caches valid ones (LRU). */
-export function makePrepareDocument(
-  schema: GraphQLSchema,
-  limits: ApiLimits,
-): (source: string) => PreparedDocument {
+export function makePrepareDocument(schema: GraphQLSchema, limits: ApiLimits) {
   const kept = new LRUCache<string, PreparedDocument>({
     max: limits.cachedDocumentsMax,
     maxSize: limits.cachedCharactersMax,
     maxEntrySize: limits.cachedDocumentCharactersMax,
     sizeCalculation: (_prepared, source) => source.length,
   })
-  return (source) => {
+  return (source: string): PreparedDocument => {
     const known = kept.get(source)
     if (known) return known
     const prepared = prepare(source, schema, limits)

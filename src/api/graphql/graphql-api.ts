@@ -53,14 +53,8 @@ export function makeGraphqlApi<Caller>(
     { operationName = null, variables = null }: Request,
     caller: Caller,
   ) => {
-    const contextValue = contextFor(caller)
-    return await execute({
-      schema,
-      document,
-      operationName,
-      variableValues: variables,
-      contextValue,
-    })
+    const request = { operationName, variableValues: variables }
+    return await execute({ schema, document, ...request, contextValue: contextFor(caller) })
   }
   /** Runs one operation of a prepared document. Returns and throws like `Execute`. */
   const run = async (document: DocumentNode, request: Request, caller: Caller) => {
@@ -107,7 +101,7 @@ export function makeGraphqlApi<Caller>(
 /**
  * Returns the errors to hide from callers: errors from resolvers that are not GraphQL errors.
  *
- * @throws the first refusal of a resolver, if any, such as storageUnavailable. So no partial result is sent.
+ * @throws the first refusal of a resolver, if any, such as storageUnavailable, so that no partial result is sent
  */
 export function faultsIn({ errors = [] }: ExecutionResult): GraphQLError[] {
   const faults = errors.filter(

@@ -78,7 +78,7 @@ async function runOperation<Caller>(
   countOperation(token, cost, costLimit)
   if (operation !== 'query' && operation !== 'mutation') {
     const problem = operation
-      ? 'Subscriptions are not supported'
+      ? 'Subscriptions are not supported; send a query or a mutation'
       : 'Select exactly one operation with operationName'
     return sendErrors(ctx, [new GraphQLError(problem)], type)
   }

@@ -2,24 +2,17 @@
 export const PAGE_SIZE_DEFAULT = 20
 export const PAGE_SIZE_MAX = 100
 
-/** Properties that all connections of a schema share. */
-interface ConnectionRules {
-  /** The words for the scope of a cursor, such as `this site`. */
-  readonly boundTo: string
-  /** Directives to add to `totalCount`. */
-  readonly countDirectives?: string
-}
-
 /**
  * Completes the text of a schema. Adds the connection types and repeated fields. Adds `after` and descriptions to each
  * `first: Int = 20`.
  *
  * @param connections for each node type, an addition to the description of `totalCount`, or an empty string
+ * @param rules `boundTo` are the words for the scope of a cursor, such as `this site`
  */
 export function expandPages(
   text: string,
   connections: Readonly<Record<string, string>>,
-  { boundTo, countDirectives = '' }: ConnectionRules,
+  { boundTo, countDirectives = '' }: { boundTo: string; countDirectives?: string },
 ): string {
   const types = Object.entries(connections).map(([type, counted]) => {
     const noun = nounOf(type)

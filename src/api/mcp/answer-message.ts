@@ -1,7 +1,6 @@
 import { type SpecTypeName, specTypeSchemas } from '@modelcontextprotocol/server'
 import type { Context } from 'koa'
 
-import type { AccessToken } from '../../oauth/token/tokens.ts'
 import { callerOf, logFields } from '../../platform/http/request-log.ts'
 import type { Exchange } from './call-tool.ts'
 import {
@@ -16,16 +15,12 @@ import { makePlainAnswers, readPlainRequest } from './plain-requests.ts'
 import { findPrompt } from './prompts.ts'
 import { findResource, findTemplate } from './resources.ts'
 import { makeToolServer } from './server.ts'
-import type { ToolAccess, ToolAddress, ToolParts } from './tool.ts'
+import type { ToolAccess, ToolAddress, ToolCall, ToolParts } from './tool.ts'
 import { accessTo, audienceOf, isServedAt } from './tool-access.ts'
 import { findTool } from './tool-catalogue.ts'
 
 /** The caller and endpoint of a message. */
-export interface Sender {
-  readonly caller: AccessToken | undefined
-  readonly address: ToolAddress
-  readonly remedy?: string | undefined
-}
+export type Sender = Pick<ToolCall, 'caller' | 'address' | 'remedy'>
 
 /** Creates the function that responds to messages. The SDK handles all except plain requests and invalid messages. */
 export function makeAnswerMessage(parts: ToolParts) {
@@ -103,17 +98,17 @@ function usedBy(method: unknown, params: Params, address: ToolAddress): Use | un
 }
 
 /** The schemas of the methods with parameters. */
-const schemaOf: Readonly<Record<string, SpecTypeName>> = {
-  'completion/complete': 'CompleteRequest',
-  initialize: 'InitializeRequest',
-  'prompts/get': 'GetPromptRequest',
-  'prompts/list': 'ListPromptsRequest',
-  'resources/list': 'ListResourcesRequest',
-  'resources/read': 'ReadResourceRequest',
-  'resources/templates/list': 'ListResourceTemplatesRequest',
-  'tools/call': 'CallToolRequest',
-  'tools/list': 'ListToolsRequest',
-}
+const schemas = new Map<unknown, SpecTypeName>([
+  ['completion/complete', 'CompleteRequest'],
+  ['initialize', 'InitializeRequest'],
+  ['prompts/get', 'GetPromptRequest'],
+  ['prompts/list', 'ListPromptsRequest'],
+  ['resources/list', 'ListResourcesRequest'],
+  ['resources/read', 'ReadResourceRequest'],
+  ['resources/templates/list', 'ListResourceTemplatesRequest'],
+  ['tools/call', 'CallToolRequest'],
+  ['tools/list', 'ListToolsRequest'],
+])
 
 const PROBLEMS_SHOWN_MAX = 5
 
@@ -122,8 +117,7 @@ function problemOfParams(value: unknown): string | undefined {
   const { id, method, params } = (value ?? {}) as Readonly<Record<string, unknown>>
   // Notifications get no response, and the SDK rejects everything else that is not a request.
   if (typeof id !== 'string' && typeof id !== 'number') return undefined
-  const type =
-    typeof method === 'string' && Object.hasOwn(schemaOf, method) ? schemaOf[method] : undefined
+  const type = schemas.get(method)
   if (type === undefined) return undefined
   const result = specTypeSchemas[type]['~standard'].validate({ method, params })
   if (result instanceof Promise || result.issues === undefined) return undefined

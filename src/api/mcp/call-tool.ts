@@ -53,9 +53,8 @@ export async function callTool(
     const answer = await answerWithin(tool, values, call)
     // By default, send text only. Every host shows text to its model; not all show structured content (decision 15).
     const isStructured = call.parts.structuredResults && typeof answer === 'object'
-    const text = textOf(answer)
     return {
-      content: [{ type: 'text', text }],
+      content: [{ type: 'text', text: textOf(answer) }],
       ...(isStructured && { structuredContent: answer as Record<string, unknown> }),
     }
   } catch (error) {

@@ -9,7 +9,6 @@ import {
   isObjectType,
   Kind,
   parse,
-  validate,
 } from 'graphql'
 
 import { once } from '../graphql/once.ts'
@@ -74,10 +73,8 @@ export function makeDocumentTool(api: DocumentApi) {
     const { scopes, path, returns, listedBy } = definition
     const declared = once(() => fieldAt(api.schema(), effect, path)?.args ?? [])
     const brief = once(() => documentOf(definition, declared()))
-    const whole = once(() => {
-      const selection = `${definition.selection} ${returns?.selection ?? ''}`
-      return documentOf({ ...definition, selection }, declared())
-    })
+    const selection = `${definition.selection} ${returns?.selection ?? ''}`
+    const whole = once(() => documentOf({ ...definition, selection }, declared()))
     const taken = once(() => declared().flatMap(fieldsOfInput))
     const input = once(() => argumentsSchema(taken()))
     const optional = [
@@ -161,13 +158,10 @@ function alreadyExisted({ taken }: Asked): string {
 }
 
 /** Converts a GraphQL error to an error for the caller. It names the argument, and a tool that lists valid values. */
-function problemOf(
-  { message, extensions }: GraphQLError,
-  { taken, listOf = {}, listedBy }: Asked,
-): ToolProblem {
+function problemOf({ message, extensions }: GraphQLError, { taken, listOf = {}, listedBy }: Asked) {
   if (extensions['argument'] === 'after') return new ToolProblem(FOREIGN_CURSOR)
-  const said = message.slice(0, MESSAGE_LENGTH_MAX)
-  const sentence = /[.!?]$/.test(said) ? said : `${said}.`
+  const short = message.slice(0, MESSAGE_LENGTH_MAX)
+  const sentence = /[.!?]$/.test(short) ? short : `${short}.`
   const { approvalUrl } = extensions
   if (typeof approvalUrl === 'string') return new ApprovalNeeded(sentence, approvalUrl)
   if (extensions['code'] !== 'NOT_FOUND') return new ToolProblem(sentence)
@@ -181,12 +175,9 @@ function problemOf(
 /** Maximum length of a message, which may quote an invalid value. */
 const MESSAGE_LENGTH_MAX = 500
 
-/** Parses and validates the document of a tool. @throws Error unless it matches the schema and has an operation */
+/** Parses the document of a tool. @throws Error unless it has an operation */
 function readDocument(schema: GraphQLSchema, document: string): FixedDocument {
-  const parsed = parse(document)
-  const [fault] = validate(schema, parsed)
-  if (fault) throw new Error(`the document of a tool does not match the schema: ${fault.message}`)
-  const [operation] = parsed.definitions
+  const [operation] = parse(document).definitions
   if (operation?.kind !== Kind.OPERATION_DEFINITION) throw new Error('a tool needs one operation')
   return { schema, operation }
 }

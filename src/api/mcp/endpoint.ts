@@ -21,10 +21,10 @@ import {
 import type { Verdict } from '../../resource/resource-server/verify-bearer.ts'
 import type { EndpointPorts } from '../graphql/endpoint.ts'
 import { once } from '../graphql/once.ts'
-import type { accessOf, makeAnswerMessage, Sender } from './answer-message.ts'
-import { type AdmissionPolicy, admitOnly, fromBrowsers, makeAdmission } from './host-and-origin.ts'
+import type { Sender } from './answer-message.ts'
+import { admitOnly, fromBrowsers, makeAdmission } from './host-and-origin.ts'
 import { type Message, readMessage } from './message.ts'
-import type { ToolAddress, ToolCall, ToolParts } from './tool.ts'
+import type { ToolAddress, ToolParts } from './tool.ts'
 import {
   addressFor,
   judgeToolAccess,
@@ -36,15 +36,11 @@ import {
 
 interface ToolService {
   readonly name: string
-  readonly policy: Pick<AdmissionPolicy, 'allowedOrigins'> & {
+  readonly mcp: {
+    readonly allowedOrigins: readonly string[]
     readonly bodyBytesMax: number
     readonly structuredResults: boolean
   }
-}
-
-interface Apis {
-  readonly member: Pick<ToolParts, 'executeMember'>
-  readonly admin: Pick<ToolParts, 'executeAdmin'>
 }
 
 /**
@@ -52,34 +48,32 @@ interface Apis {
  * host and origin, token, request limit, audience, method, body, scopes, limit on changes. Where a token is required,
  * it is checked before the method, so clients that probe with GET or HEAD get a challenge.
  */
-export function toolEndpoint(ports: EndpointPorts, service: ToolService, apis: Apis): Router {
+export function toolEndpoint(
+  ports: EndpointPorts,
+  { name, mcp: { allowedOrigins, bodyBytesMax, structuredResults } }: ToolService,
+  apis: Pick<ToolParts, 'executeMember' | 'executeAdmin'>,
+): Router {
   const { baseUrl, cursors, discovery, platform } = ports
-  const { bodyBytesMax, allowedOrigins } = service.policy
-  const parts: ToolParts = {
-    service: { name: service.name, version: packageJson.version, baseUrl },
+  const { database, now } = platform
+  const load = loadAtFirstMessage({
+    ...{ ...apis, cursors, now, structuredResults },
+    service: { name, version: packageJson.version, baseUrl },
     authGuide: once(discovery.authGuide),
-    publicSites: makePublicSites(platform.database),
-    publicCourses: makePublicCourses(platform.database),
-    executeMember: apis.member.executeMember,
-    executeAdmin: apis.admin.executeAdmin,
-    cursors,
-    now: platform.now,
-    structuredResults: service.policy.structuredResults,
-  }
+    publicSites: makePublicSites(database),
+    publicCourses: makePublicCourses(database),
+  })
   const admit = admitOnly(makeAdmission({ baseUrl, allowedOrigins }))
-  const endpoint: Endpoint = {
-    ports,
-    bodyBytesMax,
-    load: once(async () => {
-      const { accessOf, makeAnswerMessage } = await import('./answer-message.ts')
-      return { accessOf, answerMessage: makeAnswerMessage(parts) }
-    }),
-  }
+  const endpoint: Endpoint = { ports, bodyBytesMax, load }
   const router = makeRouter()
   const serveAt = (pattern: string, addressOf: (areas: string) => ToolAddress) => {
     router.all(pattern, admit, ...fromBrowsers, async (ctx) => {
-      if (ctx.method === 'OPTIONS') return answerOptions(ctx)
-      await serve(ctx, addressOf(ctx.params['areas'] ?? ''), endpoint)
+      // An OPTIONS request that is not a CORS preflight.
+      if (ctx.method === 'OPTIONS') {
+        ctx.set('Allow', METHODS)
+        ctx.status = 204
+      } else {
+        await serve(ctx, addressOf(ctx.params['areas'] ?? ''), endpoint)
+      }
     })
   }
   for (const address of toolAddresses) serveAt(address.path, () => address)
@@ -95,11 +89,15 @@ export function toolEndpoint(ports: EndpointPorts, service: ToolService, apis: A
 interface Endpoint {
   readonly ports: EndpointPorts
   readonly bodyBytesMax: number
-  /** Loads the catalogue and the SDK at the first message, to keep start-up fast. */
-  readonly load: () => Promise<{
-    readonly accessOf: typeof accessOf
-    readonly answerMessage: ReturnType<typeof makeAnswerMessage>
-  }>
+  readonly load: ReturnType<typeof loadAtFirstMessage>
+}
+
+/** Returns a function that loads the catalogue and the SDK. Called at the first message, to keep start-up fast. */
+function loadAtFirstMessage(parts: ToolParts) {
+  return once(async () => {
+    const { accessOf, makeAnswerMessage } = await import('./answer-message.ts')
+    return { accessOf, answerMessage: makeAnswerMessage(parts) }
+  })
 }
 
 async function serve(ctx: Context, address: ToolAddress, endpoint: Endpoint): Promise<void> {
@@ -124,11 +122,7 @@ function scopesAt({ areas }: ToolAddress, { discovery }: EndpointPorts): ScopesF
  * the request was rejected. The limit counts per person, site and client rather than per token, so a refresh does not
  * reset the count (MCP, tools: servers MUST rate limit invocations).
  */
-async function authenticate(
-  ctx: Context,
-  address: ToolAddress,
-  { ports }: Endpoint,
-): Promise<ToolCall['caller'] | 'refused'> {
+async function authenticate(ctx: Context, address: ToolAddress, { ports }: Endpoint) {
   ctx.vary('Authorization')
   const verdict = await verdictOf(ctx, ports.verifyBearer)
   if (verdict.kind === 'granted') {
@@ -148,11 +142,7 @@ async function authenticate(
  * token without any scope of the audience. Otherwise the client would stay connected with only the public tools, and
  * never request more scopes.
  */
-function refusedAt(
-  { audience }: ToolAddress,
-  verdict: Verdict,
-  scopesFor: ScopesFor,
-): Refused | undefined {
+function refusedAt({ audience }: ToolAddress, verdict: Verdict, scopesFor: ScopesFor) {
   if (verdict.kind === 'anonymous' && !audience) return undefined
   const judged = audience
     ? judgeToolAccess({ kind: 'audience', audience }, verdict, scopesFor)
@@ -161,12 +151,6 @@ function refusedAt(
 }
 
 const METHODS = 'POST, OPTIONS'
-
-/** Responds to OPTIONS requests that are not CORS preflights. */
-function answerOptions(ctx: Context): void {
-  ctx.status = 204
-  ctx.set('Allow', METHODS)
-}
 
 async function answer(
   ctx: Context,
@@ -198,14 +182,10 @@ async function answer(
 }
 
 /**
- * Explains the alternative if the client cannot get access to a tool. Returns undefined if it can. The client's list
- * omits such tools. A challenge without scopes would not reach the model (decision 23).
+ * Says what to do instead, if the client can never use the tool; undefined if the client can request the scopes. The
+ * text is the result of the call, because a challenge without scopes would not reach the model (decision 23).
  */
-async function remedyFor(
-  tool: string,
-  verdict: Refused,
-  { adviseOnScopes }: EndpointPorts,
-): Promise<string | undefined> {
+async function remedyFor(tool: string, verdict: Refused, { adviseOnScopes }: EndpointPorts) {
   if (verdict.kind !== 'insufficient') return undefined
   const { token, needed, oneIsEnough } = verdict
   const wanted = { needed, held: token.scopes, oneIsEnough }

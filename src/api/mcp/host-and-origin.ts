@@ -6,7 +6,7 @@ import { seeOther } from '../../platform/http/page.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { INVALID_REQUEST, sendFault } from './message.ts'
 
-export interface AdmissionPolicy {
+interface AdmissionPolicy {
   readonly baseUrl: string
   /** Additional origins that a service on a loopback address admits; `*` for all. */
   readonly allowedOrigins: readonly string[]

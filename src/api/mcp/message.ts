@@ -21,16 +21,11 @@ export interface Message {
 }
 
 /** Reads a message, or sends an error and returns undefined. @throws unsupportedBody, bodyTooLarge */
-export async function readMessage(
-  ctx: Context,
-  bodyBytesMax: number,
-): Promise<Message | undefined> {
+export async function readMessage(ctx: Context, bodyBytesMax: number) {
   if (!ctx.is('application/json')) throw unsupportedBody('application/json')
   const text = decodeUtf8(await readRequestBody(ctx, bodyBytesMax))
   const message = text === undefined ? undefined : parseMessage(text)
-  if (!message) {
-    return sendFault(ctx, 400, PARSE_ERROR, 'the body must be JSON in UTF-8')
-  }
+  if (!message) return sendFault(ctx, 400, PARSE_ERROR, 'the body must be JSON in UTF-8')
   const problem = messageProblem(message.value)
   if (problem === undefined) return message
   return sendFault(ctx, 400, INVALID_REQUEST, problem)
@@ -118,9 +113,9 @@ export async function sendResponse(ctx: Context, response: Response): Promise<vo
   ctx.status = response.status
   for (const [name, value] of response.headers) ctx.set(name, value)
   if (!response.body) {
-    const { status } = response
+    // An empty body sets the status to 204.
     ctx.body = null
-    ctx.status = status
+    ctx.status = response.status
   } else if (response.headers.get('content-type')?.startsWith('text/event-stream')) {
     ctx.body = Readable.fromWeb(response.body as ReadableStream)
   } else {

@@ -23,17 +23,9 @@ export const operatorTool: (definition: DocumentDefinition) => Tool = makeDocume
   },
 })
 
-/** The tool that lists the ids and slugs of an area. */
-const listOfArea: Readonly<Record<string, string>> = {
-  courses: 'list_site_courses',
-  curriculum: 'get_site_curriculum',
-  digital_products: 'list_site_digital_products',
-  events: 'list_site_events',
-  lecturers: 'list_site_lecturers',
-  members: 'list_site_members',
-  orders: 'list_site_orders',
-  posts: 'list_site_posts',
-  students: 'list_site_students',
+/** Returns the name of the tool that lists the ids and slugs of an area. Some areas have no such tool. */
+function listToolOf(area: string): string {
+  return area === 'curriculum' ? 'get_site_curriculum' : `list_site_${area}`
 }
 
 interface FindDefinition
@@ -49,7 +41,7 @@ export function find(area: string, { field, also, ...described }: FindDefinition
     ...described,
     scopes: [area, ...(also === undefined ? [] : [also])].map(readScope),
     path: [field],
-    listedBy: listOfArea[area],
+    listedBy: listToolOf(area),
   })
 }
 
@@ -132,7 +124,7 @@ export function changes(
       name,
       scopes: [writeScope(area)],
       path: [camelCase(name)],
-      listedBy: listOfArea[area],
+      listedBy: listToolOf(area),
     })
   })
 }
@@ -166,10 +158,11 @@ export function itemTools(noun: string, selection: string, details = ''): Tool[]
 /** Returns the title of a tool: `Change a lecture` for `update_lecture`. */
 function titleOf(name: string): string {
   const [verb = '', ...noun] = name.split('_')
-  return `${verbs[verb] ?? capitalized(verb)} ${withArticle(noun.join(' '))}`
+  const title = `${verbs[verb] ?? verb} ${withArticle(noun.join(' '))}`
+  return title.charAt(0).toUpperCase() + title.slice(1)
 }
 
-const verbs: Readonly<Record<string, string>> = { update: 'Change', delete: 'Remove' }
+const verbs: Readonly<Record<string, string>> = { update: 'change', delete: 'remove' }
 
 function withArticle(words: string): string {
   return `${/^[aeiou]/.test(words) ? 'an' : 'a'} ${words}`
@@ -177,8 +170,4 @@ function withArticle(words: string): string {
 
 function camelCase(name: string): string {
   return name.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase())
-}
-
-function capitalized(name: string): string {
-  return name.charAt(0).toUpperCase() + name.slice(1)
 }

@@ -17,7 +17,7 @@ import {
 } from './tool.ts'
 import { cacheHintsFor, findTool, listedTools } from './tool-catalogue.ts'
 
-/** A tools/list or tools/call request in its usual format. It can be handled without the SDK. */
+/** A tools/list or tools/call request in its usual format, which needs no SDK. */
 export interface PlainRequest {
   readonly era: Era
   readonly id: string | number

@@ -12,23 +12,15 @@ export interface Prompt {
   readonly title: string
   readonly description: string
   readonly access: ToolAccess
-  readonly arguments: readonly PromptArgument[]
+  readonly arguments: readonly ReturnType<typeof asks>[]
   /** Returns the message to the model, which names tools but does not repeat their descriptions. */
   readonly text: (values: Readonly<Record<string, string>>) => string
 }
 
-interface PromptArgument {
-  readonly name: string
-  readonly description: string
-  readonly required: boolean
-}
-
 const needs = (...needed: string[]): ToolAccess => ({ kind: 'scopes', needed })
-const asks = (name: string, description: string, required = false): PromptArgument => ({
-  name,
-  description,
-  required,
-})
+const asks = (name: string, description: string, required = false) => {
+  return { name, description, required }
+}
 
 /** All prompts of the service, in the order of prompts/list. */
 export const promptCatalogue: readonly Prompt[] = [

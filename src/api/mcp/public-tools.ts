@@ -133,21 +133,16 @@ export const publicTools: readonly Tool[] = [
 
 /** Finds the site with a slug or, without one, the site of the token. @throws ToolProblem if there is none */
 async function siteOf({ caller, parts }: ToolCall, slug: string | undefined) {
-  if (slug === undefined && caller?.siteId === undefined) {
+  const { findSite, findSiteById } = parts.publicCourses
+  if (slug === undefined) {
+    const own = caller?.siteId === undefined ? undefined : await findSiteById(caller.siteId)
+    if (own) return own
     throw new ToolProblem('The argument site is required. Call list_sites for valid slugs.')
   }
-  const { publicCourses } = parts
-  const site =
-    slug === undefined
-      ? await publicCourses.findSiteById(caller?.siteId ?? '')
-      : await publicCourses.findSite(slug)
+  const site = await findSite(slug)
   if (site) return site
-  const which =
-    slug === undefined
-      ? "The token's site does not exist"
-      : `There is no site with the slug ${slug}`
   throw new ToolProblem(
-    `${which}. Call list_sites for valid slugs; its argument \`search\` matches part of a name or slug.`,
+    `There is no site with the slug ${slug}. Call list_sites for valid slugs; its argument \`search\` matches part of a name or slug.`,
   )
 }
 

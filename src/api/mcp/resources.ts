@@ -80,9 +80,7 @@ const patterns = resourceKinds.map((kind) => ({
 }))
 
 /** Finds the kind of the resource with a URI, and the values for the template. */
-export function findResource(
-  uri: unknown,
-): { readonly kind: ResourceKind; readonly values: Values } | undefined {
+export function findResource(uri: unknown) {
   if (typeof uri !== 'string') return undefined
   for (const { kind, pattern } of patterns) {
     const found = pattern.exec(uri)

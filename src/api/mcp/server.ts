@@ -76,7 +76,7 @@ function offerTools(server: Server, exchange: Exchange): void {
     const tool = findTool(params.name, address)
     if (!tool) throw invalidParams(describeUnknownTool(params.name, call))
     const { envelope, inputResponses } = mcpReq
-    // Ask until the host has answered. If the change is still not approved then, the result explains the next step.
+    // Ask only until the host has answered. If the person has not approved the change, the result says what to do.
     const opensPages = canOpenPages({ ...envelope }) && !inputResponses?.['approval']
     return await orFail(exchange, callTool(tool, params.arguments, { ...call, opensPages }))
   })
@@ -98,7 +98,7 @@ async function answerLegacy(server: Server, request: Request, message: unknown):
   }
 }
 
-/** Returns the instructions for the model. They name the person it acts for, and explain the use of the tools. */
+/** Returns the instructions for the model: for whom it acts, and how to use the tools. */
 function instructionsOf(call: ToolCall): string {
   const { name, baseUrl } = call.parts.service
   const audience = audienceFor(call)

@@ -31,7 +31,7 @@ export const changeableAreas: readonly string[] = [
   ),
 ].sort()
 
-/** Returns the areas that an operator's token cannot change yet, although its client can get their scopes. */
+/** Returns the areas whose write scopes the token lacks, but the client can get. */
 export function areasToGain(caller: AccessToken | undefined): readonly string[] {
   if (!canGetChanges(caller)) return []
   return changeableAreas.filter((area) => !caller?.scopes.includes(writeScope(area)))

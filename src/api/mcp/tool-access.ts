@@ -73,7 +73,7 @@ export function judgeToolAccess(access: ToolAccess, verdict: Verdict, asked: Sco
   return isLess ? { ...judged, needed: union(asked(audience), also) } : judged
 }
 
-/** Whether the client can get scopes to change a site. Without a token, the client is unknown, so it may. */
+/** Whether the client can get scopes to change a site. True without a token, because the client is then unknown. */
 export function canGetChanges(caller: AccessToken | undefined): boolean {
   if (!caller) return true
   const { documentReview, grant } = caller

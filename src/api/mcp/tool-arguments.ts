@@ -40,19 +40,15 @@ export function fieldsOfInput(argument: GraphQLArgument): ToolArgument[] {
  * Checks the arguments. Rejects unknown ones, because GraphQL ignores unknown variables, and names invalid ones, because
  * GraphQL's messages quote the whole input. Drops null where it has no meaning.
  */
-export function readArguments(
-  values: unknown,
-  taken: readonly ToolArgument[],
-  input: JsonSchema,
-): Arguments {
+export function readArguments(values: unknown, taken: readonly ToolArgument[], input: JsonSchema) {
   if (typeof values !== 'object' || values === null || Array.isArray(values)) {
     throw new ToolProblem(`${INVALID} Send them as one JSON object. ${describeArguments(input)}`)
   }
   const known = new Map(taken.map((argument) => [argument.name, argument]))
   const unknown = Object.keys(values).filter((name) => !known.has(name))
   if (unknown.length > 0) {
-    const said = unknown.join(', ').slice(0, NAMES_LENGTH_MAX)
-    throw new ToolProblem(`${INVALID} Unknown arguments: ${said}. ${describeArguments(input)}`)
+    const names = unknown.join(', ').slice(0, NAMES_LENGTH_MAX)
+    throw new ToolProblem(`${INVALID} Unknown arguments: ${names}. ${describeArguments(input)}`)
   }
   // Some models send null for omitted arguments.
   const given: Arguments = Object.fromEntries(
@@ -93,12 +89,9 @@ function wordsFor(type: GraphQLInputType): string {
   const present = isNonNullType(type) ? type.ofType : type
   if (isListType(present)) return `a list; each element must be ${wordsFor(present.ofType)}`
   const named = getNamedType(present)
-  if (isEnumType(named))
-    return `one of ${named
-      .getValues()
-      .map((value) => value.name)
-      .join(', ')}`
-  return scalarWords[named.name] ?? 'a string'
+  if (!isEnumType(named)) return scalarWords[named.name] ?? 'a string'
+  const names = named.getValues().map(({ name }) => name)
+  return `one of ${names.join(', ')}`
 }
 
 const scalarWords: Readonly<Record<string, string>> = {
@@ -128,10 +121,10 @@ export function argumentsSchema(taken: readonly ToolArgument[]): JsonSchema {
 
 function schemaOf(argument: ToolArgument): JsonSchema {
   const { name, type, description = '', defaultValue } = argument
-  const said = repeatedWords[name] ?? description?.replace(/^The identifier\b/, 'Id') ?? ''
+  const meaning = repeatedWords[name] ?? description?.replace(/^The identifier\b/, 'Id') ?? ''
   const isDefault = defaultValue != null && !(name in pageWords)
   const words = [
-    said,
+    meaning,
     ...(getNamedType(type).name === 'DateTime' ? [TIME_EXAMPLE] : []),
     ...(isDefault ? [`Default ${JSON.stringify(defaultValue)}.`] : []),
   ]

@@ -37,7 +37,7 @@ const usedScopes = new Set(
   toolCatalogue.flatMap(({ access }) => (access.kind === 'scopes' ? access.needed : [])),
 )
 
-/** Lists sign_in and the tools that a caller may use at an endpoint. Caches lists by endpoint, form and scopes. */
+/** Lists sign_in and the tools that a caller may use at an endpoint. Caches the lists by everything they depend on. */
 export function listedTools({
   caller,
   address,
@@ -83,7 +83,7 @@ function keyOf(caller: AccessToken | undefined): string {
 
 /** Returns the message for an unknown tool. Names the endpoint that serves the tool, or tools with similar names. */
 export function describeUnknownTool(name: string, call: ToolCall): string {
-  const elsewhere = toolCatalogue.find((tool) => tool.name === name)
+  const elsewhere = byName.get(name)
   const audience = elsewhere && audienceOf(elsewhere)
   if (audience) {
     const { path } = addressFor(audience)

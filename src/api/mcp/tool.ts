@@ -62,10 +62,8 @@ export interface Tool {
   readonly effect: 'reads' | 'changes' | 'destroys'
   /** Whether each call sends mail. Such a call is not idempotent, and reaches people outside the service. */
   readonly mails?: boolean
-  /** Returns the JSON Schema of the arguments. Created on first use, to keep start-up fast. */
-  readonly input: () => JsonSchema
-  /** Returns the JSON Schema for one caller, if it depends on the caller. */
-  readonly inputFor?: (caller: AccessToken | undefined) => JsonSchema
+  /** Returns the JSON Schema of the arguments that a caller may send. Created on first use, to keep start-up fast. */
+  readonly input: (caller?: AccessToken) => JsonSchema
   /** The GraphQL document that the tool runs, and the path to the returned part of its result. */
   readonly runs?: {
     readonly document: () => FixedDocument
@@ -85,7 +83,7 @@ export interface ToolCall {
   /** Called if the result is marked as an error. */
   readonly onProblem: () => void
   readonly address: ToolAddress
-  /** The alternative if this client cannot get access to the tool; undefined for a call with access. */
+  /** What to do instead, if this client can never use the tool; undefined if the call is permitted. */
   readonly remedy?: string | undefined
   /** Whether the host can open a page and then repeat the call (MCP, input required). */
   readonly opensPages?: boolean
@@ -151,14 +149,13 @@ interface ToolDefinition<Input extends z.ZodType>
 
 /** Creates a read-only tool. */
 export function defineTool<Input extends z.ZodType>(definition: ToolDefinition<Input>): Tool {
-  const { takes, run, inputFor, ...described } = definition
+  const { takes, run, inputFor = (_caller, input) => input, ...described } = definition
   // With `io: 'input'`, arguments with a default are optional.
   const input = once(() => plainSchema(z.toJSONSchema(takes, { io: 'input' })))
   return {
     ...described,
     effect: 'reads',
-    input,
-    ...(inputFor && { inputFor: (caller) => inputFor(caller, input()) }),
+    input: (caller) => inputFor(caller, input()),
     run: async (values, call) => await run(parseArguments(takes, values, input()), call),
   }
 }
@@ -167,15 +164,15 @@ export function defineTool<Input extends z.ZodType>(definition: ToolDefinition<I
 function parseArguments<Input extends z.ZodType>(
   input: Input,
   values: unknown,
-  said: JsonSchema,
-): z.output<Input> {
+  schema: JsonSchema,
+) {
   const parsed = input.safeParse(withoutNulls(values ?? {}))
   if (parsed.success) return parsed.data
   const faults = parsed.error.issues
     .map(({ path, message }) => (path.length > 0 ? `${path.join('.')}: ${message}` : message))
     .join('; ')
   const fault = faults.slice(0, FAULTS_LENGTH_MAX)
-  throw new ToolProblem(`The arguments are invalid. ${fault}. ${describeArguments(said)}`)
+  throw new ToolProblem(`The arguments are invalid. ${fault}. ${describeArguments(schema)}`)
 }
 
 /** Removes nulls, because some models send null for each omitted argument. */
@@ -189,13 +186,13 @@ const FAULTS_LENGTH_MAX = 500
 
 /** Describes a tool to clients. Sets all hints, because hosts may warn about a tool if a hint has its default. */
 export function describeTool(tool: Tool, caller: AccessToken | undefined): ToolDescription {
-  const { name, title, description, access, effect, mails = false, input, inputFor } = tool
+  const { name, title, description, access, effect, mails = false, input } = tool
   const described = {
     name,
     title,
     description,
     // The SDK's type requires the literal type 'object'.
-    inputSchema: (inputFor?.(caller) ?? input()) as ToolDescription['inputSchema'],
+    inputSchema: input(caller) as ToolDescription['inputSchema'],
     annotations: {
       readOnlyHint: effect === 'reads',
       destructiveHint: effect === 'destroys',
@@ -244,8 +241,8 @@ export function describeArguments({ properties, required }: JsonSchema): string 
   const needed = new Set((required ?? []) as string[])
   const names = Object.keys((properties ?? {}) as object)
   if (names.length === 0) return 'The tool takes no arguments.'
-  const said = names.map((name) => (needed.has(name) ? `${name} (required)` : name))
-  return `The tool takes ${said.join(', ')}.`
+  const marked = names.map((name) => (needed.has(name) ? `${name} (required)` : name))
+  return `The tool takes ${marked.join(', ')}.`
 }
 
 /** The supported revisions of MCP, newest first (design 23). */

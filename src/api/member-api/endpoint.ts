@@ -57,16 +57,8 @@ function explanation(baseUrl: string) {
     readScope: MEMBER_READ,
     writeScope: MEMBER_WRITE,
     links: [
-      {
-        href: paths.memberSchema,
-        label: text('api.schema'),
-        what: text('api.schemaWhat'),
-      },
-      {
-        href: pages.memberQueries,
-        label: text('api.tryIt'),
-        what: text('api.tryItWhat'),
-      },
+      { href: paths.memberSchema, label: text('api.schema'), what: text('api.schemaWhat') },
+      { href: pages.memberQueries, label: text('api.tryIt'), what: text('api.tryItWhat') },
       { href: paths.authMd, label: inCode('auth.md'), what: text('api.authMd') },
       { href: paths.openApi, label: inCode('openapi.json'), what: text('api.openApi') },
     ],

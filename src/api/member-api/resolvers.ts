@@ -3,6 +3,7 @@ import { GraphQLError } from 'graphql'
 import {
   knownTopicOf,
   type Notification,
+  type NotificationFilter,
   type NotificationSubscription,
 } from '../../school/viewer/notifications.ts'
 import type { Membership, PagedList, Question } from '../../school/viewer/paged-list.ts'
@@ -48,15 +49,8 @@ type Resolver<Source, Arguments = object> = (
   context: MemberContext,
 ) => unknown
 
-interface NotificationArguments extends PageArguments {
-  readonly unreadOnly?: boolean | null
-  readonly topic?: string | null
-}
-
-interface SubscriptionArguments {
-  readonly id: string
-  readonly enabled: boolean
-}
+type NotificationArguments = PageArguments & NotificationFilter
+type SubscriptionArguments = Parameters<ViewerData['updateSubscription']>[1]
 
 /** The number of unread notifications after a change; counted only if selected. */
 const afterChange = {
@@ -168,7 +162,7 @@ function isPossibleId(id: string): boolean {
 async function mustFind<Row>(what: string, id: string, find: () => Promise<Row | undefined>) {
   const row = isPossibleId(id) ? await find() : undefined
   if (row) return row
-  throw new GraphQLError(`there is no such ${what}`, { extensions: { code: 'NOT_FOUND' } })
+  throw new GraphQLError(`there is no ${what} with this id`, { extensions: { code: 'NOT_FOUND' } })
 }
 
 /** Resolves a list of the caller. Cursors are bound to person, site, list and sort order, but not to the filter. */

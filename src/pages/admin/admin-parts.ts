@@ -38,22 +38,20 @@ export type AdminParts = ReturnType<typeof makeAdminParts>
 export function makeAdminParts(ownPages: OwnPages, policy: AdminPolicy, ports: AdminPorts) {
   const { database, now } = ownPages
   const { loopbackHosts, assistants, furtherPlans } = policy
+  const { state, seals, oauth, ...others } = ports
   return {
     ...ownPages,
+    ...others,
     assistants,
     furtherPlans,
     offersChoices: offersProtocols(furtherPlans),
     redirectRules: { loopbackHosts, appSchemes: schemesOf(assistants) },
     applications: makeApplicationStore(database),
     secrets: makeApplicationSecrets(database),
-    newSecrets: makeNewSecrets(ports.state.adapterFor('NewSecret'), ports.seals),
+    newSecrets: makeNewSecrets(state.adapterFor('NewSecret'), seals),
     grantLists: makeGrantLists(database, now),
-    reviews: ports.oauth.acceptsDocuments ? makeDocumentReviews(database) : undefined,
-    keepConfiguredDocument: ports.oauth.keepConfiguredDocument,
-    findClientName: ports.oauth.findClientName,
-    refusals: ports.refusals,
-    webhooks: ports.webhooks,
-    api: ports.api,
-    discovery: ports.discovery,
+    reviews: oauth.acceptsDocuments ? makeDocumentReviews(database) : undefined,
+    keepConfiguredDocument: oauth.keepConfiguredDocument,
+    findClientName: oauth.findClientName,
   }
 }

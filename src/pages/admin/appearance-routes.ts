@@ -71,7 +71,7 @@ export function appearanceRoutes(
   })
   operatorPages.form(pages.appearanceLanguages, async (operator, ctx) => {
     const language = availableLanguage([formField(ctx, 'language')])
-    // Saving keeps a region such as that of es-MX, for which the form has no field.
+    // Keep the region of a language such as es-MX, because the form has no field for it.
     const isSame = language === availableLanguage([(await lookAt(operator)).language])
     const input = {
       languages: formFields(ctx, 'languages'),
@@ -84,10 +84,7 @@ export function appearanceRoutes(
   previewRoute(operatorPages, lookAt)
 }
 
-function previewRoute(
-  operatorPages: OperatorPages,
-  lookAt: (operator: Operator) => Promise<Look>,
-): void {
+function previewRoute(operatorPages: OperatorPages, lookAt: (operator: Operator) => Promise<Look>) {
   operatorPages.form(pages.appearancePreview, async (operator, ctx) => {
     const [look, language] = [await lookAt(operator), languageOf(ctx)]
     const { displayName, accentColor, backgroundColor, signInWords } = typedFields(ctx)
@@ -119,7 +116,7 @@ async function storeLogo(admin: AdminParts['api']['admin'], operator: Operator, 
 /**
  * Returns the language whose texts the page shows; undefined for the texts without a language.
  *
- * @throws nothingHere for an unknown language, so that its texts do not replace those of all languages
+ * @throws nothingHere for an unknown language; otherwise, its texts would replace those of all languages
  */
 function languageOf({ query: { language: asked } }: PageContext): string | undefined {
   const language = availableLanguage([String(asked)])

@@ -1,4 +1,4 @@
-import type { Html, HtmlValue } from '../../../views/html.ts'
+import type { HtmlValue } from '../../../views/html.ts'
 import { textIfAny } from '../../../views/text.ts'
 import type { Api } from '../../api/api.ts'
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
@@ -36,17 +36,12 @@ export async function askAdminApi<Data>(
   return { problem: { field, text: refusalText({ code: String(code), field }) } }
 }
 
-interface Refused {
-  readonly code: string
-  readonly field: string | undefined
-}
-
 /** Describes why a change was refused, for a page. `field` is a path such as `roles.0`. */
-export function refusalText({ code, field }: Refused): Html | undefined {
+export function refusalText({ code, field }: { code: string; field: string | undefined }) {
   return textIfAny(`problem.${code}.${field?.split('.', 1)}`) ?? textIfAny(`problem.${code}`)
 }
 
-/** Returns an operator at our own pages as a caller of the Admin API, with every operator scope. */
+/** Returns the operator as a caller of the Admin API, with every operator scope. */
 export function callerAtPage({ actor, site }: Operator) {
   const scopes = scopeNames('operator')
   const client = { clientId: OWN_CLIENT_ID, clientOrigin: 'first_party' }

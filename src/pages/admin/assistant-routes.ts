@@ -179,7 +179,6 @@ async function admitAssistant(
 }
 
 function sentencesOf(problems: EntryProblems): Html {
-  return html`${Object.values(problems)
-    .flat()
-    .map((problem) => html`${problem} `)}`
+  const sentences = Object.values(problems).flat()
+  return html`${sentences.map((sentence) => html`${sentence} `)}`
 }

@@ -49,11 +49,8 @@ export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): vo
     const filter = await filterOf(questionOf(ctx), site.id, database)
     const events = await readEvents(database, filter)
     if (format === 'csv') return await sendCsv(ctx, 'audit', events.map(csvRowOf))
-    return sendDownload(
-      ctx,
-      'audit.ndjson',
-      events.map((event) => `${JSON.stringify(event)}\n`).join(''),
-    )
+    const lines = events.map((event) => `${JSON.stringify(event)}\n`)
+    return sendDownload(ctx, 'audit.ndjson', lines.join(''))
   })
 }
 
@@ -69,7 +66,7 @@ async function filterOf(
     siteId,
     action: action || undefined,
     clientId: client || undefined,
-    // An unknown id or e-mail address stays as entered. Such an address matches no event.
+    // Keep an unknown id or e-mail address as entered. An unknown address matches no event.
     personId: person === '' ? undefined : ((await findPersonId(database, person)) ?? person),
     fromMs: startOfDay(from),
     untilMs: lastDay === undefined ? undefined : lastDay + DAY_MS,

@@ -11,11 +11,7 @@ export function sendDownload(ctx: Context, fileName: string, text: string): unde
  * Sends rows as a CSV file (RFC 4180). Spreadsheets run cells that begin with `=`, `+`, `-` or `@` as formulas, so such
  * cells get a leading apostrophe (OWASP, CSV injection).
  */
-export async function sendCsv(
-  ctx: Context,
-  name: string,
-  rows: readonly object[],
-): Promise<undefined> {
+export async function sendCsv(ctx: Context, name: string, rows: readonly object[]) {
   // Loaded when needed, to keep start-up fast.
   const { stringify } = await import('csv-stringify/sync')
   const text = stringify([...rows], {

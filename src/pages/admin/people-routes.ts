@@ -52,8 +52,7 @@ export function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): v
   const list = async (operator: Operator, ctx: PageContext, problem?: Problem) => {
     const { area, address } = operator
     const asked = questionOf(ctx)
-    const answer = await askAdminApi<Listed>(executeAdmin, operator, LIST, asked)
-    const { data } = answer
+    const { data } = await askAdminApi<Listed>(executeAdmin, operator, LIST, asked)
     // The cursor or the search is invalid.
     if (!data) return address(pages.members)
     const { search = '', role = '' } = asked
@@ -73,7 +72,7 @@ export function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): v
       action: address(pages.members),
       inviteAction: address(pages.invitations),
       typed: typedOf(ctx),
-      problem: problem ?? answer.problem,
+      problem,
       pager: {
         nextHref: hasNextPage
           ? `${address(pages.members)}?${kept}&${new URLSearchParams({ after: endCursor ?? '' })}`
@@ -156,10 +155,7 @@ const changes = {
 }
 
 /** Registers the page of a person, and the forms that change roles, send a recovery e-mail, and end access. */
-function memberRoutes(
-  operatorPages: OperatorPages,
-  { api, database, grantLists }: AdminParts,
-): void {
+function memberRoutes(operatorPages: OperatorPages, { api, database, grantLists }: AdminParts) {
   const { executeAdmin } = api.admin
   const find = async (operator: Operator, ctx: PageContext) => {
     const id = ctx.params['person'] ?? ''

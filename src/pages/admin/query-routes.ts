@@ -13,10 +13,7 @@ import { callerAtPage } from './ask-admin-api.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
 /** Registers the page on which an operator tries queries of the Admin API, without a token. Mutations are rejected. */
-export function operatorQueryRoutes(
-  operatorPages: OperatorPages,
-  { api, baseUrl }: AdminParts,
-): void {
+export function operatorQueryRoutes(operatorPages: OperatorPages, { api, baseUrl }: AdminParts) {
   const { tryQuery } = api.admin
   const { queryTool } = api.member
   const show = async ({ area, address }: Operator, ctx: Context, tried?: Tried) => {

@@ -23,9 +23,8 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
     problem?: Html,
   ) => {
     const request = listPages.requestOf(ctx)
-    const found = await listApplications(database.kysely, site.id, request, {
-      kind: 'resource_server',
-    })
+    const only = { kind: 'resource_server' } as const
+    const found = await listApplications(database.kysely, site.id, request, only)
     if (problem !== undefined) ctx.status = 422
     return resourceServersPage({
       area,

@@ -69,10 +69,7 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
       onSince: site.mcpConnectionsOnSince,
       switchOnAction: address(pages.betaOn),
       switchOffHref: address(pages.betaOff),
-      done: noticeOf(ctx, {
-        on: text('beta.done.on'),
-        off: text('beta.done.off'),
-      }),
+      done: noticeOf(ctx, { on: text('beta.done.on'), off: text('beta.done.off') }),
     }),
   )
   operatorPages.page(pages.betaOff, ({ area, site, address }) => {
@@ -141,10 +138,7 @@ function homeRoutes(operatorPages: OperatorPages, parts: AdminParts, overviewOf:
         signUpHref: address(pages.signUp),
         action: site.roles.includes('owner') ? address(pages.selfSignUp) : undefined,
       },
-      done: noticeOf(ctx, {
-        on: text('adminHome.signUpOn'),
-        off: text('adminHome.signUpOff'),
-      }),
+      done: noticeOf(ctx, { on: text('adminHome.signUpOn'), off: text('adminHome.signUpOff') }),
     })
   })
   operatorPages.ofOwners.freshForm(

@@ -17,7 +17,7 @@ function hasGrant(condition: RawBuilder<unknown>) {
     where given.client_id = app.client_id and given.ended_at is null and ${condition})`
 }
 
-/** Whether the code of a grant was exchanged, which begins a token family, or its tokens were used. */
+/** Whether the code of a grant was exchanged: the grant has a token family, or its tokens were used. */
 const wasExchanged = sql`(given.last_used_at is not null
   or exists (select 1 from refresh_token_family as family where family.grant_id = given.id))`
 

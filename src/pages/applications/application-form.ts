@@ -86,9 +86,7 @@ export function checkEntry(
     ),
     ...optional('postLogoutRedirectUris', problemsOfUris(postLogoutRedirectUris, rules)),
     ...(!isServer &&
-      typed.authMethod !== 'none' && {
-        authMethod: text('applications.wrong.kind'),
-      }),
+      typed.authMethod !== 'none' && { authMethod: text('applications.wrong.kind') }),
     ...(scopes.length < new Set(typed.scopes).size && {
       scopes: text('applications.wrong.scopes'),
     }),

@@ -26,11 +26,8 @@ export function makeApplicationSecrets({ kysely }: Database) {
         const live = await lockAndList(trx, clientId, actor.now)
         if (authMethod === 'none' || live.length >= LIVE_SECRETS_MAX) return undefined
         const secret = await insertSecret(trx, clientId, actor.now)
-        await recordAuditEvent(trx, actor, {
-          ...subjectOf(app),
-          action: 'secret.add',
-          after: { hint: hintOf(secret) },
-        })
+        const change = { action: 'secret.add', after: { hint: hintOf(secret) } } as const
+        await recordAuditEvent(trx, actor, { ...subjectOf(app), ...change })
         return secret
       }),
 
@@ -41,11 +38,8 @@ export function makeApplicationSecrets({ kysely }: Database) {
         const secret = live.find(({ id }) => id === secretId)
         if (!secret || live.length < 2) return false
         await trx.deleteFrom('client_secret').where('id', '=', secretId).execute()
-        await recordAuditEvent(trx, actor, {
-          ...subjectOf(app),
-          action: 'secret.remove',
-          before: { hint: secret.hint },
-        })
+        const change = { action: 'secret.remove', before: { hint: secret.hint } } as const
+        await recordAuditEvent(trx, actor, { ...subjectOf(app), ...change })
         return true
       }),
   }
@@ -60,11 +54,7 @@ export function subjectOf(app: Pick<Application, 'clientId' | 'siteId' | 'kind'>
 const nouns = { site: 'application', resource_server: 'resource_server' } as const
 
 /** Creates a secret, stores its digest, and returns it. */
-export async function insertSecret(
-  trx: Transaction<Schema>,
-  clientId: string,
-  nowMs: number,
-): Promise<string> {
+export async function insertSecret(trx: Transaction<Schema>, clientId: string, nowMs: number) {
   const { secret, ...stored } = makeSecret()
   const row = { id: randomUUID(), client_id: clientId, created_at: nowMs, expires_at: null }
   await trx

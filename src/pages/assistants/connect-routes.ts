@@ -70,7 +70,12 @@ function sitePage(
   assistants: readonly Assistant[],
   { baseUrl, look }: { readonly baseUrl: string; readonly look: SiteLook | undefined },
 ) {
-  const ready = assistantsReadyAt(site, assistants)
+  // Omit assistants whose application no longer has a callback and a scope.
+  const ready = assistants.flatMap((assistant) => {
+    const application = site.applications.find((each) => each.assistant === assistant.id)
+    const isReady = application?.scopes.length && canReturnTo(assistant, application)
+    return isReady ? [{ assistant, application }] : []
+  })
   const url = baseUrl + paths.mcpMember
   return connectSitePage({
     siteName: site.name,
@@ -132,25 +137,15 @@ export async function listAssistantApplications(kysely: Database['kysely'], site
     .orderBy('position')
     .execute()
   return rows.map((row) => {
-    const isOfIt = ({ client_id }: { client_id: string }) => client_id === row.client_id
+    const isOfClient = ({ client_id }: { client_id: string }) => client_id === row.client_id
     return {
       clientId: row.client_id,
       name: row.name,
       assistant: row.assistant,
       applicationType: row.application_type,
       disabled: row.disabled_at !== null,
-      scopes: scopes.filter(isOfIt).map(({ scope }) => scope),
-      redirectUris: uris.filter(isOfIt).map(({ uri }) => uri),
+      scopes: scopes.filter(isOfClient).map(({ scope }) => scope),
+      redirectUris: uris.filter(isOfClient).map(({ uri }) => uri),
     }
-  })
-}
-
-/** Returns the assistants whose applications still have a callback and a scope, with these applications. */
-function assistantsReadyAt({ applications }: ConnectableSite, assistants: readonly Assistant[]) {
-  return assistants.flatMap((assistant) => {
-    const application = applications.find((each) => each.assistant === assistant.id)
-    const isReady =
-      application && application.scopes.length > 0 && canReturnTo(assistant, application)
-    return isReady ? [{ assistant, application }] : []
   })
 }

@@ -57,7 +57,7 @@ function stepsOf(assistant: Assistant, audience: 'member' | 'operator', values: 
   return { id, name, where, documentation, instructions, needsPublicAddress: runs === 'cloud' }
 }
 
-/** Returns the message that a text of the table names, or the text itself. @param url the URL that it can contain */
+/** Returns the message with the id `words`; `words` itself if there is none. @param url the URL to insert */
 export function assistantText(words: string, url = ''): Html {
   return textIfAny(`assistant.${words}`, { url: inCode(url) }) ?? inEnglish(words)
 }
@@ -98,8 +98,12 @@ export function instructionOf(way: Way, values: Values): InstructionView {
       }))
       return { ...words, kind: 'steps', steps }
     }
-    case 'command':
-      return { ...words, kind: 'snippet', text: shellLines(way.lines, values) }
+    case 'command': {
+      const lines = way.lines.map((line) =>
+        line.map((word) => shellWord(fill(word, values))).join(' '),
+      )
+      return { ...words, kind: 'snippet', text: lines.join('\n') }
+    }
     case 'session': {
       const lines = way.lines.map((line) => oneLine(fill(line, values)))
       return { ...words, kind: 'snippet', text: lines.join('\n') }
@@ -111,18 +115,8 @@ export function instructionOf(way: Way, values: Values): InstructionView {
     case 'toml':
       return { ...words, kind: 'snippet', text: tomlOf(way, values), file: way.file }
     case 'link':
-      return {
-        ...words,
-        kind: 'link',
-        href: linkTo(way, values),
-      }
+      return { ...words, kind: 'link', href: linkTo(way, values) }
   }
-}
-
-function shellLines(lines: readonly (readonly string[])[], values: Values): string {
-  return lines
-    .map((words) => words.map((word) => shellWord(fill(word, values))).join(' '))
-    .join('\n')
 }
 
 /** Quotes a word for a POSIX shell. Plain words stay unquoted, so other shells accept them too. */
@@ -158,10 +152,7 @@ function tomlValue(value: Content): string {
   return `[${Object.values(value).map(tomlValue).join(', ')}]`
 }
 
-function linkTo(
-  { address, encoding, content }: Extract<Way, { kind: 'link' }>,
-  values: Values,
-): string {
+function linkTo({ address, encoding, content }: Extract<Way, { kind: 'link' }>, values: Values) {
   const inside = JSON.stringify(fillContent(content, values))
   const encoded = encoding === 'base64' ? Buffer.from(inside).toString('base64') : inside
   // Encode the values, because the placeholders are in the query string.

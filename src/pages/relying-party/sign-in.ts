@@ -75,7 +75,7 @@ export interface AskedSignIn {
 export interface CompletedSignIn {
   readonly personId: string
   readonly browserSessionId: string
-  /** When the person authenticated, in epoch milliseconds. Up to a second too late. */
+  /** When the person authenticated, in epoch milliseconds, rounded up to the end of the second. */
   readonly authenticatedAt: number
 }
 

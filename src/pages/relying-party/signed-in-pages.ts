@@ -85,7 +85,7 @@ export function makeSignedInPages(
   ports: SignedInPagesPorts,
 ) {
   const { sessions, freshSeconds } = ports
-  /** Whether the request was answered, because the person may not use the page, or not so often. */
+  /** Responds if the person may not use the page, or has exceeded the limit. Returns whether it has responded. */
   const isAnswered = async (ctx: Context, session: PageSession, shape: 'page' | 'json') => {
     const { id } = session.person
     logFields(ctx).person = id
@@ -218,11 +218,7 @@ async function startSignIn(
   return address
 }
 
-async function finishSignIn(
-  ctx: Context,
-  ports: SignedInPagesPorts,
-  now: () => number,
-): Promise<void> {
+async function finishSignIn(ctx: Context, ports: SignedInPagesPorts, now: () => number) {
   const { baseUrl, handler, sessions } = ports
   const answer = new URLSearchParams(ctx.querystring)
   const pending = ports.pending.take(ctx)

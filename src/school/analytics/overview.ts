@@ -8,7 +8,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { siteFigures } from './analytics.ts'
 import { addTo, DAY_MS, daysOf, idsOfSite, type Period, periodOf, type Tally } from './counting.ts'
 
-/** The numbers of days that an overview can have. Counts are kept for the longest (`COUNT_DAYS`). */
+/** The possible lengths of an overview, in days. Counts are stored for the longest (`COUNT_DAYS`). */
 export const OVERVIEW_PERIODS = [7, 30, 90] as const
 const USUAL_DAYS = 30
 const WEEK_DAYS = 7
@@ -32,9 +32,7 @@ export function makeOverviews(database: Database, now: () => number) {
     },
   })
   return async (siteId: string, days: number = USUAL_DAYS): Promise<Overview> => {
-    const overview = await kept.fetch(`${siteId} ${days}`)
-    if (overview === undefined) throw new Error('the cache returned no overview')
-    return overview
+    return await kept.forceFetch(`${siteId} ${days}`)
   }
 }
 
@@ -80,7 +78,7 @@ async function countPeople(kysely: Kysely<Schema>, siteId: string, period: Perio
   const pieces = idsOfSite(kysely, siteId, ['oauth_grant', 'person_id'], PEOPLE_PER_PIECE)
   for await (const personIds of pieces) {
     const [first, last] = [personIds[0] ?? '', personIds.at(-1) ?? '']
-    // Select the grants first, as in activity.ts. Otherwise SQLite reads all uses of these days.
+    // Select the grants first, as in activity.ts. Otherwise, SQLite reads all uses of these days.
     const { rows } = await sql<{ person: string; key: number }>`
       select oauth_grant.person_id as person, used.day as key
       from oauth_grant cross join oauth_grant_day as used

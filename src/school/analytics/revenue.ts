@@ -6,17 +6,12 @@ import { type Kysely, type RawBuilder, sql } from 'kysely'
 
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { DAY_MS, dayOfColumn } from './counting.ts'
+import { DAY_MS, dayOfColumn, type Question as SiteQuestion } from './counting.ts'
 
 /** The length of a period's name, by kind: `2026-10-01`, `2026-10`, or empty for the total. */
 const nameLengths = { DAY: 10, MONTH: 7, TOTAL: 0 } as const
 
-interface Question {
-  readonly siteId: string
-  readonly fromMs: number
-  /** The end, exclusive. */
-  readonly untilMs: number
-}
+type Question = Omit<SiteQuestion, 'period'>
 
 /** The revenue of a period in one currency, in hundredths of the currency. */
 interface Revenue {
@@ -70,10 +65,7 @@ interface Sum {
   readonly cents: number
 }
 
-async function sumPiece(
-  kysely: Kysely<Schema>,
-  { siteId, fromMs, untilMs }: Question,
-): Promise<readonly Sum[]> {
+async function sumPiece(kysely: Kysely<Schema>, { siteId, fromMs, untilMs }: Question) {
   const sumBy = (column: 'placed_at' | 'refunded_at', isRefund: number): RawBuilder<Sum> => sql`
     select currency, ${dayOfColumn(column)} as day, ${sql.lit(isRefund)} as ${sql.ref('isRefund')},
       count(*) as orders, sum(total_cents) as cents

@@ -98,11 +98,7 @@ export async function demandApproval(
   throw approvalRequired(`${baseUrl}${page}?${query}`)
 }
 
-/** Reads the approval policy of a site. */
-export async function readApprovalPolicy(
-  { kysely }: Pick<Database, 'kysely'>,
-  siteId: string,
-): Promise<ApprovalPolicy> {
+export async function readApprovalPolicy({ kysely }: Pick<Database, 'kysely'>, siteId: string) {
   const row = await kysely
     .selectFrom('site_approval')
     .select(['covers', 'integrations_exempt_since'])

@@ -13,7 +13,7 @@ import {
 } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
-import type { Schema, SiteRole } from '../../platform/store/schema.ts'
+import type { Schema } from '../../platform/store/schema.ts'
 import { readInput } from './input.ts'
 import { badInput, ChangeRefused } from './refusals.ts'
 
@@ -49,7 +49,8 @@ export async function changeSite<Result>(
     await lockSite(trx, database, siteId)
     // Check again, because an earlier mutation in the same document may have removed the actor's role.
     if (!operates(await findRoles(trx, siteId, personId))) {
-      throw new ChangeRefused('FORBIDDEN', 'you are no longer an operator of this site')
+      const message = 'you no longer operate this site; ask an owner to restore your role'
+      throw new ChangeRefused('FORBIDDEN', message)
     }
     const record: SiteWork['record'] = async (action, subject, values) =>
       await recordAuditEvent(trx, actor, { action, subject, siteId, ...values })
@@ -90,11 +91,7 @@ export async function lockSite(
 }
 
 /** Returns the sorted roles of a person at a site. */
-export async function findRoles(
-  kysely: Kysely<Schema>,
-  siteId: string,
-  personId: string,
-): Promise<SiteRole[]> {
+export async function findRoles(kysely: Kysely<Schema>, siteId: string, personId: string) {
   const rows = await kysely
     .selectFrom('site_role')
     .select('role')
@@ -196,10 +193,7 @@ interface Difference<Row> {
 }
 
 /** Compares a row with new values for some of its columns. @returns undefined if none differs */
-export function differenceOf<Row extends object>(
-  row: Row,
-  wanted: Partial<Row>,
-): Difference<Row> | undefined {
+export function differenceOf<Row extends object>(row: Row, wanted: Partial<Row>) {
   const names = (Object.keys(wanted) as (keyof Row & string)[]).filter(
     (name) => wanted[name] !== row[name],
   )

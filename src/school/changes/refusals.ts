@@ -50,7 +50,7 @@ export function mustBeThere<Row>(row: Row | undefined, what: string): Row {
 }
 
 export function notFound(what: string): ChangeRefused {
-  return new ChangeRefused('NOT_FOUND', `there is no such ${what}`, { subject: what })
+  return new ChangeRefused('NOT_FOUND', `there is no ${what} with this id`, { subject: what })
 }
 
 export function conflict(message: string, field?: string): ChangeRefused {

@@ -36,7 +36,7 @@ export type ItemKey = { readonly id: string } | { readonly slug: string }
 
 /** The fields that every kind of item has. Each field has the name of its column, in camel case. */
 interface ItemRow extends Release {
-  /** When visitors could first see the item, even if it is a draft again; null if never. */
+  /** When visitors first saw the item, even if it is a draft again; null if never. */
   readonly firstPublishedAt: number | null
   readonly id: string
   readonly slug: string
@@ -103,8 +103,9 @@ export function releasedItems<
     return item
   }
 
-  const mustBeFree = async (trx: Kysely<Schema>, siteId: string, slug: string) => {
-    if (await find(trx, siteId, { slug })) throw conflict(`the slug ${slug} is taken`, 'slug')
+  const mustBeFree = async (trx: Kysely<Schema>, siteId: string, slug: string | undefined) => {
+    if (slug === undefined || !(await find(trx, siteId, { slug }))) return
+    throw conflict(`the slug ${slug} is taken; choose another`, 'slug')
   }
 
   return {
@@ -130,7 +131,7 @@ export function releasedItems<
         const fields = values as unknown as Fields
         check?.(fields)
         if ((await countRows(rowsOf(trx, actor.siteId))) >= ITEMS_PER_SITE_MAX) {
-          throw limitReached(`a site has at most ${ITEMS_PER_SITE_MAX} ${noun}s`)
+          throw limitReached(`a site has at most ${ITEMS_PER_SITE_MAX} ${noun}s; delete a draft`)
         }
         await mustBeFree(trx, actor.siteId, fields.slug)
         await insert(trx, table, { id, siteId: actor.siteId, ...fields, createdAt: actor.now })
@@ -147,8 +148,7 @@ export function releasedItems<
         const change = differenceOf<Fields>(item, wanted)
         if (!change) return
         check?.({ ...item, ...wanted })
-        const { slug } = change.after
-        if (slug !== undefined) await mustBeFree(trx, actor.siteId, slug)
+        await mustBeFree(trx, actor.siteId, change.after.slug)
         await write(trx, table, id, change.after)
         await record(`${table}.update`, { kind: table, id }, change)
       },
@@ -283,7 +283,7 @@ export type ReleaseChange =
   | { readonly kind: 'archive' }
   | { readonly kind: 'restore' }
 
-/** Returns when visitors could first see an item, after a change at `nowMs`. A future publication may be withdrawn. */
+/** Returns when visitors first saw an item, after a change at `nowMs`. Ignores future times, which may still change. */
 function firstPublicationOf(
   { firstPublishedAt, publishedAt }: Pick<ItemRow, 'firstPublishedAt' | 'publishedAt'>,
   wanted: Partial<Release>,
@@ -295,7 +295,7 @@ function firstPublicationOf(
   return seen.length > 0 ? Math.min(...(seen as number[])) : null
 }
 
-/** Returns the action as which webhooks report that a published item leaves the archive, and can be seen again. */
+/** Returns the action that webhooks report if a change restores a published item from the archive. */
 function publicationBy({ kind }: ReleaseChange, table: ItemTable, { publishedAt }: Release) {
   return kind === 'restore' && publishedAt !== null ? (`${table}.publish` as const) : undefined
 }

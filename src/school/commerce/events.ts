@@ -30,10 +30,7 @@ export const events = releasedItems({
       .select(['event.location', 'event.join_url as joinUrl'])
       .select(['event.starts_at as startsAt', 'event.ends_at as endsAt'])
       .where('event.site_id', '=', siteId),
-  orders: {
-    ...itemOrders,
-    START: orderBy('startsAt', 'asc', 'starts_at'),
-  },
+  orders: { ...itemOrders, START: orderBy('startsAt', 'asc', 'starts_at') },
   sortedBy: 'START',
   creation: fields.extend({
     location: location.default(null),

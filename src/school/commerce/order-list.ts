@@ -66,10 +66,7 @@ interface OrderItem {
 }
 
 /** Lists the items of each order, sorted by kind and title, with one query. Omits orders without items. */
-export async function listOrderItems(
-  kysely: Kysely<Schema>,
-  orderIds: readonly string[],
-): Promise<Map<string, OrderItem[]>> {
+export async function listOrderItems(kysely: Kysely<Schema>, orderIds: readonly string[]) {
   const selects = Object.entries(itemTables).map(
     ([kind, [purchases, items]]) => sql`
       select bought.order_id as ${sql.ref('orderId')}, ${sql.lit(kind)} as kind, item.id, item.title

@@ -115,7 +115,7 @@ export const updateLecture = checkedChange(
   },
 )
 
-/** Moves a lecture within its course, to a position or the end of a section, or of the part before the first section. */
+/** Moves a lecture within its course: to another section, before the first section, or to another position. */
 export const moveLecture = checkedChange(
   z.strictObject({ id, sectionId, position }),
   async ({ trx, actor, record }, { id, ...wanted }) => {

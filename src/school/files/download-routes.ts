@@ -1,7 +1,5 @@
 /** Serves the downloads of members, and the logos and colors of sites. Uploads are part of the Admin API. */
 
-import type { Readable } from 'node:stream'
-
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 
@@ -97,12 +95,7 @@ async function sendDownload(
 }
 
 /** Opens a file in the storage. If the file is missing, logs the cause and throws nothingHere. */
-async function openFile(
-  ctx: Context,
-  files: Files,
-  fileId: string,
-  range?: ByteRange,
-): Promise<Readable> {
+async function openFile(ctx: Context, files: Files, fileId: string, range?: ByteRange) {
   try {
     return await files.storage.get(storageKey(fileId), range)
   } catch (error) {

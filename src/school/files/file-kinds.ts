@@ -68,11 +68,7 @@ export function fitsName({ extensions }: FileKind, name: string): boolean {
   return extensions.some((extension) => name.toLowerCase().endsWith(`.${extension}`))
 }
 
-function kind(
-  mediaType: string,
-  extensions: readonly string[],
-  begins: FileKind['begins'],
-): FileKind {
+function kind(mediaType: string, extensions: readonly string[], begins: FileKind['begins']) {
   return { mediaType, extensions, begins }
 }
 

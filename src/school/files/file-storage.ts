@@ -36,7 +36,6 @@ export interface ByteRange {
   readonly end: number
 }
 
-/** The error for a file that is missing from the storage. */
 export class FileMissing extends Error {
   override readonly name = 'FileMissing'
 }
@@ -53,11 +52,7 @@ export interface Files {
 const STALE_MS = 86_400_000
 
 /** Opens the storage, and removes drafts that crashed processes left behind. */
-export async function openFiles(
-  dataDir: string,
-  s3: S3Location | undefined,
-  nowMs: number,
-): Promise<Files> {
+export async function openFiles(dataDir: string, s3: S3Location | undefined, nowMs: number) {
   const folder = join(dataDir, 'files')
   const draftFolder = join(folder, 'drafts')
   for (const name of await readdir(draftFolder).catch(() => [])) {

@@ -81,11 +81,15 @@ function mustFit(kind: FileKind, { name, declared, accepted }: Expected): void {
     throw unsupportedFile(`its content is ${mediaType}; it must be one of ${accepted.join(', ')}`)
   }
   if (!UNDECLARED.includes(declared) && declared.toLowerCase() !== mediaType) {
-    throw unsupportedFile(`its content is ${mediaType}, but its Content-Type is ${declared}`)
+    throw unsupportedFile(
+      `its content is ${mediaType}, but its Content-Type is ${declared}; correct it`,
+    )
   }
   if (fitsName(kind, name)) return
   const ends = extensions.map((extension) => `.${extension}`).join(' or ')
-  throw unsupportedFile(`its content is ${mediaType}, but its name does not end in ${ends}`)
+  throw unsupportedFile(
+    `its content is ${mediaType}, but its name does not end in ${ends}; rename it`,
+  )
 }
 
 /** Maximum size of a demo file, in bytes. The actual files are much smaller. */
@@ -167,7 +171,7 @@ async function receiveInto(handle: FileHandle, stream: Readable, receiving: Rece
         throw storageUnavailable(cause)
       })
     }
-    if (!kind) throw badUpload('the body is empty')
+    if (!kind) throw badUpload('the body is empty; send the bytes of the file')
     await handle.sync()
   } finally {
     await handle.close()

@@ -12,7 +12,7 @@ import { type Draft, type FileStorage, storageKey } from './file-storage.ts'
 
 export type FileLimits = ServicePolicy['files']
 
-/** Uses up the permission for an upload, with the change that stores the file. Returns values for the audit event. */
+/** Marks an upload link as used, with the change that stores the file. Returns values for the audit event. */
 export type Spend = (kysely: Kysely<Schema>) => Promise<Record<string, string>>
 
 export type StoredFile = NonNullable<Awaited<ReturnType<typeof findFile>>>
@@ -146,10 +146,9 @@ export async function deleteFile(
       .select('slug')
       .where('file_id', '=', id)
       .executeTakeFirst()
-    if (product)
-      throw conflict(
-        `the digital product ${product.slug} uses this file; give the product another file first`,
-      )
+    if (product) {
+      throw conflict(`the digital product ${product.slug} uses this file; assign another first`)
+    }
     const logo = await trx
       .selectFrom('site_appearance')
       .select('site_id')
@@ -170,16 +169,12 @@ async function removeBytes(storage: FileStorage, id: string): Promise<void> {
 }
 
 /**
- * Locks and reads a file. It cannot be deleted while another change starts to use it. A no-op update locks the row in
- * both databases.
+ * Locks and reads a file, so it cannot be deleted while another change starts to use it. A no-op update locks the row
+ * in both databases.
  *
  * @throws ChangeRefused if the site has no such file
  */
-export async function holdFile(
-  trx: Transaction<Schema>,
-  siteId: string,
-  id: string,
-): Promise<StoredFile> {
+export async function holdFile(trx: Transaction<Schema>, siteId: string, id: string) {
   await trx
     .updateTable('stored_file')
     .set((eb) => ({ name: eb.ref('name') }))
@@ -211,11 +206,7 @@ export const setProductFile = siteChange(
   },
 )
 
-export async function findProductFile(
-  { kysely }: Database,
-  siteId: string,
-  id: string,
-): Promise<StoredFile | undefined> {
+export async function findProductFile({ kysely }: Database, siteId: string, id: string) {
   const product = await products.find(kysely, siteId, { id })
   return product?.fileId ? await findFile(kysely, siteId, product.fileId) : undefined
 }

@@ -149,16 +149,13 @@ export const endEnrolment = siteChange(async ({ trx, actor, record }, id: string
 })
 
 /** Returns when access ends; null for lifetime access. @throws ChangeRefused for neither field, both, or a past end */
-function endOf(
-  { expireDate, hasLifetimeAccess }: z.output<typeof lasting>,
-  nowMs: number,
-): number | null {
+function endOf({ expireDate, hasLifetimeAccess }: z.output<typeof lasting>, nowMs: number) {
   if (expireDate == null) {
     if (hasLifetimeAccess === true) return null
     throw badInput('expireDate', 'is missing; send it or set hasLifetimeAccess to true')
   }
   if (hasLifetimeAccess === true) {
-    throw badInput('hasLifetimeAccess', 'cannot be true together with expireDate')
+    throw badInput('hasLifetimeAccess', 'must not be true if expireDate is set')
   }
   if (expireDate <= nowMs) throw badInput('expireDate', 'must be in the future')
   return expireDate
@@ -174,10 +171,7 @@ export type Progress = Awaited<ReturnType<typeof readProgress>>[number]
 const BATCH_ENROLMENTS_MAX = 200
 
 /** Reads the progress of enrolments, with one query per batch. */
-export async function listProgress(
-  kysely: Kysely<Schema>,
-  enrolmentIds: readonly string[],
-): Promise<Map<string, Progress>> {
+export async function listProgress(kysely: Kysely<Schema>, enrolmentIds: readonly string[]) {
   const found = new Map<string, Progress>()
   for (let first = 0; first < enrolmentIds.length; first += BATCH_ENROLMENTS_MAX) {
     const batch = enrolmentIds.slice(first, first + BATCH_ENROLMENTS_MAX)

@@ -18,7 +18,6 @@ import { line, NAME_LENGTH_MAX } from '../changes/input.ts'
 import { limitReached, mustBeThere } from '../changes/refusals.ts'
 import { mustBeAllowedToChangeOwners, mustHaveRoles, rolesSchema } from './site-roles.ts'
 
-/** Lifetime of an invitation, in seconds. */
 const INVITATION_SECONDS = 7 * 86_400
 const DAY_MS = 86_400_000
 /** Maximum number of recovery e-mails that a site can send to a member in 24 hours. */
@@ -126,7 +125,7 @@ const sendMemberRecovery = siteChange(async ({ trx, actor, record }, personId: s
     .executeTakeFirstOrThrow()
   const max = RECOVERIES_PER_DAY_MAX
   if (Number(events) >= max)
-    throw limitReached(`a member can be sent at most ${max} recovery e-mails in 24 hours`)
+    throw limitReached(`a member gets at most ${max} recovery e-mails in 24 hours; try later`)
   await sendRecovery(trx, { personId, siteId }, now)
   await record('password.send_recovery', { kind: 'person', id: personId }, { personId })
 })

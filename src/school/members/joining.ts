@@ -41,7 +41,6 @@ export type Joiner =
   | { readonly personId: string }
   | { readonly name: string; readonly passwordHash: string }
 
-/** The schema of a person's name. */
 export const personName = line(NAME_LENGTH_MAX)
 
 export type JoiningFlows = ReturnType<typeof makeJoining>

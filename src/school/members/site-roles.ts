@@ -88,7 +88,6 @@ export async function subscribe(
     .execute()
 }
 
-/** The schema of a person's new roles. */
 export const rolesSchema = z
   .array(z.enum(['owner', 'admin', 'lecturer', 'student']))
   .min(1, 'must contain at least one role')
@@ -152,7 +151,8 @@ export async function mustBeAllowedToChangeOwners(
 ): Promise<void> {
   if (!changed.includes('owner')) return
   const own = await findRoles(trx, siteId, personId)
-  if (!own.includes('owner')) throw conflict('only an owner can add or remove owners', 'roles')
+  if (!own.includes('owner'))
+    throw conflict('only owners can add or remove owners; ask an owner', 'roles')
 }
 
 /**
@@ -167,7 +167,7 @@ async function takeRoles(
 ): Promise<void> {
   if (taken.length === 0) return
   if (taken.includes('owner') && (await listSolelyOwned(trx, personId, siteId)).length > 0) {
-    throw conflict('the last owner of a site cannot be removed', 'roles')
+    throw conflict('the last owner cannot be removed; make another person an owner first', 'roles')
   }
   await trx
     .deleteFrom('site_role')
@@ -191,11 +191,7 @@ async function takeRoles(
  *
  * @param siteId only this site, if given
  */
-export async function listSolelyOwned(
-  kysely: Kysely<Schema>,
-  personId: string,
-  siteId?: string,
-): Promise<{ readonly id: string; readonly name: string }[]> {
+export async function listSolelyOwned(kysely: Kysely<Schema>, personId: string, siteId?: string) {
   return await kysely
     .selectFrom('site_role as own')
     .innerJoin('site', 'site.id', 'own.site_id')

@@ -23,11 +23,7 @@ const POSTS_PER_ROUND = 100
  *
  * @returns whether there may be more subscribers; false if the announcement does not need delivery
  */
-export async function deliverBatch(
-  { kysely }: Database,
-  postId: string,
-  nowMs: number,
-): Promise<boolean> {
+export async function deliverBatch({ kysely }: Database, postId: string, nowMs: number) {
   return await kysely.transaction().execute(async (trx) => {
     const post = await lockPost(trx, postId)
     if (!post || post.published_at === null || post.removed_at !== null) return false

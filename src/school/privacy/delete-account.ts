@@ -197,11 +197,7 @@ async function removeName(
 }
 
 /** Cancels the registrations of a person for events that have not begun. */
-async function freePlaces(
-  trx: Transaction<Schema>,
-  personId: string,
-  nowMs: number,
-): Promise<void> {
+async function freePlaces(trx: Transaction<Schema>, personId: string, nowMs: number) {
   const coming = await trx
     .selectFrom('event_registration as r')
     .innerJoin('event', 'event.id', 'r.event_id')

@@ -90,7 +90,7 @@ function withTexts(texts: readonly LocalTexts[], language: string, words: object
 async function holdLogo(trx: SiteWork['trx'], siteId: string, id: string): Promise<void> {
   const file = await holdFile(trx, siteId, id).catch((error: unknown) => {
     throw error instanceof ChangeRefused
-      ? badInput('logoFileId', 'is not a file of the site')
+      ? badInput('logoFileId', 'must be a file of the site')
       : error
   })
   if (!LOGO.mediaTypes.includes(file.mediaType)) {

@@ -25,19 +25,19 @@ const form = z
 
 export type SiteChanges = z.input<typeof form>
 
-export async function findSiteRecord({ kysely }: Pick<Database, 'kysely'>, siteId: string) {
+export async function readSiteRecord({ kysely }: Pick<Database, 'kysely'>, siteId: string) {
   return await kysely
     .selectFrom('site')
     .select(['id', 'slug', 'name', 'description', 'contact_email as contactEmail', 'address'])
     .select(['time_zone as timeZone', 'language', 'languages', 'created_at as createdAt'])
     .where('id', '=', siteId)
-    .executeTakeFirst()
+    .executeTakeFirstOrThrow()
 }
 
 /** Changes the given settings of the site. No-op if nothing differs. @throws ChangeRefused for an invalid value */
 export const updateSiteRecord = checkedChange(form, async ({ trx, actor, record }, input) => {
-  const before = await findSiteRecord({ kysely: trx }, actor.siteId)
-  const change = before && differenceOf(before, given(input))
+  const before = await readSiteRecord({ kysely: trx }, actor.siteId)
+  const change = differenceOf(before, given(input))
   if (!change) return
   const { language, languages: chosen } = { ...before, ...change.after }
   const among = siteLanguages(JSON.parse(chosen))
@@ -58,7 +58,8 @@ export const switchSiteFeature = siteChange(
   async ({ trx, actor }, change: { readonly feature: SiteFeature; readonly on: boolean }) => {
     const { siteId, personId } = actor
     const roles = await findRoles(trx, siteId, personId)
-    if (!roles.includes('owner')) throw conflict('only an owner can change how people sign in')
+    if (!roles.includes('owner'))
+      throw conflict('only owners can change how people sign in; ask an owner')
     await setFeature(trx, { siteId, ...change }, actor)
   },
 )

@@ -99,7 +99,7 @@ const notificationColumns = [
 
 const subscriptionColumns = ['id', 'topic', 'channel', 'enabled_at as enabledAt'] as const
 
-interface NotificationFilter {
+export interface NotificationFilter {
   readonly unreadOnly?: boolean | null
   readonly topic?: string | null
 }

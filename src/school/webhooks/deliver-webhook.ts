@@ -29,7 +29,7 @@ const ANSWER_WITHIN_MS = 10_000
 /** How much of a response the log keeps. The rest is not read. */
 const RESPONSE_BYTES_MAX = 1024
 const ERROR_CHARACTERS_MAX = 200
-/** How long an attempt waits for others, so one statement logs all. */
+/** How long the log of an attempt waits for other attempts, so one statement can write all of them. */
 const LOG_WITHIN_MS = 10
 const GONE = 410
 

@@ -21,17 +21,17 @@ export type WebhookEndpoints = ReturnType<typeof makeWebhookEndpoints>
 export type WebhookEndpoint = Awaited<ReturnType<typeof listEndpoints>>[number]
 
 const ENDPOINTS_PER_SITE_MAX = 20
-/** How many events one replay sends. */
 const REPLAY_EVENTS_MAX = 10_000
-/** How long the previous secret also signs. */
+/** How long messages are also signed with the previous secret. */
 const ROTATION_MS = 86_400_000
-/** How many attempts of an endpoint the log shows. */
 const DELIVERIES_SHOWN_MAX = 50
 const KEYS_KEPT_MAX = 1000
 /** Maximum time from a change's timestamp to its commit. The search for missed events starts this much earlier. */
 const COMMIT_WITHIN_MS = 60_000
 
 export const labelOf = (id: string) => `secret of the webhook endpoint ${id}`
+
+const EVENT_TYPE = 'must be an event type, such as enrolment.created'
 
 const isUnreachable = (host: string) => leadsToThisMachine(host) || isPrivateHost(host)
 
@@ -46,7 +46,7 @@ const endpointInput = z.strictObject({
       error: 'must name a public server, not this machine or an address of a private network',
     }),
   types: z
-    .array(z.string().refine((type) => eventTypes.has(type), { error: 'must be event types' }))
+    .array(z.string().refine((type) => eventTypes.has(type), { error: EVENT_TYPE }))
     .min(1, { error: 'must name at least one event type' })
     .max(eventTypes.size),
   payload: z
@@ -56,7 +56,6 @@ const endpointInput = z.strictObject({
 })
 
 export type EndpointInput = Readonly<z.input<typeof endpointInput>>
-type CreateInput = EndpointInput & { readonly idempotencyKey?: string | null | undefined }
 
 export type KeysOf = ReturnType<typeof makeKeysOf>
 
@@ -85,7 +84,6 @@ export function makeWebhookEndpoints(database: Database, seals: Seals) {
   return {
     list,
 
-    /** Finds an endpoint of a site. */
     find: async (siteId: string, id: string) =>
       (await list(siteId)).find((endpoint) => endpoint.id === id),
 
@@ -108,7 +106,8 @@ export function makeWebhookEndpoints(database: Database, seals: Seals) {
     },
 
     /** Creates an endpoint, once per idempotency key. Throws ChangeRefused for an invalid value. */
-    create: async (actor: SiteActor, input: CreateInput) => await create(database, actor, input),
+    create: async (actor: SiteActor, input: Parameters<typeof create>[2]) =>
+      await create(database, actor, input),
 
     /** Changes the given values. Throws ChangeRefused for an invalid value, and for an unknown endpoint. */
     update: change(async ({ trx, record }, stored, input: Partial<EndpointInput>) => {
@@ -123,7 +122,7 @@ export function makeWebhookEndpoints(database: Database, seals: Seals) {
       await record('webhook.update', subjectOf(id), { before, after })
     }),
 
-    /** Replaces the secret. The previous one also signs for a day. */
+    /** Replaces the secret. For a day, messages are also signed with the previous one. */
     rotate: change(async ({ trx, actor, record }, { id }) => {
       await trx
         .updateTable('webhook_endpoint')
@@ -242,7 +241,7 @@ function deliveryChanges(change: ChangeEndpoint) {
 
     /** Queues an example of an event, which only this endpoint receives. Throws ChangeRefused for an unknown type. */
     test: change(async ({ trx, actor, record }, { id, disabledAt }, type: string) => {
-      if (!eventTypes.has(type)) throw badInput('type', 'must be an event type')
+      if (!eventTypes.has(type)) throw badInput('type', EVENT_TYPE)
       mustBeEnabled(disabledAt)
       const payload = { eventId: await record('webhook.test', subjectOf(id), { after: { type } }) }
       await storeMessage(trx, { kind: 'webhook', queue: id, payload, nowMs: actor.now })

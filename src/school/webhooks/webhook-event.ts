@@ -30,7 +30,7 @@ export interface WebhookEvent {
   }
 }
 
-/** Reads audit events by id. They no longer have the values of deleted people. */
+/** Reads audit events by id. The data of deleted people has been removed from them. */
 export async function findAuditEvents(kysely: Kysely<Schema>, ids: readonly string[]) {
   const rows = await kysely
     .selectFrom('audit_event')

@@ -9,7 +9,7 @@ import {
   sign,
 } from 'node:crypto'
 
-/** Generates a secret: 32 bytes for HMAC, and 32 for Ed25519, so a receiver that leaks the first cannot sign `v1a`. */
+/** Generates a secret: 32 bytes for HMAC, and 32 for Ed25519. A leaked HMAC key does not reveal the Ed25519 key. */
 export function newWebhookSecret(): string {
   return randomBytes(64).toString('base64url')
 }
@@ -48,7 +48,6 @@ export interface SigningKeys {
   readonly privateKey: KeyObject
 }
 
-/** Returns the keys of a secret. */
 export function keysOf(secret: string): SigningKeys {
   const bytes = Buffer.from(secret, 'base64url')
   const key = Buffer.concat([PKCS8_PREFIX, bytes.subarray(KEY_BYTES)])
