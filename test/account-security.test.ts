@@ -1,4 +1,4 @@
-import { authorizeUrl, userinfo } from './support/client.ts'
+import { openAuthorization, userinfo } from './support/client.ts'
 import { rowOf } from './support/database.ts'
 import { flushing, flushingSoon, noor, sam, startService, startWith } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
@@ -28,8 +28,8 @@ describe(`${page}: the password`, () => {
     const { person, seen } = await change(service, typed)
     expect(seen).to.include({ status: 200, path: `${page}?done=changed` })
     expect((await person.open('/account')).status, 'this browser').to.equal(200)
-    const next = await person.open(authorizeUrl(url))
-    expect(next.headers.get('location'), 'without the password').not.to.match(/\/login$/)
+    const next = await openAuthorization(person, url)
+    expect(next.pathname, 'without the password').not.to.match(/\/login$/)
     expect((await other.open('/account')).status, 'the other browser').to.equal(303)
     expect((await userinfo(url, tokens.access_token)).status).to.equal(401)
     const event = await rowOf(kysely, 'audit_event', { action: 'password.change' })
@@ -59,8 +59,7 @@ describe(`${page}: the password`, () => {
     await person.send(form, page, { ...both, current: sam.password })
     for (const each of [copy, thief]) {
       expect((await each.open('/account')).status).to.equal(303)
-      const next = await each.open(authorizeUrl(service.url))
-      expect(next.headers.get('location')).to.match(/\/login$/)
+      expect((await openAuthorization(each, service.url)).pathname).to.match(/\/login$/)
     }
     expect((await person.visit('/account')).status).to.equal(200)
     expect(await (await person.open('/account/sessions')).text()).to.include('This browser')

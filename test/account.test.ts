@@ -1,6 +1,6 @@
 import { paths } from '../src/platform/http/paths.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
-import { authorizeUrl, userinfo } from './support/client.ts'
+import { openAuthorization, userinfo } from './support/client.ts'
 import { change } from './support/database.ts'
 import {
   amir,
@@ -12,11 +12,13 @@ import {
   sam,
   startService,
 } from './support/gatehouse.ts'
+import { follow } from './support/identity-provider.ts'
 import {
   confirmSignOut,
   hiddenField,
   linkOf,
   makePagePerson,
+  targetOf,
   textOf,
 } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
@@ -33,7 +35,7 @@ describe('/account', () => {
     it('uses the authorization endpoint of this service, with PKCE, state and nonce', async () => {
       const person = makePagePerson(service().url, sam)
       const response = await person.open('/account/apps')
-      const address = new URL(response.headers.get('location') ?? '', service().url)
+      const address = targetOf(response, service().url)
       expect([response.status, address.pathname]).to.deep.equal([303, '/oauth/authorize'])
       expect(Object.fromEntries(address.searchParams)).to.include({
         client_id: 'gatehouse-pages',
@@ -78,8 +80,10 @@ describe('/account', () => {
     async function begin() {
       const { url } = service()
       const start = await fetch(`${url}/account`, { redirect: 'manual' })
-      const address = new URL(start.headers.get('location') ?? '', url)
-      const callback = await makeHeadlessPerson(sam).authorize(address, `${url}/signed-in`)
+      const callback = await makeHeadlessPerson(sam).authorize(
+        targetOf(start, url),
+        `${url}/signed-in`,
+      )
       return {
         callback,
         sealed: start.headers
@@ -201,8 +205,8 @@ describe('/account', () => {
       const done = await person.send(await person.visit('/account'), '/sign-out')
       expect(done.text).to.include('id="logout-success"')
       expect((await person.open('/account')).status).to.equal(303)
-      const silent = await person.open(authorizeUrl(service().url, { prompt: 'none' }))
-      expect(silent.headers.get('location')).to.include('error=login_required')
+      const silent = await openAuthorization(person, service().url, { prompt: 'none' })
+      expect(silent.searchParams.get('error')).to.equal('login_required')
     })
 
     it('is not needed to open a page with another account', async () => {
@@ -210,10 +214,7 @@ describe('/account', () => {
       const refused = await person.visit('/admin/northlight')
       expect(textOf(refused, 'error-message')).to.match(/^Only owners and admins/)
       const href = linkOf(refused, 'switch-account')
-      const started = new URL(
-        (await person.open(href)).headers.get('location') ?? '',
-        service().url,
-      )
+      const started = targetOf(await person.open(href), service().url)
       expect(started.searchParams.get('prompt')).to.equal('login')
       expect(started.searchParams.has('login_hint')).to.equal(false)
       expect((await person.visit(href)).path).to.equal('/admin/northlight')
@@ -239,7 +240,8 @@ describe('/account', () => {
 
       expect((await there.open('/account')).status).to.equal(303)
       expect((await here.open('/account')).status).to.equal(303)
-      expect(await followToPage(elsewhere, start)).to.include('id="login-page"')
+      const seen = await follow(elsewhere, start)
+      expect(seen.text).to.include('id="login-page"')
       expect(await statusOfUserInfo(tokens.access_token)).to.equal(200)
     })
   })
@@ -250,23 +252,13 @@ describe('/account', () => {
     expect((await person.visit('/account')).status).to.equal(200)
     await change(own.kysely, 'person', { id: 'per_sam' }, { disabled_at: Date.now() })
     expect((await person.open('/account')).status).to.equal(303)
-    const silent = await person.open(authorizeUrl(own.url, { prompt: 'none' }))
-    expect(silent.headers.get('location')).to.include('error=login_required')
-    const again = await person.open(authorizeUrl(own.url))
-    expect(again.headers.get('location')).to.match(/^\/interaction\/[^/]+\/login$/)
+    const silent = await openAuthorization(person, own.url, { prompt: 'none' })
+    expect(silent.searchParams.get('error')).to.equal('login_required')
+    const again = await openAuthorization(person, own.url)
+    expect(again.pathname).to.match(/^\/interaction\/[^/]+\/login$/)
   })
 
   async function statusOfUserInfo(token: string): Promise<number> {
     return (await userinfo(service().url, token)).status
-  }
-
-  /** The first page that an authorization request of this browser leads to. */
-  async function followToPage(
-    browser: Awaited<ReturnType<typeof getTokens>>['person'],
-    start: URL,
-  ): Promise<string> {
-    const response = await browser.open(start)
-    const location = response.headers.get('location')
-    return location ? await followToPage(browser, new URL(location, start)) : await response.text()
   }
 })

@@ -11,7 +11,7 @@ import {
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { stylesheet } from '../views/stylesheet.ts'
 import { mutationOf, operatorSite } from './support/admin-api.ts'
-import { asClaude, authorizeUrl } from './support/client.ts'
+import { asClaude, openAuthorization } from './support/client.ts'
 import { pdf, png, sendFile } from './support/files.ts'
 import { olivia, sam } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
@@ -33,8 +33,7 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
   const change = async (input: object) => (await value(update, { input })).appearance
   const signInPage = async (fields = {}) => {
     const person = makeHeadlessPerson(sam)
-    const started = await person.open(new URL(authorizeUrl(running().url, fields)))
-    const page = await person.open(new URL(String(started.headers.get('location')), running().url))
+    const page = await person.open(await openAuthorization(person, running().url, fields))
     return { text: await page.text(), policy: page.headers.get('content-security-policy') }
   }
 

@@ -41,10 +41,7 @@ const northlight = 'sit_northlight'
 
 describe('/admin', () => {
   const service = sharedService({ policy: flushingSoon })
-  let operator: PagePerson
-  before(() => {
-    operator = makePagePerson(service().url, olivia)
-  })
+  const operator = makePagePerson(() => service().url, olivia)
 
   async function create(entry: Record<string, string | string[]>): Promise<Seen> {
     return await operator.send(await operator.visit(`${applications}/new`), applications, entry)

@@ -434,7 +434,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
 
   /** Gives a person an authenticator app, and returns what they then answer. */
   const withApp = async (who: Answers) => {
-    const codeAt = await addApp(service(), who, Date.now() + aheadMs)
+    const { codeAt } = await addApp(makePagePerson(service().url, who), Date.now() + aheadMs)
     return {
       ...who,
       code: () => {

@@ -7,7 +7,7 @@ import { kindNames } from '../src/ops/import/record-kinds.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { startOperator } from './support/admin-api.ts'
-import { authorizeUrl, introspect, obtainTokens, userinfo } from './support/client.ts'
+import { introspect, obtainTokens, openAuthorization, userinfo } from './support/client.ts'
 import { insert, patiently, rowsOf, withDatabases } from './support/database.ts'
 import { configFolder, noor, olivia, sam } from './support/gatehouse.ts'
 import { expectSameElsewhere, exportRecords, importRecords, linesFile } from './support/import.ts'
@@ -262,8 +262,7 @@ forEachDatabase('an imported person', (start) => {
     expect((await member.open('/account')).status, 'the same password').to.equal(200)
     await bring({ passwordHash: olivias?.['passwordHash'] })
     expect((await member.open('/account')).status, 'the pages').to.equal(303)
-    const asked = await member.open(authorizeUrl(url).href)
-    expect(asked.headers.get('location'), 'the browser').to.match(/\/login$/)
+    expect((await openAuthorization(member, url)).pathname, 'the browser').to.match(/\/login$/)
     expect((await operator.open('/account')).status, 'another person').to.equal(200)
     expect(await statuses(before), 'another password').to.deep.equal([200, true])
 
@@ -292,7 +291,7 @@ forEachDatabase('an imported person', (start) => {
       await bring({ disabledAt })
       expect((await member.open('/account')).status, `${disabledAt}`).to.equal(303)
     }
-    expect((await member.open(authorizeUrl(url).href)).headers.get('location')).to.match(/\/login$/)
+    expect((await openAuthorization(member, url)).pathname).to.match(/\/login$/)
     // Sessions count whole seconds, and those of the second of the sign-out have ended too.
     await delay(1100)
     expect((await member.visit('/account')).status, 'signed in anew').to.equal(200)

@@ -31,6 +31,16 @@ describe('the error of a faulty client', () => {
     return body.error_description
   }
 
+  /** Returns the sentence that these refusals of a grant share. */
+  function onlySentenceOf(answers: readonly Answer[]): string {
+    const sentences = answers.map((answer) => {
+      expect(answer.body.error).to.equal('invalid_grant')
+      return sentenceOf(answer, 400)
+    })
+    expect(new Set(sentences).size, 'nothing of the code').to.equal(1)
+    return sentences[0] ?? ''
+  }
+
   async function reasonsOf(clientId: string, error: string, ...awaited: readonly string[]) {
     return await eventually(10_000, async () => {
       const rows = await rowsOf(service().kysely, 'client_refusal', { client_id: clientId, error })
@@ -93,15 +103,11 @@ describe('the error of a faulty client', () => {
   it('names a missing code_verifier, whether the code exists or not', async () => {
     const { url } = service()
     const code_verifier = undefined
-    const sentences = [
+    const sentence = onlySentenceOf([
       await exchange(url, await getCode(url), { code_verifier }),
       await exchange(url, 'nobody-has-it', { code_verifier }),
-    ].map((answer) => {
-      expect(answer.body.error).to.equal('invalid_grant')
-      return sentenceOf(answer, 400)
-    })
-    expect(new Set(sentences).size).to.equal(1)
-    expect(sentences[0]).to.include('code_verifier is missing')
+    ])
+    expect(sentence).to.include('code_verifier is missing')
   })
 
   it('names the metadata for an issuer with a trailing slash', async () => {
@@ -129,18 +135,13 @@ describe('the error of a faulty client', () => {
 
   it('names all causes of invalid_grant, and shows operators the one that applies', async () => {
     const { url } = service()
-    const answers = [
+    const sentence = onlySentenceOf([
       await exchange(url, await getCode(url), { code_verifier: 'x'.repeat(43) }),
       await exchange(url, await getCode(url), { redirect_uri: `${notes.redirectUri}/` }),
       await exchange(url, 'nobody-has-it'),
       await exchange(url, await getCode(url), asPortal),
-    ]
-    const sentences = answers.map((answer) => {
-      expect(answer.body.error).to.equal('invalid_grant')
-      return sentenceOf(answer, 400)
-    })
-    expect(new Set(sentences).size, 'nothing of the code').to.equal(1)
-    expect(sentences[0])
+    ])
+    expect(sentence)
       .to.include('redirect_uri or code_verifier')
       .and.include('under Refusals')
       .and.include('Start the authorization again')

@@ -1,13 +1,7 @@
 import { authorize } from './support/client.ts'
 import { rowOf, rowsOf } from './support/database.ts'
 import { olivia, sam, startWith } from './support/gatehouse.ts'
-import {
-  decode,
-  hiddenField,
-  linkOf,
-  makePagePerson,
-  type PagePerson,
-} from './support/page-person.ts'
+import { decode, hiddenField, linkOf, makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/storages.ts'
 import { get } from './support/wire.ts'
 
@@ -16,15 +10,12 @@ const ownCallback = 'https://chatgpt.com/connector/oauth/OUbdUMlL15Ct'
 
 function sharedOperator() {
   const service = sharedService()
-  let operator: PagePerson
-  before(() => {
-    operator = makePagePerson(service().url, olivia)
-  })
+  const operator = makePagePerson(() => service().url, olivia)
   const press = async (assistant: string, typed: Record<string, string> = {}) =>
     await operator.send(await operator.visit(page), page, { assistant, ...typed })
   const send = async (path: string) => await operator.send(await operator.visit(path), path)
   const visit = async (path: string) => await operator.visit(path)
-  return { service, operator: () => operator, press, send, visit }
+  return { service, operator, press, send, visit }
 }
 
 describe('/admin/{site}/assistants', () => {
@@ -52,7 +43,7 @@ describe('/admin/{site}/assistants', () => {
 
   it('adds one application for several presses, and a new one after it was deleted', async () => {
     const first = await visit(page)
-    const add = async () => (await operator().send(first, page, { assistant: 'codex' })).status
+    const add = async () => (await operator.send(first, page, { assistant: 'codex' })).status
     expect(await Promise.all([add(), add(), add()])).to.deep.equal([200, 200, 200])
     expect((await press('codex')).text).to.include('already exists')
     const [app, ...others] = await made('codex')
@@ -132,9 +123,9 @@ describe('/admin/{site}/assistants', () => {
     const seen = await visit(page)
     expect(seen.text).to.include('id="feature-off"').and.not.include('id="add-vscode"')
     const sent = { csrf: hiddenField(seen.text), assistant: 'vscode' }
-    expect((await operator().post(page, sent)).path).to.equal('/admin/northlight/beta')
+    expect((await operator.post(page, sent)).path).to.equal('/admin/northlight/beta')
     expect(await made('vscode')).to.have.length(0)
-    const on = await operator().send(seen, '/admin/northlight/beta/on')
+    const on = await operator.send(seen, '/admin/northlight/beta/on')
     expect(on.text).to.include(`href="${page}"`)
     expect((await press('vscode')).text).to.include('The assistant was added.')
   })
@@ -146,7 +137,7 @@ describe('/admin/{site}/assistants', () => {
     const csrf = hiddenField((await student.visit('/account')).text)
     expect((await student.post(page, { csrf, assistant: 'cursor' })).status).to.equal(403)
     await visit(page)
-    expect((await operator().post(page, { assistant: 'cursor' })).status).to.equal(403)
+    expect((await operator.post(page, { assistant: 'cursor' })).status).to.equal(403)
     expect((await press('no-such-assistant')).status).to.equal(404)
     expect(await made('cursor')).to.have.length(0)
   })
@@ -168,7 +159,7 @@ describe('/admin/{site}/assistants', () => {
     const [, href = ''] = /<a href="([^"]*)">Approve <bdi>Claude Code</.exec(text) ?? []
     const review = await visit(href)
     expect(review.text).to.include('id="review-page"').and.include('http://localhost/callback')
-    await operator().send(review, '/admin/northlight/self-declared-clients/approved')
+    await operator.send(review, '/admin/northlight/self-declared-clients/approved')
     const after = await visit(`${page}/own?change=courses`)
     expect(after.text).to.include('Approve <bdi>Codex').and.not.include('Approve <bdi>Claude Code')
   })
@@ -266,15 +257,15 @@ describe('/connect', () => {
     await send(`${address}/disable`)
     expect(await shown()).to.deep.equal(['claude-code'])
     expect((await visit(page)).text).to.include('Members cannot connect it at the moment')
-    await operator().send(await visit(address), `${address}/enable`)
+    await operator.send(await visit(address), `${address}/enable`)
     await send('/admin/northlight/beta/off')
     expect(await shown()).to.deep.equal([])
-    await operator().send(await visit('/admin/northlight/beta'), '/admin/northlight/beta/on')
+    await operator.send(await visit('/admin/northlight/beta'), '/admin/northlight/beta/on')
     expect(await shown()).to.deep.equal(['claude-code', 'vscode'])
 
     const edit = async (redirect_uris: string) => {
       const entry = { name: 'VS Code', redirect_uris, scope: ['account:read', 'account:write'] }
-      await operator().send(await visit(`${address}/edit`), `${address}/edit`, entry)
+      await operator.send(await visit(`${address}/edit`), `${address}/edit`, entry)
     }
     await edit('https://elsewhere.example/callback')
     expect(await shown()).to.deep.equal(['claude-code'])

@@ -20,7 +20,7 @@ import {
 import { MEMBER_SCOPE, signIn } from './support/relying-party.ts'
 import { shared } from './support/shared.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
-import { startWithPlatform, type WithPlatform } from './support/upstream.ts'
+import { startWithPlatform } from './support/upstream.ts'
 import { type Answer, type Fields, get, postForm, refusalOf, send } from './support/wire.ts'
 
 const on = withPlans({ dpop: true })
@@ -172,34 +172,30 @@ forEachStorage('DPoP (RFC 9449)', (start) => {
 })
 
 describe('DPoP at every endpoint that takes a token', () => {
-  let service: WithPlatform
-  let held: Record<keyof typeof surfaces, Bound>
-  before(async function () {
-    this.timeout(60_000)
-    service = await startWithPlatform(on)
+  const service = sharedService(on, startWithPlatform)
+  const held = shared(async () => {
     const scope = `openid ${readScope('school')} ${readScope('coupons')}`
-    held = {
-      member: await boundToken(service.url),
-      operator: await boundToken(service.url, { ...asClaude, scope }, olivia),
+    return {
+      member: await boundToken(service().url),
+      operator: await boundToken(service().url, { ...asClaude, scope }, olivia),
     }
   })
-  after(async () => await service[Symbol.asyncDispose]())
 
   for (const who of ['member', 'operator'] as const) {
     for (const at of surfaces[who]) {
       const name = `${at.method} ${at.path}`
 
       it(`${name} accepts a token with its proof, once [RFC 9449 §6; RFC 9449 §7]`, async () => {
-        const proof = await prove(held[who], {}, at)
-        const answer = await ask(held[who], proof, at)
+        const proof = await prove(held()[who], {}, at)
+        const answer = await ask(held()[who], proof, at)
         expect(answer.status, answer.text).to.equal(200)
-        expect((await ask(held[who], proof, at)).status).to.equal(401)
+        expect((await ask(held()[who], proof, at)).status).to.equal(401)
       })
 
       // [RFC 9449 §7.2; threat 14; 127]
       it(`${name} refuses a stolen token as a Bearer token`, async () => {
-        for (const proof of [undefined, await prove(held[who], {}, at)]) {
-          const { status, headers } = await ask(held[who], proof, at, 'Bearer')
+        for (const proof of [undefined, await prove(held()[who], {}, at)]) {
+          const { status, headers } = await ask(held()[who], proof, at, 'Bearer')
           expect(status).to.equal(401)
           expect(headers.get('www-authenticate'))
             .to.match(/^DPoP .*error="invalid_token"/)
@@ -209,21 +205,21 @@ describe('DPoP at every endpoint that takes a token', () => {
 
       // [RFC 9449 §4.3; RFC 9449 §7]
       it(`${name} refuses a proof of another key, method, address or token`, async () => {
-        const htu = service.url + at.path
-        const thief = { ...held[who], key: await makeClientKey() }
+        const htu = service().url + at.path
+        const thief = { ...held()[who], key: await makeClientKey() }
         const proofs = await Promise.all([
-          prove(held[who], { htm: 'DELETE' }, at),
-          prove(held[who], { htu: `${service.url}/elsewhere` }, at),
-          prove(held[who], { htu: htu.replace('http:', 'https:') }, at),
-          prove(held[who], ath('another'), at),
-          prove(held[who], { ath: undefined }, at),
+          prove(held()[who], { htm: 'DELETE' }, at),
+          prove(held()[who], { htu: `${service().url}/elsewhere` }, at),
+          prove(held()[who], { htu: htu.replace('http:', 'https:') }, at),
+          prove(held()[who], ath('another'), at),
+          prove(held()[who], { ath: undefined }, at),
           undefined,
         ])
         for (const [error, proof] of [
           ['invalid_token', await prove(thief, {}, at)] as const,
           ...proofs.map((proof) => ['invalid_dpop_proof', proof] as const),
         ]) {
-          const answer = await ask(held[who], proof, at)
+          const answer = await ask(held()[who], proof, at)
           expect(refusalOf(answer)).to.equal(`401 ${error}`)
           const challenge = answer.headers.get('www-authenticate')
           expect(challenge).to.match(new RegExp(`^DPoP .*error="${error}"`))
@@ -234,11 +230,11 @@ describe('DPoP at every endpoint that takes a token', () => {
 
   it('hides the proof from the platform behind it, which gets a token of its own', async () => {
     const at = { method: 'GET', path: '/admin/api/coupons/one' }
-    await ask(held.operator, await prove(held.operator, {}, at), at)
-    const last = (await service.platform.seen()).seen.at(-1)
+    await ask(held().operator, await prove(held().operator, {}, at), at)
+    const last = (await service().platform.seen()).seen.at(-1)
     expect(last?.headers).to.not.have.property('dpop')
     expect(last?.headers['authorization']).to.match(/^Bearer /)
-    expect(JSON.stringify(last)).to.not.include(held.operator.accessToken)
+    expect(JSON.stringify(last)).to.not.include(held().operator.accessToken)
   })
 })
 

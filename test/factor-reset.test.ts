@@ -1,15 +1,13 @@
-import { generateSync } from 'otplib'
-
-import { authorizeUrl } from './support/client.ts'
+import { openAuthorization } from './support/client.ts'
 import { change, insert, rowsOf } from './support/database.ts'
 import { flushing, noor, policyWith, type RunningService, sam } from './support/gatehouse.ts'
 import { linkTo, mailsHandled, mailsTo } from './support/mail-folder.ts'
 import { hiddenField, makePagePerson, textOf } from './support/page-person.ts'
 import { forEachDatabase } from './support/storages.ts'
+import { addApp } from './support/two-factors.ts'
 
 const SAM = { person_id: 'per_sam' }
 const DAY_MS = 86_400_000
-const set = '/account/second-factor'
 const gone = { status: 410 }
 const apps = async ({ kysely }: RunningService) => await rowsOf(kysely, 'totp', SAM)
 
@@ -22,14 +20,7 @@ forEachDatabase('an authenticator app that a person lost', (start) => {
     const { kysely } = service
     if (isAllowed) await allow(service, 'sit_northlight')
     const person = makePagePerson(service.url, sam)
-    const add = async () => {
-      const form = await person.send(await person.visit(set), `${set}/app`)
-      const code = generateSync({
-        secret: textOf(form, 'key').replaceAll(' ', ''),
-        epoch: now() / 1000,
-      })
-      await person.send(form, `${set}/app/confirm`, { code })
-    }
+    const add = async () => await addApp(person, now())
     await add()
     return { service, kysely, person, clock, add }
   }
@@ -42,8 +33,7 @@ forEachDatabase('an authenticator app that a person lost', (start) => {
   /** Enters the password in a new browser. Returns the page of the second step. */
   async function firstStep({ url }: RunningService, password = sam.password) {
     const person = makePagePerson(url, sam)
-    const at = await person.open(authorizeUrl(url))
-    const path = new URL(at.headers.get('location') ?? '', url).pathname
+    const { pathname: path } = await openAuthorization(person, url)
     const page = await person.send(await person.visit(path), path, { login: sam.login, password })
     const action = `${path}/second-step/reset`
     // The page may have no button for it.

@@ -19,6 +19,10 @@ describe('forward auth', () => {
   const ask = async (headers: readonly string[], query = '', url = service().url) =>
     await send(url, { path: paths.forwardAuth + query, headers })
 
+  const expectNoIdentity = ({ headers }: Answer) => {
+    expect(headers.get('x-auth-subject')).to.equal(null)
+    expect(headers.get('cache-control')).to.equal('no-store')
+  }
   const identityIn = ({ headers }: Answer) =>
     Object.fromEntries(Object.keys(identityHeaders).map((name) => [name, headers.get(name)]))
 
@@ -94,8 +98,7 @@ describe('forward auth', () => {
         .to.match(/^Bearer /)
         .and.match(scope ?? /error="invalid_token"/)
         .and.include(`resource_metadata="${url}${paths.protectedResource}"`)
-      expect(answer.headers.get('x-auth-subject')).to.equal(null)
-      expect(answer.headers.get('cache-control')).to.equal('no-store')
+      expectNoIdentity(answer)
     }
   })
 
@@ -116,8 +119,7 @@ describe('forward auth', () => {
         const answer = await ask([...headers, ...caller])
         expect(refusalOf(answer)).to.equal('400 invalid_client')
         expect(answer.headers.get('www-authenticate')).to.equal(null)
-        expect(answer.headers.get('x-auth-subject')).to.equal(null)
-        expect(answer.headers.get('cache-control')).to.equal('no-store')
+        expectNoIdentity(answer)
       }
     })
   }

@@ -8,6 +8,7 @@ import { paths } from '../src/platform/http/paths.ts'
 import { type RunningService, startService } from './support/gatehouse.ts'
 import { operatorToken } from './support/mcp.ts'
 import { askMember, type MemberAddress, memberToken, readOnly } from './support/member-api.ts'
+import { shared } from './support/shared.ts'
 import { sharedService } from './support/storages.ts'
 import { answerOf } from './support/wire.ts'
 
@@ -18,13 +19,10 @@ const repeated = (count: number, one: (place: number) => string = () => 'id') =>
 
 describe('POST /member/graphql', () => {
   const running = sharedService()
-  let token = ''
-  before(async () => {
-    token = await memberToken(running().url)
-  })
+  const token = shared(async () => await memberToken(running().url))
 
   const send = async (body: unknown, headers: MemberAddress['headers'] = {}) =>
-    await askMember({ url: running().url, token, headers }, body)
+    await askMember({ url: running().url, token: token(), headers }, body)
   const ask = async (query: string, variables?: Record<string, unknown>) =>
     await send({ query, variables })
   const limitOf = async (query: string, variables?: Record<string, unknown>) =>
@@ -34,7 +32,7 @@ describe('POST /member/graphql', () => {
     // [Member API 2.1; Member API 2.2]
     it(`${path} passes every MUST and SHOULD of GraphQL over HTTP [design 21]`, async () => {
       const { url } = running()
-      const bearer = path === paths.graphql ? token : await operatorToken(url, 'courses:read')
+      const bearer = path === paths.graphql ? token() : await operatorToken(url, 'courses:read')
       const results = await auditServer({
         url: url + path,
         fetchFn: async (address: string, init?: RequestInit) => {
@@ -126,7 +124,7 @@ describe('POST /member/graphql', () => {
     for (const method of ['HEAD', 'PUT', 'DELETE', 'PATCH']) {
       const response = await fetch(`${running().url}${paths.graphql}?query={__typename}`, {
         method,
-        headers: { authorization: `Bearer ${token}`, accept: 'application/json' },
+        headers: { authorization: `Bearer ${token()}`, accept: 'application/json' },
       })
       expect([response.status, response.headers.get('allow')]).to.deep.equal([405, 'GET, POST'])
     }
@@ -135,7 +133,7 @@ describe('POST /member/graphql', () => {
   describe('GET', () => {
     const get = async (fields: Record<string, string>, headers: Record<string, string> = {}) => {
       const url = `${running().url}${paths.graphql}?${new URLSearchParams(fields)}`
-      const sent = { authorization: `Bearer ${token}`, accept: 'application/json', ...headers }
+      const sent = { authorization: `Bearer ${token()}`, accept: 'application/json', ...headers }
       return await answerOf(await fetch(url, { headers: sent }))
     }
 
@@ -158,7 +156,7 @@ describe('POST /member/graphql', () => {
 
     it('refuses a mutation with 405, whatever the scopes, and changes nothing', async () => {
       const query = 'mutation { markAllNotificationsRead { markedCount } }'
-      for (const bearer of [token, await memberToken(running().url, readOnly)]) {
+      for (const bearer of [token(), await memberToken(running().url, readOnly)]) {
         const authorization = `Bearer ${bearer}`
         const { status, headers, body } = await get({ query }, { authorization })
         expect([status, headers.get('allow')]).to.deep.equal([405, 'POST'])
@@ -169,7 +167,7 @@ describe('POST /member/graphql', () => {
     })
 
     it('needs a token in the header, and a query of limited length', async () => {
-      const inQuery = { query: viewer, access_token: token }
+      const inQuery = { query: viewer, access_token: token() }
       expect((await get(inQuery, { authorization: '' })).status).to.equal(401)
       expect((await get({})).status).to.equal(400)
       const { status, body } = await get({ query: `${viewer} #${'x'.repeat(8000)}` })

@@ -1,5 +1,5 @@
 import { mutationOf, startOperator } from './support/admin-api.ts'
-import { authorizeUrl } from './support/client.ts'
+import { openAuthorization } from './support/client.ts'
 import { rowOf, rowsOf } from './support/database.ts'
 import {
   amir,
@@ -254,9 +254,9 @@ describe('/sign-up', () => {
     await using service = await start()
     const signInPage = async (): Promise<Seen> => {
       const person = makePagePerson(service.url, sam)
-      const to = (await person.open(authorizeUrl(service.url))).headers.get('location') ?? ''
-      const response = await person.open(to)
-      return { status: response.status, path: to, text: await response.text() }
+      const { pathname: path } = await openAuthorization(person, service.url)
+      const response = await person.open(path)
+      return { status: response.status, path, text: await response.text() }
     }
     expect((await fetch(service.url + signUp)).status).to.equal(404)
     expect(linkOf(await signInPage(), 'sign-up')).to.equal('')

@@ -9,9 +9,9 @@ import english from '../views/languages/en.json' with { type: 'json' }
 import { layout } from '../views/layout.ts'
 import { stylesheet } from '../views/stylesheet.ts'
 import { catalogues, languages, text } from '../views/text.ts'
-import { authorizeUrl } from './support/client.ts'
+import { authorizeUrl, openAuthorization } from './support/client.ts'
 import { change } from './support/database.ts'
-import { notes, olivia, sam } from './support/gatehouse.ts'
+import { olivia, sam } from './support/gatehouse.ts'
 import { linkTo, mailsTo } from './support/mail-folder.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { hrefOf, pagesWith } from './support/sample-pages.ts'
@@ -131,10 +131,8 @@ describe('languages', () => {
   const languageOf = (page: string) => /<html lang="(\w+)"/.exec(page)?.[1]
   const signInPage = async (fields: Record<string, string>, accepted = '') => {
     const person = makePagePerson(service().url, sam)
-    const first = await person.open(authorizeUrl(service().url, fields))
-    const location = first.headers.get('location') ?? ''
-    const headers = { 'accept-language': accepted }
-    const response = await person.open(location, { headers })
+    const page = await openAuthorization(person, service().url, fields)
+    const response = await person.open(page, { headers: { 'accept-language': accepted } })
     expect(response.headers.get('vary')).to.match(/accept-language/i)
     return await response.text()
   }
@@ -171,12 +169,7 @@ describe('languages', () => {
 
   it('prefers the language of the person to that of the site, and it to that of the browser', async () => {
     const { kysely, url } = service()
-    const site = await kysely
-      .selectFrom('oauth_application')
-      .select('site_id')
-      .where('client_id', '=', notes.clientId)
-      .executeTakeFirstOrThrow()
-    await change(kysely, 'site', { id: String(site.site_id) }, { language: 'es-MX' })
+    await change(kysely, 'site', { id: 'sit_northlight' }, { language: 'es-MX' })
     expect(languageOf(await signInPage({}, 'fr'))).to.equal('es')
     const person = makePagePerson(url, olivia)
     const choose = async (language: string) =>

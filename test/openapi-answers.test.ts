@@ -37,6 +37,7 @@ import {
 import { messageOf, operatorToken } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { documentCoverage, follow, responseValidator } from './support/openapi.ts'
+import { shared } from './support/shared.ts'
 import { sharedService } from './support/storages.ts'
 import { mapping, startWithPlatform } from './support/upstream.ts'
 import { type Answer, answerOf, basic, encode, type Fields, postForm } from './support/wire.ts'
@@ -466,10 +467,7 @@ describe('openapi.json describes', () => {
 describe('openapi.json describes a service that fails', () => {
   const running = sharedService({ policy: policyWith({ upstreams: mapping(1) }) })
   const busy = sharedService({ policy: nothingTwice })
-  let token = ''
-  before(async () => {
-    token = (await obtain(running().url)).access_token
-  })
+  const token = shared(async () => (await obtain(running().url)).access_token)
 
   it('a record that no version of the service writes: 500 with the error id of the log', async () => {
     const { url, service, log } = running()
@@ -487,7 +485,7 @@ describe('openapi.json describes a service that fails', () => {
   })
 
   const sent = (method: Method, path: string, rest: Call = {}): Ask => {
-    return (url) => call(method, url + path, { token, ...rest })
+    return (url) => call(method, url + path, { token: token(), ...rest })
   }
   const signOut = `${paths.endSession}?${encode({ client_id: notes.clientId })}`
   const coupons = addressOf(paths.upstream, { path: 'coupons' })
@@ -498,15 +496,15 @@ describe('openapi.json describes a service that fails', () => {
     [`GET ${paths.endSession}`]: sent('GET', signOut),
     [`GET ${paths.endSession} in a browser`]: sent('GET', signOut, { headers: asBrowser }),
     [`POST ${paths.token}`]: (url) => exchange(url, 'nonsense'),
-    [`GET ${paths.userinfo}`]: (url) => userinfo(url, token),
+    [`GET ${paths.userinfo}`]: (url) => userinfo(url, token()),
     [`POST ${paths.userinfo}`]: (url) =>
-      postForm(url + paths.userinfo, {}, { authorization: `Bearer ${token}` }),
-    [`POST ${paths.introspection}`]: (url) => introspect(url, token),
-    [`GET ${paths.forwardAuth}`]: (url) => forwardAuth(url, token),
-    [`POST ${paths.revocation}`]: (url) => revoke(url, token),
+      postForm(url + paths.userinfo, {}, { authorization: `Bearer ${token()}` }),
+    [`POST ${paths.introspection}`]: (url) => introspect(url, token()),
+    [`GET ${paths.forwardAuth}`]: (url) => forwardAuth(url, token()),
+    [`POST ${paths.revocation}`]: (url) => revoke(url, token()),
     [`POST ${paths.registration}`]: sent('POST', paths.registration, { body: local }),
     [`POST ${paths.adminFiles}`]: (url) =>
-      sendFile({ url, token, name: 'described.pdf', bytes: pdf }),
+      sendFile({ url, token: token(), name: 'described.pdf', bytes: pdf }),
     [`GET ${upstream}`]: sent('GET', coupons),
     [`POST ${upstream}`]: sent('POST', coupons),
     ...Object.fromEntries(

@@ -29,11 +29,13 @@ async function openAssistant({ url }: RunningService, token: string) {
   }
 }
 
+const openOperatorsAssistant = async (running: RunningService) =>
+  await openAssistant(running, await operatorToken(running.url, scopes.join(' ')))
+
 forEachDatabase('an operator’s assistant', (start) => {
   it('creates a course, enrols a person and announces it, and the person sees both at once', async () => {
     await using running = await start()
-    const token = await operatorToken(running.url, scopes.join(' '))
-    await using assistant = await openAssistant(running, token)
+    await using assistant = await openOperatorsAssistant(running)
     expect(await assistant.tools())
       .to.include('create_course')
       .and.not.include('list_site_orders')
@@ -78,8 +80,7 @@ forEachDatabase('an operator’s assistant', (start) => {
 
   it('changes and deletes sections, lectures and posts, with its requests in the audit trail', async () => {
     await using running = await start()
-    const token = await operatorToken(running.url, scopes.join(' '))
-    await using assistant = await openAssistant(running, token)
+    await using assistant = await openOperatorsAssistant(running)
     const courseId = 'crs_reading_light'
     const { id: sectionId } = await assistant.call('create_section', { courseId, title: 'Outside' })
     await assistant.call('update_section', { id: sectionId, title: 'Outdoors', position: 1 })

@@ -3,7 +3,7 @@ import { rowOf, rowsOf } from './support/database.ts'
 import { pdf, png } from './support/files.ts'
 import { amir, marco, olivia } from './support/gatehouse.ts'
 import { linkTo, mailsHandled } from './support/mail-folder.ts'
-import { hiddenField, makePagePerson, type PagePerson } from './support/page-person.ts'
+import { hiddenField, makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/storages.ts'
 
 const people = '/admin/northlight/people'
@@ -12,10 +12,7 @@ const appearance = '/admin/northlight/appearance'
 
 describe('the pages for the people and the appearance of a site', () => {
   const service = sharedService()
-  let operator: PagePerson
-  before(() => {
-    operator = makePagePerson(service().url, olivia)
-  })
+  const operator = makePagePerson(() => service().url, olivia)
   const send = async (
     from: string,
     action: string,

@@ -1,8 +1,8 @@
 import { makePasskeys } from '../src/directory/people/passkeys.ts'
 import type { Person } from '../src/directory/people/person-store.ts'
 import { makeLimits } from '../src/platform/limits/limits.ts'
-import { type Lies, makeAuthenticator } from './support/authenticator.ts'
-import { authorizeUrl } from './support/client.ts'
+import { type Lies, makeAuthenticator, optionsOf } from './support/authenticator.ts'
+import { openAuthorization } from './support/client.ts'
 import { insert, rowOf, rowsOf } from './support/database.ts'
 import {
   amir,
@@ -15,14 +15,12 @@ import {
   sam,
 } from './support/gatehouse.ts'
 import { mailsTo } from './support/mail-folder.ts'
-import { decode, hiddenField, makePagePerson, type Seen } from './support/page-person.ts'
+import { hiddenField, makePagePerson, type Seen } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { forEachDatabase, sharedService } from './support/storages.ts'
 import { encode, type Fields } from './support/wire.ts'
 
 const [list, add] = ['/account/passkeys', '/account/passkeys/add']
-const optionsOf = (text: string) =>
-  JSON.parse(decode(/data-options="([^"]*)"/.exec(text)?.[1] ?? ''))
 
 describe('passkeys', () => {
   let aheadMs = 0
@@ -50,8 +48,7 @@ describe('passkeys', () => {
   /** Opens the sign-in page in a new browser. */
   const arrive = async (asked: Fields = {}) => {
     const { browser } = makePagePerson(here(), sam)
-    const start = await browser.open(authorizeUrl(here(), asked))
-    const at = new URL(start.headers.get('location') ?? '', here())
+    const at = await openAuthorization(browser, here(), asked)
     const page = await browser.open(at)
     const { headers } = page
     const text = await page.text()
@@ -411,8 +408,7 @@ forEachDatabase('passkeys of one person or network', (start) => {
     const policy = policyWith({ signIn: { failuresPerAddressMax: 2 } })
     await using service = await start({ host: 'localhost', policy })
     const { browser } = makePagePerson(service.url, sam)
-    const { headers } = await browser.open(authorizeUrl(service.url))
-    const at = new URL(headers.get('location') ?? '', service.url)
+    const at = await openAuthorization(browser, service.url)
     const csrf = hiddenField(await (await browser.open(at)).text())
     const body = encode({ csrf, credential: '{}' })
     const send = async () => await browser.open(new URL(`${at}/passkey`), { method: 'POST', body })
@@ -431,8 +427,7 @@ describe('passkeys at an IP address', () => {
       .and.not.include(add)
     expect((await person.visit(add)).status).to.equal(404)
     const { browser } = makePagePerson(service().url, sam)
-    const start = await browser.open(authorizeUrl(service().url))
-    const page = await browser.open(new URL(start.headers.get('location') ?? '', service().url))
+    const page = await browser.open(await openAuthorization(browser, service().url))
     expect(page.headers.get('content-security-policy')).to.match(/script-src 'sha256-[\w+/=]+';/)
     expect(await page.text()).not.to.include('webauthn')
   })

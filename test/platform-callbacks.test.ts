@@ -6,7 +6,7 @@ import {
 } from '../src/platform/http/redirect-uri.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { cleanUpAt } from './support/clean-up.ts'
-import { askToAuthorize, authorizeUrl, register } from './support/client.ts'
+import { askToAuthorize, openAuthorization, register } from './support/client.ts'
 import { withDatabases } from './support/database.ts'
 import { defaultsInForce } from './support/figures.ts'
 import { olivia, startService, startWith } from './support/gatehouse.ts'
@@ -252,8 +252,8 @@ forEachStorage('a connector of ChatGPT', (start) => {
     const page = await (await person.open(new URL(consent, url))).text()
     expect(page).to.include('role="note"').and.include('Is this your own connection?')
     expect(page).to.include('chatgpt.com')
-    const silent = await person.open(authorizeUrl(url, { ...fields, prompt: 'none' }))
-    expect(silent.headers.get('location')).to.include('error=consent_required')
+    const silent = await openAuthorization(person, url, { ...fields, prompt: 'none' })
+    expect(silent.href).to.include('error=consent_required')
 
     const other = await askToAuthorize(url, { ...fields, redirect_uri: `${uri}x` })
     expect(other.text).to.include('invalid_redirect_uri')
@@ -269,8 +269,7 @@ describe('a connector of ChatGPT', () => {
     const stable = 'https://chatgpt.com/connector_platform_oauth_redirect'
     const { person, start } = await signIn(url, { ...asking, redirectUri: stable })
     expect((await person.open(start)).headers.get('location')).to.include('code=')
-    const beside = await person.open(authorizeUrl(url, fields))
-    expect(beside.headers.get('location')).to.match(/\/consent$/)
+    expect((await openAuthorization(person, url, fields)).pathname).to.match(/\/consent$/)
   })
 
   it('stays when a person authorized it, not when its page was only opened', async () => {

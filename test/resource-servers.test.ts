@@ -2,7 +2,7 @@ import { applicationKinds } from '../src/pages/applications/application-store.ts
 import { introspect, obtain } from './support/client.ts'
 import { rowsOf } from './support/database.ts'
 import { amir, marco, olivia, policyWith, sam } from './support/gatehouse.ts'
-import { hiddenField, makePagePerson, type PagePerson, textOf } from './support/page-person.ts'
+import { hiddenField, makePagePerson, textOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { registerResourceServer } from './support/resource-servers.ts'
 import { sharedService } from './support/storages.ts'
@@ -12,10 +12,7 @@ const servers = '/admin/northlight/resource-servers'
 
 describe('/admin/{site}/resource-servers', () => {
   const service = sharedService({ policy: policyWith({ storage: { usageFlushSeconds: 1 } }) })
-  let operator: PagePerson
-  before(() => {
-    operator = makePagePerson(service().url, olivia)
-  })
+  const operator = makePagePerson(() => service().url, olivia)
 
   const send = async (name: string) =>
     await operator.send(await operator.visit(servers), servers, { name })

@@ -7,11 +7,11 @@ import { endEverything } from '../src/oauth/grants/end-grants.ts'
 import { pages } from '../src/platform/http/paths.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import {
-  authorizeUrl,
   exchange,
   introspect,
   obtainCode,
   obtainTokens,
+  openAuthorization,
   refresh,
   revoke,
   userinfo,
@@ -31,7 +31,7 @@ forEachStorage('a database in which everything ended', (start) => {
     const { code, person } = await obtainCode(url)
     const pagePerson = makePagePerson(url, sam)
     await pagePerson.visit(pages.account)
-    const asked = await person.open(authorizeUrl(url, { prompt: 'consent' }))
+    const consent = await openAuthorization(person, url, { prompt: 'consent' })
 
     expect((await endEverything(database, service.service.now())).grants).to.be.at.least(1)
     // A repetition finds nothing.
@@ -42,8 +42,8 @@ forEachStorage('a database in which everything ended', (start) => {
     expect((await refresh(url, before.refreshToken)).body.error).to.equal('invalid_grant')
     expect((await exchange(url, code)).body.error).to.equal('invalid_grant')
     // The session of the browser has ended, with its open consent.
-    expect((await person.open(authorizeUrl(url))).headers.get('location')).to.match(/\/login$/)
-    const open = await person.open(new URL(asked.headers.get('location') ?? '', url))
+    expect((await openAuthorization(person, url)).pathname).to.match(/\/login$/)
+    const open = await person.open(consent)
     expect(open.status === 200 && (await open.text()).includes('per_sam')).to.equal(false)
     expect((await pagePerson.open(pages.account)).status).to.equal(303)
 

@@ -1,9 +1,9 @@
 import {
   asPortal,
-  authorizeUrl,
   introspect,
   obtain,
   obtainTokens,
+  openAuthorization,
   refresh,
   revoke,
   type Tokens,
@@ -65,7 +65,7 @@ describe('POST /api/oauth/revoke', () => {
     const { url } = service()
     const { person, refreshToken } = await obtainTokens(url)
     await revoke(url, refreshToken)
-    const answer = await person.open(authorizeUrl(url))
-    expect(answer.headers.get('location')).to.match(/^\/interaction\/[\w-]+\/consent$/)
+    const { pathname } = await openAuthorization(person, url)
+    expect(pathname).to.match(/^\/interaction\/[\w-]+\/consent$/)
   })
 })

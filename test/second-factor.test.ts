@@ -6,7 +6,7 @@ import { endEverything } from '../src/oauth/grants/end-grants.ts'
 import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
 import { makeLimits } from '../src/platform/limits/limits.ts'
 import { type Answers, makeHeadlessPerson } from '../tools/token/headless-person.ts'
-import { authorizeUrl, obtain } from './support/client.ts'
+import { obtain, openAuthorization } from './support/client.ts'
 import { change, insert, rowOf, rowsOf } from './support/database.ts'
 import { flushing, noor, policyWith, sam } from './support/gatehouse.ts'
 import { mailsTo } from './support/mail-folder.ts'
@@ -15,10 +15,12 @@ import {
   makePagePerson,
   type Seen,
   submitPage,
+  targetOf,
   textOf,
 } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { forEachDatabase } from './support/storages.ts'
+import { addApp } from './support/two-factors.ts'
 import { encode } from './support/wire.ts'
 
 const NOOR = 'per_noor'
@@ -34,10 +36,7 @@ forEachDatabase('second factors', (start) => {
       now,
     })
     const person = makePagePerson(service.url, who)
-    const form = await person.send(await person.visit(page), `${page}/app`)
-    const secret = textOf(form, 'key').replaceAll(' ', '')
-    const codeAt = (ms: number) => generateSync({ secret, epoch: Math.floor(ms / 1000) })
-    const codes = await person.send(form, `${page}/app/confirm`, { code: codeAt(now()) })
+    const { form, done, codeAt } = await addApp(person, now())
     /** Waits for the next code of the app. */
     const next = () => {
       ahead.ms += STEP_MS
@@ -54,7 +53,7 @@ forEachDatabase('second factors', (start) => {
       codeAt,
       next,
       answers,
-      recovery: listed(codes),
+      recovery: listed(done),
     }
   }
   const listed = ({ text }: Seen) =>
@@ -63,8 +62,7 @@ forEachDatabase('second factors', (start) => {
   /** Sends the right password, and returns what sends the second step. */
   const firstStep = async (url: string, who: Answers = sam) => {
     const person = makeHeadlessPerson(who)
-    const { headers } = await person.open(authorizeUrl(url))
-    const login = new URL(headers.get('location') ?? '', url)
+    const login = await openAuthorization(person, url)
     const { login: address, password } = who
     const answer = await submitPage(person, login, { login: address, password })
     const text = await answer.text()
@@ -90,20 +88,14 @@ forEachDatabase('second factors', (start) => {
     expect(text).to.include('id="second-step-page"')
     expect(answer.headers.getSetCookie().join()).not.to.match(/gatehouse_browser|session/)
     expect(await (await person.open(target)).text()).to.include('id="second-step-page"')
-    expect((await person.open(authorizeUrl(url))).headers.get('location')).to.match(/\/login$/)
+    expect((await openAuthorization(person, url)).pathname).to.match(/\/login$/)
     expect((await send('000000')).status).to.equal(401)
-    await eventually(5000, async () => {
-      expect(
-        await rowsOf(service.kysely, 'audit_event', { action: 'sign_in.failure' }),
-      ).to.have.length(1)
-    })
-    const signedIn = { action: 'sign_in.success' } as const
-    expect(await rowsOf(service.kysely, 'audit_event', signedIn), 'for the set-up').to.have.length(
-      1,
-    )
+    const events = async (action: string) => await rowsOf(service.kysely, 'audit_event', { action })
+    await eventually(5000, async () => expect(await events('sign_in.failure')).to.have.length(1))
+    expect(await events('sign_in.success'), 'for the set-up').to.have.length(1)
     const done = await send(next())
     expect(isDone(done)).to.equal(true)
-    await person.open(new URL(done.headers.get('location') ?? '', url))
+    await person.open(targetOf(done, url))
     expect((await leaving()).deletion_due_at).to.equal(null)
   })
 
@@ -253,8 +245,8 @@ forEachDatabase('second factors', (start) => {
     await using _ = service
     const { send, person } = await firstStep(url)
     await endSessions(service.kysely, ['per_sam'], now())
-    const resume = (await send(next())).headers.get('location') ?? ''
-    expect((await person.open(new URL(resume, url))).headers.get('location')).to.match(/\/login$/)
+    const resumed = await person.open(targetOf(await send(next()), url))
+    expect(resumed.headers.get('location')).to.match(/\/login$/)
   })
 
   // [311]
@@ -293,14 +285,11 @@ forEachDatabase('second factors', (start) => {
     const init = { method: 'POST', body: encode({ csrf, ...typed }) }
     const stale = await person.open(security, init)
     expect(stale.headers.get('location')).to.include('prompt=login')
-    expect((await person.send(await person.visit(security), security, typed)).path).to.match(
-      /changed$/,
-    )
+    const changed = await person.send(await person.visit(security), security, typed)
+    expect(changed.path).to.match(/changed$/)
     const query = { scope: 'openid', acr_values: 'urn:gatehouse:mfa', prompt: 'none' }
-    const answer = await person.open(authorizeUrl(url, query))
-    expect(new URL(answer.headers.get('location') ?? '').searchParams.get('error')).to.equal(
-      'consent_required',
-    )
+    const { searchParams } = await openAuthorization(person, url, query)
+    expect(searchParams.get('error')).to.equal('consent_required')
   })
 
   // [312]

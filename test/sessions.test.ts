@@ -4,7 +4,7 @@ import { endSessions } from '../src/oauth/grants/end-access.ts'
 import { describeDevice } from '../src/platform/http/browser.ts'
 import { pages, paths } from '../src/platform/http/paths.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../tools/token/headless-person.ts'
-import { authorizeUrl } from './support/client.ts'
+import { authorizeUrl, openAuthorization } from './support/client.ts'
 import { rowsOf } from './support/database.ts'
 import {
   amir,
@@ -17,7 +17,7 @@ import {
   policyWith,
   sam,
 } from './support/gatehouse.ts'
-import { hiddenField, makePagePerson } from './support/page-person.ts'
+import { hiddenField, makePagePerson, submitPage, targetOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { sharedService } from './support/storages.ts'
 
@@ -34,12 +34,9 @@ describe('pages that need a fresh sign-in', () => {
     aheadMs = 0
   })
 
-  /** The address to which a page or form redirects. */
-  const targetOf = ({ headers }: Response) => new URL(headers.get('location') ?? '', service().url)
-
   /** The authorization request to which a page or form redirects; undefined if it does not. */
   const asked = (response: Response) => {
-    const { pathname, searchParams } = targetOf(response)
+    const { pathname, searchParams } = targetOf(response, service().url)
     return pathname === '/oauth/authorize' ? Object.fromEntries(searchParams) : undefined
   }
 
@@ -71,9 +68,9 @@ describe('pages that need a fresh sign-in', () => {
     const person = makePagePerson(service().url, olivia)
     await person.visit(portal)
     aheadMs = 3 * MINUTE_MS
-    const edited = targetOf(await person.open(`${portal}/delete`))
+    const edited = targetOf(await person.open(`${portal}/delete`), service().url)
     edited.searchParams.delete('prompt')
-    const page = await person.open(targetOf(await person.open(edited)))
+    const page = await person.open(targetOf(await person.open(edited), edited))
     expect(page.headers.get('location'), 'without the password').to.equal(`${portal}/delete`)
     expect(asked(await person.open(`${portal}/delete`))).to.include({ prompt: 'login' })
     const shown = await person.visit(`${portal}/delete`)
@@ -111,7 +108,8 @@ describe('pages that need a fresh sign-in', () => {
     await person.visit(portal)
     const copy = makePagePerson(service().url, olivia)
     copy.browser.keep(new URL(service().url), engineCookies(person))
-    const held = targetOf(await copy.open(targetOf(await copy.open(portal)))).href
+    const request = targetOf(await copy.open(portal), service().url)
+    const held = targetOf(await copy.open(request), request).href
     expect(held).to.include('/signed-in?code=')
     aheadMs = 3 * MINUTE_MS
     await person.visit(`${portal}/delete`)
@@ -134,14 +132,15 @@ describe('pages that need a fresh sign-in', () => {
     const person = makePagePerson(service().url, olivia)
     await person.visit(portal)
     aheadMs = 3 * MINUTE_MS
-    const start = targetOf(await person.open(`${portal}/delete`))
-    const { pathname } = targetOf(await person.open(start))
+    const start = targetOf(await person.open(`${portal}/delete`), service().url)
+    const { pathname } = targetOf(await person.open(start), start)
     const shown = await (await person.open(pathname)).text()
     expect(shown).to.include('Confirm that it is you.')
     const body = new URLSearchParams({ csrf: hiddenField(shown) })
     const refused = await person.open(`${pathname}/cancel`, { method: 'POST', body })
-    const resumed = await person.open(targetOf(refused))
-    expect((await person.open(targetOf(resumed))).headers.get('location')).to.equal(pages.admin)
+    const resumed = await person.open(targetOf(refused, start))
+    const back = await person.open(targetOf(resumed, start))
+    expect(back.headers.get('location')).to.equal(pages.admin)
     expect((await person.visit(portal)).status).to.equal(200)
   })
 })
@@ -156,8 +155,7 @@ describe('sessions of browsers', () => {
   /** Signs in at /account in a new browser, or again in the same one. */
   const enter = async (who = sam, person = makeHeadlessPerson(who)) => {
     const { url } = service()
-    const start = await person.open(new URL(pages.account, url))
-    const request = new URL(start.headers.get('location') ?? '', url)
+    const request = targetOf(await person.open(new URL(pages.account, url)), url)
     await person.open(await person.authorize(request, `${url}/signed-in`))
     return person
   }
@@ -313,20 +311,15 @@ describe('sessions of browsers', () => {
   it('do not begin with a password given before the sessions ended [272]', async () => {
     const { url, kysely } = service()
     const person = makeHeadlessPerson(olivia)
-    const page = at((await person.open(authorizeUrl(url))).headers.get('location') ?? '')
-    const csrf = hiddenField(await (await person.open(page)).text())
-    const given = await post(person, page.href, { csrf, ...olivia })
+    const given = await submitPage(person, await openAuthorization(person, url), olivia)
     await kysely.transaction().execute((trx) => endSessions(trx, ['per_olivia'], Date.now()))
-    const resumed = await person.open(at(given.headers.get('location') ?? ''))
+    const resumed = await person.open(targetOf(given, url))
     expect(resumed.headers.get('location')).to.match(/\/login$/)
     // The next pages still have the result of the sign-in.
     const other = await enter(olivia)
     const late = makeHeadlessPerson(olivia)
-    const asked = at((await late.open(authorizeUrl(url))).headers.get('location') ?? '')
-    const token = hiddenField(await (await late.open(asked)).text())
-    const signedIn = await post(late, asked.href, { csrf: token, ...olivia })
-    const next = await late.open(at(signedIn.headers.get('location') ?? ''))
-    const consent = at(next.headers.get('location') ?? '')
+    const signedIn = await submitPage(late, await openAuthorization(late, url), olivia)
+    const consent = targetOf(await late.open(targetOf(signedIn, url)), url)
     expect(consent.pathname).to.match(/\/(consent|select_account)$/)
     const form = hiddenField(await (await late.open(consent)).text())
     const grants = await rowsOf(kysely, 'oauth_grant')
@@ -339,17 +332,15 @@ describe('sessions of browsers', () => {
   })
 
   it('do not begin if the sessions end while the password is checked [272]', async () => {
-    const { kysely } = service()
+    const { url, kysely } = service()
     // A new browser causes a notice, so the sign-out happens after the check and before the session begins.
     await sql`create trigger sign_out_meanwhile after insert on outbox begin
       insert or replace into signed_out_everywhere values
       ('per_marco', cast(unixepoch('subsec') * 1000 as integer)); end`.execute(kysely)
     const person = makeHeadlessPerson(marco)
-    const page = at((await person.open(authorizeUrl(service().url))).headers.get('location') ?? '')
-    const csrf = hiddenField(await (await person.open(page)).text())
-    const given = await post(person, page.href, { csrf, ...marco })
+    const given = await submitPage(person, await openAuthorization(person, url), marco)
     await sql`drop trigger sign_out_meanwhile`.execute(kysely)
-    const resumed = await person.open(at(given.headers.get('location') ?? ''))
+    const resumed = await person.open(targetOf(given, url))
     expect(resumed.headers.get('location')).to.match(/\/login$/)
   })
 

@@ -2,7 +2,7 @@ import { decodeJwt } from 'jose'
 
 import { MFA_ACR } from '../src/directory/people/authentication.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../tools/token/headless-person.ts'
-import { makeAuthenticator } from './support/authenticator.ts'
+import { makeAuthenticator, optionsOf } from './support/authenticator.ts'
 import { authorizeUrl, exchange } from './support/client.ts'
 import { insert } from './support/database.ts'
 import {
@@ -57,7 +57,7 @@ describe('the parameters of a request about the sign-in', () => {
     next(login, await submitPage(person, login, sam))
 
   const byApp = async (): Promise<SignIn> => {
-    const codeAt = await addApp(service(), amir, Date.now())
+    const { codeAt } = await addApp(makePagePerson(service().url, amir), Date.now())
     return async (person, login) => {
       const text = await (await submitPage(person, login, amir)).text()
       const body = encode({ csrf: hiddenField(text), code: codeAt(Date.now() + 30_000) })
@@ -68,8 +68,6 @@ describe('the parameters of a request about the sign-in', () => {
 
   const byPasskey = async (): Promise<SignIn> => {
     const { url } = service()
-    const optionsOf = (text: string) =>
-      JSON.parse(decode(/data-options="([^"]*)"/.exec(text)?.[1] ?? ''))
     const device = makeAuthenticator(url)
     const owner = makePagePerson(url, noor)
     const add = '/account/passkeys/add'

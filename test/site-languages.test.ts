@@ -1,9 +1,9 @@
 import { mutationOf, operatorSite } from './support/admin-api.ts'
-import { asClaude, authorizeUrl } from './support/client.ts'
+import { asClaude, authorizeUrl, openAuthorization } from './support/client.ts'
 import { change } from './support/database.ts'
 import { marco, olivia, sam } from './support/gatehouse.ts'
 import { linkTo, mailsTo } from './support/mail-folder.ts'
-import { linkOf, makePagePerson } from './support/page-person.ts'
+import { hiddenField, linkOf, makePagePerson } from './support/page-person.ts'
 import { forEachDatabase } from './support/storages.ts'
 
 const own = 'texts { language displayName signInWords consentWords }'
@@ -27,8 +27,7 @@ forEachDatabase('the languages of a site', (start) => {
 
   const open = async (fields: Record<string, string> = {}, accepted = 'en') => {
     const person = makePagePerson(running().url, sam)
-    const first = await person.open(authorizeUrl(running().url, fields))
-    const path = first.headers.get('location') ?? ''
+    const { pathname: path } = await openAuthorization(person, running().url, fields)
     const response = await person.open(path, { headers: { 'accept-language': accepted } })
     return { person, page: { path, status: 200, text: await response.text() } }
   }
@@ -176,7 +175,7 @@ forEachDatabase('the languages of a site', (start) => {
     const preview = await operator.send(german, action, typed)
     expect(preview.path).to.equal(`${base}?language=de&done=saved`)
     expect(preview.text).to.include('value="Akademie"')
-    const hidden = /name="csrf" value="([^"]*)"/.exec(german.text)?.[1] ?? ''
+    const hidden = hiddenField(german.text)
     const shown = await operator.post(`${base}/preview?language=de`, { ...typed, csrf: hidden })
     expect(languageOf(shown.text)).to.equal('de')
     expect(shown.text).to.include('Guten Tag!').and.include('Passwort')

@@ -222,8 +222,7 @@ describe('the identity provider of a site', () => {
       expect(forced.text, 'a form from before').to.not.include('id="consent-page"')
       const fresh = makeHeadlessPerson(sam)
       const form = await open(fresh)
-      const csrf = /name="csrf" value="([^"]+)"/.exec(form.text)?.[1] ?? ''
-      const body = new URLSearchParams({ csrf, ...sam })
+      const body = new URLSearchParams({ csrf: hiddenField(form.text), ...sam })
       const typed = await follow(fresh, form.url, { method: 'POST', body })
       expect([typed.status, problemOf(typed)]).to.deep.equal([
         401,

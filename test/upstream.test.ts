@@ -24,12 +24,7 @@ import { eventually, freePort } from './support/programs.ts'
 import { byAssertion } from './support/proofs.ts'
 import { rejection } from './support/rejection.ts'
 import { forEachDatabase, sharedService } from './support/storages.ts'
-import {
-  PLATFORM,
-  startPlatform,
-  startWithPlatform,
-  type WithPlatform,
-} from './support/upstream.ts'
+import { PLATFORM, startPlatform, startWithPlatform } from './support/upstream.ts'
 import { type Answer, answerOf, bearer, get, postForm, refusalOf, send } from './support/wire.ts'
 
 const READ = readScope('coupons')
@@ -106,12 +101,7 @@ forEachDatabase('a forwarded request', (start) => {
 })
 
 describe('/admin/api/', () => {
-  let platform: WithPlatform['platform']
-  const service = sharedService({}, async (setup) => {
-    const started = await startWithPlatform(setup)
-    platform = started.platform
-    return started
-  })
+  const service = sharedService({}, startWithPlatform)
   const tokens = new Map<string, string>()
   const tokenFor = async (scope = BOTH) => {
     const token = tokens.get(scope) ?? (await operatorToken(service().url, scope))
@@ -161,7 +151,7 @@ describe('/admin/api/', () => {
       },
     })
     expect(status).to.equal(200)
-    const { seen } = await platform.seen()
+    const { seen } = await service().platform.seen()
     const { headers = {} } = seen.at(-1) ?? {}
     expect(headers).to.include({
       'accept-language': 'de',
@@ -226,7 +216,7 @@ describe('/admin/api/', () => {
     await once(incoming, 'data')
     incoming.destroy()
     await eventually(5000, async () => {
-      expect((await platform.seen()).closed).to.include('/api/coupons/endless')
+      expect((await service().platform.seen()).closed).to.include('/api/coupons/endless')
     })
   })
 
@@ -323,12 +313,12 @@ describe('/admin/api/', () => {
 
   it('forwards no path in another spelling', async () => {
     const headers = bearer(await tokenFor())
-    const { seen } = await platform.seen()
+    const { seen } = await service().platform.seen()
     for (const path of otherSpellings) {
       const { status } = await send(service().url, { path, headers })
       expect(status, path).to.be.oneOf([400, 404])
     }
-    expect((await platform.seen()).seen).to.have.length(seen.length)
+    expect((await service().platform.seen()).seen).to.have.length(seen.length)
   })
 
   it('forwards the bytes of a query unchanged', async () => {

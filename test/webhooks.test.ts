@@ -29,8 +29,9 @@ import { marco, noor, notes, olivia, policyWith, sam } from './support/gatehouse
 import { importRecords } from './support/import.ts'
 import { listen } from './support/listen.ts'
 import { mailsTo } from './support/mail-folder.ts'
-import { decode, makePagePerson, textOf } from './support/page-person.ts'
+import { decode, hiddenField, makePagePerson, textOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
+import { shared } from './support/shared.ts'
 import { sharedProgram } from './support/skipped.ts'
 import { forEachDatabase } from './support/storages.ts'
 
@@ -89,12 +90,8 @@ describe('the table of event types', () => {
 
 forEachDatabase('webhooks', (start) => {
   const openssl = sharedProgram('openssl')
-  let receiver: Awaited<ReturnType<typeof startReceiver>>
+  const receiver = shared(async () => await startReceiver(openssl()))
   const clock = { aheadMs: 0 }
-  before(async () => {
-    receiver = await startReceiver(openssl())
-  })
-  after(async () => await receiver[Symbol.asyncDispose]())
   beforeEach(() => {
     answers.clear()
     received.length = 0
@@ -104,7 +101,7 @@ forEachDatabase('webhooks', (start) => {
     each: true,
     policy: policyWith({ storage: { outboxLookMs: 100, usageFlushSeconds: 1 } }),
     now: () => Date.now() + clock.aheadMs,
-    fetch: async (...request) => await receiver.fetch(...request),
+    fetch: async (...request) => await receiver().fetch(...request),
   })
   const { running, kysely } = site
   const owner = () => makePagePerson(running().url, olivia)
@@ -180,7 +177,7 @@ forEachDatabase('webhooks', (start) => {
     const everything = JSON.stringify([running().log, received, await audited()])
     for (const key of [secret, newest]) expect(everything).not.to.include(key.slice(6))
   })
-  const audited = async () => await kysely().selectFrom('audit_event').selectAll().execute()
+  const audited = async () => await rowsOf(kysely(), 'audit_event')
 
   it('keep the order of each subject for an hour of errors, lose nothing, and delay no other endpoint', async () => {
     await add(ONE, ['course.published', 'course.unpublished'])
@@ -202,9 +199,8 @@ forEachDatabase('webhooks', (start) => {
         expect(await due.select('id').execute()).to.have.length(0)
       })
     }
-    expect(new Set(at(TWO).map(({ event }) => event.type))).to.deep.equal(
-      new Set(['course.published']),
-    )
+    expect(at(TWO)).not.to.have.length(0)
+    for (const { event } of at(TWO)) expect(event.type).to.equal('course.published')
     answers.delete(TWO)
     clock.aheadMs += HOUR_MS
     await settled(0)
@@ -226,7 +222,7 @@ forEachDatabase('webhooks', (start) => {
     for (let nth = 0; nth < 12; nth += 1) await publish(`hang-${nth}`)
     await eventually(3000, async () => expect(at(ONE)).to.have.length(12))
     await settled(12)
-    const log = await kysely().selectFrom('webhook_delivery').selectAll().execute()
+    const log = await rowsOf(kysely(), 'webhook_delivery')
     const longest = log.map(({ response }) => response?.length ?? 0)
     expect(Math.max(...longest)).to.equal(1024)
     answers.clear()
@@ -248,9 +244,8 @@ forEachDatabase('webhooks', (start) => {
     await bad.press('delete')
     for (const release of held) release()
     await settled(0)
-    expect(
-      [at(ONE), await rowsOf(kysely(), 'webhook_delivery')].map(({ length }) => length),
-    ).to.deep.equal([1, 1])
+    expect(at(ONE)).to.have.length(1)
+    expect(await rowsOf(kysely(), 'webhook_delivery')).to.have.length(1)
   })
 
   for (const missed of ['resume', 'skip'] as const)
@@ -262,11 +257,10 @@ forEachDatabase('webhooks', (start) => {
       await eventually(5000, async () => expect(at(BAD)).to.have.length(1))
       clock.aheadMs = 72 * HOUR_MS + 60_000
       await eventually(10_000, async () => expect(at(ONE)).to.have.length(1))
-      await eventually(5000, async () =>
-        expect(mailsTo(running(), olivia.login).join()).to.include(
-          `stopped sending events to ${BAD}`,
-        ),
-      )
+      await eventually(5000, async () => {
+        const mails = mailsTo(running(), olivia.login).join()
+        expect(mails).to.include(`stopped sending events to ${BAD}`)
+      })
       const second = await publish('second')
       answers.delete(BAD)
       received.length = 0
@@ -413,8 +407,10 @@ forEachDatabase('webhooks', (start) => {
     const now = () => service.now()
     const change = async (work: (trx: Transaction<Schema>) => Promise<unknown>) =>
       await kysely().transaction().execute(work)
+    const join = async (role: 'student' | 'lecturer') =>
+      await change(async (trx) => await joinSite(trx, { ...by(), personId: 'per_noor' }, [role]))
     const { name, email } = await rowOf(kysely(), 'person', { id: 'per_sam' })
-    const line = { type: 'person', id: 'per_sam', name, email, accessEndedAt: 'now' }
+    const line = { type: 'person', id: 'per_sam', name, email, createdAt: '2026-01-01T00:00:00Z' }
     const due = () => ({ personId: 'per_sam', dueAt: now() })
     const { password_hash } = await rowOf(kysely(), 'person', { id: 'per_sam' })
     const hash = { personId: 'per_sam', passwordHash: password_hash ?? '' }
@@ -433,30 +429,12 @@ forEachDatabase('webhooks', (start) => {
     const gone = 'application.disconnected'
     const steps: [() => Promise<unknown>, string[], Answers?][] = [
       [async () => await endMemberAccess(database, by(), 'per_sam'), [gone]],
-      [
-        async () => await importRecords(database, [{ ...line, createdAt: '2026-01-01T00:00:00Z' }]),
-        [gone],
-      ],
-      [
-        async () => await change(async (trx) => await storeNewPassword(trx, password, by())),
-        [gone],
-      ],
+      [async () => await importRecords(database, [{ ...line, accessEndedAt: 'now' }]), [gone]],
+      [async () => await change((trx) => storeNewPassword(trx, password, by())), [gone]],
       [removeScope, [gone]],
       [async () => await removeMember(database, by(), 'per_noor'), ['member.removed', gone], noor],
-      [
-        async () =>
-          await change(
-            async (trx) => await joinSite(trx, { ...by(), personId: 'per_noor' }, ['student']),
-          ),
-        ['member.added'],
-      ],
-      [
-        async () =>
-          await change(
-            async (trx) => await joinSite(trx, { ...by(), personId: 'per_noor' }, ['lecturer']),
-          ),
-        ['member.role_changed'],
-      ],
+      [async () => await join('student'), ['member.added']],
+      [async () => await join('lecturer'), ['member.role_changed']],
       [async () => await settleAbsentPeople(database, others, missing()), [gone], noor],
       [
         async () => {
@@ -507,10 +485,7 @@ forEachDatabase('webhooks', (start) => {
     answers.set(TWO, respond(410))
     await publish('guarded')
     await eventually(5000, async () => {
-      const log = await kysely()
-        .selectFrom('webhook_delivery')
-        .select(['status', 'error'])
-        .execute()
+      const log = await rowsOf(kysely(), 'webhook_delivery')
       const errors = log.map(({ status, error }) => `${status} ${error}`)
       expect(errors.join()).to.include('null the host has no address, or an address outside')
       expect(errors.join()).to.include('302 the receiver responded with status 302')
@@ -536,22 +511,16 @@ forEachDatabase('webhooks', (start) => {
     const scopes = ['school:write', 'courses:read']
     const limited = await startOperator(running(), { scopes })
     const update = mutationOf('updateWebhookEndpoint')
-    expect(
-      await limited.refused(mutationOf('createWebhookEndpoint'), { input: { ...input, types } }),
-    ).to.equal('FORBIDDEN')
-    expect(await limited.refused(update, { input: { id, types } })).to.equal('FORBIDDEN')
-    for (const url of ['https://192.168.0.1/', 'https://localhost/'])
-      for (const [mutation, more] of [
-        [mutationOf('createWebhookEndpoint'), input],
-        [update, { id }],
-      ] as const)
-        expect(await limited.refused(mutation, { input: { ...more, url } }), url).to.equal(
-          'BAD_INPUT url',
-        )
+    const refusal = async (mutation: string, input: object) =>
+      await limited.refused(mutation, { input })
+    expect(await refusal(create, { ...input, types })).to.equal('FORBIDDEN')
+    expect(await refusal(update, { id, types })).to.equal('FORBIDDEN')
+    for (const url of ['https://192.168.0.1/', 'https://localhost/']) {
+      expect(await refusal(create, { ...input, url }), url).to.equal('BAD_INPUT url')
+      expect(await refusal(update, { id, url }), url).to.equal('BAD_INPUT url')
+    }
     await value(update, { input: { id, types } })
-    expect(await limited.refused(update, { input: { id, url: 'https://x.example/' } })).to.equal(
-      'FORBIDDEN',
-    )
+    expect(await refusal(update, { id, url: 'https://x.example/' })).to.equal('FORBIDDEN')
     const change = async (name: string, more = '') =>
       await value(`mutation { ${name}(id: "${id}"${more}) { id } }`)
     await change('disableWebhookEndpoint')
@@ -572,35 +541,26 @@ forEachDatabase('webhooks', (start) => {
     const list = `{ webhookEndpoints { id url payload disabledAt publicKey ${deliveries} } }`
     const [endpoint] = await value(list)
     expect(endpoint).to.include({ id, url: input.url, payload: 'FULL', disabledAt: null })
-    expect(
-      endpoint.deliveries.map(({ request }: { request: string }) => JSON.parse(request)),
-    ).to.have.deep.members(at(ONE).map(({ event }) => event))
+    const sent = endpoint.deliveries.map(({ request }: { request: string }) => JSON.parse(request))
+    expect(sent).to.have.deep.members(at(ONE).map(({ event }) => event))
     const reader = await startOperator(running(), { scopes: ['school:read', 'courses:read'] })
     const [seen] = await reader.value(list)
     const hidden = seen.deliveries.map(({ type, request }: Record<string, unknown>) => [
       type,
       request !== null,
     ])
-    expect(hidden).to.have.deep.members([
-      ...[
-        ['course.published', true],
-        ['course.published', true],
-      ],
-      ['enrolment.created', false],
-    ])
-    expect(
-      await value(`mutation { deleteWebhookEndpoint(id: "${id}") { deletedId } }`),
-    ).to.deep.equal({ deletedId: id })
+    const shown = ['course.published', true]
+    expect(hidden).to.have.deep.members([shown, shown, ['enrolment.created', false]])
+    const removed = await value(`mutation { deleteWebhookEndpoint(id: "${id}") { deletedId } }`)
+    expect(removed).to.deep.equal({ deletedId: id })
   })
 
   it('can be changed on their page', async () => {
     const { press, read } = await add(ONE, ['course.published'])
     const typed = { url: `https://${TWO}/hook`, types: ['post.published'], payload: 'thin' }
     const wrong = await press('save', { ...typed, url: 'http://x.example/' })
-    expect([wrong.status, textOf(wrong, 'webhook-problem')]).to.deep.equal([
-      422,
-      'Enter the https URL of a public server, without user name or password.',
-    ])
+    const problem = 'Enter the https URL of a public server, without user name or password.'
+    expect([wrong.status, textOf(wrong, 'webhook-problem')]).to.deep.equal([422, problem])
     expect(textOf(await press('save', typed), 'done')).to.match(/saved/)
     expect((await read()).text)
       .to.include(typed.url)
@@ -628,9 +588,8 @@ forEachDatabase('webhooks', (start) => {
         PAGE,
         fields as Record<string, string>,
       )
-      expect([seen.status, textOf(seen, 'webhook-problem')], typed.url).to.satisfy(
-        ([status, sentence]: [number, string]) => status === 422 && problem.test(sentence),
-      )
+      expect(seen.status, typed.url).to.equal(422)
+      expect(textOf(seen, 'webhook-problem'), typed.url).to.match(problem)
     }
   })
 
@@ -643,7 +602,7 @@ forEachDatabase('webhooks', (start) => {
     expect((await other.visit(path)).status).to.equal(403)
     expect((await makePagePerson(running().url, sam).visit(path)).status).to.equal(403)
     const mine = await other.visit('/admin/open-kitchen/webhooks')
-    const csrf = /name="csrf" value="([^"]+)"/.exec(mine.text)?.[1] ?? ''
+    const csrf = hiddenField(mine.text)
     for (const act of ['rotate', 'test', 'replay-one', 'disable', 'delete'])
       expect((await other.post(foreign, { csrf, act })).status, act).to.equal(404)
     expect((await press('delete')).path).to.equal(`${PAGE}?done=delete`)

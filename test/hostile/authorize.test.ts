@@ -5,7 +5,14 @@ import { decodeJwt } from 'jose'
 
 import { paths } from '../../src/platform/http/paths.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
-import { authorizeUrl, errorOf, makePkce, obtainCode, obtainTokens } from '../support/client.ts'
+import {
+  authorizeUrl,
+  errorOf,
+  makePkce,
+  obtainCode,
+  obtainTokens,
+  openAuthorization,
+} from '../support/client.ts'
 import { notes, portal, sam } from '../support/gatehouse.ts'
 import { later } from '../support/later.ts'
 import { listen } from '../support/listen.ts'
@@ -228,9 +235,8 @@ describe('authorize: echoed values are plain text (CVE-2019-8400, CVE-2026-42849
 
   it('escapes login_hint in the sign-in page', async () => {
     const person = makeHeadlessPerson(sam)
-    const start = authorizeUrl(service().url, { login_hint: script })
-    const location = (await person.open(start)).headers.get('location') ?? ''
-    const answer = await answerOf(await person.open(new URL(location, service().url)))
+    const page = await openAuthorization(person, service().url, { login_hint: script })
+    const answer = await answerOf(await person.open(page))
     expect(answer.text).to.include('&#60;script&#62;')
     // The page has scripts of its own, which the policy allows by their hashes.
     const policy = answer.headers.get('content-security-policy') ?? ''
@@ -279,8 +285,8 @@ describe('authorize: echoed values are plain text (CVE-2019-8400, CVE-2026-42849
 
 describe('authorize: prompt and max_age [OpenID Connect Core §3.1.2.1] [27, 35]', () => {
   const silent = async (person: HeadlessPerson, fields: Fields = {}) => {
-    const start = authorizeUrl(service().url, { prompt: 'none', ...fields })
-    const { searchParams } = new URL((await person.open(start)).headers.get('location') ?? '')
+    const request = { prompt: 'none', ...fields }
+    const { searchParams } = await openAuthorization(person, service().url, request)
     return searchParams.get('error') ?? (searchParams.has('code') ? 'a code' : '')
   }
 

@@ -6,7 +6,7 @@ import { asClaude, authorizeUrl, obtainCode } from '../support/client.ts'
 import { rowOf, rowsOf } from '../support/database.ts'
 import { amir, june, noor, notes, olivia, portal, sam, startService } from '../support/gatehouse.ts'
 import { withoutAnyLimit } from '../support/limits.ts'
-import { hiddenField } from '../support/page-person.ts'
+import { hiddenField, targetOf } from '../support/page-person.ts'
 import { sharedService } from '../support/storages.ts'
 import { encode, type Fields, send } from '../support/wire.ts'
 
@@ -47,11 +47,6 @@ async function submit(
   })
 }
 
-/** The address to which a response redirects. */
-function targetOf(response: Response, page: Page): URL {
-  return new URL(response.headers.get('location') ?? '', page.url)
-}
-
 async function openSignIn(fields: Fields = {}) {
   const person = makeHeadlessPerson(sam)
   return { person, page: await openPage(person, authorizeUrl(service().url, fields)) }
@@ -61,7 +56,7 @@ async function openSignIn(fields: Fields = {}) {
 async function openConsent(fields: Fields = {}, answers = sam) {
   const { person, page } = await openSignIn(fields)
   const posted = await submit(person, page, answers)
-  return { person, page: await openPage(person, targetOf(posted, page)) }
+  return { person, page: await openPage(person, targetOf(posted, page.url)) }
 }
 
 async function shows(path: string, cookies?: string): Promise<number> {
@@ -116,7 +111,7 @@ describe('interaction: cookies that a sibling host plants', () => {
   it('do not sign the victim in as the attacker [287]', async () => {
     for (const victim of await victims()) {
       const { person, page } = await openSignIn()
-      const resume = targetOf(await submit(person, page, sam), page)
+      const resume = targetOf(await submit(person, page, sam), page.url)
       plant(victim, person, resume)
       const refused = await victim.open(resume)
       expect(refused.status).to.equal(400)
@@ -151,7 +146,7 @@ describe('interaction: cookies that a sibling host plants', () => {
       tabs.push(await openPage(person, authorizeUrl(service().url, { prompt: 'consent' })))
     for (const tab of [tabs[0], tabs[4], tabs[8]]) {
       if (!tab) throw new Error('no tab')
-      const next = await openPage(person, targetOf(await submit(person, tab, sam), tab))
+      const next = await openPage(person, targetOf(await submit(person, tab, sam), tab.url))
       expect(next.url.pathname).to.match(/consent$/)
     }
   })
@@ -191,10 +186,10 @@ describe('interaction: a page belongs to one browser (CVE-2026-7507) [37]', () =
   it('grants nothing on a page that stayed open while another person signed in [166]', async () => {
     const { person, page } = await openConsent()
     const again = await openPage(person, authorizeUrl(service().url, { prompt: 'login' }))
-    const change = await openPage(person, targetOf(await submit(person, again, noor), again))
+    const change = await openPage(person, targetOf(await submit(person, again, noor), again.url))
     const xsrf = hiddenField(change.text, 'xsrf')
     const changed = await submit(person, change, { csrf: undefined, xsrf, logout: 'yes' })
-    const next = await openPage(person, targetOf(changed, page))
+    const next = await openPage(person, targetOf(changed, page.url))
     expect(next.url.pathname, 'the other person is asked').to.match(/\/consent$/)
 
     const grants = async () => {
@@ -291,7 +286,7 @@ describe('interaction: consent covers exactly the request (design 2) [41]', () =
       __proto__: 'x',
     })
     expect(answer.status).to.equal(303)
-    const callback = await person.authorize(targetOf(answer, page), notes.redirectUri)
+    const callback = await person.authorize(targetOf(answer, page.url), notes.redirectUri)
     const code = callback.searchParams.get('code') ?? ''
     const { kysely } = service()
     const stored = await rowOf(kysely, 'oauth_state', { id: storedId('AuthorizationCode', code) })
@@ -336,7 +331,7 @@ describe('interaction: consent covers exactly the request (design 2) [41]', () =
   it('sends access_denied, state and iss to the client, and no code, when the person refuses', async () => {
     const { person, page } = await openConsent()
     const answer = await submit(person, { ...page, action: `${page.action}/cancel` })
-    const resumed = await person.open(targetOf(answer, page))
+    const resumed = await person.open(targetOf(answer, page.url))
     const target = new URL(resumed.headers.get('location') ?? '')
     expect(target.origin + target.pathname).to.equal(notes.redirectUri)
     const { error, state, iss, code } = Object.fromEntries(target.searchParams)
@@ -348,7 +343,7 @@ describe('interaction: consent covers exactly the request (design 2) [41]', () =
   it('shows no consent page to a person without a role at the site [design 16]', async () => {
     const { person, page } = await openSignIn()
     const posted = await submit(person, page, june)
-    const target = await person.authorize(targetOf(posted, page), notes.redirectUri)
+    const target = await person.authorize(targetOf(posted, page.url), notes.redirectUri)
     expect(target.searchParams.get('error')).to.equal('access_denied')
     expect(target.searchParams.get('error_description')).to.include('no role at the site')
     expect(target.searchParams.has('code')).to.equal(false)
@@ -356,7 +351,7 @@ describe('interaction: consent covers exactly the request (design 2) [41]', () =
 
   it('cannot be finished twice', async () => {
     const { person, page } = await openConsent()
-    await person.authorize(targetOf(await submit(person, page), page), notes.redirectUri)
+    await person.authorize(targetOf(await submit(person, page), page.url), notes.redirectUri)
     const again = await submit(person, page)
     expect(again.status).to.equal(400)
     expectErrorPage(await again.text())

@@ -10,7 +10,7 @@ import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headl
 import { asClaude, authorizeUrl } from '../support/client.ts'
 import { rowsOf } from '../support/database.ts'
 import { june, noor, notes } from '../support/gatehouse.ts'
-import { hiddenField, makePagePerson, submitPage } from '../support/page-person.ts'
+import { hiddenField, makePagePerson, submitPage, targetOf } from '../support/page-person.ts'
 import { eventually } from '../support/programs.ts'
 import { answerOf, encode, postForm, send } from '../support/wire.ts'
 import { answered, numbered, type Row, tableOf } from './case.ts'
@@ -226,7 +226,7 @@ const heldBack: readonly Row[] = [
     'to /oauth/authorize',
     async ({ url }) => {
       const thief = makeHeadlessPerson(noor)
-      const start = addressIn(await thief.open(new URL('/account', url)), url)
+      const start = targetOf(await thief.open(new URL('/account', url)), url)
       const back = await thief.authorize(start, `${url}/signed-in`)
       await signOutEverywhere(url)
       expect((await thief.open(back)).status).to.equal(303)
@@ -281,14 +281,10 @@ async function signOutEverywhere(url: string): Promise<void> {
   await delay(1100)
 }
 
-function addressIn({ headers }: Pick<Response, 'headers'>, url: string): URL {
-  return new URL(headers.get('location') ?? '', url)
-}
-
 /** Signs Noor in. Returns the address of the page that asks for her consent. */
 async function openConsent(person: HeadlessPerson, start: URL): Promise<URL> {
-  const signedIn = await submitPage(person, addressIn(await person.open(start), start.origin), noor)
-  const consent = addressIn(await person.open(addressIn(signedIn, start.origin)), start.origin)
+  const signedIn = await submitPage(person, targetOf(await person.open(start), start), noor)
+  const consent = targetOf(await person.open(targetOf(signedIn, start)), start)
   expect(consent.pathname).to.match(/\/consent$/)
   return consent
 }

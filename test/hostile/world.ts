@@ -13,7 +13,7 @@ import {
 } from '../support/client.ts'
 import { notes, olivia, portal, type RunningService, sam } from '../support/gatehouse.ts'
 import { operatorToken } from '../support/mcp.ts'
-import { hiddenField, makePagePerson } from '../support/page-person.ts'
+import { hiddenField, makePagePerson, targetOf } from '../support/page-person.ts'
 import { type Answer, answerOf, type Fields, get, send } from '../support/wire.ts'
 
 /** Everything that an honest client received. */
@@ -86,8 +86,8 @@ export function makeWorld(running: RunningService) {
     /** Returns from a sign-in to the pages, with a changed response that must not sign in. */
     async comeBack(change: (answer: URLSearchParams) => void) {
       const person = makeHeadlessPerson(sam)
-      const start = (await person.open(new URL('/account', url))).headers.get('location') ?? ''
-      const back = await person.authorize(new URL(start, url), `${url}/signed-in`)
+      const start = targetOf(await person.open(new URL('/account', url)), url)
+      const back = await person.authorize(start, `${url}/signed-in`)
       change(back.searchParams)
       const answer = await answerOf(await person.open(back))
       const { status } = await person.open(new URL('/account', url))

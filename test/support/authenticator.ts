@@ -7,6 +7,12 @@ import {
   sign,
 } from 'node:crypto'
 
+import { decode } from './page-person.ts'
+
+/** Reads the options for a passkey from a page. */
+export const optionsOf = (page: string) =>
+  JSON.parse(decode(/data-options="([^"]*)"/.exec(page)?.[1] ?? ''))
+
 const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest()
 
 /** Encodes the CBOR types (RFC 8949) that attestations contain. */

@@ -7,7 +7,7 @@ import {
   makeHeadlessPerson,
 } from '../../tools/token/headless-person.ts'
 import { claude, notes, portal, resourceServer, sam } from './gatehouse.ts'
-import { hiddenField } from './page-person.ts'
+import { hiddenField, targetOf } from './page-person.ts'
 import { MEMBER_SCOPE } from './relying-party.ts'
 import { type Answer, bearer, encode, type Fields, get, postForm, send } from './wire.ts'
 
@@ -81,6 +81,15 @@ export async function authorize(url: string, fields: Fields = {}, person: Answer
   const address = authorizeUrl(url, fields)
   const redirectUri = address.searchParams.get('redirect_uri') ?? ''
   return (await makeHeadlessPerson(person).authorize(address, redirectUri)).searchParams
+}
+
+/** Opens an authorization request in a browser. Returns the page or the callback to which it leads. */
+export async function openAuthorization(
+  person: { open(address: URL): Promise<Response> },
+  url: string,
+  fields: Fields = {},
+): Promise<URL> {
+  return targetOf(await person.open(authorizeUrl(url, fields)), url)
 }
 
 /** Opens the sign-in page in a new browser with these cookies. Returns the function that sends its form. */

@@ -4,7 +4,7 @@ import type { SendOutgoing } from '../../src/platform/outgoing/guarded-fetch.ts'
 import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { authorizeUrl } from './client.ts'
 import { type RunningService, sam } from './gatehouse.ts'
-import { decode, hiddenField, textOf } from './page-person.ts'
+import { decode, hiddenField, makePagePerson, textOf } from './page-person.ts'
 import { addApp } from './two-factors.ts'
 import { encode, type Fields } from './wire.ts'
 
@@ -77,7 +77,7 @@ export async function submit(person: Person, page: Page, typed: Record<string, s
 /** Sets up an authenticator app for Sam. Returns the function that makes its codes. */
 export async function setUpApp(service: RunningService) {
   const nowMs = Date.now()
-  const codeAt = await addApp(service, sam, nowMs - 30_000)
+  const { codeAt } = await addApp(makePagePerson(service.url, sam), nowMs - 30_000)
   return (steps: number) => codeAt(nowMs + steps * 30_000)
 }
 

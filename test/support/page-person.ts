@@ -14,11 +14,13 @@ export interface Seen {
 /** A person with a separate browser who uses /account and /admin, and signs in when asked. */
 export type PagePerson = ReturnType<typeof makePagePerson>
 
-export function makePagePerson(url: string, answers: Answers) {
+/** `url` is a function for a person whom the tests of a block share, because their service starts later. */
+export function makePagePerson(url: string | (() => string), answers: Answers) {
   const browser = makeHeadlessPerson(answers)
+  const base = () => (typeof url === 'string' ? url : url())
 
   const follow = async (path: string, first: RequestInit = {}): Promise<Seen> => {
-    let [address, init] = [new URL(path, url), first]
+    let [address, init] = [new URL(path, base()), first]
     for (let step = 0; step < 10; step += 1) {
       const response = await browser.open(address, init)
       const location = response.headers.get('location')
@@ -28,7 +30,7 @@ export function makePagePerson(url: string, answers: Answers) {
       }
       const target = new URL(location, address)
       address = target.pathname.startsWith('/oauth/authorize')
-        ? await browser.authorize(target, `${url}/signed-in`)
+        ? await browser.authorize(target, `${base()}/signed-in`)
         : target
       init = {}
     }
@@ -51,8 +53,13 @@ export function makePagePerson(url: string, answers: Answers) {
       await follow(path, { method: 'POST', body: new URLSearchParams(fields) }),
     /** Sends one request, without following redirects. */
     open: async (path: string | URL, init?: RequestInit) =>
-      await browser.open(new URL(path, url), init),
+      await browser.open(new URL(path, base()), init),
   }
+}
+
+/** Returns the address to which a response redirects. */
+export function targetOf({ headers }: Pick<Response, 'headers'>, base: string | URL): URL {
+  return new URL(headers.get('location') ?? '', base)
 }
 
 export function linkOf(page: Seen, id: string): string {

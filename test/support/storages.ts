@@ -8,6 +8,11 @@ import { describeOnServers, sharedProgram, storesOfRun } from './skipped.ts'
 export type Start = (setup?: ServiceSetup) => Promise<RunningService>
 
 /** Starts one service for all tests of a block. They must not change data that other tests of the block read. */
+export function sharedService(setup?: ServiceSetup): () => RunningService
+export function sharedService<Service>(
+  setup: ServiceSetup | undefined,
+  start: (setup?: ServiceSetup) => Promise<Service>,
+): () => Service
 export function sharedService(setup?: ServiceSetup, start: Start = startService) {
   return shared(async () => await start(setup))
 }

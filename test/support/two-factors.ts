@@ -1,10 +1,10 @@
 import { generateSync } from 'otplib'
 
 import { MFA_ACR } from '../../src/directory/people/authentication.ts'
-import type { Answers, HeadlessPerson } from '../../tools/token/headless-person.ts'
+import type { HeadlessPerson } from '../../tools/token/headless-person.ts'
 import { change } from './database.ts'
 import type { RunningService } from './gatehouse.ts'
-import { makePagePerson, textOf } from './page-person.ts'
+import { type PagePerson, textOf } from './page-person.ts'
 
 /** Changes the session of a signed-in person as if it had begun with two factors. */
 export async function useTwoFactors(
@@ -19,13 +19,12 @@ export async function useTwoFactors(
   await change(kysely, 'browser_session', { id: String(session['uid']) }, { acr: MFA_ACR })
 }
 
-/** Adds an authenticator app to an account. Returns the function that makes its code of a time. */
-export async function addApp({ url }: Pick<RunningService, 'url'>, who: Answers, nowMs: number) {
+/** Adds an authenticator app to an account. Returns the pages of its key and of the recovery codes, and what makes its codes. */
+export async function addApp(person: PagePerson, nowMs: number) {
   const page = '/account/second-factor'
-  const person = makePagePerson(url, who)
   const form = await person.send(await person.visit(page), `${page}/app`)
   const secret = textOf(form, 'key').replaceAll(' ', '')
   const codeAt = (ms: number) => generateSync({ secret, epoch: Math.floor(ms / 1000) })
-  await person.send(form, `${page}/app/confirm`, { code: codeAt(nowMs) })
-  return codeAt
+  const done = await person.send(form, `${page}/app/confirm`, { code: codeAt(nowMs) })
+  return { form, done, codeAt }
 }

@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core'
 
 import { look, sharedBrowser, signInAs } from '../support/browser.ts'
 import { obtainTokens } from '../support/client.ts'
+import { insert, rowOf } from '../support/database.ts'
 import { june, marco, olivia, policyWith } from '../support/gatehouse.ts'
 import { linkTo } from '../support/mail-folder.ts'
 import { eventually } from '../support/programs.ts'
@@ -128,17 +129,9 @@ describe('/admin and /account in a browser', () => {
     const application = new URL(operator.url()).pathname
     await operator.locator('.remove-secret').first().click()
     await look(operator, 'secret-remove')
-    const ofApplication = [
-      'edit',
-      'set-up',
-      'disable',
-      'delete',
-      'people',
-      'people/end-all',
-      'refusals',
-    ]
+    const ofApplication = 'edit set-up disable delete people people/end-all refusals'
     await lookAt(operator, [
-      ...ofApplication.map((path) => `${application}/${path}`),
+      ...ofApplication.split(' ').map((path) => `${application}/${path}`),
       ...[site, `${site}/resource-servers`, `${site}/overview`, `${site}/audit`, `${site}/beta`],
       ...[`${site}/audit?action=application.create&person=nobody`, `${site}/beta/off`],
       ...[`${site}/people`, `${site}/people?search=none`, `${site}/appearance`],
@@ -210,17 +203,15 @@ describe('/admin and /account in a browser', () => {
 
   async function fillDays(): Promise<void> {
     const { kysely } = service()
-    const { id } = await kysely
-      .selectFrom('oauth_grant')
-      .select('id')
-      .where('client_id', '=', 'northlight-notes')
-      .executeTakeFirstOrThrow()
+    const { id } = await rowOf(kysely, 'oauth_grant', { client_id: 'northlight-notes' })
     const today = Math.floor(Date.now() / DAY_MS)
     const days = Array.from({ length: 30 }, (_, index) => index).filter((index) => index % 7 !== 3)
-    await kysely
-      .insertInto('oauth_grant_day')
-      .values(days.map((ago) => ({ grant_id: id, day: today - ago, calls: (ago * 37) % 61 || 5 })))
-      .execute()
+    const counts = days.map((ago) => ({ day: today - ago, calls: (ago * 37) % 61 || 5 }))
+    await insert(
+      kysely,
+      'oauth_grant_day',
+      counts.map((count) => ({ grant_id: id, ...count })),
+    )
     const errors = ['invalid_grant', 'invalid_token', 'insufficient_scope', 'invalid_client']
     const refusals = errors.flatMap((error, kind) =>
       days.map((ago) => ({
@@ -228,6 +219,6 @@ describe('/admin and /account in a browser', () => {
         ...{ day: today - ago, refusals: ((ago + kind) * 13) % (9 - kind) },
       })),
     )
-    await kysely.insertInto('site_refusal_day').values(refusals).execute()
+    await insert(kysely, 'site_refusal_day', refusals)
   }
 })

@@ -17,9 +17,9 @@ import { dirname, join } from 'node:path'
 import { readManifest } from '../../src/ops/backup/manifest.ts'
 import { placeParts } from '../../src/ops/backup/restore.ts'
 import {
-  authorizeUrl,
   type ObtainedTokens,
   obtainTokens,
+  openAuthorization,
   refresh,
   userinfo,
 } from '../support/client.ts'
@@ -315,8 +315,8 @@ function cycle(places: () => Promise<{ from: Variables; to: () => Promise<Variab
     expect((await userinfo(service.url, earlier.accessToken)).status).to.equal(401)
     const refused = await refresh(service.url, earlier.refreshToken)
     expect(refusalOf(refused)).to.equal('400 invalid_grant')
-    const asked = await earlier.person.open(authorizeUrl(service.url))
-    expect(asked.headers.get('location')).to.match(/\/login$/)
+    const asked = await openAuthorization(earlier.person, service.url)
+    expect(asked.pathname).to.match(/\/login$/)
     const later = await obtainTokens(service.url)
     expect((await userinfo(service.url, later.accessToken)).status).to.equal(200)
     expect((await refresh(service.url, later.refreshToken)).status).to.equal(200)

@@ -12,7 +12,8 @@ import { amir, noor, notes, sam } from '../support/gatehouse.ts'
 import { linkTo } from '../support/mail-folder.ts'
 import { unsignedJwt } from '../support/proofs.ts'
 import { MEMBER_SCOPE } from '../support/relying-party.ts'
-import { type Served, serve, servePage } from '../support/serve.ts'
+import { serve, servePage } from '../support/serve.ts'
+import { shared } from '../support/shared.ts'
 import { sharedService } from '../support/storages.ts'
 import { encode, type Fields } from '../support/wire.ts'
 
@@ -181,19 +182,17 @@ describe('errors by form_post, in a browser that enforces our Content-Security-P
   const service = sharedService()
   const open = sharedBrowser()
   const posted: URLSearchParams[] = []
-  let client: Served
-  before(async () => {
-    client = await serve(async (request, response) => {
+  const client = shared(async () => {
+    return await serve(async (request, response) => {
       if (request.method === 'POST') posted.push(new URLSearchParams(await text(request)))
       response.writeHead(200, { 'content-type': 'text/html' }).end('<h1 id="back">Back</h1>')
     })
   })
-  after(() => client[Symbol.asyncDispose]())
 
   for (const [what, request, error] of refused) {
     it(`${error} reaches the client: ${what}`, async () => {
       const { page, complaints } = await open()
-      const asked = { redirect_uri: `${client.url}/callback`, response_mode: 'form_post' }
+      const asked = { redirect_uri: `${client().url}/callback`, response_mode: 'form_post' }
       await page.goto(authorizeUrl(service().url, { ...asked, ...request }).href)
       await page.locator('#back').waitFor({ timeout: 10_000 })
       expect(Object.fromEntries(posted.at(-1) ?? [])).to.include({ error, iss: service().url })

@@ -11,8 +11,9 @@ import { listen } from '../support/listen.ts'
 import { operatorToken, problemOf } from '../support/mcp.ts'
 import { memberToken } from '../support/member-api.ts'
 import { makePagePerson } from '../support/page-person.ts'
-import { type Balancer, startBalancer } from '../support/process.ts'
+import { startBalancer } from '../support/process.ts'
 import { temporaryFolder } from '../support/programs.ts'
+import { shared } from '../support/shared.ts'
 import { sharedService } from '../support/storages.ts'
 import { postJson } from '../support/wire.ts'
 
@@ -47,17 +48,17 @@ for (const [path, tokenFor] of [
   describe(`the conformance suite of the Model Context Protocol at ${path} [design 23]`, () => {
     const running = sharedService()
     // The suite cannot be given a token.
-    let bearer: Balancer | undefined
-    before(async () => {
+    const service = shared(async () => {
       const { url } = running()
-      bearer = tokenFor && (await startBalancer({ authorization: `Bearer ${await tokenFor(url)}` }))
-      bearer?.serve([url])
+      if (!tokenFor) return { url }
+      const bearer = await startBalancer({ authorization: `Bearer ${await tokenFor(url)}` })
+      bearer.serve([url])
+      return bearer
     })
-    after(() => bearer?.[Symbol.asyncDispose]())
 
     for (const [what, options, passes] of suites) {
       it(`passes ${what} [Not shown 8]`, async () => {
-        expect(await runSuite((bearer ?? running()).url + path, options)).to.match(passes)
+        expect(await runSuite(service().url + path, options)).to.match(passes)
       })
     }
   })
@@ -76,15 +77,10 @@ describe('the scenarios of the conformance suite for required input, with a chan
   for (const scenario of inputScenarios) {
     it(`passes ${scenario}`, async () => {
       await using standIn = await startStandIn(running().url)
-      const options = [
-        '--spec-version',
-        '2026-07-28',
-        '--scenario',
-        `input-required-result-${scenario}`,
-      ]
-      expect(await runSuite(standIn.url + paths.mcpAdmin, options)).to.match(
-        /Passed: (\d+)\/\1, 0 failed, 0 warnings/,
-      )
+      const name = `input-required-result-${scenario}`
+      const options = ['--spec-version', '2026-07-28', '--scenario', name]
+      const printed = await runSuite(standIn.url + paths.mcpAdmin, options)
+      expect(printed).to.match(/Passed: (\d+)\/\1, 0 failed, 0 warnings/)
     })
   }
 })

@@ -8,6 +8,7 @@ import {
   type ObtainedTokens,
   obtainCode,
   obtainTokens,
+  openAuthorization,
   redeem,
   refresh,
   revoke,
@@ -16,6 +17,7 @@ import {
 import { type RunningService, sam, startService } from '../support/gatehouse.ts'
 import { inTime } from '../support/in-time.ts'
 import { askMember, type MemberAnswer, memberToken, readOnly } from '../support/member-api.ts'
+import { targetOf } from '../support/page-person.ts'
 import { connectTo, type PostgresServer, startPostgres } from '../support/postgres.ts'
 import { type ServiceProcess, startProcess } from '../support/process.ts'
 import { eventually } from '../support/programs.ts'
@@ -189,7 +191,7 @@ describe('work that storage interrupts [design 10, design 24]', function () {
     await using running = await startService()
     const person = makeHeadlessPerson(sam)
     const account = new URL(pages.account, running.url)
-    const request = new URL((await person.open(account)).headers.get('location') ?? '', account)
+    const request = targetOf(await person.open(account), account)
     const callback = await person.authorize(request, new URL(pages.signedIn, account).href)
     const failed = await whileFamiliesFail('insert', running, () => person.open(callback))
     expect([failed.status, failed.headers.get('location')]).to.deep.equal([503, null])
@@ -261,7 +263,7 @@ describe('the Member API while storage is out of reach', () => {
 
 async function prepare(url: string) {
   const person = makeHeadlessPerson(sam)
-  const page = new URL((await person.open(authorizeUrl(url))).headers.get('location') ?? '', url)
+  const page = await openAuthorization(person, url)
   const openPage = async () => await person.open(page)
   return { tokens: await obtainTokens(url), code: await obtainCode(url), openPage }
 }

@@ -5,7 +5,8 @@ import type { Page } from 'playwright-core'
 import { stylesheet } from '../../views/stylesheet.ts'
 import { overflows, sharedBrowser, violations } from '../support/browser.ts'
 import { hrefOf, markupOf, pages, pagesWith, policy } from '../support/sample-pages.ts'
-import { type Served, serve } from '../support/serve.ts'
+import { serve } from '../support/serve.ts'
+import { shared } from '../support/shared.ts'
 
 const long = pagesWith(`${'Extraordinarily'.repeat(12)} and \u202egnol\u202c`)
 const all = {
@@ -15,10 +16,9 @@ const all = {
 
 describe('pages in a browser', () => {
   const open = sharedBrowser()
-  let served: Served
-  before(async () => {
+  const served = shared(async () => {
     // With the headers that pages really have. The response to a POST repeats what it carried.
-    served = await serve(async (request, response) => {
+    return await serve(async (request, response) => {
       const path = request.url ?? '/'
       const sources = all[path.slice(1)]?.scripts?.map(({ source }) => source).join(' ')
       const scripts = sources === undefined ? '' : `; script-src ${sources}`
@@ -33,7 +33,6 @@ describe('pages in a browser', () => {
       }
     })
   })
-  after(() => served[Symbol.asyncDispose]())
 
   // Colors and widths are independent, so two combinations are enough.
   for (const [colorScheme, width] of [
@@ -44,7 +43,7 @@ describe('pages in a browser', () => {
       const viewport = { width, height: 740 }
       const { page, complaints } = await open({ colorScheme, viewport, reducedMotion: 'reduce' })
       for (const name of Object.keys(all)) {
-        await page.goto(`${served.url}/${name}`)
+        await page.goto(`${served().url}/${name}`)
         const found = await faultsOf(page, name)
         complaints.push(...found.map((violation) => `${name}: ${violation}`))
       }
@@ -55,14 +54,14 @@ describe('pages in a browser', () => {
   it('let Tab reach every control, and show where the focus is', async () => {
     const { page } = await open({ viewport: { width: 360, height: 740 } })
     for (const name of Object.keys(pages)) {
-      await page.goto(`${served.url}/${name}`)
+      await page.goto(`${served().url}/${name}`)
       expect(await missedByTab(page), name).to.deep.equal([])
     }
   })
 
   it('show a password at a press, and send it hidden', async () => {
     const { page, complaints } = await open()
-    await page.goto(`${served.url}/sign-in`)
+    await page.goto(`${served().url}/sign-in`)
     await page.fill('#login', 'ada@harbour.example')
     await page.fill('#password', 'a secret')
     const typeOf = async () => await page.getAttribute('#password', 'type')
@@ -81,12 +80,12 @@ describe('pages in a browser', () => {
 
   it('send the input, and a refusal without it', async () => {
     const { page } = await open()
-    await page.goto(`${served.url}/sign-in`)
+    await page.goto(`${served().url}/sign-in`)
     await page.fill('#login', 'ada@harbour.example')
     await page.fill('#password', 'secret')
     await page.click('#login-cancel')
     expect(await page.textContent('body')).to.equal('/deny csrf=a-secret')
-    await page.goto(`${served.url}/site-choice`)
+    await page.goto(`${served().url}/site-choice`)
     await page.getByLabel('Night College').check()
     await page.click('#site-submit')
     expect(await page.textContent('body')).to.equal('/answer csrf=a-secret&site=sit_2')
@@ -94,7 +93,7 @@ describe('pages in a browser', () => {
       ['confirm', '/out xsrf=x&logout=yes'],
       ['cancel', '/out xsrf=x'],
     ]) {
-      await page.goto(`${served.url}/sign-out`)
+      await page.goto(`${served().url}/sign-out`)
       await page.click(`#logout-${button}`)
       expect(await page.textContent('body')).to.equal(sent)
     }

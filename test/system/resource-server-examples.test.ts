@@ -9,8 +9,9 @@ import { obtain } from '../support/client.ts'
 import { change } from '../support/database.ts'
 import { notes } from '../support/gatehouse.ts'
 import { eventually, freePort, startProgram, temporaryFolder } from '../support/programs.ts'
-import { type Registered, registerResourceServer } from '../support/resource-servers.ts'
+import { registerResourceServer } from '../support/resource-servers.ts'
 import { type Served, serve } from '../support/serve.ts'
+import { shared } from '../support/shared.ts'
 import { askForProgram, requireProgram } from '../support/skipped.ts'
 import { sharedService } from '../support/storages.ts'
 import { bearer, get } from '../support/wire.ts'
@@ -105,13 +106,10 @@ const proxies: readonly Proxy[] = [
 /** The programs of docs/how-to/protect-an-api.md, unchanged. */
 describe('the examples of resource servers', () => {
   const service = sharedService()
-  let registered: Registered
-  before(async () => {
-    registered = await registerResourceServer(service(), 'sit_northlight')
-  })
+  const registered = shared(async () => await registerResourceServer(service(), 'sit_northlight'))
 
   const disable = async (disabled_at: number | null) => {
-    const ours = { client_id: registered.clientId }
+    const ours = { client_id: registered().clientId }
     await change(service().kysely, 'oauth_application', ours, { disabled_at })
   }
   const tokenFor = async (scope?: string) => {
@@ -128,7 +126,7 @@ describe('the examples of resource servers', () => {
       const child = spawn(program, words, {
         env: {
           ...{ PORT: String(port), ISSUER: service().url },
-          ...{ CLIENT_ID: registered.clientId, CLIENT_SECRET: registered.secret },
+          ...{ CLIENT_ID: registered().clientId, CLIENT_SECRET: registered().secret },
         },
         stdio: 'ignore',
       })
@@ -168,7 +166,7 @@ describe('the examples of resource servers', () => {
           response.end('the application')
         })
         const { url } = service()
-        pair = Buffer.from(`${registered.clientId}:${registered.secret}`).toString('base64')
+        pair = Buffer.from(`${registered().clientId}:${registered().secret}`).toString('base64')
         const text = readFileSync(join(folder, example), 'utf8')
           .replace('CREDENTIALS', pair)
           .replace('127.0.0.1:9000', `127.0.0.1:${application.port}`)

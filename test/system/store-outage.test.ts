@@ -5,10 +5,11 @@ import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { openRedis, type RedisLocation } from '../../src/platform/store/redis.ts'
 import { postgresPlace, settings } from '../support/database.ts'
 import { inTime, within } from '../support/in-time.ts'
-import { type PostgresServer, startPostgres } from '../support/postgres.ts'
+import { startPostgres } from '../support/postgres.ts'
 import { eventually } from '../support/programs.ts'
 import { startRedis, startRedisCluster } from '../support/redis.ts'
 import { rejection } from '../support/rejection.ts'
+import { shared } from '../support/shared.ts'
 import { requireProgram, sharedProgram } from '../support/skipped.ts'
 
 const setting = { name: 'a', value: '1', updated_at: 1 }
@@ -16,20 +17,18 @@ const setting = { name: 'a', value: '1', updated_at: 1 }
 describe('A PostgreSQL server that fails', function () {
   // On a busy machine the second in which it must recover may be too short.
   this.retries(2)
-  let server: PostgresServer
-  before(async function () {
-    server = await startPostgres(requireProgram(this, 'postgres'))
+  const server = shared(async function () {
+    return await startPostgres(requireProgram(this, 'postgres'))
   })
-  after(() => server?.[Symbol.asyncDispose]())
 
   async function openOne(options?: DatabaseOptions): Promise<Database> {
-    const url = await server.createDatabase()
+    const url = await server().createDatabase()
     return await openDatabase({ kind: 'postgres', url, connectionsMax: 4 }, options)
   }
 
   for (const [how, fail, mend] of [
-    ['is dead', () => server.kill(), () => server.restart()],
-    ['hangs', async () => server.freeze(), async () => server.thaw()],
+    ['is dead', () => server().kill(), () => server().restart()],
+    ['hangs', async () => server().freeze(), async () => server().thaw()],
   ] as const) {
     it(`rejects within half a second while it ${how}, and recovers within one`, async () => {
       await using database = await openOne()
@@ -68,13 +67,13 @@ describe('A PostgreSQL server that fails', function () {
     await using database = await openOne()
     const work = database.kysely.transaction().execute(async (transaction) => {
       await transaction.insertInto('setting').values(setting).execute()
-      server.freeze()
+      server().freeze()
       await transaction.selectFrom('setting').selectAll().execute()
     })
     try {
       await within(600, rejection(work))
     } finally {
-      server.thaw()
+      server().thaw()
     }
     const again = database.kysely.insertInto('setting').values({ ...setting, value: '2' })
     await eventually(20_000, () => again.execute())
@@ -86,7 +85,7 @@ describe('A PostgreSQL server that fails', function () {
     await using database = await openOne()
     const work = database.kysely.transaction().execute(async (transaction) => {
       await transaction.selectFrom('site').selectAll().execute()
-      await server.kill()
+      await server().kill()
       // Long enough for the connection to end while no query runs.
       await eventually(20_000, async () => await rejection(database.ping()))
       await transaction.selectFrom('site').selectAll().execute()
@@ -95,7 +94,7 @@ describe('A PostgreSQL server that fails', function () {
       // The message is the driver's own or that of the socket.
       expect((await rejection(work)).message).to.match(/connection|ECONNRESET/i)
     } finally {
-      await server.restart()
+      await server().restart()
     }
     await eventually(20_000, () => database.ping())
   })
@@ -104,13 +103,13 @@ describe('A PostgreSQL server that fails', function () {
     const errors: Error[] = []
     await using database = await openOne({ onIdleError: (error) => errors.push(error) })
     await database.ping()
-    await server.restart()
+    await server().restart()
     await eventually(20_000, async () => expect(errors).not.to.be.empty)
     await database.ping()
   })
 
   it('is named with its own reason when it refuses the connection', async () => {
-    const existing = new URL(await server.createDatabase())
+    const existing = new URL(await server().createDatabase())
     const url = Object.assign(existing, { pathname: '/none' }).href
     const error = await rejection(openDatabase({ kind: 'postgres', url, connectionsMax: 1 }))
     expect(error.message).to.include('refused the connection: database "none" does not exist')
