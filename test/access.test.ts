@@ -122,9 +122,9 @@ const effects: Record<string, (world: World) => Promise<unknown>> = {
     await member.send(await member.visit(`/account/apps/remove?${query}`), '/account/apps/remove')
   },
   "removing the person's last role at the site": async ({ service }) =>
-    await service.kysely.deleteFrom('site_role').where('person_id', '=', 'per_sam').execute(),
+    await remove(service.kysely, 'site_role', { person_id: 'per_sam' }),
   'removing the account': async ({ service }) =>
-    await service.kysely.deleteFrom('person').where('id', '=', 'per_sam').execute(),
+    await remove(service.kysely, 'person', { id: 'per_sam' }),
   'disabling the account': async ({ service }) =>
     await change(service.kysely, 'person', { id: 'per_sam' }, { disabled_at: 1 }),
 }

@@ -4,7 +4,7 @@ import { readMailFile } from '../src/directory/mail/mail-folder.ts'
 import { deleteDueAccounts, scheduleDeletion } from '../src/school/privacy/delete-account.ts'
 import { areOf, exportPerson, personalRows } from '../src/school/privacy/personal-data.ts'
 import { userinfo } from './support/client.ts'
-import { change, insert, rowOf, rowsOf } from './support/database.ts'
+import { change, insert, remove, rowOf, rowsOf } from './support/database.ts'
 import { flushingSoon, marco, noor, olivia, type RunningService, sam } from './support/gatehouse.ts'
 import { importRecords } from './support/import.ts'
 import { linkTo, mailsHandled, mailsTo } from './support/mail-folder.ts'
@@ -92,7 +92,7 @@ forEachDatabase('the data of a person', (start) => {
     it('contains nothing of others, and any text as JSON [282, 283]', async () => {
       const { kysely } = service()
       const name = '</script><b>"Sam"\\ \u202e'
-      await kysely.updateTable('person').set({ name }).where('id', '=', 'per_noor').execute()
+      await change(kysely, 'person', { id: 'per_noor' }, { name })
       await insert(kysely, 'audit_event', {
         ...{ id: 'e1', occurred_at: 1, actor_person_id: 'per_olivia', person_id: 'per_noor' },
         ...{ action: 'member.roles', subject_kind: 'person', subject_id: 'per_noor' },
@@ -133,7 +133,7 @@ forEachDatabase('the data of a person', (start) => {
     const ahead = { ms: 0 }
     await using service = await begin(ahead)
     const { tokens } = await getTokens(service.url)
-    const before = await service.kysely.selectFrom('customer_order').selectAll().execute()
+    const before = await rowsOf(service.kysely, 'customer_order')
     const { person, confirmed } = await confirm(service)
     expect(confirmed.text).to.include('<time ')
     expect((await person.open('/account')).status, 'signed out').to.equal(303)
@@ -164,7 +164,7 @@ forEachDatabase('the data of a person', (start) => {
       const found = sql`select 1 from ${sql.table(each.table)} where ${areOf(each, 'per_sam')}`
       expect((await found.execute(kysely)).rows, each.table).to.deep.equal([])
     }
-    expect(await kysely.selectFrom('customer_order').selectAll().execute()).to.deep.equal(before)
+    expect(await rowsOf(kysely, 'customer_order')).to.deep.equal(before)
     const event = (await eventsOf(service, 'site.update'))[0]
     expect(event).to.deep.include({ actor_person_id: 'per_sam', address: null })
     expect(JSON.parse(event?.before ?? '')).to.deep.equal({
@@ -251,11 +251,11 @@ forEachDatabase('the data of a person', (start) => {
     await using service = await begin()
     const { kysely } = service
     const role = { site_id: 'sit_northlight', role: 'owner', granted_at: 1 } as const
-    await kysely.deleteFrom('site_role').where('site_id', '=', 'sit_open_kitchen').execute()
+    await remove(kysely, 'site_role', { site_id: 'sit_open_kitchen' })
     await insert(kysely, 'site_role', { ...role, person_id: 'per_marco' })
     const { person, path } = await ask(service, olivia)
     const form = await person.visit(path)
-    await kysely.deleteFrom('site_role').where('person_id', '=', 'per_marco').execute()
+    await remove(kysely, 'site_role', { person_id: 'per_marco' })
     expect((await person.send(form, path)).text).to.include('id="deletion-page"')
     await insert(kysely, 'site_role', { ...role, person_id: 'per_marco' })
     expect((await person.send(form, path)).text).to.include('id="deletion-scheduled-page"')
@@ -270,7 +270,7 @@ forEachDatabase('the data of a person', (start) => {
       .and.not.include('id="delete"')
     const role = { site_id: 'sit_northlight', role: 'owner', granted_at: 1 } as const
     await insert(kysely, 'site_role', { ...role, person_id: 'per_marco' })
-    await kysely.deleteFrom('site_role').where('site_id', '=', 'sit_open_kitchen').execute()
+    await remove(kysely, 'site_role', { site_id: 'sit_open_kitchen' })
     const asked = [await ask(service, olivia), await ask(service, marco)]
     const pages = await Promise.all(
       asked.map(async ({ person, path }) => ({ person, path, form: await person.visit(path) })),

@@ -14,6 +14,7 @@ import {
   toolPaths,
 } from '../src/platform/http/paths.ts'
 import { stylesheet } from '../views/stylesheet.ts'
+import { insert } from './support/database.ts'
 import { policyWith } from './support/gatehouse.ts'
 import { everyPlan, makeClientKey } from './support/proofs.ts'
 import { sharedService } from './support/storages.ts'
@@ -52,7 +53,7 @@ describe('every address of the table', () => {
     mkdirSync(folder, { recursive: true })
     writeFileSync(join(folder, mail), 'Subject: Hello\n\nHello\n')
     const feature = { site_id: 'sit_northlight', feature: SELF_SIGN_UP, enabled_at: 1 }
-    await service().kysely.insertInto('site_feature').values(feature).execute()
+    await insert(service().kysely, 'site_feature', feature)
   })
 
   const statuses = async (address: string) =>

@@ -1,4 +1,5 @@
 import { mutationOf, operatorSite, startOperator } from './support/admin-api.ts'
+import { insert } from './support/database.ts'
 import { amir } from './support/gatehouse.ts'
 import { readTool } from './support/mcp.ts'
 import { memberReader } from './support/member-api.ts'
@@ -118,7 +119,7 @@ forEachDatabase('changes by the Admin API', (start) => {
       const person = { person_id: 'per_theo', order_id: null, id: `held_${held}` }
       if (kind === 'Course') {
         const bought = { ...person, course_id: held, purchased_at: 1, expires_at: 2 }
-        await kysely().insertInto('course_purchase').values(bought).execute()
+        await insert(kysely(), 'course_purchase', bought)
         expect(await refused(remove(held))).to.equal('CONFLICT')
         await kysely().deleteFrom('course_purchase').where('course_id', '=', held).execute()
       }

@@ -4,7 +4,7 @@ import type { DatabaseLocation } from '../src/platform/store/database.ts'
 import { postDelivery } from '../src/school/posts/delivery.ts'
 import type { WorkerResult, WorkerTask } from './store-worker.ts'
 import { mutationOf, operatorSite } from './support/admin-api.ts'
-import { insert } from './support/database.ts'
+import { insert, rowsOf } from './support/database.ts'
 import { memberReader } from './support/member-api.ts'
 import { race } from './support/programs.ts'
 import { forEachDatabase } from './support/storages.ts'
@@ -48,7 +48,7 @@ forEachDatabase('the Admin API: announcements', (start) => {
         ...{ id, email: `${id}@example.org`, email_canonical: `${id}@example.org`, name: id },
         created_at: 1,
       }))
-      await kysely().insertInto('person').values(persons).execute()
+      await insert(kysely(), 'person', persons)
       const student = { ...site, role: 'student', granted_at: 1 } as const
       const students = people.map((person_id) => ({ ...student, person_id }))
       await insert(kysely(), 'site_role', students)
@@ -56,7 +56,7 @@ forEachDatabase('the Admin API: announcements', (start) => {
         ...{ ...site, id: `sub_${id}`, person_id: id, topic: 'announcements' },
         ...{ channel: 'inbox' as const, enabled_at: 1 },
       }))
-      await kysely().insertInto('notification_subscription').values(subscriptions).execute()
+      await insert(kysely(), 'notification_subscription', subscriptions)
     }
   }
   const deliver = async (signal = new AbortController().signal, now = Date.now) =>
@@ -125,7 +125,7 @@ forEachDatabase('the Admin API: announcements', (start) => {
     ]
     for (let from = 0; from < posts.length; from += 100) {
       const some = posts.slice(from, from + 100)
-      await kysely().insertInto('post').values(some).execute()
+      await insert(kysely(), 'post', some)
     }
     let step = 1000
     await deliver(undefined, () => {
@@ -161,7 +161,7 @@ forEachDatabase('the Admin API: announcements', (start) => {
     expect(await refused(remove)).to.equal('NOT_FOUND')
     await deliverTwice()
     expect([await receivers(id), await inboxOfSam()]).to.deep.equal([[], []])
-    expect(await kysely().selectFrom('post').selectAll().execute()).to.deep.equal([])
+    expect(await rowsOf(kysely(), 'post')).to.deep.equal([])
   })
 
   it('can be changed until it is published', async () => {

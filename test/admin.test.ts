@@ -89,7 +89,7 @@ describe('/admin', () => {
     it('finds a site by its id where its slug is a path of the service', async () => {
       await using old = await startService()
       const { kysely } = old
-      await kysely.updateTable('site').set({ slug: 'api' }).where('id', '=', northlight).execute()
+      await change(kysely, 'site', { id: northlight }, { slug: 'api' })
       const person = makePagePerson(old.url, olivia)
       const home = await person.visit('/admin')
       expect([home.status, home.path]).to.deep.equal([200, `/admin/${northlight}`])
@@ -363,7 +363,7 @@ describe('/admin', () => {
       // Several share a moment, so the place in the list needs more than the time.
       created_at: 5000 + Math.floor(number / 7),
     }))
-    await own.kysely.insertInto('oauth_application').values(rows).execute()
+    await insert(own.kysely, 'oauth_application', rows)
     const person = makePagePerson(own.url, olivia)
     const seen: string[] = []
     let path = applications

@@ -312,7 +312,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     expect((await weak.visit(page)).text).to.include('id="two-factors-needed-page"')
     const csrf = hiddenField((await weak.visit(site)).text)
     await weak.post(page, { csrf, for: 'everything' })
-    expect(await kysely.selectFrom('site_assurance').selectAll().execute()).to.deep.equal([])
+    expect(await rowsOf(kysely, 'site_assurance')).to.deep.equal([])
 
     const owner = makePagePerson(url, olivia)
     await owner.visit(site)
@@ -321,7 +321,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     expect(form.path).to.equal(page)
     const typed = { for: 'sensitive', 'max-age': '86400', area: ['orders', 'posts', 'nonsense'] }
     expect((await owner.send(form, page, typed)).text).to.include('id="done"')
-    const [row] = await kysely.selectFrom('site_assurance').selectAll().execute()
+    const [row] = await rowsOf(kysely, 'site_assurance')
     const demanded = { areas: 'orders posts', max_age_seconds: 86_400 }
     expect(row).to.include({ site_id: 'sit_northlight', ...demanded })
     const [event] = await rowsOf(kysely, 'audit_event', { action: 'site.assurance' })
@@ -337,7 +337,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     expect(switched.text).to.include('id="two-factors-needed-page"')
     const off = { for: 'nothing' }
     expect((await owner.send(await owner.visit(page), page, off)).text).to.include('id="done"')
-    expect(await kysely.selectFrom('site_assurance').selectAll().execute()).to.deep.equal([])
+    expect(await rowsOf(kysely, 'site_assurance')).to.deep.equal([])
     expect((await makePagePerson(url, sam).visit(page)).status).to.equal(403)
   })
 
@@ -353,7 +353,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     await owner.visit(site)
     await useTwoFactors(owner.browser, service())
     await owner.send(await owner.visit(page), page, { for: 'everything', area: 'orders' })
-    const [row] = await kysely.selectFrom('site_assurance').selectAll().execute()
+    const [row] = await rowsOf(kysely, 'site_assurance')
     expect(row).to.include({ areas: '*', max_age_seconds: null })
     expect(await owner.visit(`${site}/audit`)).to.include({ status: 200, path: `${site}/audit` })
     expect((await owner.visit(page)).text).to.match(/value="everything"[^>]* checked/)
@@ -377,7 +377,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     await useTwoFactors(copied.browser, service())
     expect((await copied.visit(`${site}/audit`)).path).to.equal(`${site}/audit`)
     const authenticated_at = Date.now() + 9000
-    await kysely.updateTable('browser_session').set({ authenticated_at }).execute()
+    await change(kysely, 'browser_session', {}, { authenticated_at })
     expect((await copied.open(`${site}/audit`)).status).to.equal(303)
     expect((await makePagePerson(url, olivia).visit('/account')).status).to.equal(200)
   })

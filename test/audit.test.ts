@@ -31,7 +31,7 @@ import {
   register,
   revoke,
 } from './support/client.ts'
-import { withDatabases } from './support/database.ts'
+import { insert, withDatabases } from './support/database.ts'
 import { flushingSoon, notes, olivia, portal, sam, startService } from './support/gatehouse.ts'
 import { confirmSignOut, makePagePerson } from './support/page-person.ts'
 import { eventually, temporaryFolder } from './support/programs.ts'
@@ -205,7 +205,7 @@ withDatabases('the audit trail', (open) => {
   it('is listed by site, action, client, person and time, in complete pages', async () => {
     await using database = await open()
     const trail = trailOf(database, () => 1_800_000_000_000)
-    await database.kysely.insertInto('person').values(somebody).execute()
+    await insert(database.kysely, 'person', somebody)
     for (let i = 0; i < 50; i += 1) {
       trail.noteEvent({
         ...{ action: 'authorization.given', personId: somebody.id },

@@ -275,7 +275,7 @@ describe('back-channel logout', () => {
         ...{ client_id: claude.clientId, person_id: 'per_olivia' },
         ...{ started_at: clock.ms, expires_at: clock.ms + 3_600_000 },
       }))
-      await service.kysely.insertInto('relying_party_session').values(sessions).execute()
+      await insert(service.kysely, 'relying_party_session', sessions)
       await signInAtPortal(service)
       await run(service, `delete from site_role where person_id = 'per_sam'`)
       await received(party.tokens, 1)
@@ -342,14 +342,14 @@ describe('back-channel logout', () => {
     await signInAtPortal(service)
     const session = await rowOf(kysely, 'relying_party_session')
     const repeated = { ...session, family_id: 'another exchange' }
-    await kysely.insertInto('relying_party_session').values(repeated).execute()
+    await insert(kysely, 'relying_party_session', repeated)
     const application = await rowOf(kysely, 'oauth_application', { client_id: notes.clientId })
     for (let number = 1; number <= 8; number += 1) {
       const client_id = `slow-${number}`
       const copy = { ...application, client_id, name: client_id }
-      await kysely.insertInto('oauth_application').values(copy).execute()
+      await insert(kysely, 'oauth_application', copy)
       const returns = { client_id, uri: 'https://other.example/cb', position: 0 }
-      await kysely.insertInto('oauth_application_redirect_uri').values(returns).execute()
+      await insert(kysely, 'oauth_application_redirect_uri', returns)
       await addNotices(service, 20, { clientId: client_id, nowMs: clock.ms - 1000 })
     }
     await eventually(20_000, async () => expect(running.others).to.be.at.least(64))
@@ -466,7 +466,7 @@ withDatabases('the search for ended sessions', (open) => {
       ...{ family_id: `${number}`, grant_id: 'grant', sid: null, client_id: 'app' },
       ...{ person_id: 'ada', started_at: 0, expires_at: 9 },
     }))
-    await database.kysely.insertInto('relying_party_session').values(sessions).execute()
+    await insert(database.kysely, 'relying_party_session', sessions)
     const unended = { grant: { expiresAt: 9 } } as AccessFacts
     const ports = { database, now: () => 2, findGrant: async () => unended }
     const signOuts = makeSignOuts({ ...ports, noteFailure: () => {}, sweeps: undefined })

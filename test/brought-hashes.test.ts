@@ -14,7 +14,7 @@ import { readPasswordHash } from '../src/directory/people/password-formats.ts'
 import { kinds } from '../src/ops/import/record-kinds.ts'
 import { makeLimits } from '../src/platform/limits/limits.ts'
 import type { Database } from '../src/platform/store/database.ts'
-import { change, withDatabases } from './support/database.ts'
+import { change, rowsOf, withDatabases } from './support/database.ts'
 import { configFolder } from './support/gatehouse.ts'
 import { importRecords } from './support/import.ts'
 import { passwordHashes } from './support/reference-data.ts'
@@ -120,7 +120,7 @@ withDatabases('a sign-in with an imported hash', (open) => {
       await pause(50)
       expect(await readHash(database)).to.equal(hash)
     }
-    const ended = await database.kysely.selectFrom('signed_out_everywhere').selectAll().execute()
+    const ended = await rowsOf(database.kysely, 'signed_out_everywhere')
     expect(ended.length, 'only the second import is of another hash').to.equal(1)
     const dear = hashSync(attempt.password, costly)
     await importRecords(database, [person('ann', dear)])
@@ -136,7 +136,7 @@ withDatabases('a sign-in with an imported hash', (open) => {
     const outcomes = await Promise.all(Array.from({ length: 6 }, () => all(attempt)))
     expect(outcomes.map(({ kind }) => kind)).to.deep.equal(Array(6).fill('signed-in'))
     const setHash = async (password_hash: string) =>
-      await database.kysely.updateTable('person').set({ password_hash }).execute()
+      await change(database.kysely, 'person', {}, { password_hash })
     await renewed(database, bcrypt)
     await setHash(bcrypt)
     const { promise: hashed, resolve } = Promise.withResolvers<string>()
@@ -358,10 +358,10 @@ withDatabases('an import of password hashes', (open) => {
     await using database = await open()
     const [first, second] = [hashOf('$2y$'), hashOf('$wp$')]
     await importRecords(database, [person('ann', first)])
-    await database.kysely.updateTable('person').set({ password_hash: 'newer' }).execute()
+    await change(database.kysely, 'person', {}, { password_hash: 'newer' })
     await importRecords(database, [person('ann', first)])
     expect(await stored(database)).to.deep.equal({ password_hash: 'newer' })
-    const ended = await database.kysely.selectFrom('signed_out_everywhere').selectAll().execute()
+    const ended = await rowsOf(database.kysely, 'signed_out_everywhere')
     expect(ended).to.deep.equal([])
     await importRecords(database, [person('ann', second)])
     expect(await stored(database)).to.deep.equal({ password_hash: second })

@@ -60,7 +60,7 @@ withDatabases('import and export', (open) => {
     await using database = await open()
     await importRecords(database, demoFolder)
     const before = await exportRecords(database)
-    const versions = () => database.kysely.selectFrom('client_version').selectAll().execute()
+    const versions = () => rowsOf(database.kysely, 'client_version')
     const counted = await versions()
     await expectSameElsewhere(before, database)
     expect(await versions()).to.deep.equal(counted)
@@ -100,7 +100,7 @@ withDatabases('import and export', (open) => {
     await importRecords(database, [site, person('ada'), course('wheel'), purchase('1')])
     const gone = { type: 'coursePurchase', id: 'pur_1', deleted: true }
     expect((await importRecords(database, [gone])).written).to.deep.equal({ coursePurchase: 1 })
-    const left = await database.kysely.selectFrom('course_purchase').selectAll().execute()
+    const left = await rowsOf(database.kysely, 'course_purchase')
     expect(left).to.deep.equal([])
     const report = await importRecords(database, [{ type: 'person', id: 'per_ada', deleted: true }])
     expect(report.rejected[0]?.problem).to.equal('deleted: is not allowed for type person')

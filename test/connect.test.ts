@@ -1,5 +1,5 @@
 import { authorize } from './support/client.ts'
-import { rowOf, rowsOf } from './support/database.ts'
+import { change, insert, rowOf, rowsOf } from './support/database.ts'
 import { olivia, sam, startWith } from './support/gatehouse.ts'
 import { decode, hiddenField, linkOf, makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/storages.ts'
@@ -207,7 +207,7 @@ describe('/connect', () => {
 
   it('lists no site that published nothing, and shows the page of such a site [215]', async () => {
     const site = { id: 'sit_new', slug: 'brand-new', name: 'Brand New', created_at: 1 }
-    await service().kysely.insertInto('site').values(site).execute()
+    await insert(service().kysely, 'site', site)
     expect((await open('/connect')).text).to.not.include('brand-new')
     expect((await open('/connect/brand-new')).status).to.equal(200)
     expect((await open('/connect?site=brand-new')).status).to.equal(303)
@@ -283,7 +283,7 @@ describe('/connect', () => {
   it('shows a hostile name of a site as text', async () => {
     const name = '</bdi><script>alert(1)</script>"\'`$(id)\\{url}'
     const { kysely } = service()
-    await kysely.updateTable('site').set({ name }).where('id', '=', 'sit_northlight').execute()
+    await change(kysely, 'site', { id: 'sit_northlight' }, { name })
     await press('claude')
     for (const { text } of [
       ...[await open('/connect'), await open('/connect/northlight')],

@@ -1,4 +1,5 @@
 import { makeCursors } from '../src/platform/store/cursor.ts'
+import { insert } from './support/database.ts'
 import { olivia } from './support/gatehouse.ts'
 import { linkOf, makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/storages.ts'
@@ -53,7 +54,7 @@ describe('cursors', () => {
       ...{ application_type: 'web' as const, created_at: number },
       ...{ client_id: `many-${number}`, name: `Many ${number}` },
     }))
-    await service.stores.database.kysely.insertInto('oauth_application').values(rows).execute()
+    await insert(service.stores.database.kysely, 'oauth_application', rows)
     const person = makePagePerson(url, olivia)
     const applications = '/admin/northlight/applications'
     const disable = `${applications}/many-1/disable`

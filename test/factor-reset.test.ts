@@ -1,5 +1,5 @@
 import { openAuthorization } from './support/client.ts'
-import { change, insert, rowsOf } from './support/database.ts'
+import { change, insert, remove, rowsOf } from './support/database.ts'
 import { flushing, noor, policyWith, type RunningService, sam } from './support/gatehouse.ts'
 import { linkTo, mailsHandled, mailsTo } from './support/mail-folder.ts'
 import { hiddenField, makePagePerson, textOf } from './support/page-person.ts'
@@ -28,7 +28,7 @@ forEachDatabase('an authenticator app that a person lost', (start) => {
     await insert(kysely, 'site_feature', [{ site_id, feature: 'factor_reset', enabled_at: 1 }])
 
   const forbid = async ({ kysely }: RunningService) =>
-    await kysely.deleteFrom('site_feature').where('feature', '=', 'factor_reset').execute()
+    await remove(kysely, 'site_feature', { feature: 'factor_reset' })
 
   /** Enters the password in a new browser. Returns the page of the second step. */
   async function firstStep({ url }: RunningService, password = sam.password) {

@@ -179,7 +179,7 @@ async function stored(kysely: Database['kysely']) {
       async (table) => (await kysely.selectFrom(table).selectAll().execute()).length,
     ),
   )
-  const families = await kysely.selectFrom('refresh_token_family').selectAll().execute()
+  const families = await rowsOf(kysely, 'refresh_token_family')
   return { rows, familyBytes: JSON.stringify(families).length }
 }
 

@@ -167,7 +167,7 @@ describe('forward auth', () => {
       expect(refusalOf(await introspect(url, access_token))).to.equal('401 invalid_client')
       await change(kysely, 'oauth_application', ofServer, { [column]: null })
     }
-    await kysely.updateTable('person').set({ disabled_at: 1 }).where('id', '=', 'per_sam').execute()
+    await change(kysely, 'person', { id: 'per_sam' }, { disabled_at: 1 })
     expect(refusalOf(await ask(headers, '', url))).to.equal('401 invalid_token')
   })
 

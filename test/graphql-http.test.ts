@@ -5,6 +5,7 @@ import { sql } from 'kysely'
 import { makePrepareDocument } from '../src/api/graphql/documents.ts'
 import { makeMemberSchema } from '../src/api/member-api/member-api.ts'
 import { paths } from '../src/platform/http/paths.ts'
+import { change } from './support/database.ts'
 import { type RunningService, startService } from './support/gatehouse.ts'
 import { operatorToken } from './support/mcp.ts'
 import { askMember, type MemberAddress, memberToken, readOnly } from './support/member-api.ts'
@@ -312,7 +313,7 @@ describe('POST /member/graphql', () => {
     it('show only an error id, and log the cause under it', async () => {
       await using broken = await startService()
       const answer = await askBroken(broken, () =>
-        broken.kysely.updateTable('course_purchase').set({ purchased_at: 9e15 }).execute(),
+        change(broken.kysely, 'course_purchase', {}, { purchased_at: 9e15 }),
       )
       expect(answer.status).to.equal(200)
       const id = answer.headers.get('x-request-id')

@@ -3,6 +3,7 @@ import { isEnumType, isInputObjectType, isObjectType } from 'graphql'
 import { makeMemberSchema } from '../src/api/member-api/member-api.ts'
 import { schemaText } from '../src/api/member-api/schema-text.ts'
 import { knownTopics } from '../src/school/viewer/notifications.ts'
+import { rowsOf } from './support/database.ts'
 import { memberReader } from './support/member-api.ts'
 import { partsOf, schemaSuite } from './support/schema-suite.ts'
 import { sharedService } from './support/storages.ts'
@@ -84,7 +85,7 @@ describe('the schema of the Member API [Not shown 1; Not shown 3; Viewer 2]', ()
     const reads = await memberReader(running().url)
     const shown = JSON.stringify(await reads(`{ viewer ${select('Viewer')} }`))
     expect(shown).to.include('reading-light')
-    for (const order of await running().kysely.selectFrom('customer_order').selectAll().execute()) {
+    for (const order of await rowsOf(running().kysely, 'customer_order')) {
       const { id, number, coupon_code, invoice_number } = order
       for (const secret of [id, number, coupon_code, invoice_number])
         if (secret) expect(shown).to.not.include(secret)

@@ -302,7 +302,7 @@ describe('/sign-up', () => {
     const plain = ({ text }: Seen) =>
       text.replace(/id="code">[^<]*</, '').replaceAll(/[a-z]+@[a-z]+\.example/g, '')
     expect(plain(known.sent)).to.equal(plain(unknown.sent))
-    const links = await service.kysely.selectFrom('one_time_link').selectAll().execute()
+    const links = await rowsOf(service.kysely, 'one_time_link')
     const stored = links.map(({ kind, person_id }) => [kind, person_id])
     expect(stored).to.deep.equal(Array(2).fill(['address', null]))
     const path = await linkTo(service, june.login)

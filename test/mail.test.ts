@@ -28,7 +28,7 @@ import { outboxTask, waitingMessages } from '../src/platform/outbox/outbox.ts'
 import { startBackgroundTasks } from '../src/platform/process/background-tasks.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import type { OneTimeLinkKind, Schema } from '../src/platform/store/schema.ts'
-import { insert, patiently } from './support/database.ts'
+import { change, insert, patiently, rowsOf } from './support/database.ts'
 import {
   configFolder,
   policyWith,
@@ -211,7 +211,7 @@ describe('mail', () => {
     const { id, token } = await mail.link()
     await mail.queue(mailOf('recovery', { linkId: id }))
     await soon(() => expect(mail.heard).to.deep.equal(['postponed']))
-    const rows = await mail.kysely.selectFrom('outbox').selectAll().execute()
+    const rows = await rowsOf(mail.kysely, 'outbox')
     expect(rows[0]?.last_error).to.equal(
       'the mail server did not accept the message (EMESSAGE DATA 451)',
     )
@@ -446,7 +446,7 @@ describe('mail of a service', () => {
     const [{ to } = { to: '' }] = await inbox(service())
     expect(to).to.equal(sam.login)
     // A recovery that ends all grants does not make the next sign-in the first.
-    await kysely.updateTable('oauth_grant').set({ ended_at: Date.now() }).execute()
+    await change(kysely, 'oauth_grant', {}, { ended_at: Date.now() })
     await getTokens(url)
     await mailsHandled(service())
     const signIns = (await subjects()).filter((subject) => subject === 'New sign-in to Gatehouse')
@@ -499,7 +499,7 @@ describe('mail of a service', () => {
     await using quiet = await startService({ policy: policyWith({ signIn: { notices: false } }) })
     await getTokens(quiet.url)
     await getTokens(quiet.url)
-    expect(await quiet.kysely.selectFrom('outbox').selectAll().execute()).to.deep.equal([])
+    expect(await rowsOf(quiet.kysely, 'outbox')).to.deep.equal([])
     expect(await inbox(quiet)).to.deep.equal([])
   })
 })

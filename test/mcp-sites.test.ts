@@ -1,6 +1,6 @@
 import { readScope, scopeNames, writeScope } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import { insert } from './support/database.ts'
+import { change, insert } from './support/database.ts'
 import { operatorToken, problemOf, readTool, send } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
@@ -33,14 +33,14 @@ forEachStorage('an agent without any knowledge', (start) => {
   it('lists no site that published nothing, or only what is archived now [215]', async () => {
     const { kysely } = running()
     const site = { id: 'sit_new', slug: 'brand-new', name: 'Brand New', created_at: 1 }
-    await kysely.insertInto('site').values(site).execute()
+    await insert(kysely, 'site', site)
     const course = { id: 'crs_new', site_id: site.id, slug: 'c', title: 'C', summary: '' }
     const listed = async () => slugs((await read('list_sites')).nodes)
     const usual = ['northlight', 'open-kitchen']
     expect(await listed()).to.deep.equal(usual)
     await insert(kysely, 'course', { ...course, published_at: 1, created_at: 1 })
     expect(await listed()).to.deep.equal(['brand-new', ...usual])
-    await kysely.updateTable('course').set({ archived_at: 2 }).where('id', '=', course.id).execute()
+    await change(kysely, 'course', { id: course.id }, { archived_at: 2 })
     expect(await listed()).to.deep.equal(usual)
   })
 

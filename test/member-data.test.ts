@@ -1,4 +1,4 @@
-import { watched, withDatabases } from './support/database.ts'
+import { insert, watched, withDatabases } from './support/database.ts'
 import { memberApiOver, samAtNorthlight, withCampus } from './support/member-api.ts'
 import { shared } from './support/shared.ts'
 
@@ -85,7 +85,7 @@ withDatabases('the member data', (open) => {
       ...{ person_id: 'per_lena', site_id: 'sit_northlight', topic: 'replies' },
       ...{ title: 't', body: 'b', created_at: place < 20 ? 1000 : 2000 },
     }))
-    await kysely.insertInto('notification').values(rows).execute()
+    await insert(kysely, 'notification', rows)
     const { read } = memberApiOver(database())
     const seen: string[] = []
     let after: string | null = null
@@ -106,7 +106,7 @@ withDatabases('the member data', (open) => {
       after = pageInfo.endCursor
       if (pages === 1 && rows[0]) {
         const added = { ...rows[0], id: 'not_walk_99', created_at: 3000 }
-        await kysely.insertInto('notification').values(added).execute()
+        await insert(kysely, 'notification', added)
       }
       if (!hasNextPage) break
     }

@@ -8,7 +8,7 @@ import { makeDocumentReviews } from '../src/oauth/clients/document-review.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
 import { askToAuthorize, exchange, introspect, userinfo } from './support/client.ts'
-import { insert, rowOf } from './support/database.ts'
+import { change, insert, rowOf } from './support/database.ts'
 import { documentAnswer, startDocumentHost } from './support/document-host.ts'
 import { marco, olivia, policyWith, sam, startService } from './support/gatehouse.ts'
 import { listen } from './support/listen.ts'
@@ -262,7 +262,7 @@ describe('Client ID Metadata Documents', () => {
       await test.getTokens()
       await test.review('approved', here)
       const { tokens, configuration } = await test.getTokens(write)
-      await test.kysely.updateTable('document_site_review').set({ site_id: elsewhere }).execute()
+      await change(test.kysely, 'document_site_review', {}, { site_id: elsewhere })
       expect(await test.introspect(tokens.access_token)).to.deep.equal(inactive)
       const again = oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
       expect(await refusal(again)).to.include('invalid_grant')

@@ -113,7 +113,7 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
         site_id: site,
       })
       expect(await statusOf(access_token), how).to.equal(401)
-      await kysely.deleteFrom('site_role').where('person_id', '=', 'per_olivia').execute()
+      await remove(kysely, 'site_role', { person_id: 'per_olivia' })
       for (const role of ['owner', 'admin'] as const) {
         const row = { person_id: 'per_olivia', site_id: site, role, granted_at: 1 }
         await insert(kysely, 'site_role', row)
@@ -318,7 +318,7 @@ describe('an application that acts for an owner, against people with less power'
         'operatorAt: is required for an application that acts for an owner; repeat it in the line',
       ),
     )
-    await kysely.updateTable('oauth_grant').set({ ended_at: 1 }).execute()
+    await change(kysely, 'oauth_grant', {}, { ended_at: 1 })
     expect(await problems()).to.deep.equal([])
   })
 })

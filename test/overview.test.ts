@@ -3,7 +3,7 @@ import { makeGrantUsage } from '../src/oauth/grants/grant-usage.ts'
 import { makeRefusedRequests } from '../src/pages/applications/refused-requests.ts'
 import { countOverview, OVERVIEW_PERIODS } from '../src/school/analytics/overview.ts'
 import { obtainTokens, refresh, userinfo } from './support/client.ts'
-import { change, insert, withDatabases } from './support/database.ts'
+import { change, insert, remove, rowsOf, withDatabases } from './support/database.ts'
 import { marco, olivia, policyWith, sam } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
@@ -16,9 +16,9 @@ withDatabases('the overview of thirty days', (open) => {
   it('has a number for each day in UTC, of this site only', async () => {
     await using database = await open()
     const person = (id: string) => ({ id, email: id, email_canonical: id, name: id, created_at: 0 })
-    await database.kysely.insertInto('person').values(['ada', 'bo', 'cy'].map(person)).execute()
+    await insert(database.kysely, 'person', ['ada', 'bo', 'cy'].map(person))
     const site = (id: string) => ({ id, slug: id, name: id, created_at: 0 })
-    await database.kysely.insertInto('site').values(['north', 'south'].map(site)).execute()
+    await insert(database.kysely, 'site', ['north', 'south'].map(site))
     let clockMs = nowMs - 3 * DAY_MS
     const store = makeGrantStore(database, 90 * 86_400, () => clockMs)
     const usage = makeGrantUsage(database, () => clockMs)
@@ -67,12 +67,12 @@ withDatabases('the overview of thirty days', (open) => {
     await using database = await open()
     const { kysely } = database
     const site = { id: 'north', slug: 'north', name: 'North', created_at: 0 }
-    await kysely.insertInto('site').values(site).execute()
+    await insert(kysely, 'site', site)
     const applications = ['one', 'two'].map((id) => ({
       ...({ kind: 'site', site_id: 'north', auth_method: 'none' } as const),
       ...({ client_id: id, name: id, application_type: 'web', created_at: 0 } as const),
     }))
-    await kysely.insertInto('oauth_application').values(applications).execute()
+    await insert(kysely, 'oauth_application', applications)
     const refusals = makeRefusedRequests(database)
     const note = (clientId: string, error: string, count = 1, occurredAt = nowMs) => {
       const row = { route: 'token', reason: 'why\0', requestId: 'r', clientId, error, occurredAt }
@@ -86,7 +86,7 @@ withDatabases('the overview of thirty days', (open) => {
     await refusals.flush()
     note('two', 'invalid_grant', 2)
     await refusals.flush()
-    expect(await kysely.selectFrom('site_refusal_day').selectAll().execute()).to.have.length(3)
+    expect(await rowsOf(kysely, 'site_refusal_day')).to.have.length(3)
     const { days, reasons } = await countOverview(database, 'north', nowMs)
     expect(days.slice(-2).map(({ refusals: count }) => count)).to.deep.equal([3, 510])
     expect(reasons).to.deep.equal([
@@ -109,8 +109,8 @@ describe('/admin/<site>/overview and /audit', () => {
     const operator = makePagePerson(service().url, olivia)
     await eventually(20_000, async () => {
       const { kysely } = service()
-      expect(await kysely.selectFrom('oauth_grant_day').selectAll().execute()).not.to.be.empty
-      expect(await kysely.selectFrom('site_refusal_day').selectAll().execute()).not.to.be.empty
+      expect(await rowsOf(kysely, 'oauth_grant_day')).not.to.be.empty
+      expect(await rowsOf(kysely, 'site_refusal_day')).not.to.be.empty
     })
     const overview = '/admin/northlight/overview'
     for (const [measure, days] of [
@@ -208,7 +208,7 @@ describe('/admin/<site>/overview and /audit', () => {
     const operator = makePagePerson(service().url, marco)
     const home = async () => (await operator.visit('/admin/open-kitchen')).text
     const site_id = 'sit_open_kitchen'
-    await kysely.deleteFrom('oauth_application').where('site_id', '=', site_id).execute()
+    await remove(kysely, 'oauth_application', { site_id })
     expect(await home())
       .to.include('Add the first app')
       .and.include('All good')

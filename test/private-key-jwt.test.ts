@@ -6,6 +6,7 @@ import * as oidc from 'openid-client'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
 import { asPortal, exchange, getCode, introspect, obtainCode, revoke } from './support/client.ts'
+import { insert } from './support/database.ts'
 import { documentAnswer, startDocumentHost } from './support/document-host.ts'
 import {
   notes,
@@ -451,7 +452,7 @@ describe('private_key_jwt on the pages of an operator', () => {
     const uri = 'https://portal.example:2222/callback'
     const row = { client_id: portal.clientId, uri, position: 9 }
     await using own = await startService(on)
-    await own.kysely.insertInto('oauth_application_redirect_uri').values(row).execute()
+    await insert(own.kysely, 'oauth_application_redirect_uri', row)
     const person = makePagePerson(own.url, olivia)
     for (const [host, status] of Object.entries({ 'client.example': 422, 'portal.example': 200 })) {
       const keys = `https://${host}:2222/keys`

@@ -10,7 +10,7 @@ import {
   exchange,
   locationOf,
 } from './support/client.ts'
-import { remove, rowOf } from './support/database.ts'
+import { change, remove, rowOf } from './support/database.ts'
 import { notes, portal, sam, startService, startWith } from './support/gatehouse.ts'
 import { type ClientKey, choose, makeClientKey, signProof, withPlans } from './support/proofs.ts'
 import { discover, MEMBER_SCOPE } from './support/relying-party.ts'
@@ -186,7 +186,7 @@ describe('pushed authorization requests that are refused', () => {
     const record = await rowOf(kysely, 'oauth_state', { model: 'PushedAuthorizationRequest' })
     expect(record.expires_at).to.be.within(Date.now() + 50_000, Date.now() + 60_000)
     expect(body.request_uri).to.not.include(record.id)
-    await kysely.updateTable('oauth_state').set({ expires_at: 1 }).execute()
+    await change(kysely, 'oauth_state', {}, { expires_at: 1 })
     expect((await get(pushedUrl(service.url, body.request_uri).href)).status).to.equal(400)
   })
 

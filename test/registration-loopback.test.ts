@@ -5,7 +5,7 @@ import { redisState, sqlState } from '../src/platform/store/oauth-state.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { openRedis } from '../src/platform/store/redis.ts'
 import { cleanUpAt } from './support/clean-up.ts'
-import { patiently, sqlitePlace, withDatabases } from './support/database.ts'
+import { patiently, rowsOf, sqlitePlace, withDatabases } from './support/database.ts'
 import { defaultsInForce } from './support/figures.ts'
 import { startRedis } from './support/redis.ts'
 import { shared } from './support/shared.ts'
@@ -111,7 +111,7 @@ withDatabases('loopback clients', (open) => {
     await clients.use(clientId)
     expect(await clients.find(clientId)).to.equal(undefined)
     await cleanUpAt(database, clock.ms)
-    const left = await database.kysely.selectFrom('unused_client').selectAll().execute()
+    const left = await rowsOf(database.kysely, 'unused_client')
     expect(left).to.deep.equal([])
   })
 

@@ -5,7 +5,7 @@ import { describeDevice } from '../src/platform/http/browser.ts'
 import { pages, paths } from '../src/platform/http/paths.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { authorizeUrl, openAuthorization } from './support/client.ts'
-import { rowsOf } from './support/database.ts'
+import { insert, rowsOf } from './support/database.ts'
 import {
   amir,
   flushingSoon,
@@ -261,11 +261,11 @@ describe('sessions of browsers', () => {
     const { kysely } = service()
     const [stolen, other] = [await enter(), await enter()]
     const cookie = cookiesOf(stolen)
-    const copy = await kysely.selectFrom('oauth_state').selectAll().execute()
+    const copy = await rowsOf(kysely, 'oauth_state')
     await endOthers(other)
     const restore = async () => {
       await kysely.deleteFrom('oauth_state').execute()
-      for (const row of copy) await kysely.insertInto('oauth_state').values(row).execute()
+      for (const row of copy) await insert(kysely, 'oauth_state', row)
       expect(await lives(cookie)).to.deep.equal(neither)
     }
     await restore()

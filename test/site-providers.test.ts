@@ -1,6 +1,6 @@
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { asClaude, authorizeUrl } from './support/client.ts'
-import { insert, rowOf } from './support/database.ts'
+import { insert, remove, rowOf } from './support/database.ts'
 import { useTextRecords } from './support/dns-server.ts'
 import { olivia, portal, sam, startService } from './support/gatehouse.ts'
 import {
@@ -234,7 +234,7 @@ describe('the identity provider of a site', () => {
       expect((await makePagePerson(url, sam).visit('/account')).status).to.equal(200)
       expect((await makePagePerson(url, olivia).visit('/admin/northlight')).status).to.equal(200)
 
-      await kysely.deleteFrom('linked_identity').where('person_id', '=', 'per_sam').execute()
+      await remove(kysely, 'linked_identity', { person_id: 'per_sam' })
       const ofSam = { sub: 's1', email: sam.login }
       const linking = await signIn(ofSam)
       expect(noteOf(linking.page)).to.include(sam.login)

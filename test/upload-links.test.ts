@@ -2,6 +2,7 @@ import { globSync } from 'node:fs'
 
 import { writeScope } from '../src/directory/scopes/catalogue.ts'
 import { operatorSite, startOperator } from './support/admin-api.ts'
+import { change } from './support/database.ts'
 import { pdf, png, removeDemoFiles } from './support/files.ts'
 import { policyWith } from './support/gatehouse.ts'
 import { readTool } from './support/mcp.ts'
@@ -44,7 +45,7 @@ forEachDatabase('one-time links for uploads', (start) => {
     expect(nodes[0]).to.include({ id: sent.body.id, name: 'guide.pdf', sizeBytes: pdf.length })
     const values = { productId: 'dig_shot_list', fileId: sent.body.id }
     await readTool(origin, 'set_digital_product_file', { token, values })
-    await kysely().updateTable('digital_product').set({ file_id: null }).execute()
+    await change(kysely(), 'digital_product', {}, { file_id: null })
     const [made] = await audited('upload_link.create')
     const [stored] = await audited('file.create')
     expect(stored).to.include({ actor_person_id: 'per_olivia', site_id: 'sit_northlight' })
@@ -133,10 +134,7 @@ forEachDatabase('one-time links for uploads', (start) => {
     expect(refusalOf(await put(url))).to.equal(GONE)
     await role('per_sam', 'per_olivia').where('role', '=', 'owner').execute()
     const own = await request()
-    await kysely()
-      .updateTable('oauth_grant')
-      .set({ ended_at: 1, end_reason: 'the client revoked it' })
-      .execute()
+    await change(kysely(), 'oauth_grant', {}, { ended_at: 1, end_reason: 'the client revoked it' })
     expect(refusalOf(await put(own))).to.equal(GONE)
     expect(await files().catch(() => [])).to.deep.equal([])
   })

@@ -8,7 +8,7 @@ import { catalogue, readScope } from '../src/directory/scopes/catalogue.ts'
 import { pages, paths } from '../src/platform/http/paths.ts'
 import { isUnambiguousPath } from '../src/resource/upstream/unambiguous-path.ts'
 import { authorizeUrl, introspect, obtain, register, userinfo } from './support/client.ts'
-import { insert } from './support/database.ts'
+import { insert, remove } from './support/database.ts'
 import {
   amir,
   marco,
@@ -78,7 +78,7 @@ forEachDatabase('a forwarded request', (start) => {
     const later = (await ask(url, token, COUPONS)).body.claims
     expect(later.roles).to.have.members(['admin', 'lecturer'])
     expect(later.jti).not.to.equal(claims.jti)
-    await service.kysely.deleteFrom('site_role').where('person_id', '=', 'per_amir').execute()
+    await remove(service.kysely, 'site_role', { person_id: 'per_amir' })
     expect((await ask(url, token, COUPONS)).status).to.equal(401)
     expect((await service.platform.seen()).seen).to.have.length(2)
   })

@@ -409,7 +409,7 @@ describe('interaction: headers and cookies of the pages [RFC 9700 §4.16] [45]',
       const cookies = asked.headers.getSetCookie().join(', ')
       values.add(/(?:^|, )gatehouse=([^;]+)/.exec(cookies)?.[1] ?? '')
     }
-    const rows = await service().kysely.selectFrom('oauth_state').selectAll().execute()
+    const rows = await rowsOf(service().kysely, 'oauth_state')
     const kept = JSON.stringify(rows)
     expect(kept).to.include('"Interaction"').and.include('"Session"')
     for (const value of values) {

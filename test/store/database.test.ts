@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 import type { Database, DatabaseLocation } from '../../src/platform/store/database.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import type { WorkerResult, WorkerTask } from '../store-worker.ts'
-import { patiently, withEveryDatabase } from '../support/database.ts'
+import { insert, patiently, rowsOf, withEveryDatabase } from '../support/database.ts'
 import { inTime } from '../support/in-time.ts'
 import { race, temporaryFolder } from '../support/programs.ts'
 import { rejection } from '../support/rejection.ts'
@@ -96,14 +96,11 @@ withEveryDatabase('The database', (open, newPlace) => {
     await using two = await openDatabase(place.location, patiently)
     for (const [index, { kysely }] of [one, two].entries()) {
       await kysely.transaction().execute(async (transaction) => {
-        expect(await transaction.selectFrom('setting').selectAll().execute()).to.have.length(index)
-        await transaction
-          .insertInto('setting')
-          .values(setting(`name-${index}`))
-          .execute()
+        expect(await rowsOf(transaction, 'setting')).to.have.length(index)
+        await insert(transaction, 'setting', setting(`name-${index}`))
       })
     }
-    expect(await one.kysely.selectFrom('setting').selectAll().execute()).to.have.length(2)
+    expect(await rowsOf(one.kysely, 'setting')).to.have.length(2)
   })
 
   it('gives up waiting for a lock within the query timeout, and works again afterwards', async () => {

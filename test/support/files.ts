@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import { paths } from '../../src/platform/http/paths.ts'
+import { change } from './database.ts'
 import type { RunningService } from './gatehouse.ts'
 import { type Answer, answerOf } from './wire.ts'
 
@@ -44,7 +45,7 @@ export async function sendFile(sending: Sending): Promise<Answer> {
 
 /** Removes the files of the demo campus, for tests that count files. */
 export async function removeDemoFiles({ kysely, config }: RunningService): Promise<void> {
-  await kysely.updateTable('digital_product').set({ file_id: null }).execute()
+  await change(kysely, 'digital_product', {}, { file_id: null })
   await kysely.deleteFrom('stored_file').execute()
   await rm(join(config.dataDir, 'files'), { recursive: true, force: true })
 }

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 
 import { look, sharedBrowser, signInAs } from '../support/browser.ts'
 import { obtainTokens } from '../support/client.ts'
-import { insert, rowOf } from '../support/database.ts'
+import { insert, remove, rowOf } from '../support/database.ts'
 import { june, marco, olivia, policyWith } from '../support/gatehouse.ts'
 import { linkTo } from '../support/mail-folder.ts'
 import { eventually } from '../support/programs.ts'
@@ -36,7 +36,7 @@ describe('/admin and /account in a browser', () => {
 
   it('an operator enables the feature and creates a client; a student connects and removes it', async () => {
     const { kysely } = service()
-    await kysely.deleteFrom('site_feature').where('site_id', '=', 'sit_open_kitchen').execute()
+    await remove(kysely, 'site_feature', { site_id: 'sit_open_kitchen' })
     const operator = await signedIn('/admin', marco)
     await operator.getByRole('link', { name: 'Beta features' }).click()
     await look(operator, 'beta-off')

@@ -10,7 +10,7 @@ import { type CheckName, checks, type Finding, found } from '../../src/ops/docto
 import { type ClientFacts, judgeClients } from '../../src/ops/doctor/client-checks.ts'
 import { judgeRoom } from '../../src/ops/doctor/machine-checks.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
-import { change } from '../support/database.ts'
+import { change, insert } from '../support/database.ts'
 import { listen } from '../support/listen.ts'
 import { sharedPostgres, startPostgres } from '../support/postgres.ts'
 import {
@@ -186,7 +186,7 @@ describe('doctor', () => {
     const { seal } = makeSecretRoot([readFileSync(join(DATA_DIR, 'secret'), 'utf8').trim()])
     const sealed_secret = seal('JBSWY3DP', 'the secret of an authenticator app')
     const app = { person_id: 'per_sam', sealed_secret, confirmed_at: 1, last_step: 0 }
-    await database.kysely.insertInto('totp').values(app).execute()
+    await insert(database.kysely, 'totp', app)
     expect(problems(await runGatehouse(['doctor'], { DATA_DIR }))).to.deep.equal([])
     const other = { DATA_DIR, SECRET, BASE_URL: 'https://id.example' }
     const reachable = await runGatehouse(['doctor'], other)

@@ -2,6 +2,7 @@ import { cpSync, existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { startOperator } from '../support/admin-api.ts'
+import { remove } from '../support/database.ts'
 import { pdf, sendFile } from '../support/files.ts'
 import { type RunningService, startService } from '../support/gatehouse.ts'
 import { sharedPostgres } from '../support/postgres.ts'
@@ -73,7 +74,7 @@ describe('hosts with one PostgreSQL', () => {
     const [first] = hosts
     rmSync(folderOf(first), { recursive: true })
     expect(await statusOf(first, 'five')).to.equal(503)
-    await first.kysely.deleteFrom('setting').where('name', '=', MARKER).execute()
+    await remove(first.kysely, 'setting', { name: MARKER })
     expect(await statusOf(first, 'five')).to.equal(201)
     expect(await statusOf(hosts[1], 'six'), 'the old one').to.equal(503)
   })

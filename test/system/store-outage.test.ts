@@ -3,7 +3,7 @@ import type { Database, DatabaseOptions } from '../../src/platform/store/databas
 import { redisState, sqlState } from '../../src/platform/store/oauth-state.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { openRedis, type RedisLocation } from '../../src/platform/store/redis.ts'
-import { postgresPlace, settings } from '../support/database.ts'
+import { postgresPlace, rowsOf, settings } from '../support/database.ts'
 import { inTime, within } from '../support/in-time.ts'
 import { startPostgres } from '../support/postgres.ts'
 import { eventually } from '../support/programs.ts'
@@ -59,7 +59,7 @@ describe('A PostgreSQL server that fails', function () {
       }
       const allAnswer = () => Promise.all(Object.values(uses).flatMap((use) => use()))
       await within(1_000, eventually(1_000, allAnswer))
-      expect(await database.kysely.selectFrom('site').selectAll().execute()).to.be.empty
+      expect(await rowsOf(database.kysely, 'site')).to.be.empty
     })
   }
 

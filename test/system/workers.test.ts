@@ -9,7 +9,7 @@ import { startBackgroundTasks } from '../../src/platform/process/background-task
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { authorizeUrl, obtainTokens, userinfo } from '../support/client.ts'
-import { patiently } from '../support/database.ts'
+import { insert, patiently } from '../support/database.ts'
 import { policyWith, sam } from '../support/gatehouse.ts'
 import { hiddenField } from '../support/page-person.ts'
 import { configWith, dataFolderWithDemo } from '../support/process.ts'
@@ -264,7 +264,7 @@ async function expectSwept(dataDir: string): Promise<void> {
   await using database = await openDatabase(location, patiently)
   const id = `swept-${Date.now()}`
   const row = { model: 'Session', id, payload: '{}', expires_at: 1 } as never
-  await database.kysely.insertInto('oauth_state').values(row).execute()
+  await insert(database.kysely, 'oauth_state', row)
   await eventually(WAIT_MS, async () => {
     const left = database.kysely.selectFrom('oauth_state').select('id').where('id', '=', id)
     expect(await left.execute()).to.deep.equal([])
