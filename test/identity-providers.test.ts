@@ -156,7 +156,7 @@ describe('an identity provider that lies', () => {
     'no nonce': [{ claims: { nonce: undefined } }],
     'a foreign key': [{ foreignKey: true }],
     'a past expiry': [{ claims: { exp: now - 120 } }],
-    'a future start': [{ claims: { nbf: now + 600 } }],
+    'a future start': [{ claims: { nbf: now + 3600 } }],
     'no id_token': [{ tokens: { id_token: undefined } }],
     'an unsigned id_token': [{ tokens: { id_token: unsignedJwt({}) } }],
     'a subject with a line break': [{ claims: { sub: 'u1\n' } }],

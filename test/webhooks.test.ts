@@ -513,10 +513,11 @@ forEachDatabase('webhooks', (start) => {
     const update = mutationOf('updateWebhookEndpoint')
     const refusal = async (mutation: string, input: object) =>
       await limited.refused(mutation, { input })
-    expect(await refusal(create, { ...input, types })).to.equal('FORBIDDEN')
+    const createUnread = mutationOf('createWebhookEndpoint')
+    expect(await refusal(createUnread, { ...input, types })).to.equal('FORBIDDEN')
     expect(await refusal(update, { id, types })).to.equal('FORBIDDEN')
     for (const url of ['https://192.168.0.1/', 'https://localhost/']) {
-      expect(await refusal(create, { ...input, url }), url).to.equal('BAD_INPUT url')
+      expect(await refusal(createUnread, { ...input, url }), url).to.equal('BAD_INPUT url')
       expect(await refusal(update, { id, url }), url).to.equal('BAD_INPUT url')
     }
     await value(update, { input: { id, types } })
