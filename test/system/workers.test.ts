@@ -203,7 +203,9 @@ describe('workers', function () {
     const right = readFileSync(file, 'utf8')
     writeFileSync(file, '{')
     service.signal('SIGHUP')
-    await service.says('the reload failed; the remaining workers keep running and were not replaced')
+    await service.says(
+      'the reload failed; the remaining workers keep running and were not replaced',
+    )
     expect(before.filter(isAlive)).to.deep.equal(before)
     writeFileSync(file, right.replace('"name":"Gatehouse"', '"name":"Another Name"'))
     service.signal('SIGHUP')
