@@ -59,9 +59,9 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
   const noteIgnoredProxy = trustProxy ? undefined : makeProxyWarning(platform)
   const perRequest = { baseUrl, serviceName: service.name, noteIgnoredProxy, gate, shownAddress }
   const first = everyRequest(perRequest, platform, (line) => {
-    pages.refusals.hear(line)
-    platform.watch.hear(line)
-    platform.audit.hear(line)
+    pages.refusals.noteRequest(line)
+    platform.watch.noteRequest(line)
+    platform.audit.noteRequest(line)
   })
   const { demoPeople } = ops
   const mailFolder = demoMailFolder(config, demoPeople.length > 0)
@@ -121,7 +121,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     }),
   ]
   const everyTask = tasks.concat(platform.tasks, oauth.tasks, ops.tasks)
-  opening.use(startBackgroundTasks(everyTask, { logger, hear: platform.watch.hearTask }))
+  opening.use(startBackgroundTasks(everyTask, { logger, noteRun: platform.watch.noteTask }))
   if (options.watchers?.metrics) {
     const sources = { passwords: directory.passwords, rings }
     opening.use(readProcess(options.watchers.metrics, platform, sources))

@@ -84,8 +84,8 @@ async function startMail(place: { smtpUrl?: string; dataDir?: string }) {
   const logger = pino({ base: null }, { write: (line: string) => void log.push(line) })
   const clock = { aheadMs: 0 }
   const now = () => Date.now() + clock.aheadMs
-  const hear = (_: string, outcome: string) => void heard.push(outcome)
-  const ofOutbox = { database, now, logger, sweeps: undefined, lookMs: 50, hear }
+  const noteAttempt = (_: string, outcome: string) => void heard.push(outcome)
+  const ofOutbox = { database, now, logger, sweeps: undefined, lookMs: 50, noteAttempt }
   const { service } = readConfig({}, configFolder)
   const requestLimits = makeLimits({ policy: service, shared: undefined, now })
   const failed: object[] = []

@@ -68,7 +68,12 @@ async function sendAll(database: Database, smtpUrl: string): Promise<void> {
     const content = { to: 'y@y.example', subject: id, text: id, html: id }
     await transport.deliver({ id, createdAt, from, ...content }, signal)
   }
-  const ports = { database, now: Date.now, logger: pino({ level: 'silent' }), hear: () => {} }
+  const ports = {
+    database,
+    now: Date.now,
+    logger: pino({ level: 'silent' }),
+    noteAttempt: () => {},
+  }
   const mail = { send, gaveUp: () => {} }
   const { run: sendNext } = outboxTask({ mail }, { ...ports, sweeps: undefined, lookMs: 1000 })
   await prepared()
@@ -83,7 +88,7 @@ async function sendHooks(database: Database, receiver: string): Promise<void> {
   const seals = { seal: (plain: string) => plain, open: (sealed: string) => sealed }
   const ports = { database, now: Date.now, seals, fetch: fetchHere }
   const logger = pino({ level: 'silent' })
-  const ofOutbox = { ...ports, logger, sweeps: undefined, lookMs: 50, hear: () => {} }
+  const ofOutbox = { ...ports, logger, sweeps: undefined, lookMs: 50, noteAttempt: () => {} }
   const task = outboxTask({ webhook: webhookHandler(ports) }, ofOutbox)
   await prepared()
   await using _ = startBackgroundTasks([task], { logger })

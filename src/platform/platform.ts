@@ -51,7 +51,7 @@ export async function openPlatform(
   const { usageFlushSeconds: flushSeconds, outboxLookMs: lookMs } = service.storage
   const audit = openAuditTrail({ place: auditStream, flushSeconds }, { database, logger, now })
   const sweeps = worker?.sweeps
-  const outboxPorts = { database, now, logger, sweeps, lookMs, hear: watch.hearMessage }
+  const outboxPorts = { database, now, logger, sweeps, lookMs, noteAttempt: watch.noteMessage }
   const open = opening.move()
   return {
     stores,

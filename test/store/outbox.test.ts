@@ -94,7 +94,7 @@ withEveryDatabase('the outbox', (open, newPlace) => {
     await using database = await open()
     const clock = { aheadMs: 0 }
     const now = () => Date.now() + clock.aheadMs
-    const ports = { database, logger, sweeps: undefined, lookMs: 50, hear: () => {}, now }
+    const ports = { database, logger, sweeps: undefined, lookMs: 50, noteAttempt: () => {}, now }
     const slow = Promise.withResolvers<void>()
     const attempts: number[] = []
     const handler: MessageHandler = {

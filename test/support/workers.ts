@@ -34,7 +34,7 @@ export async function startWorkers(count: number, variables: Variables = {}, com
     ...service,
     lines,
     /** Returns the workers that have served, in order. */
-    served: () => saying('a worker serves').map(({ worker = 0 }) => worker),
+    served: () => saying('a worker accepts requests').map(({ worker = 0 }) => worker),
     /** Waits until the log contains a message this many times. Returns the last line. */
     says: async (msg: string, times = 1) =>
       await eventually(SAYS_TIMEOUT_MS, async () => {
@@ -43,7 +43,7 @@ export async function startWorkers(count: number, variables: Variables = {}, com
         return line
       }),
   }
-  await workers.says('a worker serves', count)
+  await workers.says('a worker accepts requests', count)
   return workers
 }
 

@@ -275,7 +275,7 @@ describe('metrics', () => {
     await ask(6)
     await counts(30)
     process.kill(workers.served()[0] ?? 0, 'SIGKILL')
-    await workers.says('a worker serves', 3)
+    await workers.says('a worker accepts requests', 3)
     await counts(30)
     await ask(4)
     workers.signal('SIGHUP')

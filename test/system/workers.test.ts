@@ -86,7 +86,7 @@ describe('workers', function () {
     const [victim = 0] = service.served()
     process.kill(victim, 'SIGKILL')
     expect(await service.says('a worker died')).to.include({ worker: victim })
-    await service.says('a worker serves', 3)
+    await service.says('a worker accepts requests', 3)
     for (let turn = 0; turn < 4; turn += 1) expect(await guess(service)).to.equal(429)
     expect(living(service)).to.have.length(2)
     expect((await service.stop()).code).to.equal(0)

@@ -81,7 +81,7 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
     },
 
     /** Notes a request if it was refused and names a client. */
-    hear({ id, at, route, client, error, detail }: HeardRequest): void {
+    noteRequest({ id, at, route, client, error, detail }: HeardRequest): void {
       if (client === undefined || error === undefined) return
       note({ clientId: client, occurredAt: at, route, error, reason: detail, requestId: id })
     },

@@ -14,7 +14,7 @@ import {
   writeAuditRows,
 } from './record-audit-event.ts'
 
-type HeardRequest = { readonly id: string } & Partial<
+type NotedRequest = { readonly id: string } & Partial<
   Record<'client' | 'error' | 'detail' | 'address', string | undefined>
 >
 
@@ -71,7 +71,7 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts
     noteEvent,
 
     /** Records a request whose client authentication failed. Ignores all other requests. */
-    hear({ id: requestId, client: clientId, error, detail: reason, address }: HeardRequest) {
+    noteRequest({ id: requestId, client: clientId, error, detail: reason, address }: NotedRequest) {
       if (error !== 'invalid_client') return
       noteEvent({ action: 'client.refused', clientId, reason, address, requestId })
     },

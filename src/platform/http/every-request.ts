@@ -9,7 +9,7 @@ import { canonicalPath, pinnedHost, plainRequest } from './request-target.ts'
 import { securityHeaders } from './security-headers.ts'
 import { rememberStorageFailure } from './storage-guard.ts'
 
-interface EveryRequestSettings extends Omit<Required<RequestListeners>, 'hear'> {
+interface EveryRequestSettings extends Omit<Required<RequestListeners>, 'onRequest'> {
   readonly baseUrl: string
   readonly serviceName: string
   /** Records that X-Forwarded-For was ignored; undefined if the proxy is trusted. */
@@ -24,15 +24,15 @@ interface EveryRequestPorts {
   readonly watch: { readonly trace: Middleware | undefined }
 }
 
-/** Returns the middleware that runs before every route, in order. `hear` receives each request's log line. */
+/** Returns the middleware that runs before every route, in order. `onRequest` receives each request's log line. */
 export function everyRequest(
   { baseUrl, serviceName, noteIgnoredProxy, gate, shownAddress }: EveryRequestSettings,
   { logger, now, watch: { trace } }: EveryRequestPorts,
-  hear: Required<RequestListeners>['hear'],
+  onRequest: Required<RequestListeners>['onRequest'],
 ): Middleware[] {
   return [
     pinnedHost(baseUrl, noteIgnoredProxy),
-    requestLog(logger, now, { hear, shownAddress }),
+    requestLog(logger, now, { onRequest, shownAddress }),
     ...(trace ? [trace] : []),
     endUnreadBody(),
     rememberStorageFailure(),

@@ -40,7 +40,7 @@ export interface LoggedRequest extends Omit<LogFields, 'person'> {
 export const CALLER_GONE = 499
 
 export interface RequestListeners {
-  readonly hear?: (line: LoggedRequest) => void
+  readonly onRequest?: (line: LoggedRequest) => void
   /** Shortens a client IP address for the audit trail. */
   readonly shownAddress?: (address: string) => string | undefined
 }
@@ -52,7 +52,7 @@ export interface RequestListeners {
 export function requestLog(
   logger: Logger,
   now: () => number,
-  { hear = () => {}, shownAddress = () => undefined }: RequestListeners = {},
+  { onRequest = () => {}, shownAddress = () => undefined }: RequestListeners = {},
 ): Middleware {
   const nextId = makeRandomIds(9)
   return (ctx, next) => {
@@ -77,7 +77,7 @@ export function requestLog(
         ...printable(logFields(ctx)),
       }
       logger[ctx.res.statusCode >= 500 ? 'error' : 'info'](line, 'request')
-      hear({ ...line, at: now(), tookMs, address: shownAddress(ctx.ip) })
+      onRequest({ ...line, at: now(), tookMs, address: shownAddress(ctx.ip) })
     })
     return next()
   }

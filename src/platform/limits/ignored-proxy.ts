@@ -13,7 +13,7 @@ interface WarningPorts {
   readonly logger: Logger
   readonly database: Pick<Database, 'kysely'>
   readonly now: () => number
-  readonly watch: { readonly hearIgnoredProxy: () => void }
+  readonly watch: { readonly noteIgnoredProxy: () => void }
 }
 
 /**
@@ -27,7 +27,7 @@ export function makeProxyWarning({ logger, database, now, watch }: WarningPorts)
     const { remoteAddress = '' } = socket
     if (headers['x-forwarded-for'] === undefined || !ipaddr.isValid(remoteAddress)) return
     if (ipaddr.process(remoteAddress).range() === 'unicast') return
-    watch.hearIgnoredProxy()
+    watch.noteIgnoredProxy()
     const nowMs = now()
     if (nowMs < notedAtMs + NOTED_EVERY_MS) return
     notedAtMs = nowMs

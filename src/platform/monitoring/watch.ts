@@ -71,13 +71,13 @@ export function makeWatch({ metrics, traces }: Watchers) {
     outgoing: traces?.outgoing ?? outgoing,
     /** Middleware that starts the trace of a request; undefined if traces are off. */
     trace: traces?.middleware,
-    hearMessage: (kind: string, outcome: 'sent' | 'postponed' | 'dropped') =>
+    noteMessage: (kind: string, outcome: 'sent' | 'postponed' | 'dropped') =>
       metrics?.add('gatehouse_outbox_attempts_total', { kind, outcome }),
-    hearIgnoredProxy: () => metrics?.add('gatehouse_ignored_proxy_requests_total', {}),
-    hear(line: LoggedRequest): void {
+    noteIgnoredProxy: () => metrics?.add('gatehouse_ignored_proxy_requests_total', {}),
+    noteRequest(line: LoggedRequest): void {
       if (metrics) countRequest(metrics, line)
     },
-    hearTask(task: string, outcome: 'succeeded' | 'failed'): void {
+    noteTask(task: string, outcome: 'succeeded' | 'failed'): void {
       metrics?.add('gatehouse_task_runs_total', { task, outcome })
       if (outcome === 'failed') return
       metrics?.set('gatehouse_task_last_success_timestamp_seconds', { task }, Date.now() / 1000)

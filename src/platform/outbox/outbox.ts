@@ -47,7 +47,7 @@ interface OutboxPorts {
   readonly sweeps: BackgroundTask['onlyWhen']
   /** How often one process on each host looks for due messages. */
   readonly lookMs: number
-  readonly hear: (kind: string, outcome: 'sent' | 'postponed' | 'dropped') => void
+  readonly noteAttempt: (kind: string, outcome: 'sent' | 'postponed' | 'dropped') => void
 }
 
 /** Time limit of an attempt to send a message. */
@@ -214,7 +214,7 @@ async function attempt(
   handler: MessageHandler | undefined,
   running: Running,
 ): Promise<void> {
-  const { logger, now, hear, cut } = running
+  const { logger, now, noteAttempt, cut } = running
   const { id, kind, queue } = row
   const { created_at: createdAt, attempts } = row
   const message = { id, queue, payload: JSON.parse(row.payload), createdAt, attempt: attempts }
@@ -246,7 +246,7 @@ async function attempt(
       'the row of an outbox message could not be updated',
     ),
   )
-  hear(kind, outcome)
+  noteAttempt(kind, outcome)
   if (outcome === 'sent') return
   logger.warn({ message: id, kind, attempt: attempts, outcome, cause: reason }, 'not sent')
 }

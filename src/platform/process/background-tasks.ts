@@ -10,12 +10,12 @@ export interface BackgroundTask {
   readonly onlyWhen?: (() => boolean) | undefined
 }
 
-type Hear = (name: string, outcome: 'succeeded' | 'failed') => void
+type NoteRun = (name: string, outcome: 'succeeded' | 'failed') => void
 
 /** Runs each task periodically, without overlap. Disposing the result aborts unfinished runs and waits for them. */
 export function startBackgroundTasks(
   tasks: readonly BackgroundTask[],
-  { logger, hear = () => {} }: { readonly logger: Logger; readonly hear?: Hear },
+  { logger, noteRun = () => {} }: { readonly logger: Logger; readonly noteRun?: NoteRun },
 ): AsyncDisposable {
   const stopping = new AbortController()
   const { signal } = stopping
@@ -24,9 +24,9 @@ export function startBackgroundTasks(
     const attempt = async () => {
       try {
         await run(signal)
-        hear(name, 'succeeded')
+        noteRun(name, 'succeeded')
       } catch (error) {
-        hear(name, 'failed')
+        noteRun(name, 'failed')
         const line = { task: name, cause: String(error) }
         logger.warn(line, 'a background task failed and will be retried')
       }

@@ -126,7 +126,7 @@ class Workers {
     member.state = 'serving'
     member.servingSinceMs = performance.now()
     member.settled.resolve(true)
-    this.#options.logger.info({ worker: member.pid }, 'a worker serves')
+    this.#options.logger.info({ worker: member.pid }, 'a worker accepts requests')
     if (!this.#servedOnce) this.#options.onServing(demoPeople)
     this.#servedOnce = true
     this.#appointSweeper()
