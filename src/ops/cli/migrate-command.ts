@@ -1,5 +1,4 @@
 import type { Config } from '../../config/config.ts'
-import type { MigrationStatus } from '../../platform/store/migrate.ts'
 import {
   locationOf,
   openServiceDatabase,
@@ -13,7 +12,7 @@ const STATEMENT_TIMEOUT_MS = 60 * 60_000
 /** `migrate`: applies pending migrations, even with MIGRATE_AT_START=no. `--dry-run` only lists them. */
 export async function migrateDatabase(config: Config, given: Given): Promise<string> {
   if (given['dry-run']) return await describeMigrations(config)
-  const before = await readStatus(config)
+  const before = await readSchemaStatus(locationOf(config))
   const database = await openServiceDatabase(config, {
     migrations: 'apply',
     migrationTimeoutMs: STATEMENT_TIMEOUT_MS,
@@ -25,16 +24,15 @@ export async function migrateDatabase(config: Config, given: Given): Promise<str
 
 /** `migrate status`: lists pending migrations and the locks that they take. Changes nothing. */
 export async function describeMigrations(config: Config): Promise<string> {
-  const { appliedCount, pending } = await readStatus(config)
+  const { appliedCount, pending } = await readSchemaStatus(locationOf(config))
   if (pending.length === 0) {
     return `The schema is up to date. Applied migrations: ${appliedCount}, pending: none.`
   }
-  const lines = pending.flatMap((migration) => [lineOf(migration), ...waitsOf(migration)])
+  const lines = pending.flatMap(({ name, effect, statements }) => {
+    const waits = new Set(statements.flatMap((statement) => statement.waits ?? []))
+    return [`  ${name}  ${meanings[effect]}`, ...[...waits].map((what) => `    waits: ${what}`)]
+  })
   return [`Applied migrations: ${appliedCount}, pending: ${pending.length}`, ...lines].join('\n')
-}
-
-async function readStatus(config: Config): Promise<MigrationStatus> {
-  return await readSchemaStatus(locationOf(config))
 }
 
 const meanings = {
@@ -42,14 +40,3 @@ const meanings = {
   contract:
     'removes or restricts something that the previous version may use: stop its processes first',
 } as const
-
-type Pending = MigrationStatus['pending'][number]
-
-function lineOf({ name, effect }: Pending): string {
-  return `  ${name}  ${meanings[effect]}`
-}
-
-function waitsOf({ statements }: Pending): string[] {
-  const waits = new Set(statements.flatMap((statement) => statement.waits ?? []))
-  return [...waits].map((what) => `    waits: ${what}`)
-}

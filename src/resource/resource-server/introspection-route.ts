@@ -25,7 +25,13 @@ export function introspectionRoute(parts: ResourceParts): Middleware {
     const form = await readForm(ctx)
     const authorization = ctx.req.headersDistinct['authorization'] ?? []
     const credentials = readClientCredentials(form, authorization)
-    if ('problem' in credentials) return demandAuthentication(ctx, credentials.problem, parts)
+    if ('problem' in credentials) {
+      // An unauthenticated caller gets 401, regardless of other faults (RFC 7662 §2.3).
+      logFields(ctx).detail = credentials.problem
+      ctx.set('WWW-Authenticate', `Basic realm="${parts.baseUrl}"`)
+      const error_description = 'authenticate as a client or a resource server to introspect tokens'
+      return sendJsonError(ctx, 401, { error: 'invalid_client', error_description })
+    }
     // Only check the limits here. The request is counted once the client has authenticated.
     const { clientId } = credentials
     const exceeded =
@@ -169,12 +175,4 @@ async function authenticate(
   }
   sendJsonError(ctx, 401, { error: 'invalid_client', error_description })
   return undefined
-}
-
-/** Responds with 401 to an unauthenticated caller, regardless of other faults (RFC 7662 §2.3). */
-function demandAuthentication(ctx: Context, problem: string, { baseUrl }: ResourceParts): void {
-  logFields(ctx).detail = problem
-  ctx.set('WWW-Authenticate', `Basic realm="${baseUrl}"`)
-  const error_description = 'authenticate as a client or a resource server to introspect tokens'
-  sendJsonError(ctx, 401, { error: 'invalid_client', error_description })
 }

@@ -30,9 +30,17 @@ export function userinfoRoute(parts: ResourceParts): Middleware {
   const offer = oauth.checkDpop && ({ dpop: 'offered' } as const)
   const answer = async (ctx: Context) => {
     const answered = await claimsFor(ctx, parts)
-    if ('status' in answered)
-      refuseUserinfo(ctx, answered, { realm, resourceMetadataUrl, ...offer })
-    else ctx.body = answered.claims
+    if ('claims' in answered) {
+      ctx.body = answered.claims
+      return
+    }
+    const { status, ...demand } = answered
+    const challenge = { realm, resourceMetadataUrl, ...offer, ...demand }
+    ctx.set('WWW-Authenticate', challengeHeader(challenge))
+    // Without a token, the challenge must not contain an error (RFC 6750 §3.1), but the JSON body does.
+    const { error = 'invalid_token', description = 'no access token provided', scopes } = demand
+    const scope = scopes && { scope: scopes.join(' ') }
+    sendJsonError(ctx, status, { error, error_description: description, ...scope })
   }
   return programRoute({ path: paths.userinfo, name: 'userinfo', methods: ['GET', 'POST'], answer })
 }
@@ -173,19 +181,4 @@ function malformedRequest(description: string): UserinfoRefusal {
 
 function lackingScope(description: string, scopes: readonly string[]): UserinfoRefusal {
   return { status: 403, error: 'insufficient_scope', description, scopes }
-}
-
-function refuseUserinfo(
-  ctx: Context,
-  { status, ...demand }: UserinfoRefusal,
-  protection: Pick<Challenge, 'realm' | 'resourceMetadataUrl' | 'dpop'>,
-): void {
-  ctx.set('WWW-Authenticate', challengeHeader({ ...protection, ...demand }))
-  // Without a token, the challenge must not contain an error (RFC 6750 §3.1), but the JSON body does.
-  const { error = 'invalid_token', description = 'no access token provided', scopes } = demand
-  sendJsonError(ctx, status, {
-    error,
-    error_description: description,
-    ...(scopes && { scope: scopes.join(' ') }),
-  })
 }
