@@ -142,7 +142,7 @@ const upstream = z
   .strictObject({
     /** The path below /admin/api/. */
     path: z.string().max(200).regex(SEGMENTS, 'must be a path like coupons or shop/coupons'),
-    /** The scopes for read and write methods. Without a scope, the methods are disabled. */
+    /** The scopes that read and write methods require. Methods without a scope are disabled. */
     readScope: operatorScope('read').optional(),
     writeScope: operatorScope('write').optional(),
     /** The URL that replaces {base_url}/admin/api/{path}. */

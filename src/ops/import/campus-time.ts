@@ -1,6 +1,6 @@
 /**
- * Times in import records and in a campus. A time is absolute ("2026-03-01T09:00:00Z"), or relative to when it is
- * loaded ("30 days ago", "in 14 days at 18:00" in UTC, "now"). The demo uses relative times to stay current.
+ * Times in import records and in a campus. A time is absolute ("2026-03-01T09:00:00Z"), or relative to the time
+ * of loading ("30 days ago", "in 14 days at 18:00" in UTC, "now"). The demo uses relative times to stay current.
  */
 
 const unitMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const

@@ -66,7 +66,7 @@ export interface ImportReport {
   readonly dependents: Counts
   /** The number of lines that were skipped because the person deleted the account, by kind. */
   readonly deleted: Counts
-  /** The number of lines that were skipped, because an earlier run had processed them. */
+  /** The number of lines that were skipped because an earlier run had processed them. */
   skipped: number
   /** The number of missing people, or why they were not handled; undefined if not requested. */
   absent: number | string | undefined
@@ -224,7 +224,7 @@ async function importBatch(run: Run, batch: Batch, progress: Progress): Promise<
   return { rejected, changed }
 }
 
-/** Rejects lines with a password if nothing hashes it, and lines with a Firebase hash if there is no signer key. */
+/** Rejects passwords if there is no `hashPassword`, and Firebase hashes if there is no signer key. */
 function rejectUnusable(
   { lines, rejected }: Batch,
   { hashPassword, firebaseSignerKey }: Run,

@@ -86,7 +86,7 @@ export const kinds = {
       disabledAt: optional(time),
       /** When the person deleted the account. Exported, so another database does not create the person again. */
       deletedAt: optional(time),
-      /** All sessions and grants that began at or before this time end. Exports do not contain this field. */
+      /** Ends all sessions and grants that began at or before this time. Not part of exports. */
       accessEndedAt: optional(time),
       roles: list(
         z.strictObject({

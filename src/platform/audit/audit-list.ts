@@ -38,7 +38,7 @@ export function findEvents({ kysely }: Pick<Database, 'kysely'>, filter: AuditFi
     found = found.where((eb) =>
       eb.or([
         eb('e.client_id', '=', clientId),
-        // Changes to the client.
+        // Also match changes to the client itself.
         eb('e.subject_kind', 'in', clientKinds).and('e.subject_id', '=', clientId),
       ]),
     )

@@ -33,7 +33,7 @@ interface Member {
   servingSinceMs: number
   /** Why the worker could not start. */
   reason?: string
-  /** Resolves to true once the worker accepts requests, or to false if it exits before. */
+  /** Resolves to true once the worker accepts requests, or to false if it exits first. */
   readonly settled: PromiseWithResolvers<boolean>
   readonly gone: PromiseWithResolvers<void>
 }

@@ -29,7 +29,7 @@ export interface Consumption {
 export interface StateAdapter
   extends Omit<Adapter, 'consume' | 'revokeByGrantId' | 'findByUserCode'> {
   find(id: string): Promise<AdapterPayload | undefined>
-  /** Finds a session by its uid. The payload has no id, because the store has only a digest. For sessions only. */
+  /** Finds a session by its uid. The payload has no id, because the store has only a digest. */
   findByUid(uid: string): Promise<AdapterPayload | undefined>
   /** Consumes a record atomically. Every caller gets the time of the first use; undefined if there is no record. */
   consumeOnce(id: string): Promise<Consumption | undefined>

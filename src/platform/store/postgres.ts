@@ -26,7 +26,7 @@ type PostgresLocation = Extract<DatabaseLocation, { kind: 'postgres' }>
 const CONNECT_TIMEOUT_MS = 10_000
 const MIGRATION_TIMEOUT_MS = 60_000
 const CLOSE_TIMEOUT_MS = 1_000
-/** The maximum number of shared connections for reads, and also for writes. */
+/** The maximum number of shared connections for reads, and the maximum for writes. */
 const LANES_MAX = 2
 /**
  * The maximum number of writes in flight on a shared connection. Low, because the server commits them one after the

@@ -5,7 +5,7 @@ import type { Generated } from 'kysely'
 
 import type { Created, OAuthTables } from './oauth-tables.ts'
 
-/** Which changes of clients need an approval at a site (design 37). */
+/** Which changes by clients need an approval at a site (design 37). */
 export type ApprovalCover = 'every' | 'destructive' | 'never'
 
 export type SiteRole = 'owner' | 'admin' | 'lecturer' | 'student'

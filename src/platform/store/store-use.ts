@@ -28,7 +28,7 @@ export const storeOperations: readonly string[] = [
   ...recordOperations,
 ]
 
-/** Cached descriptions, because the statements of requests are compiled only once (compiled.ts). */
+/** The descriptions by query. Compiled statements (compiled.ts) reuse their query, so describe it only once. */
 const described = new WeakMap<RootOperationNode, ReturnType<typeof describe>>()
 
 /** Returns the operation of a call, and a name without values, such as `select oauth_grant` or `find Session`. */
