@@ -19,7 +19,7 @@ const { CLIENTS_CACHE, XDG_CACHE_HOME } = process.env
 export const cacheFolder: string =
   CLIENTS_CACHE ?? join(XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'gatehouse-clients')
 
-const INSTALL_TIMEOUT_MS = 90_000
+const INSTALL_TIMEOUT_MS = 180_000
 const BUILD_TIMEOUT_MS = 420_000
 export interface Package {
   /** From Maven without a source, a zip with one folder, which becomes `program`. */
