@@ -1,8 +1,11 @@
+import { randomUUID } from 'node:crypto'
+
 import { Redis } from 'ioredis'
 import pg from 'pg'
 
 import { paths } from '../../src/platform/http/paths.ts'
 import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
+import { startOperator } from './admin-api.ts'
 import {
   codeBy,
   exchange,
@@ -109,6 +112,11 @@ const operations = {
     callTool(url, 'list_public_courses', { values: { site: 'northlight' } }),
   ),
   'tools/call, member': withToken((url, token) => callTool(url, 'get_viewer', { token })),
+  'Admin API mutation': async (running: RunningService) => {
+    const { ask } = await startOperator(running)
+    const mutation = 'mutation ($name: String!) { updateSite(input: { name: $name }) { id } }'
+    return () => ask(mutation, { name: randomUUID() })
+  },
   discovery: withUrl((url) => get(url + paths.openidConfiguration)),
   'key set': withUrl((url) => get(url + paths.jwks)),
 }

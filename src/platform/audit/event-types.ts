@@ -1,8 +1,7 @@
 /** The table of event types that webhooks deliver. An event is an audit event whose action is listed here. */
 
-import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 
-import type { Schema } from '../store/schema.ts'
 import type { AuditAction } from './audit-actions.ts'
 
 export interface EventType {
@@ -97,20 +96,19 @@ export const typeOfAction: ReadonlyMap<string, string> = new Map(
 )
 
 /**
- * Queues stored events for the enabled endpoints that select their types. Skips events that are in the queue.
+ * Builds a statement that queues stored events for the enabled endpoints that select their types. It skips events that
+ * are in the queue.
  *
  * @param which a condition for rows of `audit_event a` and `webhook_endpoint e`
  * @param rowsMax how many to queue, the oldest first; all by default
- * @returns how many were queued
  */
-export async function queueEvents(
-  kysely: Kysely<Schema>,
+export function eventQueueing(
   which: RawBuilder<unknown>,
   nowMs: number,
   rowsMax?: number,
-): Promise<number> {
+): RawBuilder<unknown> {
   const limit = rowsMax === undefined ? sql`` : sql`limit ${rowsMax}`
-  const { numAffectedRows = 0n } = await sql`
+  return sql`
     insert into outbox (id, kind, queue, subject, payload, created_at, due_at, attempts)
     select a.id || '.' || e.id, 'webhook', e.id, a.subject_kind || ' ' || a.subject_id,
       '{"eventId":"' || a.id || '"}', cast(${nowMs} as bigint), cast(${nowMs} as bigint), 0
@@ -119,6 +117,5 @@ export async function queueEvents(
     join webhook_endpoint_type t on t.endpoint_id = e.id and t.type = a.event_type
     where a.event_type is not null and ${which}
     order by a.occurred_at, a.id ${limit}
-    on conflict (id) do nothing`.execute(kysely)
-  return Number(numAffectedRows)
+    on conflict (id) do nothing`
 }

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 
 import { type Insertable, type Kysely, sql } from 'kysely'
 
+import { sendTogether } from '../store/compiled.ts'
 import type { Schema } from '../store/schema.ts'
 import {
   type AuditAction,
@@ -11,7 +12,7 @@ import {
   type EventAction,
   memberEvents,
 } from './audit-actions.ts'
-import { queueEvents, typeOfAction } from './event-types.ts'
+import { eventQueueing, typeOfAction } from './event-types.ts'
 
 /** The person or client that makes a change, and the request. */
 export interface Actor {
@@ -101,15 +102,16 @@ export async function writeAuditRows(
   rows: readonly AuditRow[],
   nowMs: number,
 ): Promise<void> {
-  await kysely
+  const insertion = kysely
     .insertInto('audit_event')
     .values([...rows])
     .onConflict((conflict) => conflict.column('id').doNothing())
-    .execute()
   const eventIds = rows.flatMap((row) =>
     row.event_type != null && row.site_id != null ? row.id : [],
   )
-  if (eventIds.length > 0) await queueEvents(kysely, sql`a.id in (${sql.join(eventIds)})`, nowMs)
+  if (eventIds.length === 0) return void (await insertion.execute())
+  const queueing = eventQueueing(sql`a.id in (${sql.join(eventIds)})`, nowMs)
+  await sendTogether(kysely, [insertion.compile()], queueing.compile(kysely))
 }
 
 /** An event to record. Must not contain a secret, a token or text that a person entered. */

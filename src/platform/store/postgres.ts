@@ -19,7 +19,7 @@ import {
   type Pipelines,
   sendQuery,
 } from './postgres-connections.ts'
-import { BUSY_LIMITS_MAX, StorageTimeout } from './storage-timeout.ts'
+import { BUSY_LIMITS_MAX, batchWritesOfThisTurn, StorageTimeout } from './storage-timeout.ts'
 
 type PostgresLocation = Extract<DatabaseLocation, { kind: 'postgres' }>
 
@@ -79,7 +79,7 @@ export async function openPostgres(
   const reads = openPipelines(Math.min(LANES_MAX, Math.floor(connectionsMax / 2)), lanes)
   const writes = openPipelines(Math.min(LANES_MAX, Math.floor(connectionsMax / 4)), lanes)
   const max = connectionsMax - reads.count - writes.count
-  const pool = new pg.Pool({ ...config, onConnect, max })
+  const pool = new pg.Pool({ ...config, onConnect, max, pipeline: true })
   // Listen for errors: without a listener, a closed idle connection would crash this process.
   pool.on('error', (error) => onIdleError?.(error))
   // The pool does not listen to connections in use. Ignore their errors here, because the next query reports them.
@@ -151,7 +151,8 @@ async function closed(work: Promise<unknown>): Promise<void> {
 
 /**
  * Takes a connection from the pool for Kysely. After a query times out, the connection is not used again: further
- * queries, such as a rollback, fail at once, and releasing the connection closes it.
+ * queries, such as a rollback, fail at once, and releasing the connection closes it. `begin` shares its round trip with
+ * the next statement, and fails with it.
  */
 async function connectGuarded(pool: pg.Pool, timeout: StorageTimeout) {
   // Taking a connection and the first query share one time limit, so callers wait only once.
@@ -163,14 +164,27 @@ async function connectGuarded(pool: pg.Pool, timeout: StorageTimeout) {
     throw error
   })
   let broken: unknown
-  const query = async (text: string, values: readonly unknown[]): Promise<pg.QueryResult> => {
+  let begun: Promise<pg.QueryResult> | undefined
+  const query = async (
+    text: string,
+    values: readonly unknown[],
+  ): Promise<Pick<pg.QueryResult, 'command' | 'rowCount' | 'rows'>> => {
     if (broken !== undefined) throw broken
     const until = firstUntil
     firstUntil = undefined
     const onUnusable = (error: unknown) => {
       broken = error
     }
-    return await sendQuery(client, { text, values: [...values] }, { timeout, until, onUnusable })
+    batchWritesOfThisTurn(client.connection.stream)
+    const sent = sendQuery(client, { text, values: [...values] }, { timeout, until, onUnusable })
+    if (text === 'begin') {
+      begun = sent
+      sent.catch(() => {})
+      return { command: 'BEGIN', rowCount: 0, rows: [] }
+    }
+    const [result] = await Promise.all([sent, begun])
+    begun = undefined
+    return result
   }
   return {
     // Kysely's overload for cursors is only used with its `cursor` option.

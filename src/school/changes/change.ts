@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 
-import { type Kysely, sql, type Transaction } from 'kysely'
+import { type CompiledQuery, type Kysely, sql, type Transaction } from 'kysely'
 import type { z } from 'zod'
 
 import { operates } from '../../directory/sites/site-choice.ts'
@@ -11,6 +11,7 @@ import {
   type Change,
   recordAuditEvent,
 } from '../../platform/audit/record-audit-event.ts'
+import { sendTogether } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { Schema } from '../../platform/store/schema.ts'
@@ -46,9 +47,10 @@ export async function changeSite<Result>(
 ): Promise<Result> {
   const { siteId, personId } = actor
   return await database.kysely.transaction().execute(async (trx) => {
-    await lockSite(trx, database, siteId)
+    const roles = selectRoles(trx, siteId, personId).compile()
+    const held = await sendTogether(trx, siteLock(trx, database, siteId), roles)
     // Check again, because an earlier mutation in the same document may have removed the actor's role.
-    if (!operates(await findRoles(trx, siteId, personId))) {
+    if (!operates(held.map(({ role }) => role))) {
       const message = 'you no longer operate this site; ask an owner to restore your role'
       throw new ChangeRefused('FORBIDDEN', message)
     }
@@ -76,29 +78,32 @@ export function checkedChange<Input extends z.ZodType, Result>(
 }
 
 /**
- * Locks the site until the transaction ends, so rows do not change between reading and writing. Otherwise two owners
- * could remove each other, or two lectures could get the same position. Changes are rare, and sites do not block each
- * other. SQLite allows only one write transaction anyway.
+ * Returns the statement that locks the site until the transaction ends, so rows do not change between reading and
+ * writing. Otherwise two owners could remove each other, or two lectures could get the same position. Changes are rare,
+ * and sites do not block each other. Returns none on SQLite, which allows only one write transaction anyway.
  */
-export async function lockSite(
+export function siteLock(
   trx: Transaction<Schema>,
   { engine }: Pick<Database, 'engine'>,
   siteId: string,
-): Promise<void> {
-  if (engine === 'sqlite') return
+): CompiledQuery[] {
+  if (engine === 'sqlite') return []
   // With this lock, other transactions can still write rows that refer to the site.
-  await sql`select 1 from site where id = ${siteId} for no key update`.execute(trx)
+  return [sql`select 1 from site where id = ${siteId} for no key update`.compile(trx)]
 }
 
 /** Returns the sorted roles of a person at a site. */
 export async function findRoles(kysely: Kysely<Schema>, siteId: string, personId: string) {
-  const rows = await kysely
+  const rows = await selectRoles(kysely, siteId, personId).execute()
+  return rows.map(({ role }) => role).sort()
+}
+
+function selectRoles(kysely: Kysely<Schema>, siteId: string, personId: string) {
+  return kysely
     .selectFrom('site_role')
     .select('role')
     .where('person_id', '=', personId)
     .where('site_id', '=', siteId)
-    .execute()
-  return rows.map(({ role }) => role).sort()
 }
 
 /** The parameters of `siteCreation`: id prefix, input schema, and functions to find and insert rows. */

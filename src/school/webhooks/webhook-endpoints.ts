@@ -4,7 +4,7 @@ import { type Kysely, type Selectable, sql } from 'kysely'
 import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 
-import { eventTypes, queueEvents } from '../../platform/audit/event-types.ts'
+import { eventQueueing, eventTypes } from '../../platform/audit/event-types.ts'
 import type { Seals } from '../../platform/http/kept-values.ts'
 import { leadsToThisMachine } from '../../platform/http/loopback.ts'
 import { storeMessage } from '../../platform/outbox/outbox.ts'
@@ -218,7 +218,9 @@ function deliveryChanges(change: ChangeEndpoint) {
       const sinceMs = (undeliveredSince ?? disabledAt) - COMMIT_WITHIN_MS
       const undelivered = sql`e.id = ${id} and a.occurred_at >= ${sinceMs} and not exists (select 1
         from webhook_delivery d where d.endpoint_id = e.id and d.event_id = a.id and d.error is null)`
-      if (missed === 'resume') await queueEvents(trx, undelivered, actor.now, REPLAY_EVENTS_MAX)
+      if (missed === 'resume') {
+        await eventQueueing(undelivered, actor.now, REPLAY_EVENTS_MAX).execute(trx)
+      }
       await record('webhook.enable', subjectOf(id), { after: { missed } })
     }),
 
@@ -233,7 +235,8 @@ function deliveryChanges(change: ChangeEndpoint) {
         const wanted =
           'eventId' in which ? sql`a.id = ${which.eventId}` : sql`a.occurred_at >= ${which.sinceMs}`
         const ofEndpoint = sql`e.id = ${id} and ${wanted}`
-        const events = await queueEvents(trx, ofEndpoint, actor.now, REPLAY_EVENTS_MAX)
+        const queueing = eventQueueing(ofEndpoint, actor.now, REPLAY_EVENTS_MAX)
+        const events = Number((await queueing.execute(trx)).numAffectedRows)
         await record('webhook.replay', subjectOf(id), { after: { ...which, events } })
         return events
       },
