@@ -78,11 +78,19 @@ export function checkedChange<Input extends z.ZodType, Result>(
 }
 
 /**
- * Returns the statement that locks the site until the transaction ends, so rows do not change between reading and
- * writing. Otherwise two owners could remove each other, or two lectures could get the same position. Changes are rare,
- * and sites do not block each other. Returns none on SQLite, which allows only one write transaction anyway.
+ * Locks the site until the transaction ends, so rows do not change between reading and writing. Otherwise two owners
+ * could remove each other, or two lectures could get the same position. Changes are rare, and sites do not block each
+ * other. SQLite allows only one write transaction anyway.
  */
-export function siteLock(
+export async function lockSite(
+  trx: Transaction<Schema>,
+  database: Pick<Database, 'engine'>,
+  siteId: string,
+): Promise<void> {
+  for (const statement of siteLock(trx, database, siteId)) await trx.executeQuery(statement)
+}
+
+function siteLock(
   trx: Transaction<Schema>,
   { engine }: Pick<Database, 'engine'>,
   siteId: string,

@@ -14,7 +14,7 @@ import { operates } from '../../directory/sites/site-choice.ts'
 import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
-import { findRoles, newId, type SiteActor, siteLock } from '../changes/change.ts'
+import { findRoles, lockSite, newId, type SiteActor } from '../changes/change.ts'
 import { line, NAME_LENGTH_MAX } from '../changes/input.ts'
 import { type InvitationData, readOffer } from './invitations.ts'
 import { grantRoles, subscribe } from './site-roles.ts'
@@ -74,7 +74,7 @@ export function makeJoining(ports: JoiningPorts) {
     async accept({ link }: Joining, joiner: Joiner, caller: Caller): Promise<Outcome> {
       const nowMs = now()
       const joining = kysely.transaction().execute(async (trx) => {
-        for (const lock of siteLock(trx, database, link.siteId ?? '')) await trx.executeQuery(lock)
+        await lockSite(trx, database, link.siteId ?? '')
         const offered = await read(trx, link)
         if (!offered) return 'gone'
         const { roles, site, accountId } = offered
