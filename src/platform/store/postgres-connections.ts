@@ -6,7 +6,7 @@ import {
   StorageTimeoutError,
 } from './storage-timeout.ts'
 
-/** The error code (feature_not_supported) if a table changed after the query was prepared. */
+/** The SQLSTATE of a prepared statement whose table has changed since (feature_not_supported). */
 const TABLE_CHANGED = '0A000'
 const PREPARED_MAX = 500
 const preparedNames = new Map<string, string>()
@@ -25,14 +25,14 @@ function preparedName(text: string): string | undefined {
 
 interface SendOptions {
   readonly timeout: StorageTimeout
-  /** When to time out, as returned by an earlier `limit()`. By default, a new limit begins. */
+  /** The step at which to time out, as returned by `limit()`. Defaults to a new limit. */
   readonly until?: number | undefined
   /** Called if the connection must no longer be used. */
   readonly onUnusable: (error: unknown) => void
 }
 
 /**
- * Sends a query as a prepared statement, and repeats it if the plan is stale. Calls `onUnusable` if the plan was stale
+ * Sends a query as a prepared statement, and retries it if the plan is stale. Calls `onUnusable` if the plan was stale
  * or the server did not respond: a late response may arrive, or a transaction may still be open.
  */
 export async function sendQuery(
@@ -45,7 +45,7 @@ export async function sendQuery(
     return await answerTo(client, name === undefined ? query : { ...query, name }, options)
   } catch (error) {
     const stale = error instanceof pg.DatabaseError && error.code === TABLE_CHANGED
-    // The query had no effect, so repeat it. Inside a transaction, the repetition fails.
+    // The query had no effect, so retry it. Inside a transaction, the retry fails, too.
     const again = stale ? answerTo(client, query, options) : undefined
     // Only a response from the server proves that the connection is in sync.
     if (stale || !(error instanceof pg.DatabaseError)) options.onUnusable(error)
@@ -74,7 +74,7 @@ export function answerTo(
   })
 }
 
-/** Waits for a connection until the limit. The attempt to connect continues after that. */
+/** Waits for a connection until the time limit. The connection attempt continues beyond the limit. */
 export function beforeLimit<Connection>(
   connecting: Promise<Connection>,
   timeout: StorageTimeout,
@@ -95,17 +95,18 @@ interface PipelineOptions {
 }
 
 /**
- * Creates connections that requests share. Queries are sent without waiting for earlier responses, and all queries of one
- * event loop turn in a single write, because each write that wakes the server costs as much as a query. Use them only for
- * short statements: the server responds in order, so a query that waits for a lock delays later queries. The server
- * cancels a query at the time limit. If it does not respond at all, the connection is closed and all its queries fail.
+ * Creates connections that requests share. Queries do not wait for earlier responses. All queries of one event loop
+ * turn share one write, because each write that wakes the server costs as much as a query. Use these connections only
+ * for short statements: the server responds in order, so a query that waits for a lock delays later queries. The server
+ * cancels a query at the time limit. If the server does not respond at all, the connection is closed and all its
+ * queries fail.
  */
 export function openPipelines(count: number, options: PipelineOptions) {
   const lanes = Array.from({ length: count }, () => new Lane(options))
   return {
     count,
     countOpen: () => lanes.filter((lane) => lane.isOpen).length,
-    /** Returns the connection with the fewest pending queries; undefined if each has `pendingMax`. */
+    /** Returns the connection with the fewest pending queries; undefined if all of them have `pendingMax`. */
     freest: (pendingMax = Infinity) =>
       lanes
         .filter(({ pending }) => pending < pendingMax)
@@ -166,7 +167,7 @@ class Lane {
     }
   }
 
-  /** Opens the connection, or joins an attempt under way. Waits only until the limit, but the attempt continues. */
+  /** Opens the connection, or waits for a running attempt. Stops waiting at the limit, but the attempt continues. */
   #connected(until: number): Promise<Connection> {
     const { timeout } = this.#options
     this.#connecting ??= this.#connect().finally(() => {

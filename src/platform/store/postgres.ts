@@ -26,11 +26,11 @@ type PostgresLocation = Extract<DatabaseLocation, { kind: 'postgres' }>
 const CONNECT_TIMEOUT_MS = 10_000
 const MIGRATION_TIMEOUT_MS = 60_000
 const CLOSE_TIMEOUT_MS = 1_000
-/** The maximum number of shared connections for reads, and the maximum for writes. */
+/** The maximum number of shared connections for reads. The same maximum applies to writes. */
 const LANES_MAX = 2
 /**
- * The maximum number of writes in flight on a shared connection. Low, because the server commits them one after the
- * other, and a write that waits for a lock delays the later ones. Further writes use connections from the pool.
+ * The maximum number of writes in flight on a shared connection. Low, because the server commits these writes one after
+ * the other, and a write that waits for a lock delays those behind it. Further writes use connections from the pool.
  */
 const WRITES_OF_LANE_MAX = 4
 
@@ -112,8 +112,8 @@ export async function openPostgres(
 }
 
 /**
- * Creates a runner that sends statements through shared connections. Reads have their own, because a write may wait for
- * a lock.
+ * Creates a runner that sends statements through shared connections. Reads use separate connections, because a write
+ * may wait for a lock.
  */
 function statementRunner(
   pool: pg.Pool,
@@ -151,11 +151,11 @@ async function closed(work: Promise<unknown>): Promise<void> {
 
 /**
  * Takes a connection from the pool for Kysely. After a query times out, the connection is not used again: further
- * queries, such as a rollback, fail at once, and releasing the connection closes it. `begin` shares its round trip with
- * the next statement, and fails with it.
+ * queries, such as a rollback, fail at once, and releasing the connection closes it. `begin` is sent together with the
+ * next statement. If `begin` fails, that statement fails.
  */
 async function connectGuarded(pool: pg.Pool, timeout: StorageTimeout) {
-  // Taking a connection and the first query share one time limit, so callers wait only once.
+  // Apply one time limit to acquiring the connection and running the first query, so callers do not wait twice.
   let firstUntil: number | undefined = timeout.limit()
   const connecting = pool.connect()
   const client = await beforeLimit(connecting, timeout, firstUntil).catch((error: unknown) => {
@@ -251,9 +251,9 @@ function migrationSession(client: pg.Client): MigrationSession {
 }
 
 /**
- * A table that exists while a backup is being restored. The restored dump contains grants as active that were revoked
- * after the backup. Until the restore has ended them, the service rejects the database, because a supervisor may restart
- * the service at any time.
+ * A table that exists while a backup is being restored. In the restored dump, grants that were revoked after the backup
+ * are still active. Until the restore has ended these grants, the service rejects the database, because a supervisor
+ * may restart the service at any time.
  */
 export const UNFINISHED_RESTORE = 'restore_not_finished'
 

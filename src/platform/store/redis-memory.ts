@@ -1,10 +1,10 @@
 import type { Database } from './database.ts'
 import type { RedisClient } from './redis.ts'
 
-/** The name of the setting with the time when all sessions and grants were last ended, in epoch milliseconds. */
+/** The name of the setting that stores when all sessions and grants were last ended, in epoch milliseconds. */
 export const EVERYTHING_ENDED = 'everything_ended_at'
 
-/** How often to check the servers of a cluster: the maximum time until a failover is noticed. */
+/** The interval at which to check the servers of a cluster. A failover goes unnoticed for at most this long. */
 export const MEMORY_LOOK_SECONDS = 1
 
 /**
@@ -59,12 +59,12 @@ export async function openRedisMemory(
   // If INFO is forbidden, every reconnect counts as a new server.
   await look().catch(() => {})
   return {
-    /** Returns the time, by the database clock, before which writes may be lost. */
+    /** Returns the time, by the database clock, before which writes may have been lost. */
     since: () =>
       Math.max(unknownSince ?? 0, ...present.map((runId) => seenAt.get(runId) ?? Infinity), 0),
-    /** Checks the run ids again. Never rejects. For a new server, `since` then returns when it was first seen. */
+    /** Checks the run ids again. Never rejects. Afterwards, `since` returns when a new server was first seen. */
     async look() {
-      // A single server can change only with a reconnect, but the masters of a cluster can change at any time.
+      // A single server changes only if the client reconnects, but the masters of a cluster can change at any time.
       if ('nodes' in client || unknownSince !== undefined) await look().catch(() => {})
     },
   }

@@ -37,7 +37,7 @@ export async function openRedis(
     'url' in location ? new Redis(location.url, failFast) : openCluster(location.clusterNodes)
   limitCommands(client, new StorageTimeout(options.answerWithinMs))
   let lastError: Error | undefined
-  // Without a listener, ioredis prints an error at every reconnect attempt.
+  // Without a listener, ioredis prints an error on every reconnect attempt.
   client.on('error', (error: Error) => {
     lastError = error
   })
@@ -48,7 +48,7 @@ export async function openRedis(
   return client
 }
 
-/** Limits the time of every command. The library's own limit would include time in which this process was blocked. */
+/** Limits how long each command may take. The library's own limit would count time while this process is blocked. */
 function limitCommands(client: RedisClient, timeout: StorageTimeout): void {
   const { prototype } = client instanceof Redis ? Redis : Cluster
   client.sendCommand = (command: Command, ...target: unknown[]) => {

@@ -15,9 +15,9 @@ export type ExpiringRows = {
 }[keyof Schema]
 
 /**
- * Deletes the earliest-expired rows with one statement: at most `rowsMax`, with an expiry from `from` to `until`
- * (inclusive). Deletes by physical position, so the size of the table does not matter. On PostgreSQL, skips locked
- * rows, so several processes share the work without waiting for each other.
+ * Deletes the rows that expired first, with one statement. Deletes at most `rowsMax` rows, with an expiry between
+ * `from` and `until` (inclusive). Deletes by physical position, so the size of the table does not matter. On
+ * PostgreSQL, skips locked rows, so several processes share the work without waiting for each other.
  *
  * @returns the expiry of each deleted row; undefined if the statement was cancelled at the time limit
  */

@@ -23,19 +23,19 @@ interface MarkedStores {
 
 /**
  * Looks for signs that the database was restored: a later marker in Redis or DATA_DIR, a different PostgreSQL timeline,
- * or a different database. If all stores were restored to the same time, it finds nothing.
+ * or a different database. Finds nothing if all stores were restored to the same time.
  *
- * @returns the current `id`; for a finding, also a `sentence`, and `isOlder` if the database is older than other stores
+ * @returns the current `id` and, if restored, a `sentence` and whether the database `isOlder` than other stores
  */
 export async function findRestore({ database, redis, dataDir }: MarkedStores) {
-  // The database is marked first and read last, so it has an earlier time only if it lost writes.
+  // The database is marked first and read last, so its marker is earlier only if the database lost writes.
   const inRedis = Number(await redis?.get(REDIS_KEY))
   const inFolder = Number(await readFile(join(dataDir, MARKER), 'utf8').catch(() => 0))
   const id = await idOf(database)
   const settings = database.kysely.selectFrom('setting').where('name', '=', MARKER)
   const marker = await settings.select(['value', 'updated_at as atMs']).executeTakeFirst()
   const grants = database.kysely.selectFrom('oauth_grant').where('ended_at', 'is', null)
-  // Without a marker, the database is new and has no grants, or it is a copy from before the first marker.
+  // A database without a marker either is new and has no grants, or was copied before the first marker.
   if (!marker && !(await grants.select('id').executeTakeFirst())) return { id }
   const { atMs, value } = marker ?? { atMs: 0, value: '' }
   const date = marker ? new Date(atMs).toISOString() : 'before its first marker'
@@ -62,7 +62,7 @@ async function idOf({ engine, kysely }: Database): Promise<string> {
   return rows[0]?.id ?? ''
 }
 
-/** Creates the task that marks all stores. While the database seems restored, the task only warns. */
+/** Creates the task that marks all stores. If the database seems to be restored, only logs a warning. */
 export function makeMarking(stores: MarkedStores, now: () => number, logger: Logger) {
   const { database, redis, dataDir } = stores
   return async (): Promise<void> => {

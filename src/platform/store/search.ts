@@ -28,13 +28,13 @@ export function searchWords({ engine }: Pick<Database, 'engine'>, text: string):
   return words.filter((word) => !words.some((other) => other !== word && other.startsWith(word)))
 }
 
-/** A character that sorts after every other. Texts from a prefix up to prefix + LAST_LETTER begin with the prefix. */
+/** A character that sorts after all others. Texts from a prefix up to prefix + LAST_LETTER begin with the prefix. */
 const LAST_LETTER = '\u{10ffff}'
 
 /**
- * Builds the condition that a column begins with a prefix, byte by byte. Uses an index range.
+ * Builds the condition that a column begins with a prefix, compared byte by byte. Uses an index range.
  *
- * @param from the start of a later page. It replaces the prefix as the lower bound, because SQLite uses only one bound
+ * @param from the start of a later page. It replaces the prefix as the lower bound, as SQLite uses only one lower bound
  */
 export function beginsWith(value: RawBuilder<unknown>, prefix: string, from: string = prefix) {
   return sql<boolean>`${value} >= ${from} and ${value} < ${prefix + LAST_LETTER}`

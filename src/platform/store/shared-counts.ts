@@ -8,7 +8,7 @@ export interface CountToAdd {
   readonly key: string
   /** The points to add; negative to subtract. */
   readonly points: number
-  /** The length of the window that the first count of a key opens. */
+  /** The length of the window, which begins when the key is first counted. */
   readonly windowSeconds: number
 }
 
@@ -17,15 +17,15 @@ export interface Sum {
   readonly msLeft: number
 }
 
-/** Counts that the processes of a service share. Windows use the clock of the store. */
+/** Counts that the processes of a service share. The store's clock measures the windows. */
 export interface SharedCounts {
-  /** Adds points, and returns the totals in the same order. Rejects if the store is unavailable. */
+  /** Adds points, and returns the totals in the order of `counts`. Rejects if the store is unavailable. */
   add(counts: readonly CountToAdd[]): Promise<readonly Sum[]>
 }
 
 /**
- * Opens counts in Redis if it is configured, or else in PostgreSQL. With SQLite alone, the primary counts for its
- * workers, and a single process shares no counts (undefined).
+ * Opens counts in Redis if it is configured, or else in PostgreSQL. With SQLite alone, the primary process counts for
+ * its workers. Returns undefined for a single process, which has no counts to share.
  */
 export function openSharedCounts(
   { database, redis }: { readonly database: Database; readonly redis: RedisClient | undefined },
@@ -56,7 +56,7 @@ const PRIMARY_ANSWERS_WITHIN_MS = 250
 
 type Library = typeof import('rate-limiter-flexible')
 
-/** Loads the library when it first counts, to keep start-up fast. */
+/** Loads the library on the first count, to keep start-up fast. */
 function throughLimiter(makeLimiter: (library: Library) => RateLimiterAbstract): SharedCounts {
   let loading: Promise<RateLimiterAbstract> | undefined
   return {

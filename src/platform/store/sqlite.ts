@@ -22,14 +22,14 @@ import {
   readMigrationStatus,
 } from './migrate.ts'
 
-/** How long opening waits while another process migrates the file. */
+/** How long to wait if another process is migrating the file when it is opened. */
 const MIGRATION_TIMEOUT_MS = 30_000
 
 const LOCKED_RETRY_MS = 5
 
 /**
- * How much of the file is mapped into memory: SQLite's maximum of 2 GiB. Without the mapping, SQLite reads each page that
- * is not in its 16 MB cache with a system call, so requests become slower as the file grows.
+ * How much of the file is mapped into memory: SQLite's maximum of 2 GiB. Without the mapping, SQLite needs a system
+ * call for each page outside its 16 MB cache, so requests become slower as the file grows.
  */
 const MAPPED_BYTES_MAX = 2 ** 31
 
@@ -39,7 +39,7 @@ const MAPPED_BYTES_MAX = 2 ** 31
  */
 export async function openSqlite(file: string, options: EngineOptions): Promise<Database> {
   if (file !== ':memory:') {
-    // Create the file for its owner only, because the database contains password hashes.
+    // Make the file accessible to its owner only, because the database contains password hashes.
     mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
     closeSync(openSync(file, 'a', 0o600))
   }
@@ -86,7 +86,7 @@ type Prepare = (text: string) => BetterSqlite.Statement<unknown[]>
 
 /**
  * Creates the queue that collects the statements of one event loop turn. At the end of the turn, it runs all reads in
- * one transaction and all writes in another, so the turn waits for the disk only once. Their responses are then sent
+ * one transaction and all writes in another, so the turn waits for the disk only once. All responses are then sent
  * together, because each response that wakes its client costs as much as a query.
  *
  * A second connection would be slower: its waits would block the process, and each write on the first connection would
@@ -120,7 +120,7 @@ function makeStatementQueue(connection: BetterSqlite.Database, prepare: Prepare)
     }
   }
 
-  /** Runs the waiting statements. A transaction calls this before it begins. */
+  /** Runs the waiting statements. Called before each transaction begins. */
   const flush = (): void => {
     const { reads = [], writes = [] } = Object.groupBy(waiting, ({ statement }) =>
       statement.readonly ? 'reads' : 'writes',
@@ -130,7 +130,7 @@ function makeStatementQueue(connection: BetterSqlite.Database, prepare: Prepare)
     runTogether('begin immediate', writes)
   }
 
-  /** Adds a statement. Returns undefined during a transaction: Kysely then delays the statement until its end. */
+  /** Queues a statement. Returns undefined during a transaction, so Kysely waits for the transaction to end. */
   const run: RunStatement = ({ sql: text, parameters }) => {
     // Let Kysely report a closed connection, because the driver's error would look like a bug.
     if (connection.inTransaction || !connection.open) return

@@ -28,7 +28,7 @@ export const storeOperations: readonly string[] = [
   ...recordOperations,
 ]
 
-/** The descriptions by query. Compiled statements (compiled.ts) reuse their query, so describe it only once. */
+/** The descriptions, keyed by query. Compiled statements (compiled.ts) reuse their query, so each is described once. */
 const described = new WeakMap<RootOperationNode, ReturnType<typeof describe>>()
 
 /** Returns the operation of a call, and a name without values, such as `select oauth_grant` or `find Session`. */

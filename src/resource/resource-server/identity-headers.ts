@@ -27,9 +27,9 @@ export function identityOf(token: AccessToken): Readonly<Record<string, string>>
 }
 
 /**
- * Formats claims as headers, and cuts a long name. Items of a list are separated by one space. All characters except
- * visible ASCII, and also `%`, `"` and `,`, are percent-encoded as UTF-8. So no value can end a header, start another
- * one, or look like two values.
+ * Formats claims as headers, and cuts a long name. Items of a list are separated by one space. The characters `%`, `"`
+ * and `,`, and all characters outside visible ASCII, are percent-encoded as UTF-8. So no value can end a header, start
+ * another one, or look like two values.
  */
 export function headersOf(claims: Claims): Readonly<Record<string, string>> {
   return Object.fromEntries(

@@ -140,7 +140,7 @@ function activeToken(
   }
 }
 
-/** Authenticates a client that checks a token. `refused` is the reason why it may not check tokens, for the log. */
+/** Authenticates a client that checks a token. `refused` (for the log) says why it may not check tokens. */
 export async function authenticateChecker(
   ctx: Context,
   credentials: Credentials,

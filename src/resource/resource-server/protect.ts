@@ -20,7 +20,7 @@ export interface Protection {
 /** Advises a client on the scopes that it can get, or on the alternative. Queries the store. */
 export type AdviseOnScopes = (clientId: string, wanted: WantedScopes) => Promise<ScopeAdvice>
 
-/** A verdict that rejects the request; `anonymous` only if the endpoint requires a token. */
+/** A verdict that rejects the request. `anonymous` rejects it only if the endpoint requires a token. */
 export type Refused = Exclude<Verdict, { kind: 'granted' }>
 
 /**
@@ -43,7 +43,7 @@ export function logToken(ctx: Context, { clientId: client, personId: person }: A
   Object.assign(logFields(ctx), { client, person })
 }
 
-/** Returns the DPoP proofs, method and URL of a request. Its host is BASE_URL's (request-target.ts). */
+/** Returns the DPoP proofs, method and URL of a request. The host is that of BASE_URL (request-target.ts). */
 export function provenRequest(ctx: Context): Omit<ProvenRequest, 'accessToken'> {
   const { method, protocol, host, originalUrl, req } = ctx
   return {

@@ -37,7 +37,7 @@ export function userinfoRoute(parts: ResourceParts): Middleware {
     const { status, ...demand } = answered
     const challenge = { realm, resourceMetadataUrl, ...offer, ...demand }
     ctx.set('WWW-Authenticate', challengeHeader(challenge))
-    // Without a token, the challenge must not contain an error (RFC 6750 §3.1), but the JSON body does.
+    // Without a token, the challenge must not contain an error (RFC 6750 §3.1). The JSON body still contains one.
     const { error = 'invalid_token', description = 'no access token provided', scopes } = demand
     const scope = scopes && { scope: scopes.join(' ') }
     sendJsonError(ctx, status, { error, error_description: description, ...scope })
@@ -55,7 +55,7 @@ async function claimsFor(
   if ('problem' in sent) return malformedRequest(sent.problem)
   const judged = await verdicts.judgeAccessToken(sent.value, { unbound: true })
   if (judged.kind === 'worthless') {
-    // Send one description for every fault. The log and the Refusals page show the reason.
+    // Send the same description for every fault. The log and the Refusals page show the reason.
     Object.assign(logFields(ctx), { client: judged.token?.clientId, detail: judged.reason })
     return { status: 401, error: 'invalid_token', description: 'invalid token provided' }
   }
@@ -84,7 +84,7 @@ async function claimsFor(
   return { claims: claimsReleased(token, scopes, authorization.conformance) }
 }
 
-/** The access token and its optional `scope` parameter; `none` without a token; or a problem, as sent to the caller. */
+/** The access token and the optional `scope` parameter; `none` without a token; or the problem for the caller. */
 type TokenRead =
   | (SentToken & { readonly scope: string | undefined })
   | 'none'
@@ -92,7 +92,7 @@ type TokenRead =
 
 /**
  * Reads the token from the header or, for POST, from the form (RFC 6750 §2.1 and §2.2; OpenID Connect Core §5.3.1).
- * Rejects several tokens, and a token in the URL, because URLs end up in logs.
+ * Rejects requests with several tokens. Rejects a token in the URL, because URLs end up in logs.
  */
 async function readTokenOf(ctx: Context, dpopEnabled: boolean): Promise<TokenRead> {
   const query = new URLSearchParams(ctx.querystring)

@@ -14,9 +14,8 @@ import {
 } from './judge-token.ts'
 
 /**
- * The verdict on the token of a request. A value rather than an exception, because the caller decides about the
- * response. Without a token, one endpoint rejects the request, and another serves it anonymously (specification, Errors
- * 5).
+ * The verdict on the token of a request. A value rather than an exception, because the caller decides how to respond.
+ * Without a token, one endpoint rejects the request, and another serves it anonymously (specification, Errors 5).
  */
 export type Verdict =
   | { readonly kind: 'anonymous'; readonly dpop?: DpopChallenge }
@@ -61,7 +60,7 @@ export interface ResourceParts {
   readonly resourceMetadataUrl: string
 }
 
-/** Judges the token of a request, and counts the use of a granted one. Errors become the verdict `unavailable`. */
+/** Judges the token of a request, and counts its use if granted. Turns errors into the verdict `unavailable`. */
 export type VerifyBearer = (
   request: Omit<ProvenRequest, 'accessToken'> & { readonly authorization: readonly string[] },
 ) => Promise<Verdict>
@@ -142,7 +141,7 @@ export function invalid(reason: string): Invalid {
 
 /**
  * Turns `granted` into `insufficient` unless the token has one of `sufficient` or, by default, all of `needed`. Turns
- * it into `step-up` if the scopes or operations are sensitive at the site and the sign-in does not suffice.
+ * `granted` into `step-up` if the scopes or operations are sensitive at the site and need a stronger sign-in.
  */
 export function demandScopes(
   verdict: Verdict,

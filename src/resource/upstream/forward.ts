@@ -49,7 +49,7 @@ export async function forward(ctx: Context, wanted: Forwarded): Promise<void> {
   if (Number(ctx.get('content-length')) > wanted.bodyBytesMax)
     throw bodyTooLarge(wanted.bodyBytesMax)
   const outgoing = open(ctx, wanted)
-  // `close` also follows a complete response; then `destroy` is a no-op.
+  // `close` is also emitted after a complete response; in that case, `destroy` is a no-op.
   ctx.res.once('close', () => outgoing.destroy(new Error('the caller disconnected')))
   const incoming = await answerTo(outgoing, ctx, wanted)
   const problem = problemOf(incoming)
@@ -111,7 +111,7 @@ async function answerTo(outgoing: ClientRequest, ctx: Context, wanted: Forwarded
   }
 }
 
-/** Sends the request body. A `pipeline` would destroy the caller's connection after an error, before the response. */
+/** Sends the request body. After an error, a `pipeline` would close the caller's connection before the response. */
 function sendBody(
   incoming: IncomingMessage,
   outgoing: ClientRequest,

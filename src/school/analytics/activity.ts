@@ -17,8 +17,9 @@ import {
 
 /**
  * Counts active people and completed courses from watch positions. A person has one position per lecture, with the time
- * of the last view. So watching a lecture again moves the activity to the later day. A person has completed a course if
- * their positions in all its current lectures are at 90 % or more. The completion counts on the day of the last view.
+ * of the last view. If a lecture is watched again, the activity moves to a later day. A person has completed a course
+ * if their positions in all its current lectures are at 90 % or more. The completion counts on the day of the last
+ * view.
  */
 
 /** Number of people per statement. Each statement then reads a few thousand watch positions. */
@@ -57,7 +58,7 @@ export function completed<Key>(
     group by 1`
 }
 
-/** Creates the function that counts an activity at a site by day. It reads the people with a role there in batches. */
+/** Creates the function that counts an activity at a site by day. The function reads the site's people in batches. */
 export function countByMembers(activity: Activity): CountByDay {
   return async (kysely, question) => {
     const { siteId } = question
@@ -82,7 +83,7 @@ interface Enrolled {
   readonly purchasedAt: number
 }
 
-/** Creates the function that counts an activity of students, current and past, by course. It reads one course at a time. */
+/** Creates the function that counts an activity of current and past students, one course at a time. */
 export function countByCourse(activity: Activity): CountByCourse {
   return async (kysely, question, courseIds) => {
     const tally: Tally<string> = new Map()

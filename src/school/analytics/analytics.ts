@@ -9,7 +9,7 @@ import { countCalls, countConnected, countSignIns } from './grant-figures.ts'
 
 export type Figures = ReturnType<typeof siteFigures>
 
-/** Runs a query, and may wait for earlier queries first. */
+/** Runs a query, possibly after waiting for earlier queries. */
 type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**

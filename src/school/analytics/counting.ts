@@ -15,7 +15,7 @@ export interface Period {
   readonly lastDay: number
 }
 
-/** Returns the period between the days of two times, including both days. Does not limit its length. */
+/** Returns the period from the day of one time to the day of another, inclusive. Does not limit the period's length. */
 export function periodOf(fromMs: number, toMs: number): Period {
   return { firstDay: Math.floor(fromMs / DAY_MS), lastDay: Math.floor(toMs / DAY_MS) }
 }
@@ -39,7 +39,7 @@ export interface Question {
 /** Counts a figure of a site by day. */
 export type CountByDay = (kysely: Kysely<Schema>, question: Question) => Promise<Tally<number>>
 
-/** Counts a figure of courses of a site, by course. */
+/** Counts a figure of a site by course, for the given courses. */
 export type CountByCourse = (
   kysely: Kysely<Schema>,
   question: Question,
@@ -81,7 +81,7 @@ export function dayOfColumn(column: string): RawBuilder<number> {
  * Reads a long list in pieces, to keep each statement short. Yields to the event loop between pieces, because SQLite
  * blocks it.
  *
- * @param next reads up to `size` rows after the given one, or from the start
+ * @param next reads up to `size` rows after the given row or, without one, from the start
  */
 export async function* inPieces<Row>(
   size: number,
@@ -97,7 +97,7 @@ export async function* inPieces<Row>(
   }
 }
 
-/** Reads the distinct values of an id column at a site, in ascending order and in pieces. */
+/** Reads the distinct values of an id column for a site, in ascending order and in pieces. */
 export function idsOfSite(
   kysely: Kysely<Schema>,
   siteId: string,

@@ -12,7 +12,7 @@ import {
 
 const GRANTS_PER_PIECE = 1000
 
-/** Counts sign-ins to clients at the site by day, from the stored rows. Each code exchange counts as one. */
+/** Counts sign-ins to clients at the site by day, from the stored rows. Each code exchange counts as one sign-in. */
 export const countSignIns: CountByDay = async (kysely, question) =>
   await countByGrants(kysely, question, async (grantIds) => {
     const { rows } = await sql<Counted<number>>`

@@ -8,7 +8,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { siteFigures } from './analytics.ts'
 import { addTo, DAY_MS, daysOf, idsOfSite, type Period, periodOf, type Tally } from './counting.ts'
 
-/** The possible lengths of an overview, in days. Counts are stored for the longest (`COUNT_DAYS`). */
+/** The possible lengths of an overview, in days. Counts are kept long enough for the longest one (`COUNT_DAYS`). */
 export const OVERVIEW_PERIODS = [7, 30, 90] as const
 const USUAL_DAYS = 30
 const WEEK_DAYS = 7
@@ -55,7 +55,7 @@ export async function countOverview(
     countedAt: nowMs,
     /** Number of distinct people who used an application. */
     people: people.inAll,
-    /** Number of distinct people who used an application, for the last seven days and for the seven days before. */
+    /** Number of distinct people who used an application in the last seven days, and in the seven days before that. */
     peopleByWeek: people.byWeek,
     /** Refusals by error code, most frequent first. */
     reasons: refused.reasons,

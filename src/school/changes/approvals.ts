@@ -15,8 +15,8 @@ export interface ApprovalPolicy {
 
 /**
  * Whether a change needs the approval of the client's person (design 37). Programs that an owner of the site registered
- * need none. Vendor integrations need one unless the site exempts them. Some of them run on the person's computer,
- * where any program can register under the same name.
+ * need no approval. Vendor integrations need an approval unless the site exempts them. Some integrations run on the
+ * person's computer, where any program can register under the same name.
  */
 export function needsApproval(
   { covers, exemptsIntegrations }: ApprovalPolicy,
@@ -28,7 +28,7 @@ export function needsApproval(
   return covers === 'every' || (covers === 'destructive' && isDestructive)
 }
 
-/** How long a person has to approve a change, and how long the approval then lasts, in seconds. */
+/** How long a person has to approve a change, and how long the approval is valid, in seconds. */
 const APPROVAL_SECONDS = 600
 /** Maximum number of changes of one client that wait for one person. */
 const PENDING_MAX = 50
@@ -41,8 +41,8 @@ interface RequestedChange {
 }
 
 /**
- * Lets a change pass, or stores it and requires an approval. An approval is for one call of one client with the same
- * arguments, and is used up before the change runs.
+ * Lets a change pass, or stores it and requires an approval. An approval covers one call by the same client with the
+ * same arguments. It is used up before the change runs.
  *
  * @throws ChangeRefused with the address of the page that asks for the approval
  */
@@ -89,7 +89,7 @@ export async function demandApproval(
       conflict
         .columns(['site_id', 'person_id', 'client_id', 'digest'])
         .doUpdateSet({ ...renewed, id: newId('pch') })
-        // A row that another request approved in between keeps its approval.
+        // If the person has approved the row in the meantime, keep the approval.
         .where('pending_change.expires_at', '<=', now),
     )
     .execute()
@@ -169,7 +169,7 @@ function flatten(given: object): [name: string, value: string][] {
   })
 }
 
-/** Approves or rejects changes that wait for the actor. Ignores others. Records an audit event for each. */
+/** Approves or rejects changes that wait for the actor. Ignores other changes. Records an audit event for each. */
 export async function decidePendingChanges(
   { kysely }: Database,
   siteId: string,

@@ -18,7 +18,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { readInput } from './input.ts'
 import { badInput, ChangeRefused } from './refusals.ts'
 
-/** The operator who changes a site, with the request, the time, and the client unless a page of ours was used. */
+/** The operator who changes a site, with the request, the time, and the client (undefined for our pages). */
 export interface SiteActor extends Actor {
   readonly siteId: string
 }
@@ -38,7 +38,7 @@ export interface SiteWork {
 /**
  * Runs a change of the actor's site in one transaction. Changes of the same site run one after the other.
  *
- * @throws ChangeRefused if the actor is no longer an operator of the site, or if `work` throws it
+ * @throws ChangeRefused if the actor is no longer an operator of the site, or if `work` throws ChangeRefused
  */
 export async function changeSite<Result>(
   database: Database,
@@ -66,7 +66,7 @@ export function siteChange<Input, Result>(work: (site: SiteWork, input: Input) =
     await changeSite(database, actor, async (site) => await work(site, input))
 }
 
-/** Creates a function that checks an input, and then runs a change with `changeSite`. */
+/** Creates a function that validates an input, and then runs a change with `changeSite`. */
 export function checkedChange<Input extends z.ZodType, Result>(
   schema: Input,
   work: (site: SiteWork, input: z.output<Input>) => Promise<Result>,
@@ -120,7 +120,7 @@ interface Creation<Input extends z.ZodType> {
   readonly prefix: string
   /** The schema of the input, which may contain an idempotency key. */
   readonly schema: Input
-  /** Finds the row that an earlier request with the same key created. If the row was removed, the key may create another. */
+  /** Finds the row that an earlier request with the same key created. If it was deleted, the key creates a new row. */
   readonly find: (trx: Transaction<Schema>, siteId: string, id: string) => Promise<unknown>
   readonly insert: (
     site: SiteWork,
@@ -135,13 +135,13 @@ export interface Created {
   readonly isNew: boolean
 }
 
-/** Lifetime of an idempotency key, in seconds. Clean-up then deletes it. */
+/** Lifetime of an idempotency key, in seconds. Afterwards, clean-up deletes the key. */
 const KEY_SECONDS = 7 * 86_400
 
 /**
- * Creates a function that creates a row. A repeated idempotency key at the site creates no other row as long as the
- * first one exists. The function returns the id of the row, and whether it is new. It throws ChangeRefused for an
- * invalid input, for a key that was used with other input, and as `changeSite` does.
+ * Creates a function that creates a row. If an idempotency key is repeated at the site, creates no second row as long
+ * as the first row exists. The function returns the id of the row, and whether it is new. It throws ChangeRefused for
+ * an invalid input, for a key that was used with a different input, and if `changeSite` throws it.
  */
 export function siteCreation<
   Input extends z.ZodType<{ readonly idempotencyKey?: string | null | undefined }>,

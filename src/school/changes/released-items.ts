@@ -34,9 +34,9 @@ const heldRows = {
 
 export type ItemKey = { readonly id: string } | { readonly slug: string }
 
-/** The fields that every kind of item has. Each field has the name of its column, in camel case. */
+/** The fields that every kind of item has. Each field is named like its column, but in camel case. */
 interface ItemRow extends Release {
-  /** When visitors first saw the item, even if it is a draft again; null if never. */
+  /** When the item was first visible, even if it is a draft again; null if it never was. */
   readonly firstPublishedAt: number | null
   readonly id: string
   readonly slug: string
@@ -112,7 +112,7 @@ export function releasedItems<
     find,
     mustFind,
 
-    /** Lists the items of a site that match the filters. The page and the count take one query each. */
+    /** Lists the items of a site that match the filters. Runs one query for a page, and one for the count. */
     list(
       { kysely }: Database,
       question: ItemQuestion & { readonly sort?: Sort | null | undefined },
@@ -121,7 +121,7 @@ export function releasedItems<
       return pagedRows(found, kind.orders[question.sort ?? kind.sortedBy])
     },
 
-    /** Creates a draft. Throws ChangeRefused for an invalid value, a taken slug, and at the limit of the site. */
+    /** Creates a draft. Throws ChangeRefused for an invalid value, a taken slug, or too many items at the site. */
     create: siteCreation({
       prefix,
       schema: kind.creation,
@@ -154,7 +154,7 @@ export function releasedItems<
       },
     ),
 
-    /** Changes the release state. Throws ChangeRefused for an unknown item, and for publishing an archived one. */
+    /** Changes the release state. Throws ChangeRefused for an unknown item, or if it publishes an archived one. */
     release: siteChange(
       async ({ trx, actor, record }, { id, change }: { id: string; change: ReleaseChange }) => {
         const item = await mustFind(trx, actor.siteId, id)
@@ -283,7 +283,7 @@ export type ReleaseChange =
   | { readonly kind: 'archive' }
   | { readonly kind: 'restore' }
 
-/** Returns when visitors first saw an item, after a change at `nowMs`. Ignores future times, which may still change. */
+/** Returns when an item was first visible, given a change at `nowMs`. Ignores future times, which may still change. */
 function firstPublicationOf(
   { firstPublishedAt, publishedAt }: Pick<ItemRow, 'firstPublishedAt' | 'publishedAt'>,
   wanted: Partial<Release>,
@@ -300,7 +300,7 @@ function publicationBy({ kind }: ReleaseChange, table: ItemTable, { publishedAt 
   return kind === 'restore' && publishedAt !== null ? (`${table}.publish` as const) : undefined
 }
 
-/** Returns the timestamp that a change sets; null clears it. @throws ChangeRefused for publishing an archived item */
+/** Returns the timestamp that a change sets; null clears it. @throws ChangeRefused if it publishes an archived item */
 function decideRelease(
   release: Release,
   change: ReleaseChange,

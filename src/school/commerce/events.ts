@@ -53,7 +53,7 @@ export function listRegistrations({ kysely }: Database, eventId: string) {
   return pagedRows(found, newestFirst, async () => await countRows(counted))
 }
 
-/** Counts the uncancelled registrations of each event, with one query. Omits events that have none. */
+/** Counts the active registrations of each event, with one query. Omits events without active registrations. */
 export const countNotCancelled = countReferring(
   'event',
   'event_registration',

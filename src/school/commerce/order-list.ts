@@ -20,7 +20,7 @@ export type Order = NonNullable<Awaited<ReturnType<typeof findOrder>>>
 
 const newestFirst = orderBy('placedAt', 'desc', 'placed.placed_at', 'placed.id')
 
-/** Lists the orders of a site, newest first by default. The page and the count take one query each. */
+/** Lists the orders of a site, newest first by default. Runs one query for a page, and one for the count. */
 export function listOrders({ kysely }: Database, question: OrderQuestion) {
   const { siteId, personId, from, until, sort } = question
   const found = ordersOf(kysely, siteId)
@@ -50,7 +50,7 @@ function ordersOf(kysely: Kysely<Schema>, siteId: string) {
     .where('placed.site_id', '=', siteId)
 }
 
-/** The tables of each kind of order item: first its purchases, then the items for sale. */
+/** The two tables for each kind of order item: the purchases and the items for sale. */
 const itemTables = {
   COURSE: ['course_purchase', 'course'],
   DIGITAL_PRODUCT: ['digital_product_purchase', 'digital_product'],

@@ -28,7 +28,7 @@ const durationSeconds = z.int().min(0).max(LECTURE_SECONDS_MAX)
 
 const newSection = z.strictObject({ courseId, title, position, idempotencyKey })
 
-/** Creates a section, at a position or at the end. */
+/** Creates a section at the given position, by default at the end. */
 export const createSection = siteCreation({
   prefix: 'sec',
   schema: newSection,
@@ -55,7 +55,7 @@ export const updateSection = checkedChange(
   async ({ trx, actor, record }, { id, title, position }) => {
     const section = mustBeThere(await findSection(trx, actor.siteId, id), 'section')
     const sections = await listSections(trx, [section.courseId])
-    // A position beyond the end means the end.
+    // Treat a position beyond the end as the end.
     const place = position && Math.min(position, sections.length)
     const change = differenceOf(section, given({ title, position: place }))
     if (!change) return
@@ -153,7 +153,7 @@ function deletes(kind: 'section' | 'lecture', find: typeof findSection | typeof 
 
 type Placed = Pick<Lecture, 'id' | 'sectionId' | 'position'>
 
-/** Places a lecture in its section, at a position or the end. Stores the order of the course. */
+/** Places a lecture at a position in its section, by default at the end. Stores the new order of the course. */
 async function place(
   trx: Transaction<Schema>,
   courseId: string,
@@ -166,7 +166,7 @@ async function place(
   await arrangeCourse(trx, courseId, { lectures: ordered })
 }
 
-/** Returns the id of a section of the course; null without an id. @throws ChangeRefused for any other section */
+/** Returns `id`, or null if it is missing. @throws ChangeRefused if the course has no section with this id */
 async function sectionWithin(
   trx: Transaction<Schema>,
   siteId: string,

@@ -62,7 +62,7 @@ function lectures(kysely: Kysely<Schema>) {
     .select(['lecture.position', 'lecture.title', 'lecture.duration_seconds as durationSeconds'])
 }
 
-/** Stores the positions of a course's sections and lectures, in the given or the current order. */
+/** Stores the positions of a course's sections and lectures, in the given order or, by default, the current order. */
 export async function arrangeCourse(
   trx: Transaction<Schema>,
   courseId: string,
@@ -86,7 +86,7 @@ interface Place {
   readonly position: number
 }
 
-/** Returns the other rows with the row inserted at a position, or at the end. */
+/** Returns the other rows, with the row inserted at a position or, by default, at the end. */
 export function placeAmong<Row extends Place>(
   others: readonly Row[],
   row: Row,

@@ -26,14 +26,14 @@ type SealedLink = readonly [purchaseId: string, fileId: string, expiresAt: numbe
 export function makeDownloadLinks({ keys, baseUrl, seconds, now }: DownloadPorts) {
   const links = makeSealing<SealedLink, string>(keys)
   return {
-    /** Creates a link, which is a full URL and needs no sign-in. `findDownload` decides whether it still works. */
+    /** Creates a link, which is a full URL and needs no sign-in. `findDownload` checks whether the link still works. */
     addressFor({ purchaseId, fileId, fileName }: DownloadLink & { readonly fileName: string }) {
       // The route needs a name. URL parsers remove the segments `.` and `..`, and a lone surrogate cannot be encoded.
       const name = /^\.*$/.test(fileName) ? 'file' : fileName.toWellFormed()
       const token = links.seal([purchaseId, fileId, now() + seconds * 1000], name)
       return baseUrl + addressOf(pages.download, { token, name })
     },
-    /** Verifies a link. @returns its content; undefined if it is forged or expired, or its name was changed */
+    /** Verifies a link. @returns its content; undefined if the link is forged or expired, or if the name was changed */
     open(token: string, name: string): DownloadLink | undefined {
       const content = links.open(token, name)
       if (!content) return undefined

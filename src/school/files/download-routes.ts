@@ -108,7 +108,7 @@ async function openFile(ctx: Context, files: Files, fileId: string, range?: Byte
 
 /**
  * Parses a Range header with a single range (RFC 9110 §14). Returns `beyond` if the file has no byte in the range.
- * Returns undefined for no range, several ranges or an invalid one; the server may then send the whole file.
+ * Returns undefined if there is no range, an invalid range or several ranges, so the server may send the whole file.
  */
 export function rangeOf(header: string, sizeBytes: number): ByteRange | 'beyond' | undefined {
   const [, first = '', last = ''] = /^bytes=(\d*)-(\d*)$/.exec(header) ?? []

@@ -1,4 +1,4 @@
-/** Stores the bytes of files on disk or in S3, without their names, owners and URLs. */
+/** Stores the bytes of files on disk or in S3, but not their names, owners or URLs. */
 
 import { createHash } from 'node:crypto'
 import { openAsBlob } from 'node:fs'

@@ -12,7 +12,7 @@ import { orUnavailable } from './file-storage.ts'
 /** The name of a setting and of a file in the shared folder. Both contain the id of the folder. */
 const MARKER = 'files_folder'
 
-/** Whether the id in the folder is the id in the database. Also true if the database has no id yet. */
+/** Whether the folder and the database contain the same id. Also true if the database has no id yet. */
 export async function isSharedFolder({ kysely }: Pick<Database, 'kysely'>, folder: string) {
   const id = await readSetting(kysely, MARKER)
   return id === undefined || id === (await readMarker(folder))

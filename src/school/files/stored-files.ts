@@ -12,14 +12,14 @@ import { type Draft, type FileStorage, storageKey } from './file-storage.ts'
 
 export type FileLimits = ServicePolicy['files']
 
-/** Marks an upload link as used, with the change that stores the file. Returns values for the audit event. */
+/** Marks an upload link as used, in the transaction that stores the file. Returns values for the audit event. */
 export type Spend = (kysely: Kysely<Schema>) => Promise<Record<string, string>>
 
 export type StoredFile = NonNullable<Awaited<ReturnType<typeof findFile>>>
 
 const newestFirst = orderBy('createdAt', 'desc', 'stored_file.created_at', 'stored_file.id')
 
-/** Lists the files of a site, newest first. The page and the count take one query each. */
+/** Lists the files of a site, newest first. Runs one query for a page, and one for the count. */
 export function listFiles(
   { kysely }: Database,
   { siteId, search }: { readonly siteId: string; readonly search?: string | null },
@@ -51,10 +51,9 @@ interface Storing {
 
 /**
  * Stores a draft as a file of the actor's site. If the site already has the same bytes under the same name, returns
- * that file. Writes the bytes before the row, so a crash in between leaves bytes without a row, never a row without
- * bytes.
+ * that file. Writes the bytes before the row, so a crash can leave bytes without a row, but never a row without bytes.
  *
- * @throws ChangeRefused at a limit of the site, and if the file is deleted at the same time; storageUnavailable
+ * @throws ChangeRefused if the site has reached a limit, or if the file is deleted at the same time; storageUnavailable
  */
 export async function storeFile(
   database: Database,
@@ -114,7 +113,7 @@ async function findByContent(
     .executeTakeFirst()
 }
 
-/** Throws ChangeRefused if another file would exceed a limit of the site. Reads the sizes of all its files. */
+/** Throws ChangeRefused if another file would exceed a limit of the site. Reads the sizes of all files of the site. */
 async function mustHaveRoom(
   kysely: Kysely<Schema>,
   siteId: string,
@@ -159,7 +158,7 @@ export async function deleteFile(
     const before = { name, mediaType, sizeBytes, sha256 }
     await record('file.delete', { kind: 'file', id }, { before })
   })
-  // Remove the bytes last: a crash before this leaves bytes without a row, never a row without bytes.
+  // Remove the bytes last, so a crash can leave bytes without a row, but never a row without bytes.
   await removeBytes(storage, id)
 }
 

@@ -20,7 +20,7 @@ export interface UploadLinkPorts {
   readonly now: () => number
 }
 
-/** What a link is bound to, besides site and person. `grantId` is undefined at our own pages. */
+/** What a link is bound to, besides site and person. `grantId` is undefined for links from our own pages. */
 interface Binding {
   readonly purpose: FilePurpose
   readonly clientId: string
@@ -46,7 +46,7 @@ export function makeUploadLinks({ database, links, findGrant, baseUrl, now }: Up
         return { url, expiresAt: nowMs + LINK_SECONDS * 1000 }
       }),
 
-    /** Finds a link, without using it. @returns undefined if it was used or expired, or its client lost access */
+    /** Finds a valid link. @returns undefined if it was used or has expired, or if its client lost access */
     async find(token: string) {
       const link = await links.find(database.kysely, 'upload', { token, nowMs: now() })
       if (!link) return undefined

@@ -13,7 +13,7 @@ const ENROLMENTS_SHOWN_MAX = 100
 
 export type Enrolment = NonNullable<Awaited<ReturnType<typeof findEnrolment>>>
 
-/** Lists the newest enrolments of people with a role at a site, with one query. At most 100 per person. */
+/** Lists the newest enrolments of people with a role at a site, at most 100 per person. Runs one query. */
 export async function listEnrolments(
   kysely: Kysely<Schema>,
   personIds: readonly string[],
@@ -81,7 +81,7 @@ function enrolments(kysely: Kysely<Schema>, siteId: string) {
   )
 }
 
-/** The end of an enrolment. `endOf` requires `expireDate` or `hasLifetimeAccess: true`, so there is no default. */
+/** The end of an enrolment. There is no default: `endOf` requires `expireDate` or `hasLifetimeAccess: true`. */
 const lasting = z.strictObject({
   expireDate: z.int().nullish(),
   hasLifetimeAccess: z.boolean().nullish(),
@@ -91,8 +91,8 @@ const wish = lasting.extend({ personId: z.string(), courseId: z.string() })
 
 /**
  * Enrols a member in a course without an order, and grants the student role. A person has at most one enrolment per
- * course: an existing one stays unchanged, even if it has ended. Returns the id of the enrolment, and whether it is new.
- * Throws ChangeRefused for an unknown member or course, and for an invalid end.
+ * course: an existing one stays unchanged, even if it has ended. Returns the id of the enrolment, and whether it is
+ * new. Throws ChangeRefused for an unknown member or course, or an invalid end.
  */
 export const enrolStudent = checkedChange(
   wish,
@@ -138,7 +138,7 @@ export const updateEnrolment = checkedChange(
   },
 )
 
-/** Ends the access of an enrolment now. No-op if it has ended. Throws ChangeRefused for an unknown enrolment. */
+/** Ends the access of an enrolment. No-op if it has already ended. Throws ChangeRefused for an unknown enrolment. */
 export const endEnrolment = siteChange(async ({ trx, actor, record }, id: string) => {
   const { expiresAt } = mustBeThere(await findEnrolment(trx, actor.siteId, id), 'enrolment')
   const { now } = actor
@@ -148,7 +148,7 @@ export const endEnrolment = siteChange(async ({ trx, actor, record }, id: string
   await record('enrolment.end', { kind: 'enrolment', id }, change)
 })
 
-/** Returns when access ends; null for lifetime access. @throws ChangeRefused for neither field, both, or a past end */
+/** Returns when access ends; null means never. @throws ChangeRefused if neither or both are set, or the end is past */
 function endOf({ expireDate, hasLifetimeAccess }: z.output<typeof lasting>, nowMs: number) {
   if (expireDate == null) {
     if (hasLifetimeAccess === true) return null
@@ -167,7 +167,7 @@ async function setEnd(trx: Transaction<Schema>, id: string, expires_at: number |
 
 export type Progress = Awaited<ReturnType<typeof readProgress>>[number]
 
-/** Maximum number of enrolments in one statement, which reads all lectures of their courses. */
+/** Maximum number of enrolments in one statement. The statement reads all lectures of their courses. */
 const BATCH_ENROLMENTS_MAX = 200
 
 /** Reads the progress of enrolments, with one query per batch. */

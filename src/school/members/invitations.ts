@@ -61,9 +61,9 @@ export function makeInvitations(perSiteAndDayMax: number) {
   }
   return {
     /**
-     * Invites the person with an e-mail address. Replaces an earlier invitation of that address to the site. Returns
-     * the id of the invitation. Throws ChangeRefused for an invalid value, if a non-owner invites an owner, or above
-     * the limit of the site.
+     * Invites the person with an e-mail address. Replaces an earlier invitation to the site for the same address.
+     * Returns the id of the invitation. Throws ChangeRefused if a value is invalid, if a non-owner invites an owner, or
+     * if the site has reached its limit.
      */
     invite: checkedChange(newInvitation, async (site, { email: typed, name, roles }) => {
       await mustBeAllowed(site, roles)
@@ -80,8 +80,8 @@ export function makeInvitations(perSiteAndDayMax: number) {
     }),
 
     /**
-     * Sends a pending invitation again, which then works for another seven days. Throws ChangeRefused if no such
-     * invitation is pending, if a non-owner invites an owner, or above the limit of the site.
+     * Sends a pending invitation again and extends it to seven days from now. Throws ChangeRefused if no such
+     * invitation is pending, if a non-owner invites an owner, or if the site has reached its limit.
      */
     resend: siteChange(async (site, id: string) => {
       const { siteId, personId: invitedBy, now } = site.actor
@@ -113,8 +113,8 @@ const withdraw = siteChange(async ({ trx, actor, record }, id: string) => {
 })
 
 /**
- * Sends a recovery e-mail to a member. The operator learns nothing about the account. Throws ChangeRefused for an
- * unknown member, or above the limit of the member.
+ * Sends a recovery e-mail to a member. The operator learns nothing about the account. Throws ChangeRefused if the
+ * member is unknown, or has received the maximum number of e-mails.
  */
 const sendMemberRecovery = siteChange(async ({ trx, actor, record }, personId: string) => {
   const { siteId, now } = actor
@@ -167,10 +167,10 @@ const eventsOfDay = (trx: Transaction<Schema>, { siteId, now }: SiteActor) =>
     .where('occurred_at', '>', now - DAY_MS)
     .where('site_id', '=', siteId)
 
-/** Throws ChangeRefused at the limit. Counts audit events, because withdrawing an invitation must not allow another. */
+/** Throws ChangeRefused if the site has reached its limit. Counts audit events, so withdrawn invitations count, too. */
 async function mustBeWithinLimit({ trx, actor }: SiteWork, max: number): Promise<void> {
   const { events, first } = await eventsOfDay(trx, actor)
-    // Use a literal, so the databases use the index for this action.
+    // Use a literal, so both databases use the index for this action.
     .where(sql<boolean>`action = 'member.invite'`)
     .executeTakeFirstOrThrow()
   if (Number(events) < max) return

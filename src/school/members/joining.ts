@@ -49,7 +49,7 @@ export function makeJoining(ports: JoiningPorts) {
   const { database, links, now } = ports
   const { kysely } = database
   return {
-    /** Finds a site where people can sign up themselves, by slug or id. */
+    /** Finds a site with self sign-up, by slug or id. */
     findSignUpSite: async (name: string) =>
       await kysely
         .selectFrom('site')
@@ -59,17 +59,17 @@ export function makeJoining(ports: JoiningPorts) {
         .where('f.feature', '=', SELF_SIGN_UP)
         .executeTakeFirst(),
 
-    /** Finds the site and roles of a link; undefined if it no longer works. Does not use the link up. */
+    /** Finds the site and roles of a link; undefined if the link no longer works. Does not use up the link. */
     async find(kind: 'invitation' | 'address', token: string): Promise<Joining | undefined> {
       const link = await links.find(kysely, kind, { token, nowMs: now() })
       return link && (await read(kysely, link))
     },
 
     /**
-     * Grants the roles that a link offers, and creates the account if it is new. Uses the link up if the person joins.
+     * Grants the roles that a link offers, and creates the account if it is new. Uses up the link if the person joins.
      *
-     * @returns `gone` if the link no longer works, `taken` if its address no longer belongs to `joiner`: for example,
-     * if someone has created the account in the meantime
+     * @returns `gone` if the link no longer works, `taken` if its address no longer belongs to `joiner`, for example
+     * because an account with this address was created in the meantime
      */
     async accept({ link }: Joining, joiner: Joiner, caller: Caller): Promise<Outcome> {
       const nowMs = now()
@@ -90,7 +90,7 @@ export function makeJoining(ports: JoiningPorts) {
       })
     },
 
-    /** Declines an invitation, which uses it up. The operators only see that the invitation is no longer pending. */
+    /** Declines an invitation and uses up its link. Operators only see that the invitation is no longer pending. */
     async decline({ link }: Joining): Promise<void> {
       await useLink(kysely, link, now())
     },
@@ -152,7 +152,7 @@ async function mayInvite(
   return held.includes('owner') || !roles.includes('owner')
 }
 
-/** Thrown if the account of the address has changed in the meantime. The rollback keeps the link usable. */
+/** Thrown if the address has a different account than before. The rollback keeps the link usable. */
 class AddressTaken extends Error {}
 
 /** Creates the person, or marks the address of an existing person as verified. Returns the id. @throws AddressTaken */

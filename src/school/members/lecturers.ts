@@ -49,7 +49,7 @@ export interface Teaching {
 
 /**
  * Assigns a lecturer to a course. No-op if the lecturer is already assigned. Throws ChangeRefused for an unknown course
- * or member, a member without the lecturer role, and at the limit.
+ * or member, for a member without the lecturer role, or if the course already has the maximum number of lecturers.
  */
 export const assignLecturer = siteChange(
   async ({ trx, actor, record }, { courseId, personId }: Teaching) => {
@@ -78,7 +78,7 @@ export const assignLecturer = siteChange(
   },
 )
 
-/** Removes a lecturer from a course. No-op for an unassigned person. Throws ChangeRefused for an unknown course. */
+/** Removes a lecturer from a course. No-op if not assigned. Throws ChangeRefused for an unknown course. */
 export const unassignLecturer = siteChange(
   async ({ trx, actor, record }, { courseId, personId }: Teaching) => {
     await courses.mustFind(trx, actor.siteId, courseId)

@@ -28,14 +28,14 @@ export interface PeopleQuestion {
   readonly siteId: string
   /** Only people with this role; by default, people with any role. */
   readonly role?: SiteRole | null | undefined
-  /** Words of the name or address, or their beginnings. */
+  /** Words of the name or address, or the beginnings of such words. */
   readonly search?: string | null | undefined
   readonly sort?: TimeOrder | null | undefined
   /** Additional condition on `found.person_id` for searches. */
   readonly among?: ReturnType<typeof sql<boolean>> | undefined
 }
 
-/** Maximum number of people that a search counts. Its matches may be spread over a large index. */
+/** Maximum number of people that a search counts. The matches may be spread over a large index. */
 const SEARCH_COUNT_MAX = 1000
 
 /**
@@ -100,18 +100,18 @@ async function countHolders(
   return students + Number(total)
 }
 
-/** Number of roles up to which a search starts from a site's people. At larger sites, searches start from words. */
+/** If a site has at most this many roles, a search starts from its people. Otherwise, a search starts from words. */
 const FEW_ROLES_MAX = 5000
 
-/** Maximum count of people per word, when a search determines its rarest word. */
+/** Maximum number of people that are counted per word to find the rarest word of a search. */
 const WORD_COUNT_MAX = 5000
 
-/** Maximum number of people that the count of a search reads at a large site. They have the rarest word. */
+/** Maximum number of people with the rarest word that are read to count the matches at a large site. */
 const COUNTED_MAX = 2000
 
 /**
  * Finds people by the beginnings of words of their names and addresses. Reads the people with the rarest word in the
- * order of its index, which also has their other words, and looks up their role.
+ * order of an index, which also contains their other words. Looks up the role of each person.
  */
 function searchPeople(database: Database, question: PeopleQuestion, text: string) {
   const { kysely } = database
@@ -151,7 +151,7 @@ function searchPeople(database: Database, question: PeopleQuestion, text: string
 
 const FOUND_WORD = sql<string>`found.word`
 
-/** Returns the word with the fewest people. Tries long words first, and counts no further than the fewest so far. */
+/** Returns the word with the fewest people. Tries long words first, and stops counting at the lowest count so far. */
 async function rarestOf(kysely: Kysely<Schema>, words: readonly string[]): Promise<string> {
   let rarest = { word: words[0] ?? '', count: WORD_COUNT_MAX }
   if (words.length <= 1) return rarest.word
@@ -163,7 +163,7 @@ async function rarestOf(kysely: Kysely<Schema>, words: readonly string[]): Promi
   return rarest.word
 }
 
-/** Keeps people with all words, each only once: with their first word that begins with the rarest one. */
+/** Keeps the people with all words. Keeps only one row per person: the first word that begins with the rarest word. */
 function hasWords({ engine }: Database, rarest: string, words: readonly string[]) {
   const placeOf = (text: unknown) =>
     sql`${sql.raw(engine === 'sqlite' ? 'instr' : 'strpos')}(found.words, ${text})`
@@ -176,7 +176,7 @@ function hasWords({ engine }: Database, rarest: string, words: readonly string[]
 
 type Candidates = SelectQueryBuilder<Schema, 'person_word', Schema['person_word']>
 
-/** Selects the candidates of a site. `cross join` makes SQLite read the roles first. */
+/** Selects the candidates with a role at the site. `cross join` makes SQLite read the roles first. */
 function amongFew(
   kysely: Kysely<Schema>,
   { siteId, role, among = sql`true` }: PeopleQuestion,
@@ -191,7 +191,7 @@ function amongFew(
 }
 
 /**
- * Selects from all candidates, and looks up the role of each. A search then reads its index in order. If one in fifty
+ * Selects from all candidates, and looks up the role of each, so a search reads its index in order. If one in fifty
  * people belongs to the site, a page of twenty is complete after about a thousand people.
  */
 function amongMany(kysely: Kysely<Schema>, question: PeopleQuestion, candidates: Candidates) {
@@ -220,12 +220,12 @@ interface StudentQuestion extends Pick<PeopleQuestion, 'siteId' | 'search' | 'so
   readonly courseId?: string | null | undefined
 }
 
-/** Maximum number of students of a course that are counted. The count checks the role of each. */
+/** Maximum number of students that are counted for a course. The count checks the role of each student. */
 const COURSE_COUNT_MAX = 50_000
 
 /**
- * Lists students, sorted by when they became students. For a course, sorts by enrolment; for a search, by the
- * word found. A page takes one query, or a few for a search.
+ * Lists students, sorted by when they became students. For a course, sorts by enrolment; for a search, by the word
+ * found. Runs one query per page, or a few queries per page for a search.
  */
 export function listStudents(database: Database, question: StudentQuestion) {
   const { siteId, courseId, search, sort } = question

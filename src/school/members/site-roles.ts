@@ -55,7 +55,7 @@ export async function mustHaveRoles(trx: Transaction<Schema>, siteId: string, pe
   return roles
 }
 
-/** Grants roles to a person. Existing roles keep their date. */
+/** Grants roles to a person. Roles that the person already has keep their date. */
 export async function grantRoles(
   trx: Transaction<Schema>,
   { siteId, now }: Pick<SiteActor, 'siteId' | 'now'>,
@@ -143,7 +143,7 @@ export const endMemberAccess = siteChange(async ({ trx, actor, record }, id: str
   await record('grants.end_person', { kind: 'person', id }, change)
 })
 
-/** Throws ChangeRefused if the actor adds or removes an owner without being one. Reads the actor's current roles. */
+/** Throws ChangeRefused if the actor adds or removes an owner, but is not an owner. Reads the actor's current roles. */
 export async function mustBeAllowedToChangeOwners(
   trx: Transaction<Schema>,
   { siteId, personId }: SiteActor,
@@ -156,8 +156,8 @@ export async function mustBeAllowedToChangeOwners(
 }
 
 /**
- * Removes roles from a person. Without the lecturer role, the person no longer teaches courses of the site. Throws
- * ChangeRefused if the site would have no owner left with an enabled account that is not due for deletion.
+ * Removes roles from a person. If the lecturer role is removed, the person no longer teaches courses of the site.
+ * Throws ChangeRefused if the site would have no owner left with an enabled account that is not due for deletion.
  */
 async function takeRoles(
   trx: Transaction<Schema>,
@@ -186,8 +186,8 @@ async function takeRoles(
 }
 
 /**
- * Lists the sites that a person owns alone. Owners with a disabled account, or one that waits for its deletion, do not
- * count.
+ * Lists the sites that a person owns alone. Other owners do not count if their account is disabled or scheduled for
+ * deletion.
  *
  * @param siteId only this site, if given
  */

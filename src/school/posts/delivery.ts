@@ -15,13 +15,13 @@ import { newId } from '../changes/change.ts'
 /** Maximum number of inboxes in a batch. Small batches hardly delay requests. */
 const NOTIFICATIONS_PER_BATCH = 500
 
-/** Maximum number of deliveries, and of removals, in a round. */
+/** Maximum number of deliveries per round, and of removals. */
 const POSTS_PER_ROUND = 100
 
 /**
- * Delivers a published announcement to the next subscribers of its topic. Skips those without a role at the site.
+ * Delivers a published announcement to the next subscribers of its topic. Skips subscribers without a role at the site.
  *
- * @returns whether there may be more subscribers; false if the announcement does not need delivery
+ * @returns whether there may be more subscribers; false if the announcement needs no delivery
  */
 export async function deliverBatch({ kysely }: Database, postId: string, nowMs: number) {
   return await kysely.transaction().execute(async (trx) => {
@@ -111,9 +111,9 @@ async function notify(
 }
 
 /**
- * Creates the task that completes deliveries and removals. After each batch, it pauses for as long as the batch took,
- * to leave time for requests. A run repeats rounds until nothing is left to do. A round tries all its posts before
- * it throws the first failure.
+ * Creates the task that completes deliveries and removals. After each batch, the task pauses for as long as the batch
+ * took, to leave time for requests. A run repeats rounds until nothing is left to do. A round processes all its posts
+ * before it throws the first failure.
  */
 export function postDelivery({ database, now, sweeps }: DeliverySources, everySeconds: number) {
   const work = async ({ id, isRemoved }: Unfinished, signal: AbortSignal) => {
@@ -148,7 +148,7 @@ interface DeliverySources {
   readonly sweeps?: (() => boolean) | undefined
 }
 
-/** Lists each site's oldest unfinished delivery and removal, so no site delays others. At most 100 of each. */
+/** Lists each site's oldest unfinished delivery and removal, so no site delays others. Lists at most 100 of each. */
 async function listUnfinished(kysely: Kysely<Schema>) {
   const posts = kysely.selectFrom('post').select('id')
   const undelivered = posts

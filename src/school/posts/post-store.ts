@@ -32,7 +32,7 @@ interface PostQuestion {
 
 const newestFirst = orderBy('createdAt', 'desc', 'post.created_at', 'post.id')
 
-/** Lists the announcements of a site, newest first. The page and the count take one query each. */
+/** Lists the announcements of a site, newest first. Runs one query for a page, and one for the count. */
 export function listPosts({ kysely }: Database, { siteId, search, published }: PostQuestion) {
   const found = postsOf(kysely, siteId)
     .$if(search != null, (query) => query.where(containsText('post.title', search ?? '')))
@@ -75,7 +75,7 @@ const creation = fields.extend({
   idempotencyKey,
 })
 
-/** Creates a draft. Throws ChangeRefused for an invalid value, and at the limit of the site. */
+/** Creates a draft. Throws ChangeRefused for an invalid value, or if the site has too many announcements. */
 export const createPost = siteCreation({
   prefix: 'pst',
   schema: creation,
@@ -95,8 +95,8 @@ export const createPost = siteCreation({
 
 /**
  * Changes the given fields of a draft. A published announcement cannot be changed, because people may have read it.
- * Publish a correction or delete it instead. Throws ChangeRefused for an invalid value, and for an unknown or published
- * announcement.
+ * Operators can publish a correction or delete the announcement. Throws ChangeRefused for an invalid value, and for an
+ * unknown or published announcement.
  */
 export const updatePost = checkedChange(
   fields.partial().extend({ id: z.string() }),
