@@ -8,8 +8,9 @@ const manager = new UserManager({
   redirect_uri: REDIRECT_URI,
   post_logout_redirect_uri: SIGNED_OUT_URI,
   scope: 'openid profile account:read',
-  // The first is for the authorization request and the refresh, the second for the exchange.
+  // Sent with the authorization request and the refresh.
   resource: ISSUER,
+  // Sent with the code exchange.
   extraTokenParams: { resource: ISSUER },
 })
 

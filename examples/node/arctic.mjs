@@ -46,7 +46,7 @@ app.get('/login', (request, response) => {
 app.get('/callback', async (request, response) => {
   const { state, nonce, verifier } = request.session.checks
   if (request.query.state !== state || request.query.iss !== ISSUER) {
-    return response.status(400).send('This is not the answer to our request.')
+    return response.status(400).send('The state or the issuer does not match.')
   }
   const tokens = await requestTokens({
     grant_type: 'authorization_code',
@@ -56,7 +56,7 @@ app.get('/callback', async (request, response) => {
   })
   const expected = { issuer: ISSUER, audience: CLIENT_ID, algorithms: ['ES256'] }
   const { payload } = await jwtVerify(tokens.idToken(), keys, expected)
-  if (payload.nonce !== nonce) throw new Error('another nonce')
+  if (payload.nonce !== nonce) throw new Error('the nonce does not match')
   request.session.tokens = tokens.data
   response.redirect('/')
 })
@@ -65,7 +65,7 @@ app.get('/refresh', async (request, response) => {
   const { tokens } = request.session
   const { refresh_token } = tokens
   const fresh = await requestTokens({ grant_type: 'refresh_token', refresh_token })
-  // The answer has a new refresh token, and no id_token.
+  // The response has a new refresh token, but no id_token.
   request.session.tokens = { ...tokens, ...fresh.data }
   response.redirect('/')
 })

@@ -14,7 +14,7 @@ app.use(
     clientSecret: CLIENT_SECRET,
     clientAuthMethod: 'client_secret_post',
     idTokenSigningAlg: 'ES256',
-    // Without response_type code, there is no PKCE. Both requests need `resource`.
+    // Without response_type code, there is no PKCE. The token request needs `resource`, too.
     authorizationParams: {
       response_type: 'code',
       scope: 'openid profile account:read',
@@ -23,7 +23,7 @@ app.use(
     tokenEndpointParams: { resource: ISSUER },
     secret: 'a secret of this example, 32 characters or more',
     authRequired: false,
-    // Also sign out of the service, which redirects to this registered URI.
+    // Also sign the user out of the service, which redirects to postLogoutRedirect.
     idpLogout: true,
     routes: { postLogoutRedirect: '/' },
   }),

@@ -44,7 +44,7 @@ app.get('/callback', async (request, reply) => {
   const { token } = await app.gatehouse.getAccessTokenFromAuthorizationCodeFlow(request, reply)
   const expected = { issuer: ISSUER, audience: CLIENT_ID, algorithms: ['ES256'] }
   const { payload } = await jwtVerify(token.id_token, keys, expected)
-  if (payload.nonce !== request.session.nonce) throw new Error('another nonce')
+  if (payload.nonce !== request.session.nonce) throw new Error('the nonce does not match')
   request.session.token = token
   return reply.redirect('/')
 })
@@ -53,7 +53,7 @@ app.get('/refresh', async (request, reply) => {
   const { token } = request.session
   const extra = { resource: ISSUER }
   const fresh = await app.gatehouse.getNewAccessTokenUsingRefreshToken(token, extra)
-  // The answer has a new refresh token, and no id_token.
+  // The response has a new refresh token, but no id_token.
   request.session.token = { ...token, ...fresh.token }
   return reply.redirect('/')
 })

@@ -79,7 +79,7 @@ app.get('/refresh', async (request, response) => {
       resource: ISSUER,
     }),
   })
-  // The answer has a new refresh token, and no id_token.
+  // The response has a new refresh token, but no id_token.
   if (answer.ok) tokensOf.set(sub, { ...tokens, ...(await answer.json()) })
   response.redirect('/')
 })

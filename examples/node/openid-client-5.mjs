@@ -8,7 +8,7 @@ const issuer = await Issuer.discover(ISSUER)
 const client = new issuer.Client({
   client_id: CLIENT_ID,
   client_secret: CLIENT_SECRET,
-  // A public client: 'none', and no client_secret.
+  // For a public client, set 'none' and omit client_secret.
   token_endpoint_auth_method: 'client_secret_post',
   id_token_signed_response_alg: 'ES256',
   redirect_uris: [REDIRECT_URI],

@@ -41,7 +41,7 @@ const strategy = new GatehouseStrategy(
     try {
       const expected = { issuer: ISSUER, audience: CLIENT_ID, algorithms: ['ES256'] }
       const { payload } = await jwtVerify(tokens.id_token, keys, expected)
-      if (payload.nonce !== request.session.nonce) throw new Error('another nonce')
+      if (payload.nonce !== request.session.nonce) throw new Error('the nonce does not match')
       done(null, { ...tokens, refresh_token })
     } catch (error) {
       done(error)

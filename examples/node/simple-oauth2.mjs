@@ -43,7 +43,7 @@ app.get('/login', (request, response) => {
 app.get('/callback', async (request, response) => {
   const { state, nonce, verifier } = request.session.checks
   if (request.query.state !== state || request.query.iss !== ISSUER) {
-    return response.status(400).send('This is not the answer to our request.')
+    return response.status(400).send('The state or the issuer does not match.')
   }
   const { token } = await client.getToken({
     code: request.query.code,
@@ -53,7 +53,7 @@ app.get('/callback', async (request, response) => {
   })
   const expected = { issuer: ISSUER, audience: CLIENT_ID, algorithms: ['ES256'] }
   const { payload } = await jwtVerify(token.id_token, keys, expected)
-  if (payload.nonce !== nonce) throw new Error('another nonce')
+  if (payload.nonce !== nonce) throw new Error('the nonce does not match')
   request.session.token = token
   response.redirect('/')
 })
@@ -61,7 +61,7 @@ app.get('/callback', async (request, response) => {
 app.get('/refresh', async (request, response) => {
   const { token } = request.session
   const fresh = await client.createToken(token).refresh({ resource: ISSUER })
-  // The answer has a new refresh token, and no id_token.
+  // The response has a new refresh token, but no id_token.
   request.session.token = { ...token, ...fresh.token }
   response.redirect('/')
 })

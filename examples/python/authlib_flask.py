@@ -14,7 +14,7 @@ gatehouse = oauth.register(
     "gatehouse",
     server_metadata_url=f"{ISSUER}/.well-known/openid-configuration",
     client_id=os.environ["CLIENT_ID"],
-    # A public client: no secret, and token_endpoint_auth_method "none".
+    # For a public client, omit the secret and set token_endpoint_auth_method to "none".
     client_secret=os.environ["CLIENT_SECRET"],
     client_kwargs={
         "scope": "openid profile account:read",
@@ -37,7 +37,7 @@ def login():
 
 @app.get("/callback")
 def callback():
-    # Verifies the id_token: discovery contains ES256.
+    # Verifies the id_token with ES256, the algorithm in discovery.
     token = gatehouse.authorize_access_token()
     session["sub"] = token["userinfo"]["sub"]
     tokens[session["sub"]] = token

@@ -56,7 +56,7 @@ from mozilla_django_oidc.auth import OIDCAuthenticationBackend  # noqa: E402
 
 class GatehouseBackend(OIDCAuthenticationBackend):
     def get_token(self, payload):
-        """No setting adds to the request for tokens."""
+        """Adds `resource`, because no setting can add a parameter to the token request."""
         token = super().get_token({**payload, "resource": ISSUER})
         # The library does not store the refresh token.
         self.request.session["token"] = token
@@ -76,7 +76,7 @@ def refresh(request):
         },
     )
     answer.raise_for_status()
-    # The answer has a new refresh token, and no id_token.
+    # The response has a new refresh token, but no id_token.
     request.session["token"] = {**token, **answer.json()}
     return HttpResponseRedirect("/")
 

@@ -21,7 +21,7 @@ server = requests.get(f"{ISSUER}/.well-known/openid-configuration").json()
 app = Flask(__name__)
 app.secret_key = "a secret of this example"
 
-# The tokens of each person; a real application has a table for them.
+# The tokens of each person; a real application stores them in a table.
 tokens = {}
 
 
@@ -48,9 +48,9 @@ def login():
 
 @app.get("/callback")
 def callback():
-    # Authenticates with HTTP Basic. For a public client: include_client_id=True, and no secret.
+    # Uses HTTP Basic. For a public client, set include_client_id=True and omit the secret.
     client = make_session(state=session["state"])
-    # The library keeps the verifier only in the session object, as for a command-line program.
+    # The library keeps the verifier only in its session object, so restore it here.
     client._code_verifier = session["verifier"]
     token = client.fetch_token(
         server["token_endpoint"],
@@ -64,7 +64,7 @@ def callback():
 
 
 def verify(id_token):
-    """The library knows no id_token, so that another one verifies it."""
+    """Verifies the id_token with joserfc, because requests-oauthlib does not support id_tokens."""
     keys = KeySet.import_key_set(requests.get(server["jwks_uri"]).json())
     claims = jwt.decode(id_token, keys, algorithms=["ES256"]).claims
     jwt.JWTClaimsRegistry(
@@ -82,7 +82,7 @@ def refresh():
     fresh = make_session(token=token).refresh_token(
         server["token_endpoint"], auth=(CLIENT_ID, CLIENT_SECRET), resource=ISSUER
     )
-    # The answer has a new refresh token, and no id_token.
+    # The response has a new refresh token, but no id_token.
     tokens[session["sub"]] = {**token, **fresh}
     return redirect("/")
 

@@ -26,7 +26,7 @@ class GatehouseOAuth2(OpenIdConnectAuth):
     EXTRA_DATA = ["id_token", "refresh_token"]
 
     def auth_complete_params(self, state=None):
-        """No setting adds to the request for tokens."""
+        """Adds `resource`, because no setting can add a parameter to the token request."""
         return {**super().auth_complete_params(state), "resource": ISSUER}
 
     def refresh_token_params(self, token, *args, **kwargs):
@@ -71,16 +71,16 @@ def account_of(request):
 
 
 def login(request):
-    # The library starts a sign-in only after a submitted form.
+    # The library starts a sign-in only when a form is submitted.
     return HttpResponse(
         f'''<form method="post" action="/login/gatehouse/">
         <input type="hidden" name="csrfmiddlewaretoken" value="{get_token(request)}">
-        <button type="submit">Go on</button></form>'''
+        <button type="submit">Sign in</button></form>'''
     )
 
 
 def refresh(request):
-    # The answer has a new refresh token, and no id_token.
+    # The response has a new refresh token, but no id_token.
     account_of(request).refresh_token(load_strategy(request))
     return HttpResponseRedirect("/")
 

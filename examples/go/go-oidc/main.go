@@ -45,13 +45,13 @@ func main() {
 	endpoint.AuthStyle = oauth2.AuthStyleInParams
 	config := &oauth2.Config{
 		ClientID: os.Getenv("CLIENT_ID"),
-		// A public client has none.
+		// A public client has no secret.
 		ClientSecret: os.Getenv("CLIENT_SECRET"),
 		RedirectURL:  os.Getenv("REDIRECT_URI"),
 		Endpoint:     endpoint,
 		Scopes:       []string{oidc.ScopeOpenID, "profile", "account:read"},
 	}
-	// Reads ES256 from discovery.
+	// The verifier accepts the algorithm in discovery, which is ES256.
 	verifier := provider.Verifier(&oidc.Config{ClientID: config.ClientID})
 	resource := oauth2.SetAuthURLParam("resource", issuer)
 
@@ -67,7 +67,7 @@ func main() {
 		s := sessionOf(w, r)
 		answer := r.URL.Query()
 		if answer.Get("state") != s.state || answer.Get("iss") != issuer {
-			http.Error(w, "this is not the answer to our request", http.StatusBadRequest)
+			http.Error(w, "the state or the issuer does not match", http.StatusBadRequest)
 			return
 		}
 		token, err := config.Exchange(r.Context(), answer.Get("code"), resource,
@@ -79,7 +79,7 @@ func main() {
 		s.idToken, _ = token.Extra("id_token").(string)
 		verified, err := verifier.Verify(r.Context(), s.idToken)
 		if err != nil || verified.Nonce != s.nonce {
-			http.Error(w, "the id_token is not for this sign-in", http.StatusBadGateway)
+			http.Error(w, "the id_token is invalid", http.StatusBadGateway)
 			return
 		}
 		s.token = token
@@ -88,8 +88,8 @@ func main() {
 
 	http.HandleFunc("/refresh", func(w http.ResponseWriter, r *http.Request) {
 		s := sessionOf(w, r)
-		// A token source refreshes expired tokens; without an access token, it refreshes now. It
-		// need not send `resource`, because the refresh token is bound to it.
+		// Without an access token, the token source refreshes immediately. The request needs no
+		// `resource`, because the refresh token is bound to the original one.
 		old := &oauth2.Token{RefreshToken: s.token.RefreshToken}
 		token, err := config.TokenSource(r.Context(), old).Token()
 		if err != nil {

@@ -28,7 +28,7 @@ enum Answer {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let issuer = env::var("ISSUER")?;
-    // Do not follow redirects, because a server could make this program request any URL.
+    // Do not follow redirects: otherwise, a server could make this program request any URL.
     let http = reqwest::blocking::ClientBuilder::new()
         .redirect(reqwest::redirect::Policy::none())
         .build()?;
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .additional_metadata()
         .end_session_endpoint
         .clone()
-        .ok_or("the service has no sign-out")?;
+        .ok_or("discovery contains no end_session_endpoint")?;
     // A public client has no secret.
     let secret = env::var("CLIENT_SECRET").ok().map(ClientSecret::new);
     let client =
@@ -68,17 +68,17 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
             "/callback" => {
                 let (state, nonce, verifier) =
-                    session.pending.take().ok_or("no sign-in is under way")?;
+                    session.pending.take().ok_or("no sign-in is in progress")?;
                 if query.get("state") != Some(state.secret()) || query.get("iss") != Some(&issuer) {
-                    return Err("this is not the answer to our request".into());
+                    return Err("the state or the issuer does not match".into());
                 }
-                let code = query.get("code").ok_or("no code came back")?;
+                let code = query.get("code").ok_or("the response has no code")?;
                 let tokens = client
                     .exchange_code(AuthorizationCode::new(code.clone()))?
                     .set_pkce_verifier(verifier)
                     .add_extra_param("resource", &issuer)
                     .request(&http)?;
-                let id_token = tokens.id_token().ok_or("no id_token came back")?;
+                let id_token = tokens.id_token().ok_or("the response has no id_token")?;
                 id_token.claims(&client.id_token_verifier(), &nonce)?;
                 session.id_token = Some(id_token.clone());
                 session.tokens = Some(tokens);

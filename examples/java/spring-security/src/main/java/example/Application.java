@@ -62,7 +62,7 @@ public class Application {
 
     @Bean
     SecurityFilterChain security(HttpSecurity http, ClientRegistrationRepository clients) throws Exception {
-        // Adds PKCE, which confidential clients use by default from version 7, and `resource`.
+        // Adds `resource` and PKCE. From version 7, confidential clients use PKCE by default.
         var requests = new DefaultOAuth2AuthorizationRequestResolver(clients, "/oauth2/authorization");
         requests.setAuthorizationRequestCustomizer(withPkce()
             .andThen(request -> request.additionalParameters(more -> more.put("resource", issuer))));
@@ -82,7 +82,7 @@ public class Application {
                 .authorizationEndpoint(endpoint -> endpoint.authorizationRequestResolver(requests))
                 .tokenEndpoint(endpoint -> endpoint.accessTokenResponseClient(tokens))
                 .defaultSuccessUrl("/", true)
-                // Without this, a failed sign-in starts again in an endless loop.
+                // Without this handler, a failed sign-in restarts in an endless loop.
                 .failureHandler((request, response, problem) -> response.sendError(502, problem.getMessage())))
             .logout(logout -> logout.logoutSuccessHandler(signOut))
             .build();
@@ -93,7 +93,7 @@ public class Application {
         return new RedirectView("/oauth2/authorization/gatehouse");
     }
 
-    /** Spring refreshes expired tokens automatically; this refreshes now. */
+    /** Spring refreshes expired tokens automatically. This endpoint refreshes a valid token, too. */
     @GetMapping("/refresh")
     RedirectView refresh(
             @RegisteredOAuth2AuthorizedClient("gatehouse") OAuth2AuthorizedClient client,
@@ -108,12 +108,12 @@ public class Application {
         return new RedirectView("/");
     }
 
-    /** Spring signs out only after a submitted form. */
+    /** Spring signs the user out only when a form is submitted. */
     @GetMapping(path = "/logout", produces = MediaType.TEXT_HTML_VALUE)
     String logout(CsrfToken csrf) {
         return """
             <form method="post" action="/logout">
-            <input type="hidden" name="%s" value="%s"><button type="submit">Go on</button></form>
+            <input type="hidden" name="%s" value="%s"><button type="submit">Sign out</button></form>
             """.formatted(csrf.getParameterName(), csrf.getToken());
     }
 
