@@ -76,7 +76,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     const upstream = resource.upstreamWithKeys(ring.upstreams)
     for (const each of first) engine.use(each)
     engine.use(discovery.cacheEngineDocuments(upstream.published))
-    // `answers` must precede the engine, because it rewrites the engine's responses.
+    // `answers` must precede the engine, because this middleware rewrites the engine's responses.
     const routes = [
       resource.userinfo,
       resource.introspection,

@@ -19,7 +19,7 @@ import { memberEndpoint } from './member-api/endpoint.ts'
 export type Api = ReturnType<typeof makeApi>
 export type Discovery = ReturnType<typeof makeServiceDiscovery>
 
-/** Creates the discovery routes. The result also has the paths to which each operator scope grants access. */
+/** Creates the discovery routes. The result also has `scopeUses`, the paths to which each scope grants access. */
 export function makeServiceDiscovery({ baseUrl, service, integrations }: Config) {
   const adminApi = () => ({ address: paths.adminGraphql, scopes: scopesOfAdminApi() })
   const scopeUses = makeScopeUses(() => [[adminApi()], service.upstreams.map(scopeUseOf)].flat())

@@ -71,7 +71,7 @@ const way = z.discriminatedUnion('kind', [steps, command, session, json, toml, l
 export const OWN_HOST = '{host}'
 
 const ownCallback = z.strictObject({
-  /** The callback, with one variable segment. If people host the assistant themselves, its host is `{host}`. */
+  /** The callback, with one variable segment. For self-hosted assistants, the host of the callback is `{host}`. */
   pattern: z
     .string()
     .refine((pattern) => isRedirectPattern(pattern.replace(OWN_HOST, 'host.example'))),

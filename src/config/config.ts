@@ -37,7 +37,7 @@ const integration = z.strictObject({
   token_endpoint_auth_method: z.enum(['none', 'client_secret_post']).default('none'),
 })
 
-/** A copy of a metadata document. Its other members are validated when the copy is used. */
+/** A copy of a metadata document. All members except `client_id` are validated when the copy is used. */
 const documentCopy = z.looseObject({
   client_id: z
     .string()
@@ -53,7 +53,7 @@ const conformanceSettings = z.strictObject({
   clients: z.array(
     z.strictObject({
       client_id: z.string().min(1),
-      // The suite signs with this secret as an HMAC key, which needs at least 32 bytes.
+      // The suite uses this secret as an HMAC key, which needs at least 32 bytes.
       client_secret: z.string().min(32).optional(),
       /** The public keys of a client with `private_key_jwt`. */
       jwks: z.strictObject({ keys: z.array(z.looseObject({})) }).optional(),

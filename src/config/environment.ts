@@ -280,7 +280,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     baseUrl: data.BASE_URL ?? `http://${loopbackAddress}:${data.PORT}`,
     host: data.HOST,
     port: data.PORT,
-    /** The number of processes that accept requests; with 1, there is no primary. */
+    /** The number of processes that accept requests. If it is 1, there is no primary. */
     workers: data.WORKERS,
     dataDir: data.DATA_DIR,
     databaseUrl: data.DATABASE_URL,
@@ -297,7 +297,7 @@ export function readEnvironment(variables: NodeJS.ProcessEnv, problems: string[]
     mailFrom: data.MAIL_FROM ?? 'no-reply@localhost',
     trustProxy: data.TRUST_PROXY === 'yes',
     demoData: data.DEMO_DATA,
-    /** The mode of the conformance profile. Unless `off`, the clients of the OpenID suite exist (design 26). */
+    /** The mode of the conformance profile. Unless it is `off`, the clients of the OpenID suite exist (design 26). */
     conformanceProfile: data.CONFORMANCE_PROFILE,
     auditStream: data.AUDIT_STREAM,
     logLevel: data.LOG_LEVEL,

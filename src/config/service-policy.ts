@@ -38,7 +38,7 @@ const requestLimits = z
   })
   .prefault({})
 
-/** The platform's endpoint that checks passwords of people without a hash (directory/people/password-hook.ts). */
+/** The platform endpoint that checks passwords of people without a stored hash (directory/people/password-hook.ts). */
 const passwordCheck = z.strictObject({
   url: z.url({ protocol: /^https$/, error: 'must be an https URL' }).max(500),
   timeoutMs: z.int().min(100).max(10_000),
@@ -68,7 +68,7 @@ const signInLimits = {
   failuresPerAccountAndAddressMax: z.int().min(1).max(1000),
   failuresPerAccountMax: z.int().min(1).max(100_000),
   failuresPerAddressMax: z.int().min(1).max(100_000),
-  // Attempts that remain after attackers have exhausted an account's limit: per IPv4 /24 or IPv6 /48, and in total.
+  // Attempts that remain once attackers have exhausted an account's limit: per IPv4 /24 or IPv6 /48, and in total.
   reservedAttemptsPerNetworkMax: z.int().min(1).max(100).default(2),
   reservedAttemptsPerAccountMax: z.int().min(1).max(100_000).default(100),
   failuresPerKnownBrowserMax: z.int().min(1).max(1000).default(10),
@@ -87,7 +87,7 @@ const signInLimits = {
   freshSeconds: z.int().min(60).max(DAY_SECONDS).default(600),
 }
 
-/** Limits of GraphQL requests, and of the cache of their documents. */
+/** Limits on GraphQL requests, and on the cache of GraphQL documents. */
 const apiLimits = z.strictObject({
   bodyBytesMax: z.int().min(1000).max(1_000_000),
   documentTokensMax: z.int().min(500).max(10_000),
@@ -97,7 +97,7 @@ const apiLimits = z.strictObject({
   aliasesMax: z.int().min(1).max(100),
   directivesMax: z.int().min(1).max(100),
   costMax: z.int().min(1000).max(100_000),
-  // Limits of the cache of validated documents. A document takes about 120 bytes of memory per character.
+  // Limits on the cache of validated documents. A document takes about 120 bytes of memory per character.
   cachedDocumentsMax: z.int().min(1).max(10_000),
   cachedDocumentCharactersMax: z.int().min(1).max(20_000),
   cachedCharactersMax: z.int().min(1).max(10_000_000),
@@ -109,7 +109,7 @@ const host = z
   .refine((value) => URL.parse(`https://${value}/`)?.host === value, 'must be a host or host:port')
 
 /**
- * The switches of optional standards, all off by default. `privateHosts` lists hosts with private addresses that the
+ * Switches for optional standards, all off by default. `privateHosts` lists hosts with private addresses that the
  * service may contact for these standards.
  */
 export const furtherPlans = z
@@ -142,7 +142,7 @@ const upstream = z
   .strictObject({
     /** The path below /admin/api/. */
     path: z.string().max(200).regex(SEGMENTS, 'must be a path like coupons or shop/coupons'),
-    /** The scopes that read and write methods require. Methods without a scope are disabled. */
+    /** The scopes that read methods and write methods require. Methods without a scope are disabled. */
     readScope: operatorScope('read').optional(),
     writeScope: operatorScope('write').optional(),
     /** The URL that replaces {base_url}/admin/api/{path}. */
@@ -186,9 +186,9 @@ export const servicePolicy = z.strictObject({
     refreshTokenSeconds: seconds(400 * DAY_SECONDS),
     // The lifetime of a whole family of refresh tokens.
     refreshTokenAbsoluteSeconds: seconds(400 * DAY_SECONDS),
-    // How long a replaced refresh token may be used again, to get the same response.
+    // How long a replaced refresh token still returns the same response.
     refreshRetrySeconds: seconds(60),
-    // How long a browser session lasts after the sign-in, and after its last use.
+    // How long a browser session lasts after the sign-in, and without being used.
     sessionSeconds: seconds(400 * DAY_SECONDS),
     sessionIdleSeconds: seconds(400 * DAY_SECONDS),
     interactionSeconds: seconds(DAY_SECONDS),
@@ -287,7 +287,7 @@ export const servicePolicy = z.strictObject({
     // How long a self-registered client is kept if no person has consented to it.
     unusedClientSeconds: seconds(30 * DAY_SECONDS).default(DAY_SECONDS),
     unusedClientsPerNetworkMax: z.int().min(1).max(100_000).default(200),
-    // The maximum number of stored callbacks per platform that match one of its patterns.
+    // The maximum number of stored callbacks per platform. Each callback matches a pattern of the platform.
     callbacksPerPlatformMax: z.int().min(1).max(1_000_000),
     // How long a callback is kept if no person authorizes a connection with it.
     unusedCallbackSeconds: seconds(30 * DAY_SECONDS),
@@ -296,7 +296,7 @@ export const servicePolicy = z.strictObject({
   loopbackHosts: z.array(z.enum(loopbackHosts)).min(1),
   furtherPlans,
   metadataDocuments: z.strictObject({
-    /** Hosts, and URLs of single documents. */
+    /** Hosts whose documents are all allowed, and URLs of single documents. */
     sources: z.array(
       z.hostname().or(z.string().refine(readDocumentAddress, 'must be a host or a canonical URL')),
     ),

@@ -90,7 +90,7 @@ function checkAndTranslate(resolve: Resolve): Resolve {
   }
 }
 
-/** Requires approval of mutations if the site does. Wraps all resolvers, so no endpoint bypasses it (design 37). */
+/** Requires approval of a mutation if the site demands it. Every resolver calls this, on all endpoints (design 37). */
 async function demandApprovalOf([, args, context, info]: Parameters<Resolve>): Promise<void> {
   if (info.operation.operation !== 'mutation' || info.path.prev) return
   const admin = context as AdminContext

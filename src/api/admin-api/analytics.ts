@@ -45,7 +45,7 @@ export const analyticsResolvers = {
       const { courses, byCourse, fromMs, untilMs } = figures
       const figuresOf = (course: { readonly id: string }) =>
         mapValues(byCourse, (count, name) => async () => {
-          // One call of `count` computes the figure for all courses on a page.
+          // One call to `count` computes the figure for all courses on a page.
           const batch = `${name} from ${fromMs} to ${untilMs}`
           return (await context.oneOfMany(batch, count, course.id)) ?? 0
         })

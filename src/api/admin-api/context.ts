@@ -9,12 +9,12 @@ import type { Invitations } from '../../school/members/invitations.ts'
 import type { WebhookEndpoints } from '../../school/webhooks/webhook-endpoints.ts'
 import type { OneOfMany } from '../graphql/batch-loader.ts'
 
-/** The caller of a request, who is the actor of its changes. Each change adds its own time. */
+/** The caller of a request. Each change in the request records this caller as its actor, and adds its own time. */
 export type AdminCaller = Omit<SiteActor, 'now'> & {
   readonly clientId: string
   /** The origin of the client. Approvals depend on it. */
   readonly clientOrigin: string
-  /** The grant of the token; undefined at our own pages. */
+  /** The grant of the token; undefined for calls from our own pages. */
   readonly grantId?: string
   readonly scopes: readonly string[]
 }
@@ -57,7 +57,7 @@ export type AdminResolver<Source, Arguments = object> = (
 export function actorOf({ caller, parts }: AdminContext): SiteActor & AdminCaller {
   return {
     ...caller,
-    // Read the time late: a change may wait for a lock, and must not predate the row that it then finds.
+    // Read the time late. A change may wait for a lock, and must not predate the row that it finds after the wait.
     get now() {
       return parts.now()
     },

@@ -1,4 +1,4 @@
-/** Serves the Admin API over HTTP, and in process to tools and pages. */
+/** Serves the Admin API over HTTP, and in-process for tools and pages. */
 
 import { adminApiPage } from '../../../views/api-pages.ts'
 import { inCode, text } from '../../../views/text.ts'
@@ -24,9 +24,9 @@ export interface AdminSchool {
 }
 
 /**
- * Creates the endpoint of the Admin API (specification, Authentication 6; design 29): GraphQL, and uploads of files.
- * The schema declares the scopes of each field. Verifying a token that has operator scopes also checks that the person
- * is still an operator of the site. The API is loaded at its first request, to keep start-up fast.
+ * Creates the endpoint of the Admin API (specification, Authentication 6; design 29), for GraphQL and file uploads. The
+ * schema declares the scopes of each field. Verifying a token that has operator scopes also checks that the person is
+ * still an operator of the site. The API is loaded at its first request, to keep start-up fast.
  */
 export function adminEndpoint(
   ports: EndpointPorts,

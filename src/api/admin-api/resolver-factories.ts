@@ -26,7 +26,7 @@ export function found(find: Find): AdminResolver<unknown, { readonly id: string 
     await find(parts.database.kysely, caller.siteId, id)
 }
 
-/** Creates a resolver that finds a row of the site by id or another key. Returns null without either. */
+/** Creates a resolver that finds a row of the site by id or another key. Returns null if neither is given. */
 export function foundBy<Key>(
   name: string,
   find: Find<Key>,
@@ -38,7 +38,7 @@ export function foundBy<Key>(
   }
 }
 
-/** Creates the resolver of a field. Reads it for all nodes of a list at once. `missing` is the default value. */
+/** Creates the resolver of a field. Reads the field for all nodes of a list at once. `missing` is the default value. */
 export function batched<Value, Missing>(
   name: string,
   findAll: (
@@ -91,7 +91,7 @@ export async function siteList<Row>(
 
 type Change<Input, Result> = (database: Database, actor: SiteActor, input: Input) => Promise<Result>
 
-/** Creates the payload of a mutation, after the change. */
+/** Creates the payload of a mutation from the id of the changed object. */
 type Payload = (id: string, context: AdminContext) => object
 
 /** Returns a function that creates a payload with the changed row. The row is read only if selected. */
@@ -103,7 +103,7 @@ export function payloadWith(name: string, find: Find): Payload {
   })
 }
 
-/** Creates the resolver of a mutation that creates an object, unless it exists. */
+/** Creates the resolver of a mutation that creates an object. It changes nothing if the object already exists. */
 export function creates<Input>(create: Change<Input, Created>, payload: Payload) {
   return async (_source: unknown, { input }: { readonly input: Input }, context: AdminContext) => {
     const { id, isNew } = await create(context.parts.database, actorOf(context), input)

@@ -85,7 +85,7 @@ const updatable =
 
 /**
  * Repeats parts of the schema. Each mutation gets the `@needs` of its block, and each `Update…` input gets the fields
- * of a `Create…` input. Adds an idempotency key to each `Create…` input.
+ * of the matching `Create…` input. Adds an idempotency key to each `Create…` input.
  */
 function repeatParts(text: string): string {
   const updates = Array.from(text.matchAll(updatable), ([, type, fields = '']) => {
@@ -124,7 +124,7 @@ function readSchema(name: string): string {
   return readFileSync(join(import.meta.dirname, `${name}.graphql`), 'utf8')
 }
 
-/** Returns all scopes in the `@needs` directives of the schema. Parsing the schema would take longer than a start may. */
+/** Returns all scopes in the `@needs` directives of the schema. Does not parse the schema, to keep start-up fast. */
 export function scopesOfAdminApi(): ReadonlySet<string> {
   const lists = schemaText.matchAll(/@needs\(scopes: \[([^\]]*)\]\)/g)
   return new Set(Array.from(lists).flatMap(([, scopes = '']) => scopes.match(/[\w:]+/g) ?? []))

@@ -16,7 +16,7 @@ const waiting = new Map<string, Promise<unknown>>()
  * Yields to the event loop between two tasks, so other requests make progress.
  *
  * @param queueName the site and the kind of task
- * @param name the name of equal tasks. They share the result of the first one that has not begun.
+ * @param name identifies equal tasks. Calls with the same name share the result of a task that has not begun.
  * @throws tooManyRequests if the queue is full
  */
 export async function runInTurn<Result>(

@@ -23,7 +23,7 @@ interface UploadLinkRoutePorts {
   readonly findClientName: (clientId: string) => Promise<string | undefined>
 }
 
-/** How much of a rejected form is read. Browsers show the response only after sending the whole form. */
+/** How much of a rejected form the server still reads. Browsers show the response only after sending the whole form. */
 const DROPPED = { bytesMax: 500_000_000, ms: 25_000 }
 
 const problems: Readonly<Record<number, UploadPage['problem']>> = {
@@ -80,7 +80,7 @@ export function uploadLinkRoute(router: Router, ports: UploadLinkRoutePorts): vo
     await ports.receive(ctx, link, link)
   }
   router.get(linkPages.upload, answerBrowser)
-  // Allow any origin: assistants in a browser upload from their own. A plain form could do so anyway.
+  // Allow any origin: assistants in a browser upload from their own origin. An HTML form needs no CORS anyway.
   const cors = openCors(['PUT'])
   router.options(linkPages.upload, cors)
   router.put(linkPages.upload, cors, answerProgram)

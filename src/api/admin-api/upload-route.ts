@@ -67,8 +67,9 @@ export function uploadRoute(
 export type ReceiveUpload = ReturnType<typeof makeReceiveUpload>
 
 /**
- * Creates the function that receives a file within the limits of the person and the site, and responds with it. By
- * default, the file is the body of the request, with the name in the query. Returns the file, and throws HTTP errors.
+ * Creates the function that receives a file within the limits of the person and the site, and responds with its
+ * metadata. By default, the file is the body of the request, with the name in the query. Returns the file, and throws
+ * HTTP errors.
  */
 export function makeReceiveUpload(
   { database, requestLimits, now }: EndpointPorts['platform'],

@@ -39,8 +39,8 @@ function isHeld(ifNoneMatch: string, etag: string): boolean {
 }
 
 /**
- * Creates middleware that caches the JSON responses of later middleware for `addresses`. The documents of an engine are
- * constant; a new engine gets a new cache. HEAD is passed on as GET, because the engine supports only GET.
+ * Creates middleware that caches the JSON responses of downstream middleware for `addresses`. The documents of an
+ * engine are constant; a new engine gets a new cache. Passes HEAD on as GET, because the engine supports only GET.
  *
  * @param complete modifies a document before it is cached
  */
@@ -67,7 +67,7 @@ export function cacheDocuments(
 
 type Complete = (path: string, body: object) => object
 
-/** Runs the later middleware as GET, and renders its response. Returns undefined unless the status is 200. */
+/** Runs the downstream middleware as GET, and renders the response. Returns undefined unless the status is 200. */
 async function renderNext(ctx: Context, next: () => Promise<unknown>, complete: Complete) {
   const { method } = ctx
   ctx.method = 'GET'

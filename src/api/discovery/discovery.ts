@@ -40,7 +40,7 @@ export function makeDiscovery(facts: ServiceFacts & { readonly scopeUses: ScopeU
   return {
     scopeUses: facts.scopeUses,
     routes: discoveryRoutes(facts),
-    /** Creates middleware that caches one engine's documents. It adds `otherKeys` to the key set. */
+    /** Creates middleware that caches one engine's documents, and adds `otherKeys` to the key set. */
     cacheEngineDocuments: (otherKeys: readonly object[]) =>
       cacheDocuments(ofTheEngine, facts.service.documents.cacheSeconds, (path, body) => {
         if (path === paths.jwks && 'keys' in body && Array.isArray(body.keys))

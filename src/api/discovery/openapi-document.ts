@@ -186,7 +186,7 @@ function typeOf(text: string, known: Notation): Part {
   return values.length > 1 ? { enum: values } : { const: values[0] }
 }
 
-/** Parses `headers content codes: description`, or the name of a response. Codes are the words with an underscore. */
+/** Parses `headers content codes: description`, or the name of a response. Words with an underscore are error codes. */
 function responseOf(text: string, known: Notation): Part {
   if (/^\w+$/.test(text)) {
     find(known.responses, text)

@@ -1,6 +1,6 @@
 type FindAll<Value> = (keys: readonly string[]) => Promise<Map<string, Value>>
 
-/** Finds a value by key. All lookups with the same name in the same tick share one call of `findAll`. */
+/** Finds a value by key. All lookups with the same name in the same tick share one call to `findAll`. */
 export type OneOfMany = <Value>(
   name: string,
   findAll: FindAll<Value>,

@@ -31,7 +31,7 @@ export interface CostLimit {
 /** Cost of preparing an uncached document: the number of fields that can be resolved in the same time. */
 const PREPARING_COST = 500
 
-/** Base cost of a request: the number of fields that can be resolved in the time of its overhead. */
+/** Base cost of a request: the number of fields that can be resolved in the time that its overhead takes. */
 const REQUEST_COST = 100
 
 type Caller = Parameters<typeof personKey>[0]
@@ -46,7 +46,7 @@ export function countOperation(caller: Caller, cost: number, { limits, name }: C
   limits.count(name, personKey(caller), REQUEST_COST + cost)
 }
 
-/** Counts changes per person and site. Once the limit is reached, returns it and counts nothing. */
+/** Counts changes per person and site. Once the limit is reached, returns the exceeded limit and counts nothing. */
 export function takeChanges(
   { personId, siteId }: Caller,
   changes: number,
@@ -73,15 +73,15 @@ const LIST_SIZE_DEFAULT = 10
 
 /**
  * Costs of the introspection fields. Introspection returns a large response for few fields: the whole schema of the
- * Admin API is about 175 kB, and each alias repeats it. Even the lowest `costMax` that the settings allow admits one
- * full introspection.
+ * Admin API is about 175 kB, and each alias repeats it. One full introspection fits within even the lowest valid
+ * `costMax`.
  */
 const introspectionWeights = { __schema: 700, __type: 100 } as const
 
 /**
- * Creates the function that estimates the cost of an operation. Each field in the largest possible response costs one.
- * Fields in the `nodes` and `edges` of a connection count `first` times. Fields in an unpaginated list count as many
- * times as its `@listSize`, or ten times.
+ * Creates the function that estimates the cost of an operation. Each field in the largest possible response costs 1.
+ * Fields in the `nodes` and `edges` of a connection count `first` times. Fields in an unpaginated list count
+ * `@listSize` times, by default ten times.
  *
  * `@cost` sets the cost of an expensive field or argument, such as a search of every row. A field that `@skip` or
  * `@include` excludes counts too.
@@ -109,8 +109,8 @@ export function makeCostOf(schema: GraphQLSchema) {
       .reduce((sum, { name }) => sum + (argumentWeights.get(name.value) ?? 0), 0)
 
   /**
-   * Returns the assumed size of an unpaginated list; 1 for other fields. Fields are looked up by name, and a list may
-   * have the same name as a connection. A selection with `nodes` or `edges` shows that the field is the connection.
+   * Returns the assumed size of an unpaginated list; 1 for other fields. Looks fields up by name, although a list may
+   * have the same name as a connection. A selection with `nodes` or `edges` shows that the field is a connection.
    */
   const unpagedSize = ({ name, selectionSet }: FieldNode) => {
     const isPage = selectionSet?.selections.some(

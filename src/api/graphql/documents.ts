@@ -15,10 +15,10 @@ import { LRUCache } from 'lru-cache'
 
 import type { ServicePolicy } from '../../config/config.ts'
 
-/** The limits of a GraphQL API. Those on the size of a document are checked before it is validated. */
+/** The limits of a GraphQL API. The limits on the size of a document are checked before validation. */
 export type ApiLimits = ServicePolicy['memberApi']
 
-/** Returns the limits shown to callers, which exclude those of the cache. */
+/** Returns the limits that callers see: all except the limits of the cache. */
 export function limitsInForce(limits: ApiLimits): Readonly<Record<string, number>> {
   const { costMax, depthMax, fieldsMax, aliasesMax, directivesMax, nestingMax } = limits
   const { documentTokensMax, bodyBytesMax } = limits
@@ -45,7 +45,7 @@ type PreparedSource =
   /** The document exceeds a limit, so it was not validated. */
   | { readonly kind: 'refused'; readonly error: GraphQLError }
 
-/** Creates the function that parses and validates documents and checks their limits. It caches valid ones (LRU). */
+/** Creates the function that parses documents, checks limits and validates. It caches valid documents (LRU). */
 export function makePrepareDocument(schema: GraphQLSchema, limits: ApiLimits) {
   const kept = new LRUCache<string, PreparedDocument>({
     max: limits.cachedDocumentsMax,
@@ -165,7 +165,7 @@ export function makeFold(
     const key = `${within} ${name}`
     const before = known.get(key)
     if (before !== undefined) return before
-    // Ends the recursion of a fragment that spreads itself, which validation rejects later.
+    // Ends the recursion of a fragment that spreads itself. Validation rejects such a fragment later.
     known.set(key, 0)
     const fragment = fragments.get(name)
     const part = fragment ? fold(fragment.selectionSet, within) : 0

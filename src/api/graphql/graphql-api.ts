@@ -99,7 +99,7 @@ export function makeGraphqlApi<Caller>(
 }
 
 /**
- * Returns the errors to hide from callers: errors from resolvers that are not GraphQL errors.
+ * Returns the errors to hide from callers: those that a resolver threw, except GraphQL errors.
  *
  * @throws the first refusal of a resolver, if any, such as storageUnavailable, so that no partial result is sent
  */

@@ -68,7 +68,7 @@ async function runOperation<Caller>(
   // Mutations require POST, regardless of the scopes of the token (GraphQL over HTTP §6.2).
   if (ctx.method === 'GET' && operation === 'mutation') return sendRefusal(ctx, 405)
   const needed = api.scopesNeeded(document, params.operationName)
-  // The names are needed only to check whether two factors are required.
+  // The names of the fields are needed only to check whether two factors are required.
   const operations = token.unmetDemand ? api.fieldNames(document, params.operationName) : []
   const verdict = demandScopes({ kind: 'granted', token }, needed, { operations })
   if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)
@@ -101,7 +101,7 @@ function sendResult(ctx: Context, status: number, result: object, type: string):
   ctx.body = JSON.stringify(result)
 }
 
-/** Sends the errors of a document: with status 200 in application/json, else 400 (GraphQL over HTTP, Status Codes). */
+/** Sends the errors of a document. The status is 200 for application/json, otherwise 400 (GraphQL over HTTP). */
 function sendErrors(ctx: Context, errors: readonly GraphQLError[], type: string): void {
   sendResult(ctx, type === JSON_TYPE ? 200 : 400, { errors }, type)
 }
@@ -128,7 +128,7 @@ async function readParameters(ctx: Context, body: string): Promise<RequestParams
     sendRefusal(ctx, 415)
   } catch (error) {
     if (sendsHashOnly(ctx, body)) {
-      // Use status 200, as Apollo Server does. Apollo's clients then send the document automatically.
+      // Use status 200, as Apollo Server does, so Apollo's clients automatically repeat the request with the document.
       const extensions = { code: 'PERSISTED_QUERY_NOT_SUPPORTED' }
       const errors = [{ message: 'PersistedQueryNotSupported', extensions }]
       sendResult(ctx, 200, { errors }, JSON_TYPE)
@@ -165,7 +165,7 @@ function hideFaults(result: ExecutionResult, ctx: Context): ExecutionResult {
   return { ...result, errors: result.errors?.map(shown) } as ExecutionResult
 }
 
-/** Creates the error that replaces an internal error. The log has the cause under the error id. */
+/** Creates the error that replaces an internal error. The log contains the cause under the error id. */
 function internalError(errorId: string, { path }: GraphQLError): GraphQLError {
   return new GraphQLError(
     `internal error; report error ID ${errorId} to the operator of this service`,

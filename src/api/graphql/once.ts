@@ -1,4 +1,4 @@
-/** Returns a function that creates a value at its first call, and returns this value at every call. */
+/** Returns a function that creates a value on its first call, and returns the same value on every later call. */
 export function once<Value>(make: () => Value): () => Value {
   let made: { readonly value: Value } | undefined
   return () => {

@@ -9,7 +9,7 @@ import { formField } from '../../platform/http/page-form.ts'
 import { decodeUtf8, readRequestBody } from '../../platform/http/request-body.ts'
 import { type QueryToolFiles, queryToolPolicy } from './query-tool.ts'
 
-/** The outcome of a query on a page: its result or a problem. */
+/** The outcome of a query that was run on a page: its result or a problem. */
 interface TriedQuery {
   readonly result?: ExecutionResult
   readonly problem?: string

@@ -6,8 +6,8 @@ export const PAGE_SIZE_MAX = 100
  * Completes the text of a schema. Adds the connection types and repeated fields. Adds `after` and descriptions to each
  * `first: Int = 20`.
  *
- * @param connections for each node type, an addition to the description of `totalCount`, or an empty string
- * @param rules `boundTo` are the words for the scope of a cursor, such as `this site`
+ * @param connections maps each node type to an addition to the description of `totalCount`, or an empty string
+ * @param rules `boundTo` describes where a cursor is valid, such as `this site`
  */
 export function expandPages(
   text: string,

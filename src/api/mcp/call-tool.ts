@@ -10,7 +10,7 @@ import { ApprovalNeeded, type Tool, type ToolCall, ToolProblem } from './tool.ts
 import { accessTo, isOpen } from './tool-access.ts'
 import { findTool } from './tool-catalogue.ts'
 
-/** The call of a request that the SDK handles, and its internal error, if any. */
+/** The context of a request that the SDK handles, and the internal error of its handler, if any. */
 export interface Exchange {
   readonly call: ToolCall
   /** The internal error of a handler, for the endpoint to report. */
@@ -71,7 +71,7 @@ function textOf(answer: object | string): string {
   return typeof answer === 'string' ? answer : JSON.stringify(answer)
 }
 
-/** Runs a tool. Shortens a result that is too long, with a note. @throws ToolProblem if not even one element fits */
+/** Runs a tool. Shortens a result that is too long and adds a note. @throws ToolProblem if not even one element fits */
 async function answerWithin(tool: Tool, values: unknown, call: ToolCall): Promise<object | string> {
   const answer = await tool.run(values, call)
   const length = textOf(answer).length

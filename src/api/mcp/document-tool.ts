@@ -48,7 +48,7 @@ export interface DocumentDefinition
   readonly path: readonly string[]
   /** The selection for the last field. */
   readonly selection: string
-  /** One more field of the result, for callers that also have its scope. */
+  /** An additional field of the result, for callers that have the scope for this field. */
   readonly returns?: { readonly scope: string; readonly selection: string } | undefined
   /** The tool that lists valid ids and slugs, for error messages. */
   readonly listedBy?: string | undefined
@@ -62,7 +62,7 @@ export interface DocumentApi {
     document: string,
     variables: Record<string, unknown>,
   ) => Promise<ExecutionResult>
-  /** The tools that list valid ids, by the kind of object that does not exist. */
+  /** The tool that lists valid ids, for each kind of object that may be missing. */
   readonly listOf?: Readonly<Record<string, string>> | undefined
 }
 
@@ -143,7 +143,7 @@ function answerOf(
   return answer['isNew'] === false ? { ...answer, note: alreadyExisted(asked) } : answer
 }
 
-/** Creates the error for an id, slug or number that the site does not have, or for a call without any of them. */
+/** Creates the error for an id, slug or number that the site does not have, or for a call that sends none of these. */
 function nothingFor({ given, taken, listedBy }: Asked): ToolProblem {
   const [argument] = Object.keys(given)
   const names = taken.map(({ name }) => name)

@@ -118,9 +118,9 @@ function scopesAt({ areas }: ToolAddress, { discovery }: EndpointPorts): ScopesF
 }
 
 /**
- * Checks the token, its audience and the request limit. Returns the caller, undefined without a token, or `refused` if
- * the request was rejected. The limit counts per person, site and client rather than per token, so a refresh does not
- * reset the count (MCP, tools: servers MUST rate limit invocations).
+ * Checks the token, its audience and the request limit. Returns the caller, undefined if the request has no token, or
+ * `refused` if it was rejected. The limit counts per person, site and client rather than per token, so a refresh does
+ * not reset the count (MCP, tools: servers MUST rate limit invocations).
  */
 async function authenticate(ctx: Context, address: ToolAddress, { ports }: Endpoint) {
   ctx.vary('Authorization')
@@ -182,8 +182,8 @@ async function answer(
 }
 
 /**
- * Says what to do instead, if the client can never use the tool; undefined if the client can request the scopes. The
- * text is the result of the call, because a challenge without scopes would not reach the model (decision 23).
+ * Returns advice if the client can never use the tool; undefined if the client can request the scopes. The advice
+ * becomes the result of the call, because a challenge without scopes would not reach the model (decision 23).
  */
 async function remedyFor(tool: string, verdict: Refused, { adviseOnScopes }: EndpointPorts) {
   if (verdict.kind !== 'insufficient') return undefined

@@ -55,7 +55,7 @@ function parseMessage(text: string): Message | undefined {
   }
 }
 
-/** Sends a JSON-RPC error with a null id. For a message with an unknown id (JSON-RPC 2.0 §5). */
+/** Sends a JSON-RPC error with a null id, because the id of the message is unknown (JSON-RPC 2.0 §5). */
 export function sendFault(ctx: Context, status: number, code: number, message: string): undefined {
   logFields(ctx).error = message
   ctx.status = status
@@ -92,8 +92,8 @@ function sendError(
 const dropped = new Set(['connection', 'content-length', 'host', 'keep-alive', 'transfer-encoding'])
 
 /**
- * Converts a Koa request to the fetch API, without its Authorization header and cookies. Later code does not need the
- * token, and must not pass it on (MCP, token passthrough). The request's signal aborts when the caller disconnects,
+ * Converts a Koa request to the fetch API, without its Authorization header and cookies. Downstream code does not need
+ * the token, and must not pass it on (MCP, token passthrough). The request's signal aborts when the caller disconnects,
  * which cancels a call (since revision 2026-07-28).
  */
 export function fetchRequest(ctx: Context, url: string, body: string): Request {

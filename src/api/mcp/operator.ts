@@ -31,7 +31,7 @@ function listToolOf(area: string): string {
 interface FindDefinition
   extends Pick<DocumentDefinition, 'name' | 'title' | 'description' | 'selection'> {
   readonly field: string
-  /** Another area. The tool also needs its read scope. */
+  /** A second area, whose read scope the tool also needs. */
   readonly also?: string
 }
 
@@ -85,7 +85,7 @@ export function readBoth(area: string, definition: ReadDefinition): Tool[] {
 interface ChangeDefinition
   extends Pick<DocumentDefinition, 'description' | 'mails'>,
     Partial<Pick<DocumentDefinition, 'title' | 'effect' | 'selection'>> {
-  /** The changed object, for callers with the read scope. */
+  /** The selection of the changed object, for callers with the read scope. */
   readonly returns?: string
 }
 
@@ -100,8 +100,9 @@ const payloadFields: Readonly<Record<string, string>> = {
 }
 
 /**
- * Creates the tools that change an area. Each runs the mutation of its name, in camel case. A result has the fields
- * that the write scope covers, and the changed object (by default `returned`) if the caller may read the area.
+ * Creates the tools that change an area. Each tool runs the mutation with the same name in camel case. The result has
+ * the fields that the write scope covers. If the caller may read the area, it also has the fields of the changed
+ * object, by default `returned`.
  */
 export function changes(
   area: string,
@@ -129,7 +130,7 @@ export function changes(
   })
 }
 
-/** What people keep when an item is hidden. */
+/** The records that stay valid when an item is hidden, by kind of item. */
 const holdings: Readonly<Record<string, string>> = {
   ...{ course: 'Enrolments', digital_product: 'Purchases', event: 'Registrations' },
 }

@@ -30,8 +30,8 @@ type Era = 'modern' | 'legacy'
 /**
  * Recognizes tools/list and tools/call, which make up nearly all traffic, in their usual format. Returns undefined for
  * other messages. The SDK creates a request, a response, a server and a transport for each message, and validates the
- * message several times. That costs more than running most tools. `test/mcp-plain-requests.test.ts` checks that both
- * paths send the same bytes.
+ * message several times. That costs more than running most tools. `test/mcp-plain-requests.test.ts` checks that this
+ * module and the SDK send the same bytes.
  */
 export function readPlainRequest(
   headers: IncomingHttpHeaders,

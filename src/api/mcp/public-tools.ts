@@ -1,4 +1,4 @@
-/** Defines the public tools: the service, its sites and their published courses. They reveal nothing about people. */
+/** Defines the public tools, which describe the service, its sites and their published courses, but no people. */
 
 import { z } from 'zod'
 
@@ -131,7 +131,7 @@ export const publicTools: readonly Tool[] = [
   }),
 ]
 
-/** Finds the site with a slug or, without one, the site of the token. @throws ToolProblem if there is none */
+/** Finds the site with a slug or, if there is no slug, the site of the token. @throws ToolProblem if none exists */
 async function siteOf({ caller, parts }: ToolCall, slug: string | undefined) {
   const { findSite, findSiteById } = parts.publicCourses
   if (slug === undefined) {

@@ -79,7 +79,7 @@ const patterns = resourceKinds.map((kind) => ({
   pattern: new RegExp(`^${kind.uriTemplate.replace(/\{(\w+)\}/g, '(?<$1>[\\w.-]{1,200})')}$`),
 }))
 
-/** Finds the kind of the resource with a URI, and the values for the template. */
+/** Finds the kind of resource that a URI identifies, and the values of the template's variables. */
 export function findResource(uri: unknown) {
   if (typeof uri !== 'string') return undefined
   for (const { kind, pattern } of patterns) {
@@ -166,11 +166,11 @@ function offeredTo({ caller, address }: ToolCall): ResourceKind[] {
 const PAGE_SIZE = 100
 const FIRST = '0'
 
-/** Number of resources after which a list continues with `nextCursor`. Few callers have more, so most lists are complete. */
+/** Once a page has this many resources, the list continues with `nextCursor`. Most lists fit on one page. */
 const RESOURCES_ENOUGH = 400
 
 /**
- * Lists a page of resources. Those with a fixed URI come first, because some clients read only the first page.
+ * Lists a page of resources. Resources with a fixed URI come first, because some clients read only the first page.
  *
  * @throws ProtocolError for an invalid cursor
  */
@@ -218,7 +218,7 @@ function listedResource(kind: ResourceKind, node: ListedNode) {
   return { uri: uriOf(kind, node), name: node.slug, title: node.title, mimeType }
 }
 
-/** Reads the resource with this URI. @throws ResourceNotFoundError if none exists that the caller may read */
+/** Reads the resource with this URI. @throws ResourceNotFoundError if it does not exist for this caller */
 async function readOne(uri: string, call: ToolCall) {
   const found = findResource(uri)
   // The endpoint has already checked access. Check again, in case a message bypasses that check.

@@ -76,7 +76,7 @@ function offerTools(server: Server, exchange: Exchange): void {
     const tool = findTool(params.name, address)
     if (!tool) throw invalidParams(describeUnknownTool(params.name, call))
     const { envelope, inputResponses } = mcpReq
-    // Ask only until the host has answered. If the person has not approved the change, the result says what to do.
+    // Ask the host only once. If the person still has not approved the change, the result says what to do.
     const opensPages = canOpenPages({ ...envelope }) && !inputResponses?.['approval']
     return await orFail(exchange, callTool(tool, params.arguments, { ...call, opensPages }))
   })
@@ -98,7 +98,7 @@ async function answerLegacy(server: Server, request: Request, message: unknown):
   }
 }
 
-/** Returns the instructions for the model: for whom it acts, and how to use the tools. */
+/** Returns the instructions for the model: for whom the model acts, and how to use the tools. */
 function instructionsOf(call: ToolCall): string {
   const { name, baseUrl } = call.parts.service
   const audience = audienceFor(call)
@@ -118,7 +118,7 @@ const signedIn: Readonly<Record<ToolAudience, string>> = {
     'New items are drafts until you publish them. Ask before you publish, send, remove or end anything.',
 }
 
-/** Names the changes that the token does not allow yet. Explains how to get access to them. */
+/** Names the changes that the token does not allow yet. Explains how to get this access. */
 function changeWords({ caller, parts }: ToolCall): string {
   const areas = areasToGain(caller)
   if (areas.length === 0) {

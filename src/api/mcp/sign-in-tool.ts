@@ -41,7 +41,7 @@ const anyToken = { kind: 'token', asked: scopeNames('identity') } as const satis
 
 /**
  * The tool that starts a sign-in. Some clients sign in only after a rejected call, but public tools need no sign-in. So
- * a call of this tool is rejected until the token gives the access that the arguments request.
+ * calls to this tool are rejected until the token gives the access that the arguments request.
  */
 export const signInTool = defineTool({
   name: 'sign_in',

@@ -5,7 +5,7 @@ import { paths } from '../../platform/http/paths.ts'
 import { demandScopes, type Verdict } from '../../resource/resource-server/verify-bearer.ts'
 import type { Tool, ToolAccess, ToolAddress, ToolAudience } from './tool.ts'
 
-/** The tool endpoints. Only the first accepts requests without a token (design 23). */
+/** The tool endpoints. Only the first endpoint accepts requests without a token (design 23). */
 export const toolAddresses = [
   { path: paths.mcp, resource: 'mcp' },
   { path: paths.mcpMember, audience: 'member', resource: 'mcpMember' },
@@ -33,13 +33,13 @@ export function audienceOf({ access }: Pick<Tool, 'access'>): ToolAudience | und
 
 export type ScopesFor = (audience: ToolAudience) => readonly string[]
 
-/** Returns the access that a call of a tool with these arguments requires. */
+/** Returns the access that a tool call with these arguments requires. */
 export function accessTo({ access, accessFor }: Tool, values: unknown): ToolAccess {
   return accessFor?.(values) ?? access
 }
 
 /**
- * Returns the scopes that a challenge requests if there is no valid token. For a change, they include read scopes,
+ * Returns the scopes that a challenge requests if there is no valid token. For a change, includes the read scopes,
  * because many clients ask for consent only once.
  */
 export function scopesNeeded(access: ToolAccess, asked: ScopesFor): readonly string[] {
@@ -59,7 +59,7 @@ function union(...lists: readonly (readonly string[])[]): readonly string[] {
   return [...new Set(lists.flat())]
 }
 
-/** Converts the verdict on a token to the verdict on a use of a tool, prompt or resource. */
+/** Decides whether a token permits the use of a tool, prompt or resource. */
 export function judgeToolAccess(access: ToolAccess, verdict: Verdict, asked: ScopesFor): Verdict {
   if (access.kind === 'scopes') {
     const { needed, operation } = access
@@ -73,7 +73,7 @@ export function judgeToolAccess(access: ToolAccess, verdict: Verdict, asked: Sco
   return isLess ? { ...judged, needed: union(asked(audience), also) } : judged
 }
 
-/** Whether the client can get scopes to change a site. True without a token, because the client is then unknown. */
+/** Whether the client can get scopes to change a site. True if there is no token, because the client is unknown. */
 export function canGetChanges(caller: AccessToken | undefined): boolean {
   if (!caller) return true
   const { documentReview, grant } = caller

@@ -37,8 +37,8 @@ export function fieldsOfInput(argument: GraphQLArgument): ToolArgument[] {
 }
 
 /**
- * Checks the arguments. Rejects unknown ones, because GraphQL ignores unknown variables, and names invalid ones, because
- * GraphQL's messages quote the whole input. Drops null where it has no meaning.
+ * Checks the arguments. Rejects unknown arguments, because GraphQL ignores unknown variables. Names invalid arguments,
+ * because GraphQL's messages quote the whole input. Drops null where it has no meaning.
  */
 export function readArguments(values: unknown, taken: readonly ToolArgument[], input: JsonSchema) {
   if (typeof values !== 'object' || values === null || Array.isArray(values)) {

@@ -26,7 +26,7 @@ export function findTool(name: unknown, address: ToolAddress): Tool | undefined 
   return tool && isServedAt(address, tool) ? tool : undefined
 }
 
-/** A list of tools, and its JSON, which is long and therefore created only once. */
+/** A list of tools and its JSON. The JSON is long, so it is created only once. */
 interface ListedTools {
   readonly tools: ToolDescription[]
   readonly text: string
@@ -37,7 +37,7 @@ const usedScopes = new Set(
   toolCatalogue.flatMap(({ access }) => (access.kind === 'scopes' ? access.needed : [])),
 )
 
-/** Lists sign_in and the tools that a caller may use at an endpoint. Caches the lists by everything they depend on. */
+/** Lists sign_in and the tools that a caller may use at an endpoint. Caches each list by all its inputs. */
 export function listedTools({
   caller,
   address,
@@ -59,7 +59,7 @@ export function listedTools({
   return listed
 }
 
-/** Returns the schema of a tool's result for its description. A result that is text has none. */
+/** Returns the output schema for a tool's description. A tool that returns text has no output schema. */
 function outputSchemaOf(tool: Tool): Pick<ToolDescription, 'outputSchema'> {
   const schema = answerSchemaOf(tool)
   if (schema['type'] !== 'object') return {}

@@ -17,7 +17,7 @@ export type ToolAudience = 'member' | 'operator'
 /** A tool endpoint; `tool-access.ts` lists all of them. */
 export interface ToolAddress {
   readonly path: string
-  /** The audience of the endpoint's tools, besides public ones; undefined if it serves all audiences. */
+  /** The audience of the endpoint's non-public tools; undefined if the endpoint serves all audiences. */
   readonly audience?: ToolAudience
   /** The name of the endpoint's protected-resource metadata. */
   readonly resource: 'mcp' | 'mcpMember' | 'mcpAdmin'
@@ -28,7 +28,7 @@ export interface ToolAddress {
 /** The condition for using a tool, prompt or resource. */
 export type ToolAccess =
   | { readonly kind: 'public' }
-  /** Any valid token. `asked` are the scopes of the challenge if there is no token. */
+  /** Any valid token. If there is no token, the challenge requests the scopes `asked`. */
   | { readonly kind: 'token'; readonly asked: readonly string[] }
   /** A token with all of these scopes. */
   | {
@@ -56,7 +56,7 @@ export interface Tool {
   readonly title: string
   readonly description: string
   readonly access: ToolAccess
-  /** The condition for a call with these arguments, if it depends on them. */
+  /** The condition for a call with these arguments, if the condition depends on the arguments. */
   readonly accessFor?: (values: unknown) => ToolAccess
   /** The effect of the tool. `destroys` means a change that removes or overwrites data. */
   readonly effect: 'reads' | 'changes' | 'destroys'
@@ -83,7 +83,7 @@ export interface ToolCall {
   /** Called if the result is marked as an error. */
   readonly onProblem: () => void
   readonly address: ToolAddress
-  /** What to do instead, if this client can never use the tool; undefined if the call is permitted. */
+  /** What to do instead if this client can never use the tool; undefined if the call is permitted. */
   readonly remedy?: string | undefined
   /** Whether the host can open a page and then repeat the call (MCP, input required). */
   readonly opensPages?: boolean
@@ -184,7 +184,7 @@ function withoutNulls(values: unknown): unknown {
 /** Maximum length of the problems in an error message. Argument names in them may be as long as a request body. */
 const FAULTS_LENGTH_MAX = 500
 
-/** Describes a tool to clients. Sets all hints, because hosts may warn about a tool if a hint has its default. */
+/** Describes a tool to clients. Sets all hints, because hosts may warn about a tool that omits a hint. */
 export function describeTool(tool: Tool, caller: AccessToken | undefined): ToolDescription {
   const { name, title, description, access, effect, mails = false, input } = tool
   const described = {
@@ -205,8 +205,8 @@ export function describeTool(tool: Tool, caller: AccessToken | undefined): ToolD
 }
 
 /**
- * Returns the `securitySchemes` of a tool. Without them, ChatGPT repeats a rejected call instead of signing in. ChatGPT
- * reads them at the top level (OpenAI, Apps SDK, Authentication, October 2026).
+ * Returns the `securitySchemes` of a tool. Without `securitySchemes`, ChatGPT repeats a rejected call instead of
+ * signing in. ChatGPT reads them at the top level (OpenAI, Apps SDK, Authentication, October 2026).
  */
 function securitySchemesOf(access: ToolAccess) {
   if (access.kind === 'public') return [{ type: 'noauth' }]

@@ -1,4 +1,4 @@
-/** Serves the Member API over HTTP, and in process to tools and pages. */
+/** Serves the Member API over HTTP, and in-process for tools and pages. */
 
 import { memberApiPage } from '../../../views/api-pages.ts'
 import { inCode, text } from '../../../views/text.ts'

@@ -158,14 +158,14 @@ function isPossibleId(id: string): boolean {
   return id.length <= ID_LENGTH_MAX && !id.includes('\0')
 }
 
-/** Returns the row that `find` returns. @throws GraphQLError `NOT_FOUND` if the caller has no such row */
+/** Finds a row of the caller. @throws GraphQLError `NOT_FOUND` if the caller has no such row */
 async function mustFind<Row>(what: string, id: string, find: () => Promise<Row | undefined>) {
   const row = isPossibleId(id) ? await find() : undefined
   if (row) return row
   throw new GraphQLError(`there is no ${what} with this id`, { extensions: { code: 'NOT_FOUND' } })
 }
 
-/** Resolves a list of the caller. Cursors are bound to person, site, list and sort order, but not to the filter. */
+/** Resolves a list for the caller. Cursors are bound to person, site, list and sort order, but not to the filter. */
 async function memberList<Row, Asked extends Question>(
   name: string,
   list: PagedList<Row, Asked>,

@@ -43,7 +43,7 @@ export function makeMail(ports: MailPorts, settings: MailSettings, links: Links)
   const { requestLimits, noteEvent } = ports
   const { dataDir, smtpUrl, mailFrom, service } = settings
   const transport = smtpUrl === undefined ? openMailFolder(mailFolder(dataDir)) : openSmtp(smtpUrl)
-  /** Limits how many messages of a kind an address receives, because strangers can trigger some kinds. */
+  /** Limits how many messages of each kind an address receives, because strangers can trigger some kinds. */
   const takeLimit = async (kind: MailKind, to: string) => {
     if (messages[kind].limitedBefore) return
     const limit = messages[kind].notice ? 'mailNotices' : 'mails'

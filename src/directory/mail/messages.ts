@@ -34,7 +34,7 @@ export interface MailValues {
     /** The number of unused recovery codes. */
     readonly left: number
   }
-  /** Warns a person that, after the right password, too many wrong codes were sent. */
+  /** Warns a person that somebody entered the right password, but then too many wrong codes. */
   second_factor_locked: NoValues
   /** Lets a person remove a lost authenticator app. */
   second_factor_reset: NoValues
@@ -58,7 +58,7 @@ export type Mail = {
     readonly personId?: string | undefined
     /** The site whose name and look the message shows. */
     readonly siteId?: string | undefined
-    /** The language for a recipient who has not chosen one. If undefined, the language of the site. */
+    /** The language for a recipient who has not chosen a language. Defaults to the language of the site. */
     readonly language?: string | undefined
     /** The one-time link in the message. If the link was used or has expired, the message is not sent. */
     readonly linkId?: string | undefined
@@ -74,8 +74,8 @@ export async function queueMail(trx: Kysely<Schema>, mail: Mail, nowMs: number):
 type SharedText = 'oneUse' | 'ignore' | 'wasYou' | 'notYou' | 'openAccount' | 'recovery.oneUse'
 
 /**
- * The name of a text of the kind, or the id of a shared text. `button` becomes a button that opens the link of the
- * message, and `mail.openAccount` a button that opens the account.
+ * The name of a text of this kind of message, or the id of a shared text. `button` becomes a button that opens the link
+ * of the message. `mail.openAccount` becomes a button that opens the account.
  */
 type Block<Kind extends MailKind, Id = TextId> =
   | `mail.${SharedText}`
@@ -90,7 +90,7 @@ export interface Message<Kind extends MailKind> {
   readonly forAccount?: MailKind
   /** Whether the message is an optional notice. `signIn.notices` can switch it off, and a stricter limit applies. */
   readonly notice?: boolean
-  /** Whether the code that queues the message has applied the limits. */
+  /** Whether the code that queues the message has already applied the limits. */
   readonly limitedBefore?: boolean
 }
 

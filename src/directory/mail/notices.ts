@@ -13,13 +13,13 @@ export function makeNotices(
   enabled: boolean,
 ) {
   return {
-    /** Queues a notice of a sign-in with a browser that was not used before. */
+    /** Queues a notice about a sign-in from a browser that is new to the account. */
     async newSignIn(personId: string, userAgent: string): Promise<void> {
       const values = { device: describeDevice(userAgent) }
       if (!enabled) return
       await queueMail(database.kysely, { kind: 'new_sign_in', personId, values }, now())
     },
-    /** Queues a notice of an app that a person connected, in the transaction of the consent. */
+    /** Queues a notice about an app that a person connected. Runs in the transaction of the consent. */
     async newApp(
       trx: Kysely<Schema>,
       grant: Readonly<Record<'personId' | 'clientId' | 'clientName', string>>,
@@ -34,8 +34,8 @@ export function makeNotices(
 
 /**
  * Whether to send a notice. Checked when the notice is sent, so sign-ins and consents only insert a row. The account
- * must be enabled, and must be imported or have a verified address. A notice of a sign-in requires an earlier grant,
- * which may have ended. A notice of a new app requires that each earlier grant to the app has ended.
+ * must be enabled, and must be imported or have a verified address. A notice about a sign-in requires an earlier grant,
+ * which may have ended. A notice about a new app requires that every earlier grant to this app has ended.
  *
  * @param clientId the new app; undefined for a sign-in
  */

@@ -40,7 +40,7 @@ export function composeMessage({ id, createdAt, from, to, subject, text, html }:
   }
 }
 
-// Time limits of a connection. The outbox limits an attempt as a whole.
+// Time limits of a connection. The outbox limits the duration of the whole attempt.
 const CONNECT_WITHIN_MS = 10_000
 const ANSWER_WITHIN_MS = 20_000
 const CONNECTIONS_MAX = 4
@@ -59,7 +59,7 @@ export function openSmtp(url: string): MailTransport & { verify(): Promise<void>
   return {
     deliver: async (letter, signal) =>
       await withPool(async (pool) => await pool.sendMail({ ...composeMessage(letter), signal })),
-    /** Connects and signs in. @throws if that fails */
+    /** Connects to the mail server and signs in. @throws if the connection or the sign-in fails */
     verify: async () => await withPool(async (pool) => await pool.verify()),
     close: () => void opening?.then((pool) => pool.close({ force: true })),
   }

@@ -13,7 +13,7 @@ export interface Attempt {
   readonly browserId?: string | undefined
 }
 
-/** The limits that an attempt was charged to, with their keys. */
+/** The limits to which an attempt was charged, with their keys. */
 type Taken = readonly (readonly [LimitName, string])[]
 
 type AttemptStart = { readonly taken: Taken } | { readonly waitSeconds: number }
@@ -33,7 +33,7 @@ type Counts = Pick<Limits, 'takeTogether' | 'giveBack' | 'exceeded' | 'count'>
 export function makeAttemptLimits(limits: Counts) {
   const takeAll = async (wanted: Taken): Promise<AttemptStart> => {
     for (const [name, key] of wanted) {
-      // Charge the limits in sequence: after an exceeded limit, the remaining limits must not be charged.
+      // Charge the limits in sequence: once a limit is exceeded, the remaining limits must not be charged.
       const exceeded = await limits.takeTogether(name, key)
       if (exceeded) return { waitSeconds: exceeded.waitSeconds }
     }

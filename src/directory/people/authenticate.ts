@@ -38,7 +38,7 @@ export type NotSignedIn =
         | 'too long'
         | 'other way needed'
         | PasskeyRefusal
-      /** The account with this e-mail address or passkey, if there is one. */
+      /** The person with this e-mail address or passkey, if any. */
       readonly personId?: string | undefined
     }
   | { readonly kind: 'limited'; readonly waitSeconds: number; readonly personId?: string }
@@ -73,7 +73,7 @@ interface SignInPorts {
 
 export type SignInService = (attempt: SignInAttempt) => Promise<SignIn>
 
-// Maximum length of the login. A longer login is rejected without hashing, and so is a password that is too long.
+// Maximum length of the login. Logins and passwords that are too long are rejected without hashing.
 const LOGIN_LENGTH_MAX = 320
 
 /**
@@ -88,14 +88,14 @@ export function makeSignIn(ports: SignInPorts): SignInService {
       return { kind: 'refused', why: 'too long' }
     }
     const known = browsers.find(browser, login)
-    // Signing out everywhere makes all earlier browsers unknown.
+    // Once a person ends all sessions, all earlier browsers become unknown.
     const { signedOutAt = 0 } = (known && (await store.findCredentials(login)).account) ?? {}
     const browserId = known && known.signedInAt > signedOutAt ? known.browserId : undefined
     const begun = await limits.begin({ login, address, browserId })
     if ('waitSeconds' in begun) return { kind: 'limited', waitSeconds: begun.waitSeconds }
 
     const outcome = await check({ login, password }, ports)
-    // A refusal counts against the limits even if the platform did not answer. Otherwise, guesses would be unlimited
+    // A refusal counts against the limits even if the platform did not respond. Otherwise, guesses would be unlimited
     // while the platform is down.
     const isFree = outcome.kind === 'signed-in' || outcome.kind === 'busy'
     if (isFree) await limits.giveBack(begun.taken)
@@ -127,8 +127,8 @@ async function check(typed: Typed, ports: CheckPorts): Promise<Checked> {
 }
 
 /**
- * Asks the platform about a person without a password hash, and stores the hash of a valid password. For every other
- * refusal, asks about an invented address, so all refusals take the same time.
+ * Asks the platform about a person without a password hash, and stores the hash of a valid password. In all other
+ * cases, asks about an invented address, so all refusals take the same time.
  */
 async function askPlatform(
   { login, password }: Typed,
@@ -149,7 +149,7 @@ async function askPlatform(
   return answer === 'unavailable' ? { kind: 'unavailable' } : refused
 }
 
-/** The maximum number of repeated checks, if the hash is replaced during each check. */
+/** How many times the check is repeated if the hash was replaced during the previous check. */
 const RECHECKS_MAX = 3
 
 /** Checks a password against the stored hash. @throws {TooManyHashes} if the queue is full */
@@ -157,8 +157,9 @@ async function checkHash({ login, password }: Typed, ports: CheckPorts): Promise
   const { store, passwords } = ports
   let { account, standIn } = await store.findCredentials(login)
   let matches = await passwords.verify(account?.passwordHash, password, standIn)
-  // The check may have waited for seconds, so check again if the hash was replaced meanwhile. A changed password ends
-  // all sessions, so the old password must not open a new session. A parallel sign-in may also have renewed the hash.
+  // The check may have waited for seconds, so check again if the hash has been replaced in the meantime. A changed
+  // password ends all sessions, so the old password must not open a new session. A parallel sign-in may also have
+  // renewed the hash.
   for (let recheck = 0; matches && !account?.disabled; recheck += 1) {
     const checked = account?.passwordHash
     account = (await store.findCredentials(login)).account

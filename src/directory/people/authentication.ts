@@ -1,4 +1,4 @@
-/** The ways in which people authenticate, and what an id_token says about them. */
+/** The ways in which people authenticate, and the `acr` and `amr` of each in an id_token. */
 
 /** How and when a person authenticated. */
 export interface Authentication {
@@ -6,7 +6,7 @@ export interface Authentication {
   readonly methods: readonly [FirstMethod, SecondMethod?]
   /** When the person sent the first credential, in epoch milliseconds by our clock. */
   readonly authenticatedAt: number
-  /** The only site at which the authentication is valid (that of the identity provider); undefined for all sites. */
+  /** The only site at which the authentication is valid: the site of the identity provider. Undefined for all sites. */
   readonly siteId?: string | undefined
   /** The identity provider that was the first method, if any. */
   readonly providerId?: string | undefined
@@ -18,7 +18,7 @@ export type SecondMethod = keyof typeof secondMethods
 /** The `acr` of an authentication with two factors. */
 export const MFA_ACR = 'urn:gatehouse:mfa'
 
-// The values of `amr` are from RFC 8176 §2, which defines none for identity providers.
+// The values of `amr` are from RFC 8176 §2, which defines no value for identity providers.
 const firstMethods = {
   password: { acr: 'urn:gatehouse:password', amr: ['pwd'] },
   /** A passkey whose authenticator tested only user presence. */

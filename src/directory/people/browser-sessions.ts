@@ -3,9 +3,9 @@
 import type { Database } from '../../platform/store/database.ts'
 
 export interface SessionLifetimes {
-  /** The maximum time since the person authenticated. */
+  /** The maximum age of a session, in seconds since the person authenticated. */
   readonly sessionSeconds: number
-  /** The maximum time between two uses. */
+  /** The maximum time between two uses of a session, in seconds. */
   readonly sessionIdleSeconds: number
 }
 
@@ -35,7 +35,7 @@ export function makeBrowserSessions(
   }
 
   return {
-    /** Begins a session, or records that the person authenticated again in it. */
+    /** Begins a session, or records that the person authenticated again in an existing session. */
     async begin(session: NewSession, use: BrowserUse): Promise<void> {
       const { id, personId, authenticatedAt, acr, providerId, siteId } = session
       const changing = {
@@ -52,7 +52,7 @@ export function makeBrowserSessions(
         .execute()
     },
 
-    /** Records a use, unless another was recorded in the last five minutes. */
+    /** Records a use, unless a use was recorded in the last five minutes. */
     async see(session: LiveSession, use: BrowserUse): Promise<void> {
       if (now() < session.seenAt + SEEN_EVERY_MS) return
       await kysely

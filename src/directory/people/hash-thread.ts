@@ -14,11 +14,11 @@ import { CRYPT_ALPHABET, OWN_COST, readPasswordHash, type StoredHash } from './p
 // Algorithm 2 is Argon2id. The library names it only in a const enum, which does not exist at run time.
 const cost = { algorithm: 2, ...OWN_COST }
 
-/** The niceness to add. On a shared core, a hash thread then gets a tenth of the request thread's CPU time. */
+/** The niceness to add, so that a hash thread on a shared core gets a tenth of the request thread's CPU time. */
 const ADDED_NICENESS = 10
 const NICENESS_MAX = 19
 
-// Only Linux sets the priority of one thread. Add to the current niceness, because lowering it needs a privilege.
+// Only Linux can set the priority of one thread. Never lower the niceness, because that needs a privilege.
 if (process.platform === 'linux') {
   setPriority(Math.min(NICENESS_MAX, getPriority() + ADDED_NICENESS))
 }
@@ -42,7 +42,7 @@ function resultOf({ password, passwordHash, firebaseSignerKey }: HashTask): unkn
  */
 const CRYPT_PASSWORD_BYTES_MAX = 256
 
-/** Whether a password matches a hash. @throws if the library rejects the hash, or without Firebase's signer key */
+/** Whether a password matches a hash. @throws if the library rejects the hash, or Firebase's signer key is missing */
 function matches(
   hash: StoredHash,
   password: string,

@@ -73,7 +73,7 @@ export interface ProvidedIdentity {
   readonly subject: string
   /** The e-mail address; undefined if it is missing or invalid. */
   readonly email: string | undefined
-  /** Whether the provider has verified that the address is the person's. */
+  /** Whether the provider has verified that the address belongs to the person. */
   readonly isVerified: boolean
   /** The name claim, which may have any type. */
   readonly name: unknown
@@ -82,13 +82,13 @@ export interface ProvidedIdentity {
 /** Lists the identity providers for an application of this site, or of no site. */
 export type ListProviders = (siteId: string | undefined) => Promise<readonly IdentityProvider[]>
 
-/** Thrown if a request to an identity provider failed: without a response, with a server error, or with too much data. */
+/** Thrown if an identity provider did not respond, or responded with a server error or too much data. */
 export class ProviderUnreachable extends Error {}
 
-/** A sign-in that waits for the provider's response, with the values that check the response. */
+/** A sign-in that waits for the provider's response, with the values for validating that response. */
 export interface BegunSignIn extends KeptValues {
   readonly providerId: string
-  /** When the person left for the provider, in epoch milliseconds. */
+  /** When the person was sent to the provider, in epoch milliseconds. */
   readonly begunAt: number
   /** Whether the person must authenticate at the provider again. */
   readonly isAgain: boolean
@@ -139,7 +139,7 @@ export function makeProviderSignIn(ports: ProviderPorts, list: ListProviders) {
     list,
 
     /**
-     * Creates an authorization request for the interaction `uid`, and the values that check its response.
+     * Creates an authorization request for the interaction `uid`, and the values for validating the response.
      *
      * @throws ProviderUnreachable; another error if the provider's metadata is invalid
      */
@@ -187,7 +187,8 @@ export function makeProviderSignIn(ports: ProviderPorts, list: ListProviders) {
         ...{ server, client, options, redirectUri: redirectUriOf(provider) },
         authentication: await authenticationAt(server, provider, now()),
       })
-      // Some providers ignore `max_age`. Without this check, anyone at an unlocked computer could pass.
+      // Some providers ignore `max_age`. Without this check, anyone at an unlocked computer could pass without signing
+      // in.
       const latestAt = Number(claims.auth_time) * 1000 + SKEW_SECONDS * 1000
       if (begun.isAgain && !(latestAt >= begun.begunAt)) {
         throw new Error('the person did not authenticate again')
@@ -201,7 +202,7 @@ export function makeProviderSignIn(ports: ProviderPorts, list: ListProviders) {
       return identityOf({ ...more, ...claims }, provider)
     },
 
-    /** Returns the URL that ends the session at a provider (RP-Initiated Logout §2); undefined without support. */
+    /** Returns the URL that ends the session at a provider (RP-Initiated Logout §2); undefined if it has none. */
     async signOut(provider: IdentityProvider): Promise<string | undefined> {
       const address = URL.parse((await discover(provider).found).end_session_endpoint ?? '')
       if (address?.protocol !== new URL(provider.issuer).protocol) return undefined
@@ -236,7 +237,7 @@ type Sent = Readonly<Record<'method', string>> & {
   readonly body?: URLSearchParams | undefined
 }
 
-/** Returns the options of requests to a provider. They allow http, because `fetch` itself requires https. */
+/** Returns the options of requests to a provider. The options allow http, because `fetch` itself enforces https. */
 function requestOptions(fetch: Fetch) {
   return { [customFetch]: fetch, [allowInsecureRequests]: true }
 }
@@ -252,7 +253,7 @@ async function requestMetadata({ issuer }: IdentityProvider, fetch: Fetch) {
   return server
 }
 
-/** Creates a fetch for one provider. Only the configured host of a platform's provider may have a private address. */
+/** Creates `fetch` for one provider. Only the configured host of a platform provider may have a private address. */
 function fetchOf({ issuer, siteId }: IdentityProvider, fetch: SendOutgoing): Fetch {
   return async (address, { method, headers, body }) => {
     const isConfigured = siteId === undefined && new URL(address).host === new URL(issuer).host
@@ -272,12 +273,12 @@ function fetchOf({ issuer, siteId }: IdentityProvider, fetch: SendOutgoing): Fet
   }
 }
 
-/** Reads the claims about a person. @throws an error without a usable `sub` (OpenID Connect Core §2) */
+/** Reads the claims about a person. @throws an error if `sub` is not usable (OpenID Connect Core §2) */
 function identityOf(claims: IDToken, { claims: names }: IdentityProvider): ProvidedIdentity {
   const { sub, [names.email]: email, [names.name]: name, [names.emailVerified]: verified } = claims
   if (!/^[\x20-\x7e]{1,255}$/.test(sub)) throw new Error('the `sub` of the id_token is invalid')
   const address = typeof email === 'string' && isMailAddress(email) ? email : undefined
-  // Some providers send strings or numbers.
+  // Some providers send strings or numbers instead of booleans.
   const isVerified = verified === true || verified === 'true' || verified === 1 || verified === '1'
   return { issuer: claims.iss, subject: sub, email: address, isVerified, name }
 }

@@ -25,9 +25,10 @@ const ACCOUNTS_MAX = 5
 const ENTRY = /^[\w-]{16}~[\da-z]{1,10}~[\w-]{43}$/
 
 /**
- * Creates the functions that read and update known-browser cookies. With them, failures in known browsers are counted
- * separately (OWASP, device cookies). A cookie has one entry per account: a random id, a time, and an HMAC over both
- * and the e-mail address. An entry cannot be forged and does not reveal the account. The password is still required.
+ * Creates the functions that read and update known-browser cookies. The cookies make it possible to count failures in
+ * known browsers separately (OWASP, device cookies). A cookie has one entry per account: a random id, a time, and an
+ * HMAC over both and the e-mail address. An entry cannot be forged and does not reveal the account. The password is
+ * still required.
  */
 export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPorts) {
   const mark = (key: Buffer, head: string, login: string) =>
@@ -45,7 +46,7 @@ export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPo
     /** Finds the valid entry of an account in a cookie. */
     find: (cookie: string | undefined, login: string): KnownBrowser | undefined =>
       entriesOf(cookie).flatMap((entry) => read(entry, login) ?? [])[0],
-    /** Like `remember`, and also returns whether the browser is new. Signing out everywhere makes all browsers new. */
+    /** Like `remember`, and also returns whether the browser is new. Ending all sessions makes all browsers new. */
     welcome(cookie: string | undefined, login: string, signedOutAt: number | null) {
       const isNewBrowser = (browsers.find(cookie, login)?.signedInAt ?? 0) <= (signedOutAt ?? 0)
       return { isNewBrowser, browser: browsers.remember(cookie, login) }

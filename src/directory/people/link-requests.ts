@@ -25,13 +25,13 @@ export interface LinkRequest {
   readonly browser: string
   /** The interaction to continue afterwards. */
   readonly from: string | undefined
-  /** The language of the form, for mail to a person who has chosen none. */
+  /** The language of the form, for mail to a person who has not chosen a language. */
   readonly language: string
 }
 
 export type LinkRequests = ReturnType<typeof makeLinkRequests>
 
-/** How long the link of a recovery e-mail works, in seconds: for a new password, or to remove an authenticator app. */
+/** How long the link in a recovery e-mail works, in seconds. It lets the person set a password or remove an app. */
 const RECOVERY_SECONDS = 1200
 /** How long the link that confirms the address of a new account works, in seconds. */
 const SIGN_UP_SECONDS = 3600
@@ -92,8 +92,8 @@ export function makeLinkRequests({ database, limits, now }: LinkRequestPorts) {
     },
 
     /**
-     * Sends an e-mail to confirm the address of a new account. Reads no account. If the person has an account, the
-     * e-mail gets another text when it is sent.
+     * Sends an e-mail to confirm the address of a new account. Reads no account. If an account exists when the e-mail
+     * is sent, the e-mail has a different text.
      */
     async signUp(siteId: string, request: LinkRequest): Promise<number | undefined> {
       const reached =
@@ -120,7 +120,7 @@ export function makeLinkRequests({ database, limits, now }: LinkRequestPorts) {
 }
 
 interface Recipient extends Pick<NewLink, 'email' | 'personId' | 'siteId'> {
-  /** The address of the message, if it is not `email`. */
+  /** The recipient of the message, if it is not `email`. */
   readonly to?: string | undefined
   readonly isSent: boolean
 }

@@ -17,7 +17,7 @@ export interface NewIdentity extends Pick<ProvidedIdentity, 'issuer' | 'subject'
   readonly provider: Pick<IdentityProvider, 'id' | 'name' | 'siteId' | 'role'>
 }
 
-/** A person without an account. */
+/** An identity that belongs to no account yet. */
 export interface Newcomer extends NewIdentity, Pick<ProvidedIdentity, 'name'> {
   readonly email: string
   /** The site whose application the person wants to use, if any. */
@@ -42,7 +42,7 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
   const { browsers, now } = ports
   const { kysely } = ports.database
   return {
-    /** Finds the person to whom an identity is linked, records its use, and makes the browser known. */
+    /** Finds the person to whom an identity is linked, records the use of the identity, and makes the browser known. */
     async use(
       identity: NewIdentity,
       cookie: string | undefined,
@@ -114,7 +114,7 @@ function makeIdentityList(ports: IdentitiesPorts) {
      * Removes an identity from a person's account, unless it is the only way to sign in to the whole account. Records
      * an audit event, and mails the person.
      *
-     * @returns true if the identity was kept for that reason
+     * @returns true if the identity was kept because it is the only way
      */
     remove: async (identity: IdentityKey, actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {
@@ -159,7 +159,7 @@ function linkedTo(kysely: Kysely<Schema>, personId: string) {
 
 /**
  * Whether a person has a password or a passkey. Locks the person (a no-op update locks in both databases), because two
- * parallel removals could each rely on the other identity.
+ * parallel removals could each rely on the identity that the other one removes.
  */
 async function lockWays(trx: Transaction<Schema>, personId: string): Promise<boolean> {
   const person = await trx
@@ -173,7 +173,7 @@ async function lockWays(trx: Transaction<Schema>, personId: string): Promise<boo
   return Boolean(person?.password_hash ?? usable)
 }
 
-/** Links an identity to a person. @returns false if the identity was linked before */
+/** Links an identity to a person. @returns false if the identity is already linked */
 export async function addIdentity(
   trx: Kysely<Schema>,
   { provider, issuer, subject }: NewIdentity,

@@ -22,7 +22,7 @@ export interface NewLink {
   /** The person whose account the link is for; undefined if only the address is known. */
   readonly personId?: string | undefined
   readonly siteId?: string | undefined
-  /** Further values, which depend on the kind, as JSON. */
+  /** Further values as JSON. They depend on the kind of link. */
   readonly data?: string | undefined
   /** The cookie value of the browser that requests the link, if other browsers need its code. */
   readonly browser?: string | undefined
@@ -30,7 +30,7 @@ export interface NewLink {
 }
 
 const ID_BYTES = 16
-/** The maximum number of codes that can be tried for a link. */
+/** The maximum number of attempts to enter the code of a link. */
 const CODES_MAX = 5
 const CODE_CHARACTERS = 8
 /** The 28 characters of codes: digits and letters, without vowels and look-alikes. */
@@ -69,8 +69,8 @@ export function makeOneTimeLinks(linkKeys: readonly Buffer[]) {
     },
 
     /**
-     * Whether a code opens a link in another browser. Ignores case, spaces and hyphens. Counts each call, and accepts
-     * no code after the fifth.
+     * Whether a code opens a link in another browser. Ignores case, spaces and hyphens. Counts each call, and rejects
+     * all codes after the fifth call.
      */
     async acceptsCode(kysely: Kysely<Schema>, link: OneTimeLink, code: string): Promise<boolean> {
       const { numUpdatedRows } = await kysely

@@ -65,7 +65,7 @@ export function makePasskeys(ports: FactorPorts, more: PasskeyPorts) {
   return {
     ...store,
     check,
-    /** Whether browsers support passkeys for the host of the service. They do not for IP addresses. */
+    /** Whether browsers support passkeys for the host of the service. They do not support passkeys for IP addresses. */
     areAvailable: party !== undefined,
     /** Checks the response of a passkey that signs in, and makes the browser known. */
     async signIn(text: string, { cookie, address, ...use }: PasskeyUse, request: Partial<Actor>) {
@@ -148,7 +148,7 @@ const changes = {
 
 /** Creates the functions that store passkeys. Each addition, removal and copy is audited and mailed to the person. */
 function makePasskeyStore({ database: { kysely }, now }: FactorPorts) {
-  /** Returns the step that reports a change. It is unknown who used a copy, so that event has no actor. */
+  /** Returns the step that reports a change. A copy's event has no actor, because it is unknown who used the copy. */
   const report =
     (change: keyof typeof changes, personId: string, passkey: string, actor: Partial<Actor>) =>
     async (trx: Transaction<Schema>) => {
@@ -203,7 +203,7 @@ function makePasskeyStore({ database: { kysely }, now }: FactorPorts) {
         const row = await removal.where('person_id', '=', actor.personId).executeTakeFirst()
         if (row) await report('remove', actor.personId, row.name, actor)(trx)
       }),
-    /** Records a use with `recordUse`, and reports a copy. */
+    /** Records a use with `recordUse`, and reports a passkey that turns out to be copied. */
     use: async (id: string, use: Use, request: Partial<Actor>) =>
       await kysely.transaction().execute(async (trx) => {
         const recorded = await recordUse(trx, id, use, now())

@@ -19,17 +19,17 @@ export const CRYPT_ALPHABET = './0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijk
 
 // The highest accepted costs. A check at one of these limits takes one or two seconds of CPU time.
 
-/** The maximum memory of one check, in KiB. Each parallel check may need that much. */
+/** The maximum memory of one check, in KiB. Each parallel check may need this much memory. */
 const MEMORY_KIB_MAX = 262_144
-/** The maximum of memory times passes. Common defaults are at most a quarter of it. */
+/** The maximum product of memory and passes. Common defaults are at most a quarter of this limit. */
 const ARGON2_WORK_KIB_MAX = 1_048_576
 const ARGON2_LANES_MAX = 16
 /** The base-2 logarithm of the maximum number of rounds. */
 const BCRYPT_COST_MAX = 14
 const PHPASS_ROUNDS_LOG2_MAX = 20
-/** The maximum of iterations times the number of digests in the hash. */
+/** The maximum product of the iterations and the number of digests in the hash. */
 const PBKDF2_ITERATIONS_MAX = 3_000_000
-/** The maximum of N times r times p. */
+/** The maximum product of N, r and p. */
 const SCRYPT_WORK_MAX = 2_097_152
 /** The maximum number of rounds. passlib's default is 656,000. */
 const SHA_CRYPT_ROUNDS_MAX = 1_000_000
@@ -146,7 +146,7 @@ const refusedFormats: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/^!/, 'the value that Django stores for an account without a password'],
 ]
 
-/** Parses a password hash. If it is rejected, returns the reason, as the end of a sentence. */
+/** Parses a password hash. If the hash is rejected, returns the reason as the end of a sentence. */
 export function readPasswordHash(text: string): StoredHash | string {
   for (const { name, pattern, examples, limit, read } of passwordFormats) {
     const groups = text.length <= TEXT_LENGTH_MAX && pattern.exec(text)
@@ -162,7 +162,7 @@ export function readPasswordHash(text: string): StoredHash | string {
   return `is ${name}; send a complete hash in one of the accepted formats (${accepted}), or omit the field`
 }
 
-/** Whether sign-in should replace the hash, because it is cheaper than a new hash, or not Argon2id in version 1.3. */
+/** Whether sign-in should replace the hash, because it is cheaper than a new hash, or is not Argon2id 1.3. */
 export function isOutdated(text: string): boolean {
   const hash = readPasswordHash(text)
   return typeof hash === 'string' || hash.by !== 'argon2' || !hash.isCurrent

@@ -24,14 +24,14 @@ export interface HookParts {
 
 type Question = Readonly<Record<'email' | 'password', string>>
 
-/** The platform's answer; `unavailable` if no valid answer arrives in time, or if too many questions are open. */
+/** The platform's answer; `unavailable` if no valid answer arrives in time, or if too many questions are pending. */
 type Answer = 'valid' | 'invalid' | 'unavailable'
 
 export type PasswordHook = ReturnType<typeof makePasswordHook>
 
 const ANSWER_BYTES_MAX = 1024
 const PARALLEL_QUESTIONS_MAX = 64
-/** Margin after the time limit of a question, so that refusals after a timeout take as long as all others. */
+/** Margin after the time limit of a question, so that refusals after a timeout take as long as all other refusals. */
 const MARGIN_MS = 50
 const TOKEN_SECONDS = 60
 
@@ -65,7 +65,7 @@ export function makePasswordHook(settings: PasswordHookSettings, parts: HookPart
   }
 }
 
-/** Sends the question and returns the body of the response. @throws if it is late, too long or not 200 */
+/** Sends the question and returns the body of the response. @throws if the response is late, too long or not 200 */
 async function post(
   { url, timeoutMs }: PasswordHookSettings,
   question: Question,
@@ -88,7 +88,7 @@ async function post(
   return bytes.toString()
 }
 
-/** Parses the answer. @throws an error without the text, which may contain the password */
+/** Parses the answer. @throws an error that does not quote the text, which may contain the password */
 function readAnswer(text: string): Answer {
   let answer: unknown
   try {

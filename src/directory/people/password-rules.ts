@@ -10,7 +10,7 @@ export interface PasswordOwner {
 /** The maximum length in UTF-16 code units, as at sign-in. */
 export const PASSWORD_LENGTH_MAX = 1024
 
-/** A password that only repeats a piece shorter than this is rejected. */
+/** A password that only repeats a text shorter than this is rejected. */
 const PIECE_CHARACTERS_MIN = 5
 
 /**

@@ -40,7 +40,7 @@ export function makePasswords(
      * Verifies a password against a hash. Without a valid hash (unknown address, or no password), checks the stand-in
      * and returns false, so the time does not reveal whether the account exists.
      *
-     * @param standIn the hash of another account, which has a typical cost to check
+     * @param standIn the hash of another account, so the check has a typical cost
      * @throws {TooManyHashes} if the queue is full
      */
     verify: (passwordHash: string | undefined, password: string, standIn = defaultStandIn) =>

@@ -16,11 +16,11 @@ export interface Person {
   /** The person's language (BCP 47) and time zone (IANA), if known. */
   readonly locale: string | null
   readonly timeZone: string | null
-  /** When all sessions of the person were last ended, if ever. Earlier sessions are invalid. */
+  /** When all sessions of the person were last ended, if ever. Sessions that began earlier are invalid. */
   readonly signedOutAt?: number | undefined
   /** Whether the account will be deleted unless the person signs in. */
   readonly isLeaving?: true | undefined
-  /** The given session of a browser; undefined if it has ended. The session store may still contain it. */
+  /** The requested browser session; undefined if it has ended. The session store may still contain it. */
   readonly session?: LiveSession | undefined
 }
 
@@ -37,7 +37,7 @@ export type PersonStore = ReturnType<typeof makePersonStore>
 /** Creates the functions that find people, record sign-outs, and cancel the deletion of accounts. */
 export function makePersonStore({ kysely }: Database, now: () => number) {
   return {
-    /** Finds a person whose account is not disabled, and the given session, unless it has ended. */
+    /** Finds a person whose account is not disabled. Also finds the requested session, unless it has ended. */
     async findPerson(personId: string, asked?: SessionOf): Promise<Person | undefined> {
       const row = await kysely
         .selectFrom('person')
@@ -75,7 +75,7 @@ export function makePersonStore({ kysely }: Database, now: () => number) {
       }
     },
 
-    /** Records a sign-out on our own pages, because a restored session store may contain the session again. */
+    /** Records a sign-out on our own pages, because a restored session store may still contain the session. */
     async signOutSession(sessionId: string, keptSeconds: number): Promise<void> {
       const times = { signed_out_at: now(), kept_until: now() + keptSeconds * 1000 }
       await kysely
@@ -104,7 +104,7 @@ export function makePersonStore({ kysely }: Database, now: () => number) {
   }
 }
 
-/** Stores the language that a person chose; null if the browser decides. Records an audit event if it differs. */
+/** Stores the language that a person chose; null if the browser decides. Records an audit event if it changed. */
 export async function setLanguage(
   { kysely }: Database,
   locale: string | null,

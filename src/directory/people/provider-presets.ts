@@ -5,7 +5,7 @@ import { importPKCS8, SignJWT } from 'jose'
 /** The names that a provider uses for the claims about a person. */
 export interface ClaimNames {
   readonly email: string
-  /** The claim that says whether the provider has verified the address. */
+  /** The claim that states whether the provider has verified the address. */
   readonly emailVerified: string
   readonly name: string
 }

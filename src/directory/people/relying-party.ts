@@ -18,10 +18,10 @@ import {
   validateAuthResponse,
 } from 'oauth4webapi'
 
-/** The values of an authorization request that validate its response. */
+/** The values of an authorization request that are needed to validate its response. */
 export type KeptValues = Readonly<Record<'state' | 'nonce' | 'verifier', string>>
 
-/** Creates the query of an authorization request, and the values to keep until its response. */
+/** Creates the query of an authorization request, and the values to keep until the response arrives. */
 export async function beginCodeFlow(
   parameters: Readonly<Record<'client_id' | 'redirect_uri' | 'scope', string>>,
   state = generateRandomState(),

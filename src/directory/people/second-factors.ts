@@ -17,7 +17,7 @@ import type { FactorPorts, Passkeys } from './passkeys.ts'
 interface SecondFactorPorts {
   readonly passkeys: Pick<Passkeys, 'check'>
   readonly seals: Seals
-  /** The name of the service, for the list in an authenticator app. */
+  /** The name of the service, which authenticator apps show in their list. */
   readonly serviceName: string
 }
 
@@ -45,7 +45,7 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
   return {
     check: makeFactorCheck(ports, more),
 
-    /** Finds the time when a person set up an authenticator app, and the number of unused recovery codes. */
+    /** Finds the time at which a person set up an authenticator app, and the number of unused recovery codes. */
     async find(personId: string) {
       const row = await appOf(kysely, personId)
       return row && { since: row.confirmed_at, codesLeft: await countCodes(kysely, personId) }
@@ -55,7 +55,7 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
      * Creates a secret for an authenticator app. Nothing is stored until `confirm`.
      *
      * @param session binds the secret to a session
-     * @param again an earlier proposal of this session, to show again
+     * @param again the sealed secret of an earlier proposal in this session, to reuse that secret
      */
     async propose(label: string, session: string, again = '') {
       const { generateSecret, generateURI } = await otplib()
@@ -65,9 +65,9 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
     },
 
     /**
-     * Stores a proposed secret after its first code. Does not replace an app that was set up before.
+     * Stores a proposed secret once its first code is correct. Does not replace an app that is already set up.
      *
-     * @returns the recovery codes to show once; undefined for a wrong code
+     * @returns the recovery codes to show once; undefined if the code is wrong or an app is already set up
      */
     async confirm({ sealed, session, code }: Confirmation, actor: Actor) {
       const secret = openOrNothing(seals, sealed, LABEL + session)
@@ -86,7 +86,7 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
       })
     },
 
-    /** Replaces the recovery codes. @returns the new codes; undefined without an authenticator app */
+    /** Replaces the recovery codes. @returns the new codes; undefined if there is no authenticator app */
     renewCodes: async (actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {
         const app = await appOf(trx, actor.personId)
@@ -109,7 +109,7 @@ function makeFactorCheck(
 ) {
   const { kysely } = database
 
-  /** Accepts a code of the app once, even if two requests send it at the same time (RFC 6238 §5.2). */
+  /** Accepts each code of the app only once, even if two requests send it at the same time (RFC 6238 §5.2). */
   const useAppCode = async (code: string, personId: string): Promise<boolean> => {
     const row = await appOf(kysely, personId)
     if (!row) return false
@@ -192,11 +192,11 @@ async function stepOf(
   return result.valid && 'timeStep' in result ? result.timeStep : undefined
 }
 
-/** A person, or a command, which has no person. */
+/** The actor of a change: a person, or a command, which acts for no person. */
 type AnyActor = Partial<Actor> & Pick<Actor, 'now'>
 
 /**
- * Removes the authenticator app and the recovery codes of a person, and the links to remove them.
+ * Removes the authenticator app and the recovery codes of a person. Also removes unused links for this purpose.
  *
  * @returns whether there was an app
  */
@@ -287,8 +287,8 @@ const HOLD_MS = 7 * 86_400_000
 
 /**
  * Returns the earliest time at which a person may remove the authenticator app by e-mail, in epoch milliseconds.
- * Returns undefined without an app or a site, if one of the person's sites does not allow it, and for platform
- * reviewers.
+ * Returns undefined if the person has no app or no site, or reviews clients for the platform, or if one of the person's
+ * sites does not allow this.
  */
 export async function findResetTime(
   kysely: Kysely<Schema>,

@@ -65,7 +65,7 @@ export function makeSiteProviders({ kysely }: Database, seals: Seals) {
       })
     },
 
-    /** Removes a provider with its links, and ends the sessions that the site's providers have begun. */
+    /** Removes a provider with its links. Ends all sessions that a provider of the site has authenticated. */
     async remove(siteId: string, id: string, actor: Actor): Promise<void> {
       await kysely.transaction().execute(async (trx) => {
         const removed = await trx
@@ -92,7 +92,7 @@ const about = ({ id, siteId }: Pick<IdentityProvider, 'id' | 'siteId'>) => ({
   ...{ subject: { kind: 'identity_provider', id }, siteId },
 })
 
-/** Creates the function that lists the providers of the platform and of a site. */
+/** Creates the function that lists the providers for a site: those of the platform, and its own. */
 export function makeListProviders(
   ofPlatform: readonly IdentityProvider[],
   siteProviders: Pick<SiteProviders, 'list'>,

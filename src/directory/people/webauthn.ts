@@ -7,7 +7,7 @@ import type * as server from '@simplewebauthn/server'
 export type UseInfo = server.VerifiedAuthenticationResponse['authenticationInfo']
 export type NewInfo = NonNullable<server.VerifiedRegistrationResponse['registrationInfo']>
 
-/** The expected values of a response: the host (`id`) and origin of our pages, and the challenge. */
+/** The values that a response must contain: the host (`id`) and origin of our pages, and the challenge. */
 interface Expected {
   readonly party: Readonly<Record<'id' | 'origin', string>>
   readonly challenge: string
@@ -58,8 +58,8 @@ export async function verifyUse(sent: { id: string }, publicKey: string, expecte
 }
 
 /**
- * Verifies the response of a new passkey (WebAuthn §7.1). Returns undefined if it is invalid, or contains a
- * certificate. We request no certificate, and the library would fetch revocation lists from any URL in it.
+ * Verifies the response of a new passkey (WebAuthn §7.1). Returns undefined if the response is invalid or contains a
+ * certificate. We request no certificate, and the library would fetch revocation lists from any URL in a certificate.
  */
 export async function verifyNew(sent: { id: string }, expected: Expected) {
   const { verifyRegistrationResponse } = await import('@simplewebauthn/server')

@@ -1,9 +1,9 @@
 import { catalogue, findScope, type Scope } from './catalogue.ts'
 
 /**
- * The origin of a client (design decision 2): created by a site operator for members, created by an owner to act for
- * them, listed in `config/integrations.json`, self-registered with a loopback callback, or described by a Client ID
- * Metadata Document.
+ * The origin of a client (design decision 2): created by a site operator for members, created by an owner to act on
+ * that owner's behalf, listed in `config/integrations.json`, self-registered with a loopback callback, or described by
+ * a Client ID Metadata Document.
  */
 export type ClientOrigin = 'site' | 'operator' | 'integration' | 'loopback' | 'document'
 
@@ -16,9 +16,9 @@ export interface ScopeStatus {
 }
 
 /**
- * Returns the scopes that a client may request, in catalogue order (specification, Authentication 6 and 8). They
- * become the client's own `scope`, so the engine rejects all others with `invalid_scope` instead of dropping
- * them silently.
+ * Returns the scopes that a client may request, in catalogue order (specification, Authentication 6 and 8). These
+ * become the client's own `scope`, so the engine rejects all other scopes with `invalid_scope` instead of dropping them
+ * silently.
  */
 export function decideScopes({ origin, chosen, reviewed }: ScopeStatus): string[] {
   return catalogue

@@ -20,7 +20,7 @@ export const sensitiveOperations: ReadonlySet<string> = new Set([
   // Deletion.
   ...['deleteSection', 'deleteLecture', 'deletePost', 'deleteFile'],
   ...['deleteCourse', 'deleteDigitalProduct', 'deleteEvent'],
-  // Receivers of the site's data, and secrets.
+  // Webhook endpoints, which receive data of the site, and their secrets.
   ...['createWebhookEndpoint', 'updateWebhookEndpoint', 'deleteWebhookEndpoint'],
   ...['rotateWebhookSecret', 'enableWebhookEndpoint', 'replayWebhookEvents'],
   // How people sign in.

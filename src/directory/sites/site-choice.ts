@@ -41,7 +41,7 @@ export type SiteDecision =
 export interface SiteQuestion {
   /** The site that the client belongs to, if any. */
   readonly clientSiteId: string | undefined
-  /** Whether only owners of that site may authorize the client. */
+  /** Whether only owners of the client's site may authorize the client. */
   readonly ownersOnly?: boolean
   /** Whether operator scopes are requested. */
   readonly operator: boolean
@@ -51,14 +51,14 @@ export interface SiteQuestion {
   readonly admits: (site: HeldSite) => boolean
   /** The site that the person has just chosen on the page. */
   readonly chosenSiteId: string | undefined
-  /** The site of the grant that the session refers to. */
+  /** The site of the grant to which the session refers. */
   readonly rememberedSiteId: string | undefined
 }
 
 /**
- * Decides the site of an authorization. A client of a site is bound to that site. Other clients need a site only for
- * operator scopes: the only suitable site, or a site that the person chooses. Without a suitable site, the
- * authorization is rejected.
+ * Decides to which site an authorization is bound. For a client of a site, that is the client's site. Other clients
+ * need a site only for operator scopes: the only suitable site, or a site that the person chooses. Without a suitable
+ * site, the authorization is rejected.
  */
 export function decideSite(question: SiteQuestion): SiteDecision {
   const { clientSiteId, operator, held, chosenSiteId, rememberedSiteId } = question
@@ -126,7 +126,7 @@ export function makeFindHeldSites({ kysely }: Database) {
   }
 }
 
-/** Finds the names of a person's sites per language. Returns a function that names a site for the reader. */
+/** Finds the translated names of a person's sites. Returns a function that names a site in the reader's language. */
 export async function findSiteNames({ kysely }: Pick<Database, 'kysely'>, personId: string) {
   const rows = await kysely
     .selectFrom('site_appearance')

@@ -185,7 +185,7 @@ export function brighter(color: string): string {
   return firstMix(color, WHITE, (mix) => contrastOf(mix, DARK_CARD) >= DARK_ACCENT_CONTRAST_MIN)
 }
 
-/** Darkens a background color until it suits the dark scheme. Keeps a color that is dark enough. */
+/** Darkens a background color until it suits the dark scheme. Keeps a color that is already dark enough. */
 export function dimmed(color: string): string {
   return firstMix(color, '#000000', (mix) => contrastOf(mix, WHITE) >= DARK_GROUND_CONTRAST_MIN)
 }

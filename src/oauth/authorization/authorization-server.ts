@@ -61,7 +61,7 @@ export async function makeAuthorizationServer(
   return {
     /** Middleware that changes the engine's responses. */
     answers: engineAnswers(dependencies.exchange.firstTokens),
-    /** Finds the client that authenticates, including clients of the conformance suite. */
+    /** Finds a client by id, including clients of the conformance suite. */
     findClient: async (clientId: string, version?: number) =>
       conformance?.findClient(clientId) ?? (await findKeptClient(clientId, version))?.client,
     sendSignOut: current.sendSignOut,

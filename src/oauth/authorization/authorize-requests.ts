@@ -33,7 +33,7 @@ const FORM_BYTES_MAX = '56kb'
  * - GET authorization: replaces every accepted spelling of `resource` with the audience, because a grant and its tokens
  *   have a single resource (design 3). Renames `acr_values` and `max_age` in requests without `openid`. Adds
  *   `response_mode=form_post` if only a request object contains it. If the conformance profile is on, removes the
- *   scopes of the conformance suite from requests of all other clients.
+ *   scopes of the conformance suite from the requests of all other clients.
  * - GET sign-out: rejects parameters that are too long, and an id_token_hint whose audience is not a single client.
  * - POST to either path (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): redirects (303) to GET with the same
  *   parameters. The engine's own POST routes would require SameSite=None cookies (design 18).
@@ -103,8 +103,8 @@ function areasIn(named: readonly string[]): string[] {
 
 /**
  * Replaces `invalid_scope` with a page that offers to approve the client. Applies to an unapproved client whose
- * `resource` names areas to change. Without this page, the person would see only an error in the client. The page links
- * to the original response.
+ * `resource` names areas to change. Otherwise, the person would see only an error in the client. The page links to the
+ * original response.
  */
 function offerApproval(ctx: Context, areas: readonly string[], baseUrl: string): void {
   const { oidc } = ctx as Context & { oidc?: KoaContextWithOIDC['oidc'] }

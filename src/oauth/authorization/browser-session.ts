@@ -12,9 +12,9 @@ import type { EngineDependencies } from './engine-dependencies.ts'
 const newId = () => randomBytes(16).toString('base64url')
 
 /**
- * Creates the function that finds the person of the browser's session. It also records a sign-in, or the use of the
- * session. If the session has ended, `session` of the result is undefined. The engine changes the session's own id at
- * each sign-in, so a planted cookie never becomes a signed-in session.
+ * Creates the function that finds the person to whom the browser's session belongs. The function also records a
+ * sign-in, or the use of the session. If the session has ended, `session` is undefined in the result. The engine
+ * changes the session's own id at each sign-in, so a planted cookie never becomes a signed-in session.
  */
 export function makeFindSessionPerson({ people, browserSessions }: EngineDependencies) {
   /**
@@ -73,7 +73,7 @@ export async function renewSession(
 }
 
 /**
- * Returns how the person authenticated in the step just completed; undefined after any other step. Later steps still
+ * Returns how the person authenticated if the step just completed was a sign-in; otherwise undefined. Later steps still
  * contain the result of the sign-in, which must not restart a session that has ended since.
  */
 function justAuthenticated({ oidc }: KoaContextWithOIDC) {
@@ -83,12 +83,12 @@ function justAuthenticated({ oidc }: KoaContextWithOIDC) {
   return given && acr !== undefined ? { ...given, acr } : undefined
 }
 
-/** Builds the engine's result of a sign-in. */
+/** Builds the result of a sign-in for the engine. */
 export function loginResult({ personId, methods, ...more }: Authentication) {
   const { authenticatedAt, siteId, providerId } = more
   const given = { authenticatedAt, siteId, providerId }
   const { acr, amr } = assuranceOf(methods)
-  // Without `ts`, the engine would use the time of a later page. The value must come from the engine's clock.
+  // Without `ts`, the engine would use the time of a later page. `ts` must come from the engine's clock.
   const ts = Math.floor(Date.now() / 1000)
   return { accountId: personId, acr, amr: [...amr], ts, given }
 }
