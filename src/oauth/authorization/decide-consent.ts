@@ -10,8 +10,8 @@ import type { Grant } from '../grants/judge-access.ts'
  * Whether the person must consent at every authorization (design 17). Our own pages never require this. Other clients
  * require it in these cases:
  *
- * - The redirect URI is on the person's own device (loopback or custom scheme). Any program there could claim to be
- *   the client, because a client_id is not secret (RFC 8252 §8.6).
+ * - The redirect URI is on the person's own device (loopback or custom scheme). Any program on that device could claim
+ *   to be the client, because a client_id is not secret (RFC 8252 §8.6).
  * - The client has a metadata document, and it is not approved or the site is not chosen yet.
  * - The redirect URI belongs to a single connection of a platform or an assistant. All connections share the client_id.
  *
@@ -46,7 +46,7 @@ export function coversRequest(
   return decision.kind === 'bound' ? decision.site.id === grant.siteId : decision.kind === 'none'
 }
 
-/** Whether a document is approved at a site; without a site, for all sites (design 31). */
+/** Whether a document is approved at a site or, if no site is given, for all sites (design 31). */
 export function isApproved(document: DocumentState, site: HeldSite | undefined): boolean {
   const { reviewed, fingerprint } = document
   const platform = reviewed ? ({ review: 'approved', fingerprint } as const) : undefined

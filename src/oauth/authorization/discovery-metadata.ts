@@ -19,7 +19,7 @@ export function discoveryMembers(
     service_documentation: baseUrl + paths.authMd,
     prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
     ui_locales_supported: [...languages],
-    // Advertise the algorithms for the other endpoints that authenticate clients, too (RFC 8414 §2).
+    // Also advertise the algorithms for the revocation and introspection endpoints (RFC 8414 §2).
     ...(privateKeyJwt && {
       revocation_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],
       introspection_endpoint_auth_signing_alg_values_supported: [...proofAlgorithms],

@@ -17,15 +17,15 @@ import { clientFinder, PUSHED_REQUEST } from './engine-clients.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 
 /**
- * Creates the engine's storage adapter with our rules. Clients come from find-client.ts, and grants and tokens from the
- * database. All other models are records of the state store.
+ * Creates the engine's storage adapter with our rules. Clients come from find-client.ts. Grants and tokens come from
+ * the database. All other models are records of the state store.
  */
 export function engineAdapter(dependencies: EngineDependencies): AdapterFactory {
   return (model) => {
     const records = dependencies.platform.state.adapterFor(model)
     return {
       ...records,
-      // No-op: tokens have no records, and codes may keep them. Both become invalid when the grant or family ends.
+      // No-op: tokens have no records, and code records may stay. Codes and tokens end with their grant or family.
       revokeByGrantId: async () => {},
       // There are no user codes, because the device flow is off.
       findByUserCode: async () => undefined,
@@ -59,7 +59,7 @@ function grantAdapter({ grants: { findGrant, store } }: EngineDependencies): Par
   return {
     async find(id) {
       const grant = (await findGrant({ grantId: id }))?.grant
-      // An authorization must not continue an ended grant. Token requests find ended grants, to log why they ended.
+      // An authorization must not reuse an ended grant. But a token request reads it, to log why it ended.
       if (!grant || (grant.endedBecause !== undefined && asksPerson())) return undefined
       return {
         ...(grant.allowed as AdapterPayload),
@@ -84,7 +84,7 @@ function grantAdapter({ grants: { findGrant, store } }: EngineDependencies): Par
   }
 }
 
-/** Whether the current request is part of an authorization in the browser. Our own pages have no engine route. */
+/** Whether the current request is part of a browser authorization. Requests to our own pages have no engine route. */
 function asksPerson(): boolean {
   const route = Provider.ctx?.oidc.route
   return route === undefined || route === 'authorization' || route === 'resume'
@@ -133,13 +133,13 @@ function sessionAdapter(
 ): Partial<Adapter> {
   return {
     async destroy(id) {
-      // Only this route signs people out. A sign-in also destroys the record, because it changes the session id.
+      // Only `end_session_confirm` signs the person out. A sign-in also destroys the record, to change the session id.
       const { ctx } = Provider
       const { route, session } = ctx?.oidc ?? {}
       if (ctx && route === 'end_session_confirm' && session?.accountId) {
         const chosen = { id: session.uid, others: false }
         const [ended] = await browserSessions.end(session.accountId, chosen)
-        // The identity provider that began the session is signed out next (interaction/provider-routes.ts).
+        // Next, the person is signed out at the identity provider of the session (interaction/provider-routes.ts).
         ctx['state']['endedSession'] = ended
       }
       await records.destroy(id)
@@ -150,7 +150,7 @@ function sessionAdapter(
 /**
  * Binds each interaction to the browser that began it, by the digest of a cookie. The engine's own interaction cookies
  * have a path, so they cannot use the `__Host-` prefix, and other hosts of the domain could plant them. Our own pages
- * have no engine context: they get the stored digest, and check it themselves (engine-interactions.ts). Omits the id of
+ * have no engine context. They read the stored digest and check the cookie (engine-interactions.ts). Omits the id of
  * the browser session, which the engine adds but does not read.
  */
 function interactionAdapter(
@@ -181,7 +181,7 @@ export function mayRevokeToken(
   return clientId === client.clientId
 }
 
-/** Finds and consumes authorization codes by our rules for the exchange (oauth/token/authorization-code.ts). */
+/** Finds and consumes authorization codes under our rules for the exchange (oauth/token/authorization-code.ts). */
 function codeAdapter({ exchange }: EngineDependencies, records: StateAdapter): Partial<Adapter> {
   return {
     async find(value) {
@@ -193,7 +193,7 @@ function codeAdapter({ exchange }: EngineDependencies, records: StateAdapter): P
       const { client } = ctx.oidc
       return {
         ...code.record,
-        // Sessions on our own pages end with the browser's session, so their `sid` is its id.
+        // Sessions on our own pages end with the browser's session, so `sid` is the id of the browser's session.
         ...(client && factsOf(client).origin === 'first_party' && { sid: code.sessionId }),
         ...(usedAt !== undefined && { consumed: Math.floor(usedAt / 1000) }),
       }
@@ -233,7 +233,7 @@ function refreshTokenAdapter({ tokens }: EngineDependencies): Partial<Adapter> {
       const token = await tokens.findRefreshToken(value)
       return token && recordOf(value, token)
     },
-    // No-op: `accessTokenAdapter` creates both tokens.
+    // No-op: `accessTokenAdapter` creates the access token and the refresh token.
     upsert: async () => {},
     // No-op: the engine also destroys the grant, which revokes the token.
     destroy: async () => {},

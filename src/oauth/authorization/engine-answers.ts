@@ -45,7 +45,7 @@ function settleRevocation(ctx: Context): void {
   ctx.body = {}
 }
 
-// Match the error description in a redirect, and in a self-submitting form.
+// These patterns match the error description in a redirect and in a self-submitting form.
 const inAddress = /([?&#]error_description=)([^&#]*)/g
 const inForm = /(name="error_description" value=")([^"]*)(?=")/
 
@@ -58,7 +58,7 @@ function replaceSentences(ctx: Context, { route, client, params = {}, provider }
   }
   const replace = (said: string) => {
     const sentence = written(toClient.get(said), request)
-    // If the log has no better reason, show the operator the client's text.
+    // If the log has no better reason, log the description that the client gets.
     if (sentence !== undefined && logFields(ctx).detail === said) logFields(ctx).detail = sentence
     return sentence
   }
@@ -127,12 +127,12 @@ function errorOf(body: unknown): string | undefined {
   return typeof body === 'object' && body && 'error' in body ? String(body.error) : undefined
 }
 
-/** Routes with pages that lead to a client. These are the form of response_mode=form_post and the sign-out page. */
+/** Routes whose pages send the browser to a client: the response_mode=form_post form and the sign-out page. */
 const leadsToClient: ReadonlySet<string> = new Set(['authorization', 'resume', 'end_session'])
 
 /**
- * Adapts the Content-Security-Policy of the engine's pages. Removes form-action from pages that lead to a client
- * (decision 4), and allows the engine's script.
+ * Adapts the Content-Security-Policy of the engine's pages. Removes form-action from pages that send the browser to a
+ * client (decision 4), and allows the engine's script.
  */
 function adaptPolicy(ctx: Context, { route }: Oidc): void {
   if (ctx.type !== 'text/html' || !leadsToClient.has(route)) return
@@ -148,7 +148,7 @@ function adaptPolicy(ctx: Context, { route }: Oidc): void {
 
 /** Parts of a rejected request that affect the error description. */
 export interface RefusedRequest {
-  /** The client, if known. For descriptions sent to clients, set only for authorization requests. */
+  /** The client, if known. If the client gets the description, this is set only for authorization requests. */
   readonly client: EngineClient | undefined
   readonly params: Readonly<Record<string, unknown>>
   readonly baseUrl: string
@@ -176,7 +176,7 @@ const toClient = sentences({
   ...Object.fromEntries(
     ['acr_values', 'claims', 'id_token_hint', 'max_age', 'nonce'].map((parameter) => {
       const said = `openid scope must be requested when using the ${parameter} parameter`
-      // The engine's check for `openid` precedes our check for commas, so explain commas here too.
+      // The engine checks for `openid` before we check for commas, so explain commas here too.
       const cure = (request: RefusedRequest) =>
         explainUnknownScopes(request) ?? `add openid to scope, or omit ${parameter}`
       return [said, (request: RefusedRequest) => `${said}: ${cure(request)}`]

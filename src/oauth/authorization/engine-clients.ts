@@ -78,7 +78,7 @@ async function findCaller(
   return toClientMetadata({ ...kept.client, authMethod })
 }
 
-/** Whether the current request may wait for a metadata document. Only authorization requests may. */
+/** Whether the current request may wait for a metadata document. Only authorization requests may wait. */
 function mayFetchDocument(): boolean {
   const route = Provider.ctx?.oidc?.route
   return route === 'authorization' || route === 'pushed_authorization_request'
@@ -123,9 +123,9 @@ const KEY_SET_BYTES_MAX = 65_536
 const KEYS_FRESH_SECONDS_MAX = 600
 
 /**
- * Limits for fetching client keys. They are high, because fetches from failing hosts must not block other clients.
- * Operators enter the URLs. If a host responds, its URL is fetched at most once a minute, so only failing hosts can
- * cause many requests.
+ * Limits for fetching client keys. The limits are high, because fetches from failing hosts must not block other
+ * clients. Operators or metadata documents set the URLs. If a host responds, its URL is fetched at most once a minute,
+ * so only failing hosts can cause many requests.
  */
 const keyBounds = { ...fetchBounds, runningMax: 64, perMinuteMax: 1200 }
 
@@ -196,7 +196,7 @@ interface KeyStore extends Iterable<JSONWebKeySet['keys'][number]> {
   refresh(): Promise<void>
 }
 
-/** Returns the public keys of a client, stored or from its jwks_uri. The list is empty if the client has none. */
+/** Returns the stored public keys of a client, or fetches them from its jwks_uri. Empty if the client has no keys. */
 async function keysOfClient(provider: Provider, clientId: string): Promise<JSONWebKeySet> {
   const client = await provider.Client.find(clientId)
   const keys = client?.['asymmetricKeyStore'] as KeyStore | undefined
@@ -252,7 +252,7 @@ function queueSignOuts(provider: Provider, signOuts: SignOuts | undefined): Send
   return async ({ clientId, sub, sid }) => {
     const client = await provider.Client.find(clientId)
     if (client?.backchannelLogoutUri === undefined) return
-    // A session without `sid` began before the client registered its logout URI. The client would reject the notice.
+    // A session has no `sid` if it began before the client registered its logout URI. The client requires a `sid`.
     if (client.backchannelLogoutSessionRequired && sid === undefined) return
     const asked = { backchannelLogoutSessionRequired: { value: sid !== undefined } }
     await backchannelLogout.call(Object.create(client, asked), sub, sid)

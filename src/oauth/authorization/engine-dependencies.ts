@@ -22,8 +22,8 @@ export interface AuthorizationServerParts {
   readonly browserSessions: BrowserSessions
   readonly clients: Clients
   /**
-   * Clients with a metadata document. The engine requests a document only for an authorization request, and only without
-   * a fresh stored copy. Our `fetch` then stores the document and returns the metadata of the stored client
+   * Clients with a metadata document. The engine requests a document only for an authorization request, and only if no
+   * stored copy is fresh. Our `fetch` then stores the document and returns the metadata of the stored client
    * (engine-clients.ts). So a document can set neither scopes nor our own properties.
    */
   readonly documents: DocumentClients

@@ -19,7 +19,7 @@ const errorEvents = [
 ] as const
 
 /**
- * Logs the client, the person and the reason of each rejection, and records audit events. Never logs tokens, codes or
+ * Logs the client, the person and the reason for each rejection, and records audit events. Never logs tokens, codes or
  * secrets. The only logged parameters are the grant type and scopes, if known, and a shortened redirect URI
  * (oauth/clients/redirect-difference.ts).
  */
@@ -60,7 +60,7 @@ export function logEngineEvents(provider: Provider, { platform }: EngineDependen
   })
   provider.on('end_session.success', (ctx) => {
     const { session, params, client } = ctx.oidc
-    // No person was signed in, or the person chose to stay signed in.
+    // Skip the event if no person was signed in, or the person chose to stay signed in.
     if (session?.accountId === undefined || params?.['logout'] === undefined) return
     const clientId = client?.clientId
     note(ctx, { action: 'sign_out.browser', personId: session.accountId, clientId })

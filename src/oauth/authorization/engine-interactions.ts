@@ -94,8 +94,8 @@ async function findWaiting(
 }
 
 /**
- * Whether the client may still use the scopes and the redirect URI of the request. The engine has checked both, but an
- * operator may have removed one while the page was open. The redirect URIs of a platform are not checked again.
+ * Whether the client may still use the scopes and the redirect URI of the request. The engine has checked them, but an
+ * operator may have removed a scope or URI meanwhile. The redirect URIs of a platform are not checked again.
  */
 function mayStillAsk(client: EngineClient, params: Record<string, unknown>): boolean {
   const allowed = client.scope?.split(' ')
@@ -122,7 +122,7 @@ function describe({ details, person, client, redirectUri, byPattern, mustPush }:
       siteName,
       /** The host of the client's metadata document; undefined if it has none. */
       describedAt: document && new URL(clientId).host,
-      /** Whether the metadata document is approved at the site, or for all sites. Undefined without a document. */
+      /** Whether the metadata document is approved at the site, or for all sites. Undefined if there is no document. */
       reviewed: document && reviewed,
       /** Whether the redirect URI matched a pattern. If so, it belongs to a single connection of a platform. */
       byPattern,
@@ -133,7 +133,7 @@ function describe({ details, person, client, redirectUri, byPattern, mustPush }:
     loginHint: typeof params['login_hint'] === 'string' ? params['login_hint'] : undefined,
     /** Whether the person must authenticate for this request, even if the identity provider has a session. */
     mustAuthenticate: /\blogin\b/.test(String(params['prompt'])) || params['max_age'] !== undefined,
-    /** Whether the request needs a second factor in addition to these methods. */
+    /** Whether the request needs a second factor in addition to the given methods. */
     lacksFactor: (methods: Authentication['methods']) =>
       lacksSecondFactor(
         prompt.reasons.includes(OPERATORS_NEED_MFA) ? [MFA_ACR] : requiredAcr(params),
@@ -142,9 +142,9 @@ function describe({ details, person, client, redirectUri, byPattern, mustPush }:
     scopes: scopesToShow(params),
     /** The scopes that extend an earlier grant. */
     newScopes: details.grantId === undefined ? [] : missingScopes(prompt.details),
-    /** At `select_account`, the sites to choose from. At `consent`, the site of the grant, if any. */
+    /** For the prompt `select_account`, the sites to choose from. For `consent`, the site of the grant, if any. */
     sites: sitesOf(prompt.details as PromptDetails),
-    /** Link for using another account. It repeats the request or, if requests must be pushed, only signs out. */
+    /** Link for using another account. Repeats the request or, if requests must be pushed, signs the person out. */
     otherAccountHref: mustPush ? paths.endSession : `${paths.authorization}?${sameRequest(params)}`,
   }
 }
@@ -194,8 +194,8 @@ function sameRequest(params: Record<string, unknown>): string {
 }
 
 /**
- * Returns the remembered grant, or a new one, with everything that the consent page showed. The form has no scope
- * fields, so a forged form cannot add scopes.
+ * Adds everything that the consent page showed to the remembered grant or a new one, and returns the grant. The form
+ * has no scope fields, so a forged form cannot add scopes.
  */
 async function grantOfConsent(
   { details, person, client }: Waiting,

@@ -83,7 +83,7 @@ function whyUnknownClient(clientId: unknown, admitsAddress: AdmitsAddress): stri
 /** Renders the page that asks the person to confirm a sign-out (RP-Initiated Logout §3). */
 export function renderSignOut(ctx: KoaContextWithOIDC, form: string): void {
   const client = namedClient(ctx)
-  // Without a client, the engine ignores the redirect URI (RP-Initiated Logout §2).
+  // If the client is unknown, the engine ignores the post-logout redirect URI (RP-Initiated Logout §2).
   const addressIgnored = !client && ctx.query['post_logout_redirect_uri'] !== undefined
   if (addressIgnored) {
     const fields = logFields(ctx as unknown as Context)

@@ -32,7 +32,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
       return decision.kind === 'bound' && decision.site.hasOwnSignIn === true
     }),
   )
-  // The sign-in page offers the identity providers of the site that was chosen before.
+  // If the site is already decided, the sign-in page offers its identity providers.
   if (login) {
     login.details = async (ctx) => {
       const decision = await decideRequestedSite(ctx, dependencies)
@@ -84,8 +84,8 @@ export function promptPolicy(dependencies: EngineDependencies) {
 }
 
 /**
- * Creates the checks that reject an ended session, and a disabled or deleted account. The engine would accept both.
- * Their error is `login_required` instead of the default, `interaction_required` (OpenID Connect Core §3.1.2.6).
+ * Creates the checks that reject ended sessions and disabled or deleted accounts. The engine would accept these. The
+ * error is `login_required` instead of the default, `interaction_required` (OpenID Connect Core §3.1.2.6).
  */
 function loginChecks() {
   const { Check } = interactionPolicy
@@ -95,7 +95,7 @@ function loginChecks() {
     new Check('account_gone', 'the account no longer exists or is disabled', required, ({ oidc }) =>
       Boolean(oidc.session?.accountId && !oidc.account),
     ),
-    // The session store may still contain a session that was ended from another browser, or by a new password.
+    // The session store may still contain a session that ended with a new password or a sign-out in another browser.
     new Check('session_ended', 'the session has ended', required, ({ oidc }) =>
       Boolean(oidc.account && oidc.account['session'] === undefined),
     ),

@@ -1,4 +1,4 @@
-/** Creates the engine, and configures it by our policy. */
+/** Creates the engine and configures our policy. */
 
 import {
   type AdapterFactory,
@@ -221,7 +221,7 @@ function assertAssertion(
     issuer: oidc.issuer,
     accepted: [...oidc.clientJwtAuthExpectedAudience()],
     choseFapi: choseFapi(client),
-    // The engine checks the other times of the assertion by this clock, too.
+    // The engine uses this clock for the assertion's other times, too.
     nowMs: Date.now(),
   })
   if (problem !== undefined) throw new errors.InvalidClientAuth(problem)
@@ -249,8 +249,8 @@ function rememberProofsOnce(provider: Provider, useOnce: UseOnce): void {
 }
 
 /**
- * Returns the `iat` of the assertion or DPoP proof that the engine has just verified. If the request has both, the
- * other one may not be verified yet, so its `iat` must not be used.
+ * Returns the `iat` of the assertion or DPoP proof that the engine has just verified. If the request has an assertion
+ * and a proof, ignores the other `iat`, because the engine may not have verified it yet.
  */
 function madeAt(whose: string, jti: string): number | undefined {
   const { ctx } = Provider

@@ -15,9 +15,9 @@ export interface RememberedGrantDependencies extends RequestedSiteDependencies {
 type EngineGrant = InstanceType<Provider['Grant']>
 
 /**
- * Finds and extends the grant that an authorization request continues. The consent page just submitted or the session
- * names the grant. Ignores a grant for another site or another version of the client's metadata document. For our own
- * pages, creates the grant if there is none.
+ * Finds and extends the grant that an authorization request continues. Takes the id of the grant from the consent page
+ * just submitted, or from the session. Ignores a grant for another site or another version of the client's metadata
+ * document. For our own pages, creates the grant if there is none.
  */
 export async function findRememberedGrant(
   ctx: KoaContextWithOIDC,

@@ -14,8 +14,8 @@ export interface RequestedSiteDependencies {
 }
 
 /**
- * Decides the site of an authorization request. The client, the scopes, the session, and the person's roles and choice
- * determine it.
+ * Decides the site of an authorization request, from the client, the scopes and the session, and from the person's
+ * roles and choice.
  */
 export async function decideRequestedSite(
   { oidc }: KoaContextWithOIDC,
@@ -43,18 +43,18 @@ export async function decideRequestedSite(
   })
 }
 
-/** Returns the only site at which the session is valid: that of its identity provider. Undefined for all sites. */
+/** Returns the site of the identity provider that began the session. Undefined if the session is valid at all sites. */
 export function siteOfSession({ account }: KoaContextWithOIDC['oidc']): string | undefined {
   return (account?.['session'] as LiveSession | undefined)?.siteId
 }
 
-/** Returns the site of a decision, or the sites to choose from. Empty if there is neither. */
+/** Returns the decided site, or the sites to choose from. Empty if the request has no site. */
 export function sitesOf(decision: SiteDecision): readonly HeldSite[] {
   if (decision.kind === 'bound') return [decision.site]
   return decision.kind === 'choose' ? decision.sites : []
 }
 
-/** Whether the site's review permits the scopes. A blocked client gets no scopes, an unapproved client only read scopes. */
+/** Whether the site's review permits the scopes. Blocked clients get none. Unapproved clients get only read scopes. */
 function admitsDocument(
   site: HeldSite,
   document: DocumentState,

@@ -37,7 +37,7 @@ export function requiredAcr(params: Params): readonly string[] | undefined {
   return known.some((acr) => belowTwoFactors.includes(acr)) ? [...known, MFA_ACR] : known
 }
 
-/** The values of `acr` that two factors also satisfy. Sign-in with an identity provider is not one of them. */
+/** The values of `acr` that two factors also satisfy. The value for identity providers is not one of them. */
 const belowTwoFactors = [assuranceOf(['password']).acr, assuranceOf(['passkey']).acr]
 
 /** Reads the values of an essential `acr` (OpenID Connect Core §5.5). The engine has validated the JSON. */
@@ -55,8 +55,8 @@ export const OPERATORS_NEED_MFA = 'operators_need_mfa'
 
 /**
  * Creates the checks that ask a person to sign in again. They apply if the person authenticated too long ago, or by a
- * method that does not satisfy the request. If no method can satisfy the request, or the new sign-in does not, the
- * request ends with unmet_authentication_requirements. A site can require two factors for all operator scopes.
+ * method that does not satisfy the request. If no method can satisfy the request, or the new sign-in does not satisfy
+ * it, the request ends with unmet_authentication_requirements. A site can require two factors for all operator scopes.
  */
 export function assuranceChecks(dependencies: RequestedSiteDependencies) {
   const { Check } = interactionPolicy

@@ -27,9 +27,9 @@ export type SendNotice = (notice: SignOutNotice) => Promise<void>
 
 export type SignOuts = ReturnType<typeof makeSignOuts>
 
-/** Time limit of an attempt to send a notice. An application that starts on demand needs several seconds. */
+/** Time limit for an attempt to send a notice. An application that starts on demand needs several seconds. */
 export const NOTICE_WITHIN_MS = 8000
-/** Maximum number of attempts, within about 75 minutes. After that, the notice is dropped. */
+/** Maximum number of attempts, which take about 75 minutes. After the last attempt, the notice is dropped. */
 export const NOTICE_ATTEMPTS_MAX = 6
 
 export function makeSignOuts(ports: SignOutPorts) {
@@ -83,8 +83,8 @@ export function isNotified(reason: SessionEnd): boolean {
 const SESSIONS_PER_ROUND = 200
 
 /**
- * Records the sessions that people have at applications, and queues a notice when one ends. Apart from sign-outs,
- * `judgeAccess` decides whether a session has ended, as it does for every use of a token. So even a change made by hand
+ * Records the sessions that people have at applications, and queues a notice when one ends. Except for sign-outs,
+ * `judgeAccess` decides whether a session has ended. It also judges every use of a token. So even a change made by hand
  * in the database causes a notice.
  */
 function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
@@ -126,7 +126,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
         .execute()
     },
 
-    /** Ends the person's session with this `sid` at an application, or all if there is no `sid`. Queues a notice. */
+    /** Ends the person's sessions at an application: with this `sid`, or all if it is undefined. Queues a notice. */
     signedOut: async ({ clientId, sub, sid }: SignOutNotice) =>
       await kysely.transaction().execute(async (trx) => {
         await trx
@@ -152,7 +152,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
         for (const row of notices.values()) await queueNotice(trx, row, now())
       }),
 
-    /** Deletes a batch of sessions that have ended, and queues their notices. @returns whether there may be more */
+    /** Deletes a batch of sessions that have ended, and queues their notices. @returns whether more may have ended */
     async findEnds(): Promise<boolean> {
       const rows = await endedSessions(kysely, now())
       let hasEnded = false
@@ -168,7 +168,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
 
 type EndedSession = Awaited<ReturnType<typeof endedSessions>>[number]
 
-/** Finds sessions that may have ended, up to a maximum. `reasonOf` decides whether they have. */
+/** Finds sessions that may have ended, up to a maximum. `reasonOf` decides whether a session has ended. */
 async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
   return await kysely
     .selectFrom('relying_party_session as s')
@@ -185,7 +185,7 @@ async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
         e('g.ended_at', 'is not', null),
         e('g.expires_at', '<=', nowMs),
         e('p.disabled_at', 'is not', null),
-        // The row of a site's application is missing. Other clients never have this row.
+        // A site's application without a row was deleted. Clients of other kinds never have this row.
         e.and([e('app.client_id', 'is', null), e('g.client_origin', 'in', ['site', 'operator'])]),
         e('app.disabled_at', 'is not', null),
         e('app.deleted_at', 'is not', null),
@@ -212,7 +212,7 @@ async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
 /** The content of a notice (OpenID Connect Back-Channel Logout 1.0 §2.4). */
 interface SignOutNotice {
   readonly clientId: string
-  /** The id of the person. Not named `personId`: the deletion of an account deletes messages with that property. */
+  /** The id of the person. Not named `personId`, because deleting an account deletes messages with that property. */
   readonly sub: string
   readonly sid: string | undefined
 }

@@ -41,7 +41,7 @@ export const MALFORMED_HEADER =
   'the Authorization header is malformed: send Basic followed by the base64 encoding of ' +
   'client_id:client_secret; for a public client, send client_id in the form and no Authorization header'
 
-/** Error description for a Basic header with an empty secret. Some libraries send it by default. */
+/** Error description for a Basic header with an empty secret. Some libraries send such a header by default. */
 export const BASIC_WITHOUT_SECRET =
   'the Authorization header has no secret: for a public client, send client_id in the form and no Authorization ' +
   'header; for a confidential client, include the client_secret'
@@ -119,9 +119,9 @@ function formDecoded(value: string): string | undefined {
 }
 
 /**
- * Authenticates a client by secret, assertion or, if it is public, client_id alone (RFC 6749 §2.3). Also authenticates
- * deleted and disabled clients, because each endpoint decides about their requests. `refused` is the reason for a failure,
- * for the log.
+ * Authenticates a client by its secret or assertion (RFC 6749 §2.3). A public client needs only its client_id. Also
+ * authenticates deleted and disabled clients, because each endpoint decides about their requests. `refused` is the
+ * reason for a failure, for the log.
  */
 export async function authenticateClient(
   { clientId, secret, assertion }: Exclude<ClientCredentials, { readonly problem: string }>,

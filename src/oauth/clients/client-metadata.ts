@@ -65,7 +65,7 @@ export function choseFapi(client: EngineClient): boolean {
   })
 }
 
-/** Makes the engine compare secrets with the client's digests. If one matches, the request is charged to the client. */
+/** Makes the engine compare secrets with the client's digests. If a digest matches, the client is charged. */
 export function compareSecretsByDigest(provider: Provider): void {
   provider.Client.prototype.compareClientSecret = function compareClientSecret(
     this: EngineClient,

@@ -120,7 +120,7 @@ function listsReader({ kysely }: Database) {
   }
 }
 
-/** Converts a platform to a client, and reads from the database whether it is disabled. */
+/** Converts a platform to a client, and reads from the database whether the platform is disabled. */
 async function readIntegration({ kysely }: Database, vendor: Integration): Promise<Client> {
   const override = await kysely
     .selectFrom('integration_override')

@@ -23,13 +23,13 @@ export interface Client {
   readonly postLogoutRedirectUris?: readonly string[]
   readonly authMethod: ClientAuthMethod
   readonly applicationType: ApplicationType
-  /** The grant types that the client chose; undefined for all supported grant types. */
+  /** The grant types that the client chose; undefined if it may use all supported grant types. */
   readonly grantTypes?: readonly string[] | undefined
   /** SHA-256 digests of the currently valid secrets, at most two. */
   readonly secretDigests?: readonly string[]
-  /** The client's public keys, if it can authenticate with a key. A public client may do so at each request. */
+  /** The client's public keys. A public client with keys decides at each request whether to authenticate. */
   readonly keys?: ClientKeys | undefined
-  /** The algorithm that the client chose for its assertions; undefined for any of `proofAlgorithms`. */
+  /** The algorithm that the client chose for its assertions; undefined if it may use any of `proofAlgorithms`. */
   readonly signingAlgorithm?: (typeof assertionAlgorithms)[number] | undefined
   /** Whether the client must push its authorization requests (RFC 9126 §6). */
   readonly pushesRequests?: boolean
@@ -51,7 +51,7 @@ export interface DocumentState {
   readonly reviewed: boolean
   /** Whether the current document is approved for at least one site. Only then may the client request write scopes. */
   readonly approvedSomewhere: boolean
-  /** Digest of the name and redirect URIs, which a consent covers. */
+  /** Digest of the document's name and redirect URIs. If it changes, people must consent again. */
   readonly fingerprint: string
 }
 
@@ -111,7 +111,7 @@ export function readClientName(
   return { name: name || undefined }
 }
 
-/** Describes the first problem of client metadata: a member's wrong type, or too many items. */
+/** Describes the first problem in client metadata: a member of the wrong type or with too many items. */
 export function describeShapeFault({ issues: [issue] }: z.ZodError): string {
   const path = issue?.path.join('.') || 'the metadata'
   switch (issue?.code) {

@@ -88,7 +88,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
     enabled: admitsDocuments(metadataDocuments),
     /** Whether the configuration allows a document at this URL. */
     admitsAddress,
-    /** Whether the configuration allows a document at this URL, and it is not blocked for all sites. */
+    /** Whether the document at this URL is allowed by the configuration and not blocked for all sites. */
     async admits(clientId: string) {
       if (!admitsAddress(clientId)) return false
       return (await readRow(database, clientId))?.review !== 'blocked'
@@ -122,7 +122,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
   }
 }
 
-/** Creates the function that stores a document, or returns why it is invalid. It also limits the number of documents. */
+/** Creates the function that stores a valid document, or returns its problem. Also limits the number of documents. */
 function makeKeepText(
   { unusedMax = UNUSED_DOCUMENTS_MAX, ...rules }: DocumentClientSettings,
   { database, now }: DocumentPorts,
@@ -242,7 +242,7 @@ function clientOf(
   }
 }
 
-/** Selects the documents without a decision for all sites whose grants have all ended. */
+/** Selects the documents that have neither a decision for all sites nor a grant that has not ended. */
 function unusedDocuments({ kysely }: Database) {
   return kysely
     .selectFrom('document_client as d')
@@ -261,7 +261,7 @@ function unusedDocuments({ kysely }: Database) {
     )
 }
 
-/** Maximum number of copies to remove at once. Usually only one exceeds the limit, but many do after the limit is lowered. */
+/** Maximum number of copies to remove at once. Usually it is one copy, but many if the limit has been lowered. */
 const REMOVED_MAX = 100
 
 /** Removes the oldest unused copies above the maximum. Any caller can add copies by naming a URL. */

@@ -18,7 +18,7 @@ interface Verdict {
   readonly forAll: boolean
 }
 
-/** The outcome of a decision. `changed`: not stored, because the page showed another version of the document. */
+/** The outcome of a decision. `changed`: it was not stored, because the page showed another version. */
 type Reviewed = 'done' | 'unknown' | 'changed' | 'forbidden'
 
 /**
@@ -65,7 +65,7 @@ export function makeDocumentReviews({ kysely }: Database) {
 
     decidesForAll: async (personId: string) => await hasPlatformRole(kysely, personId),
 
-    /** Stores a decision and its audit event, or returns why not. Callers must check the person's role at the site. */
+    /** Stores and audits a decision, or returns why it did not. Callers must check the person's role at the site. */
     async reviewDocumentClient(verdict: Verdict, actor: Actor): Promise<Reviewed> {
       return await kysely.transaction().execute(async (trx) => await review(trx, verdict, actor))
     },
@@ -128,7 +128,7 @@ function reviewedClientOf(row: Row) {
   const platform = decisionOf(row.review, row.reviewed_fingerprint)
   const site = decisionOf(row.site_review, row.site_fingerprint)
   const state = decideReview({ platform, site }, fingerprint)
-  // If both decisions agree, show the decision for all sites, because operators of this site cannot change it.
+  // If the decision for all sites alone gives this state, show it, because operators of this site cannot change it.
   const forAll = decideReview({ platform, site: undefined }, fingerprint) === state
   const [by, at] = forAll
     ? [row.reviewer, row.reviewed_at]

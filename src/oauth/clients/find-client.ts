@@ -24,8 +24,8 @@ interface ClientSources {
 
 /**
  * Combines the sources of clients. The format of a client_id determines the source, so a client from one source cannot
- * impersonate a client from another. A document client's client_id is a URL. A loopback client's is `loopback_`
- * followed by 128 random bits. All others belong to applications, resource servers, platforms and our own pages.
+ * impersonate a client from another. A document client's client_id is a URL. A loopback client's client_id is
+ * `loopback_` and 128 random bits. All other ids belong to applications, resource servers, platforms and our own pages.
  */
 export function makeClients(
   { database, state, requestLimits, now }: Platform,

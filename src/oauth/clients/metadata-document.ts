@@ -19,7 +19,7 @@ export const clientDocument = z.object({
   postLogoutRedirectUris: z.array(z.string()).optional(),
   grantTypes: z.array(z.enum(grantTypesServed)),
   applicationType: z.enum(['web', 'native']),
-  /** How the client may authenticate. A client with both methods chooses one at each request. */
+  /** How the client may authenticate. If there are two methods, the client chooses one at each request. */
   authMethods: z.array(z.enum(['none', 'private_key_jwt'])),
   keys: z.union([z.object({ jwks: keySet }), z.object({ jwksUri: z.string() })]).optional(),
   /** The algorithm of the assertions, if the document names one. */
@@ -104,7 +104,7 @@ export function judgeDocument(
         postLogoutRedirectUris: [...new Set(postLogoutRedirectUris)],
       }),
       grantTypes,
-      // Documents seldom state the type. Only native clients may vary the port of a loopback URI (RFC 8252 §7.3).
+      // Few documents state application_type. Only native clients may vary the port of a loopback URI (RFC 8252 §7.3).
       applicationType: redirectUris.some(isLoopback) ? 'native' : 'web',
       ...authentication,
     },
@@ -156,7 +156,7 @@ function readKeys({ jwks, jwks_uri: jwksUri }: z.infer<typeof documentShape>, ad
   return jwksUri !== undefined && isUnderHost(jwksUri, address) ? { jwksUri } : undefined
 }
 
-/** Returns a digest of the name and redirect URIs, the subject of a consent or an approval. */
+/** Returns a digest of the name and redirect URIs. Consents and approvals apply only to this digest. */
 export function fingerprintOf({ name, redirectUris }: ClientDocument): string {
   return sha256(JSON.stringify([name, redirectUris.toSorted()])).slice(0, 22)
 }

@@ -26,7 +26,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
   const patterns = new Map(integrations.map((row) => [row.client_id, row.redirect_patterns]))
 
   return {
-    /** Stores the callbacks of a registration, or extends their lifetime. @returns false if too many others are in use */
+    /** Stores the callbacks of a registration, or extends their lifetime. @returns false if too many are in use */
     async keep(clientId: string, uris: readonly string[]): Promise<boolean> {
       if (uris.length === 0) return true
       const registered_at = now()
@@ -48,7 +48,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
           .where('expires_at', '<', expires_at)
           .execute()
       }
-      // A registration with only known callbacks displaces no others, and is never rejected.
+      // A registration with only known callbacks displaces no other callbacks and is never rejected.
       if (added.length === 0) return true
       await removeOldestUnused(database, clientId, callbacksPerPlatformMax)
       // If too many other callbacks are in use, some of the new ones have just been removed.

@@ -35,7 +35,7 @@ export function makeProofs(
 ) {
   const { now } = ports
   const useOnce = makeUseOnce(ports)
-  // Audiences that are accepted in addition to the issuer (RFC 7523 §3), as at the engine's endpoints.
+  // Audiences that are accepted in addition to the issuer (RFC 7523 §3). The engine's endpoints accept the same ones.
   const accepted = [issuer + paths.token, issuer + paths.introspection]
   return {
     nonceKey,
@@ -88,7 +88,7 @@ export function makeUseOnce({ state, stateMemory, now }: ProofPorts): UseOnce {
     if (ttlSeconds > REMEMBERED_SECONDS_MAX) return 'again'
     const isFirst = await records.addOnce(sha256(`${whose} ${jti}`), Math.max(1, ttlSeconds))
     if (!isFirst) return 'again'
-    // Call since() after the write. It then refers to the Redis instance that stored the proof. `iat` is in seconds.
+    // Call since() after the write, so it refers to the Redis instance that stored the proof. `iat` is in seconds.
     const madeAt = madeAtSeconds ?? endsAtSeconds - ASSUMED_LIFE_SECONDS
     return madeAt * 1000 > stateMemory.since() ? 'first' : 'forgotten'
   }
@@ -123,7 +123,7 @@ interface OneTimeJwt {
   readonly claims: JWTVerifyOptions
   /** The signer. A `jti` is unique only for its signer. */
   readonly whose: string
-  /** Returns the problem of a JWT with a valid signature. */
+  /** Returns the problem with a JWT whose signature is valid; undefined if there is none. */
   readonly check: (payload: JWTPayload) => string | undefined | Promise<string | undefined>
   readonly useOnce: UseOnce
   readonly now: () => number
@@ -153,7 +153,7 @@ export async function verifyOnce(
     const times = { endsAtSeconds: exp + CLOCK_TOLERANCE_SECONDS, madeAtSeconds: iat }
     return replayProblems[await useOnce({ whose, jti, ...times })]
   } catch (error) {
-    // An error that is not from jose is a fault of this service or its store.
+    // Other errors are faults in this service or its store.
     const isOfJose = error instanceof Error && 'code' in error && /^ERR_J/.test(`${error.code}`)
     if (!isOfJose) throw error
     return `the assertion is invalid: ${error.message}`
@@ -201,7 +201,7 @@ export function problemOfAssertion(
     : undefined
 }
 
-/** Returns the claims of a JWT without verifying it; undefined for anything else. */
+/** Returns the claims of a JWT without verifying it; undefined if the value is not a JWT. */
 export function unverifiedClaims(jwt: unknown): JWTPayload | undefined {
   try {
     return typeof jwt === 'string' ? decodeJwt(jwt) : undefined
@@ -230,7 +230,7 @@ export type DpopProof =
 
 export type CheckDpop = (request: ProvenRequest) => Promise<DpopProof>
 
-/** Maximum number of seconds between `iat` and now, for a proof without a nonce. The same as in the engine. */
+/** Maximum seconds between `iat` and the current time for a proof without a nonce. The engine has the same limit. */
 const AGE_SECONDS_MAX = 300
 const PROOF_LENGTH_MAX = 4096
 

@@ -46,7 +46,7 @@ export function problemOfScopes(
 ): string | undefined {
   const asked = scope.split(' ')
   if (asked.some(findScope)) {
-    // Unknown names are ignored. With commas between the names, this would silently drop known scopes.
+    // Unknown names are ignored, so names joined by commas would be dropped without an error.
     const joins = asked.some((name) => name.includes(',') && name.split(',').some(findScope))
     return joins ? `${COMMAS}; a name that contains a comma is not a scope` : undefined
   }

@@ -42,7 +42,7 @@ const FULL_RETRY_SECONDS = 3600
 /**
  * Creates the route POST /api/oauth/register (specification, Client registration; RFC 7591 §3). It replaces the
  * engine's route, which would issue secrets and create a client for every caller, even for known platforms (design 6).
- * Pages of any origin may call it (design 28).
+ * Pages from any origin may call the route (design 28).
  */
 export function registrationRoutes(dependencies: RegistrationDependencies): Router {
   const router = makeRouter()
@@ -135,7 +135,7 @@ type RegistrationPolicy = Pick<Config, 'baseUrl' | 'integrations'> &
 
 const REDIRECT_URIS_MAX = 10
 
-/** The supported members of a registration. Others are ignored (RFC 7591 §2). */
+/** The supported members of a registration. Other members are ignored (RFC 7591 §2). */
 const bodyShape = z.object({
   client_name: z.string().optional(),
   redirect_uris: z.array(z.string()).max(REDIRECT_URIS_MAX).optional(),
@@ -225,8 +225,8 @@ function readGrantTypes(body: RegistrationBody) {
 }
 
 /**
- * Returns the requested scopes that the origin may have. If there are none, returns all scopes of the origin, because
- * clients may copy scopes from a challenge for another kind of client.
+ * Returns the requested scopes that clients of this origin may have. If there are none, returns all scopes of the
+ * origin, because clients may copy scopes from a challenge for another kind of client.
  */
 function narrowed({ scope }: RegistrationBody, origin: 'integration' | 'loopback'): string {
   const open = decideScopes({ origin })

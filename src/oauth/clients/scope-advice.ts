@@ -4,7 +4,7 @@ import { type Client, requestableScopes } from './client.ts'
 import type { Clients } from './find-client.ts'
 import { isUnreviewed } from './refused-scopes.ts'
 
-/** The scopes that an operation needs, and those of the client's token. */
+/** The scopes that an operation needs, and the scopes of the client's token. */
 export interface WantedScopes {
   readonly needed: readonly string[]
   readonly held: readonly string[]

@@ -45,7 +45,7 @@ export async function findPeopleToSignOut(
 }
 
 /**
- * Ends the sessions of these people that began at or before `untilMs`, including sessions at notified applications.
+ * For each person, ends all sessions that began at or before `untilMs`, including those at notified applications.
  * Grants continue.
  */
 export async function endSessions(

@@ -29,8 +29,8 @@ export type Ending =
   /** All grants to a client that include at least one of these scopes. */
   | { readonly clientId: string; readonly withScopes: readonly string[] }
   /**
-   * The grants to operator applications of these people, at sites that they do not own. `judgeAccess` rejects such a
-   * grant already, but would accept it again if the person became an owner again.
+   * These people's grants to operator applications at sites that they do not own. `judgeAccess` rejects such a grant
+   * already, but would accept it again if the person became an owner again.
    */
   | { readonly formerOwners: readonly string[] }
 
@@ -87,7 +87,7 @@ export async function endGrants(
       .execute()
     if (next.length === 0) return ended
     const ids = next.map(({ id }) => id)
-    // A grant that has ended since the query keeps its reason.
+    // A grant that has ended since the query keeps its original end reason.
     const rows = await kysely
       .updateTable('oauth_grant')
       .set({ ended_at: nowMs, end_reason: reason })
@@ -160,8 +160,8 @@ export async function removeApp({ kysely }: Database, line: AppLine, actor: Acto
  * receivers of webhooks must compare all their data after a restore, because later changes are undone without an event.
  *
  * @param nowMs epoch milliseconds, by the clock of the database (`withDatabase`)
- * @returns the number of live grants that ended, and of sessions, codes, links and other records that were removed from
- *   the database
+ * @returns the number of live grants that ended, and the number of sessions, codes, links and other records removed
+ * from the database
  */
 export async function endEverything({ kysely }: Database, nowMs: number) {
   // Write this setting first: it ends every session, even those in Redis, and invalidates all earlier proofs.

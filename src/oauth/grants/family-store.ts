@@ -4,8 +4,8 @@ import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 
 /**
- * A family of tokens: those from one code exchange and all its refreshes. Stored as one row, from which the tokens are
- * derived (oauth/token/token-values.ts). The row also marks the code as used.
+ * A family of tokens: the tokens from one code exchange and all its refreshes. Stored as one row, from which the tokens
+ * are derived (oauth/token/token-values.ts). The row also marks the code as used.
  */
 export interface Family {
   readonly id: string
@@ -37,7 +37,7 @@ export interface FamilyToken {
   readonly acr?: string | undefined
   /** When the person authenticated, in epoch seconds. A refresh does not change it. */
   readonly authTime?: number | undefined
-  /** Thumbprint of the key for access tokens, and for refresh tokens of public clients (RFC 9449). */
+  /** Thumbprint of the key that binds access tokens and public clients' refresh tokens (RFC 9449). */
   readonly jkt?: string | undefined
 }
 
@@ -83,7 +83,7 @@ export function makeFamilyStore({ kysely }: Database) {
     },
 
     /**
-     * Starts the generation `to`, or records a refresh that keeps the current one.
+     * Starts the generation `to`, or records a refresh that keeps the current generation.
      *
      * @returns false if another request has started a generation, or if the family has ended
      */

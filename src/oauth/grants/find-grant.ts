@@ -41,7 +41,7 @@ export function makeFindGrant(
   }
 }
 
-/** The columns of `factsQuery`, by the objects of a `FactsRow`. */
+/** The columns of `factsQuery`, grouped by the objects of a `FactsRow`. */
 const columns = {
   grant: {
     ...{ id: 'g.id', personId: 'g.person_id', clientId: 'g.client_id', siteId: 'g.site_id' },
@@ -146,7 +146,7 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
       state.integrationDisabledAt !== undefined ||
       review === 'blocked' ||
       !admitted.admitsOrigin(grant.clientId),
-    // Platforms exist only in the configuration, and applications only as rows. If either is missing, it was removed.
+    // Platforms exist only in the configuration, and applications only as rows. If it is missing there, it was removed.
     clientDeleted:
       application.deletedAt !== undefined ||
       !listed ||

@@ -93,7 +93,7 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
   }
 }
 
-/** Counts the people who have connected each client, and reads its last use. */
+/** Counts the people who have connected each client, and reads when each client was last used. */
 export async function summarizeUse(
   kysely: Kysely<Schema>,
   clientIds: readonly string[],

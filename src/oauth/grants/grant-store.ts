@@ -39,7 +39,7 @@ export const CALL_DAYS = 30
 
 const DAY_MS = 86_400_000
 
-/** Returns the day of a time, counted from the epoch, as in `oauth_grant_day.day`. */
+/** Converts a time to the number of days since the epoch, as in `oauth_grant_day.day`. */
 export function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS)
 }
@@ -54,8 +54,8 @@ export function makeGrantStore(
   const expiry = () => now() + grantSeconds * 1000
   return {
     /**
-     * Stores a grant, or adds the consent to its row and extends it. Records an audit event, and queues a notice of a
-     * new grant unless it is for our own pages. No-op for an ended grant.
+     * Stores a new grant, or adds the consent to an existing grant and extends the grant. Records an audit event, and
+     * queues a notice of a new grant unless it is for our own pages. No-op for an ended grant.
      */
     save: async (grant: NewGrant, by?: Caller): Promise<void> =>
       await kysely.transaction().execute(async (trx) => {

@@ -56,7 +56,7 @@ export function makeGrantUsage(database: Database, now: () => number) {
   }
 }
 
-/** Writes a batch, except ended grants. Passes it as one JSON parameter, because binding each value costs more time. */
+/** Writes a batch, except for ended grants. Uses one JSON parameter, because binding each value costs more time. */
 async function write(
   trx: Transaction<Schema>,
   engine: Database['engine'],

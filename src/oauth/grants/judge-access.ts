@@ -68,7 +68,7 @@ export interface AccessFacts {
   readonly documentReview?: ReviewState | undefined
   /** The site's requirements for sensitive operations, if any. */
   readonly assuranceDemand?: AssuranceDemand | undefined
-  /** The requested family, or that of the requested code; undefined if there is none. */
+  /** The requested family, or the family of the requested code; undefined if there is none. */
   readonly family: Family | undefined
   /** The engine's record of the requested code. */
   readonly code?: object | undefined
@@ -137,7 +137,7 @@ function lossOfRole(
     : undefined
 }
 
-/** Returns the scopes. Drops write scopes if the metadata document has changed since its approval (design 31). */
+/** Drops write scopes if the metadata document has changed since its approval (design 31). */
 export function dropUnapproved(
   held: readonly string[],
   { documentReview }: Pick<AccessFacts, 'documentReview'>,

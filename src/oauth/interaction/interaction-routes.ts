@@ -80,7 +80,7 @@ async function findPending(
   return pending
 }
 
-/** Returns the handlers of the prompts after the sign-in. */
+/** Returns the handlers for the prompts that follow the sign-in. */
 function laterPrompts(
   { interactions }: InteractionPorts,
   promptPages: PromptPages,

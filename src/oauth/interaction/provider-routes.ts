@@ -142,8 +142,8 @@ function signOutRoutes(router: Router, ports: InteractionPorts): void {
 type EndedSession = Awaited<ReturnType<BrowserSessions['end']>>[number]
 
 /**
- * Finds the person linked to an identity. At a first sign-in, creates an account, or prepares a link to the account of
- * the next sign-in. @throws ProviderFailure if there is no account
+ * Finds the person linked to an identity. At a first sign-in, creates an account, or prepares to link the identity to
+ * the account of the next sign-in. @throws ProviderFailure if there is no account
  */
 async function personOf(
   ctx: Context,

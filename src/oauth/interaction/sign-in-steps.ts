@@ -103,7 +103,7 @@ function makeLaterSteps(dependencies: InteractionPorts, promptPages: PromptPages
     const methods = second ? ([method, second] as const) : ([method] as const)
     await complete(ctx, pending, { ...rest, methods, siteId }, dependencies)
   }
-  /** Returns the earliest time to remove the app by e-mail; undefined after a sign-in with a site's identity provider. */
+  /** Returns when the authenticator app can be removed by e-mail; undefined if a site's identity provider was used. */
   const resetTimeOf = async ({ personId, siteId }: FirstStep) =>
     siteId === undefined ? await findResetTime(database.kysely, personId) : undefined
   const showSecond: Step<[FirstStep, HtmlValue?]> = async (ctx, pending, first, problem) => {
@@ -124,7 +124,7 @@ function makeLaterSteps(dependencies: InteractionPorts, promptPages: PromptPages
     firstSteps.set(ctx, uid, first)
     await showSecond(ctx, pending, first)
   }
-  /** Creates a handler that needs the first step of this browser in this interaction. */
+  /** Creates a handler for browsers that have completed the first step in this interaction. */
   const afterFirst =
     (answer: Step<[FirstStep]>): Step =>
     async (ctx, pending) => {
@@ -157,8 +157,8 @@ function makeLaterSteps(dependencies: InteractionPorts, promptPages: PromptPages
 }
 
 /**
- * Links the pending identity, and decides at which site the sign-in is valid. Returns a site, undefined for all sites,
- * or `refused` if the site accepts only its own identity providers.
+ * Links the pending identity, and decides at which site the sign-in is valid. Returns a site, undefined if all sites
+ * are valid, or `refused` if the site accepts only its own identity providers.
  */
 async function linkAndJudge(
   ctx: Context,
@@ -176,7 +176,7 @@ async function linkAndJudge(
   return isLinked ? asked : 'refused'
 }
 
-/** Creates the function that records a failure and sets the status. It returns the sentence for the page. */
+/** Creates the function that records a failure and sets the status. The function returns the message for the page. */
 function makeFail({ noteEvent }: InteractionPorts) {
   return (ctx: Context, pending: PendingInteraction, outcome: NotSignedIn): Html => {
     const { status, problem, reason } = explainFailure(outcome)

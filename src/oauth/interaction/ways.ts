@@ -25,7 +25,7 @@ export interface InteractionPorts extends Pick<Platform, 'database' | 'noteEvent
   readonly visitors: VisitorForms
   readonly seals: Seals
   readonly formKey: Buffer
-  /** Creates the account of a person with a verified address. Returns whether that was possible. */
+  /** Creates an account for a person with a verified address. Returns whether it was created. */
   readonly createMember: (
     newcomer: Newcomer,
     caller: ReturnType<typeof callerOf>,
@@ -47,11 +47,11 @@ export async function findWays(
   { uid, client, sites }: PendingInteraction,
   ports: InteractionPorts,
 ) {
-  // After a site choice, the chosen site decides.
+  // If the client belongs to no site, the chosen site decides.
   const siteId = client.siteId ?? sites[0]?.id
   const providers = await ports.directory.providers.list(siteId)
   const link = pendingLinks(ports).read(ctx, uid)
   const isExclusive = providers[0]?.isOnlyWay === true
-  // To link an identity, the person must sign in once by another method, even if the provider is the only way.
+  // To link an identity, the person must sign in once by another method, even if the site accepts only its providers.
   return { siteId, providers, link, isExclusive, isOnly: isExclusive && !link }
 }

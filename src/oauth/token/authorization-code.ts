@@ -111,14 +111,14 @@ export interface BegunSession extends NewFamily {
 }
 
 /**
- * Time within which reusing a code does not end the grant. The reuse is rejected, but some pages run their callback
+ * Time within which reusing a code does not end the grant. The reuse is still rejected. Some pages run their callback
  * twice (design 11). Does not apply to clients that chose a part of the FAPI 2.0 Security Profile.
  */
 const REPEAT_SECONDS = 5
 
 /**
- * Creates the steps that we add to the engine's code exchange. The row of the new family marks the code as used. Of
- * several parallel exchanges, only one can create the row; until then, the code stays valid.
+ * Creates the steps that we add to the engine's code exchange. The row of the new family marks the code as used. Only
+ * one of several parallel exchanges can create the row. Until the row exists, the code stays valid.
  */
 export function makeExchange(dependencies: TokenRequests) {
   const { readTokenRequest, grants, tokens, platform, signOuts } = dependencies

@@ -43,8 +43,8 @@ export function chooseBinding({
 }
 
 /**
- * Returns the thumbprint of the key that the request proves possession of (RFC 9449 §5). Undefined without a proof, or
- * if DPoP is disabled.
+ * Returns the thumbprint of the key that the request proves possession of (RFC 9449 §5). Undefined if there is no proof
+ * or DPoP is disabled.
  *
  * @throws invalidDpopProof or dpopNonceRequired
  */

@@ -12,7 +12,7 @@ export type RefreshTokenUse =
 
 export type Lifetimes = ServicePolicy['lifetimes']
 
-/** Returns the lifetimes of a family. They have no absolute end if an owner chose an endless grant (design 9). */
+/** Returns the lifetimes for a family, without an absolute end if an owner chose an endless grant (design 9). */
 export function lifetimesOf(
   lifetimes: Lifetimes,
   { isEndless }: { readonly isEndless?: boolean },

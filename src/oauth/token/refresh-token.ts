@@ -96,7 +96,7 @@ async function findUse(
     throw invalidGrant('the refresh token belongs to another client')
   const named = namedResources(oidc, resources).length > 0
   if (named && audience === undefined) throw resourceNotGranted()
-  // After a change of BASE_URL, every resource would reject the access tokens.
+  // If BASE_URL has changed, every resource would reject the access tokens.
   if (audience !== undefined && audience !== resources.audience) {
     throw invalidGrant('the refresh token was issued for another BASE_URL')
   }
@@ -104,7 +104,7 @@ async function findUse(
   const lost = judgeAccess(refreshToken, scopes, platform.now())
   if (lost !== undefined) throw invalidGrant(lost)
   const { assuranceDemand: demand } = refreshToken
-  // A client may ignore step-up challenges and refresh its token instead. Reject that, so it authorizes again.
+  // A client may ignore step-up challenges and refresh its token instead. Reject the refresh, so it authorizes again.
   if (
     demand?.areas.includes(EVERYTHING) &&
     isSensitive(demand, scopes, []) &&

@@ -9,7 +9,7 @@ export type Resources = ReturnType<typeof makeResources>
 
 /**
  * Defines the values of `resource` that clients may send (RFC 8707). These are the origin, with or without a trailing
- * slash, and the URLs of the protected resources there (design 3, 5 and 38). All of them denote one audience,
+ * slash, and the URLs of the protected resources at this origin (design 3, 5 and 38). All of them denote one audience,
  * {base_url}. Scheme and host are case-insensitive, and the default port is optional (RFC 3986 §6.2.2.1 and §6.2.3).
  * Other characters are compared exactly, because a URL parser would also accept `http:host`, tabs, and a host in
  * hexadecimal.

@@ -26,7 +26,7 @@ const accessTokenFormat =
   /^([\w-]{43}\.(?:0|[1-9a-z][\da-z]{0,5})\.([1-9a-z][\da-z]{0,9})\.(|[1-9a-z][\da-z]{0,19}))\.([\w-]{43})$/
 const BASE = 36
 
-/** Creates the functions that write and parse tokens. @param secrets the current one, then older ones for verification */
+/** Creates the functions that write and parse tokens. @param secrets the current secret, then older ones to verify */
 export function makeTokenValues(secrets: readonly Buffer[]) {
   // Create the keys once, because creating a key costs several times as much as a MAC.
   const keys = secrets.map((secret) => createSecretKey(secret))

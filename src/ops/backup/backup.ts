@@ -36,7 +36,7 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
   const madeAt = new Date().toISOString()
   const database = databaseParts[location.kind]
   const target = join(folder, database)
-  // Create the file first, so only its owner can ever read it.
+  // Set the mode before writing any data, so only the owner can ever read the file.
   await writeFile(target, '', { mode: 0o600, flag: 'wx' })
   const { fileIds, ...contents } =
     location.kind === 'sqlite'
@@ -86,7 +86,7 @@ async function copyFiles(dataDir: string, folder: string): Promise<string[]> {
   return copied
 }
 
-/** Lists the paths of all files in a folder. Returns none if the folder does not exist. Skips unfinished uploads. */
+/** Lists the paths of all files in a folder, if it exists. Skips unfinished uploads. */
 export async function listFiles(folder: string): Promise<string[]> {
   const names = await readdir(folder, { recursive: true }).catch((error: unknown) => {
     // The folder does not exist before the first upload.

@@ -71,8 +71,8 @@ export interface ServerAccess {
 const STATEMENT = { timeoutMs: 60 * 60_000 }
 
 /**
- * The time limit for each lock of the dump. It ends a deadlock that PostgreSQL cannot detect: a schema change waits for
- * our transaction, our transaction waits for the dump, and the dump waits for the schema change.
+ * The time limit for each lock that the dump acquires. It ends a deadlock that PostgreSQL cannot detect: a schema
+ * change waits for our transaction, our transaction waits for the dump, and the dump waits for the schema change.
  */
 const LOCK_WAIT_MS = 10_000
 

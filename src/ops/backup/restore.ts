@@ -54,7 +54,7 @@ async function checkDatabasePart(folder: string, manifest: Manifest): Promise<st
     .map((table) => `The dump does not contain the table ${table}.`)
 }
 
-/** Yields one message for each reason why a backup cannot be restored here. */
+/** Yields one message for each reason why a backup cannot be restored with this configuration. */
 export async function* findObstacles(
   manifest: Manifest,
   target: ServicePlace,

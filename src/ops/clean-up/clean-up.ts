@@ -23,7 +23,7 @@ export interface CleanUpPorts {
 }
 
 export interface Retention {
-  /** The maximum time from the first token of a family to the expiry of its last. Documents are kept longer. */
+  /** The maximum time from the first token of a family to the expiry of its last token. */
   readonly tokensLiveSeconds: number
   readonly auditDays: number
 }
@@ -117,7 +117,7 @@ interface Line {
 
 /**
  * Creates the task that deletes expired rows in small statements. A run ends when it can delete no more rows, at its
- * time limit, or at the signal. It rejects on errors of the database, except statement timeouts.
+ * time limit, or at the signal. The task rejects on database errors, except for statement timeouts.
  */
 export function makeCleanUp(ports: CleanUpPorts): (signal: AbortSignal) => Promise<void> {
   const { database, retention, logger, runSeconds, clock = () => performance.now() } = ports

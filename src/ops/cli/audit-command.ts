@@ -16,7 +16,7 @@ import { withDatabase } from './configured-stores.ts'
 
 const EVENTS_PER_READ = 500
 const FOLLOW_SECONDS = 1
-/** The maximum delay until an event is stored: repetitions of an event are stored after their minute has ended. */
+/** The maximum delay until an event is stored: repetitions of an event are stored once their minute has ended. */
 const LATE_MS = 120_000
 const DAY_MS = 86_400_000
 

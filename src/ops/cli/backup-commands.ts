@@ -72,7 +72,7 @@ function mustHaveFiles({ missingFiles }: Manifest, report: string): void {
   )
 }
 
-/** `backup verify <folder>`: checks a backup. @throws {CommandRefused} with all damage, or if files are missing */
+/** `backup verify <folder>`: checks a backup. @throws {CommandRefused} listing all damage or missing files */
 export async function checkBackup(folder: string): Promise<string> {
   const { manifest, damages, notes } = await verifyBackup(folder)
   const report = damages.join('\n')

@@ -4,7 +4,7 @@ import { openStoreClock } from '../../platform/store/clock.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { openServiceDatabase } from '../../platform/store/open-stores.ts'
 
-/** The time limit of a store call. Longer than for requests, so a store under load can respond. */
+/** The time limit for a store call. Longer than the limit for requests, so a store under load can respond. */
 const ANSWER_WITHIN_MS = 30_000
 
 /**

@@ -80,10 +80,10 @@ async function main(words: readonly string[]): Promise<void> {
 }
 
 interface Command {
-  /** Whether an argument follows the name. */
+  /** Whether an argument follows the command's name. */
   readonly takesArgument?: true
   readonly options?: readonly (keyof typeof options)[]
-  /** Loads the function that runs the command. That function returns the text to print; undefined if it prints it. */
+  /** Loads the function that runs the command. That function returns the text to print, if any. */
   load?(): Promise<(config: Config, given: Given) => Promise<string | undefined>>
   /** Runs a command that needs no configuration. */
   run?(given: Given): Promise<string>

@@ -76,7 +76,7 @@ async function openRejects(path: string) {
 }
 
 const BAR_WIDTH = 30
-/** Without a terminal: maximum number of progress lines, and time until the first. */
+/** If there is no terminal: the maximum number of progress lines, and the time until the first line. */
 const PROGRESS_LINES = 10
 const SILENT_MS = 2000
 

@@ -6,7 +6,7 @@ import {
 } from '../../platform/store/open-stores.ts'
 import type { Given } from './command-line.ts'
 
-/** The time limit of a statement. Longer than at start-up, because indexing a large table takes a long time. */
+/** The time limit for a statement. Longer than at start-up, because indexing a large table takes a long time. */
 const STATEMENT_TIMEOUT_MS = 60 * 60_000
 
 /** `migrate`: applies pending migrations, even with MIGRATE_AT_START=no. `--dry-run` only lists them. */

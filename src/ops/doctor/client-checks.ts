@@ -151,7 +151,7 @@ function isInClear(url: URL | null): boolean {
   return url?.protocol === 'http:' && !isLoopbackHost(url.hostname)
 }
 
-/** Returns the full days since a time. Returns NaN for an infinite time, such as `Math.min()` of an empty list. */
+/** Returns the full days since a given time, or NaN for an infinite time, such as `Math.min()` of an empty list. */
 function daysSince(timestamp: number, now: number): number {
   return Number.isFinite(timestamp) ? Math.floor((now - timestamp) / DAY_MS) : Number.NaN
 }
@@ -208,10 +208,10 @@ async function readClientFacts({ kysely }: Database, now: number) {
     postLogoutUris: postLogoutUris(row.clientId),
     /** The creation times of the unexpired secrets. */
     secretsMadeAt: secrets(row.clientId),
-    /** The later of the last use of a token and the newest grant's start; undefined without a grant. */
+    /** The later of the last use of a token and the newest grant's start; undefined if there is no grant. */
     lastUsedAt: lastUses.get(row.clientId),
     scopes: scopes(row.clientId),
-    /** The scopes of all grants to the application. Includes expired grants, but not those ended early. */
+    /** The scopes of all grants to the application. Includes expired grants, but not grants that ended early. */
     grantedScopes: granted(row.clientId),
   }))
 }

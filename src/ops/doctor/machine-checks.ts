@@ -105,7 +105,7 @@ export async function* checkMetrics({ metricsAddress }: Config): Findings {
   if (!isLoopbackUrl(url)) yield found('metrics.exposed', sentence)
 }
 
-/** Checks that the port is free, or that a running Gatehouse serves metrics there. */
+/** Checks that the port is free, or that a running Gatehouse serves metrics on it. */
 async function checkPort(host: string, port: number, url: string): Promise<Finding> {
   const address = url + metricsPath
   const server = createServer()
@@ -148,7 +148,7 @@ export async function* checkCollector({ traces }: Config): Findings {
   }
 }
 
-/** Signs in to the mail server. Without one, reports that mail is stored in files, except for a loopback BASE_URL. */
+/** Signs in to the mail server. If there is none, reports mail stored in files, except for a loopback BASE_URL. */
 export async function* checkMail({ smtpUrl, baseUrl }: Config): Findings {
   if (smtpUrl === undefined) {
     if (isLoopbackUrl(baseUrl)) return

@@ -127,7 +127,7 @@ async function* checkApps(config: Config, database: Database, now: () => number)
   yield found('apps.unreadable', `${sentence}: ${count}`)
 }
 
-/** Finds sites whose slug a newer version of the service uses as a path. */
+/** Finds sites whose slug is also a path of the service. */
 async function* checkSlugs({ kysely }: Database): Findings {
   const sites = await kysely
     .selectFrom('site')
@@ -201,7 +201,7 @@ export async function* checkRedis(config: Config): Findings {
   })
 }
 
-/** Reports a restore without the `restore` command. If Redis does not respond, `checkRedis` reports it. */
+/** Reports a restore that did not use the `restore` command. If Redis does not respond, `checkRedis` reports it. */
 async function* checkRestore(config: Config, database: Database): Findings {
   const redis = await openRedisOf(config).catch(() => undefined)
   const finding = findRestore({ database, redis, dataDir: config.dataDir })

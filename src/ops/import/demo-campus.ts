@@ -12,7 +12,7 @@ import { hashPasswords } from './write-batch.ts'
 import { trackRejectedIds, writeLines } from './write-lines.ts'
 
 const DEMO_MARKER = 'demo_campus'
-/** The number of records to write at once. Both databases accept that many in one statement. */
+/** The number of records to write at once. SQLite and PostgreSQL accept that many in one statement. */
 const RECORDS_PER_WRITE = 250
 
 type HashPassword = (password: string) => Promise<string>
@@ -100,7 +100,7 @@ export async function holdsDemoCampus({ kysely }: Database): Promise<boolean> {
   return (await readSetting(kysely, DEMO_MARKER)) !== undefined
 }
 
-/** Returns login, password and roles of each person with a password, for the welcome texts. */
+/** Returns the login, password and roles of each person with a password, for the welcome texts. */
 export function demoPeople({ people, sites }: Campus) {
   const siteNames = new Map(sites.map((site) => [site.id, site.name]))
   return people.flatMap(({ email, password, roles, disabledAt }) => {

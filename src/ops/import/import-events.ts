@@ -29,7 +29,7 @@ const purchase = (table: string, item: string, more = sql``) =>
 const differs = (name: string, before?: Values, after?: Values) =>
   JSON.stringify(before?.[name]) !== JSON.stringify(after?.[name])
 
-/** Returns the change that leads to the state of an item. */
+/** Returns the change that puts an item into its current state. */
 function changeTo(item?: Values) {
   if (item?.['archivedAt']) return 'archive'
   return item?.['publishedAt'] ? 'publish' : 'unpublish'

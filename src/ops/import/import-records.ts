@@ -23,7 +23,7 @@ import { type RejectedIds, trackRejectedIds, writeLines } from './write-lines.ts
 
 const REJECTED_SHOWN_MAX = 200
 
-/** The minimum number of records of a kind to update the statistics of its tables. */
+/** The statistics of a kind's tables are updated after an import of at least this many records. */
 const MANY_ROWS = 10_000
 
 export interface ImportSettings {
@@ -34,10 +34,10 @@ export interface ImportSettings {
   readonly verifyPassword?: (hash: string, password: string) => Promise<boolean>
   readonly firebaseSignerKey?: string | undefined
   readonly now: () => number
-  /** The treatment of missing people of earlier imports; undefined to ignore them. */
+  /** The treatment of people from earlier imports who are missing; undefined to ignore them. */
   readonly missing?: Missing | undefined
   readonly emitsEvents?: boolean | undefined
-  /** The maximum number of lines per transaction; by default, as many as suit a command. */
+  /** The maximum number of lines per transaction. The default is suitable for commands. */
   readonly batchLines?: number
   /** Called after each batch with its number of lines, and its size in the source's unit. */
   readonly onProgress?: (lines: number, size: number) => void
