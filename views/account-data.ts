@@ -17,7 +17,7 @@ export interface DataPage {
   readonly done: HtmlValue
 }
 
-/** The page where a person downloads their data, and asks for the deletion of the account. */
+/** The page where a person downloads their data, or requests the deletion of their account. */
 export function dataPage(page: DataPage): Page {
   const { csrf } = page.area
   const download = html`<button id="download" type="submit" class="second">${text('data.download')}</button>`
@@ -48,7 +48,7 @@ ${owned.map((name) => html`<li><bdi>${name}</bdi></li>\n`)}</ul>`
 export interface DeletionPage extends LinkForm {
   readonly problem: HtmlValue
   readonly owned: readonly HtmlValue[]
-  /** For how many days signing in cancels the deletion. */
+  /** The number of days during which signing in cancels the deletion. */
   readonly days: number
 }
 

@@ -17,7 +17,7 @@ export interface AccountHomePage {
   readonly languageAction: string
   /** The language that the person chose; undefined if the browser decides. */
   readonly language: string | undefined
-  /** The languages among which the person can choose. */
+  /** The languages that the person can choose from. */
   readonly languages: readonly string[]
   readonly done: HtmlValue
 }

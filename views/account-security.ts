@@ -47,12 +47,12 @@ ${postForm(form, fields)}`,
   })
 }
 
-/** The hidden field that tells password managers the account. */
+/** The hidden field that tells password managers which account the password is for. */
 export function usernameField(email: string): Html {
   return html`<input type="hidden" name="username" autocomplete="username" value="${email}">`
 }
 
-/** The two fields for a new password, with the rule that it must follow. */
+/** The two fields for a new password, with the rule that the password must follow. */
 export function newPasswordFields(page: Pick<SecurityPage, 'charactersMin' | 'problems'>): Html {
   const { charactersMin, problems = {} } = page
   return html`${passwordField({
@@ -65,7 +65,7 @@ export function newPasswordFields(page: Pick<SecurityPage, 'charactersMin' | 'pr
 ${passwordField({ id: 'repeated', label: text('password.again'), problem: problems.repeated, attributes: newPassword })}`
 }
 
-/** Asks whether connected apps lose their access, too. */
+/** Asks whether connected apps should lose their access, too. */
 export function endAppsField(checked: boolean): Html {
   return choice(
     { type: 'checkbox', name: 'end_apps', value: 'yes', checked },

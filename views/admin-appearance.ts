@@ -143,7 +143,7 @@ export interface LookPreviewPage {
   readonly language: string | undefined
 }
 
-/** Shows a sign-in page with colors and texts that are not saved yet. Its fields cannot be used. */
+/** Shows a sign-in page with colors and texts that are not saved yet. Its fields are disabled. */
 export function lookPreviewPage({ look, siteName, words, language }: LookPreviewPage): Page {
   return {
     title: text('appearance.previewTitle'),

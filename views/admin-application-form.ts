@@ -139,7 +139,7 @@ ${choices.map(({ name, words }) =>
 )}</fieldset>`
 }
 
-/** The choice that only an application that acts for an owner has. The hidden field names its kind. */
+/** The option for applications that act for an owner. The hidden field submits this kind. */
 function endlessField({ typed }: ApplicationFormPage): Html {
   return html`<input type="hidden" name="auth_method" value="operator">
 ${choice(

@@ -18,7 +18,7 @@ import { type Column, table } from './table.ts'
 import { inCode, inLink, numberText, text, timeOf } from './text.ts'
 
 export interface ApplicationsPage extends ListView {
-  /** The text by which the list is filtered; empty for all. */
+  /** The text that filters the list; empty for all applications. */
   readonly search: string
   readonly applications: readonly ListedApplication[]
   readonly action: string
@@ -42,7 +42,7 @@ interface ListedApplication {
   readonly href: string
 }
 
-/** Lists the OAuth applications of a site, with a search and their use. */
+/** Lists the OAuth applications of a site and their use, with a search form. */
 export function applicationsPage(page: ApplicationsPage): Page {
   const { applications, search, action } = page
   const none = html`<div class="empty" id="no-applications"><p>${search === '' ? text('applications.none') : text('applications.noMatch')}</p>
@@ -155,7 +155,7 @@ export function powerNotice(): Html {
 export interface SetUpPage extends ClientFrame {
   readonly clientId: string
   readonly settings: SettingsView
-  /** The assistants with a callback among the redirect URIs of a public application; undefined for others. */
+  /** The assistants whose callback is a redirect URI of this public application; undefined for confidential ones. */
   readonly assistants: readonly ConnectStepsView[] | undefined
   readonly assistantsHref: string
   readonly local: boolean

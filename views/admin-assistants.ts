@@ -140,7 +140,7 @@ function callbackField({ id, application, typed, problem }: AssistantView, hint:
 export interface OwnAssistantsPage {
   readonly area: AreaView
   readonly address: string
-  /** The URL of this page, to which the areas to change are submitted. */
+  /** The URL of this page. The form submits the chosen areas to it. */
   readonly action: string
   readonly areas: readonly { readonly name: string; readonly checked: boolean }[]
   readonly assistants: readonly ConnectStepsView[]

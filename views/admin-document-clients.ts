@@ -83,11 +83,11 @@ export interface ReviewDocumentClientPage extends Confirmation {
   readonly review: Review
   /** Whether the person may also decide for all sites. */
   readonly decidesForAll: boolean
-  /** Whether the document changed while the page was open. The review was then not stored. */
+  /** Whether the document changed while the page was open. If so, the review was not stored. */
   readonly hasChanged: boolean
 }
 
-/** Asks for confirmation of a review. The form contains the fingerprint of the shown document. */
+/** Asks for confirmation of a review. The form contains the fingerprint of the document shown. */
 export function reviewDocumentClientPage(page: ReviewDocumentClientPage): Page {
   const { client, review, hasChanged } = page
   const site = html`<bdi>${page.siteName}</bdi>`

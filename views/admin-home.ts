@@ -24,7 +24,7 @@ export function adminSitesPage(page: {
 export interface AdminHomePage {
   readonly area: AreaView
   readonly siteName: string
-  /** Whether members can connect apps at all: the beta feature MCP connections. */
+  /** Whether the beta feature MCP connections is on, so members can connect apps. */
   readonly isOn: boolean
   readonly figures: {
     readonly days: readonly OverviewDayView[]
@@ -49,7 +49,7 @@ export interface AdminHomePage {
   readonly selfSignUp: {
     readonly isOn: boolean
     readonly signUpHref: string
-    /** The URL of the form that turns self sign-up on or off; undefined for people who may not do so. */
+    /** The URL of the form that turns self sign-up on or off; undefined if the person may not do so. */
     readonly action: string | undefined
   }
   readonly done: HtmlValue
@@ -130,7 +130,7 @@ ${tile('connected', 'adminHome.connections', connected.at(-1) ?? 0, connected.at
 <p class="small">${text('adminHome.tiles')}</p>`
 }
 
-/** Compares a figure with the week before. */
+/** Compares a figure with that of the week before. */
 function changeOf(now: number, before: number): Html {
   const moved = now > before ? 'up' : 'down'
   const change = now === before ? 'same' : moved
@@ -141,7 +141,7 @@ function changeOf(now: number, before: number): Html {
   })
 }
 
-/** The number of refusals a week from which a doubling needs attention. */
+/** The minimum number of refusals per week at which a doubling needs attention. */
 const MANY_REFUSALS = 10
 
 function attentionCard({ figures, state, hrefs }: AdminHomePage): Html {

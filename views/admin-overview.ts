@@ -28,7 +28,7 @@ export type Measure = (typeof measures)[number]
 
 export type OverviewDayView = Readonly<Record<Measure, number>> & { readonly date: string }
 
-/** Shows a figure of the use of apps at a site on each of the last days, as a chart and a table. */
+/** Shows a usage figure of the apps at a site for each of the last days, as a chart and a table. */
 export function overviewPage(page: OverviewPage): Page {
   const { area, days, measure, periods, path } = page
   const link = (shown: Measure, count: number) => `${path}?measure=${shown}&days=${count}`

@@ -37,7 +37,7 @@ interface InvitationView extends Readonly<Record<'id' | 'email', string>> {
 
 export interface PeoplePage extends ListView {
   readonly search: string
-  /** The role that filters the list; empty for all. */
+  /** The role that filters the list; empty for all roles. */
   readonly role: string
   /** The number of matching people. */
   readonly total: number

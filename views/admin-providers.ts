@@ -22,9 +22,9 @@ export interface ProvidersPage {
   readonly onlyAction: string
   readonly action: string
   readonly typed: Readonly<Record<TextField, string>>
-  /** Links that fill the form in for a common provider. */
+  /** Links that fill in the form for common providers. */
   readonly presets: readonly { readonly name: string; readonly href: string }[]
-  /** The steps at the chosen provider. */
+  /** The steps to follow at the chosen provider. */
   readonly steps: Html | undefined
   readonly problem: HtmlValue
 }

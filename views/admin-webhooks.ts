@@ -15,7 +15,7 @@ export interface WebhooksPage {
   readonly done: HtmlValue
 }
 
-/** The values that a person typed or that are stored. */
+/** The values that the person entered, or the stored values. */
 interface Typed {
   readonly url: string
   readonly types: readonly string[]

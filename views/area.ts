@@ -36,14 +36,14 @@ export interface AreaPage {
   readonly area: AreaView
   /** The h1, if it differs from the title. */
   readonly heading?: HtmlValue
-  /** The page to which a link above the heading leads. */
+  /** The target of the link above the heading. */
   readonly back?: { readonly href: string; readonly name: HtmlValue }
   /** The tabs of related pages, including this page. */
   readonly tabs?: readonly Tab[] | undefined
   /** A notice that an action succeeded. */
   readonly done?: HtmlValue
   readonly scripts?: Page['scripts']
-  /** The page below the heading and the notice. */
+  /** The content below the heading and the notice. */
   readonly body: Html
 }
 

@@ -1,6 +1,6 @@
 import { type Html, type HtmlValue, html, localized, plain } from './html.ts'
 
-/** Renders a logo, otherwise the initials of a name: never a picture of another host (decision 25). */
+/** Renders a logo or, without one, the initials of a name. Never loads a picture from another host (decision 25). */
 export function avatar(name: HtmlValue, logo?: Html): Html {
   if (logo) return html`<span class="avatar logo">${logo}</span>`
   const letters = localized((reader) => {

@@ -30,7 +30,7 @@ export type InstructionView = {
   | { readonly kind: 'link'; readonly href: string }
 )
 
-/** Renders the steps for an assistant, collapsible. `local` means that only this computer can reach the service. */
+/** Renders collapsible steps for an assistant. `local` means that only this computer can reach the service. */
 export function connectSteps(
   steps: ConnectStepsView,
   { local, open = false }: { readonly local: boolean; readonly open?: boolean },

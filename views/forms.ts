@@ -24,7 +24,7 @@ type ButtonKind = 'second' | 'danger'
 
 interface ButtonOptions {
   readonly kind?: ButtonKind | undefined
-  /** The page to which a link next to the button leads. */
+  /** The target of the cancel link next to the button. */
   readonly cancelHref?: string | undefined
 }
 
@@ -77,7 +77,7 @@ export function inputField(field: Field): Html {
 <input ${fieldAttributes(field)}>`
 }
 
-/** A field for a password, with a button that shows it if `showPasswordScript` runs. */
+/** A field for a password. If `showPasswordScript` runs, a button shows the password. */
 export function passwordField(field: Field): Html {
   const attributes = html` type="password" maxlength="1024"${field.attributes}`
   return html`${fieldHead(field)}
@@ -134,7 +134,7 @@ export function choice({ type, name, value, checked }: Choice, words: Html): Htm
 `
 }
 
-/** A form that filters a list by entered text and the fields in `more`, with a link that shows all. */
+/** A form that filters a list by entered text and the fields in `more`, with a link to the unfiltered list. */
 export function searchForm(form: {
   readonly action: string
   readonly label: HtmlValue

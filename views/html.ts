@@ -42,14 +42,14 @@ export function html(template: TemplateStringsArray, ...values: readonly HtmlVal
   )
 }
 
-/** Wraps a value that depends on the reader. It is escaped as any other value. */
+/** Wraps a value that depends on the reader. The value is escaped like any other. */
 export function localized(valueFor: (reader: Reader) => HtmlValue): Html {
   return new Markup((reader, encode) => render(valueFor(reader), reader, encode))
 }
 
 /**
- * Wraps text that is already markup. Escapes nothing, so text from outside could inject a script. Only for the sign-out
- * form, which the engine passes as text and has escaped, and for our own script.
+ * Wraps text that is already markup. Escapes nothing, so text from outside could inject a script. Only for our own
+ * script, and for the sign-out form, which the engine has already escaped and passes as text.
  */
 export function trusted(markup: string): Html {
   return new Markup(() => markup)

@@ -9,7 +9,7 @@ export interface MailMessage {
   readonly subject: Html
   readonly greeting: Html
   readonly blocks: readonly MailBlock[]
-  /** Who sends the message and why, below the text. */
+  /** The note below the text, which says who sent the message and why. */
   readonly footer: Html
   readonly look: MailLook
 }

@@ -4,7 +4,7 @@ import { text } from './text.ts'
 
 export interface PasskeyForm extends FormTarget {
   readonly purpose: 'use' | 'second' | 'create'
-  /** `second` beside a more prominent button. */
+  /** `second` if the page has a more prominent button. */
   readonly kind?: 'second' | undefined
   /** The options for the browser (WebAuthn §5.1.8 and §5.1.9). */
   readonly options: object

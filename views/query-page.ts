@@ -20,7 +20,7 @@ export interface QueryPage {
   /** The response as JSON; undefined if no query has run. */
   readonly answer?: string | undefined
   readonly problem?: HtmlValue
-  /** GraphiQL, which a button puts in place of the form if scripts run; undefined if it is not installed. */
+  /** GraphiQL, which can replace the form if scripts run; undefined if it is not installed. */
   readonly tool?: QueryTool | undefined
 }
 
@@ -33,7 +33,7 @@ export interface SiteLink {
 export interface QueryTool {
   /** The URL of the script that loads GraphiQL on demand. */
   readonly loader: string
-  /** The URLs of its scripts, in the order in which they must run. */
+  /** The URLs of GraphiQL's scripts, in the order in which they must run. */
   readonly scripts: readonly string[]
   readonly stylesheet: string
   /** The path to which GraphiQL posts queries. */

@@ -29,7 +29,7 @@ function tokensIn(rule: string): Tokens {
 /** Values of custom properties of style.css, without their leading `--`. */
 type Tokens = Readonly<Record<string, string>>
 
-/** The colors that a site chose, and the tokens that follow from them in each scheme. */
+/** The colors that a site chose, and the tokens derived from them in each scheme. */
 interface SitePalette {
   readonly accent: string | null
   readonly background: string | null
@@ -37,7 +37,7 @@ interface SitePalette {
   readonly dark: Tokens
 }
 
-/** Creates the stylesheet with a site's colors. On the site's own background color, its logo gets no white one. */
+/** Creates the stylesheet with a site's colors. On a site's own background color, the logo has no white background. */
 export function colorSheet({ accent, background, light, dark }: SitePalette): Stylesheet {
   const bareLogo = '.brand img { padding: 0; background: none; }'
   const keepsGround = light['ground'] === dark['ground']
@@ -51,7 +51,7 @@ export function colorSheet({ accent, background, light, dark }: SitePalette): St
   const digest = digestOf(Buffer.concat([Buffer.from(stylesheet.file), colors]))
   return {
     file: `colors-${digits(accent)}-${digits(background)}-${digest}.css`,
-    // Pages need only the name, so do not copy the stylesheet for each.
+    // Pages need only the file name, so create the content only on request.
     get content() {
       return Buffer.concat([stylesheet.content, colors])
     },

@@ -36,7 +36,7 @@ export function languageText(language: string): Html {
 
 let zones: readonly string[] | undefined
 
-/** Returns the time zones that a person can choose for the times on pages. Listed on first use: that takes 2 ms. */
+/** Returns the time zones that a person can choose for the times on pages. Built on first use (2 ms). */
 export function timeZones(): readonly string[] {
   zones ??= ['UTC', ...Intl.supportedValuesOf('timeZone')]
   return zones
@@ -54,7 +54,7 @@ export function text(id: TextId, values: TextValues = {}): Html {
   return localized(({ language }) => messageOf(id, language).format(all) as HtmlValue)
 }
 
-/** Returns a text whose id is made of data; undefined if the catalogue has none. */
+/** Returns a text whose id is computed; undefined if the catalogue has none. */
 export function textIfAny(id: string, values?: TextValues): Html | undefined {
   return Object.hasOwn(catalogueOf('en'), id) ? text(id as TextId, values) : undefined
 }
@@ -77,10 +77,10 @@ const marks = {
   h: (content: HtmlValue) => html`<span class="hidden">${content}</span>`,
 }
 
-/** Renders an English text that no catalogue has, such as that of a protocol or a foreign program. */
+/** Renders English text that is in no catalogue, such as text from a protocol or another program. */
 export const inEnglish = (content: HtmlValue) => html`<bdi lang="en">${content}</bdi>`
 
-/** Returns the first language of the tags (BCP 47) among those of the service or a site, such as `pt` for `pt-BR`. */
+/** Returns the first language of the tags (BCP 47) that the service or site has, such as `pt` for `pt-BR`. */
 export function availableLanguage(
   tags: readonly (string | null | undefined)[],
   among: readonly Language[] = languages,
@@ -123,7 +123,7 @@ export function dateText(ms: number): Html {
   return localized((reader) => dateFormat(reader).format(ms))
 }
 
-/** Returns a day in UTC, such as “2026-01-31”, as the reader's language writes it. */
+/** Formats a UTC day, such as “2026-01-31”, in the reader's language. */
 export function dayText(date: string): Html {
   return localized(({ language }) =>
     dateFormat({ language, timeZone: 'UTC' }, day).format(Date.parse(date)),
@@ -157,7 +157,7 @@ export function deviceText(device: string): Html {
   return system === undefined ? html`${named}` : text('device.on', { browser: named, system })
 }
 
-/** Joins values as the reader's language joins a list, such as “A, B and C”. */
+/** Joins values to a list in the reader's language, such as “A, B and C”. */
 export function listText(values: readonly HtmlValue[]): Html {
   return localized(({ language }) =>
     new Intl.ListFormat(language)

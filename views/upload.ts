@@ -7,7 +7,7 @@ import { text } from './text.ts'
 
 export interface UploadPage {
   readonly action: string
-  /** The application that requested the file. It may have chosen its name itself. */
+  /** The name of the application that requested the file. The application may have chosen the name itself. */
   readonly appName: string
   readonly siteName: string
   readonly look: SiteLook | undefined

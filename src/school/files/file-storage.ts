@@ -119,7 +119,7 @@ export async function orUnavailable<Result>(work: () => Promise<Result>): Promis
 /** The endpoint and credentials of an S3-compatible storage. The bucket is the first path segment. */
 export type S3Location = NonNullable<Config['filesS3']>
 
-/** Time limit until the response headers arrive, including the time of an upload. Reading the body may take longer. */
+/** Time limit until the response headers arrive, including the upload itself. Reading the body may take longer. */
 const ANSWER_MS = 20_000
 
 /** Creates the storage in S3, with one object per file. Signs requests with Signature Version 4. */

@@ -140,7 +140,7 @@ interface Receiving {
 /**
  * Streams an upload into a file with a random name. Checks the kind before it writes the first bytes.
  *
- * @throws bodyTooLarge, unsupportedFile, uploadTooSlow, badUpload or storageUnavailable; the file is then removed
+ * @throws bodyTooLarge, unsupportedFile, uploadTooSlow, badUpload or storageUnavailable, after removing the file
  */
 async function receiveDraft(stream: Readable, receiving: Receiving): Promise<Draft> {
   const { folder } = receiving

@@ -185,7 +185,7 @@ export async function holdFile(trx: Transaction<Schema>, siteId: string, id: str
 
 export interface ProductFile {
   readonly productId: string
-  /** The file; null removes the current one, and buyers then have no download. */
+  /** The file; null removes the current file, so buyers have no download. */
   readonly fileId: string | null
 }
 

@@ -190,7 +190,7 @@ async function insertPerson(
 
 /**
  * Creates the function that creates a newcomer's account. The provider must have verified the address. Returns false if
- * the site does not let people sign up themselves, or the address has an account.
+ * there is no site, if the address has an account, or if a platform provider's site lacks self sign-up.
  */
 export function makeNewcomers({ kysely }: Database, now: () => number) {
   return async (

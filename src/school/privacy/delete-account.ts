@@ -61,7 +61,7 @@ interface DeletionPorts {
 }
 
 const ROWS_PER_BATCH = 500
-/** The pause between batches, in which requests can write. */
+/** The pause between batches, so that requests can write. */
 const PAUSE_MS = 10
 
 /** Creates the background task that deletes the accounts that are due. */
@@ -83,7 +83,7 @@ export async function deleteDueAccounts(ports: DeletionPorts, signal: AbortSigna
   }
 }
 
-/** Disables a due account, or cancels its deletion for the last owner of a site. @returns whether it is disabled */
+/** Disables a due account, or cancels the deletion for a site's last owner. @returns whether it disabled the account */
 async function beginDeletion(
   trx: Transaction<Schema>,
   { database, now }: DeletionPorts,
@@ -126,8 +126,8 @@ async function leaveSites(trx: Transaction<Schema>, personId: string, now: numbe
 }
 
 /**
- * Deletes the personal rows in batches, and removes personal data from the audit trail and the log of webhooks.
- * Idempotent. Returns the person, whose row stays.
+ * Deletes the personal rows in batches, and removes personal data from the audit trail and the log of webhooks. Keeps
+ * the person's row and returns the person. Idempotent.
  */
 async function deleteRows({ kysely }: Database, personId: string): Promise<LeavingPerson> {
   for (const rows of personalRows.filter(({ isDeleted }) => isDeleted)) {
@@ -159,7 +159,7 @@ async function deleteRows({ kysely }: Database, personId: string): Promise<Leavi
 
 type LeavingPerson = Readonly<Record<'id' | 'name' | 'email' | 'email_canonical', string>>
 
-/** Returns the SQL that redacts a JSON column: replaces the name, if it is a whole string, and the addresses anywhere. */
+/** Returns the SQL that redacts a JSON column: strings that equal the name, and all occurrences of the addresses. */
 function redacted(
   column: 'before' | 'after',
   { name, ...person }: LeavingPerson,
@@ -174,7 +174,7 @@ function redacted(
 
 const ADDRESS_BYTES = 12
 
-/** Removes the personal columns, cancels registrations for future events, and queues a last e-mail. Idempotent. */
+/** Clears the personal columns, cancels registrations for future events, and queues a last e-mail. Idempotent. */
 async function removeName(
   trx: Transaction<Schema>,
   { id, email, email_canonical }: LeavingPerson,

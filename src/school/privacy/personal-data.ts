@@ -9,11 +9,11 @@ import type { Schema } from '../../platform/store/schema.ts'
 /** The rules to find, export and delete a person's rows in a table. */
 interface PersonalRows {
   readonly table: keyof Schema
-  /** The columns with the person's id (in JSON: `payload`), or with a grant of the person (`grant_id`). */
+  /** The columns with the person's id (`payload` has it in JSON), or with the id of the person's grant (`grant_id`). */
   readonly by: readonly string[]
-  /** The columns in a download, the one to sort by first. */
+  /** The columns of a download. The first column is the sort key. */
   readonly columns: readonly string[]
-  /** Whether the rows are deleted with the account. Other rows then refer to a person without a name. */
+  /** Whether the rows are deleted with the account. Otherwise, they stay and refer to a person without a name. */
   readonly isDeleted: boolean
 }
 
@@ -48,7 +48,7 @@ const kept: Tables = {
   signed_out_everywhere: 'signed_out_at',
 }
 
-/** All rows of people that a download contains. docs/reference/retention.md gives the reasons for omitting others. */
+/** All rows of people that a download contains. docs/reference/retention.md explains why other rows are omitted. */
 export const personalRows: readonly PersonalRows[] = [
   rowsOf(['id'], {
     person:
@@ -94,12 +94,12 @@ export function areOf({ by }: PersonalRows, personId: string): RawBuilder<boolea
 
 type Row = Record<string, unknown>
 
-/** The maximum number of rows of a table in a download. Keeps those with the highest first column, usually the latest. */
+/** The maximum number of rows per table in a download. Keeps the rows with the highest sort keys, mostly the latest. */
 const ROWS_MAX = 10_000
 
 /**
  * Returns the data of a person as JSON, by table (`personalRows`). Records an audit event. `incomplete` lists the
- * tables that may have more rows. @throws if there is no person with the id
+ * tables that may have more rows. @throws if no person has this id
  */
 export async function exportPerson(
   { kysely }: Database,

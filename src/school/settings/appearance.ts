@@ -41,7 +41,7 @@ const form = z
 export type AppearanceChanges = z.input<typeof form>
 
 /**
- * Changes the given fields of a site's appearance. With a language, the texts are for this language.
+ * Changes the given fields of a site's appearance. If a language is given, changes the texts in this language.
  *
  * @throws ChangeRefused for an invalid value, logo or color
  */
@@ -76,7 +76,7 @@ export const updateAppearance = checkedChange(form, async ({ trx, actor, record 
   await record('appearance.update', { kind: 'site', id: siteId }, change)
 })
 
-/** Returns the texts per language after a change of one language, as JSON. Omits a language without texts. */
+/** Returns the texts of all languages as JSON, with one language changed. Omits languages without texts. */
 function withTexts(texts: readonly LocalTexts[], language: string, words: object): string {
   const before = texts.find((each) => each.language === language)
   const none = { language, displayName: null, signInWords: null, consentWords: null }

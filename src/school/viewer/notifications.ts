@@ -54,7 +54,7 @@ export function inboxData({ kysely }: Database, now: () => number) {
         .returning(notificationColumns)
         .executeTakeFirst()
     },
-    /** Marks all notifications as read. @returns how many were unread */
+    /** Marks all notifications as read. @returns the number of notifications that were unread */
     async markAllRead(membership: Membership) {
       const { numUpdatedRows } = await kysely
         .updateTable('notification')

@@ -13,7 +13,7 @@ export type Question<Filter extends object = object, Sort extends string = strin
   readonly sort?: Sort | null | undefined
 }
 
-/** The rows of a member, by page or by id. A page, a count or a lookup takes one statement. */
+/** The rows of a member, by page or by id. Each page, count or lookup runs one statement. */
 export interface PagedList<Row, Asked> {
   rows(membership: Membership, asked: Asked): PagedRows<Row>
   /** Finds a row of the member by id. Ignores filters. */

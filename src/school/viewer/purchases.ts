@@ -38,7 +38,7 @@ const firstToEndFirst: ListOrder<{ readonly expiresAt: number | null; readonly i
 }
 
 interface CourseFilter {
-  /** Only purchases with current access, or only those with ended access; all by default. */
+  /** Only purchases with current access, or only purchases whose access has ended; all by default. */
   readonly access?: 'ACTIVE' | 'ENDED' | null
 }
 

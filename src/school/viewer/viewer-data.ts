@@ -9,7 +9,7 @@ import { inboxData } from './notifications.ts'
 import type { Membership } from './paged-list.ts'
 import { purchaseLists } from './purchases.ts'
 
-/** Creates the functions for a person's own data. Each call runs one statement, except `findNode`. */
+/** Creates the functions for a person's own data. Each function except `findNode` runs one statement. */
 export function makeViewerData(database: Database, now: () => number) {
   const purchases = purchaseLists(database, now)
   const inbox = inboxData(database, now)
@@ -39,8 +39,8 @@ type NodeSource = readonly [
 ]
 
 /**
- * Creates a function that finds a node by id in the member's data at the token's site. It runs one statement to find
- * the type and, if there is one, another to read the row.
+ * Creates a function that finds a node by id in the member's data at the token's site. The function runs one statement
+ * to find the type and, if it finds a type, another to read the row.
  */
 function makeFindNode({ kysely }: Database, sources: Readonly<Record<string, NodeSource>>) {
   return async (membership: Membership, id: string) => {

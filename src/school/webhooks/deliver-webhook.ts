@@ -86,7 +86,7 @@ interface Delivery {
 type Endpoint = Selectable<Schema['webhook_endpoint']>
 type LogRow = Insertable<Schema['webhook_delivery']>
 
-/** Reads the events of deliveries, and their endpoints that are enabled. */
+/** Reads the events of deliveries, and their endpoints. Omits disabled endpoints. */
 async function loadAll(kysely: Kysely<Schema>, deliveries: readonly Delivery[]) {
   const rows = await kysely
     .selectFrom('webhook_endpoint')
@@ -141,7 +141,7 @@ async function post(
 
 const GONE_REASON = 'the receiver responded with status 410, which ends the subscription'
 
-/** Disables an endpoint, removes its queue, and notifies the owners of the site. No-op if it is disabled. */
+/** Disables an endpoint, removes its queue, and notifies the owners of the site. No-op if it is already disabled. */
 async function disable(
   trx: Transaction<Schema>,
   { id, reason, nowMs }: Readonly<{ id: string; reason: string; nowMs: number }>,

@@ -22,7 +22,7 @@ export type WebhookEndpoint = Awaited<ReturnType<typeof listEndpoints>>[number]
 
 const ENDPOINTS_PER_SITE_MAX = 20
 const REPLAY_EVENTS_MAX = 10_000
-/** How long messages are also signed with the previous secret. */
+/** How long after a rotation messages are also signed with the previous secret. */
 const ROTATION_MS = 86_400_000
 const DELIVERIES_SHOWN_MAX = 50
 const KEYS_KEPT_MAX = 1000
@@ -59,7 +59,7 @@ export type EndpointInput = Readonly<z.input<typeof endpointInput>>
 
 export type KeysOf = ReturnType<typeof makeKeysOf>
 
-/** Creates the function that returns the keys that sign a message now. Caches the keys of some endpoints. */
+/** Creates the function that returns an endpoint's current signing keys. Caches recently used keys. */
 export function makeKeysOf(seals: Seals) {
   const kept = new LRUCache<string, SigningKeys, string>({
     max: KEYS_KEPT_MAX,
@@ -109,7 +109,7 @@ export function makeWebhookEndpoints(database: Database, seals: Seals) {
     create: async (actor: SiteActor, input: Parameters<typeof create>[2]) =>
       await create(database, actor, input),
 
-    /** Changes the given values. Throws ChangeRefused for an invalid value, and for an unknown endpoint. */
+    /** Changes the given values. Throws ChangeRefused for an invalid value or an unknown endpoint. */
     update: change(async ({ trx, record }, stored, input: Partial<EndpointInput>) => {
       const { id, url, types, payload } = stored
       const before = { url, types, payload }
@@ -122,7 +122,7 @@ export function makeWebhookEndpoints(database: Database, seals: Seals) {
       await record('webhook.update', subjectOf(id), { before, after })
     }),
 
-    /** Replaces the secret. For a day, messages are also signed with the previous one. */
+    /** Replaces the secret. For a day, messages are also signed with the previous secret. */
     rotate: change(async ({ trx, actor, record }, { id }) => {
       await trx
         .updateTable('webhook_endpoint')
@@ -139,7 +139,7 @@ export function makeWebhookEndpoints(database: Database, seals: Seals) {
   }
 }
 
-/** Creates the function that adds an endpoint. Throws ChangeRefused at the limit of the site. */
+/** Creates the function that adds an endpoint. Throws ChangeRefused if the site has the maximum number of endpoints. */
 function creation(seals: Seals) {
   return siteCreation({
     prefix: 'whe',
@@ -200,13 +200,13 @@ function deliveryChanges(change: ChangeEndpoint) {
       await record('webhook.delete', subjectOf(id), { before: { url } })
     }),
 
-    /** Disables an endpoint. No-op if it is disabled. */
+    /** Disables an endpoint. No-op if it is already disabled. */
     disable: change(async ({ trx, actor, record }, { id, url }) => {
       const done = await markDisabled(trx, { id, reason: null, nowMs: actor.now })
       if (done) await record('webhook.disable', subjectOf(id), { after: { url } })
     }),
 
-    /** Enables an endpoint, and sends the events that it missed or skips them. No-op if it is enabled. */
+    /** Enables an endpoint, and sends or skips the events that it missed. No-op if it is already enabled. */
     enable: change(async ({ trx, actor, record }, before, missed: 'resume' | 'skip') => {
       const { id, disabledAt, undeliveredSince } = before
       if (disabledAt === null) return
@@ -224,7 +224,7 @@ function deliveryChanges(change: ChangeEndpoint) {
       await record('webhook.enable', subjectOf(id), { after: { missed } })
     }),
 
-    /** Sends one event again, or all since a time. Returns how many, at most `REPLAY_EVENTS_MAX`. */
+    /** Resends one event, or all events since a given time. Returns the number queued, at most `REPLAY_EVENTS_MAX`. */
     replay: change(
       async (
         { trx, actor, record },
@@ -273,7 +273,7 @@ function mustBeEnabled(disabledAt: number | null): void {
   if (disabledAt !== null) throw conflict('the endpoint is disabled; enable it first')
 }
 
-/** Marks an endpoint as disabled, and removes its queue, after noting when its first message was stored. */
+/** Disables an endpoint, records when its oldest queued message was stored, and removes its queue. */
 export async function markDisabled(
   trx: Kysely<Schema>,
   { id, reason, nowMs }: Readonly<{ id: string; reason: string | null; nowMs: number }>,

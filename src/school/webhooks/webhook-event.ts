@@ -24,7 +24,7 @@ export interface WebhookEvent {
     readonly actorId?: string
     /** The application that made the change, so that it can ignore its own changes. */
     readonly clientId?: string
-    /** The changed values. A thin payload omits both. */
+    /** The changed values. A thin payload omits `before` and `after`. */
     readonly before?: unknown
     readonly after?: unknown
   }
@@ -40,7 +40,7 @@ export async function findAuditEvents(kysely: Kysely<Schema>, ids: readonly stri
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** Converts an audit event to the event that its action causes, or that it requests as a test. */
+/** Converts an audit event to the webhook event that its action causes or, for `webhook.test`, to an example. */
 export function webhookEventOf(
   row: AuditEvent,
   payload: 'full' | 'thin',
@@ -65,7 +65,7 @@ export function webhookEventOf(
   }
 }
 
-/** Returns an example of a type of event, for test messages and the reference. */
+/** Returns an example event of the given type, for test messages and the reference. */
 export function exampleEvent(name: string, about = { id: EXAMPLE_ID, site: 'site_oak', nowMs: 0 }) {
   const { version, kinds } = eventTypes.get(name) ?? { version: 1, kinds: [] }
   const [kind = ''] = kinds
