@@ -75,7 +75,7 @@ export function listed<Question extends { readonly siteId: string }>(
   }
 }
 
-/** Resolves a list of the site. Cursors are bound to the site, `named`, and the filter and sort arguments. */
+/** Resolves a list of the site. Cursors are bound to the site, to `named`, and to the filters and the sort order. */
 export async function siteList<Row>(
   { caller, parts }: AdminContext,
   { first, after, ...filters }: PageArguments,
@@ -94,7 +94,7 @@ type Change<Input, Result> = (database: Database, actor: SiteActor, input: Input
 /** Creates the payload of a mutation from the id of the changed object. */
 type Payload = (id: string, context: AdminContext) => object
 
-/** Returns a function that creates a payload with the changed row. The row is read only if selected. */
+/** Returns a function that creates a payload with the changed row. The row is read only if it is selected. */
 export function payloadWith(name: string, find: Find): Payload {
   return (id, { caller, parts }) => ({
     id,

@@ -39,7 +39,7 @@ function itemText(template: string, type: keyof typeof items): string {
     .replace(/\{\{(\w+)\}\}/g, (_, name: string) => words[name] ?? '')
 }
 
-/** Payloads with one changed object. Columns: payload type, its field, the object's type, the area of its scopes. */
+/** Payloads with one changed object. Columns: payload type, field and type of the object, area of the scopes. */
 const payloads = [
   ['CoursePayload', 'course', 'Course', 'courses'],
   ['DigitalProductPayload', 'digitalProduct', 'DigitalProduct', 'digital_products'],
@@ -84,8 +84,8 @@ const updatable =
   /^(?:extend )?input Create(Course|DigitalProduct|Event|Post|WebhookEndpoint)Input \{\n([^}]*)\}/gm
 
 /**
- * Repeats parts of the schema. Each mutation gets the `@needs` of its block, and each `Update…` input gets the fields
- * of the matching `Create…` input. Adds an idempotency key to each `Create…` input.
+ * Inserts the repeated parts of the schema. Each mutation gets the `@needs` of its block, and each `Update…` input gets
+ * the fields of the matching `Create…` input. Adds an idempotency key to each `Create…` input.
  */
 function repeatParts(text: string): string {
   const updates = Array.from(text.matchAll(updatable), ([, type, fields = '']) => {

@@ -45,7 +45,7 @@ export function makeDiscovery(facts: ServiceFacts & { readonly scopeUses: ScopeU
       cacheDocuments(ofTheEngine, facts.service.documents.cacheSeconds, (path, body) => {
         if (path === paths.jwks && 'keys' in body && Array.isArray(body.keys))
           return { ...body, keys: [...body.keys, ...otherKeys] }
-        // Do not advertise RS256: only clients whose metadata document names it may use it.
+        // Do not advertise RS256: only clients that name RS256 in their metadata document may use it.
         // Without `private_key_jwt`, the engine sets this member to undefined.
         return 'token_endpoint_auth_signing_alg_values_supported' in body &&
           body.token_endpoint_auth_signing_alg_values_supported !== undefined

@@ -22,7 +22,7 @@ import { findTool } from './tool-catalogue.ts'
 /** The caller and endpoint of a message. */
 export type Sender = Pick<ToolCall, 'caller' | 'address' | 'remedy'>
 
-/** Creates the function that responds to messages. The SDK handles all except plain requests and invalid messages. */
+/** Creates the function that responds to messages. The SDK handles every message that is neither plain nor invalid. */
 export function makeAnswerMessage(parts: ToolParts) {
   const answerPlain = makePlainAnswers(parts)
   const tools = makeToolServer()

@@ -127,7 +127,7 @@ function presentSchema(type: GraphQLOutputType, selectionSet: Selected): JsonSch
 function propertyOf(schema: JsonSchema, name: string): JsonSchema {
   const { [name]: property } = schema['properties'] as Record<string, JsonSchema>
   if (!property) throw new Error(`the answer has no ${name}`)
-  // A payload is null only after an error.
+  // A payload is null only if the mutation failed.
   const { anyOf } = property as { anyOf?: readonly JsonSchema[] }
   return anyOf?.[0] ?? property
 }

@@ -42,7 +42,7 @@ export function pageOf(nodes: string): string {
 export interface DocumentDefinition
   extends Pick<Tool, 'name' | 'title' | 'description' | 'mails'>,
     Partial<Pick<Tool, 'effect'>> {
-  /** The scopes of the document. `test/mcp-tools.test.ts` compares them with the schema. */
+  /** The scopes that the document needs. `test/mcp-tools.test.ts` compares them with the schema. */
   readonly scopes: readonly string[]
   /** The path from the root to the field that the tool returns. The tool takes the arguments of this field. */
   readonly path: readonly string[]

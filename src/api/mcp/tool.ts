@@ -224,7 +224,7 @@ export type JsonSchema = { readonly [keyword: string]: unknown }
  */
 const keywords = ['type', 'description', 'properties', 'required', 'enum', 'items'] as const
 
-/** Reduces a JSON Schema, including those nested in it, to the accepted keywords. */
+/** Reduces a JSON Schema and all schemas nested in it to the accepted keywords. */
 export function plainSchema(schema: JsonSchema): JsonSchema {
   const kept = keywords.filter((keyword) => keyword in schema)
   const plain = (keyword: (typeof keywords)[number], value: unknown) => {

@@ -16,7 +16,7 @@ type DemoSettings = Readonly<Record<'dataDir' | 'baseUrl' | 'host', string>> & {
   readonly smtpUrl: string | undefined
 }
 
-/** Returns the mail folder of a local demo without a mail server, which the /mail pages show; undefined otherwise. */
+/** Returns the mail folder that the /mail pages show; undefined unless this is a local demo without a mail server. */
 export function demoMailFolder(
   { dataDir, baseUrl, host, smtpUrl }: DemoSettings,
   isDemo: boolean,

@@ -30,7 +30,7 @@ type MailPorts = Pick<Platform, 'database' | 'now' | 'requestLimits' | 'noteEven
 export interface MailSettings {
   readonly baseUrl: string
   readonly dataDir: string
-  /** The URL of the mail server, with its password; undefined for files in the data folder. */
+  /** The URL of the mail server, with its password; undefined if messages are written to the data folder. */
   readonly smtpUrl: string | undefined
   readonly mailFrom: string
   readonly service: { readonly name: string; readonly signIn: { readonly notices: boolean } }

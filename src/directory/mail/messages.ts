@@ -84,7 +84,7 @@ type Block<Kind extends MailKind, Id = TextId> =
 
 export interface Message<Kind extends MailKind> {
   readonly blocks: readonly Block<Kind>[] | ((values: MailValues[Kind]) => readonly Block<Kind>[])
-  /** The label of the button, unless it is the text `button` of the kind. */
+  /** The label of the button. Defaults to the text `button` of this kind of message. */
   readonly button?: TextId
   /** The message to send if the address has an account. Chosen at sending time, to hide the account from the caller. */
   readonly forAccount?: MailKind

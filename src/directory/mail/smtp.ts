@@ -5,7 +5,7 @@ import { Undeliverable } from '../../platform/outbox/outbox.ts'
 
 /** A rendered message. */
 export interface Letter {
-  /** The id of the outbox message, the same at every attempt. */
+  /** The id of the outbox message, which is the same for every attempt. */
   readonly id: string
   readonly createdAt: number
   readonly from: { readonly name: string; readonly address: string }

@@ -77,8 +77,8 @@ export type SignInService = (attempt: SignInAttempt) => Promise<SignIn>
 const LOGIN_LENGTH_MAX = 320
 
 /**
- * Creates the function that checks and limits sign-ins. Unknown addresses, wrong passwords and disabled
- * accounts take the same time, so the response does not reveal which of them occurred.
+ * Creates the function that checks and limits sign-ins. Refusals for unknown addresses, wrong passwords and disabled
+ * accounts take the same time, so the response does not reveal the reason.
  */
 export function makeSignIn(ports: SignInPorts): SignInService {
   const { store, limits, browsers } = ports
@@ -182,8 +182,8 @@ async function checkHash({ login, password }: Typed, ports: CheckPorts): Promise
 }
 
 /**
- * Replaces an outdated hash with an Argon2id hash after a sign-in, in the background. Does not overwrite a password that
- * was changed in the meantime. If the queue of hashes is full, the next sign-in tries again.
+ * After a sign-in, replaces an outdated hash with an Argon2id hash in the background. Does not overwrite a password
+ * that was changed in the meantime. If the queue of hashes is full, the next sign-in tries again.
  */
 async function renewHash(
   personId: string,

@@ -27,8 +27,8 @@ const ENTRY = /^[\w-]{16}~[\da-z]{1,10}~[\w-]{43}$/
 /**
  * Creates the functions that read and update known-browser cookies. The cookies make it possible to count failures in
  * known browsers separately (OWASP, device cookies). A cookie has one entry per account: a random id, a time, and an
- * HMAC over both and the e-mail address. An entry cannot be forged and does not reveal the account. The password is
- * still required.
+ * HMAC over the id, the time and the e-mail address. An entry cannot be forged and does not reveal the account. The
+ * password is still required.
  */
 export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPorts) {
   const mark = (key: Buffer, head: string, login: string) =>

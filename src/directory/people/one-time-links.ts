@@ -24,7 +24,7 @@ export interface NewLink {
   readonly siteId?: string | undefined
   /** Further values as JSON. They depend on the kind of link. */
   readonly data?: string | undefined
-  /** The cookie value of the browser that requests the link, if other browsers need its code. */
+  /** The cookie value of the browser that requests the link, if other browsers need the code of the link. */
   readonly browser?: string | undefined
   readonly livesSeconds: number
 }

@@ -24,7 +24,7 @@ interface SecondFactorPorts {
 /** A code, or a passkey's response in an interaction. */
 type SentFactor = Readonly<Record<'code' | 'credential' | 'uid', string>>
 
-/** The outcome of a second step. Wrong and used codes have the same outcome. */
+/** The outcome of a second step. Wrong codes and codes that were already used have the same outcome. */
 export type FactorCheck =
   | { readonly kind: 'accepted'; readonly method: SecondMethod }
   | Extract<NotSignedIn, { readonly kind: 'refused' | 'limited' }>

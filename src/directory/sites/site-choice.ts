@@ -13,7 +13,7 @@ export function operates(roles: readonly SiteRole[]): boolean {
   return roles.some((role) => operatorRoles.has(role))
 }
 
-/** The feature that makes a site accept only its own identity providers. Own pages, such as /admin, accept other ways. */
+/** With this feature, a site accepts only its own identity providers. Pages such as /admin accept all sign-ins. */
 export const OWN_SIGN_IN = 'own_sign_in'
 
 /** A site where a person has roles. */

@@ -163,8 +163,8 @@ export type RequestLengths = ServicePolicy['authorizationRequests']
 /**
  * Length limits of parameters, in bytes of JSON. The service stores each request until the person responds. No honest
  * client exceeds the limits: the list of all scopes has about 550 characters, our id_token 1,500, and an ASP.NET nonce
- * 140. `state` has a higher limit, because some libraries, such as ASP.NET's, put more than 2,000 characters of encrypted
- * data into it.
+ * 140. `state` has a higher limit, because some libraries, such as ASP.NET's, put more than 2,000 encrypted characters
+ * into it.
  */
 const bytesMax: Readonly<Record<string, number>> = {
   redirect_uri: 2048,
@@ -194,7 +194,7 @@ export function explainTooLong(
   return `all parameters together have ${total} bytes; send at most ${limits.bytesMax}`
 }
 
-/** Returns the length of a value in bytes of JSON. A control character takes up to six bytes, a Chinese character three. */
+/** Returns the length of a value in bytes of JSON. A control character takes up to six bytes, a Chinese one three. */
 function bytesOf(value: unknown): number {
   const text = [value].flat().map(String).join(' ')
   return Buffer.byteLength(JSON.stringify(text)) - 2
