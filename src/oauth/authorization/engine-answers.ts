@@ -33,9 +33,9 @@ export function engineAnswers(firstTokens: Exchange['firstTokens']): Middleware 
 }
 
 /**
- * Responds to a successful revocation with an empty JSON object. Some libraries cannot parse an empty body. A token
- * that looks like a JWT gets the same response, although the engine rejects it: an unknown token counts as revoked (RFC
- * 7009 §2.2; design 14).
+ * Responds to a successful revocation with an empty JSON object. Some libraries cannot parse an empty body. The
+ * response is the same for a token that looks like a JWT, although the engine rejects it: an unknown token counts as
+ * revoked (RFC 7009 §2.2; design 14).
  */
 function settleRevocation(ctx: Context): void {
   if (ctx.status !== 200 && errorOf(ctx.body) !== 'unsupported_token_type') return
@@ -163,8 +163,8 @@ const SEND_S256 =
   'send code_challenge_method=S256 and, as code_challenge, the base64url-encoded SHA-256 hash of your code_verifier'
 
 /**
- * Replacements for unhelpful error descriptions of the engine. They use only characters allowed by RFC 6749 §4.1.2.1
- * and §5.2, and quote nothing from the request except known scopes.
+ * Replacements for the engine's unhelpful error descriptions. They use only characters allowed by RFC 6749 §4.1.2.1 and
+ * §5.2, and quote nothing from the request except known scopes.
  */
 const toClient = sentences({
   'client authentication failed': CLIENT_NOT_AUTHENTICATED,
@@ -194,10 +194,10 @@ const toClient = sentences({
     'unsupported response_type requested: send response_type=code',
 })
 
-/** The engine's description for a sign-out with an unregistered redirect URI. */
+/** The engine's error description for an unregistered post-logout redirect URI. */
 export const UNREGISTERED_AFTER_SIGN_OUT = 'post_logout_redirect_uri not registered'
 
-/** Replacements for vague reasons of the engine, in the log and under Refusals. */
+/** Replacements for the engine's vague reasons, in the log and under Refusals. */
 const toOperator = sentences({
   "redirect_uri did not match any of the client's registered redirect_uris": ({ client, params }) =>
     client && explainRedirect(String(params['redirect_uri'] ?? ''), client.redirectUris ?? []),
@@ -213,7 +213,7 @@ const toOperator = sentences({
     'the code is unknown: it has expired, is truncated, or comes from another service',
 })
 
-/** Returns the reason to show to operators of the application. Replaces vague reasons of the engine. */
+/** Returns the reason to show to operators of the application. Replaces the engine's vague reasons. */
 export function reasonForOperator(said: string, request: RefusedRequest): string {
   return written(toOperator.get(said), request) ?? said
 }
@@ -228,7 +228,7 @@ function written(sentence: Sentence | undefined, request: RefusedRequest): strin
 
 /**
  * Explains `invalid_grant`. One text for each grant type covers most reasons, so it does not reveal whether a code is
- * valid (RFC 6749 §5.2). A missing verifier has its own text, because that reveals nothing about the code.
+ * valid (RFC 6749 §5.2). A missing verifier has its own text, because this text reveals nothing about the code.
  */
 function explainInvalidGrant({ params }: RefusedRequest): string {
   if (params['grant_type'] === 'refresh_token') {

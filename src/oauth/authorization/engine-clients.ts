@@ -39,8 +39,8 @@ export function clientFinder(dependencies: EngineDependencies): Adapter['find'] 
     const returnsTo =
       ctx && asksPerson.has(route) ? await requestedAddress(ctx, findPushed) : undefined
     const client = await clients.find(clientId, mayFetchDocument(), returnsTo)
-    // A deleted client can still authenticate, and its refresh tokens get invalid_grant. But browsers must not be
-    // redirected to its URIs.
+    // A deleted client can still authenticate, and its refresh requests fail with invalid_grant. But browsers must not
+    // be redirected to its URIs.
     const sendsPeople = asksPerson.has(route) || route.startsWith('end_session')
     if (client && !(client.state === 'deleted' && sendsPeople)) return toClientMetadata(client)
     if (ctx) refuseHint(ctx)
@@ -84,7 +84,7 @@ function mayFetchDocument(): boolean {
   return route === 'authorization' || route === 'pushed_authorization_request'
 }
 
-/** Prefix of the request_uri of a pushed request (RFC 9126 §2.2), as in the engine. */
+/** Prefix of the request_uri of a pushed request (RFC 9126 §2.2). The engine uses the same prefix. */
 const PUSHED_PREFIX = 'urn:ietf:params:oauth:request_uri:'
 
 /**

@@ -140,7 +140,7 @@ function describe({ details, person, client, redirectUri, byPattern, mustPush }:
         methods,
       ),
     scopes: scopesToShow(params),
-    /** The scopes that extend an earlier grant. */
+    /** The requested scopes that the remembered grant lacks; empty if no grant is remembered. */
     newScopes: details.grantId === undefined ? [] : missingScopes(prompt.details),
     /** For the prompt `select_account`, the sites to choose from. For `consent`, the site of the grant, if any. */
     sites: sitesOf(prompt.details as PromptDetails),

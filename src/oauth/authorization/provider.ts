@@ -129,7 +129,7 @@ function protocol(dependencies: EngineDependencies): Configuration {
   const { furtherPlans, requestLengths } = dependencies
   const { privateKeyJwt, dpop } = furtherPlans
   // The order matters, because some libraries use the first method that they support. If `none` came first, they would
-  // send no secret. Basic comes last, because clients must encode their id and secret for it.
+  // send no secret. Basic comes last, because it requires clients to encode their id and secret.
   const authMethods = [
     ...(['client_secret_post', 'none'] as const),
     ...(privateKeyJwt ? (['private_key_jwt'] as const) : []),

@@ -8,8 +8,8 @@ import { unmetAuthentication } from '../../platform/http/errors.ts'
 import { decideRequestedSite, type RequestedSiteDependencies } from './requested-site.ts'
 
 /**
- * Names for `acr_values` and `max_age` in a request without `openid`. The engine rejects the standard names there
- * (authorize-requests.ts), but RFC 9470 defines them for OAuth clients, too.
+ * Names for `acr_values` and `max_age` in a request without `openid`. The engine rejects the standard names in such a
+ * request (authorize-requests.ts), but RFC 9470 defines them for OAuth clients, too.
  */
 export const plainNames = {
   acr_values: 'step_up_acr_values',
@@ -23,7 +23,7 @@ type Params = Readonly<Record<string, unknown>>
  *
  * - An essential `acr` in the `claims` parameter must match exactly (OpenID Connect Core §5.5.1.1).
  * - Known values of `acr_values` are also required. Otherwise the client would get a token that its API rejects again
- *   (RFC 9470 §5). Two factors suffice where a password or a passkey does. Unknown values are ignored.
+ *   (RFC 9470 §5). Two factors also satisfy a request for a password or passkey. Unknown values are ignored.
  *
  * @throws InvalidRequest if the values of the essential `acr` are not a list
  */
@@ -75,7 +75,7 @@ export function assuranceChecks(dependencies: RequestedSiteDependencies) {
       const decision = await decideRequestedSite(ctx, dependencies)
       const demand = decision.kind === 'bound' ? decision.site.operatorDemand : undefined
       if (!demand || (acr === MFA_ACR && !isOlder(session, demand.maxAgeSeconds))) return false
-      // The first sign-in page does not know the person yet, so it cannot ask for two factors. The second page asks.
+      // The first sign-in page does not know the person yet, so only the second page can ask for two factors.
       if (entities.Interaction?.prompt.reasons.includes(OPERATORS_NEED_MFA))
         throw unmetAuthentication(issuer)
       return true
@@ -88,7 +88,7 @@ export function assuranceChecks(dependencies: RequestedSiteDependencies) {
   ]
 }
 
-/** Whether the person of a session authenticated more than this many seconds ago. */
+/** Whether the session has no person, or its authentication is older than this many seconds. */
 function isOlder(
   session: KoaContextWithOIDC['oidc']['session'],
   maxAgeSeconds = Number.POSITIVE_INFINITY,

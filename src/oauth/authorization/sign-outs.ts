@@ -83,7 +83,7 @@ export function isNotified(reason: SessionEnd): boolean {
 const SESSIONS_PER_ROUND = 200
 
 /**
- * Records the sessions that people have at applications, and queues a notice when one ends. Except for sign-outs,
+ * Records the sessions that people have at applications, and queues a notice when a session ends. Except for sign-outs,
  * `judgeAccess` decides whether a session has ended. It also judges every use of a token. So even a change made by hand
  * in the database causes a notice.
  */

@@ -47,7 +47,7 @@ export type LoopbackRegistration = Omit<z.input<typeof record>, 'usedAtMs' | 'un
 /**
  * Manages clients that register themselves: programs on a person's computer. They are records in the state store, which
  * expire if they are not used (design 8). Any caller can register a client and start authorizations, so a client counts
- * as used only after a consent.
+ * as used only once a person has consented.
  */
 export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
   const { database, records, loopbackHosts, registration: policy, now } = dependencies
@@ -78,7 +78,7 @@ export function makeLoopbackClients(dependencies: LoopbackClientDependencies) {
       await keep(clientId, { ...found, unused: false, usedAtMs: now() })
       await database.kysely.deleteFrom('unused_client').where('client_id', '=', clientId).execute()
     },
-    /** Registers a client. Deletes the oldest unused clients of the caller's network if it has too many. */
+    /** Registers a client. Deletes the oldest unused clients of the caller's network if the network has too many. */
     async register(registration: LoopbackRegistration, address: string) {
       const clientId = ID_PREFIX + randomBytes(16).toString('base64url')
       await keep(clientId, record.parse({ ...registration, usedAtMs: now(), unused: true }))

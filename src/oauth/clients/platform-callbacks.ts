@@ -17,7 +17,7 @@ const CALLBACKS_PER_PERSON_MAX = 50
 
 /**
  * Stores registered callbacks that match a pattern of a platform (design 6). Any caller can register a callback. So
- * unused callbacks expire soon, and the oldest ones are removed when the platform exceeds its maximum.
+ * unused callbacks expire soon, and the oldest ones are removed when the platform has more than the maximum.
  */
 export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies) {
   const { database, integrations, registration, now } = dependencies

@@ -54,7 +54,7 @@ export function problemOfScopes(
   return scope.includes(',') ? `${COMMAS}; ${sentence}` : sentence
 }
 
-/** Lists all scopes of a site's application. For other clients, which have many, gives only examples. */
+/** Lists all scopes of a site's application. Gives only examples for other clients, which have many scopes. */
 function describeOpenScopes(client: RefusedClient, baseUrl: string): string {
   const list = `${baseUrl}${paths.authMd}#scopes`
   if (isOfSite(client))
@@ -68,7 +68,7 @@ function isOfSite({ origin }: Pick<Client, 'origin'>): boolean {
   return origin === 'site' || origin === 'operator'
 }
 
-/** Whether the client cannot get write scopes yet, because its metadata document is approved nowhere. */
+/** Whether the client cannot get write scopes yet, because its metadata document is not approved for any site. */
 export function isUnreviewed({ origin, document }: Pick<Client, 'origin' | 'document'>): boolean {
   return origin === 'document' && document?.approvedSomewhere !== true
 }

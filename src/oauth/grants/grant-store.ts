@@ -131,8 +131,8 @@ export function makeGrantStore(
 }
 
 /**
- * Inserts the grant, or adds the consent to its row and extends it. If a person submits two consent pages at the same
- * moment, both consents count. The row of a grant that has ended stays as it is.
+ * Inserts a new grant, or adds the consent to an existing grant and extends the grant. If a person submits two consent
+ * pages at the same moment, both consents count. Does not change a grant that has ended.
  */
 async function saveRow(
   trx: Transaction<Schema>,

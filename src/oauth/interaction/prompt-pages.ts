@@ -52,7 +52,7 @@ export function makePromptPages(dependencies: InteractionPorts) {
         ...frameOf(pending),
         ...shown,
         passkey,
-        // This does not reveal whether the account exists.
+        // This text does not reveal whether the account exists.
         note: link && text('signIn.link', { name: link.provider.name, email: link.email }),
         recoverHref,
       }
@@ -140,7 +140,7 @@ async function waysOf(ctx: Context, pending: PendingInteraction, dependencies: I
   }
 }
 
-/** Returns the query that lets pages outside the interaction lead back to it, in the same language. */
+/** Returns the query with which pages outside the interaction link back to it, in the same language. */
 function wayBack(ctx: Context, from: string): URLSearchParams {
   return new URLSearchParams({ from, ui_locales: readerOf(ctx).language })
 }

@@ -81,7 +81,7 @@ export function providerRoutes(router: Router, form: Middleware, steps: Steps): 
     seeOther(ctx, address)
   })
 
-  // Browsers send the cookies of an interaction only to its own pages, so redirect the response there.
+  // Browsers send the cookies of an interaction only to its own pages, so redirect the response to such a page.
   const toAnswer = (ctx: Context, answer: URLSearchParams) => {
     const uid = answer.get('state')?.split('.')[1] ?? ''
     if (!/^[\w-]{1,64}$/.test(uid)) throw interactionGone()
@@ -126,7 +126,7 @@ function signOutRoutes(router: Router, ports: InteractionPorts): void {
     if (!providerId || ctx.status !== 303) return
     const listed = await providers.list(siteId ?? undefined)
     const provider = listed.find(({ id }) => id === providerId)
-    // A provider that is down must not prevent the sign-out here.
+    // A provider that is down must not prevent the sign-out from this service.
     const address = provider && (await providers.signOut(provider).catch(() => undefined))
     if (address === undefined) return
     kept.set(ctx, '', ctx.response.get('Location'))

@@ -12,7 +12,7 @@ import { makeSecretRoot, readOrMakeSecret, type SecretRoot } from './secret-root
 
 export type Keys = ReturnType<typeof openKeys>
 
-/** The key rings of the two uses: for tokens, and for requests to upstreams. */
+/** The two key rings: one for tokens, and one for requests to upstreams. */
 export type Rings = ReturnType<typeof ringsOf>
 
 /** Opens the keys. Without configured root secrets, reads the root secret from `dataDir`, or creates it there. */

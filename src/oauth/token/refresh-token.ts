@@ -76,7 +76,7 @@ async function answerRefresh(ctx: KoaContextWithOIDC, dependencies: TokenRequest
 /** A use of a refresh token. Its grant, person and client passed all checks. */
 interface Use extends RefreshToken {
   readonly value: string
-  /** The scopes that the client may get. The access token has only those that the person has also allowed. */
+  /** The scopes that the client may get. The access token has only the scopes that the person has also allowed. */
   readonly granted: readonly string[]
 }
 

@@ -5,7 +5,7 @@ import { sha256 } from '../../platform/store/digest.ts'
 import type { Family } from '../grants/family-store.ts'
 
 /**
- * Writes and parses tokens. A refresh token is `<family>.<generation>.<MAC>`, an access token
+ * Writes and parses tokens. A refresh token is `<family>.<generation>.<MAC>`. An access token is
  * `<family>.<generation>.<issued at>.<scopes>.<MAC>`. The MAC covers the preceding text and the seed in the row of the
  * family. Its key is derived from the root secret. So forging a token takes both the secret and a copy of the database.
  */
@@ -14,7 +14,7 @@ export type TokenValues = ReturnType<typeof makeTokenValues>
 /** The unverified content of a token. */
 export interface TokenClaim {
   readonly familyId: string
-  /** Generation of the refresh token; for an access token, of the refresh token issued with it. */
+  /** Generation of the refresh token; for an access token, the generation of the refresh token issued with it. */
   readonly generation: number
   /** Whether the MAC is valid for the family's seed. If so, this service issued the token. */
   isGenuine(family: Pick<Family, 'seed'>): boolean
@@ -28,7 +28,7 @@ const BASE = 36
 
 /** Creates the functions that write and parse tokens. @param secrets the current secret, then older ones to verify */
 export function makeTokenValues(secrets: readonly Buffer[]) {
-  // Create the keys once, because creating a key costs several times as much as a MAC.
+  // Create the keys once, because creating a key takes several times as long as computing a MAC.
   const keys = secrets.map((secret) => createSecretKey(secret))
   const [current] = keys
   if (!current) throw new Error('tokens need at least one key')
@@ -62,7 +62,7 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
       return {
         ...claimOf(text, mac),
         issuedAtSeconds: Number.parseInt(issuedAt, BASE),
-        /** Selects the scopes of the token from those of its family. */
+        /** Selects the scopes of the token from the scopes of its family. */
         scopesOf: (scopes: readonly string[]) =>
           some === '' ? [...scopes] : decodeScopes(scopes, some),
       }

@@ -24,9 +24,9 @@ import {
 } from './manifest.ts'
 
 /**
- * Checks the digest of every part of a backup. If all match, checks the database: the rows and migrations of a SQLite
- * copy, or the tables of a PostgreSQL dump. Returns the manifest, all damage, and notes about checks that this machine
- * cannot make. Throws if the manifest is missing or invalid.
+ * Checks the digest of every part of a backup. If all digests match, checks the database: the rows and migrations of a
+ * SQLite copy, or the tables of a PostgreSQL dump. Returns the manifest, all damage, and notes about checks that this
+ * machine cannot make. Throws if the manifest is missing or invalid.
  */
 export async function verifyBackup(folder: string) {
   const manifest = await readManifest(folder)

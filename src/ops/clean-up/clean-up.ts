@@ -116,12 +116,12 @@ interface Line {
 }
 
 /**
- * Creates the task that deletes expired rows in small statements. A run ends when it can delete no more rows, at its
- * time limit, or at the signal. The task rejects on database errors, except for statement timeouts.
+ * Creates the task that deletes expired rows in small statements. A run ends when no expired rows remain, its time
+ * limit is reached, or the signal is aborted. The task rejects on database errors, except for statement timeouts.
  */
 export function makeCleanUp(ports: CleanUpPorts): (signal: AbortSignal) => Promise<void> {
   const { database, retention, logger, runSeconds, clock = () => performance.now() } = ports
-  // A pause rejects only at the signal, which then ends the run.
+  // A pause rejects only when the signal is aborted. The run then ends.
   const wait = async (ms: number, signal: AbortSignal) =>
     await delay(ms, undefined, { signal }).catch(() => {})
   const { now, pause = wait } = ports

@@ -39,7 +39,7 @@ export async function printAudit(config: Config, given: Given): Promise<undefine
   })
 }
 
-/** Yields each matching event once, and polls for new ones until the signal. */
+/** Yields each matching event once, and polls for new events until the signal is aborted. */
 async function* following(database: Database, filter: AuditFilter, signal: AbortSignal) {
   const seen = new Map<string, number>()
   let { fromMs = 0 } = filter

@@ -104,7 +104,7 @@ async function* checkKeys(config: Config, database: Database, now: () => number)
     [upstreams, 'keys for the platform API'],
   ] as const) {
     const rows = await listKeys(keys)
-    // The first start that needs keys for the platform API creates them.
+    // The keys for the platform API are created at the first start that needs them.
     if (rows.length === 0 && keys === upstreams) continue
     if (rows.length === 0) return yield found('keys.absent', 'There are no signing keys yet')
     const states = rows.map(({ state }) => state).filter((state) => state !== 'retired')

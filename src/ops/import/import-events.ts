@@ -125,7 +125,7 @@ const sources: { readonly [Name in KindName]?: Source } = {
   },
 }
 
-/** Calls `write` to write records of one kind. With `emitsEvents`, also records the events that this causes. */
+/** Calls `write` to write records of one kind. With `emitsEvents`, also records the events that the writes cause. */
 export async function withEvents(
   { type, ids }: { readonly type: KindName; readonly ids: readonly string[] },
   { trx, nowMs: now, emitsEvents }: Writing,

@@ -29,7 +29,7 @@ const MANY_ROWS = 10_000
 export interface ImportSettings {
   readonly database: Database
   readonly sources: readonly Source[]
-  /** Hashes passwords; undefined to reject lines that contain one. */
+  /** Hashes passwords; undefined to reject lines with a password. */
   readonly hashPassword?: (password: string) => Promise<string>
   readonly verifyPassword?: (hash: string, password: string) => Promise<boolean>
   readonly firebaseSignerKey?: string | undefined
