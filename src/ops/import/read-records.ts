@@ -5,13 +5,13 @@ import type { Line, Source } from './import-sources.ts'
 import { isKindName, type KindName, kindNames, kindOf } from './record-kinds.ts'
 import { type Fields, findTimeProblem } from './record-rows.ts'
 
-/** The maximum number of lines per transaction. Fewer on SQLite, where other writers have to wait. */
+/** The maximum number of lines per transaction. Lower on SQLite, where a transaction blocks all other writers. */
 export const BATCH_LINES = { sqlite: 250, postgres: 1000 } as const
 
 /** A record that matches its schema. The database checks its references. */
 export interface DataRecord {
   readonly type: KindName
-  /** The values of the key fields, separated by spaces. Unique among records of the kind. */
+  /** The values of the key fields, separated by spaces. Unique among records of the same kind. */
   readonly id: string
   /** All fields, with defaults for missing ones. */
   readonly values: Fields
@@ -20,12 +20,12 @@ export interface DataRecord {
   readonly deleted: boolean
 }
 
-/** The lines of one transaction: valid ones, parents before children, and rejected ones. */
+/** The lines of one transaction: valid lines (parents before children) and rejected lines. */
 export interface Batch {
   readonly lines: ReadLine[]
   readonly rejected: RejectedLine[]
   readonly last: number
-  /** The size of the lines, in the source's unit. */
+  /** The total size of the lines, in the unit of the source. */
   readonly size: number
 }
 
@@ -38,11 +38,11 @@ export interface ReadLine {
 export interface RejectedLine {
   readonly line: Line
   readonly problem: string
-  /** The record's kind, if the line was rejected only because of a rejected record. */
+  /** The record's kind if the line was rejected only because it refers to a rejected record. */
   readonly dependent?: KindName
 }
 
-/** Returns the problem of a line, preceded by its record's name, if any. */
+/** Returns the problem with a line, preceded by the name of the record if the line has a name. */
 export function problemOfLine({ line, problem }: RejectedLine): string {
   return line.name === undefined ? problem : `${line.name}: ${problem}`
 }
@@ -66,7 +66,7 @@ export async function* batchesOf(source: Source, after: number, max: number) {
   if (lines.length > 0) yield readBatch(lines)
 }
 
-/** Returns the type and key of a line's record; the line number if they are unknown. */
+/** Returns the type and key of the record in a line, or the line number if the type or key is unknown. */
 function keyOfLine({ number, value }: Line): string {
   const fields = Object(value) as Fields
   const { type } = fields

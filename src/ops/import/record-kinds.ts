@@ -38,7 +38,7 @@ const announcementFields = {
   link: optional(url),
 }
 
-/** All kinds of records, parents before children. Grants, tokens, keys and the audit trail are only in backups. */
+/** All kinds of records, parents before children. Only backups contain grants, tokens, keys and the audit trail. */
 export const kinds = {
   site: kind({
     table: 'site',
@@ -68,14 +68,14 @@ export const kinds = {
       email: z.email().max(254),
       name: text(120),
       picture: optional(url),
-      /** When the platform verified the e-mail address. An import does not verify it. */
+      /** When the platform verified the e-mail address. The import itself does not verify the address. */
       emailVerifiedAt: optional(time),
       preferredUsername: optional(text(120)),
       locale: optional(schemas.languageTag),
       timeZone: optional(schemas.timeZone),
       updatedAt: optional(time),
       password: optional(z.string().min(8).max(128)),
-      /** The password hash of the platform, so people keep their passwords (password-formats.ts). */
+      /** The password hash from the platform, with which people keep their passwords (password-formats.ts). */
       passwordHash: optional(
         z.string().superRefine((hash, context) => {
           const read = readPasswordHash(hash)
@@ -84,7 +84,7 @@ export const kinds = {
       ),
       createdAt: time,
       disabledAt: optional(time),
-      /** When the person deleted the account. Exported, so another database does not create the person again. */
+      /** When the person deleted the account. Exported so that another database does not recreate the person. */
       deletedAt: optional(time),
       /** Ends all sessions and grants that began at or before this time. Not part of exports. */
       accessEndedAt: optional(time),

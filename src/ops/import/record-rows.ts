@@ -16,7 +16,7 @@ export interface Writing {
   readonly passwordHashes: ReadonlyMap<string, string>
   /** Whether the written records cause events. */
   readonly emitsEvents?: boolean | undefined
-  /** Collects the records whose rows differ from before, as `type id`. */
+  /** Collects the changed records, each as `type id`. */
   readonly changed: Set<string>
 }
 
@@ -26,7 +26,7 @@ export interface InnerList<Values = Fields> {
   readonly table: Table
   /** The columns that identify an entry. If entries are strings, the last column contains the string. */
   readonly key: readonly string[]
-  /** The kind of the column `position`, if rows have it. `unique` positions may not repeat within a record. */
+  /** Whether positions are unique within a record; undefined if the table has no column `position`. */
   readonly position?: 'unique' | 'shared'
   /** Another field that adds entries to the list. */
   readonly also?: string
@@ -34,7 +34,7 @@ export interface InnerList<Values = Fields> {
   entriesOf?(record: Values): readonly unknown[]
 }
 
-/** A column that is computed from other fields. */
+/** A column whose value is computed from fields of the record. */
 interface DerivedColumn<Values> {
   readonly fields: readonly string[]
   make(record: Values, writing: Writing): unknown
@@ -59,12 +59,12 @@ export interface RecordKind<Shape extends z.ZodObject = z.ZodObject, Values = Fi
   readonly deletable?: true
 }
 
-/** Returns the settings. The compiler checks them and infers the type of the kind. */
+/** Returns the settings unchanged. The compiler checks them and infers the type of the kind. */
 export function kind<Shape extends z.ZodObject>(settings: RecordKind<Shape, z.output<Shape>>) {
   return settings
 }
 
-/** Returns the problem if two times are in the wrong order, as "field: problem". */
+/** Returns the problem, as "field: problem", if the two times of `inOrder` are in the wrong order. */
 export function findTimeProblem({ inOrder }: RecordKind, record: Fields): string | undefined {
   const [first = '', second = ''] = inOrder ?? []
   const { [first]: from, [second]: to } = record
@@ -74,7 +74,7 @@ export function findTimeProblem({ inOrder }: RecordKind, record: Fields): string
 
 export type Row = Readonly<Record<string, unknown>>
 
-/** The kind of record that a field with this name references, at any depth. */
+/** Maps field names, at any depth, to the kind of record that the field references. */
 const referenced: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     ['site', 'person', 'course', 'section', 'lecture', 'file', 'event', 'order', 'post']
@@ -92,7 +92,7 @@ interface Reference {
   readonly id: string
 }
 
-/** Returns all references of a record, including those in its lists. */
+/** Returns all references in a record, including its lists. */
 export function referencesIn(record: object): Reference[] {
   return Object.entries(record).flatMap(([field, value]) =>
     [value].flat().flatMap((entry) => referencesAt(field, entry)),
@@ -106,7 +106,7 @@ function referencesAt(field: string, value: unknown): Reference[] {
   return referencesIn(value).map((inner) => ({ ...inner, field }))
 }
 
-/** Returns the column of a field: `fileName` becomes `file_name`; references except `createdBy` get `_id`. */
+/** Returns the column of a field: `fileName` becomes `file_name`. References, except `createdBy`, end with `_id`. */
 export function columnOf(field: string): string {
   const column = field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
   return field in referenced && field !== 'createdBy' ? `${column}_id` : column
@@ -149,7 +149,7 @@ function columns(fields: readonly (readonly [string, unknown])[], { nowMs }: Wri
   )
 }
 
-/** Returns the columns with values that depend on the given fields. */
+/** Returns the columns whose values depend on the given fields. */
 export function columnsGiven({ derived = {} }: RecordKind, given: ReadonlySet<string>, row: Row) {
   const named = new Set([...given].map(columnOf))
   return Object.keys(row).filter(

@@ -25,14 +25,14 @@ import { lineSource } from './import-sources.ts'
 export const RECORDS_MAX = 1000
 export const RECORDS_BYTES_MAX = 4 * 1024 * 1024
 const JWT_SECONDS_MAX = 60
-/** Few enough records per transaction for `storage.answerWithinMs`. */
+/** The maximum number of records per transaction, so that it finishes within `storage.answerWithinMs`. */
 const BATCH_RECORDS = 250
 
 const MEDIA_TYPE = 'application/x-ndjson'
 
 /**
- * Creates the route with which the platform writes records of the import (docs/how-to/import.md). The platform signs
- * each request with a registered key, because client credentials grants are unsupported (design 25). Sending the same
+ * Creates the route to which the platform sends records to import (docs/how-to/import.md). The platform signs each
+ * request with a registered key, because client credentials grants are unsupported (design 25). Sending the same
  * records again changes nothing.
  */
 export function recordsRoute(
@@ -77,8 +77,8 @@ export function recordsRoute(
 }
 
 /**
- * Creates the function that authenticates a request and returns its body. It reads the body after verifying the
- * signature, so that strangers cannot fill the memory, and uses up the JWT after comparing the digest.
+ * Creates the function that authenticates a request and returns its body. Reads the body only after verifying the
+ * signature, so that strangers cannot fill the memory. Consumes the JWT after comparing the digest.
  */
 function makeReadSigned(keys: JSONWebKeySet, baseUrl: string, platform: Platform) {
   const { now } = platform

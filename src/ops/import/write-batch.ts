@@ -18,10 +18,10 @@ import {
 
 const HASHES_AT_ONCE = 8
 
-/** The error for a record that contradicts the database or another record of its batch. */
+/** Thrown if a record contradicts the database or another record of its batch. */
 export class Contradiction extends Error {}
 
-/** Returns a hash of each password in the records, by person id. `findStored` may return a stored hash to keep. */
+/** Returns the hashes of the passwords in the records, by person id. `findStored` may return a stored hash to keep. */
 export async function hashPasswords(
   records: readonly DataRecord[],
   hashPassword: (password: string) => Promise<string>,
@@ -43,7 +43,7 @@ export async function hashPasswords(
 
 /**
  * Writes records: inserts, updates and deletes rows. Deletes records marked as deleted, and entries that are no longer
- * in a list. Fields that a line does not contain remain unchanged. Adds the records that differ to `changed`.
+ * in a list. Fields that a line does not contain remain unchanged. Adds the changed records to `changed`.
  *
  * @throws Contradiction, or the database's error for an unknown reference or a duplicate
  */
@@ -96,7 +96,7 @@ async function writeAlike(type: KindName, records: readonly DataRecord[], writin
   }
 }
 
-/** Notes the records to which changed rows belong. Each row has only the columns that identify the record. */
+/** Adds the records of changed rows to `changed`. Each row has only the columns that identify the record. */
 function noteChanged(type: KindName, rows: readonly Row[], { changed }: Writing): void {
   for (const row of rows) changed.add(`${type} ${Object.values(row).join(' ')}`)
 }
@@ -119,11 +119,11 @@ async function changePeople(
   if (!changed.includes('email_verified_at')) await forgetVerification(trx, rows)
   await write()
   await endSessions(trx, signedOut, nowMs)
-  // People who signed up here are not marked as imported yet.
+  // People who signed up at this service have no `imported_at` yet.
   const people = trx.updateTable('person').where('id', 'in', ids)
   await people.set({ imported_at: nowMs }).where('imported_at', 'is', null).execute()
   for (const { id, values } of records) {
-    // End access that began at or before `accessEndedAt`. A time in the future counts as now.
+    // End access that began at or before `accessEndedAt`. Treat a time in the future as the current time.
     if (typeof values['accessEndedAt'] !== 'string') continue
     const untilMs = Math.min(resolveTime(values['accessEndedAt'], nowMs), nowMs)
     await endAllAccess(trx, id, { reason: 'the platform ended it', untilMs }, { now: nowMs })
@@ -132,7 +132,7 @@ async function changePeople(
 
 /**
  * Keeps a person's stored hash if the imported hash has not changed since the last import. The person may have set a
- * new password, or a sign-in may have replaced the hash by an Argon2id hash.
+ * new password, or a sign-in may have replaced the hash with an Argon2id hash.
  */
 async function keepNewerHashes(trx: Writing['trx'], rows: Row[]): Promise<void> {
   const digests = rows.flatMap((row) => row['imported_hash_digest'] ?? [])
@@ -152,7 +152,7 @@ async function keepNewerHashes(trx: Writing['trx'], rows: Row[]): Promise<void> 
   }
 }
 
-/** Marks as unverified the e-mail addresses that this import changes. */
+/** Marks e-mail addresses as unverified if this import changes them. */
 async function forgetVerification(trx: Writing['trx'], rows: readonly Row[]): Promise<void> {
   const pairs = rows.map((row) => sql`(${row['id']}, ${row['email_canonical']})`)
   const ids = rows.map(({ id }) => id)
@@ -233,14 +233,14 @@ function columnList(columns: readonly string[]): RawBuilder<unknown> {
   return sql.join(columns.map((column) => sql.ref(column)))
 }
 
-/** A consistency rule that is not a constraint of the database. */
+/** A consistency rule that no database constraint enforces. */
 interface Rule {
   readonly type: KindName
   readonly says: string
   /** The SQL that selects the rows `r` to check. */
   readonly from: string
   readonly where: string
-  /** The columns of `r` with the record's key; by default, those of the key fields. */
+  /** The columns of `r` that contain the record's key; by default, the columns of the key fields. */
   readonly by?: readonly string[]
 }
 
@@ -250,7 +250,7 @@ const purchases = [
   'consultingServicePurchase',
 ] as const satisfies KindName[]
 
-// Without this rule, a purchase could show one member's order to another.
+// Without this rule, a purchase could show one member's order to another member.
 const orderRule = (type: KindName, item: string): Rule => ({
   type,
   says: 'order: belongs to another person or site',
@@ -276,14 +276,14 @@ const rules: readonly Rule[] = [
   orderRule('consultingServicePurchase', 'consulting_service'),
   orderRule('eventRegistration', 'event'),
   {
-    // Existing grants were given for the stored kind of application.
+    // Existing grants were issued for the stored kind of application.
     type: 'application',
     says: 'operatorAt: an application that people have connected cannot change its kind; use another clientId',
     from: 'oauth_application r join oauth_grant g on g.client_id = r.client_id',
     where: "g.ended_at is null and (r.operator_at is not null) <> (g.client_origin = 'operator')",
   },
   {
-    // A line without `operatorAt` keeps the stored value, but was validated as a line of an application for members.
+    // A line without `operatorAt` keeps the stored value. But validation treated it as a member application.
     type: 'application',
     says: 'operatorAt: is required for an application that acts for an owner; repeat it in the line',
     from: 'oauth_application r left join oauth_application_scope s on s.client_id = r.client_id',

@@ -5,7 +5,7 @@ import { isKindName, kindOf } from './record-kinds.ts'
 import { type Fields, referencesIn, type Writing } from './record-rows.ts'
 import { Contradiction, writeBatch } from './write-batch.ts'
 
-/** The maximum number of tracked records. Beyond it, dependent lines are reported as invalid themselves. */
+/** The maximum number of tracked records. Beyond this number, dependent lines are reported as invalid. */
 const IDS_MAX = 200_000
 
 export type RejectedIds = ReturnType<typeof trackRejectedIds>
@@ -101,7 +101,7 @@ async function tryLines(lines: readonly ReadLine[], writing: Writing): Promise<E
   }
 }
 
-/** Whether the data caused the error. PostgreSQL's classes are 21 (rows), 22 (data), 23 (constraint) and 54 (size). */
+/** Whether the data caused the error: PostgreSQL class 21 (cardinality), 22 (data), 23 (constraint) or 54 (limit). */
 function isRejection(error: unknown): error is Error {
   if (!(error instanceof Error)) return false
   const code = 'code' in error ? String(error.code) : ''

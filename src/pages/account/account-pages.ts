@@ -14,19 +14,19 @@ import type {
   PageHandler,
 } from '../relying-party/signed-in-pages.ts'
 
-/** A signed-in person's request for a page of the account, or a form submitted there. */
+/** A signed-in person's request to open an account page or to submit a form on it. */
 export interface Asked {
   readonly ctx: PageContext
   readonly session: PageSession
   readonly actor: Actor
   readonly area: AreaView
-  /** The appearance of the person's site, if it is the only one. The page has this appearance. */
+  /** The appearance of the page: that of the person's site, if the person belongs to only one site. */
   readonly look: Look | undefined
 }
 
 type AccountHandler = (asked: Asked) => Answer | Promise<Answer>
 
-/** Creates the router of the account, and the functions that declare its pages. `current` is the navigation link to highlight. */
+/** Creates the account router, and functions to declare its pages. `current` is the navigation link to highlight. */
 export function makeAccountPages(ownPages: OwnPages) {
   const { database, signedInPages, now } = ownPages
   const router = makeRouter()
@@ -44,7 +44,7 @@ export function makeAccountPages(ownPages: OwnPages) {
     page(pattern: string, show: AccountHandler, current = pattern): void {
       router.get(pattern, signedInPages.page(entering(show, current)))
     },
-    /** Declares a page that requires a recent sign-in, and otherwise asks the person to sign in again. */
+    /** Declares a page that requires a recent sign-in. If the sign-in is older, the person must sign in again. */
     freshPage(pattern: string, current: string, show: AccountHandler): void {
       router.get(pattern, signedInPages.page(signedInPages.fresh(entering(show, current))))
     },
@@ -52,7 +52,7 @@ export function makeAccountPages(ownPages: OwnPages) {
     form(pattern: string, answer: AccountHandler): void {
       router.post(pattern, signedInPages.form(entering(answer, pattern)))
     },
-    /** Declares a form that requires a recent sign-in, and otherwise asks the person to sign in again. */
+    /** Declares a form that requires a recent sign-in. If the sign-in is older, the person must sign in again. */
     freshForm(pattern: string, shownAt: string, answer: AccountHandler): void {
       const fresh = signedInPages.fresh(entering(answer, shownAt), shownAt)
       router.post(pattern, signedInPages.form(fresh))

@@ -20,7 +20,7 @@ import type { PageSession } from '../relying-party/page-session.ts'
 import type { AccountPages } from './account-pages.ts'
 import { type MemberQueries, memberQueryRoutes } from './query-routes.ts'
 
-/** Creates these pages of the account: home, connected apps, notifications, and Member API queries. */
+/** Registers the account pages: home, connected apps, notifications, and Member API queries. */
 export function accountRoutes(accountPages: AccountPages, queries: MemberQueries): void {
   const { database } = accountPages
   accountPages.page(pages.account, async ({ area, look, session: { person }, ctx }) => {
@@ -42,7 +42,7 @@ export function accountRoutes(accountPages: AccountPages, queries: MemberQueries
       queriesHref: sites.length === 0 ? undefined : pages.memberQueries,
       languageAction: pages.language,
       language: own,
-      // Offer the own language even if the site no longer has it, so that saving a time zone keeps it.
+      // Offer the person's language even if no site offers it, so that saving a time zone does not change it.
       languages: languages.filter((each) => each === own || offered.includes(each)),
       done: noticeOf(ctx, { language: text('account.languageSaved') }),
     })
@@ -68,7 +68,7 @@ function appRoutes({ database, listPages, scopeUses, now, page, form }: AccountP
     const nameOf = await findSiteNames(database, person.id)
     const apps = found.rows.map(({ clientId, clientName, clientOrigin, site, scopes, ...use }) => ({
       name: clientName,
-      // `clientOrigin` is the origin when the client was connected. Origins not listed in `kinds` are unverified.
+      // `clientOrigin` dates from when the client was connected. Origins that `kinds` does not list are unverified.
       kind: kinds.get(clientOrigin) ?? 'self-declared',
       siteName: site && nameOf(site),
       removeHref: `${pages.removeApp}?${new URLSearchParams({ client: clientId, site: site?.id ?? '' })}`,

@@ -19,10 +19,10 @@ export interface DataPorts {
   readonly visitors: VisitorForms
 }
 
-/** How long the mailed link that confirms a deletion works, in seconds. */
+/** The lifetime of the mailed link that confirms a deletion, in seconds. */
 const LINK_SECONDS = 3600
 
-/** Creates the pages for a person's own data: its download, and the deletion of the account. */
+/** Registers the pages on which people download their data and delete their account. */
 export function dataRoutes(
   { database, now, page, freshForm }: AccountPages,
   { links, visitors }: DataPorts,
@@ -41,7 +41,7 @@ export function dataRoutes(
       email,
       owned: (await listSolelyOwned(kysely, id)).map(nameOf),
       code: link?.personId === id ? links.codeOf(link) : undefined,
-      // A sign-in cancels a scheduled deletion, so the sentence is true even if none was scheduled.
+      // A sign-in cancels a scheduled deletion, so this message is true even if no deletion was scheduled.
       done: noticeOf(ctx, { kept: text('data.kept') }),
     })
   })

@@ -14,7 +14,7 @@ export interface NewPasswords {
   readonly passwordCharactersMin: number
 }
 
-/** The problem with a rejected code. After five attempts, the right code is rejected too. */
+/** The error text for a rejected code. After five failed attempts, even the correct code is rejected. */
 export const WRONG_CODE = text('form.wrongCode')
 
 type Read =
@@ -22,9 +22,9 @@ type Read =
   | { readonly problems: PasswordProblems; readonly status: 422 | 503 }
 
 /**
- * Reads the two fields of a new password from a form. Returns the hash of the password, or problems by field.
+ * Reads the two fields of a new password from a form. Returns the hash of the password, or the problems by field.
  *
- * @param admits checked before the password is hashed, because hashing is expensive
+ * @param admits whether to continue; called before the password is hashed, because hashing is expensive
  */
 export async function readNewPassword(
   ctx: Context,

@@ -26,7 +26,7 @@ export function memberQueryRoutes(
   { database, signedInPages, baseUrl, router, page, form }: AccountPages,
   { tryMemberQuery, queryTool }: MemberQueries,
 ): void {
-  /** Finds the person's site with this slug or, for null, their first site. @throws nothingHere if there is none */
+  /** Finds the person's site by slug or, for null, their first site. @throws nothingHere if no site matches */
   const enterSite = async ({ person }: PageSession, slug: string | null) => {
     const sites = await makeFindHeldSites(database)(person.id)
     const site = slug === null ? sites[0] : sites.find((held) => held.slug === slug)

@@ -51,7 +51,7 @@ export function passkeyRoutes(accountPages: AccountPages, passkeys: Passkeys): v
     const form = { action: pages.addPasskey, listHref: pages.passkeys }
     return addPasskeyPage({ ...form, area, name, problem, options })
   }
-  // The page asks for a sign-in before the passkey is created: asking later would discard the response.
+  // Ask for a sign-in before the browser creates a passkey. Asking afterwards would discard the new passkey.
   accountPages.freshPage(pages.addPasskey, pages.passkeys, async (asked) =>
     showForm(asked, deviceText(describeDevice(asked.ctx.get('user-agent')))),
   )
@@ -104,7 +104,7 @@ export function identityRoutes(
   })
 }
 
-/** Creates the pages where a person sets up, renews and removes second factors. Changes need a fresh sign-in. */
+/** Creates the pages where a person sets up, renews and removes second factors. Changes require a recent sign-in. */
 export function secondFactorRoutes(accountPages: AccountPages, secondFactors: SecondFactors): void {
   const showNew = async ({ area }: Asked, proposal: Proposal, problem?: HtmlValue) => {
     const { encodeQR } = await import('qr')

@@ -29,7 +29,7 @@ export interface AdminPorts {
     scopesOf(resource: 'mcpAdmin', areas?: readonly string[]): readonly string[]
   }
   readonly webhooks: WebhookEndpoints
-  /** `acceptsDocuments`: whether the service accepts metadata documents, which operators then review. */
+  /** `acceptsDocuments`: whether the service accepts metadata documents. If so, operators review them. */
   readonly oauth: Pick<Oauth, 'acceptsDocuments' | 'keepConfiguredDocument' | 'findClientName'>
 }
 

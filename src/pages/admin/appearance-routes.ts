@@ -114,9 +114,9 @@ async function storeLogo(admin: AdminParts['api']['admin'], operator: Operator, 
 }
 
 /**
- * Returns the language whose texts the page shows; undefined for the texts without a language.
+ * Returns the language whose texts the page shows; undefined for the texts that apply to all languages.
  *
- * @throws nothingHere for an unknown language; otherwise, its texts would replace those of all languages
+ * @throws nothingHere for an unknown language; otherwise, the form would change the texts for all languages
  */
 function languageOf({ query: { language: asked } }: PageContext): string | undefined {
   const language = availableLanguage([String(asked)])

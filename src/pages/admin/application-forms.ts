@@ -85,7 +85,7 @@ export function applicationFormRoutes(operatorPages: OperatorPages, parts: Admin
   )
   onApplication.form(pages.editApplication, async (app, operator, ctx) => {
     mustOwn(app, operator)
-    // Keep the kind: after a switch, the application would lack a secret or keep a useless one.
+    // Keep the kind: a change would leave the application without a secret, or with a useless secret.
     const kind = app.authMethod === 'none' ? 'none' : 'client_secret_post'
     const typed = { ...typedEntry(ctx), authMethod: app.isOperator ? OPERATOR : kind }
     const checked = checkEntry(typed, redirectRules)

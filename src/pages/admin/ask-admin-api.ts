@@ -5,20 +5,20 @@ import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import { OWN_CLIENT_ID } from '../relying-party/sign-in.ts'
 import type { Operator } from './operator-pages.ts'
 
-/** The outcome of a document: its data, or the reason why the Admin API rejected a change. */
+/** The result of running a document: the data, or the reason why the Admin API rejected a change. */
 export type Asked<Data> =
   | { readonly data: Data; readonly problem?: undefined }
   | { readonly problem: Problem; readonly data?: undefined }
 
-/** Why a change was rejected, as a sentence, and the input field if a single field caused it. */
+/** Why a change was rejected, as a sentence, and the input field if a single field caused the rejection. */
 export interface Problem {
   readonly field: string | undefined
   readonly text: HtmlValue
 }
 
 /**
- * Runs a document of a page against the Admin API, as the operator. So pages and programs change a site in the same way,
- * with the same checks and audit events.
+ * Runs a page's document against the Admin API, as the operator. Changes from pages and from programs therefore have
+ * the same checks and audit events.
  *
  * @typeParam Data the shape that the document selects
  */
@@ -36,7 +36,7 @@ export async function askAdminApi<Data>(
   return { problem: { field, text: refusalText({ code: String(code), field }) } }
 }
 
-/** Describes why a change was refused, for a page. `field` is a path such as `roles.0`. */
+/** Returns the page text that explains why a change was refused. `field` is a path such as `roles.0`. */
 export function refusalText({ code, field }: { code: string; field: string | undefined }) {
   return textIfAny(`problem.${code}.${field?.split('.', 1)}`) ?? textIfAny(`problem.${code}`)
 }

@@ -32,10 +32,10 @@ interface AdmissionProblem {
   readonly problem?: HtmlValue
 }
 
-/** The result of adding an assistant: `made`, `there` (nothing changed), `added` (only a callback), or a problem. */
+/** The result of adding an assistant: `made`, `there` (no change), `added` (only the callback), or a problem. */
 type Admission = 'made' | 'there' | 'added' | AdmissionProblem
 
-/** Registers the pages that add assistants for the members, and show an operator how to connect their own. */
+/** Registers the pages that add assistants for the members, and show operators how to connect their own assistants. */
 export function assistantRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { assistants, baseUrl, discovery, reviews, scopeUses } = parts
 
@@ -173,7 +173,7 @@ async function admitAssistant(
     return { problem: text('applications.tooMany', { count: applicationKinds.site.perSiteMax }) }
   }
   if (created !== 'taken') return 'made'
-  // Another operator added the assistant at the same time, unless only the name is taken.
+  // Either another operator added the assistant at the same time, or another application has its name.
   const problem = text('adminAssistants.sameName', { name: html`<bdi>${assistant.name}</bdi>` })
   return (await addCallback()) ?? { problem }
 }

@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000
 /** Maximum length of a filter. A longer filter is ignored. */
 const FIELD_CHARACTERS_MAX = 2048
 
-/** The maximum number of events in a download. It contains the newest events. */
+/** The maximum number of events in a download. A download omits older events beyond this number. */
 const DOWNLOAD_EVENTS_MAX = 10_000
 const EVENTS_PER_READ = 500
 

@@ -21,10 +21,10 @@ import type { AdminParts } from './admin-parts.ts'
 /** A signed-in operator, with the site that the URL names. */
 export type Operator = Awaited<ReturnType<typeof operatorOf>>
 
-/** Handles an operator's request for a page of the site, or a form submitted there. */
+/** Handles an operator's request to open a page of the site or to submit a form on it. */
 type OperatorHandler = (operator: Operator, ctx: PageContext) => Answer | Promise<Answer>
 
-/** Handles an operator's request for a page of an application, or a form submitted there. */
+/** Handles an operator's request to open a page of an application or to submit a form on it. */
 type ApplicationHandler = (
   app: Application,
   operator: Operator,
@@ -57,11 +57,11 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
       form(pattern: string, answer: Handler): void {
         router.post(pattern, signedInPages.form(entering(pattern, answer, { shownAt: pages.site })))
       },
-      /** Declares a page that requires a recent sign-in, and otherwise asks the person to sign in again. */
+      /** Declares a page that requires a recent sign-in. If the sign-in is older, the person must sign in again. */
       freshPage(pattern: string, show: Handler): void {
         router.get(pattern, signedInPages.page(entering(pattern, show, { isFresh: true })))
       },
-      /** Declares a form with the same requirement. After signing in again, the person continues at `shownAt`. */
+      /** Declares a form that requires a recent sign-in. After signing in again, the person continues at `shownAt`. */
       freshForm(pattern: string, shownAt: string, answer: Handler): void {
         const entry = { isFresh: true, shownAt }
         router.post(pattern, signedInPages.form(entering(pattern, answer, entry)))
@@ -86,7 +86,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
     },
     /** Declares pages that redirect to Beta features while MCP connections are off. */
     whereOn: declaring(ifOn),
-    /** Declares pages of the application that the URL names. They respond with 404 if it does not exist. */
+    /** Declares pages of the application in the URL. They respond with 404 if the application does not exist. */
     of: (kind: ApplicationKind) =>
       declaring<ApplicationHandler>((handler) => {
         const found: OperatorHandler = async (operator, ctx) => {
@@ -102,8 +102,8 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
 }
 
 /**
- * Lets only owners change an application that acts for an owner: with its secret and callback, an admin would get the
- * power of an owner. Admins may disable and delete it.
+ * Lets only owners change an application that acts for an owner. With its secret and callback, an admin would gain the
+ * access of an owner. Admins may disable or delete such an application.
  *
  * @throws notAnOwner
  */
@@ -119,12 +119,12 @@ interface Entry {
   readonly shownAt?: string
 }
 
-/** Whether the site requires two factors for a page. @param isSensitive whether the page shows secrets, for example */
+/** Whether the site requires two factors for a page. @param isSensitive whether the page, for example, shows secrets */
 function demandsMfa({ assuranceDemand: demand }: AdminSite, isSensitive = false): boolean {
   return demand !== undefined && (isSensitive || demand.areas.includes(EVERYTHING))
 }
 
-/** Whether the sign-in of this page session reached the `acr`. A later sign-in of the browser does not count. */
+/** Whether the sign-in of this page session reached the `acr`. A later sign-in in the same browser does not count. */
 function reaches({ authenticatedAt, browser }: PageSession, acr: string | undefined): boolean {
   return acr === undefined || (authenticatedAt > 0 && browser.acr === acr)
 }

@@ -46,7 +46,7 @@ function fieldsOf(preset: string) {
   return { name, issuer, clientId: '', emailClaim, verifiedClaim, nameClaim }
 }
 
-/** Creates the function that shows the page. @param refused the problem with a rejected form, and its input */
+/** Creates the function that shows the page. @param refused the problem and the input of a rejected form */
 function makeShow({ siteProviders, baseUrl }: AdminParts) {
   return async ({ site, area, address }: Operator, ctx: PageContext, refused?: Refused) => {
     const listed = await siteProviders.list(site.id)

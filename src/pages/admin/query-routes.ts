@@ -12,7 +12,7 @@ import type { AdminParts } from './admin-parts.ts'
 import { callerAtPage } from './ask-admin-api.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
-/** Registers the page on which an operator tries queries of the Admin API, without a token. Mutations are rejected. */
+/** Registers the page on which operators try queries against the Admin API without a token. Mutations are rejected. */
 export function operatorQueryRoutes(operatorPages: OperatorPages, { api, baseUrl }: AdminParts) {
   const { tryQuery } = api.admin
   const { queryTool } = api.member

@@ -35,7 +35,7 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
   router.get(
     pages.admin,
     signedInPages.page(async (ctx, { person, csrf }) => {
-      // A client that asks for approval does not know the site, so the operator chooses it.
+      // A client that asks for approval does not know the site, so the operator chooses the site.
       const client = new URLSearchParams(ctx.querystring).get('approve')
       const operated = await listOperatedSites(database, person.id)
       const sites = operated.map((site) => ({
@@ -86,7 +86,7 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
   }
 }
 
-/** Registers the page with the figures of a site, and their download. */
+/** Registers the page that shows the figures of a site, and the download of the figures. */
 function overviewRoutes(operatorPages: OperatorPages, overviewOf: Overviews): void {
   const askedDays = (ctx: PageContext) =>
     OVERVIEW_PERIODS.find((days) => `${days}` === ctx.query['days'])
@@ -153,8 +153,8 @@ function homeRoutes(operatorPages: OperatorPages, parts: AdminParts, overviewOf:
 }
 
 /**
- * Registers the page with which an owner requires two factors of operators. Opening the page requires two factors, so
- * owners cannot lock themselves out.
+ * Registers the page on which an owner makes two factors mandatory for operators. Opening the page requires two
+ * factors, so owners cannot lock themselves out.
  */
 function twoFactorRoutes(operatorPages: OperatorPages, { database }: AdminParts): void {
   const areas = [...new Set(scopeNames('operator').map((scope) => scope.split(':')[0] ?? ''))]

@@ -7,11 +7,11 @@ import type { Database } from '../../platform/store/database.ts'
 import type { Operator } from './operator-pages.ts'
 
 const OLD_SECRET_MS = 365 * 86_400_000
-/** How long an application may take to exchange the code after the consent. A code itself lives for a minute. */
+/** How long an application may take to exchange the code after consent. The code itself expires after a minute. */
 const EXCHANGE_MS = 10 * 60_000
 const ROWS_SHOWN_MAX = 5
 
-/** Whether a condition holds for a grant of an application, `given`, that has not ended. */
+/** Whether the application has an active grant, `given`, for which the condition holds. */
 function hasGrant(condition: RawBuilder<unknown>) {
   return sql<boolean>`exists (select 1 from oauth_grant as given
     where given.client_id = app.client_id and given.ended_at is null and ${condition})`

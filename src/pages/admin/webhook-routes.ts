@@ -15,7 +15,7 @@ import type { AdminParts } from './admin-parts.ts'
 import { refusalText } from './ask-admin-api.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
-/** The notice after each change. The names are those of the buttons. */
+/** The notice to show after each change. Most keys are the names of buttons. */
 const notices = {
   created: text('adminWebhooks.done.created'),
   save: text('adminWebhooks.done.save'),
@@ -44,7 +44,7 @@ const acts: ReadonlyMap<string, Act> = new Map<string, Act>([
   ['delete', (webhooks, by, id) => webhooks.remove(by, id)],
 ])
 
-/** Registers the pages for webhook endpoints. They ask for the password first, because endpoints receive data. */
+/** Registers the pages for webhook endpoints. They require a recent sign-in, because endpoints receive data. */
 export function webhookRoutes(
   { freshPage, freshForm }: OperatorPages,
   { webhooks, now }: Pick<AdminParts, 'webhooks' | 'now'>,

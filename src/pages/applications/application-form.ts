@@ -11,14 +11,14 @@ import type { ApplicationType, ClientAuthMethod } from '../../platform/store/oau
 export interface CheckedApplication {
   readonly name: string
   readonly redirectUris: readonly string[]
-  /** Redirect URIs after a sign-out (RP-Initiated Logout §3); may be empty. */
+  /** The post-logout redirect URIs (RP-Initiated Logout §3); may be empty. */
   readonly postLogoutRedirectUris: readonly string[]
   readonly authMethod: ClientAuthMethod
   readonly applicationType: ApplicationType
   readonly scopes: readonly string[]
-  /** Whether it acts for an owner, with operator scopes (design 40). */
+  /** Whether the application acts for an owner, with operator scopes (design 40). */
   readonly isOperator?: boolean
-  /** Whether grants to it have no absolute end. */
+  /** Whether grants to this application never expire as long as their tokens are refreshed. */
   readonly isEndless?: boolean
 }
 
@@ -27,7 +27,7 @@ export type EntryProblems = ApplicationFormPage['problems']
 /** The input as entered, with one URI per line. */
 export type TypedEntry = ApplicationFormPage['typed']
 
-/** Returns an application as values of the form. */
+/** Converts an application to the values of the form. */
 export function entryOf(application: CheckedApplication): TypedEntry {
   const { name, redirectUris, postLogoutRedirectUris, scopes, isOperator } = application
   return {
@@ -45,7 +45,7 @@ interface RedirectRules {
   readonly appSchemes: readonly string[]
 }
 
-/** The kind of an application that acts for an owner, as the form sends it. */
+/** The form value for the kind of application that acts for an owner. */
 export const OPERATOR = 'operator'
 
 const NAME_LENGTH_MAX = 80

@@ -40,7 +40,7 @@ export async function findApplication(
     applicationType: row.application_type,
     /** Id of the assistant that the application was created for. */
     assistant: row.assistant ?? undefined,
-    /** Whether it acts for an owner. */
+    /** Whether the application acts for an owner. */
     isOperator: row.operator_at !== null,
     isEndless: row.endless_at !== null,
     further: choicesOf(row),
@@ -112,7 +112,7 @@ export async function listApplications(
   return { ...page, rows }
 }
 
-/** Counts the stored refusals of each of these clients since a time. */
+/** Counts the stored refusals of each of these clients since a given time. */
 export async function countRefusals(
   kysely: Kysely<Schema>,
   clientIds: readonly string[],

@@ -19,7 +19,7 @@ export const LIVE_SECRETS_MAX = 2
  */
 export function makeApplicationSecrets({ kysely }: Database) {
   return {
-    /** Adds a secret and returns it. @returns undefined for a public application, and if two secrets are valid */
+    /** Adds a secret and returns it. @returns undefined if the application is public or has two secrets */
     add: async (app: Application, actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {
         const { clientId, authMethod } = app

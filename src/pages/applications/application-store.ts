@@ -70,12 +70,12 @@ export function makeApplicationStore({ kysely }: Database) {
     /**
      * Creates an application.
      *
-     * @returns the client_id, and the secret of a confidential client; `full` at the limit of the site; `taken` if the
-     * site already has an application with this name or for this assistant
+     * @returns the client_id, and the secret of a confidential client; `full` if the site already has the maximum
+     * number; `taken` if the site already has an application with this name or for this assistant
      */
     create: changing(create),
 
-    /** Updates an application. @returns the grants that ended with a scope; `taken` if another one has the name */
+    /** Updates an application. @returns the grants that ended; `taken` if another application has the name */
     async update(app: Application, entry: CheckedApplication, actor: Actor) {
       try {
         return await changing(update)(app, entry, actor)
@@ -178,7 +178,7 @@ async function create(
       disabled_at: null,
       deleted_at: null,
     })
-    // Of concurrent requests for the same assistant or name, a unique index lets only one insert a row.
+    // A unique index lets only one of several concurrent requests insert the same assistant or name.
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirstOrThrow()
   if (numInsertedOrUpdatedRows === 0n) return 'taken'

@@ -23,7 +23,7 @@ export type TypedChoices = FurtherPage['typed']
 /** The problems with each field, as sentences. */
 export type ChoiceProblems = FurtherPage['problems']
 
-/** Returns the current choices as values of the form. */
+/** Converts the stored choices to the values of the form. */
 export function typedChoicesOf(choices: ProtocolChoices): TypedChoices {
   return {
     keys: choices.jwks ?? choices.jwksUri ?? '',
@@ -133,7 +133,7 @@ export function columnsOf(choices: ProtocolChoices, nowMs: number) {
   }
 }
 
-/** Returns `private_key_jwt` if keys are chosen, otherwise `client_secret_post`. A public application stays `none`. */
+/** Returns `private_key_jwt` if keys are chosen, otherwise `client_secret_post`; `none` for a public application. */
 export function authMethodWith(
   { jwks, jwksUri }: Pick<ProtocolChoices, 'jwks' | 'jwksUri'>,
   before: ClientAuthMethod,

@@ -26,9 +26,9 @@ const CLIENTS_WAITING_MAX = 500
 const REASON_LENGTH_MAX = 300
 
 /**
- * Creates the record of refused requests for operators: the latest of each application, and counts by day. Buffers
- * refusals in memory until `flush`, so no request waits. Stores a limited number for each client, so an attacker cannot
- * fill the database.
+ * Creates the record of refused requests that operators see: the latest requests of each application, and daily counts.
+ * Buffers refusals in memory until `flush`, so no request waits. Stores a limited number for each client, so an
+ * attacker cannot fill the database.
  */
 export function makeRefusedRequests(database: Database, now: () => number = Date.now) {
   const { kysely } = database
@@ -61,7 +61,7 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
   }
 
   const note = (refusal: Refusal) => {
-    // Nothing has verified the client_id yet, so check its format.
+    // The client_id is unverified, so check its format.
     if (!canBeClientId(refusal.clientId)) return
     counts.count(refusal)
     const known = waiting.get(refusal.clientId) ?? []
@@ -128,7 +128,7 @@ function storable(text: string): string {
   return text.slice(0, REASON_LENGTH_MAX).replaceAll('\0', '').toWellFormed()
 }
 
-/** Maximum number of combinations of client, day and error between two writes; others are not counted. */
+/** The maximum number of combinations of client, day and error per flush. Further combinations are not counted. */
 const COUNTS_MAX = 2000
 const ROWS_PER_WRITE = 100
 /** The format of error codes. A code in another format is counted as `other`. */
@@ -141,7 +141,7 @@ interface RefusalCount {
   refusals: number
 }
 
-/** Counts refused requests by site, day and error, which limits the number of rows. A failed write loses counts. */
+/** Counts refused requests by site, day and error, to limit the number of rows. A failed write loses its counts. */
 function makeRefusalCounts({ kysely }: Database) {
   let counts = new Map<string, RefusalCount>()
   return {

@@ -20,7 +20,7 @@ import { canReturnTo, memberSteps } from './connect-steps.ts'
 
 const SLUG_LENGTH_MAX = 80
 
-/** Creates /connect, which lists public sites, and /connect/:site for every site, with the steps for its members. */
+/** Creates /connect, which lists public sites, and /connect/:site, which shows the steps for members of any site. */
 export function connectRoutes(ownPages: OwnPages, assistants: readonly Assistant[]): Router {
   const router = makeRouter()
   const { database, baseUrl, listPages, now } = ownPages
@@ -70,7 +70,7 @@ function sitePage(
   assistants: readonly Assistant[],
   { baseUrl, look }: { readonly baseUrl: string; readonly look: SiteLook | undefined },
 ) {
-  // Omit assistants whose application no longer has a callback and a scope.
+  // Omit assistants whose application has no scope, or no callback that the assistant can use.
   const ready = assistants.flatMap((assistant) => {
     const application = site.applications.find((each) => each.assistant === assistant.id)
     const isReady = application?.scopes.length && canReturnTo(assistant, application)
@@ -94,7 +94,7 @@ function sitePage(
 
 type ConnectableSite = NonNullable<Awaited<ReturnType<typeof findConnectableSite>>>
 
-/** Finds a site by slug, with its enabled applications for assistants: none while MCP connections are off. */
+/** Finds a site by slug, with its enabled applications for assistants. Finds none while MCP connections are off. */
 export async function findConnectableSite({ kysely }: Database, slug: string) {
   // Check the slug first, because PostgreSQL raises an error on NUL instead of matching no row.
   if (slug.length > SLUG_LENGTH_MAX || !/^[\w-]+$/.test(slug)) return undefined
@@ -112,7 +112,7 @@ export async function findConnectableSite({ kysely }: Database, slug: string) {
   return { id, slug, name, applications: applications.filter(({ disabled }) => !disabled) }
 }
 
-/** Lists the applications of a site for assistants, including disabled applications. */
+/** Lists a site's applications for assistants, including disabled applications. */
 export async function listAssistantApplications(kysely: Database['kysely'], siteId: string) {
   const rows = await kysely
     .selectFrom('oauth_application')

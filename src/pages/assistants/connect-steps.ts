@@ -57,12 +57,12 @@ function stepsOf(assistant: Assistant, audience: 'member' | 'operator', values: 
   return { id, name, where, documentation, instructions, needsPublicAddress: runs === 'cloud' }
 }
 
-/** Returns the message with the id `words`; `words` itself if there is none. @param url the URL to insert */
+/** Returns the message with the id `words`; `words` itself if no message has this id. @param url the URL to insert */
 export function assistantText(words: string, url = ''): Html {
   return textIfAny(`assistant.${words}`, { url: inCode(url) }) ?? inEnglish(words)
 }
 
-/** Maximum length of a server name. MCP hosts prefix tool names with it, up to 64 characters in total. */
+/** Maximum length of a server name. MCP hosts prepend it to tool names, which may have up to 64 characters. */
 const SERVER_LENGTH_MAX = 30
 
 /** Returns the slug in lower case, shortened and with only letters, digits and hyphens; `school` if nothing is left. */
@@ -208,7 +208,7 @@ export function callbacksOf(
     })
 }
 
-/** Whether the URI matches the pattern, on any public host if the pattern has none. */
+/** Whether the URI matches the pattern. The placeholder `{host}` matches any host. */
 export function isOwnCallback({ pattern }: { readonly pattern: string }, uri: string): boolean {
   const { host = '', href } = URL.parse(uri) ?? {}
   return href === uri && matchesPattern(uri, pattern.replace(OWN_HOST, host))

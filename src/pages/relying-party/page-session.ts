@@ -22,9 +22,9 @@ export interface PageSession {
   /** The CSRF token for all forms and scripts of this session. */
   readonly csrf: string
   readonly sessionId: string
-  /** The session of the browser, from which this session was started. */
+  /** The browser session in which this page session was started. */
   readonly browser: LiveSession
-  /** When the person authenticated for this session; 0 if the browser's session was authenticated again later. */
+  /** When the person authenticated for this session; 0 if the person authenticated again later in this browser. */
   readonly authenticatedAt: number
 }
 
@@ -58,7 +58,7 @@ export function makeSessions(stateStore: StateStore, settings: SessionSettings) 
   }
 
   return {
-    /** Finds the session in the cookie, and records its use. Ignores ended sessions and those of disabled people. */
+    /** Finds the session of the cookie and records its use. Ignores ended sessions and sessions of disabled people. */
     async find(ctx: Context): Promise<PageSession | undefined> {
       const sessionId = ctx.cookies.get(cookie, { signed: true })
       const record = sessionId ? await state.find(sha256(sessionId)) : undefined

@@ -66,7 +66,7 @@ export interface OwnPages {
 }
 
 const FORM_BYTES_MAX = '32kb'
-/** Enough for a logo of 512 KiB with the other fields. */
+/** The maximum form size: enough for a logo of 512 KiB and the other fields. */
 const FORM_WITH_FILE_BYTES_MAX = 600 * 1024
 
 const parseFields = bodyParser({ enableTypes: ['form'], formLimit: FORM_BYTES_MAX })
@@ -93,7 +93,7 @@ export function makeSignedInPages(
     return isTooMany || (await isElsewhere(ctx, session, ports))
   }
   const signedInPages = {
-    /** Shows a page to a signed-in person. Other people sign in first, and then return to the page. */
+    /** Shows a page to a signed-in person. Without a session, the person signs in first and returns to the page. */
     page:
       (show: PageHandler): Middleware =>
       async (ctx) => {
@@ -119,7 +119,7 @@ export function makeSignedInPages(
 
     /**
      * Creates a handler that asks the person to sign in again, unless the last sign-in is recent. This protects the
-     * page or form from people at an unlocked computer or with a stolen cookie. The new sign-in discards the input.
+     * page or form against people who use an unlocked computer or a stolen cookie. The new sign-in discards the input.
      *
      * @param pattern the page to open afterwards, with the parameters of this path; the same URL by default
      */
@@ -133,7 +133,7 @@ export function makeSignedInPages(
 
     isFresh: ({ authenticatedAt }: PageSession) => now() < authenticatedAt + freshSeconds * 1000,
 
-    /** Starts a new sign-in of the person, which must reach `acr`, if given. @returns the URL to redirect to */
+    /** Makes the person sign in again, with the given `acr`, if any. @returns the URL to redirect to */
     signInAgain: async (ctx: Context, { person }: PageSession, returnTo: string, acr?: string) =>
       await startSignIn(ctx, ports, returnTo, { login: person.email, acr }),
 
@@ -179,7 +179,7 @@ export function makeSignedInPages(
   return signedInPages
 }
 
-/** Rejects a session that a site's identity provider authenticated. Pages of a site check the site themselves. */
+/** Rejects a session that a site's identity provider authenticated. Administration pages check the site themselves. */
 async function isElsewhere(ctx: Context, session: PageSession, ports: PendingPorts) {
   const { browser, person } = session
   if (browser.siteId === undefined || ctx.path.startsWith(`${pages.admin}/`)) return false
@@ -198,14 +198,14 @@ function send(ctx: Context, answer: Answer): void {
   else if (answer) sendPage(ctx, answer)
 }
 
-/** Maximum length of the URL to return to. It keeps the sealed cookie below 4096 bytes. */
+/** Maximum length of the URL to return to. This limit keeps the sealed cookie below 4096 bytes. */
 const RETURN_TO_CHARACTERS_MAX = 2000
 
 function areaOf(path: string): string {
   return path.startsWith(pages.admin) ? pages.admin : pages.account
 }
 
-/** Starts a sign-in that ends at `returnTo`. @returns the authorization request to redirect to */
+/** Starts a sign-in that redirects to `returnTo` at its end. @returns the authorization request to redirect to */
 async function startSignIn(
   ctx: Context,
   ports: PendingPorts,

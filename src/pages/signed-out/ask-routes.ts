@@ -93,7 +93,7 @@ export function sentRoute(
   })
 }
 
-/** Returns the path of a page. The pages of an interaction lead here with their language, which it keeps. */
+/** Returns the path of a page. Keeps the language with which the pages of an interaction link here. */
 function hrefOf(ctx: Context, pattern: string, named: Opened['named'] = {}): string {
   const path = addressOf(pattern, named)
   if (ctx.query['ui_locales'] === undefined) return path

@@ -41,7 +41,7 @@ import {
 
 type Ports = SignedOutPorts & { readonly joining: JoiningFlows }
 
-/** Creates the routes of invitations and of self sign-up. */
+/** Creates the routes for invitations and self sign-up. */
 export function joiningRoutes(signedOut: SignedOutPorts): Router {
   const router = makeRouter()
   const ports = { ...signedOut, joining: makeJoining(signedOut) }
@@ -96,7 +96,7 @@ function signUpRoutes(router: Router, ports: Ports): void {
 
 const nothingNext = async () => {}
 
-/** Finds what a link lets a person join, and how the site is shown. @throws LinkGone if the link no longer works */
+/** Finds the site and roles of a link, and how the site looks. @throws LinkGone if the link no longer works */
 async function findJoining(ctx: Context, kind: 'invitation' | 'address', ports: Ports) {
   const { token, site } = ctx['params'] as Record<string, string>
   const found = await ports.joining.find(kind, String(token))
@@ -147,7 +147,7 @@ async function createAccount(
   const joiner = { name, passwordHash: read.hash }
   const outcome = await ports.joining.accept(joining, joiner, callerOf(ctx))
   if (outcome === 'gone') throw new LinkGone()
-  // The account was created in the meantime, so the page now asks the person to sign in.
+  // The account was created in the meantime. Reload the page, which asks the person to sign in.
   if (outcome === 'taken') return seeOther(ctx, ctx.path)
   sendPage(ctx, joinedPageOf(joining, opened.continueHref))
 }

@@ -36,9 +36,9 @@ export interface SignedOutPorts extends NewPasswords {
 /** A link, opened in a browser. */
 export interface OpenedLink<Link extends OneTimeLink = LinkOfPerson> {
   readonly link: Link
-  /** The values of the form that uses the link. In another browser than the requesting one, it needs the code. */
+  /** The values of the form that uses the link. A browser that did not request the link must also send the code. */
   readonly form: LinkForm
-  /** The interaction from which this browser requested the link; otherwise, the account page. */
+  /** The path of the interaction from which this browser requested the link, or of the account page. */
   readonly continueHref: string
 }
 
@@ -57,17 +57,17 @@ export function openLink<Link extends OneTimeLink>(
   return { link, form, continueHref: needsCode ? pages.account : continueHref(link) }
 }
 
-/** Returns the path of the interaction from which a person requested a link; otherwise, of the account page. */
+/** Returns the path of the interaction from which a person requested a link, or the path of the account page. */
 export function continueHref({ data }: OneTimeLink): string {
   const { from } = data === null ? {} : (JSON.parse(data) as { from?: string })
   return from === undefined ? pages.account : addressOf(promptPages.login, { uid: from })
 }
 
 interface Handlers {
-  /** Where to ask for a new link. */
+  /** The page on which to request a new link. */
   readonly againHref: string
   readonly show: (ctx: Context, opened: OpenedLink, problem?: HtmlValue) => Promise<void>
-  /** Uses the link and responds. Called only with the right code, except for `recovery`. @throws LinkGone */
+  /** Uses the link and responds. Called only if the code is correct, except for `recovery`. @throws LinkGone */
   readonly submit: (ctx: Context, opened: OpenedLink) => Promise<void>
 }
 
@@ -98,7 +98,7 @@ export function linkRoutes(
   })
 }
 
-/** Creates the middleware that says that a link no longer works. */
+/** Creates middleware that shows a page if a link no longer works. */
 export function explainGone(againHref?: string): Middleware {
   return async (ctx, next) => {
     try {
@@ -112,7 +112,7 @@ export function explainGone(againHref?: string): Middleware {
 }
 
 /**
- * Uses up a person's link, and makes the change that it allows. Receiving the e-mail proves the address.
+ * Uses up a person's link, and makes the change that it allows. Receiving the e-mail verifies the address.
  *
  * @throws LinkGone if, in the meantime, the link was used, the account was disabled or its address changed
  */
@@ -132,7 +132,7 @@ export async function useLinkOfPerson(
   if (!isUsed) throw new LinkGone()
 }
 
-/** Whether a submitted form may use a link. Records an audit event if the form needs the code, and it is wrong. */
+/** Whether a submitted form may use a link. Records an audit event if the code is required but wrong. */
 export async function mayUse(
   ctx: Context,
   { link, form }: OpenedLink<OneTimeLink>,

@@ -1,4 +1,4 @@
-/** Shows the messages and the style guide of the demo. Production has no folder of messages, and none of these pages. */
+/** Shows the messages and the style guide of the demo. In production, these pages do not exist. */
 
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -87,9 +87,9 @@ async function setPassword(ctx: Context, opened: OpenedLink, ports: SignedOutPor
   sendPage(ctx, passwordSetPage({ continueHref }))
 }
 
-/** Registers the pages on which a person removes a lost authenticator app, with a link that the second step mailed. */
+/** Registers the pages on which a person removes a lost authenticator app, with a link mailed at the second step. */
 function factorResetRoutes(router: Router, ports: SignedOutPorts): void {
-  // To ask again, a person has to enter the password again.
+  // To request another link, the person must enter the password again.
   const againHref = pages.account
   const sent = pages.factorResetSent
   sentRoute(router, ports, { kind: 'second_factor', ask: againHref, sent, open: async () => ({}) })
@@ -113,8 +113,8 @@ function factorResetRoutes(router: Router, ports: SignedOutPorts): void {
 }
 
 /**
- * Creates the page on which a person confirms the deletion of the account. It needs no session, only the mailed link,
- * and the code in a browser other than the requesting browser.
+ * Creates the page on which a person confirms the deletion of the account. The page needs the mailed link but no
+ * session. A browser that did not request the link also needs the code.
  *
  * @param accountDeletionSeconds how long the person can cancel the deletion by signing in
  */

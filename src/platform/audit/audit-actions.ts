@@ -11,7 +11,7 @@ const releasedItemActions = [
   'restore',
 ] as const
 
-/** Actions recorded in the same transaction as the change, by subject. The catalogues of views/ describe each. */
+/** Actions recorded in the same transaction as the change, by subject. Catalogues in views/ describe each action. */
 const changes = {
   consent: ['given'],
   grant: ['revoked', 'remove', 'end'],
@@ -86,7 +86,7 @@ export const eventActions = [
   'audit.dropped',
 ] as const
 
-/** Actions that anyone can trigger without a session. The trail writes fewer rows per minute for them. */
+/** Actions that anyone can trigger without a session. The trail writes fewer rows per minute for these actions. */
 export const unauthenticatedEvents: ReadonlySet<string> = new Set<EventAction>([
   'sign_in.failure',
   'link.failure',

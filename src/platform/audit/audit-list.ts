@@ -107,7 +107,7 @@ async function describeEvents(kysely: Kysely<Schema>, rows: readonly FoundEvent[
   })
 }
 
-/** Whether the id helps no reader: the id of the site itself, or that of an invitation whose address is deleted. */
+/** Whether an id tells operators nothing: that of the site itself, or of an invitation whose address was deleted. */
 function idSaysNothing({ subject_kind: kind }: FoundEvent): boolean {
   return kind === 'site' || kind === 'invitation'
 }
@@ -125,7 +125,7 @@ function formatFact(field: string, value: unknown): string {
 /** Fields of `before` and `after` that contain the id of an object. */
 const idFields = ['personId', 'lecturer', 'course', 'eventId']
 
-/** Returns the id of the person with this id or e-mail address; undefined if there is none. */
+/** Returns the id of the person with this id or e-mail address; undefined if no such person exists. */
 export async function findPersonId(
   { kysely }: Pick<Database, 'kysely'>,
   written: string,

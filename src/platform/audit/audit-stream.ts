@@ -69,7 +69,7 @@ export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () =
   }
 }
 
-/** The format version in docs/audit-event.schema.json. Adding a field does not change it. */
+/** The format version in docs/audit-event.schema.json. Adding a field does not change the version. */
 const EVENT_VERSION = 1
 
 /** Formats an event as one line of JSON, without the line break. */

@@ -92,11 +92,11 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts
   }
 }
 
-/** The number of failed sign-ins to an account, and their period, that cause an event. */
+/** An event is recorded after this many failed sign-ins to an account within this period. */
 const FAILURES_MAX = 10
 const FAILURES_WITHIN_MS = 15 * 60_000
 
-/** Returns an event for each member with repeated sign-in failures, unless one was recorded in the same period. */
+/** Returns an event for each member with repeated sign-in failures, unless such an event exists in the same period. */
 async function findRepeatedFailures(
   kysely: Kysely<Schema>,
   rows: readonly AuditRow[],

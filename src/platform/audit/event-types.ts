@@ -5,7 +5,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { AuditAction } from './audit-actions.ts'
 
 export interface EventType {
-  /** Increased if the payload changes incompatibly. */
+  /** The version of the payload. Each incompatible change increases it. */
   readonly version: number
   /** The actions that cause the event. An action causes at most one type of event. */
   readonly from: readonly AuditAction[]
@@ -15,7 +15,7 @@ export interface EventType {
   readonly kinds: readonly string[]
 }
 
-/** All event types. The message `event.<name>` says when each occurs. Source of docs/reference/events.md. */
+/** All event types. The message `event.<name>` says when a type occurs. Source of docs/reference/events.md. */
 export const eventTypes: ReadonlyMap<string, EventType> = new Map([
   ...rows('courses', ['course'], {
     'course.published': ['course.publish'],
@@ -90,17 +90,17 @@ function rows(
   return Object.entries(table).map(([name, from]) => [name, { version: 1, from, area, kinds }])
 }
 
-/** The type of the event that an action causes, if it causes one. */
+/** Maps each action that causes an event to the type of the event. */
 export const typeOfAction: ReadonlyMap<string, string> = new Map(
   [...eventTypes].flatMap(([type, { from }]) => from.map((action) => [action, type] as const)),
 )
 
 /**
- * Builds a statement that queues stored events for the enabled endpoints that select their types. It skips events that
- * are in the queue.
+ * Builds a statement that queues stored events for the enabled endpoints that select their types. Skips events that are
+ * already in the queue.
  *
  * @param which a condition for rows of `audit_event a` and `webhook_endpoint e`
- * @param rowsMax how many to queue, the oldest first; all by default
+ * @param rowsMax the maximum number of events to queue, oldest first; all events by default
  */
 export function eventQueueing(
   which: RawBuilder<unknown>,

@@ -32,11 +32,11 @@ export type KnownActor = Pick<Actor, 'now'> & {
 /** A change to record. Must not contain a secret, a digest or a token. */
 export interface Change {
   readonly action: ChangeAction
-  /** The action whose event the change causes, unless it is `action`. */
+  /** The action that determines the webhook event, if it differs from `action`. */
   readonly reportedAs?: ChangeAction | undefined
   readonly subject: { readonly kind: string; readonly id: string }
   readonly siteId: string | undefined
-  /** The affected person, unless that is the actor. */
+  /** The affected person, if not the actor. */
   readonly personId?: string | undefined
   readonly reason?: string | undefined
   readonly before?: Record<string, unknown> | undefined
@@ -155,7 +155,7 @@ export function waitingEvent(note: AuditNote, at: number, times = 1): WaitingEve
   return { row: { ...row, times: times === 1 ? null : times }, grantId }
 }
 
-/** Truncates text, and removes characters that databases reject, because they would make the whole batch fail. */
+/** Truncates text, and removes or replaces characters that would make the database reject the whole batch. */
 function cleaned(text: string, charactersMax: number): string {
   return text.slice(0, charactersMax).replaceAll('\0', '').toWellFormed()
 }

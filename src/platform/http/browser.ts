@@ -10,7 +10,7 @@ export function browserOf(ctx: Context) {
   return { device: describeDevice(ctx.get('user-agent')), network: callerOf(ctx).address }
 }
 
-// The first match wins, because most headers also contain later names: Edge also sends “Chrome” and “Safari”.
+// The first match wins, because most headers also contain names further down: Edge also sends “Chrome” and “Safari”.
 const browsers = [
   ['Edg', 'Edge'],
   ['OPR/', 'Opera'],

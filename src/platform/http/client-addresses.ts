@@ -7,7 +7,7 @@ export const ADDRESS_LENGTH_MAX = 512
  * with a public host name. Requests to it check the resolved addresses again (platform/outgoing/guarded-fetch.ts).
  *
  * @param privateHosts hosts, with ports, that the configuration allows although they are private
- * @param callbacks the application's redirect URIs; a port other than 443 requires one with the same host and port
+ * @param callbacks the application's redirect URIs; one must have the same host and port if the port is not 443
  * @returns the kind of the problem, or undefined
  */
 export function problemOfServerAddress(

@@ -46,13 +46,13 @@ export function answerCors(ctx: Context, methods: readonly string[]): boolean {
   return true
 }
 
-/** The error description for a request from a page with a confidential client. */
+/** The error description if a script on a page uses a confidential client. */
 export const SECRET_IN_BROWSER =
   'scripts in a browser must not use a confidential client; use a public client'
 
 /**
- * Whether a script on a page uses a confidential client. Such a page would give the credentials to every visitor. If
- * so, removes the CORS header: the page cannot read the response, so the developer notices the mistake.
+ * Whether a script on a page uses a confidential client. Such a page would give the credentials to every visitor. In
+ * this case, removes the CORS header, so that the page cannot read the response and the developer notices the mistake.
  */
 export function hasSecretInBrowser(
   ctx: Context,

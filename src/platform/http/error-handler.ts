@@ -107,7 +107,7 @@ export function faultBody(ctx: Context): ErrorBody {
   return { error: 'server_error', error_description }
 }
 
-/** The `Retry-After` of 503 responses, and of 429 responses that have none yet. */
+/** The `Retry-After` of 503 responses, and of 429 responses without this header. */
 export const RETRY_AFTER_SECONDS = '1'
 
 /** Converts an error to a response, and logs its details. */

@@ -99,7 +99,7 @@ export const signInIncomplete = (detail: string): Refusal =>
 export const invalidClientMetadata = (description: string): Refusal =>
   custom(400, 'invalid_client_metadata', description)
 
-/** A redirect URI is neither a valid loopback URI nor a platform's (specification, Errors 2; RFC 7591 §3.2.2). */
+/** A redirect URI is neither a loopback URI nor a known platform's URI (specification, Errors 2; RFC 7591 §3.2.2). */
 export const unregisteredRedirectUri = (description: string): Refusal =>
   custom(400, 'invalid_redirect_uri', description)
 
@@ -114,7 +114,7 @@ export const signedOut = (): Refusal =>
 export const notAnOperator = (): Refusal =>
   custom(403, 'forbidden', 'only owners and admins of the site can open this page')
 
-/** The form changes an application that acts for an owner (design 40). */
+/** Only owners may change an application that acts for an owner (design 40). */
 export const notAnOwner = (): Refusal =>
   custom(
     403,

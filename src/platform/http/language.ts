@@ -16,10 +16,10 @@ interface Preferences {
   readonly timeZone?: Tag
 }
 
-/** Maximum number of languages in `ui_locales`. Further ones are ignored. */
+/** Maximum number of languages in `ui_locales`. Further languages are ignored. */
 const UI_LOCALES_MAX = 10
 
-/** Reads the languages of the parameter `ui_locales`, which spaces separate (OpenID Connect Core §3.1.2.1). */
+/** Reads the space-separated languages of the parameter `ui_locales` (OpenID Connect Core §3.1.2.1). */
 export function readUiLocales(value: unknown): readonly string[] {
   return typeof value === 'string' ? value.split(' ', UI_LOCALES_MAX) : []
 }
@@ -29,18 +29,18 @@ export function prefer(ctx: Context, preferences: Preferences): void {
   ctx.state['preferences'] = { ...ctx.state['preferences'], ...preferences }
 }
 
-/** Contains the time zone that a person chose for a browser. A page without scripts cannot detect the time zone. */
+/** The cookie with the time zone that a person chose. A page without scripts cannot detect the time zone. */
 const ZONE_COOKIE = 'gatehouse_zone'
 const ZONE_KEPT_MS = 365 * 86_400_000
 
-/** Stores the time zone for the times on pages. Ignores an unknown one. */
+/** Stores the time zone for the times on pages. Ignores an unknown time zone. */
 export function keepZone(ctx: Context, zone: string): void {
   if (!timeZones().includes(zone)) return
   const options = { httpOnly: true, sameSite: 'lax', secure: ctx.secure, signed: false } as const
   ctx.cookies.set(ZONE_COOKIE, zone, { ...options, maxAge: ZONE_KEPT_MS })
 }
 
-/** Returns the language and the time zone for a page. Without an available preference, Accept-Language decides. */
+/** Returns the language and the time zone for a page. If no preference is available, Accept-Language decides. */
 export function readerOf(ctx: Context): Reader {
   const preferences = (ctx.state['preferences'] ?? {}) as Preferences
   const { request = readUiLocales(ctx.query['ui_locales']), person, site, timeZone } = preferences

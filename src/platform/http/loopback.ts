@@ -1,4 +1,4 @@
-/** The hosts of loopback URLs: the only list, for the issuer, redirect URIs, pages and tool endpoints. */
+/** The only list of loopback hosts: for the issuer, redirect URIs, pages and tool endpoints. */
 export const loopbackHosts = ['127.0.0.1', '[::1]', 'localhost'] as const
 
 /** The default listening address. */

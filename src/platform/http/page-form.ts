@@ -112,7 +112,7 @@ export function formField(ctx: Context, name: string): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** Returns all values of a form field that may repeat, such as checkboxes. More than 20 are parsed as an object. */
+/** Returns all values of a repeatable form field, such as checkboxes. More than 20 values arrive as an object. */
 export function formFields(ctx: Context, name: string): string[] {
   const value = sentValue(ctx, name) ?? []
   const values: unknown[] = typeof value === 'object' ? Object.values(value) : [value]

@@ -130,7 +130,7 @@ export const pages = {
   connectHome: '/connect',
   connect: '/connect/:site',
 
-  /** The mail of the demo, with one file per message. */
+  /** The mail of the demo. Each message is a file. */
   mail: '/mail',
   mailMessage: '/mail/:file',
   styleGuide: '/style-guide',

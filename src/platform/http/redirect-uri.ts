@@ -85,7 +85,7 @@ export const FREE_SEGMENT = '{segment}'
 /** A path segment that all parsers read alike: no dot, no slash, nothing encoded. */
 const segment = /^[A-Za-z0-9_-]{1,128}$/
 
-/** Whether a pattern is a canonical URI of https or a private-use scheme, with exactly one variable segment. */
+/** Whether a pattern is a canonical https or private-use URI with exactly one variable segment. */
 export function isRedirectPattern(pattern: string): boolean {
   const parts = pattern.split(FREE_SEGMENT)
   if (parts.length !== 2 || !pattern.split('/').slice(3).includes(FREE_SEGMENT)) return false

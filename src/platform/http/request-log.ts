@@ -85,7 +85,7 @@ export function requestLog(
 
 const IDS_AT_ONCE = 256
 
-/** Creates a generator of random ids. Gets the bytes of 256 ids at once, because each call takes two microseconds. */
+/** Creates a generator of random ids. Gets the bytes of 256 ids at once, because each call to the system takes 2 µs. */
 export function makeRandomIds(bytes: number): () => string {
   const pool = Buffer.alloc(bytes * IDS_AT_ONCE)
   let used = pool.length

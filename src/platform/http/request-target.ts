@@ -46,8 +46,8 @@ function pathOf(target: string): string {
 const slashedTools = new RegExp(`^((?:${toolPaths.join('|')}))/(?=\\?|$)`)
 
 /**
- * Responds with 404 to noncanonical spellings of the engine's paths, as `router.ts` does for ours. The engine's router
- * ignores letter case and a trailing slash, so `/API/OAuth/Token/` would bypass every check that compares paths.
+ * Responds with 404 to noncanonical spellings of the engine's paths, as `router.ts` does for our paths. The engine's
+ * router ignores letter case and a trailing slash, so `/API/OAuth/Token/` would bypass every check that compares paths.
  */
 export function canonicalPath(): Middleware {
   const patterns = [paths, changePaths, planPaths, enginePages].flatMap((table) =>
@@ -66,7 +66,7 @@ export function canonicalPath(): Middleware {
 
 const upstream = addressOf(paths.upstream, { path: '' })
 const protocolPaths: ReadonlySet<string> = new Set(Object.values(paths))
-/** Endpoints that reject compressed bodies themselves, so the response has all their headers. */
+/** Endpoints that reject compressed bodies themselves, to send their own headers with the response. */
 const answeredInFull: ReadonlySet<string> = new Set([paths.userinfo, paths.introspection])
 const methodsWithBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'DELETE'])
 

@@ -5,7 +5,7 @@ import type { Middleware } from 'koa'
  * its self-submitting form only to that directive.
  *
  * @param leadsToClient whether submitting a form of the page may redirect to a client. Such a page has no form-action,
- * because Chromium applies that to every later redirect, and the client may redirect anywhere (decision 4)
+ * because Chromium applies that directive to every later redirect, and the client may redirect anywhere (decision 4)
  * @param scripts the source of allowed scripts, such as a hash
  */
 export function contentSecurityPolicy({

@@ -23,7 +23,7 @@ interface Gate {
 
 const authorization: Gate = { limit: 'authorizations', shape: 'page', before: kilobytesOf }
 const oauth: Gate = { limit: 'oauthFailures', shape: 'json', after: oauthFailure }
-/** How forward auth is charged: only when the proxy fails to authenticate, because all its users share its address. */
+/** How forward auth is charged: only when the proxy fails to authenticate, because all its users share one address. */
 const proxies: Gate = { ...oauth, after: refusedClient, takesOptions: true }
 const pushed: Gate = {
   ...authorization,
@@ -96,11 +96,11 @@ function prefixOf(pattern: string): string {
 }
 
 /**
- * Limits requests by client network. Requests for pages and files, requests for tools without a token, and requests that
- * are stored are charged before they are handled. Requests with credentials are charged only if they fail, because many
- * people and programs may share one address. Successful ones are charged to the person or client instead. Once the limit
- * is exceeded, valid credentials are still accepted, but invalid credentials get 429 and are charged to `verifications`.
- * If that limit is exceeded too, all requests get 429.
+ * Limits requests by client network. Charges these requests before they are handled: page requests, file requests, tool
+ * requests without a token, and requests that are stored. Charges requests with credentials only if they fail, because
+ * many people and programs may share one address. Successful requests are charged to the person or client instead. Once
+ * the limit is exceeded, valid credentials are still accepted, but invalid credentials get 429 and are charged to
+ * `verifications`. If that limit is exceeded too, all requests get 429.
  */
 export function limitByAddress(limits: Limits): Middleware {
   return async (ctx, next) => {

@@ -51,7 +51,7 @@ export function makeLimits({ policy, shared, now }: LimitParts) {
     }),
   ) as Record<LimitName, Counted>
 
-  /** Returns the limit if no points are left; charges nothing. */
+  /** Returns the limit if it has no points left. Charges nothing. */
   const exceeded = (name: LimitName, key: string): Exceeded | undefined => {
     const { limit, counts } = counted[name]
     const found = counts.find(bounded(key))
@@ -80,13 +80,13 @@ export function makeLimits({ policy, shared, now }: LimitParts) {
   return {
     exceeded,
     count,
-    /** Charges points if any are left. Returns the limit if none are. */
+    /** Charges points if the limit has any left. Otherwise, returns the limit. */
     take(name: LimitName, key: string, points = 1): Exceeded | undefined {
       const reached = exceeded(name, key)
       if (!reached) count(name, key, points)
       return reached
     },
-    /** Like `take` with one point, but charges the total of all processes. If that fails, charges only this process. */
+    /** Like `take` with one point, but charges the shared total. If the store fails, charges only this process. */
     async takeTogether(name: LimitName, key: string): Promise<Exceeded | undefined> {
       const reached = exceeded(name, key)
       if (reached) return reached
@@ -135,7 +135,7 @@ async function exchange(all: readonly Counted[], shared: SharedCounts, now: () =
       if (sum) settle(count, sum, now())
     }
   } catch {
-    // Do not log the failure: other calls to the store log that it is down.
+    // Do not log the failure: other calls to the store already log that the store is down.
     for (const { unreported, key, count, points } of reported) {
       count.unsent += points
       if (count.endsAtMs > now()) unreported.set(key, count)
@@ -143,7 +143,7 @@ async function exchange(all: readonly Counted[], shared: SharedCounts, now: () =
   }
 }
 
-/** Sets a count to the total of all processes, plus the points that this process has counted since its report. */
+/** Sets a count to the total of all processes, plus the points that this process has counted since it reported. */
 function settle(count: Count, { points, msLeft }: Sum, nowMs: number): void {
   count.points = points + count.unsent
   count.endsAtMs = Math.min(count.endsAtMs, nowMs + msLeft)

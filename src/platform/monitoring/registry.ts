@@ -38,7 +38,7 @@ export function openMetrics() {
       const { metric, bound } = made[name]
       if (metric instanceof Gauge) metric.set(bound(labels), value)
     },
-    /** Sets the function that each scrape calls to read a gauge or counter. If it fails, the values are omitted. */
+    /** Sets the function that each scrape calls to read a metric. If the function fails, the values are omitted. */
     read(name: MetricName, reading: () => readonly Reading[] | Promise<readonly Reading[]>): void {
       const { metric, bound } = made[name]
       readings.set(name, async () => {
@@ -108,7 +108,7 @@ function beginAtZero(counter: Counter, labels: NonNullable<Metric['labels']>): C
   return counter
 }
 
-/** Aggregates the metrics of several processes, as set by the `ofHost` of each metric. */
+/** Aggregates the metrics of several processes, according to the `ofHost` of each metric. */
 export async function aggregate(snapshots: readonly Snapshot[]): Promise<Snapshot> {
   return await AggregatorRegistry.aggregate([...snapshots]).getMetricsAsJSON()
 }

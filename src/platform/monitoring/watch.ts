@@ -47,7 +47,7 @@ export function makeWatch({ metrics, traces }: Watchers) {
       const traced = traces ? traces.guard(guard) : guard
       return metrics ? timed(traced, metrics) : traced
     },
-    /** Returns `send`, counted and traced. POST requests without a purpose count as sign-out notices. */
+    /** Wraps `send` to count and trace its requests. POST requests without a purpose count as sign-out notices. */
     fetch(send: SendOutgoing): SendOutgoing {
       const traced = traces ? traces.fetch(send) : send
       return async (input, init) => {

@@ -1,7 +1,7 @@
 /**
- * Stores messages to other servers with the change that causes them, and sends each at least once, unless it is
- * undeliverable or too old. Each kind has a handler, messages with the same queue and subject are sent in order, and a
- * slow receiver delays only its own queue.
+ * Stores messages to other servers in the transaction that causes them. Sends each message at least once, unless it is
+ * undeliverable or too old. Each kind has a handler. Messages with the same queue and subject are sent in order. A slow
+ * receiver delays only its own queue.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -30,7 +30,7 @@ interface OutboxMessage {
 export interface MessageHandler {
   /** Sends a message. Must stop when `signal` aborts. @throws Undeliverable, or another error to try again later */
   readonly send: (message: OutboxMessage, signal: AbortSignal) => Promise<void>
-  /** Called before a message is dropped, because it is undeliverable or too old. If it fails, the message stays. */
+  /** Called before an undeliverable or too old message is dropped. If this call fails, the message stays. */
   readonly gaveUp: (message: OutboxMessage, reason: string) => void | Promise<void>
 }
 
@@ -63,7 +63,7 @@ const TRY_DAYS_MAX = 3
 const MESSAGES_AT_ONCE = 256
 /** How many messages of a queue are sent at once. */
 const QUEUE_AT_ONCE = 8
-/** How long a process waits before it claims further messages, so one query replaces all that end meanwhile. */
+/** How long to wait before claiming more messages, so that one query replaces all messages that finish meanwhile. */
 const BATCH_MS = 10
 /** The maximum time between two checks for due messages while others are being sent. */
 const LOOK_MS = 1_000
@@ -99,8 +99,8 @@ export async function storeMessage(
 }
 
 /**
- * Counts the stored messages of a kind, or of all. Also returns when the oldest was stored, and an error of a postponed
- * message.
+ * Counts the stored messages of one kind, or of all kinds. Also returns when the oldest was stored, and an error of a
+ * postponed message.
  */
 export async function waitingMessages({ kysely }: Pick<Database, 'kysely'>, kind?: string) {
   const { count, oldestAt, error } = await kysely
@@ -154,7 +154,7 @@ async function sendDue(handlers: Handlers, ports: OutboxPorts, signal: AbortSign
 type Row = Selectable<Schema['outbox']>
 
 /**
- * Claims due messages for this process by postponing them: only the first one of each queue and subject. With
+ * Claims due messages by postponing them. Claims only the first message for each combination of queue and subject. On
  * PostgreSQL, skips rows that another process is claiming. `more` means that other queues may have due messages.
  */
 async function claim({ database, now }: OutboxPorts, sending: readonly Row[]) {

@@ -11,7 +11,7 @@ import ipaddr from 'ipaddr.js'
 
 /** Request options. Other options that the engine passes, such as its own socket guard, are ignored. */
 export interface OutgoingInit extends RequestInit {
-  /** Whether the configuration names the host, which may then have a private address. */
+  /** Whether the configuration names the host. Such a host may have a private address. */
   readonly privateAddress?: boolean
   /** The purpose of the request in the metrics. */
   readonly purpose?: 'password' | 'identity' | 'webhook'
@@ -116,7 +116,7 @@ async function send(options: RequestOptions, body: string | undefined): Promise<
   const { promise, resolve: answered, reject } = Promise.withResolvers<IncomingMessage>()
   const sent = request(options).on('response', answered)
   sent.on('error', (error) => {
-    // The server may have closed a kept connection in the meantime.
+    // The server may have closed the reused connection, so retry on a new connection.
     const isStale = sent.reusedSocket && !options.signal?.aborted
     if (isStale) answered(send({ ...options, agent: false }, body))
     else reject(error)
@@ -162,7 +162,7 @@ const lookUpOutside: LookUp = makeLookUpOutside()
  */
 export function makeLookUpOutside(servers?: readonly string[]): LookUp {
   return async (hostname, signal) => {
-    // A new resolver uses the current name servers, and its cancel affects only this lookup.
+    // A new resolver uses the current name servers, and canceling it affects only this lookup.
     const resolver = new Resolver(RESOLVER_OPTIONS)
     if (servers) resolver.setServers(servers)
     signal.addEventListener('abort', () => resolver.cancel(), { once: true })

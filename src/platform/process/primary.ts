@@ -8,7 +8,7 @@ import type { WorkerNews, WorkerOrder } from './worker.ts'
 
 /** How long a worker may take after SIGTERM to finish its requests and close its stores. */
 const STOP_MS = 13_000
-/** How long a replaced worker may take to exit. Longer than STOP_MS, because idle connections stay open first. */
+/** How long a replaced worker may take to exit. Longer than STOP_MS, because it first keeps idle connections open. */
 const HAND_OVER_MS = 20_000
 /** If a worker accepted requests for at least this long, its replacement starts without delay. */
 const STEADY_MS = 5_000

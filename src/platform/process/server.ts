@@ -22,7 +22,7 @@ export interface ListeningAddress {
   readonly port: number
 }
 
-/** Opens the HTTP server. @throws if the port cannot be opened; the message helps the operator if the port is in use */
+/** Opens the HTTP server. @throws if the port cannot be opened; if the port is in use, the message says what to do */
 export async function openServer(handler: () => RequestListener, address: ListeningAddress) {
   let leaving = false
   const running = new Set<ServerResponse>()
@@ -75,7 +75,7 @@ export async function openServer(handler: () => RequestListener, address: Listen
       // After a hand-over, this process is no longer listening.
       if (server.listening) {
         await stopListening(STOP_LINGER_MS)
-        // Read the data that has arrived before closing anything.
+        // First read the data that has already arrived.
         for (let turn = 0; turn < READING_TURNS; turn += 1) await nextTurn()
       }
       server.close()
@@ -86,7 +86,7 @@ export async function openServer(handler: () => RequestListener, address: Listen
   }
 }
 
-/** Starts listening. @throws if the port cannot be opened; the message helps the operator if the port is in use */
+/** Starts listening. @throws if the port cannot be opened; if the port is in use, the message says what to do */
 export async function listenAt(
   server: SocketServer,
   { port, host }: ListeningAddress,
@@ -114,7 +114,7 @@ async function acceptWaiting(server: ReturnType<typeof createServer>): Promise<v
     accepted = true
   }
   server.on('connection', note)
-  // Ignore the rest of the current turn, which may have begun earlier.
+  // Ignore the rest of the current turn, which began before this call.
   await nextTurn()
   for (let waitedMs = 0, isQuiet = false; !isQuiet && waitedMs < ACCEPTING_MS; ) {
     accepted = false

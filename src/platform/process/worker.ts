@@ -40,7 +40,7 @@ export function workerSide() {
   })
   // Ignore the signal: when it is sent to the process group, it is meant for the primary.
   process.on('SIGHUP', () => {})
-  // Ignore failed sends after the channel has closed: then this process counts requests alone.
+  // Ignore failed sends after the channel has closed. From that point, this process counts requests alone.
   process.on('error', () => {})
   const send = (news: WorkerNews) => void worker.send(news)
   return {

@@ -6,7 +6,7 @@ import type { Database } from './database.ts'
 /** How often to read the database clock. Machine clocks drift by about 2 ms in that time. */
 export const CLOCK_READ_SECONDS = 10
 
-/** The largest difference that is not logged. The clocks of synchronized machines differ less. */
+/** The largest difference that is not logged. The clocks of synchronized machines differ by less. */
 export const CLOCK_DIFFERENCE_MAX_MS = 2_000
 
 /** The number of readings at start. The fastest reading is used, because it is the most accurate. */
@@ -50,7 +50,7 @@ async function readClock({ kysely }: Database) {
   return { storeMs: Number(rows[0]?.ms), countedMs: startedMs + halfMs, uncertaintyMs: halfMs }
 }
 
-/** Creates a task that compares the clocks. It logs when the machine clock becomes wrong or right again. */
+/** Creates a task that logs when the machine clock differs from the database clock, and when it is right again. */
 export function makeClockWatch(
   measure: () => Promise<number>,
   logger: Pick<Logger, 'warn' | 'info'>,

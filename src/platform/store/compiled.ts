@@ -10,8 +10,8 @@ import {
 import type { Schema } from './schema.ts'
 
 /**
- * Compiles a query at the first call, and reuses it for later calls. These skip Kysely's builder and executor, each of
- * which takes longer than a short query. On PostgreSQL, the calls use shared connections. Use this function for frequent
+ * Compiles a query on the first call, and reuses it. Later calls skip Kysely's builder and executor, each of which
+ * takes longer than a short query. On PostgreSQL, the calls use shared connections. Use this function for frequent
  * queries that find a few rows by key or write one row.
  *
  * @param build builds the query; `value('name')` is the placeholder of a value
@@ -36,8 +36,8 @@ export function compiled<Values extends object, Row>(
 }
 
 /**
- * Sends statements of a transaction in order, without waiting for each response as Kysely does. On PostgreSQL, they
- * take one round trip.
+ * Sends statements of a transaction in order. Unlike Kysely, does not wait for each response. On PostgreSQL, all
+ * statements take one round trip.
  *
  * @returns the rows of the last statement
  */

@@ -7,7 +7,7 @@ export type CursorScope = readonly string[]
 
 export type Cursors = ReturnType<typeof makeCursors>
 
-/** Creates the cursors of lists. A cursor contains a position in a list. */
+/** Creates the functions that seal and open cursors. A cursor contains a position in a list. */
 export const makeCursors = makeSealing<PlaceInList, CursorScope>
 
 const MAC_BYTES = 16
@@ -16,7 +16,7 @@ const SEALED_LENGTH_MAX = 2048
 
 /**
  * Creates `seal` and `open`. `seal` encodes content as a string, with a MAC (truncated HMAC-SHA256) over content and
- * scope. `open` verifies and decodes it. The first key signs; all of them verify.
+ * scope. `open` verifies and decodes it. The first key signs. Every key verifies.
  */
 export function makeSealing<Content, Scope>(keys: readonly Buffer[]) {
   // Create the keys once, because creating a key takes five times as long as signing.

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 
 /**
- * Creates a function whose calls within a short time share one call of `work`, and so one statement and one commit.
- * Each call gets its result, or its error.
+ * Creates a function whose calls within a short time share one call of `work`, to share its statement and commit. Each
+ * caller gets the result or the error of that call.
  */
 export function inBatches<Value, Result>(
   work: (values: readonly Value[]) => Promise<Result>,

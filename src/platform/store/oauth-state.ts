@@ -210,7 +210,7 @@ function makeQueries(kysely: Kysely<Schema>) {
 const PREFIX = 'gatehouse:'
 
 const scripts = {
-  /** Prepends the time to the payload, unless a time is already there. Returns whether it did, and the stored time. */
+  /** Prepends the time to the payload on first use. Returns whether this is the first use, and the stored time. */
   gatehouseConsume: `
 local value = redis.call('GET', KEYS[1])
 if not value then return false end

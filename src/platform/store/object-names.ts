@@ -21,7 +21,7 @@ const named: readonly (readonly [table: string, id: string, name: string, scope:
   ...[enrolment, invitation].map((table) => [table, 'id', 'name', ofSite] as const),
 ]
 
-/** Finds the current names of objects by their ids. With `siteId`, only those of the site and its members. */
+/** Finds the current names of objects by their ids. With `siteId`, finds only the site's objects and members. */
 export async function findNames(kysely: Kysely<Schema>, ids: readonly string[], siteId?: string) {
   const wanted = [...new Set(ids)].map((id) => sql`(${id})`)
   if (wanted.length === 0) return new Map<string, string>()
