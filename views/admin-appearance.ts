@@ -40,7 +40,7 @@ interface LanguageChoice {
   readonly standard: string | undefined
 }
 
-/** Shows and changes how the sign-in, consent and account pages of a site look. */
+/** The page where operators change the look of a site's sign-in, consent and account pages. */
 export function appearancePage({ language, ...page }: AppearancePage): Page {
   const { area, problem } = page
   const action = page.hrefOf(language)

@@ -11,7 +11,7 @@ export interface UnapprovedClientPage {
   readonly approveHref: string
   /** The URL of the tool endpoint that only reads. */
   readonly readingAddress: string
-  /** Returns to the client with an error. */
+  /** The URL that returns to the client with an error. */
   readonly returnHref: string
 }
 

@@ -13,7 +13,7 @@ const preparedNames = new Map<string, string>()
 
 /**
  * Returns the name of a query's prepared statement. Planning a large join takes several times as long as running it.
- * Returns undefined for new queries once there are PREPARED_MAX names; only list queries have so many variants.
+ * Once there are PREPARED_MAX names, returns undefined for new queries. Only list queries have so many variants.
  */
 function preparedName(text: string): string | undefined {
   const known = preparedNames.get(text)
@@ -65,7 +65,7 @@ export function answerTo(
     const wait = timeout.start(giveUp, until)
     // Send a query object, because pg makes a slow copy of any other object.
     const sent = Object.assign(new pg.Query(text, values), { text, name })
-    // Use a callback, which saves two promises and a stack trace.
+    // Use a callback to save two promises and a stack trace.
     void client.query(sent, (error: Error | null, result) => {
       timeout.stop(wait, !error || error instanceof pg.DatabaseError)
       if (error) reject(error)

@@ -34,7 +34,7 @@ const LANES_MAX = 2
  */
 const WRITES_OF_LANE_MAX = 4
 
-/** How long a migration waits for a lock. Short, because requests queue up behind it and soon time out. */
+/** How long a migration waits for a lock. Short, because requests queue up behind the migration and soon time out. */
 const MIGRATION_LOCK_WAIT_MS = 100
 const LOCK_NOT_AVAILABLE = '55P03'
 
@@ -209,7 +209,7 @@ export async function readPostgresStatus(url: string): Promise<MigrationStatus> 
   })
 }
 
-/** Runs `work` with a separate connection, for long operations, and closes it. `timeoutMs` limits each statement. */
+/** Opens a separate connection for a long operation, and closes it after `work`. `timeoutMs` limits each statement. */
 export async function withClient<Result>(
   url: string,
   options: {

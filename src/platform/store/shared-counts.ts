@@ -51,7 +51,7 @@ const limiterOptions = {
   duration: 1,
 }
 
-/** How long a worker waits for the primary before it counts alone. */
+/** How long a worker waits for the primary before it falls back to its own counts. */
 const PRIMARY_ANSWERS_WITHIN_MS = 250
 
 type Library = typeof import('rate-limiter-flexible')

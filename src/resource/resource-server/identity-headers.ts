@@ -2,8 +2,8 @@ import { type Claims, claimsByScope, claimsOf, releasedClaims } from '../../oaut
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 
 /**
- * Headers for the application behind a proxy, with their claims. Every 200 response has all of them, some with an empty
- * value. So a proxy that copies the list always overwrites headers from its caller.
+ * Headers for the application behind a proxy, each with the claim that it contains. Every 200 response has all these
+ * headers, some with an empty value. So a proxy that copies the list always overwrites headers from its caller.
  */
 export const identityHeaders = {
   'X-Auth-Subject': 'sub',

@@ -135,7 +135,7 @@ function readHeader(
     : { problem: 'authorization header scheme must be `Bearer`' }
 }
 
-/** Returns a refusal if the token lacks `openid` or a requested scope, or `scope` is malformed. */
+/** Returns a refusal if the token lacks `openid` or a requested scope, or if `scope` is malformed. */
 function refusalForScopes(
   { scopes }: AccessToken,
   named: string | undefined,
@@ -168,7 +168,7 @@ function claimsReleased(
   )
 }
 
-/** A refusal. Where the engine's own endpoint has an error text, the refusal repeats it. */
+/** A refusal. If the engine's own endpoint has an error text for this case, the refusal uses that text. */
 interface UserinfoRefusal extends Pick<Challenge, 'error' | 'description' | 'scopes'> {
   readonly status: 400 | 401 | 403
   readonly dpop?: DpopChallenge | undefined

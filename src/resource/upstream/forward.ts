@@ -31,7 +31,7 @@ export interface Forwarded {
   readonly bodyBytesMax: number
 }
 
-/** The time limit to connect. Shorter than for a response, because an unreachable host does not respond at all. */
+/** The time limit to connect. Shorter than the limit for a response, because an unreachable host never responds. */
 const CONNECT_MS = 5_000
 
 // Open a new connection for each request. An upstream may close a kept-alive connection while a request is being sent,

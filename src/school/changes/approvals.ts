@@ -134,7 +134,7 @@ export async function setApprovalPolicy(
   })
 }
 
-/** Lists the changes at a site that wait for a person's approval, oldest first. With `clientId`, lists only that client's. */
+/** Lists a person's pending changes at a site, oldest first. With `clientId`, lists only changes of that client. */
 export async function listPendingChanges(
   database: Database,
   person: Pick<SiteActor, 'siteId' | 'personId' | 'now'>,

@@ -199,7 +199,7 @@ async function useKey(
   return undefined
 }
 
-/** The columns that a change modifies, with their values before and after. */
+/** The columns that a change modifies, with their values before and after the change. */
 interface Difference<Row> {
   readonly before: Partial<Row> & Record<string, unknown>
   readonly after: Partial<Row> & Record<string, unknown>

@@ -5,7 +5,7 @@ import { badInput } from './refusals.ts'
 
 /** Schemas of the values that operators enter, with their limits. */
 
-/** Creates the schema of a trimmed text with a visible character. */
+/** Creates the schema of a trimmed text with at least one visible character. */
 export function text(lengthMax: number) {
   return withoutNul(z.string().trim().max(lengthMax).refine(isVisible, 'must not be empty'))
 }

@@ -154,7 +154,7 @@ export function releasedItems<
       },
     ),
 
-    /** Changes the release state. Throws ChangeRefused for an unknown item, or if it publishes an archived one. */
+    /** Changes the release state. Throws ChangeRefused for an unknown item, or if an archived item is published. */
     release: siteChange(
       async ({ trx, actor, record }, { id, change }: { id: string; change: ReleaseChange }) => {
         const item = await mustFind(trx, actor.siteId, id)

@@ -96,7 +96,7 @@ function mustFit(kind: FileKind, { name, declared, accepted }: Expected): void {
 const BUNDLED_BYTES_MAX = 10_000_000
 const READ_SECONDS_MAX = 60
 
-/** Stores the files of the demo campus that the storage lacks, under their ids. Only logs a failure. */
+/** Stores the files of the demo campus that the storage lacks, under their ids. Logs failures, never throws. */
 export async function storeBundledFiles(
   { storage, draftFolder }: Files,
   folder: string,

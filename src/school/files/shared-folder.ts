@@ -19,7 +19,7 @@ export async function isSharedFolder({ kysely }: Pick<Database, 'kysely'>, folde
 }
 
 /**
- * Checks that this host uses the shared folder, before an upload. The first upload stores the id of its folder.
+ * Before an upload, checks that this host uses the shared folder. The first upload stores the id of its folder.
  *
  * @throws otherFilesFolder if the host uses another folder; storageUnavailable if the id cannot be written to the
  * folder

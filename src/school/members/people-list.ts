@@ -77,7 +77,7 @@ const isFirstRole = sql<boolean>`not exists (
   where earlier.person_id = held.person_id and earlier.site_id || '' = held.site_id
     and (earlier.granted_at, earlier.role) < (held.granted_at, held.role))`
 
-/** Counts the people of a site, or those with a role. Counts students from an index, and the few others one by one. */
+/** Counts the people of a site, or the people with a role. Counts students from an index, and others one by one. */
 async function countHolders(
   kysely: Kysely<Schema>,
   siteId: string,

@@ -48,7 +48,7 @@ export async function listHeldRoles(
   return Map.groupBy(rows, ({ person_id }) => person_id)
 }
 
-/** Returns the roles of a person at the site. @throws ChangeRefused if there are none */
+/** Returns the roles of a person at the site. @throws ChangeRefused if the person has no role */
 export async function mustHaveRoles(trx: Transaction<Schema>, siteId: string, personId: string) {
   const roles = await findRoles(trx, siteId, personId)
   if (roles.length === 0) throw notFound('person')

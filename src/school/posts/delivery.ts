@@ -9,7 +9,7 @@ import { newId } from '../changes/change.ts'
 /**
  * Delivers announcements to inboxes, and removes deleted ones, in batches. Each batch is one transaction. A delivery
  * stores its progress in the row of the post. Concurrent processes wait for the lock on that row. After a crash, the
- * next batch continues where the last one ended.
+ * next batch continues where the last batch ended.
  */
 
 /** Maximum number of inboxes in a batch. Small batches hardly delay requests. */
