@@ -39,7 +39,7 @@ export function engineAdapter(dependencies: EngineDependencies): AdapterFactory 
 
 type Rules = (dependencies: EngineDependencies, records: StateAdapter) => Partial<Adapter>
 
-/** The methods that differ from those of the state store, by model. */
+/** The adapter methods that override those of the state store, grouped by model. */
 const rules: Readonly<Record<string, Rules>> = {
   Client: (dependencies) => ({ find: clientFinder(dependencies) }),
   Grant: grantAdapter,
@@ -148,10 +148,10 @@ function sessionAdapter(
 }
 
 /**
- * Binds each interaction to the browser that began it, by the digest of a cookie. The engine's own interaction cookies
- * have a path, so they cannot use the `__Host-` prefix, and other hosts of the domain could plant them. Our own pages
- * have no engine context. They read the stored digest and check the cookie (engine-interactions.ts). Omits the id of
- * the browser session, which the engine adds but does not read.
+ * Uses the digest of a cookie to bind each interaction to the browser that began it. The engine's own interaction
+ * cookies have a path, so they cannot use the `__Host-` prefix, and other hosts of the domain could plant them. Our own
+ * pages have no engine context. They read the stored digest and check the cookie (engine-interactions.ts). Omits the id
+ * of the browser session, which the engine adds but does not read.
  */
 function interactionAdapter(
   { visitors }: EngineDependencies,

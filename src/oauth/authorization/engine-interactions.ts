@@ -87,7 +87,7 @@ async function findWaiting(
   const request = readUiLocales(ui_locales)
   prefer(ctx, { request, person: person?.locale, timeZone: person?.timeZone })
   const redirectUri = String(redirect_uri)
-  // Callbacks that match a pattern are added to a client only in authorization requests, so they are missing here.
+  // Callbacks that match a pattern are added to a client only in authorization requests, so this client lacks them.
   const byPattern = redirectUri.startsWith('https:') && !client.redirectUris?.includes(redirectUri)
   const mustPush = client['requirePushedAuthorizationRequests'] === true
   return { details, person, client: factsOf(client), redirectUri, byPattern, mustPush }

@@ -22,8 +22,8 @@ const pageRoutes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Creates the function that renders the engine's errors. Routes that browsers visit get a page, all others JSON (RFC
- * 6749 §5.2). By default, the engine's token endpoint would send HTML to a client that accepts it.
+ * Creates the function that renders the engine's errors. Routes that browsers visit get a page. All other routes get
+ * JSON (RFC 6749 §5.2). By default, the engine's token endpoint would send HTML to a client that accepts it.
  */
 export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
   return (ctx: KoaContextWithOIDC, out: ErrorOut, error: Error): void => {

@@ -168,7 +168,7 @@ function protocol(dependencies: EngineDependencies): Configuration {
       ...(dpop && { dPoPSigningAlgValues: [...proofAlgorithms] }),
     },
     pkce: { required: () => true },
-    // Both authorization and token requests must contain `redirect_uri`, even if only one is registered (design 19).
+    // Authorization and token requests must contain `redirect_uri`, even if only one URI is registered (design 19).
     allowOmittingSingleRegisteredRedirectUri: false,
     extraClientMetadata: { properties: [...extraClientProperties] },
     extraParams: {

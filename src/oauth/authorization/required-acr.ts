@@ -19,7 +19,7 @@ export const plainNames = {
 type Params = Readonly<Record<string, unknown>>
 
 /**
- * Returns the values of `acr` that satisfy a request; undefined if every value does.
+ * Returns the values of `acr` that satisfy a request; undefined if any value is acceptable.
  *
  * - An essential `acr` in the `claims` parameter must match exactly (OpenID Connect Core §5.5.1.1).
  * - Known values of `acr_values` are also required. Otherwise the client would get a token that its API rejects again

@@ -67,8 +67,8 @@ export type SessionEnd = 'the person signed out everywhere' | LostReason
 
 /**
  * Reasons that cause no notice. If the application has revoked a token, or the grant has expired or is missing, the
- * application decides about its own session. All other reasons cause a notice, even a replayed code or refresh token,
- * because the application's tokens may be stolen.
+ * application itself decides whether to end its session. All other reasons cause a notice, even a replayed code or
+ * refresh token, because the application's tokens may be stolen.
  */
 const quietEnds: ReadonlySet<SessionEnd> = new Set<SessionEnd>([
   'the grant has ended: the client revoked it',

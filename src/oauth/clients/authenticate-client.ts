@@ -29,8 +29,8 @@ export const CLIENT_NOT_AUTHENTICATED =
   'the exact reason under Refusals on the page of the application or resource server'
 
 /**
- * Error description for a request with more than one client authentication. Some libraries send the secret both in the
- * form and in the header. A few do so only when they refresh a token.
+ * Error description for a request that authenticates the client in more than one way. Some libraries send the secret
+ * both in the form and in the header. A few do so only when they refresh a token.
  */
 export const SEVERAL_MECHANISMS =
   'use only one method of client authentication: send the client_secret either in the form, ' +

@@ -42,7 +42,7 @@ export interface Client {
   /** The scopes that an operator chose; undefined if operators do not choose this client's scopes. */
   readonly chosenScopes?: readonly string[] | undefined
   readonly state: ClientState
-  /** The state of the client's metadata document; undefined for a client without one. */
+  /** The state of the client's metadata document; undefined if there is none. */
   readonly document?: DocumentState | undefined
 }
 

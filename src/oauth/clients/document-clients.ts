@@ -157,7 +157,7 @@ interface FetchFailure {
   readonly gone: boolean
 }
 
-// Maximum size of a document, as in the draft (§6.6) and in the engine.
+// Maximum size of a document. The draft (§6.6) and the engine have the same limit.
 const DOCUMENT_BYTES_MAX = 5120
 
 /** Reads a document. The response must have status 200, a JSON media type and a small body in UTF-8. */
@@ -242,7 +242,7 @@ function clientOf(
   }
 }
 
-/** Selects the documents that have neither a decision for all sites nor a grant that has not ended. */
+/** Selects the documents that have no decision for all sites and whose grants have all ended. */
 function unusedDocuments({ kysely }: Database) {
   return kysely
     .selectFrom('document_client as d')

@@ -69,9 +69,9 @@ const documentShape = z.object({
 
 /**
  * Validates the text of a document. Drops unsupported grant types, and redirect URIs on other hosts except loopback
- * URIs. So documents that were written for several servers work here (VS Code lists a second host). Rejects a document
- * that is malformed, has another client_id or no name, excludes the code flow, offers no supported authentication, or
- * has no redirect URI left.
+ * URIs. So documents that were written for several servers work with this one (VS Code lists a second host). Rejects a
+ * document that is malformed, has another client_id or no name, excludes the code flow, offers no supported
+ * authentication, or has no redirect URI left.
  */
 export function judgeDocument(
   address: URL,

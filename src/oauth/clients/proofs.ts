@@ -59,8 +59,8 @@ const CLOCK_TOLERANCE_SECONDS = 15
 /**
  * Stores a proof until it expires, to detect a second use.
  *
- * @returns `first` for exactly one caller; `again` for all others, and for a proof that expires too late; `forgotten`
- * if the store may have lost data since the proof was issued, so the proof may have been used before
+ * @returns `first` for exactly one caller; `again` for all other callers, and for a proof that expires too late;
+ * `forgotten` if the store may have lost data since the proof was issued, so the proof may have been used before
  */
 export type UseOnce = (proof: {
   /** The key thumbprint for a DPoP proof; the client_id for an assertion. */
@@ -212,7 +212,7 @@ export function unverifiedClaims(jwt: unknown): JWTPayload | undefined {
 
 /** A request with its DPoP proofs (RFC 9449 §4). */
 export interface ProvenRequest {
-  /** The values of all DPoP headers. More than one is an error. */
+  /** The values of all DPoP headers. More than one header is an error. */
   readonly proofs: readonly string[]
   readonly method: string
   /** The requested URL. Its query is ignored (§4.3). */

@@ -84,7 +84,7 @@ async function registerIntegration(
   { integration, redirectUris, byPattern, scope }: Extract<Decision, { integration: unknown }>,
   clients: Clients,
 ) {
-  // Reject a disabled platform here rather than at its first authorization.
+  // Reject a disabled platform at registration rather than at its first authorization.
   const client = await clients.find(integration.client_id)
   if (client?.state !== 'active')
     throw invalidClientMetadata(

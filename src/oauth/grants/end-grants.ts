@@ -159,7 +159,7 @@ export async function removeApp({ kysely }: Database, line: AppLine, actor: Acto
  * accepts requests. It is idempotent, so call it again after a failure. Records one audit event, and no event per grant:
  * receivers of webhooks must compare all their data after a restore, because later changes are undone without an event.
  *
- * @param nowMs epoch milliseconds, by the clock of the database (`withDatabase`)
+ * @param nowMs epoch milliseconds, from the clock of the database (`withDatabase`)
  * @returns the number of live grants that ended, and the number of sessions, codes, links and other records removed
  * from the database
  */

@@ -146,7 +146,7 @@ function factsOf(rows: readonly FactsRow[], admitted: AdmittedClients): AccessFa
       state.integrationDisabledAt !== undefined ||
       review === 'blocked' ||
       !admitted.admitsOrigin(grant.clientId),
-    // Platforms exist only in the configuration, and applications only as rows. If it is missing there, it was removed.
+    // Platforms exist only in the configuration, and applications only as rows. A missing client was removed.
     clientDeleted:
       application.deletedAt !== undefined ||
       !listed ||

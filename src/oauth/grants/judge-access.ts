@@ -27,7 +27,7 @@ export interface Grant {
   readonly clientId: string
   readonly clientOrigin: string
   readonly siteId: string | undefined
-  /** Fingerprint of the client's metadata document at the consent; undefined without a document. */
+  /** Fingerprint of the client's metadata document at the consent; undefined if there was no document. */
   readonly documentFingerprint: string | undefined
   readonly allowed: Allowed
   readonly grantedAt: number

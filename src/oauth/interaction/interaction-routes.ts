@@ -26,7 +26,7 @@ export function interactionRoutes(dependencies: InteractionPorts): Router {
   const promptPages = makePromptPages(dependencies)
   const signInSteps = makeSignInSteps(dependencies, promptPages)
   const { login, passkey, secondStep, resetApp, proceed, refuse } = signInSteps
-  /** Declares a page and its form. Only this browser's pending interaction can use them. */
+  /** Declares a page and its form. They work only for the pending interaction of this browser. */
   const declare = (pattern: string, prompt: PromptName, { show, answer }: Partial<Handlers>) => {
     const find = async (ctx: Context) => await findPending(ctx, prompt, dependencies)
     if (show) router.get(pattern, async (ctx) => await show(ctx, await find(ctx)))

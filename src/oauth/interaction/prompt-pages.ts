@@ -97,7 +97,7 @@ export function makePromptPages(dependencies: InteractionPorts) {
   }
 }
 
-/** Returns the appearance and texts of the application's site. All are undefined for an application without a site. */
+/** Returns the appearance and texts of the application's site. They are undefined if the application has no site. */
 async function lookOf(
   ctx: Context,
   { client: { siteId } }: PendingInteraction,

@@ -56,7 +56,7 @@ export function makeSignInSteps(dependencies: InteractionPorts, promptPages: Pro
       const typed = { login: formField(ctx, 'login'), password: formField(ctx, 'password') }
       const { providers, link } = await findWays(ctx, pending, dependencies)
       const route = findRoute(providers, typed.login)
-      // People also sign in here to link an identity, or if their provider has failed.
+      // People also use this form to link an identity, or if their provider has failed.
       if (route && !link && formField(ctx, 'way') !== 'here') {
         const path = addressOf(pages.providerSignIn, { uid: pending.uid, provider: route.id })
         return seeOther(ctx, `${path}?${new URLSearchParams({ login: typed.login })}`)

@@ -40,7 +40,7 @@ export function openKeys(
       let rings = await load()
       return {
         current: () => rings,
-        /** Loads the key rings again. @returns whether any key has changed */
+        /** Reloads the key rings. @returns whether any key has changed */
         async reload(): Promise<boolean> {
           const found = await load()
           if (found.version === rings.version) return false

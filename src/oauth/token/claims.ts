@@ -9,7 +9,7 @@ import {
   type PersonFacts,
 } from '../grants/judge-access.ts'
 
-/** Claims about a person, by the scope that releases them (specification, UserInfo / id_token claims). */
+/** Claims about a person, grouped by the scope that releases them (specification, UserInfo / id_token claims). */
 export const claimsByScope = {
   openid: ['sub'],
   // org_id and roles require `profile`, not only `openid` (design 15).

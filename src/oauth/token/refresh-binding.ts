@@ -13,7 +13,7 @@ import type { RefreshToken } from './tokens.ts'
 export interface RefreshBinding {
   /** Thumbprint of the key that the family is bound to, if any. */
   readonly bound: string | undefined
-  /** Thumbprint of the key of the request's proof; undefined without a proof. */
+  /** Thumbprint of the key of the request's proof; undefined if there is no proof. */
   readonly proven: string | undefined
   /** Whether the client is public. If so, its refresh tokens are bound to the key too (RFC 9449 §5). */
   readonly isPublic: boolean

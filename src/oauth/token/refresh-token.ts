@@ -104,7 +104,7 @@ async function findUse(
   const lost = judgeAccess(refreshToken, scopes, platform.now())
   if (lost !== undefined) throw invalidGrant(lost)
   const { assuranceDemand: demand } = refreshToken
-  // A client may ignore step-up challenges and refresh its token instead. Reject the refresh, so it authorizes again.
+  // A client may ignore step-up challenges and refresh its token instead. Reject it, so the client authorizes again.
   if (
     demand?.areas.includes(EVERYTHING) &&
     isSensitive(demand, scopes, []) &&
@@ -132,7 +132,7 @@ function narrowScopes(
     throw invalidGrant('the client may no longer request any scope of the refresh token')
   const asked = params?.['scope']
   if (typeof asked !== 'string') return granted
-  // Unknown scopes are ignored, as at the authorization endpoint.
+  // Like the authorization endpoint, ignore unknown scopes.
   const scopes = asked.split(' ').filter(findScope)
   if (scopes.length === 0) throw noKnownScope('scope names no known scope; omit scope to get all')
   const missing = scopes.filter((scope) => !granted.includes(scope))

@@ -30,7 +30,7 @@ const manifestShape = z.strictObject({
   format: z.literal(BACKUP_FORMAT),
   /** The version of the service that created the backup. */
   version: z.string(),
-  /** When the backup was created, by the clock of the machine that created it. */
+  /** When the backup was created, according to the clock of the machine that created it. */
   madeAt: z.iso.datetime(),
   issuer: z.string(),
   engine: z.enum(['sqlite', 'postgres']),
