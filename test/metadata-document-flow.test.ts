@@ -128,13 +128,16 @@ describe('Client ID Metadata Documents', () => {
     const ask = async () =>
       await askToAuthorize(test.url, {
         ...{ client_id: clientId, redirect_uri: redirectUri, scope: 'courses:read courses:write' },
-        resource: `${test.url}/mcp/admin/change/courses`,
+        resource: `${test.url}/mcp/admin/change/courses.students`,
       })
     const { status, headers, text } = await ask()
     expect([status, headers.get('location')]).to.deep.equal([403, null])
     expect(text).to.include('id="unapproved-client-page"').and.include('A client')
     expect(text).to.include(`<code>${test.url}/mcp/admin</code>`)
     expect(text).to.include('error=invalid_scope')
+    expect(text.match(/(?<=<ul class="plain">).*?(?=<\/ul>)/s)?.[0].match(/<li>/g)).to.have.length(
+      2,
+    )
     const operatorPages = makePagePerson(test.url, olivia)
     const [, approve = ''] = /id="approve" href="([^"]*)"/.exec(text) ?? []
     const shown = await operatorPages.visit(approve.replaceAll('&amp;', '&'))

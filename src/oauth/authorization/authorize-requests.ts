@@ -14,7 +14,7 @@ import {
   unsupportedBody,
 } from '../../platform/http/errors.ts'
 import { seeOther, sendPublicPage } from '../../platform/http/page.ts'
-import { changePaths, pages, paths } from '../../platform/http/paths.ts'
+import { AREA_SEPARATOR, changePaths, pages, paths } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import { factsOf } from '../clients/client-metadata.ts'
 import { unverifiedClaims } from '../clients/proofs.ts'
@@ -98,7 +98,7 @@ const [changePrefix = ''] = changePaths.mcp.split(':')
 
 /** Returns the areas that `resource` values name (design 38). */
 function areasIn(named: readonly string[]): string[] {
-  return named.flatMap((resource) => resource.split(changePrefix)[1]?.split(',') ?? [])
+  return named.flatMap((resource) => resource.split(changePrefix)[1]?.split(AREA_SEPARATOR) ?? [])
 }
 
 /**
