@@ -14,7 +14,7 @@ export interface RequestedSiteDependencies {
 }
 
 /**
- * Decides the site of an authorization request, from the client, the scopes and the session, and from the person's
+ * Decides the site of an authorization request. Considers the client, the scopes and the session, and the person's
  * roles and choice.
  */
 export async function decideRequestedSite(

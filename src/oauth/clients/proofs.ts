@@ -153,7 +153,7 @@ export async function verifyOnce(
     const times = { endsAtSeconds: exp + CLOCK_TOLERANCE_SECONDS, madeAtSeconds: iat }
     return replayProblems[await useOnce({ whose, jti, ...times })]
   } catch (error) {
-    // Other errors are faults in this service or its store.
+    // Errors that jose does not throw are faults in this service or its store.
     const isOfJose = error instanceof Error && 'code' in error && /^ERR_J/.test(`${error.code}`)
     if (!isOfJose) throw error
     return `the assertion is invalid: ${error.message}`
@@ -182,7 +182,7 @@ const AHEAD_SECONDS_MAX = { others: 300, fapi: 60 }
  * assertion is dated in the future and the replay store loses its data, the assertion could be replayed.
  *
  * @param choseFapi whether the client chose a part of the FAPI 2.0 Security Profile, which accepts only the issuer as
- * `aud`, and `iat` at most a minute ahead (§5.3.2.1)
+ * `aud`, and only an `iat` at most a minute ahead (§5.3.2.1)
  * @returns the problem, or undefined
  */
 export function problemOfAssertion(

@@ -226,7 +226,7 @@ function readGrantTypes(body: RegistrationBody) {
 
 /**
  * Returns the requested scopes that clients of this origin may have. If there are none, returns all scopes of the
- * origin, because clients may copy scopes from a challenge for another kind of client.
+ * origin. Clients may copy scopes from a challenge for another kind of client.
  */
 function narrowed({ scope }: RegistrationBody, origin: 'integration' | 'loopback'): string {
   const open = decideScopes({ origin })

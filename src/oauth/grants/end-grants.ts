@@ -156,8 +156,8 @@ export async function removeApp({ kysely }: Database, line: AppLine, actor: Acto
 /**
  * Ends all grants with their codes and tokens, and every browser session. Needed after a restore, because the backup
  * lacks all later uses, revocations and sign-outs. People must sign in and consent again. Call it before any process
- * accepts requests. It is idempotent, so call it again after a failure. Records one audit event, and no event per grant:
- * receivers of webhooks must compare all their data after a restore, because later changes are undone without an event.
+ * accepts requests. It is idempotent, so call it again after a failure. Records one audit event instead of one per
+ * grant. Receivers of webhooks must compare all their data, because a restore undoes changes without an event.
  *
  * @param nowMs epoch milliseconds, from the clock of the database (`withDatabase`)
  * @returns the number of live grants that ended, and the number of sessions, codes, links and other records removed

@@ -104,7 +104,7 @@ async function findUse(
   const lost = judgeAccess(refreshToken, scopes, platform.now())
   if (lost !== undefined) throw invalidGrant(lost)
   const { assuranceDemand: demand } = refreshToken
-  // A client may ignore step-up challenges and refresh its token instead. Reject it, so the client authorizes again.
+  // A client may ignore step-up challenges and refresh its token. Reject the refresh, so the client authorizes again.
   if (
     demand?.areas.includes(EVERYTHING) &&
     isSensitive(demand, scopes, []) &&

@@ -8,8 +8,8 @@ import { columnOf, fieldsOf, type InnerList, type RecordKind, type Row } from '.
 const PAGE = { sqlite: 250, postgres: 1000 } as const
 
 /**
- * Reads the records of a kind, in the format that `import` accepts. Reads page by page, without a snapshot, so the export
- * may include some of the changes that are made in the meantime.
+ * Reads the records of a kind, in the format that `import` accepts. Reads page by page, without a snapshot, so the
+ * export may include some concurrent changes.
  */
 export async function* exportKind(database: Database, type: KindName): AsyncGenerator<Row> {
   const kind = kindOf(type)
