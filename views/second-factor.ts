@@ -164,7 +164,7 @@ ${postForm({ action, csrf: area.csrf, hidden: { sealed } }, [
   })
 }
 
-/** Shows new recovery codes, which the service does not show again. */
+/** Shows new recovery codes. The service shows them only once. */
 export function recoveryCodesPage(page: {
   readonly area: AreaView
   readonly codes: readonly string[]

@@ -192,8 +192,8 @@ function migrationSession(connection: BetterSqlite.Database): MigrationSession {
 }
 
 /**
- * Creates a driver that takes the write lock at the start of each transaction. Otherwise, a transaction that reads before
- * it writes would fail with SQLITE_BUSY_SNAPSHOT if another process wrote in between.
+ * Creates a driver that takes the write lock at the start of each transaction. Otherwise, a transaction that reads
+ * before it writes would fail with SQLITE_BUSY_SNAPSHOT if another process wrote in the meantime.
  */
 function makeDriver(
   connection: BetterSqlite.Database,

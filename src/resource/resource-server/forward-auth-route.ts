@@ -37,7 +37,7 @@ export function forwardAuthRoute(parts: ResourceParts): Middleware {
   }
 }
 
-/** The header for the credentials of the proxy. `Authorization` contains those of the caller. */
+/** The header for the credentials of the proxy. `Authorization` contains the caller's credentials. */
 const CLIENT_HEADER = 'x-forward-auth-client'
 const SCOPE_HEADER = 'x-forward-auth-scope'
 
@@ -49,8 +49,8 @@ async function answerProxy(ctx: Context, parts: ResourceParts): Promise<void> {
   // Only check the limit here. The request is counted once the proxy has authenticated.
   const exceeded = platform.requestLimits.exceeded('guardedRequests', credentials.clientId)
   if (answerTooMany(ctx, exceeded, 'json')) return
-  // Judge the token before the proxy has authenticated, because one query reads the token and the version of the proxy's
-  // client. An unauthenticated proxy learns nothing about the verdict.
+  // Judge the token before the proxy has authenticated, because one query reads the token and the version of the
+  // proxy's client. An unauthenticated proxy does not learn the verdict.
   const token = readToken(ctx.req.headersDistinct['authorization'] ?? [], false)
   const expected = { unbound: false, callerId: credentials.clientId }
   const judged = 'kind' in token ? token : await verdicts.judgeAccessToken(token.value, expected)

@@ -161,7 +161,7 @@ async function passOn(ctx: Context, incoming: IncomingMessage): Promise<void> {
       detail: `response interrupted: ${error.message}`,
     })
   })
-  // `pipeline` closes the caller's connection if the response is incomplete. Otherwise the response would seem complete.
+  // `pipeline` closes the caller's connection if the response is incomplete, so the response does not seem complete.
   await pipeline(incoming, ctx.res).catch(() => {})
 }
 

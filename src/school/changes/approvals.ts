@@ -89,7 +89,7 @@ export async function demandApproval(
       conflict
         .columns(['site_id', 'person_id', 'client_id', 'digest'])
         .doUpdateSet({ ...renewed, id: newId('pch') })
-        // If the person has approved the row in the meantime, keep the approval.
+        // If the person has approved the change in the meantime, keep the approval.
         .where('pending_change.expires_at', '<=', now),
     )
     .execute()

@@ -123,7 +123,7 @@ export function rangeOf(header: string, sizeBytes: number): ByteRange | 'beyond'
   return start < sizeBytes ? { start, end } : 'beyond'
 }
 
-/** Returns the Content-Disposition header that makes browsers save a file under this name (RFC 6266 §4, RFC 8187 §3.2). */
+/** Returns the Content-Disposition header for saving a file under this name (RFC 6266 §4, RFC 8187 §3.2). */
 export function attachment(name: string): string {
   // For clients without support for `filename*`: ASCII, without characters that could end the quoted string.
   const plain = name.toWellFormed().replace(/[^\x20-\x7e]|["\\%]/g, '_')

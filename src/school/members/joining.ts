@@ -36,7 +36,7 @@ export interface Joining {
   readonly accountId: string | undefined
 }
 
-/** The account that joins: an existing one, or a new one. */
+/** The account that joins: an existing or a new account. */
 export type Joiner =
   | { readonly personId: string }
   | { readonly name: string; readonly passwordHash: string }

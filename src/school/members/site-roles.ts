@@ -133,7 +133,7 @@ export const removeMember = siteChange(async ({ trx, actor, record }, id: string
   await record('member.remove', { kind: 'person', id }, change)
 })
 
-/** Ends all grants of a member at the site. The person keeps their roles. @throws ChangeRefused for an unknown member */
+/** Ends all grants of a member at the site. Keeps the member's roles. @throws ChangeRefused for an unknown member */
 export const endMemberAccess = siteChange(async ({ trx, actor, record }, id: string) => {
   const { siteId } = actor
   await mustHaveRoles(trx, siteId, id)

@@ -7,9 +7,9 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { newId } from '../changes/change.ts'
 
 /**
- * Delivers announcements to inboxes, and removes deleted ones, in batches. Each batch is one transaction. A delivery
- * stores its progress in the row of the post. Concurrent processes wait for the lock on that row. After a crash, the
- * next batch continues where the last batch ended.
+ * Delivers announcements to inboxes, and removes deleted announcements, in batches. Each batch is one transaction. A
+ * delivery stores its progress in the row of the post. Concurrent processes wait for the lock on that row. After a
+ * crash, the next batch continues where the last batch ended.
  */
 
 /** Maximum number of inboxes in a batch. Small batches hardly delay requests. */
