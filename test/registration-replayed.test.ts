@@ -123,7 +123,7 @@ const programs: readonly [title: string, body: Body][] = [
 ]
 
 const advice =
-  /Ask an operator of the site for a client_id at \S+\/connect, or publish a client ID metadata document/
+  /Ask an operator of the site for a client_id, as described at \S+\/connect, or publish a client ID metadata document/
 const refused: Readonly<Record<string, readonly [title: string, body: Body, says?: RegExp][]>> = {
   invalid_redirect_uri: [
     [

@@ -28,7 +28,9 @@ describe('the description of invalid_scope [Errors 3]', () => {
       const { client_id } = (await register(service().url, { redirect_uris: [redirect_uri] })).body
       const description = await ask({ client_id, redirect_uri, scope })
       expect(description).to.match(/can request account:read( and account:write)?: ask an operator/)
-      expect(description).to.include(`ask an operator for a client_id at ${connect()}.`)
+      expect(description).to.include(
+        `ask an operator for a client_id, as described at ${connect()}.`,
+      )
       expect(description).to.include('request fewer scopes')
       expect(description).to.include('for example openid courses:read').and.include(list())
     })

@@ -20,8 +20,8 @@ const originOf = (name: string) =>
     const url = URL.parse(value)
     const origin = url && /^https?:$/.test(url.protocol) ? url.origin : undefined
     if (origin === value.replace(/\/$/, '')) return origin
-    const hint = origin === undefined ? '' : ` (did you mean ${origin}?)`
-    context.addIssue(`${name} must have only a scheme, host and port${hint}`)
+    const hint = origin ? ` (did you mean ${origin}?)` : ', for example https://example.com'
+    context.addIssue(`${name} must be an http(s) URL with only a host and an optional port${hint}`)
     return z.NEVER
   })
 
@@ -183,7 +183,7 @@ export const environmentVariables = z.object({
     'yes: the last address in X-Forwarded-For is the client IP address (use only behind your own proxy).',
   ),
   DEMO_DATA: oneOf('auto', 'auto', 'on', 'off').describe(
-    'auto: load the demo campus into an empty embedded database if BASE_URL and HOST are loopback addresses; on: load it regardless of these addresses; off: never load it. Its passwords are public, so start-up fails if the database contains the demo campus but this setting forbids it.',
+    'auto: load the demo campus into an empty embedded database if BASE_URL and HOST are loopback addresses; on: load it regardless of these addresses; off: never load it. The demo passwords are public, so start-up fails if the database contains the demo campus but this setting forbids it.',
   ),
   CONFIG_DIR: z.string().optional().meta({
     shown: './config',

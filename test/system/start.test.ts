@@ -25,7 +25,7 @@ const refusals: readonly [Variables, readonly string[]][] = [
     },
     [
       'PORT must be a number from 1 to 65535',
-      'BASE_URL must have only a scheme, host and port (did you mean https://id.example?)',
+      'BASE_URL must be an http(s) URL with only a host and an optional port (did you mean https://id.example?)',
       'WORKERS must be auto or a number from 1 to 256',
       'DATABASE_URL must be a postgres:// URL',
       'REDIS_URL must be a redis:// or rediss:// URL',
@@ -66,7 +66,7 @@ const refusals: readonly [Variables, readonly string[]][] = [
   [
     { BASE_URL: 'id.example', REDIS_CLUSTER_NODES: 'a,b', SECRET_FILE: '/nowhere/secret' },
     [
-      'BASE_URL must have only a scheme, host and port',
+      'BASE_URL must be an http(s) URL with only a host and an optional port, for example https://example.com',
       'REDIS_CLUSTER_NODES must be host:port pairs separated by commas',
       'SECRET_FILE must be the path of a readable file',
     ],

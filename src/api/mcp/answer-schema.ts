@@ -21,7 +21,7 @@ import { leafSchema } from './tool-arguments.ts'
 export function answerSchemaOf({ name, runs }: Tool): JsonSchema {
   if (runs) return answerSchema(runs)
   const answer = answers[name]
-  if (!answer) throw new Error(`the answer of ${name} has no schema`)
+  if (!answer) throw new Error(`the tool ${name} has no result schema`)
   const { $schema: _dialect, ...schema } = z.toJSONSchema(answer)
   return schema
 }
@@ -84,7 +84,7 @@ const answers: Readonly<Record<string, z.ZodType>> = {
 function answerSchema({ document, pick, optional }: NonNullable<Tool['runs']>): JsonSchema {
   const { schema, operation } = document()
   const root = schema.getRootType(operation.operation)
-  if (!root) throw new Error('the schema has no such operation')
+  if (!root) throw new Error(`the schema has no type for a ${operation.operation}`)
   const answer = pick.reduce(propertyOf, objectSchema(root, operation.selectionSet))
   const required = Object.keys(answer['properties'] as object).filter(
     (name) => !optional.includes(name),
@@ -126,7 +126,7 @@ function presentSchema(type: GraphQLOutputType, selectionSet: Selected): JsonSch
 
 function propertyOf(schema: JsonSchema, name: string): JsonSchema {
   const { [name]: property } = schema['properties'] as Record<string, JsonSchema>
-  if (!property) throw new Error(`the answer has no ${name}`)
+  if (!property) throw new Error(`the result schema has no property ${name}`)
   // A payload is null only if the mutation failed.
   const { anyOf } = property as { anyOf?: readonly JsonSchema[] }
   return anyOf?.[0] ?? property

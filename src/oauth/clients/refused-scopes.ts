@@ -28,7 +28,7 @@ export function explainRefusedScopes(
   }
   const members = refused.filter((name) => findScope(name)?.audience === 'member').join(' and ')
   if (members !== '') {
-    return `only an application created by a site operator can request ${members}: ask an operator for a client_id at ${baseUrl}${pages.connectHome}. Or request fewer scopes: ${open}`
+    return `only an application created by a site operator can request ${members}: ask an operator for a client_id, as described at ${baseUrl}${pages.connectHome}. Or request fewer scopes: ${open}`
   }
   return isUnreviewed(client)
     ? `this client can request ${named} after an operator has approved the client in the admin area. Until then: ${open}`

@@ -258,7 +258,7 @@ function whyUnknown(hasAddresses: boolean, isKnown: boolean): string {
 }
 
 function otherWays({ baseUrl, metadataDocuments }: RegistrationPolicy): string {
-  const ask = `Ask an operator of the site for a client_id at ${baseUrl}${pages.connectHome}`
+  const ask = `Ask an operator of the site for a client_id, as described at ${baseUrl}${pages.connectHome}`
   if (!admitsDocuments(metadataDocuments)) return `${ask}.`
   const where = metadataDocuments.openRegistration ? '' : ' on an allowed host'
   return `${ask}, or publish a client ID metadata document${where} (${baseUrl}${paths.authMd}).`

@@ -51,7 +51,7 @@ function remedyFor(client: Client, needed: readonly string[], baseUrl: string): 
   if (needsResource(needed)) {
     return isOfSite
       ? `an operator of the site can add ${scopes} to this application`
-      : `member scopes need an application created by a site operator: ask an operator for a client_id at ${baseUrl}${pages.connectHome}`
+      : `member scopes need an application created by a site operator: ask an operator for a client_id, as described at ${baseUrl}${pages.connectHome}`
   }
   if (needsOperator(needed) && isOfSite) {
     return `an application of a site cannot have operator scopes: connect to ${baseUrl}${paths.mcpAdmin} without its client_id`

@@ -23,7 +23,7 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
     --missing <choice>  what to do with people from earlier imports who are missing from this one:
                         keep counts them, end disables them unless there are too many of them,
                         end-all disables them in any case
-    --events            sends the webhooks of new and changed records
+    --events            sends webhooks for new and changed records
   export <folder>       writes all sites, people, courses, purchases and OAuth applications as NDJSON
                         for import, including password hashes
   backup <folder>       copies the database and the files of DATA_DIR, even while the service runs

@@ -40,7 +40,7 @@ export async function rotateSigningKeys(
     })
     const { reloadSeconds, retiredKeepSeconds } = config.service.keys
     return (
-      `${kid} now signs; running processes use it within ${reloadSeconds} s. ` +
+      `${kid} is the new signing key. Running processes start using it within ${reloadSeconds} s. ` +
       `The previous key remains published for ${retiredKeepSeconds} s.`
     )
   })
