@@ -13,9 +13,9 @@ export interface DataRecord {
   readonly type: KindName
   /** The values of the key fields, separated by spaces. Unique among records of the same kind. */
   readonly id: string
-  /** All fields, with defaults for missing ones. */
+  /** All fields, with defaults for missing fields. */
   readonly values: Fields
-  /** The fields that the line contains. All others keep their values in the database. */
+  /** The fields that the line contains. All other fields keep their values in the database. */
   readonly given: ReadonlySet<string>
   readonly deleted: boolean
 }
@@ -74,7 +74,7 @@ function keyOfLine({ number, value }: Line): string {
   return id === '' ? String(number) : `${type} ${id}`
 }
 
-/** Validates lines, and sorts the valid ones by kind, parents before children. */
+/** Validates lines, and sorts the valid lines by kind, parents before children. */
 export function readBatch(read: readonly Line[]): Batch {
   const batch = { lines: [] as ReadLine[], rejected: [] as RejectedLine[] }
   for (const line of read) {

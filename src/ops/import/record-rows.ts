@@ -30,7 +30,7 @@ export interface InnerList<Values = Fields> {
   readonly position?: 'unique' | 'shared'
   /** Another field that adds entries to the list. */
   readonly also?: string
-  /** Returns the entries, if they are not simply the value of the field. */
+  /** Returns the entries. By default, the value of the field contains the entries. */
   entriesOf?(record: Values): readonly unknown[]
 }
 

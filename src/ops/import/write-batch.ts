@@ -202,7 +202,7 @@ function doUpdate(table: string, columns: readonly string[]): RawBuilder<unknown
   return sql`do update set ${sql.join(assignments)} where ${exists} and (${sql.join(differs, sql` or `)})`
 }
 
-/** Deletes the entries that are no longer in the lists, and writes all others. @returns the parents of changed rows */
+/** Deletes entries that are no longer listed, and writes all other entries. @returns the parents of changed rows */
 async function replaceInner(
   { table, key, position }: InnerList,
   rows: readonly Row[],
@@ -217,7 +217,7 @@ async function replaceInner(
   const by = sql.ref(parent)
   const deletion = sql<Row>`delete from ${name} ${whose} ${isGone} returning ${by}`
   const { rows: changed } = await deletion.execute(trx)
-  // First, negate the stored positions that change, so no new position equals a stored one.
+  // First, negate the stored positions that change, so no new position equals a stored position.
   if (position === 'unique' && rows.length > 0) {
     const places = rows.map(
       (row) => sql`(${row[parent]}, ${row['id']}, ${String(row['position'])})`,

@@ -10,7 +10,7 @@ const IDS_MAX = 200_000
 
 export type RejectedIds = ReturnType<typeof trackRejectedIds>
 
-/** Tracks rejected records, to distinguish invalid lines from lines that depend on them. */
+/** Tracks rejected records, to distinguish invalid lines from lines that depend on rejected records. */
 export function trackRejectedIds() {
   const ids = new Set<string>()
   const addId = (kind: string, record: unknown) => {
@@ -50,7 +50,7 @@ async function isStored(kind: string, id: string, { trx }: Writing): Promise<boo
 }
 
 /**
- * Writes lines, parents before children, except those that refer to a rejected record. If the database rejects a line,
+ * Writes lines, parents before children, except lines that refer to a rejected record. If the database rejects a line,
  * writes each half separately, down to single lines. An invalid line therefore affects only lines that depend on it.
  *
  * @returns the rejected lines

@@ -100,7 +100,7 @@ function previewRoute(operatorPages: OperatorPages, lookAt: (operator: Operator)
   })
 }
 
-/** Stores the uploaded logo, if there is one. Returns the changed field, if any, or the problem. */
+/** Stores the uploaded logo, if any. Returns the changed field, if any, or the problem. */
 async function storeLogo(admin: AdminParts['api']['admin'], operator: Operator, ctx: PageContext) {
   const file = formFile(ctx, 'logo')
   if (!file) return formField(ctx, 'removeLogo') === 'yes' ? { logoFileId: null } : {}

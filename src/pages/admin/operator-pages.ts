@@ -75,7 +75,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
       if (!operator.site.roles.includes('owner')) throw notAnOperator()
       return await handler(operator, ctx)
     }),
-    /** Declares the handler of a request that a script on one of these pages sends. */
+    /** Declares the handler for requests that scripts on these pages send. */
     script(pattern: string, answer: (operator: Operator, ctx: PageContext) => Promise<void>): void {
       const entering = async (ctx: PageContext, session: PageSession) => {
         const operator = await operatorOf(ctx, session, parts)

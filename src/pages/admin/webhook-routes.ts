@@ -31,7 +31,7 @@ const notices = {
 
 type Act = (webhooks: WebhookEndpoints, by: SiteActor, id: string, ctx: PageContext) => unknown
 
-/** What each button of an endpoint's page does. */
+/** The action of each button on an endpoint's page. */
 const acts: ReadonlyMap<string, Act> = new Map<string, Act>([
   ['save', (webhooks, by, id, ctx) => webhooks.update(by, id, typedIn(ctx))],
   ['rotate', (webhooks, by, id) => webhooks.rotate(by, id)],
@@ -129,7 +129,7 @@ function typedIn(ctx: PageContext): Required<EndpointInput> {
 
 const eventIn = (ctx: PageContext) => formField(ctx, 'eventId').trim()
 
-/** Reads the time from the form. @throws ChangeRefused */
+/** Reads the time from the form. @throws ChangeRefused if the time is invalid */
 function sinceIn(ctx: PageContext): number {
   const sinceMs = Date.parse(formField(ctx, 'since').trim())
   if (Number.isNaN(sinceMs)) throw badInput('since', 'must be a time, such as 2026-11-28T09:00Z')

@@ -13,9 +13,9 @@ import type { StateStore } from '../../platform/store/oauth-state.ts'
 import type { CompletedSignIn } from './sign-in.ts'
 
 /**
- * A session on our own pages. It ends with the browser's session, or earlier. Its record is in the state store, so it
- * ends in all processes at once. The cookie contains the session id, and the store only a digest of the id. Each sign-in
- * starts a new session.
+ * A session on our own pages. It ends with the browser's session, or earlier. Its record is in the state store, so the
+ * session ends in all processes at once. The cookie contains the session id, and the store only a digest of the id.
+ * Each sign-in starts a new session.
  */
 export interface PageSession {
   readonly person: Person

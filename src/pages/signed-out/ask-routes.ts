@@ -29,7 +29,7 @@ interface Asking<Found extends Opened> {
 
 interface Opened {
   readonly look?: SiteLook | undefined
-  /** The parameters of the paths. */
+  /** The values of the path parameters. */
   readonly named?: Readonly<Record<string, string>>
 }
 

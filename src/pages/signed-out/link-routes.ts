@@ -71,7 +71,7 @@ interface Handlers {
   readonly submit: (ctx: Context, opened: OpenedLink) => Promise<void>
 }
 
-/** Registers the page of a person's link, and its form. Only the form uses the link, because mail scanners open it. */
+/** Registers the page and form of a person's link. Only the form uses the link, because mail scanners open links. */
 export function linkRoutes(
   router: Router,
   kind: 'recovery' | 'second_factor' | 'deletion',

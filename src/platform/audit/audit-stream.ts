@@ -19,7 +19,7 @@ const LEASE = 'audit_stream'
 /**
  * Creates the audit stream, which writes every row of the trail as one line of JSON. It reads the rows from the
  * database, so the stream matches the trail. Only the process that holds the lease writes. Delivery is at least once: a
- * row is marked only after its line is written. A crash in between repeats the line, with the same id.
+ * row is marked only after its line is written. After a crash in between, the line is written again, with the same id.
  */
 export function makeAuditStream({ kysely }: Database, sink: EventSink, now: () => number) {
   const holder = randomUUID()
@@ -111,7 +111,7 @@ async function appendTo(path: string, lines: readonly string[]): Promise<void> {
   await using file = await open(path, 'a+', 0o600)
   const { size } = await file.stat()
   const last = size === 0 ? undefined : await file.read({ position: size - 1, length: 1 })
-  // A killed process may have left a partial line. End it with a newline; its event is written again.
+  // A killed process may have left a partial line. End it with a newline; the event is written again.
   const separator = last === undefined || last.buffer.toString('utf8', 0, 1) === '\n' ? '' : '\n'
   await file.writeFile(`${separator}${lines.join('\n')}\n`)
   await file.datasync()

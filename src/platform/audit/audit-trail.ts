@@ -79,7 +79,7 @@ export function makeAuditTrail({ kysely }: Database, { logger, now }: TrailPorts
     /** Writes the events that are due. A failed write is retried at the next flush. */
     flush: async () => await write(false),
 
-    /** Writes all events. If that fails, logs how many are lost. */
+    /** Writes all events. If the write fails, logs how many events are lost. */
     async end() {
       await write(true).catch((error: unknown) => {
         const line = { cause: String(error), events: waiting.length + dropped }
@@ -125,7 +125,7 @@ async function findRepeatedFailures(
   return found
 }
 
-/** How many distinct events of an action get their own row per minute; all others share a row. */
+/** The maximum number of distinct events of an action with their own row per minute. Further events share a row. */
 export const KINDS_PER_MINUTE = { unauthenticated: 100, withSession: 20_000 } as const
 const MINUTE_MS = 60_000
 

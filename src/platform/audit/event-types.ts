@@ -5,7 +5,7 @@ import { type RawBuilder, sql } from 'kysely'
 import type { AuditAction } from './audit-actions.ts'
 
 export interface EventType {
-  /** The version of the payload. Each incompatible change increases it. */
+  /** The version of the payload. Each incompatible change increases the version. */
   readonly version: number
   /** The actions that cause the event. An action causes at most one type of event. */
   readonly from: readonly AuditAction[]

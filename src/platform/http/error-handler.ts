@@ -13,8 +13,8 @@ export interface ErrorBody {
 }
 
 /**
- * Creates the error handler of our own routes; the engine has its own. Sends 404 if no route responded. Deliberate
- * errors, and those of the body parser and router, are sent to the caller. For any other error, the caller gets only
+ * Creates the error handler of our own routes; the engine has its own. Sends 404 if no route responded. Sends
+ * deliberate errors, and errors of the body parser and router, to the caller. For any other error, the caller gets only
  * the id of the log line.
  */
 export function errorHandler(): Middleware {
@@ -59,7 +59,7 @@ export function sendError(ctx: Context, status: number, body: ErrorBody): void {
   else ctx.body = body
 }
 
-/** Whether browsers open a path. At other paths, clients that prefer HTML, such as those of Java, still need JSON. */
+/** Whether browsers open a path. At other paths, clients that prefer HTML, such as Java clients, still need JSON. */
 const isForPeople = (path: string) =>
   path === authorization ||
   path === endSession ||

@@ -103,7 +103,7 @@ export const invalidClientMetadata = (description: string): Refusal =>
 export const unregisteredRedirectUri = (description: string): Refusal =>
   custom(400, 'invalid_redirect_uri', description)
 
-// Errors of pages.
+// Errors on pages.
 
 export const foreignForm = (): Refusal =>
   invalidRequest(403, 'the form was not sent from its own page; reload the page and try again')
@@ -126,7 +126,7 @@ export const notAnOwner = (): Refusal =>
 export const notPlatformReviewer = (): Refusal =>
   custom(403, 'forbidden', 'only platform reviewers can decide for all sites')
 
-// Errors of any endpoint.
+// Errors at any endpoint.
 
 export const nothingHere = (remedy = 'check the URL'): Refusal =>
   custom(404, 'not_found', `no page or endpoint exists at this URL; ${remedy}`)

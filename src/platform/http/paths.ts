@@ -58,7 +58,7 @@ export const changePaths = {
   protectedResource: '/.well-known/oauth-protected-resource/mcp/admin/change/:areas',
 } as const
 
-/** Separates areas in URLs. Clients percent-encode other separators, such as a comma, and then find no match. */
+/** Separates areas in URLs. Clients percent-encode other separators, such as a comma, so the path would not match. */
 export const AREA_SEPARATOR = '.'
 
 /** Returns the path of the operator endpoint for changes of these areas, which are in canonical order. */

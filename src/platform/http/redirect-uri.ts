@@ -10,7 +10,7 @@ const loopbackForm =
  * Whether a URI is a canonical loopback redirect URI (RFC 8252 §7.3; specification, Client registration 3). Rejects
  * userinfo, query and fragment, and spellings on which URL parsers disagree: decimal, hexadecimal, shortened and
  * IPv4-mapped hosts, port 0 and dot segments. The port is optional, because it may change with each authorization. VS
- * Code and the metadata document of Claude Code omit it.
+ * Code and the metadata document of Claude Code omit the port.
  *
  * @param hosts the allowed subset of `loopbackHosts` (design 7)
  */

@@ -64,7 +64,7 @@ export function requestLog(
     ctx.res.on('finish', () => {
       finished = true
     })
-    // Emitted once: after the last byte, or when the caller disconnects.
+    // `close` is emitted once: after the last byte, or when the caller disconnects.
     ctx.res.on('close', () => {
       const tookMs = performance.now() - startedAtMs
       const line = {

@@ -17,7 +17,7 @@ interface Gate {
   readonly after?: (ctx: Context, limits: Limits) => number
   /** Whether OPTIONS is an ordinary request at this path, not a preflight. */
   readonly takesOptions?: true
-  /** How requests with an Authorization header are charged, if differently. */
+  /** The gate for requests with an Authorization header, if it differs. */
   readonly withToken?: Gate
 }
 

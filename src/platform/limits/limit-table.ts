@@ -3,8 +3,8 @@
 interface LimitRow {
   /**
    * Who is charged: a client network, a client, or a person (which may be an account, e-mail address, site or browser).
-   * Except for sign-in, sign-up, recovery and mail, clients and people are charged only after authentication, so others
-   * cannot exhaust their limits.
+   * Except for sign-in, sign-up, recovery and mail, clients and people are charged only after authentication, so other
+   * callers cannot exhaust these limits.
    */
   readonly by: 'address' | 'client' | 'person'
   /** The path of the maximum in config/service.json. */

@@ -112,7 +112,7 @@ function exceededFor(limit: LimitInForce, msLeft: number): Exceeded {
   return { limit, waitSeconds: Math.max(1, Math.ceil(msLeft / 1000)) }
 }
 
-/** Exchanges up to EXCHANGED_MAX counts in one call. After a failure, reports them again at the next exchange. */
+/** Exchanges up to EXCHANGED_MAX counts in one call. If the call fails, reports the counts again later. */
 async function exchange(all: readonly Counted[], shared: SharedCounts, now: () => number) {
   const reported = all
     .flatMap(({ limit, unreported }) =>

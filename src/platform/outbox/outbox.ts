@@ -61,11 +61,11 @@ export const WAITS_SECONDS = [10, 30, 120, 600, 3600]
 /** For how many days a message is retried before it is dropped. */
 const TRY_DAYS_MAX = 3
 const MESSAGES_AT_ONCE = 256
-/** How many messages of a queue are sent at once. */
+/** The maximum number of messages of a queue that are sent at once. */
 const QUEUE_AT_ONCE = 8
 /** How long to wait before claiming more messages, so that one query replaces all messages that finish meanwhile. */
 const BATCH_MS = 10
-/** The maximum time between two checks for due messages while others are being sent. */
+/** The maximum time between two checks for due messages while other messages are being sent. */
 const LOOK_MS = 1_000
 const ERROR_CHARACTERS_MAX = 200
 const DAY_MS = 86_400_000

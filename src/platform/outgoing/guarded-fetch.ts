@@ -155,8 +155,8 @@ const lookUpOutside: LookUp = makeLookUpOutside()
 
 /**
  * Creates a lookup that queries name servers directly. `dns.lookup` blocks one of the two libuv threads that resolve
- * names. In a test, sixteen names with unresponsive name servers blocked all lookups for over a minute, including those
- * of the database host after a lost connection.
+ * names. In a test, sixteen names with unresponsive name servers blocked all lookups for over a minute, including
+ * lookups of the database host after a lost connection.
  *
  * @param servers addresses with ports; defaults to the name servers of this machine
  */

@@ -4,7 +4,7 @@ import type { Logger } from 'pino'
 export interface BackgroundTask {
   readonly name: string
   readonly everySeconds: number
-  /** Runs the task once. The signal aborts when the service stops; the service then waits for the run to end. */
+  /** Runs the task once. When the service stops, the signal aborts and the service waits for the run to end. */
   readonly run: (signal: AbortSignal) => Promise<unknown>
   /** Whether to run the task now, for tasks that only one process per host runs. */
   readonly onlyWhen?: (() => boolean) | undefined

@@ -56,8 +56,8 @@ export async function openServer(handler: () => RequestListener, address: Listen
   }
   return {
     /**
-     * Stops accepting connections and sends `Connection: close` on open ones. Resolves when all are closed, after
-     * five seconds, or when `cutShort` resolves.
+     * Stops accepting connections and sends `Connection: close` on open connections. Resolves when all connections are
+     * closed, after five seconds, or when `cutShort` resolves.
      */
     async handOver(cutShort: Promise<unknown>): Promise<void> {
       leave()

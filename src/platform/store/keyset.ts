@@ -7,7 +7,7 @@ import {
 } from 'kysely'
 
 // Keyset pagination, used by every list: a page begins after the last row of the previous page. Rows that are added or
-// removed between requests cause no duplicates or gaps, and the last page is as fast as the first.
+// removed between requests cause no duplicates or gaps, and the last page is as fast as the first page.
 
 /** The position of a row in a list: its sort value, and its id to break ties. */
 export type PlaceInList = readonly [sortedBy: string | number, id: string]

@@ -37,8 +37,8 @@ const createMigrationTable = `create table if not exists schema_migration (
 
 /**
  * Applies pending migrations: forward-only files, in order of their names, each in its own transaction. If several
- * processes start together, only one applies a file, because each checks again after acquiring the lock. Writes nothing
- * if nothing is pending, to keep start-up fast.
+ * processes start together, only one process applies a file, because each process checks again after acquiring the
+ * lock. Writes nothing if nothing is pending, to keep start-up fast.
  *
  * @throws if migrations are pending and `options.migrations` is 'refuse', or if `pending` throws
  */
@@ -122,7 +122,7 @@ async function listApplied({ rowsOf, findTable }: MigrationSession) {
   return (await rowsOf('select name, digest, effect from schema_migration')) as AppliedMigration[]
 }
 
-/** Reads the migrations for an engine: all `*.sql` files, except those for another engine, such as `*.sqlite.sql`. */
+/** Reads the migrations for an engine: all `*.sql` files, except files for another engine, such as `*.sqlite.sql`. */
 async function readScripts(folder: string, engine: Database['engine']): Promise<Script[]> {
   const own = new RegExp(`^[\\w-]+(\\.${engine})?\\.sql$`)
   const names = (await readdir(folder)).filter((name) => own.test(name)).sort()

@@ -21,9 +21,9 @@ export interface Consumption {
  * The records of one engine model, such as sessions, interactions and codes.
  * - Every record expires: `upsert` without a time to live throws, and expired records are never found.
  * - Ids of codes, pushed requests and sessions are bearer values. The store has only their digests, so a copy of the
- * store does not reveal them.
- * - Codes and pushed requests are written once, so a late duplicate cannot clear `consumed`. For other models, the
- * last write wins.
+ * store does not reveal these values.
+ * - Codes and pushed requests are written once, so a late duplicate cannot clear `consumed`. For other models, the last
+ * write wins.
  * - A consumed record is found until it expires, with `consumed` (epoch seconds) in its payload, to detect reuse.
  */
 export interface StateAdapter
@@ -42,7 +42,7 @@ export interface StateStore extends AsyncDisposable {
   ping(): Promise<void>
 }
 
-/** The model of codes. Their records are always in the database, so one query reads a code with its grant. */
+/** The model of codes. Code records are always in the database, so one query reads a code with its grant. */
 export const CODE_MODEL = 'AuthorizationCode'
 
 const onceModels: ReadonlySet<string> = new Set([CODE_MODEL, 'PushedAuthorizationRequest'])
@@ -225,7 +225,7 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`,
 }
 
-/** The commands of a server or cluster. Only commands that both support are used. */
+/** The commands to use: those that servers and clusters both support. */
 interface Commands extends Redis {
   gatehouseConsume(key: string, nowMs: number): Promise<[first: number, atMs: string] | null>
   gatehouseForget(key: string, value: string): Promise<unknown>

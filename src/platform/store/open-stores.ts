@@ -26,7 +26,7 @@ export interface StoreSettings {
   }
 }
 
-/** Opens the stores of a running service. `processes` is the number that share the database connections. */
+/** Opens the stores of a running service. `processes` is the number of processes that share the database. */
 export async function openStores(
   settings: StoreSettings,
   { guard, logger }: { readonly guard: StoreGuard; readonly logger: Logger },
