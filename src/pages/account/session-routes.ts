@@ -46,7 +46,7 @@ export function sessionRoutes(
     })
   })
   const end = async (ctx: PageContext, { person }: PageSession, chosen: ChosenSessions) => {
-    // Notify applications first: if that fails, the person can repeat the request.
+    // Notify applications first: if the notification fails, the person can repeat the request.
     await signOuts?.browsersSignedOut(person.id, chosen)
     if ((await browserSessions.end(person.id, chosen)).length === 0) return
     noteEvent({ action: 'sign_out.others', personId: person.id, ...callerOf(ctx) })

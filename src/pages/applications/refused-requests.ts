@@ -80,7 +80,7 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
       note({ ...failure, clientId, occurredAt: now(), requestId: randomUUID() })
     },
 
-    /** Notes a request if it was refused and names a client. */
+    /** Records a refused request that names a client. */
     noteRequest({ id, at, route, client, error, detail }: HeardRequest): void {
       if (client === undefined || error === undefined) return
       note({ clientId: client, occurredAt: at, route, error, reason: detail, requestId: id })

@@ -53,7 +53,7 @@ export function makeSessions(stateStore: StateStore, settings: SessionSettings) 
     await people.signOutSession(sessionId, sessionSeconds)
     await state.destroy(sha256(sessionId))
     ctx.cookies.set(cookie, null, options)
-    // Also delete the queries stored in this browser, because other people may use it.
+    // Also delete the queries stored in this browser, because other people may use the browser.
     ctx.set('Clear-Site-Data', '"storage"')
   }
 

@@ -15,7 +15,7 @@ export interface EventType {
   readonly kinds: readonly string[]
 }
 
-/** All event types. The message `event.<name>` says when a type occurs. Source of docs/reference/events.md. */
+/** All event types. The message `event.<name>` says when each event occurs. Source of docs/reference/events.md. */
 export const eventTypes: ReadonlyMap<string, EventType> = new Map([
   ...rows('courses', ['course'], {
     'course.published': ['course.publish'],

@@ -35,7 +35,7 @@ export function answerCors(ctx: Context, methods: readonly string[]): boolean {
     ctx.set('Access-Control-Expose-Headers', 'WWW-Authenticate')
     return false
   }
-  // An OPTIONS request that is not a preflight gets a 404.
+  // An OPTIONS request that is not a preflight gets 404.
   if (!ctx.get('Access-Control-Request-Method')) return true
   ctx.set('Access-Control-Allow-Origin', origin)
   ctx.set('Access-Control-Max-Age', '3600')

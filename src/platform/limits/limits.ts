@@ -97,7 +97,7 @@ export function makeLimits({ policy, shared, now }: LimitParts) {
     /** Refunds a point charged by `takeTogether`. */
     async giveBack(name: LimitName, key: string): Promise<void> {
       const known = bounded(key)
-      // If the window has ended, the point has expired with it.
+      // If the window has ended, the point has expired with the window.
       if (counted[name].counts.find(known)) await addTogether(counted[name], known, -1)
     },
     /** Reports high counts of this process, and adopts the totals of all processes. No-op without shared counts. */

@@ -4,7 +4,7 @@ import type { Metrics } from './registry.ts'
 
 interface Sources {
   readonly database: Database
-  /** Counts undelivered messages, and finds when the oldest was stored. */
+  /** Counts undelivered messages, and finds when the oldest message was stored. */
   readonly waitingMessages: () => Promise<{ count: number; oldestAt?: number | undefined }>
   readonly passwords: { readonly waiting: () => number }
   readonly now: () => number

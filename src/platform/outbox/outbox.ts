@@ -99,8 +99,8 @@ export async function storeMessage(
 }
 
 /**
- * Counts the stored messages of one kind, or of all kinds. Also returns when the oldest was stored, and an error of a
- * postponed message.
+ * Counts the stored messages of one kind, or of all kinds. Also returns when the oldest message was stored, and an
+ * error of a postponed message.
  */
 export async function waitingMessages({ kysely }: Pick<Database, 'kysely'>, kind?: string) {
   const { count, oldestAt, error } = await kysely
