@@ -98,7 +98,7 @@ forEachDatabase('files of a site', (start) => {
       [{ name: 'a.html', bytes: Buffer.from('<!doctype html>') }, unknown],
       [
         { mediaType: 'image/png' },
-        /: its content is application\/pdf, but its Content-Type is image\/png; correct it$/,
+        /: its content is application\/pdf, but its Content-Type is image\/png; correct the Content-Type$/,
       ],
       [
         { name: 'shots.html' },

@@ -116,7 +116,7 @@ function problems({ rejected, rejectedCount, dependents, absent }: ImportReport)
   if (hidden > 0) lines.push(`and ${hidden} more`)
   const counts = listCounts(dependents)
   if (counts !== '') lines.push(`Not written, because they refer to rejected records: ${counts}`)
-  if (typeof absent === 'string') lines.push(`Left missing people as they are, because ${absent}.`)
+  if (typeof absent === 'string') lines.push(`Missing people were not changed, because ${absent}.`)
   return lines.join('\n')
 }
 

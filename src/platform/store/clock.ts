@@ -63,7 +63,7 @@ export function makeClockWatch(
       const seconds = (Math.abs(aheadMs) / 1000).toFixed(1)
       logger.warn(
         `The clock of this machine is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database clock, ` +
-          'which this service uses. Synchronize this machine with NTP, because other programs on it use its own clock.',
+          'which this service uses. Synchronize this machine with NTP, because other programs use the machine clock.',
       )
     }
     if (!isWrong && wasWrong) {

@@ -82,7 +82,7 @@ function mustFit(kind: FileKind, { name, declared, accepted }: Expected): void {
   }
   if (!UNDECLARED.includes(declared) && declared.toLowerCase() !== mediaType) {
     throw unsupportedFile(
-      `its content is ${mediaType}, but its Content-Type is ${declared}; correct it`,
+      `its content is ${mediaType}, but its Content-Type is ${declared}; correct the Content-Type`,
     )
   }
   if (fitsName(kind, name)) return
