@@ -246,6 +246,15 @@ describe('/account', () => {
     })
   })
 
+  it('asks for a password without a promise about another app', async () => {
+    const { url } = service()
+    const ofOwnPage = await follow(makeHeadlessPerson(noor), new URL('/account', url))
+    expect(ofOwnPage.text).to.include('id="login-page"').and.not.include('never sees your password')
+    const person = makeHeadlessPerson(noor)
+    const ofApp = await follow(person, await openAuthorization(person, url))
+    expect(ofApp.text).to.include('id="login-page"').and.include('never sees your password')
+  })
+
   it('signs a disabled person out of the pages and of the browser', async () => {
     await using own = await startService()
     const person = makePagePerson(own.url, sam)

@@ -50,6 +50,7 @@ export interface SignInPage {
 
 /** Asks for an e-mail address and a password, or for a passkey. */
 export function signInPage(page: SignInPage): Page {
+  const isForOthers = page.client.kind !== 'own'
   return {
     title: text('signIn.title', { wrong: page.problem ? 'yes' : 'no' }),
     id: 'login-page',
@@ -61,8 +62,11 @@ export function signInPage(page: SignInPage): Page {
 ${
   page.confirms
     ? html`<p id="confirms">${text('signIn.confirms')}</p>`
-    : html`<p>${text('signIn.to', { app: foreignName(page.client.name) })}<br>
-<span class="muted"><bdi>${page.client.host}</bdi></span></p>`
+    : html`<p>${text('signIn.to', { app: foreignName(page.client.name) })}${
+        isForOthers &&
+        html`<br>
+<span class="muted"><bdi>${page.client.host}</bdi></span>`
+      }</p>`
 }
 ${page.factorsHref !== undefined && twoFactorsNote(page.factorsHref)}
 ${siteWords(page.words)}
@@ -81,7 +85,7 @@ ${page.providers?.map(
 )}
 <div class="actions"><button id="login-cancel" type="submit" form="refusal" class="quiet">${text('signIn.cancel')}</button></div>
 ${refusalForm(page)}
-${!page.isOnly && html`<p class="small">${text('signIn.neverSeen', { app: html`<bdi>${page.client.name}</bdi>` })}</p>`}`,
+${isForOthers && !page.isOnly && html`<p class="small">${text('signIn.neverSeen', { app: html`<bdi>${page.client.name}</bdi>` })}</p>`}`,
   }
 }
 

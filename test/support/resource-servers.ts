@@ -6,8 +6,6 @@ import {
 } from '../../src/pages/applications/application-store.ts'
 import type { RunningService } from './gatehouse.ts'
 
-export type Registered = Awaited<ReturnType<typeof registerResourceServer>>
-
 export async function registerResourceServer({ service }: RunningService, siteId: string) {
   const actor = { personId: 'per_amir', requestId: 'a-test', now: Date.now() }
   const store = makeApplicationStore(service.stores.database)

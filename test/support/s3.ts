@@ -2,8 +2,6 @@ import { AwsV4Signer } from 'aws4fetch'
 
 import { freePort, startProgram } from './programs.ts'
 
-export type S3Server = Awaited<ReturnType<typeof startS3>>
-
 const BUCKET = 'campus-files'
 const REGION = 'eu-central-1'
 

@@ -48,8 +48,6 @@ interface SeenRequest {
   readonly claims: Readonly<Record<string, unknown>>
 }
 
-export type WithPlatform = Awaited<ReturnType<typeof startWithPlatform>>
-
 export async function startWithPlatform(setup: ServiceSetup = {}, start: Start = startService) {
   const port = await freePort()
   const service = await start({
