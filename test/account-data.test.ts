@@ -247,6 +247,20 @@ forEachDatabase('the data of a person', (start) => {
     expect((await personOf(service, 'per_sam')).deleted_at).to.equal(null)
   })
 
+  for (const [what, values] of Object.entries({
+    'account is disabled': { disabled_at: 1 },
+    'address has changed': { email_canonical: 'other@northlight.example' },
+  })) {
+    it(`refuses the link of a person whose ${what}`, async () => {
+      await using service = await begin()
+      const { person, path } = await ask(service, noor)
+      const form = await person.visit(path)
+      await change(service.kysely, 'person', { id: 'per_noor' }, values)
+      expect((await person.send(form, path)).status).to.equal(410)
+      expect((await personOf(service, 'per_noor')).deletion_due_at).to.equal(null)
+    })
+  }
+
   it('keeps the link of a last owner until the site has another one [277]', async () => {
     await using service = await begin()
     const { kysely } = service

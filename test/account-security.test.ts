@@ -1,7 +1,9 @@
+import { hashSync, verifySync } from '@node-rs/argon2'
+
 import { openAuthorization, userinfo } from './support/client.ts'
-import { rowOf } from './support/database.ts'
+import { change as changeRow, rowOf } from './support/database.ts'
 import { flushing, flushingSoon, noor, sam, startService, startWith } from './support/gatehouse.ts'
-import { makePagePerson } from './support/page-person.ts'
+import { makePagePerson, submitPage } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { getTokens } from './support/relying-party.ts'
 
@@ -63,6 +65,43 @@ describe(`${page}: the password`, () => {
     }
     expect((await person.visit('/account')).status).to.equal(200)
     expect(await (await person.open('/account/sessions')).text()).to.include('This browser')
+  })
+
+  describe('beside other requests', () => {
+    /** A service where checking Sam's password takes long, and pages on which Sam is signed in. */
+    const open = async (browsers: number) => {
+      const service = await startService({ policy: flushingSoon, now: Date.now })
+      const people = Array.from({ length: browsers }, () => makePagePerson(service.url, sam))
+      for (const each of people) await each.visit(page)
+      const password_hash = hashSync(sam.password, { memoryCost: 65_536, timeCost: 6 })
+      await changeRow(service.kysely, 'person', { id: 'per_sam' }, { password_hash })
+      return { service, people, password_hash, at: new URL(page, service.url) }
+    }
+    const typed = { ...both, current: sam.password }
+
+    it('ends also the sessions that the old password opened while it was checked', async () => {
+      const { service, people, password_hash, at } = await open(1)
+      await using _ = service
+      const [person] = people
+      if (!person) throw new Error('no person')
+      const began = performance.now()
+      verifySync(password_hash, sam.password)
+      const checkMs = performance.now() - began
+      const sentAt = Date.now()
+      expect((await submitPage(person, at, typed)).headers.get('location')).to.include('changed')
+      const row = await rowOf(service.kysely, 'signed_out_everywhere', { person_id: 'per_sam' })
+      expect(row.signed_out_at - sentAt).to.be.above(checkMs / 4)
+    })
+
+    it('stores one of two passwords, and asks the other browser to sign in', async () => {
+      const { service, people, at } = await open(2)
+      await using _ = service
+      const sent = await Promise.all(people.map((each) => submitPage(each, at, typed)))
+      const places = sent.map(({ headers }) => headers.get('location'))
+      expect(places).to.have.members([page, `${page}?done=changed`])
+      const statuses = people.map(async (each) => (await each.open('/account')).status)
+      expect(await Promise.all(statuses)).to.have.members([200, 303])
+    })
   })
 
   it('keeps the connected apps if the person unticks it', async () => {

@@ -234,13 +234,18 @@ describe('UserInfo responses [design 4]', () => {
     expect(answer.headers.has('access-control-allow-credentials')).to.equal(false)
   })
 
-  for (const method of ['OPTIONS', 'PUT', 'DELETE', 'PATCH']) {
-    it(`to ${method} are 404`, async () => {
-      const answer = await send(service().url, { method, path, headers: bearer('x') })
-      const error_description = 'no page or endpoint exists at this URL; check the URL'
-      expect(answer.status).to.equal(404)
-      expect(answer.body).to.deep.equal({ error: 'not_found', error_description })
-      expect([...answer.headers.keys()].join()).not.to.include('access-control')
+  const ofMethods = { OPTIONS: [404, 'not_found', null] } as Record<string, unknown[]>
+  for (const method of ['PUT', 'DELETE', 'PATCH']) {
+    ofMethods[method] = [405, 'invalid_request', 'GET, POST, OPTIONS']
+  }
+  for (const [method, expected] of Object.entries(ofMethods)) {
+    it(`to ${method} are ${expected[0]}`, async () => {
+      const { status, body, headers } = await send(service().url, {
+        ...{ method, path, headers: bearer('x') },
+      })
+      expect([status, body.error, headers.get('allow')]).to.deep.equal(expected)
+      expect(Object.keys(body)).to.have.members(['error', 'error_description'])
+      expect([...headers.keys()].join()).not.to.include('access-control')
     })
   }
 

@@ -157,7 +157,7 @@ const postRows = numbered(1600, posts, async ({ url }, [fields, type = FORM[1] ?
 const methodRows = numbered(
   { first: 1610, attack: (method) => `request by ${method}` },
   answered(
-    'page 404 not_found',
+    'page 405 invalid_request',
     ['PUT', 'DELETE', 'PATCH', 'TRACE'].map((method) => [method, method] as const),
   ),
   async ({ url }, [method]) => await ask(url, {}, { method }),

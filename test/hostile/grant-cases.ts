@@ -107,7 +107,7 @@ const changedToken =
 const refreshes: Entries<[Change]> = [
   ['by a platform (CVE-2026-55672)', GRANT, { client_id: claude.clientId }],
   ['by another, confidential client', GRANT, { client_id, client_secret }],
-  ['by the client of the own pages', REQUEST, ownPages],
+  ['by the client of the own pages', '400 unauthorized_client', ownPages],
   ['for a foreign resource', TARGET, { resource: foreign }],
   ['for two resources, the second foreign', TARGET, (_, { url }) => ({ resource: [url, foreign] })],
   ['for a resource with a fragment', TARGET, (_, { url }) => ({ resource: `${url}#x` })],

@@ -97,26 +97,34 @@ interface NewPassword {
   readonly passwordHash: string
   /** Whether to end the grants of connected apps, too. */
   readonly endApps: boolean
-  /** Whether the person used a recovery link instead of the old password. */
-  readonly byMail: boolean
+  /** When the session began that changes the password; undefined if the person used a recovery link. */
+  readonly sessionSince?: number
 }
+
+/** Thrown if the session that changes a password has ended, for example because of another new password. */
+export class SessionEnded extends Error {}
 
 /**
  * Stores a person's new password, and ends all sessions that began at or before `actor.now`. One of them may be an
  * attacker's (OWASP ASVS 5.0, 7.4.3). Deletes recovery and deletion links, ends grants if `endApps` is set, and records
  * an audit event.
+ *
+ * @throws SessionEnded if the person signed out everywhere after `sessionSince`
  */
 export async function storeNewPassword(
   trx: Transaction<Schema>,
-  { personId, passwordHash, endApps, byMail }: NewPassword,
+  { personId, passwordHash, endApps, sessionSince }: NewPassword,
   actor: Partial<Actor> & Pick<Actor, 'now'>,
 ): Promise<void> {
   const nowMs = actor.now
+  const byMail = sessionSince === undefined
   await trx
     .updateTable('person')
     .set({ password_hash: passwordHash })
     .where('id', '=', personId)
     .execute()
+  // Check after the update, which waits for a concurrent change of the password.
+  if (!byMail && (await hasSignedOut(trx, personId, sessionSince))) throw new SessionEnded()
   await endSessions(trx, [personId], nowMs)
   // An attacker who could read earlier e-mails must not be able to use their links.
   await trx
@@ -135,4 +143,14 @@ export async function storeNewPassword(
     personId,
     after: { grantsEnded },
   })
+}
+
+async function hasSignedOut(trx: Transaction<Schema>, personId: string, sinceMs: number) {
+  const row = await trx
+    .selectFrom('signed_out_everywhere')
+    .select('signed_out_at')
+    .where('person_id', '=', personId)
+    .where('signed_out_at', '>=', sinceMs)
+    .executeTakeFirst()
+  return row !== undefined
 }

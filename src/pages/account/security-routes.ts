@@ -3,7 +3,7 @@ import { text } from '../../../views/text.ts'
 import { queueMail } from '../../directory/mail/messages.ts'
 import { explainFailure, type SignInService } from '../../directory/people/authenticate.ts'
 import { type Authentication, MFA_ACR } from '../../directory/people/authentication.ts'
-import { storeNewPassword } from '../../oauth/grants/end-access.ts'
+import { SessionEnded, storeNewPassword } from '../../oauth/grants/end-access.ts'
 import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
 import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
@@ -22,7 +22,7 @@ export interface SecurityPorts extends NewPasswords {
 
 /** Creates the page where a person changes the password. It asks for the current password. */
 export function securityRoutes(
-  { database, signedInPages, page, form }: AccountPages,
+  { database, now, signedInPages, page, form }: AccountPages,
   ports: SecurityPorts,
   renewSession: (ctx: PageContext, renewed: Authentication, from: string) => Promise<string>,
 ): void {
@@ -50,7 +50,7 @@ export function securityRoutes(
   const showForm = fresh(async (asked) => show(asked, { endApps: true }))
   page(pages.security, showForm)
   const change = fresh(async (asked) => {
-    const { session, ctx, actor } = asked
+    const { session, ctx } = asked
     const { person } = session
     const endApps = formField(ctx, 'end_apps') === 'yes'
     const refuse = (status: number, problems: PasswordProblems) => {
@@ -69,13 +69,23 @@ export function securityRoutes(
     }
     const read = await readNewPassword(ctx, person, ports)
     if ('problems' in read) return refuse(read.status, read.problems)
+    // Take the time after hashing, so that sessions which the old password opened meanwhile end too.
+    const actor = { ...asked.actor, now: now() }
     const { personId } = actor
-    const change = { personId, passwordHash: read.hash, endApps }
-    await database.kysely.transaction().execute(async (trx) => {
-      await storeNewPassword(trx, { ...change, byMail: false }, actor)
+    const sessionSince = session.browser.authenticatedAt
+    const change = { personId, passwordHash: read.hash, endApps, sessionSince }
+    const storing = database.kysely.transaction().execute(async (trx) => {
+      await storeNewPassword(trx, change, actor)
       const mail = { kind: 'password_changed', to: person.email, personId } as const
       await queueMail(trx, { ...mail, values: {} }, actor.now)
+      return true
     })
+    const isStored = await storing.catch((error: unknown) => {
+      if (error instanceof SessionEnded) return false
+      throw error
+    })
+    // The page then asks the person to sign in.
+    if (!isStored) return pages.security
     // All sessions have ended, because their cookies may have been copied. This browser gets a new session.
     const authenticatedAt = actor.now + 1
     const renewed = { personId, methods: ['password'], authenticatedAt } as const

@@ -132,6 +132,15 @@ export async function useLinkOfPerson(
   if (!isUsed) throw new LinkGone()
 }
 
+/** Marks the address of a link as verified. @throws LinkGone if the account is disabled or has another address */
+export async function verifyAddress(
+  trx: Transaction<Schema>,
+  { personId, email }: LinkOfPerson,
+  nowMs: number,
+): Promise<void> {
+  if (!(await markVerified(trx, personId, email, nowMs))) throw new LinkGone()
+}
+
 /** Whether a submitted form may use a link. Records an audit event if the code is required but wrong. */
 export async function mayUse(
   ctx: Context,

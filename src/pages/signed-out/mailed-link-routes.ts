@@ -33,6 +33,7 @@ import {
   type OpenedLink,
   type SignedOutPorts,
   useLinkOfPerson,
+  verifyAddress,
 } from './link-routes.ts'
 
 /** Creates the routes below /recover. */
@@ -80,7 +81,7 @@ async function setPassword(ctx: Context, opened: OpenedLink, ports: SignedOutPor
   }
   await useLinkOfPerson(ctx, link, ports, async (trx, actor) => {
     const { personId } = actor
-    const change = { personId, passwordHash: read.hash, endApps, byMail: true }
+    const change = { personId, passwordHash: read.hash, endApps }
     await storeNewPassword(trx, change, actor)
     await queueMail(trx, { kind: 'password_changed', personId, values: {} }, actor.now)
   })
@@ -136,6 +137,7 @@ export function deletionRoutes(ports: SignedOutPorts, accountDeletionSeconds: nu
       const actor = { personId, ...callerOf(ctx), now: now() }
       const dueAt = actor.now + accountDeletionSeconds * 1000
       const owned = await kysely.transaction().execute(async (trx) => {
+        await verifyAddress(trx, link, actor.now)
         const sites = await scheduleDeletion(trx, database, { personId, dueAt }, actor)
         // Keep the link of the last owner of a site, so it works once the site has another owner.
         if (sites?.length === 0 && !(await useLink(trx, link, actor.now))) throw new LinkGone()

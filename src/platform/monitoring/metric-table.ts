@@ -49,7 +49,7 @@ export const reasonSentences = {
   refresh_reused: 'the refresh token was used before',
   refresh_revoked: 'the refresh token was revoked',
   refresh_unknown: 'the refresh token is unknown',
-  store_is_older: 'the refresh that issued the token is not in the database',
+  store_is_older: 'the token is newer than the data, as after a restore',
   foreign_client: 'the refresh token belongs to another client',
 } as const
 
