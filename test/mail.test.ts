@@ -197,6 +197,12 @@ describe('mail', () => {
     expect(server.received).to.deep.equal([])
   })
 
+  it('waits for a mail server that is down also without a recipient, and so reveals no account', async () => {
+    await using mail = await startMail({ smtpUrl: 'smtp://127.0.0.1:9' })
+    await mail.queue(mailOf('recovery', { linkId: 'used' }))
+    await soon(() => expect(mail.heard).to.deep.equal(['postponed']))
+  })
+
   // [231, 234]
   it('waits for a mail server that is down, keeps its Message-ID, and logs no address or link', async () => {
     let isDown = true

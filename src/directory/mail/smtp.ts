@@ -18,6 +18,8 @@ export interface Letter {
 export interface MailTransport {
   /** Delivers a message. @throws Undeliverable if a retry cannot succeed, or another error if it can */
   readonly deliver: (letter: Letter, signal: AbortSignal) => Promise<void>
+  /** Connects to the mail server and signs in. @throws if the connection or the sign-in fails */
+  readonly verify?: () => Promise<void>
   readonly close: () => void
 }
 
@@ -59,8 +61,7 @@ export function openSmtp(url: string): MailTransport & { verify(): Promise<void>
   return {
     deliver: async (letter, signal) =>
       await withPool(async (pool) => await pool.sendMail({ ...composeMessage(letter), signal })),
-    /** Connects to the mail server and signs in. @throws if the connection or the sign-in fails */
-    verify: async () => await withPool(async (pool) => await pool.verify()),
+    verify: async () => void (await withPool(async (pool) => await pool.verify())),
     close: () => void opening?.then((pool) => pool.close({ force: true })),
   }
 }
