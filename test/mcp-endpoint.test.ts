@@ -261,15 +261,6 @@ describe('the tool endpoint', () => {
     expect(answer.headers.get('content-type')).to.match(/^application\/json/)
   })
 
-  it('names wrong parameters of initialize', async () => {
-    const params = { protocolVersion: 5, capabilities: {}, clientInfo }
-    const { status, body } = await send(running().url, 'initialize', { params })
-    expect([status, body.error.code]).to.deep.equal([200, -32602])
-    expect(body.error.message).to.equal(
-      'The parameters of initialize are invalid. params.protocolVersion: expected string, received number.',
-    )
-  })
-
   it('supports the revisions of design 23, and offers one of them to an older client', async () => {
     const { url } = running()
     const negotiate = async (protocolVersion: string) => {

@@ -100,7 +100,6 @@ function usedBy(method: unknown, params: Params, address: ToolAddress): Use | un
 /** The schemas of the methods with parameters that are validated here. The SDK itself validates `initialize`. */
 const schemas = new Map<unknown, SpecTypeName>([
   ['completion/complete', 'CompleteRequest'],
-  ['initialize', 'InitializeRequest'],
   ['prompts/get', 'GetPromptRequest'],
   ['prompts/list', 'ListPromptsRequest'],
   ['resources/list', 'ListResourcesRequest'],
