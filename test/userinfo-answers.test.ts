@@ -240,9 +240,8 @@ describe('UserInfo responses [design 4]', () => {
   }
   for (const [method, expected] of Object.entries(ofMethods)) {
     it(`to ${method} are ${expected[0]}`, async () => {
-      const { status, body, headers } = await send(service().url, {
-        ...{ method, path, headers: bearer('x') },
-      })
+      const request = { method, path, headers: bearer('x') }
+      const { status, body, headers } = await send(service().url, request)
       expect([status, body.error, headers.get('allow')]).to.deep.equal(expected)
       expect(Object.keys(body)).to.have.members(['error', 'error_description'])
       expect([...headers.keys()].join()).not.to.include('access-control')

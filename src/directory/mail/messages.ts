@@ -34,7 +34,7 @@ export interface MailValues {
     /** The number of unused recovery codes. */
     readonly left: number
   }
-  /** Warns a person that somebody entered the right password, but then too many wrong codes. */
+  /** Warns a person that the right password was entered, followed by too many wrong codes. */
   second_factor_locked: NoValues
   /** Lets a person remove a lost authenticator app. */
   second_factor_reset: NoValues

@@ -179,6 +179,7 @@ async function connectGuarded(pool: pg.Pool, timeout: StorageTimeout) {
     const sent = sendQuery(client, { text, values: [...values] }, { timeout, until, onUnusable })
     if (text === 'begin') {
       begun = sent
+      // The next statement reports the error.
       sent.catch(() => {})
       return { command: 'BEGIN', rowCount: 0, rows: [] }
     }
