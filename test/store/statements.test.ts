@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import BetterSqlite from 'better-sqlite3'
 import { sql } from 'kysely'
 
-import { compiled, type Valued } from '../../src/platform/store/compiled.ts'
+import { compiled, sendBeforeCommit, type Valued } from '../../src/platform/store/compiled.ts'
 import type { Database } from '../../src/platform/store/database.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import {
@@ -63,6 +63,27 @@ withEveryDatabase('A compiled statement', (open) => {
     })
     await beside
     expect(calls).to.equal(4)
+  })
+})
+
+withEveryDatabase('Last statements of a transaction', (open) => {
+  it('are committed, or fail the transaction with their error', async () => {
+    await using database = await open()
+    const { kysely, engine } = database
+    const writeAll = async (names: readonly (string | null)[]) =>
+      await kysely.transaction().execute(async (trx) => {
+        const writes = names.map((name) =>
+          sql`insert into setting (name, value, updated_at) values (${name}, '1', 1)`.compile(trx),
+        )
+        await sendBeforeCommit(trx, engine, writes)
+        return names
+      })
+    expect(await writeAll(['a', 'b'])).to.deep.equal(['a', 'b'])
+    const error = await writeAll(['c', null, 'd']).catch((reason: unknown) => reason)
+    expect(String(error)).to.match(/not.null/i)
+    const rows = await kysely.selectFrom('setting').select('name').orderBy('name').execute()
+    expect(rows.map(({ name }) => name).filter((name) => name.length === 1)).to.eql(['a', 'b'])
+    expect(await writeAll(['e'])).to.deep.equal(['e'])
   })
 })
 

@@ -8,7 +8,7 @@ const fileNames = [
   ...['commerce', 'events', 'posts', 'analytics', 'webhooks'],
 ] as const
 
-const searched = '. Counting stops at 1000 for a search'
+const searched = '. Counting stops at 500 for a search'
 
 const connections: Readonly<Record<string, string>> = {
   ...{ Course: '', AnalyticsCourse: '', DigitalProduct: '', StoredFile: '', Order: '', Post: '' },

@@ -1,10 +1,10 @@
 /** The audit trail: changes, sign-ins and refusals. Callers check whether the actor may make the change. */
 
-import { randomBytes } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 
-import { type Insertable, type Kysely, sql } from 'kysely'
+import { type CompiledQuery, type Kysely, sql } from 'kysely'
 
-import { sendTogether } from '../store/compiled.ts'
+import { compiledOnce, sendTogether, type Valued } from '../store/compiled.ts'
 import type { Schema } from '../store/schema.ts'
 import {
   type AuditAction,
@@ -45,7 +45,13 @@ export interface Change {
 
 type WithAction<Facts> = Omit<Facts, 'action'> & { readonly action: AuditAction }
 
-export type AuditRow = WithAction<Insertable<Schema['audit_event']>>
+const columns = [
+  ...(['id', 'occurred_at', 'actor_person_id', 'action', 'event_type', 'subject_kind'] as const),
+  ...(['subject_id', 'site_id', 'person_id', 'client_id', 'address', 'reason', 'before'] as const),
+  ...(['after', 'request_id', 'times'] as const),
+]
+
+export type AuditRow = WithAction<Pick<Schema['audit_event'], (typeof columns)[number]>>
 
 /** Records a change in its transaction. Changes by commands have no person or request. @returns the id of the event */
 export async function recordAuditEvent(
@@ -54,23 +60,39 @@ export async function recordAuditEvent(
   change: Change,
 ): Promise<string> {
   const row = auditRow(actor, change)
-  await writeAuditRows(kysely, [row], actor.now)
+  await sendTogether(kysely, auditStatements(kysely, row))
   return row.id
 }
+
+/** Builds the statements that write an audit event and, if its type has webhooks, queue it for them. */
+export function auditStatements(kysely: Kysely<Schema>, row: AuditRow): CompiledQuery[] {
+  const insertion = insertOne(kysely, row)
+  return mayBeQueued(row) ? [insertion, queueOne(kysely, row)] : [insertion]
+}
+
+const insertOne = compiledOnce((kysely, value: Valued<AuditRow>) =>
+  insertEvents(kysely, [
+    Object.fromEntries(columns.map((name) => [name, value(name)])) as AuditRow,
+  ]),
+)
+
+const queueOne = compiledOnce((kysely, value: Valued<AuditRow>) => ({
+  compile: () => eventQueueing(sql`a.id = ${value('id')}`, value('occurred_at')).compile(kysely),
+}))
 
 let latest = { nowMs: 0, count: 0 }
 
 /** Generates a UUIDv7 (RFC 9562 §5.7). Events of the same millisecond sort in the order in which they were recorded. */
 function newEventId(nowMs: number): string {
   latest = { nowMs, count: nowMs === latest.nowMs ? latest.count + 1 : 0 }
-  const bytes = randomBytes(16)
-  bytes.writeUIntBE(nowMs, 0, 6)
-  bytes.writeUInt16BE(0x7000 + (latest.count % 0x1000), 6)
-  bytes[8] = 0x80 + ((bytes[8] ?? 0) % 0x40)
-  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+  const [time, count] = [nowMs.toString(16).padStart(12, '0'), latest.count % 0x1000]
+  const prefix = `${time.slice(0, 8)}-${time.slice(8)}-7${count.toString(16).padStart(3, '0')}`
+  // The rest of a UUIDv4: the same variant, and 62 random bits.
+  return `${prefix}-${randomUUID().slice(19)}`
 }
 
-function auditRow(
+/** Creates the row of an audit event, with a new id. */
+export function auditRow(
   actor: KnownActor,
   { action, reportedAs, subject, siteId, personId, reason, before, after }: WithAction<Change>,
 ): AuditRow {
@@ -90,28 +112,35 @@ function auditRow(
     before: before ? JSON.stringify(before) : null,
     after: after ? JSON.stringify(after) : null,
     request_id: actor.requestId ?? null,
+    times: null,
   }
 }
 
-/**
- * Writes audit events, and queues them for webhooks. Skips events that are already stored: an earlier write may have
- * succeeded despite a timeout.
- */
+/** Writes audit events, and queues them for webhooks. */
 export async function writeAuditRows(
   kysely: Kysely<Schema>,
   rows: readonly AuditRow[],
   nowMs: number,
 ): Promise<void> {
-  const insertion = kysely
+  const insertion = insertEvents(kysely, rows).compile()
+  const eventIds = rows.filter(mayBeQueued).map(({ id }) => id)
+  const queueing = eventQueueing(sql`a.id in (${sql.join(eventIds)})`, nowMs)
+  await sendTogether(
+    kysely,
+    eventIds.length === 0 ? [insertion] : [insertion, queueing.compile(kysely)],
+  )
+}
+
+/** Skips events that are already stored: an earlier write may have succeeded despite a timeout. */
+function insertEvents(kysely: Kysely<Schema>, rows: readonly AuditRow[]) {
+  return kysely
     .insertInto('audit_event')
     .values([...rows])
     .onConflict((conflict) => conflict.column('id').doNothing())
-  const eventIds = rows.flatMap((row) =>
-    row.event_type != null && row.site_id != null ? row.id : [],
-  )
-  if (eventIds.length === 0) return void (await insertion.execute())
-  const queueing = eventQueueing(sql`a.id in (${sql.join(eventIds)})`, nowMs)
-  await sendTogether(kysely, [insertion.compile()], queueing.compile(kysely))
+}
+
+function mayBeQueued({ event_type, site_id }: AuditRow): boolean {
+  return event_type !== null && site_id !== null
 }
 
 /** An event to record. Must not contain a secret, a token or text that a person entered. */

@@ -7,32 +7,55 @@ import {
   type QueryResult,
 } from 'kysely'
 
+import type { Database } from './database.ts'
 import type { Schema } from './schema.ts'
 
 /**
- * Compiles a query on the first call, and reuses it. Later calls skip Kysely's builder and executor, each of which
- * takes longer than a short query. On PostgreSQL, the calls use shared connections. Use this function for frequent
- * queries that find a few rows by key or write one row.
+ * Creates a function that runs a query, which it compiles on the first call. Later calls skip Kysely's builder and
+ * executor, each of which takes longer than a short query. On PostgreSQL, the calls use shared connections. Use this
+ * function for frequent queries that find a few rows by key or write one row.
  *
  * @param build builds the query; `value('name')` is the placeholder of a value
  */
 export function compiled<Values extends object, Row>(
   kysely: Kysely<Schema>,
-  build: (value: Valued<Values>) => { compile(): CompiledQuery<Row> },
+  build: (value: Valued<Values>) => Compilable<Row>,
 ): (values: Values) => Promise<QueryResult<Row>> {
-  let query: CompiledQuery<Row> | undefined
-  const executor = kysely.getExecutor()
-  return async (values) => {
+  const fill = compiledOnce((_, value: Valued<Values>) => build(value))
+  return async (values) => await runStatement(kysely, fill(kysely, values))
+}
+
+/** Creates a function that compiles a query on the first call for an engine, and fills in the values. */
+export function compiledOnce<Values extends object, Row>(
+  build: (kysely: Kysely<Schema>, value: Valued<Values>) => Compilable<Row>,
+): (kysely: Kysely<Schema>, values: Values) => CompiledQuery<Row> {
+  const queries = new Map<unknown, CompiledQuery<Row>>()
+  return (kysely, values) => {
+    const engine = kysely.getExecutor().adapter.constructor
     // The builder accepts any value, such as a symbol, and returns it among the parameters.
-    query ??= build((name) => Symbol(String(name)) as never).compile()
+    const query =
+      queries.get(engine) ?? build(kysely, (name) => Symbol(String(name)) as never).compile()
+    queries.set(engine, query)
     const parameters = query.parameters.map((parameter) =>
       typeof parameter === 'symbol' ? Reflect.get(values, parameter.description ?? '') : parameter,
     )
-    const run = { ...query, parameters }
-    return await (executor instanceof StatementExecutor
-      ? executor.run(run)
-      : kysely.executeQuery(run))
+    return { ...query, parameters }
   }
+}
+
+/** Runs a short statement. Outside of transactions, uses a shared connection on PostgreSQL. */
+export async function runStatement<Row>(
+  kysely: Kysely<Schema>,
+  query: CompiledQuery<Row>,
+): Promise<QueryResult<Row>> {
+  const executor = kysely.getExecutor()
+  return await (executor instanceof StatementExecutor
+    ? executor.run(query)
+    : kysely.executeQuery(query))
+}
+
+interface Compilable<Row> {
+  compile(): CompiledQuery<Row>
 }
 
 /**
@@ -43,14 +66,28 @@ export function compiled<Values extends object, Row>(
  */
 export async function sendTogether<Row>(
   trx: Kysely<Schema>,
-  statements: readonly CompiledQuery[],
-  last: CompiledQuery<Row>,
+  statements: readonly CompiledQuery<Row>[],
 ): Promise<Row[]> {
   return await trx.getExecutor().provideConnection(async (connection) => {
-    const sent = statements.map((statement) => connection.executeQuery(statement))
-    const [{ rows }] = await Promise.all([connection.executeQuery<Row>(last), ...sent])
-    return rows
+    const sent = statements.map((statement) => connection.executeQuery<Row>(statement))
+    return (await Promise.all(sent)).at(-1)?.rows ?? []
   })
+}
+
+/**
+ * Sends the last statements of a transaction. On PostgreSQL, does not wait for the responses, so that `commit` is sent
+ * together with these statements. If one of them fails, `commit` fails with its error.
+ */
+export async function sendBeforeCommit(
+  trx: Kysely<Schema>,
+  engine: Database['engine'],
+  statements: readonly CompiledQuery[],
+): Promise<void> {
+  const { sent } = await trx.getExecutor().provideConnection(async (connection) => ({
+    sent: Promise.all(statements.map((statement) => connection.executeQuery(statement))),
+  }))
+  if (engine === 'sqlite') await sent
+  else sent.catch(() => {})
 }
 
 /** Returns the placeholder of the value with this name. */

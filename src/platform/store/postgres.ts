@@ -152,7 +152,8 @@ async function closed(work: Promise<unknown>): Promise<void> {
 /**
  * Takes a connection from the pool for Kysely. After a query times out, the connection is not used again: further
  * queries, such as a rollback, fail at once, and releasing the connection closes it. `begin` is sent together with the
- * next statement. If `begin` fails, that statement fails.
+ * next statement. After a failed statement, all later statements of the transaction fail with its error, even if its
+ * caller did not wait for the response: PostgreSQL answers a `commit` of a failed transaction without an error.
  */
 async function connectGuarded(pool: pg.Pool, timeout: StorageTimeout) {
   // Apply one time limit to acquiring the connection and running the first query, so callers do not wait twice.
@@ -164,7 +165,7 @@ async function connectGuarded(pool: pg.Pool, timeout: StorageTimeout) {
     throw error
   })
   let broken: unknown
-  let begun: Promise<pg.QueryResult> | undefined
+  let failed: { readonly error: unknown } | undefined
   const query = async (
     text: string,
     values: readonly unknown[],
@@ -177,14 +178,13 @@ async function connectGuarded(pool: pg.Pool, timeout: StorageTimeout) {
     }
     batchWritesOfThisTurn(client.connection.stream)
     const sent = sendQuery(client, { text, values: [...values] }, { timeout, until, onUnusable })
-    if (text === 'begin') {
-      begun = sent
-      // The next statement reports the error.
-      sent.catch(() => {})
-      return { command: 'BEGIN', rowCount: 0, rows: [] }
-    }
-    const [result] = await Promise.all([sent, begun])
-    begun = undefined
+    sent.catch((error: unknown) => {
+      failed ??= { error }
+    })
+    if (text === 'begin') return { command: 'BEGIN', rowCount: 0, rows: [] }
+    const result = await sent
+    if (text.startsWith('rollback')) failed = undefined
+    if (failed) throw failed.error
     return result
   }
   return {

@@ -1,5 +1,6 @@
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
+import { compiledOnce, runStatement, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import { findNames } from '../../platform/store/object-names.ts'
@@ -13,6 +14,9 @@ export interface ApprovalPolicy {
   readonly exemptsIntegrations: boolean
 }
 
+/** The origins of clients whose changes may need an approval. */
+const needApprovals = ['loopback', 'document', 'integration']
+
 /**
  * Whether a change needs the approval of the client's person (design 37). Programs that an owner of the site registered
  * need no approval. Vendor integrations need an approval unless the site exempts them. Some integrations run on the
@@ -24,7 +28,7 @@ export function needsApproval(
   isDestructive: boolean,
 ): boolean {
   if (clientOrigin === 'integration' && exemptsIntegrations) return false
-  if (!['loopback', 'document', 'integration'].includes(clientOrigin)) return false
+  if (!needApprovals.includes(clientOrigin)) return false
   return covers === 'every' || (covers === 'destructive' && isDestructive)
 }
 
@@ -53,6 +57,7 @@ export async function demandApproval(
   baseUrl: string,
 ): Promise<void> {
   const { siteId: site_id, personId: person_id, clientId: client_id, now } = actor
+  if (!needApprovals.includes(actor.clientOrigin)) return
   const policy = await readApprovalPolicy(database, site_id)
   if (!needsApproval(policy, actor.clientOrigin, change.isDestructive)) return
   const given = JSON.stringify(change.arguments)
@@ -99,16 +104,21 @@ export async function demandApproval(
 }
 
 export async function readApprovalPolicy({ kysely }: Pick<Database, 'kysely'>, siteId: string) {
-  const row = await kysely
-    .selectFrom('site_approval')
-    .select(['covers', 'integrations_exempt_since'])
-    .where('site_id', '=', siteId)
-    .executeTakeFirst()
+  const {
+    rows: [row],
+  } = await runStatement(kysely, policyOf(kysely, { siteId }))
   return {
     covers: row?.covers ?? 'destructive',
     exemptsIntegrations: (row?.integrations_exempt_since ?? null) !== null,
   }
 }
+
+const policyOf = compiledOnce((kysely, value: Valued<{ siteId: string }>) =>
+  kysely
+    .selectFrom('site_approval')
+    .select(['covers', 'integrations_exempt_since'])
+    .where('site_id', '=', value('siteId')),
+)
 
 /** Sets the approval policy of a site. Records an audit event. */
 export async function setApprovalPolicy(

@@ -8,10 +8,18 @@ import type { z } from 'zod'
 import { operates } from '../../directory/sites/site-choice.ts'
 import {
   type Actor,
+  type AuditRow,
+  auditRow,
+  auditStatements,
   type Change,
-  recordAuditEvent,
 } from '../../platform/audit/record-audit-event.ts'
-import { sendTogether } from '../../platform/store/compiled.ts'
+import {
+  compiledOnce,
+  runStatement,
+  sendBeforeCommit,
+  sendTogether,
+  type Valued,
+} from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { Schema } from '../../platform/store/schema.ts'
@@ -27,12 +35,14 @@ export interface SiteActor extends Actor {
 export interface SiteWork {
   readonly trx: Transaction<Schema>
   readonly actor: SiteActor
-  /** Records an audit event of the actor at the site, and returns its id. */
+  /** Records an audit event of the actor at the site, and returns its id. The event is written at the end of the work. */
   readonly record: (
     action: Change['action'],
     subject: Change['subject'],
     values: Pick<Change, 'before' | 'after' | 'personId' | 'reportedAs'>,
-  ) => Promise<string>
+  ) => string
+  /** Writes at the end of the work, before its audit events, without waiting for the result. */
+  readonly writeLast: (query: { compile(): CompiledQuery }) => void
 }
 
 /**
@@ -47,16 +57,25 @@ export async function changeSite<Result>(
 ): Promise<Result> {
   const { siteId, personId } = actor
   return await database.kysely.transaction().execute(async (trx) => {
-    const roles = selectRoles(trx, siteId, personId).compile()
-    const held = await sendTogether(trx, siteLock(trx, database, siteId), roles)
+    const locks = database.engine === 'sqlite' ? [] : [siteLock(trx, { siteId })]
+    const held = await sendTogether(trx, [...locks, rolesOf(trx, { siteId, personId })])
     // Check again, because an earlier mutation in the same document may have removed the actor's role.
     if (!operates(held.map(({ role }) => role))) {
       const message = 'you no longer operate this site; ask an owner to restore your role'
       throw new ChangeRefused('FORBIDDEN', message)
     }
-    const record: SiteWork['record'] = async (action, subject, values) =>
-      await recordAuditEvent(trx, actor, { action, subject, siteId, ...values })
-    return await work({ trx, actor, record })
+    const events: AuditRow[] = []
+    const writes: CompiledQuery[] = []
+    const record: SiteWork['record'] = (action, subject, values) => {
+      const event = auditRow(actor, { action, subject, siteId, ...values })
+      events.push(event)
+      return event.id
+    }
+    const writeLast: SiteWork['writeLast'] = (query) => void writes.push(query.compile())
+    const result = await work({ trx, actor, record, writeLast })
+    const audit = events.flatMap((event) => auditStatements(trx, event))
+    await sendBeforeCommit(trx, database.engine, [...writes, ...audit])
+    return result
   })
 }
 
@@ -84,35 +103,31 @@ export function checkedChange<Input extends z.ZodType, Result>(
  */
 export async function lockSite(
   trx: Transaction<Schema>,
-  database: Pick<Database, 'engine'>,
-  siteId: string,
-): Promise<void> {
-  for (const statement of siteLock(trx, database, siteId)) await trx.executeQuery(statement)
-}
-
-function siteLock(
-  trx: Transaction<Schema>,
   { engine }: Pick<Database, 'engine'>,
   siteId: string,
-): CompiledQuery[] {
-  if (engine === 'sqlite') return []
-  // With this lock, other transactions can still write rows that refer to the site.
-  return [sql`select 1 from site where id = ${siteId} for no key update`.compile(trx)]
+): Promise<void> {
+  if (engine !== 'sqlite') await trx.executeQuery(siteLock(trx, { siteId }))
 }
+
+const siteLock = compiledOnce((kysely, value: Valued<{ siteId: string }>) => ({
+  // With this lock, other transactions can still write rows that refer to the site.
+  compile: () =>
+    sql<never>`select 1 from site where id = ${value('siteId')} for no key update`.compile(kysely),
+}))
 
 /** Returns the sorted roles of a person at a site. */
 export async function findRoles(kysely: Kysely<Schema>, siteId: string, personId: string) {
-  const rows = await selectRoles(kysely, siteId, personId).execute()
+  const { rows } = await runStatement(kysely, rolesOf(kysely, { siteId, personId }))
   return rows.map(({ role }) => role).sort()
 }
 
-function selectRoles(kysely: Kysely<Schema>, siteId: string, personId: string) {
-  return kysely
+const rolesOf = compiledOnce((kysely, value: Valued<{ siteId: string; personId: string }>) =>
+  kysely
     .selectFrom('site_role')
     .select('role')
-    .where('person_id', '=', personId)
-    .where('site_id', '=', siteId)
-}
+    .where('person_id', '=', value('personId'))
+    .where('site_id', '=', value('siteId')),
+)
 
 /** The parameters of `siteCreation`: id prefix, input schema, and functions to find and insert rows. */
 interface Creation<Input extends z.ZodType> {

@@ -135,7 +135,7 @@ export function releasedItems<
         }
         await mustBeFree(trx, actor.siteId, fields.slug)
         await insert(trx, table, { id, siteId: actor.siteId, ...fields, createdAt: actor.now })
-        await record(`${table}.create`, { kind: table, id }, { after: { ...fields } })
+        record(`${table}.create`, { kind: table, id }, { after: { ...fields } })
       },
     }),
 
@@ -150,7 +150,7 @@ export function releasedItems<
         check?.({ ...item, ...wanted })
         await mustBeFree(trx, actor.siteId, change.after.slug)
         await write(trx, table, id, change.after)
-        await record(`${table}.update`, { kind: table, id }, change)
+        record(`${table}.update`, { kind: table, id }, change)
       },
     ),
 
@@ -164,7 +164,7 @@ export function releasedItems<
         const firstPublishedAt = firstPublicationOf(item, wanted, actor.now)
         await write(trx, table, id, { ...difference.after, firstPublishedAt })
         const values = { ...difference, reportedAs: publicationBy(change, table, item) }
-        await record(`${table}.${change.kind}`, { kind: table, id }, values)
+        record(`${table}.${change.kind}`, { kind: table, id }, values)
       },
     ),
 
@@ -179,7 +179,7 @@ export function releasedItems<
         throw conflict(`the ${noun} was published or is in use; archive it instead`)
       }
       await sql`delete from ${sql.table(table)} where id = ${id}`.execute(trx)
-      await record(`${table}.delete`, { kind: table, id }, { before: { slug, title } })
+      record(`${table}.delete`, { kind: table, id }, { before: { slug, title } })
     }),
   }
 }

@@ -114,7 +114,7 @@ export const registerForEvent = siteChange(
       .returning('id')
       .executeTakeFirstOrThrow()
     const subject = { kind: 'event_registration', id }
-    await record('event.register', subject, { after: { eventId, personId } })
+    record('event.register', subject, { after: { eventId, personId } })
     return id
   },
 )
@@ -130,5 +130,5 @@ export const cancelRegistration = siteChange(async ({ trx, actor, record }, id: 
     .where('id', '=', id)
     .execute()
   const subject = { kind: 'event_registration', id }
-  await record('event.cancel_registration', subject, { before: { eventId, personId } })
+  record('event.cancel_registration', subject, { before: { eventId, personId } })
 })

@@ -45,7 +45,7 @@ export const createSection = siteCreation({
       .values({ ...made, course_id: courseId, created_at: actor.now })
       .execute()
     await arrangeCourse(trx, courseId, { sections: placeAmong(sections, made, position) })
-    await record('section.create', { kind: 'section', id }, { after: { course: courseId, title } })
+    record('section.create', { kind: 'section', id }, { after: { course: courseId, title } })
   },
 })
 
@@ -67,7 +67,7 @@ export const updateSection = checkedChange(
       const ordered = placeAmong(others, section, place)
       await arrangeCourse(trx, section.courseId, { sections: ordered })
     }
-    await record('section.update', { kind: 'section', id }, change)
+    record('section.update', { kind: 'section', id }, change)
   },
 )
 
@@ -94,7 +94,7 @@ export const createLecture = siteCreation({
     const placed = { id, sectionId: section, position, wanted: wanted.position }
     await place(trx, courseId, present, placed)
     const after = { course: courseId, title, durationSeconds }
-    await record('lecture.create', { kind: 'lecture', id }, { after })
+    record('lecture.create', { kind: 'lecture', id }, { after })
   },
 })
 
@@ -111,7 +111,7 @@ export const updateLecture = checkedChange(
       .set(given({ title: wanted.title, duration_seconds: wanted.durationSeconds }))
       .where('id', '=', id)
       .execute()
-    await record('lecture.update', { kind: 'lecture', id }, change)
+    record('lecture.update', { kind: 'lecture', id }, change)
   },
 )
 
@@ -131,7 +131,7 @@ export const moveLecture = checkedChange(
     await place(trx, courseId, others, moved)
     const after = mustBeThere(await findLecture(trx, actor.siteId, id), 'lecture')
     const change = differenceOf(lecture, after)
-    if (change) await record('lecture.move', { kind: 'lecture', id }, change)
+    if (change) record('lecture.move', { kind: 'lecture', id }, change)
   },
 )
 
@@ -147,7 +147,7 @@ function deletes(kind: 'section' | 'lecture', find: typeof findSection | typeof 
     await trx.deleteFrom(kind).where('id', '=', id).execute()
     await arrangeCourse(trx, courseId, {})
     const action = kind === 'section' ? 'section.delete' : 'lecture.delete'
-    await record(action, { kind, id }, { before: { course: courseId, title } })
+    record(action, { kind, id }, { before: { course: courseId, title } })
   })
 }
 

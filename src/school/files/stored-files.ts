@@ -91,7 +91,7 @@ export async function storeFile(
         .returning('id')
         .executeTakeFirst()
       if (!made) return false
-      await record('file.create', { kind: 'file', id }, { after: { ...after, ...spent } })
+      record('file.create', { kind: 'file', id }, { after: { ...after, ...spent } })
       return true
     })
   } finally {
@@ -156,7 +156,7 @@ export async function deleteFile(
     if (logo) throw conflict('the file is the logo of the site; choose another logo first')
     await trx.deleteFrom('stored_file').where('id', '=', id).execute()
     const before = { name, mediaType, sizeBytes, sha256 }
-    await record('file.delete', { kind: 'file', id }, { before })
+    record('file.delete', { kind: 'file', id }, { before })
   })
   // Remove the bytes last, so a crash can leave bytes without a row, but never a row without bytes.
   await removeBytes(storage, id)
@@ -201,7 +201,7 @@ export const setProductFile = siteChange(
       .set({ file_id: fileId, ...(file && { file_name: file.name }) })
       .where('id', '=', productId)
       .execute()
-    await record('digital_product.file', { kind: 'digital_product', id: productId }, change)
+    record('digital_product.file', { kind: 'digital_product', id: productId }, change)
   },
 )
 

@@ -40,7 +40,7 @@ export function makeUploadLinks({ database, links, findGrant, baseUrl, now }: Up
         const link = { kind: 'upload', email, personId, siteId, data } as const
         const id = await createLink(trx, { ...link, livesSeconds: LINK_SECONDS }, nowMs)
         const after = { id, purpose: binding.purpose }
-        await record('upload_link.create', { kind: 'site', id: siteId }, { after })
+        record('upload_link.create', { kind: 'site', id: siteId }, { after })
         const token = links.tokenOf({ kind: 'upload', id })
         const url = baseUrl + addressOf(linkPages.upload, { token })
         return { url, expiresAt: nowMs + LINK_SECONDS * 1000 }

@@ -116,11 +116,11 @@ export const enrolStudent = checkedChange(
     if (!roles.includes('student')) {
       await grantRoles(trx, actor, personId, ['student'])
       const change = { before: { roles }, after: { roles: [...roles, 'student'].sort() } }
-      await record('member.roles', { kind: 'person', id: personId }, change)
+      record('member.roles', { kind: 'person', id: personId }, change)
     }
     const isNew = id === newest
     const after = { personId, courseId, expiresAt }
-    if (isNew) await record('enrolment.create', { kind: 'enrolment', id }, { after })
+    if (isNew) record('enrolment.create', { kind: 'enrolment', id }, { after })
     return { id, isNew }
   },
 )
@@ -134,7 +134,7 @@ export const updateEnrolment = checkedChange(
     if (before.expiresAt === expiresAt) return
     await setEnd(trx, id, expiresAt)
     const change = { before: { expiresAt: before.expiresAt }, after: { expiresAt } }
-    await record('enrolment.update', { kind: 'enrolment', id }, change)
+    record('enrolment.update', { kind: 'enrolment', id }, change)
   },
 )
 
@@ -145,7 +145,7 @@ export const endEnrolment = siteChange(async ({ trx, actor, record }, id: string
   if (expiresAt !== null && expiresAt <= now) return
   await setEnd(trx, id, now)
   const change = { before: { expiresAt }, after: { expiresAt: now } }
-  await record('enrolment.end', { kind: 'enrolment', id }, change)
+  record('enrolment.end', { kind: 'enrolment', id }, change)
 })
 
 /** Returns when access ends; null means never. @throws ChangeRefused if neither or both are set, or the end is past */

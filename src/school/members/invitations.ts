@@ -109,7 +109,7 @@ const withdraw = siteChange(async ({ trx, actor, record }, id: string) => {
   const deletion = deleteInvitations(trx, actor.siteId).where('id', '=', id)
   const withdrawn = await deletion.returning('data').executeTakeFirst()
   const { roles } = readOffer(mustBeThere(withdrawn, 'invitation').data)
-  await record('member.uninvite', { kind: 'invitation', id }, { before: { roles } })
+  record('member.uninvite', { kind: 'invitation', id }, { before: { roles } })
 })
 
 /**
@@ -127,7 +127,7 @@ const sendMemberRecovery = siteChange(async ({ trx, actor, record }, personId: s
   if (Number(events) >= max)
     throw limitReached(`a member gets at most ${max} recovery e-mails in 24 hours; try later`)
   await sendRecovery(trx, { personId, siteId }, now)
-  await record('password.send_recovery', { kind: 'person', id: personId }, { personId })
+  record('password.send_recovery', { kind: 'person', id: personId }, { personId })
 })
 
 type At = { readonly siteId: string; readonly nowMs: number }

@@ -74,7 +74,7 @@ export const assignLecturer = siteChange(
       .executeTakeFirst()
     if (!made) return
     const subject = { kind: 'course', id: courseId }
-    await record('lecturer.assign', subject, { after: { lecturer: personId } })
+    record('lecturer.assign', subject, { after: { lecturer: personId } })
   },
 )
 
@@ -89,6 +89,6 @@ export const unassignLecturer = siteChange(
       .executeTakeFirstOrThrow()
     if (numDeletedRows === 0n) return
     const subject = { kind: 'course', id: courseId }
-    await record('lecturer.unassign', subject, { before: { lecturer: personId } })
+    record('lecturer.unassign', subject, { before: { lecturer: personId } })
   },
 )

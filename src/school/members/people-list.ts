@@ -36,7 +36,7 @@ export interface PeopleQuestion {
 }
 
 /** Maximum number of people that a search counts. The matches may be spread over a large index. */
-const SEARCH_COUNT_MAX = 1000
+const SEARCH_COUNT_MAX = 500
 
 /**
  * Lists the people of a site, sorted by date, or by the word found in a search. Without a search, a page reads an index
@@ -107,7 +107,7 @@ const FEW_ROLES_MAX = 5000
 const WORD_COUNT_MAX = 5000
 
 /** Maximum number of people with the rarest word that are read to count the matches at a large site. */
-const COUNTED_MAX = 2000
+const COUNTED_MAX = 1000
 
 /**
  * Finds people by the beginnings of words of their names and addresses. Reads the people with the rarest word in the

@@ -113,7 +113,7 @@ export const setMemberRoles = checkedChange(
     }
     await grantRoles(trx, actor, id, added)
     const change = { before: { roles: before }, after: { roles: wanted } }
-    await record('member.roles', { kind: 'person', id }, change)
+    record('member.roles', { kind: 'person', id }, change)
   },
 )
 
@@ -130,7 +130,7 @@ export const removeMember = siteChange(async ({ trx, actor, record }, id: string
   const ofMember = { personId: id, siteId: actor.siteId }
   const grants = await endGrantsWithEvents(trx, ofMember, 'an operator ended it', actor)
   const change = { before: { roles: before, grants }, after: { roles: [], grants: 0 } }
-  await record('member.remove', { kind: 'person', id }, change)
+  record('member.remove', { kind: 'person', id }, change)
 })
 
 /** Ends all grants of a member at the site. Keeps the member's roles. @throws ChangeRefused for an unknown member */
@@ -140,7 +140,7 @@ export const endMemberAccess = siteChange(async ({ trx, actor, record }, id: str
   const ofMember = { personId: id, siteId }
   const grants = await endGrantsWithEvents(trx, ofMember, 'an operator ended it', actor)
   const change = { personId: id, before: { grants }, after: { grants: 0 } }
-  await record('grants.end_person', { kind: 'person', id }, change)
+  record('grants.end_person', { kind: 'person', id }, change)
 })
 
 /** Throws ChangeRefused if the actor adds or removes an owner, but is not an owner. Reads the actor's current roles. */

@@ -89,7 +89,7 @@ export const createPost = siteCreation({
       .insertInto('post')
       .values({ id, site_id: actor.siteId, ...post, created_by: actor.personId, ...times })
       .execute()
-    await record('post.create', { kind: 'post', id }, { after: post })
+    record('post.create', { kind: 'post', id }, { after: post })
   },
 })
 
@@ -113,7 +113,7 @@ export const updatePost = checkedChange(
       .set({ ...wanted, updated_at: actor.now })
       .where('id', '=', id)
       .execute()
-    await record('post.update', { kind: 'post', id }, change)
+    record('post.update', { kind: 'post', id }, change)
   },
 )
 
@@ -123,7 +123,7 @@ export async function publishPost(database: Database, actor: SiteActor, id: stri
     const { topic, title, publishedAt } = await mustFindPost(trx, actor.siteId, id)
     if (publishedAt !== null) return
     await trx.updateTable('post').set({ published_at: actor.now }).where('id', '=', id).execute()
-    await record('post.publish', { kind: 'post', id }, { after: { topic, title } })
+    record('post.publish', { kind: 'post', id }, { after: { topic, title } })
   })
   await deliverBatch(database, id, actor.now)
 }
@@ -133,7 +133,7 @@ export async function deletePost(database: Database, actor: SiteActor, id: strin
   await changeSite(database, actor, async ({ trx, record }) => {
     const { topic, title } = await mustFindPost(trx, actor.siteId, id)
     await trx.updateTable('post').set({ removed_at: actor.now }).where('id', '=', id).execute()
-    await record('post.delete', { kind: 'post', id }, { before: { topic, title } })
+    record('post.delete', { kind: 'post', id }, { before: { topic, title } })
   })
   await removeBatch(database, id)
 }

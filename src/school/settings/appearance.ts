@@ -73,7 +73,7 @@ export const updateAppearance = checkedChange(form, async ({ trx, actor, record 
     .values({ site_id: siteId, ...values })
     .onConflict((there) => there.column('site_id').doUpdateSet(values))
     .execute()
-  await record('appearance.update', { kind: 'site', id: siteId }, change)
+  record('appearance.update', { kind: 'site', id: siteId }, change)
 })
 
 /** Returns the texts of all languages as JSON, with one language changed. Omits languages without texts. */

@@ -2,6 +2,7 @@ import { z } from 'zod'
 
 import { availableLanguage, languages, siteLanguages } from '../../../views/text.ts'
 import { type SiteFeature, setFeature } from '../../directory/sites/site-admin.ts'
+import { compiledOnce, runStatement, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { checkedChange, differenceOf, findRoles, siteChange } from '../changes/change.ts'
 import { given, line, NAME_LENGTH_MAX, pageAddress, summary } from '../changes/input.ts'
@@ -26,32 +27,41 @@ const form = z
 export type SiteChanges = z.input<typeof form>
 
 export async function readSiteRecord({ kysely }: Pick<Database, 'kysely'>, siteId: string) {
-  return await kysely
+  const { rows } = await runStatement(kysely, recordOf(kysely, { siteId }))
+  if (!rows[0]) throw new Error(`site ${siteId} does not exist`)
+  return rows[0]
+}
+
+const recordOf = compiledOnce((kysely, value: Valued<{ siteId: string }>) =>
+  kysely
     .selectFrom('site')
     .select(['id', 'slug', 'name', 'description', 'contact_email as contactEmail', 'address'])
     .select(['time_zone as timeZone', 'language', 'languages', 'created_at as createdAt'])
-    .where('id', '=', siteId)
-    .executeTakeFirstOrThrow()
-}
+    .where('id', '=', value('siteId')),
+)
 
 /** Changes the given settings of the site. No-op if nothing differs. @throws ChangeRefused for an invalid value */
-export const updateSiteRecord = checkedChange(form, async ({ trx, actor, record }, input) => {
-  const before = await readSiteRecord({ kysely: trx }, actor.siteId)
-  const change = differenceOf(before, given(input))
-  if (!change) return
-  const { language, languages: chosen } = { ...before, ...change.after }
-  const among = siteLanguages(JSON.parse(chosen))
-  if (availableLanguage([language]) !== availableLanguage([language], among)) {
-    throw badInput('languages', `must include the language of the site, ${language}`)
-  }
-  const { contactEmail: contact_email, timeZone: time_zone, ...same } = change.after
-  await trx
-    .updateTable('site')
-    .set(given({ ...same, contact_email, time_zone }))
-    .where('id', '=', actor.siteId)
-    .execute()
-  await record('site.update', { kind: 'site', id: actor.siteId }, change)
-})
+export const updateSiteRecord = checkedChange(
+  form,
+  async ({ trx, actor, record, writeLast }, input) => {
+    const before = await readSiteRecord({ kysely: trx }, actor.siteId)
+    const change = differenceOf(before, given(input))
+    if (!change) return
+    const { language, languages: chosen } = { ...before, ...change.after }
+    const among = siteLanguages(JSON.parse(chosen))
+    if (availableLanguage([language]) !== availableLanguage([language], among)) {
+      throw badInput('languages', `must include the language of the site, ${language}`)
+    }
+    const { contactEmail: contact_email, timeZone: time_zone, ...same } = change.after
+    writeLast(
+      trx
+        .updateTable('site')
+        .set(given({ ...same, contact_email, time_zone }))
+        .where('id', '=', actor.siteId),
+    )
+    record('site.update', { kind: 'site', id: actor.siteId }, change)
+  },
+)
 
 /** Switches a feature of the site on or off. @throws ChangeRefused if the actor is not an owner */
 export const switchSiteFeature = siteChange(

@@ -119,7 +119,7 @@ export function makeWebhookEndpoints(database: Database, seals: Seals) {
       await trx.updateTable('webhook_endpoint').set(columns).where('id', '=', id).execute()
       await trx.deleteFrom('webhook_endpoint_type').where('endpoint_id', '=', id).execute()
       await insertTypes(trx, id, newTypes)
-      await record('webhook.update', subjectOf(id), { before, after })
+      record('webhook.update', subjectOf(id), { before, after })
     }),
 
     /** Replaces the secret. For a day, messages are also signed with the previous secret. */
@@ -133,7 +133,7 @@ export function makeWebhookEndpoints(database: Database, seals: Seals) {
         }))
         .where('id', '=', id)
         .execute()
-      await record('webhook.rotate', subjectOf(id), {})
+      record('webhook.rotate', subjectOf(id), {})
     }),
     ...deliveryChanges(change),
   }
@@ -155,7 +155,7 @@ function creation(seals: Seals) {
       const row = { id, site_id, url, payload, sealed_secret, created_at }
       await trx.insertInto('webhook_endpoint').values(row).execute()
       await insertTypes(trx, id, types)
-      await record('webhook.create', subjectOf(id), { after: { url, types, payload } })
+      record('webhook.create', subjectOf(id), { after: { url, types, payload } })
     },
   })
 }
@@ -197,13 +197,13 @@ function deliveryChanges(change: ChangeEndpoint) {
     remove: change(async ({ trx, record }, { id, url }) => {
       await trx.deleteFrom('webhook_endpoint').where('id', '=', id).execute()
       await trx.deleteFrom('outbox').where('queue', '=', id).execute()
-      await record('webhook.delete', subjectOf(id), { before: { url } })
+      record('webhook.delete', subjectOf(id), { before: { url } })
     }),
 
     /** Disables an endpoint. No-op if it is already disabled. */
     disable: change(async ({ trx, actor, record }, { id, url }) => {
       const done = await markDisabled(trx, { id, reason: null, nowMs: actor.now })
-      if (done) await record('webhook.disable', subjectOf(id), { after: { url } })
+      if (done) record('webhook.disable', subjectOf(id), { after: { url } })
     }),
 
     /** Enables an endpoint, and sends or skips the events that it missed. No-op if it is already enabled. */
@@ -221,7 +221,7 @@ function deliveryChanges(change: ChangeEndpoint) {
       if (missed === 'resume') {
         await eventQueueing(undelivered, actor.now, REPLAY_EVENTS_MAX).execute(trx)
       }
-      await record('webhook.enable', subjectOf(id), { after: { missed } })
+      record('webhook.enable', subjectOf(id), { after: { missed } })
     }),
 
     /** Resends one event, or all events since a given time. Returns the number queued, at most `REPLAY_EVENTS_MAX`. */
@@ -237,7 +237,7 @@ function deliveryChanges(change: ChangeEndpoint) {
         const ofEndpoint = sql`e.id = ${id} and ${wanted}`
         const queueing = eventQueueing(ofEndpoint, actor.now, REPLAY_EVENTS_MAX)
         const events = Number((await queueing.execute(trx)).numAffectedRows)
-        await record('webhook.replay', subjectOf(id), { after: { ...which, events } })
+        record('webhook.replay', subjectOf(id), { after: { ...which, events } })
         return events
       },
     ),
@@ -246,7 +246,7 @@ function deliveryChanges(change: ChangeEndpoint) {
     test: change(async ({ trx, actor, record }, { id, disabledAt }, type: string) => {
       if (!eventTypes.has(type)) throw badInput('type', EVENT_TYPE)
       mustBeEnabled(disabledAt)
-      const payload = { eventId: await record('webhook.test', subjectOf(id), { after: { type } }) }
+      const payload = { eventId: record('webhook.test', subjectOf(id), { after: { type } }) }
       await storeMessage(trx, { kind: 'webhook', queue: id, payload, nowMs: actor.now })
     }),
   }
