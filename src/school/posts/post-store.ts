@@ -80,15 +80,16 @@ export const createPost = siteCreation({
   prefix: 'pst',
   schema: creation,
   find: findPost,
-  async insert({ trx, actor, record }, id, post) {
+  async insert({ trx, actor, record, writeLast }, id, post) {
     if ((await countRows(postsOf(trx, actor.siteId))) >= POSTS_PER_SITE_MAX) {
       throw limitReached(`a site has at most ${POSTS_PER_SITE_MAX} posts; delete one`)
     }
     const times = { created_at: actor.now, updated_at: actor.now }
-    await trx
-      .insertInto('post')
-      .values({ id, site_id: actor.siteId, ...post, created_by: actor.personId, ...times })
-      .execute()
+    writeLast(
+      trx
+        .insertInto('post')
+        .values({ id, site_id: actor.siteId, ...post, created_by: actor.personId, ...times }),
+    )
     record('post.create', { kind: 'post', id }, { after: post })
   },
 })
@@ -100,7 +101,7 @@ export const createPost = siteCreation({
  */
 export const updatePost = checkedChange(
   fields.partial().extend({ id: z.string() }),
-  async ({ trx, actor, record }, { id, ...input }) => {
+  async ({ trx, actor, record, writeLast }, { id, ...input }) => {
     const wanted = given(input)
     const post = await mustFindPost(trx, actor.siteId, id)
     const change = differenceOf<Partial<Post>>(post, wanted)
@@ -108,21 +109,22 @@ export const updatePost = checkedChange(
     if (post.publishedAt !== null) {
       throw conflict('the post is published; publish a correction or delete it')
     }
-    await trx
-      .updateTable('post')
-      .set({ ...wanted, updated_at: actor.now })
-      .where('id', '=', id)
-      .execute()
+    writeLast(
+      trx
+        .updateTable('post')
+        .set({ ...wanted, updated_at: actor.now })
+        .where('id', '=', id),
+    )
     record('post.update', { kind: 'post', id }, change)
   },
 )
 
 /** Publishes an announcement, and delivers the first batch. Throws ChangeRefused for an unknown announcement. */
 export async function publishPost(database: Database, actor: SiteActor, id: string): Promise<void> {
-  await changeSite(database, actor, async ({ trx, record }) => {
+  await changeSite(database, actor, async ({ trx, record, writeLast }) => {
     const { topic, title, publishedAt } = await mustFindPost(trx, actor.siteId, id)
     if (publishedAt !== null) return
-    await trx.updateTable('post').set({ published_at: actor.now }).where('id', '=', id).execute()
+    writeLast(trx.updateTable('post').set({ published_at: actor.now }).where('id', '=', id))
     record('post.publish', { kind: 'post', id }, { after: { topic, title } })
   })
   await deliverBatch(database, id, actor.now)
@@ -130,9 +132,9 @@ export async function publishPost(database: Database, actor: SiteActor, id: stri
 
 /** Deletes an announcement, and its first batch of notifications. Throws ChangeRefused for an unknown announcement. */
 export async function deletePost(database: Database, actor: SiteActor, id: string): Promise<void> {
-  await changeSite(database, actor, async ({ trx, record }) => {
+  await changeSite(database, actor, async ({ trx, record, writeLast }) => {
     const { topic, title } = await mustFindPost(trx, actor.siteId, id)
-    await trx.updateTable('post').set({ removed_at: actor.now }).where('id', '=', id).execute()
+    writeLast(trx.updateTable('post').set({ removed_at: actor.now }).where('id', '=', id))
     record('post.delete', { kind: 'post', id }, { before: { topic, title } })
   })
   await removeBatch(database, id)

@@ -45,36 +45,40 @@ export type AppearanceChanges = z.input<typeof form>
  *
  * @throws ChangeRefused for an invalid value, logo or color
  */
-export const updateAppearance = checkedChange(form, async ({ trx, actor, record }, input) => {
-  const look = mustBeThere(await findLook({ kysely: trx }, actor.siteId), 'site')
-  const { siteId, name: _name, updatedAt: _at, logoDigest: _digest, ...stored } = look
-  const before = { ...stored, languages: undefined, texts: JSON.stringify(stored.texts) }
-  const { language, displayName, signInWords, consentWords, ...others } = input
-  const words = given({ displayName, signInWords, consentWords })
-  const own = language == null ? words : { texts: withTexts(look.texts, language, words) }
-  const change = differenceOf(before, { ...given(others), ...own })
-  if (!change) return
-  // The type allows undefined values, but `change.after` has none.
-  const after = { ...before, ...change.after } as typeof before
-  mustBeLegible(after)
-  if (change.after.logoFileId != null) await holdLogo(trx, siteId, change.after.logoFileId)
-  const values = {
-    display_name: after.displayName,
-    logo_file_id: after.logoFileId,
-    accent_color: after.accentColor,
-    background_color: after.backgroundColor,
-    sign_in_words: after.signInWords,
-    consent_words: after.consentWords,
-    texts: after.texts,
-    updated_at: actor.now,
-  }
-  await trx
-    .insertInto('site_appearance')
-    .values({ site_id: siteId, ...values })
-    .onConflict((there) => there.column('site_id').doUpdateSet(values))
-    .execute()
-  record('appearance.update', { kind: 'site', id: siteId }, change)
-})
+export const updateAppearance = checkedChange(
+  form,
+  async ({ trx, actor, record, writeLast }, input) => {
+    const look = mustBeThere(await findLook({ kysely: trx }, actor.siteId), 'site')
+    const { siteId, name: _name, updatedAt: _at, logoDigest: _digest, ...stored } = look
+    const before = { ...stored, languages: undefined, texts: JSON.stringify(stored.texts) }
+    const { language, displayName, signInWords, consentWords, ...others } = input
+    const words = given({ displayName, signInWords, consentWords })
+    const own = language == null ? words : { texts: withTexts(look.texts, language, words) }
+    const change = differenceOf(before, { ...given(others), ...own })
+    if (!change) return
+    // The type allows undefined values, but `change.after` has none.
+    const after = { ...before, ...change.after } as typeof before
+    mustBeLegible(after)
+    if (change.after.logoFileId != null) await holdLogo(trx, siteId, change.after.logoFileId)
+    const values = {
+      display_name: after.displayName,
+      logo_file_id: after.logoFileId,
+      accent_color: after.accentColor,
+      background_color: after.backgroundColor,
+      sign_in_words: after.signInWords,
+      consent_words: after.consentWords,
+      texts: after.texts,
+      updated_at: actor.now,
+    }
+    writeLast(
+      trx
+        .insertInto('site_appearance')
+        .values({ site_id: siteId, ...values })
+        .onConflict((there) => there.column('site_id').doUpdateSet(values)),
+    )
+    record('appearance.update', { kind: 'site', id: siteId }, change)
+  },
+)
 
 /** Returns the texts of all languages as JSON, with one language changed. Omits languages without texts. */
 function withTexts(texts: readonly LocalTexts[], language: string, words: object): string {
