@@ -7,7 +7,6 @@ import {
   type QueryResult,
 } from 'kysely'
 
-import type { Database } from './database.ts'
 import type { Schema } from './schema.ts'
 
 /**
@@ -80,7 +79,7 @@ export async function sendTogether<Row>(
  */
 export async function sendBeforeCommit(
   trx: Kysely<Schema>,
-  engine: Database['engine'],
+  engine: 'sqlite' | 'postgres',
   statements: readonly CompiledQuery[],
 ): Promise<void> {
   const { sent } = await trx.getExecutor().provideConnection(async (connection) => ({
