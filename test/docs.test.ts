@@ -78,7 +78,7 @@ describe('docs/how-to/register-a-client.md', () => {
     })
     expect(text)
       .to.include(`more than ${registration.registrationsPerAddressMax} registrations`)
-      .and.include('at most 10 000 such URIs')
+      .and.include('at most 10,000 such URIs')
   })
 })
 

@@ -27,11 +27,9 @@ describe('the description of invalid_scope [Errors 3]', () => {
       const redirect_uri = 'http://127.0.0.1:1/cb'
       const { client_id } = (await register(service().url, { redirect_uris: [redirect_uri] })).body
       const description = await ask({ client_id, redirect_uri, scope })
-      expect(description).to.match(/can request account:read( and account:write)?: ask an operator/)
-      expect(description).to.include(
-        `ask an operator for a client_id, as described at ${connect()}.`,
-      )
-      expect(description).to.include('request fewer scopes')
+      expect(description).to.match(/can request account:read( and account:write)?; ask an operator/)
+      expect(description).to.include(`ask an operator for a client_id (see ${connect()}), or`)
+      expect(description).to.include('or request fewer scopes. This client can request')
       expect(description).to.include('for example openid courses:read').and.include(list())
     })
   }
@@ -39,17 +37,15 @@ describe('the description of invalid_scope [Errors 3]', () => {
   it('tells a platform that requests account scopes where to connect', async () => {
     const description = await ask({ ...asClaude, scope: 'openid account:read account:write' })
     const expected =
-      'only an application created by a site operator can request account:read and account:write: '
+      'only an application created by a site operator can request account:read and account:write; '
     expect(description.slice(0, expected.length)).to.equal(expected)
     expect(description).to.include(connect())
   })
 
   it('tells an application of a site which scopes it has', async () => {
     const description = await ask({ ...portal, scope: 'openid courses:read' })
-    expect(description).to.match(/^this application cannot request courses:read/)
-    expect(description)
-      .to.include('this application can request openid')
-      .and.include('in the admin area')
+    expect(description).to.match(/^this application cannot request courses:read\. It can request openid/)
+    expect(description).to.include('in the admin area')
   })
 
   it('is in the fragment and the form of other response modes', async () => {
@@ -91,7 +87,7 @@ describe('the description of invalid_scope [Errors 3]', () => {
       expect(description).to.include(list())
     }
     expect(await ask({ ...portal, scope: undefined })).to.match(
-      /this application can request openid [a-z: ]+ \(/,
+      /known scope\. This client can request openid [a-z: ]+ \(/,
     )
   })
 })

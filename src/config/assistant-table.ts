@@ -113,7 +113,7 @@ const assistant = z
       const needed = audience === 'member' ? ['url', 'client_id'] : ['url']
       const missing = needed.filter((name) => !used.includes(name))
       const message = [
-        unknown.length > 0 && `must not use the unknown placeholder {${unknown.join('}, {')}}`,
+        unknown.length > 0 && `must not use unknown placeholders: {${unknown.join('}, {')}}`,
         missing.length > 0 && `must use {${missing.join('}, {')}}`,
         audience === 'operator' &&
           used.includes('client_id') &&

@@ -137,7 +137,7 @@ export const environmentVariables = z.object({
     ),
   REDIS_CLUSTER_NODES: redisCluster
     .optional()
-    .describe('Nodes of a Redis Cluster as host:port,host:port; instead of REDIS_URL.'),
+    .describe('Nodes of a Redis Cluster as host:port,host:port. Use them instead of REDIS_URL.'),
   SECRET: secrets
     .optional()
     .describe(
@@ -146,7 +146,7 @@ export const environmentVariables = z.object({
   SECRET_FILE: fileOf('SECRET_FILE')
     .pipe(secrets)
     .optional()
-    .describe('File that contains the root secrets, one per line; instead of SECRET.'),
+    .describe('File that contains the root secrets, one per line. Use it instead of SECRET.'),
   FIREBASE_SIGNER_KEY: z
     .base64({
       error:
@@ -168,7 +168,7 @@ export const environmentVariables = z.object({
   FILES_S3_SECRET_ACCESS_KEY: z.string().optional().describe('Secret access key for the files.'),
   FILES_S3_SECRET_ACCESS_KEY_FILE: fileOf('FILES_S3_SECRET_ACCESS_KEY_FILE')
     .optional()
-    .describe('File that contains the secret access key; instead of FILES_S3_SECRET_ACCESS_KEY.'),
+    .describe('File that contains the secret access key. Use it instead of FILES_S3_SECRET_ACCESS_KEY.'),
   SMTP_URL: smtpUrl
     .optional()
     .describe(

@@ -164,7 +164,7 @@ export const libraries: readonly Library[] = [
     }),
   ),
   {
-    ...{ ...usual, ...anArgument, family: 'rust', name: 'openidconnect, the crate' },
+    ...{ ...usual, ...anArgument, family: 'rust', name: 'openidconnect (Rust crate)' },
     ...{ version: '4.1.0', onlyWithAll: true, package: { registry: 'crates' } },
     ...{ example: 'openidconnect', shown: ['src/main.rs'] },
   },

@@ -20,9 +20,9 @@ export function fillFigures(text: string): string {
   })
 }
 
-/** Formats a number; from 10 000, with a space between thousands. */
+/** Formats a number; from 10,000, with commas. */
 export function renderNumber(value: number): string {
-  return value < 10_000 ? String(value) : value.toLocaleString('en').replaceAll(',', ' ')
+  return value < 10_000 ? String(value) : value.toLocaleString('en')
 }
 
 const units = Object.entries({ day: 86_400, hour: 3600, minute: 60 })

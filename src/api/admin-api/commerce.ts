@@ -53,7 +53,7 @@ export const digitalProductResolvers = itemResolvers('DigitalProduct', products,
 
 type ProductFileArguments = Pick<ProductFile, 'productId'> & { readonly fileId?: string | null }
 
-/** Resolvers for files of the site and of digital products (scopes `storage:write` and `digital_products:write`). */
+/** Resolvers for the files of the site and its products (scopes `storage:write` and `digital_products:write`). */
 export const fileResolvers = {
   Query: { files: listed('files', listFiles), file: found(findFile) },
   Mutation: {
@@ -88,7 +88,7 @@ const REVENUE_DAYS_DEFAULT = 30
 
 type RevenueArguments = Interval & { readonly by: Parameters<typeof sumRevenue>[2] }
 
-/** Resolves the revenue of the site. @throws GraphQLError if the period is empty or too long */
+/** Resolves the site's revenue. @throws GraphQLError if the period is empty or too long */
 async function revenueOf(
   _source: unknown,
   { from, until, by }: RevenueArguments,
@@ -132,7 +132,7 @@ const ofEvents = itemResolvers('Event', events, {
 
 const registrationPayload = payloadWith('registration', findRegistration)
 
-/** Resolvers for events of the site and their registrations (scopes `events:read` and `events:write`). */
+/** Resolvers for the site's events and their registrations (scopes `events:read` and `events:write`). */
 export const eventResolvers = {
   ...ofEvents,
   Mutation: {

@@ -25,7 +25,7 @@ import {
   updates,
 } from './resolver-factories.ts'
 
-/** Resolvers for courses of the site (scopes `courses:read` and `courses:write`). */
+/** Resolvers for the site's courses (scopes `courses:read` and `courses:write`). */
 export const courseResolvers = itemResolvers('Course', courses, {
   lectureCount: batched('lectures of courses', countReferring('course', 'lecture'), 0),
   enrolmentCount: batched('enrolments in courses', countReferring('course', 'course_purchase'), 0),

@@ -28,7 +28,7 @@ import { batched, deletes, found, listed, updates } from './resolver-factories.t
 
 export const rolesOf = batched('roles', listHeldRoles, [])
 
-/** Resolvers for people of the site and their roles (scopes `members:read` and `members:write`). */
+/** Resolvers for the site's people and their roles (scopes `members:read` and `members:write`). */
 export const memberResolvers = {
   Query: {
     members: listed('members', listPeople),
@@ -88,7 +88,7 @@ function rolesAfter(id: string, context: AdminContext) {
 
 const courseLecturers = batched('course lecturers', listCourseLecturers, [])
 
-/** Resolvers for lecturers of the site and their courses (scopes `lecturers:read` and `lecturers:write`). */
+/** Resolvers for the site's lecturers and their courses (scopes `lecturers:read` and `lecturers:write`). */
 export const lecturerResolvers = {
   Query: {
     lecturers: listed('lecturers', (database, question: PeopleQuestion) =>

@@ -48,7 +48,7 @@ async function siteOf({ caller, parts }: AdminContext) {
   return await readSiteRecord(parts.database, caller.siteId)
 }
 
-/** Resolvers for the appearance of the site (scopes `appearance:read` and `appearance:write`). */
+/** Resolvers for the site's appearance (scopes `appearance:read` and `appearance:write`). */
 export const appearanceResolvers = {
   Query: {
     appearance: async (_source, _args, context) => await appearanceOf(context),

@@ -16,7 +16,7 @@ import { batched, changes, creates, listed, payloadWith, updates } from './resol
 
 const payload = payloadWith('enrolment', findEnrolment)
 
-/** Resolvers for students of the site and their enrolments (scopes `students:read` and `students:write`). */
+/** Resolvers for the site's students and their enrolments (scopes `students:read` and `students:write`). */
 export const studentResolvers = {
   Query: { students: listed('students', listStudents), student: personWith('student') },
   Mutation: {

@@ -19,7 +19,7 @@ import type { ToolAccess, ToolAddress, ToolCall, ToolParts } from './tool.ts'
 import { accessTo, audienceOf, isServedAt } from './tool-access.ts'
 import { findTool } from './tool-catalogue.ts'
 
-/** The caller and endpoint of a message. */
+/** The caller and endpoint of a message, and the advice to return if the client can never use the tool. */
 export type Sender = Pick<ToolCall, 'caller' | 'address' | 'remedy'>
 
 /** Creates the function that responds to messages. The SDK handles every message that is neither plain nor invalid. */

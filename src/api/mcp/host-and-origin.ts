@@ -72,5 +72,5 @@ const redirectPeople: Middleware = async (ctx, next) => {
   }
 }
 
-/** Middleware for browsers: CORS for pages of any origin (design 28), and a redirect for people. */
+/** Middleware for browsers: CORS for pages from any origin (design 28), and a redirect for people. */
 export const fromBrowsers: readonly Middleware[] = [openCors(['POST']), redirectPeople]

@@ -92,9 +92,9 @@ function sendError(
 const dropped = new Set(['connection', 'content-length', 'host', 'keep-alive', 'transfer-encoding'])
 
 /**
- * Converts a Koa request to the fetch API, without its Authorization header and cookies. Downstream code does not need
- * the token, and must not pass it on (MCP, token passthrough). The request's signal aborts when the caller disconnects,
- * which cancels a call (since revision 2026-07-28).
+ * Converts a Koa request to a Fetch API `Request`, without its Authorization header and cookies. Downstream code does
+ * not need the token, and must not pass it on (MCP, token passthrough). The request's signal aborts when the caller
+ * disconnects, which cancels a call (since revision 2026-07-28).
  */
 export function fetchRequest(ctx: Context, url: string, body: string): Request {
   const headers = new Headers()
@@ -107,7 +107,7 @@ export function fetchRequest(ctx: Context, url: string, body: string): Request {
   return new Request(url, { method: ctx.method, headers, body, signal: disconnectSignal(ctx) })
 }
 
-/** Sends a response of the fetch API. */
+/** Sends a Fetch API `Response` to the caller. */
 export async function sendResponse(ctx: Context, response: Response): Promise<void> {
   ctx.set('Cache-Control', 'no-store')
   ctx.status = response.status

@@ -32,7 +32,7 @@ export const operatorTools: readonly Tool[] = [
   }),
   find('orders', {
     name: 'get_site_revenue',
-    title: 'Get the revenue of the site',
+    title: "Get the site's revenue",
     description:
       'Returns the revenue of a period by currency, in hundredths of the currency: orders placed (gross), refunds ' +
       'made, and net.',
@@ -56,7 +56,7 @@ export const operatorTools: readonly Tool[] = [
   }),
   find('curriculum', {
     name: 'get_site_lecture',
-    title: 'Get a lecture of the site',
+    title: 'Get a lecture',
     description: "Returns one lecture of the token's site.",
     field: 'lecture',
     selection: lecture,
@@ -93,7 +93,7 @@ export const operatorTools: readonly Tool[] = [
   }),
   operatorTool({
     name: 'list_site_files',
-    title: 'List files of the site',
+    title: "List the site's files",
     description: "Lists the uploaded files of the token's site, newest first.",
     scopes: [writeScope('storage')],
     path: ['files'],
@@ -103,8 +103,8 @@ export const operatorTools: readonly Tool[] = [
     request_upload: {
       title: 'Request an upload',
       description:
-        'Returns a one-time URL for one file, valid for ten minutes. Let the person open it, or PUT the bytes to ' +
-        'url?name=guide.pdf. Then call list_site_files.',
+        'Returns a URL for one upload, valid for ten minutes. Let the person open it, or append ?name=guide.pdf ' +
+        'and PUT the bytes. Then call list_site_files.',
       selection: 'url expiresAt',
     },
   }),
@@ -158,7 +158,7 @@ export const operatorTools: readonly Tool[] = [
   ),
   find('appearance', {
     name: 'get_site_appearance',
-    title: 'Get the appearance of the site',
+    title: "Get the site's appearance",
     description: 'Returns the name, logo, colors and texts of the sign-in and consent pages.',
     field: 'appearance',
     selection:
@@ -166,7 +166,7 @@ export const operatorTools: readonly Tool[] = [
   }),
   ...changes('appearance', {
     update_appearance: {
-      title: 'Change the appearance of the site',
+      title: "Change the site's appearance",
       description:
         'Changes the name, logo, colors or texts of the sign-in and consent pages. Omit an argument to keep its ' +
         'current value.',
@@ -177,7 +177,7 @@ export const operatorTools: readonly Tool[] = [
   }),
   find('analytics', {
     name: 'get_site_analytics',
-    title: 'Get statistics of the site',
+    title: "Get the site's statistics",
     description:
       'Returns daily counts for at most 92 days: enrolments, active members, completed courses, sign-ins, ' +
       'connected applications and calls.',

@@ -65,7 +65,7 @@ export function readBoth(area: string, definition: ReadDefinition): Tool[] {
   return [
     operatorTool({
       name: `list_site_${noun}s`,
-      title: `List ${words}s of the site`,
+      title: `List the site's ${words}s`,
       description: `Lists the ${words}s of the token's site${order}.`,
       scopes: [readScope(area)],
       path: [`${field}s`],
@@ -73,7 +73,7 @@ export function readBoth(area: string, definition: ReadDefinition): Tool[] {
     }),
     find(area, {
       name: `get_site_${noun}`,
-      title: `Get ${withArticle(words)} of the site`,
+      title: `Get ${withArticle(words)}`,
       description: `Returns ${withArticle(words)} of the token's site by ${by}.`,
       field,
       selection: `${selection} ${details}`,

@@ -90,8 +90,8 @@ export const publicTools: readonly Tool[] = [
   }),
   defineTool({
     name: 'list_public_courses',
-    title: 'List published courses of a site',
-    description: 'Lists the published courses of a site, sorted by slug. Works without a token.',
+    title: "List a site's published courses",
+    description: "Lists a site's published courses, sorted by slug. Works without a token.",
     access: publicAccess,
     takes: z.strictObject({
       site: siteArgument,
@@ -112,7 +112,7 @@ export const publicTools: readonly Tool[] = [
     name: 'get_public_course',
     title: 'Get a published course',
     description:
-      'Returns one published course of a site with the titles and durations of its lectures. Works ' +
+      "Returns one of a site's published courses, with the titles and durations of its lectures. Works " +
       'without a token.',
     access: publicAccess,
     takes: z.strictObject({

@@ -39,7 +39,7 @@ export const resourceKinds: readonly ResourceKind[] = [
     ...json,
     name: 'public_course',
     title: 'A published course',
-    description: 'A published course of a site with its lectures.',
+    description: "A site's published course, including the lectures.",
     access: { kind: 'public' },
     uriTemplate: 'gatehouse://sites/{site}/courses/{course}',
     read: async ({ site, course: slug }, call) =>
@@ -52,7 +52,7 @@ export const resourceKinds: readonly ResourceKind[] = [
   {
     ...json,
     name: 'site_course',
-    title: 'A course of the site',
+    title: 'A course at the site',
     description: "A course of the token's site with its sections and lectures, including drafts.",
     access: { kind: 'scopes', needed: [readScope('courses'), readScope('curriculum')] },
     uriTemplate: 'gatehouse://site/courses/{course}',

@@ -24,7 +24,7 @@ const labelOf = (id: string) => `client secret of the identity provider ${id}`
 
 export function makeSiteProviders({ kysely }: Database, seals: Seals) {
   return {
-    /** Lists the identity providers of a site, oldest first, and whether they are the only way to sign in there. */
+    /** Lists a site's identity providers, oldest first, and whether they are the only way to sign in there. */
     async list(siteId: string): Promise<IdentityProvider[]> {
       const rows = await kysely
         .selectFrom('identity_provider as p')

@@ -1,4 +1,4 @@
-/** Reads the data that the operator pages of a site need, and switches the features of a site on and off. */
+/** Reads the data that a site's operator pages need, and switches a site's features on and off. */
 
 import type { Transaction } from 'kysely'
 
@@ -12,7 +12,7 @@ import { type HeldSite, makeFindHeldSites, OWN_SIGN_IN, operates } from './site-
 export const MCP_CONNECTIONS = 'mcp_connections'
 /** The key of the feature that lets people create an account and join the site as a student. */
 export const SELF_SIGN_UP = 'self_sign_up'
-/** The key of the feature that lets people of the site remove a lost authenticator app by e-mail. */
+/** The key of the feature that lets the site's people remove a lost authenticator app by e-mail. */
 export const FACTOR_RESET = 'factor_reset'
 
 const features = {

@@ -17,7 +17,7 @@ export interface SiteColors {
 /** The appearance of a site's pages. All values but the id and name are null until an operator sets them. */
 export type Look = NonNullable<Awaited<ReturnType<typeof findLook>>>
 
-/** Finds the appearance of a site. */
+/** Finds a site's appearance. */
 export async function findLook({ kysely }: Pick<Database, 'kysely'>, siteId: string) {
   return parsed(await looks(kysely).where('site.id', '=', siteId).executeTakeFirst())
 }

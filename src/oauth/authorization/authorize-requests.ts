@@ -140,8 +140,8 @@ function removeConformanceScopes(query: URLSearchParams): void {
 
 /**
  * Creates the check of authorization requests. Rejects an inactive client, parameters that are too long, scopes
- * separated by commas, and requests without a known scope. Ignores other unknown scopes (OpenID Connect Core §3.1.2.1).
- * Runs after the engine has accepted the redirect_uri, so the client receives the errors.
+ * separated by commas, and requests without a known scope. Otherwise ignores unknown scopes (OpenID Connect Core
+ * §3.1.2.1). Runs after the engine has accepted the redirect_uri, so the client receives the errors.
  */
 export function checkAuthorizationRequest(limits: RequestLengths) {
   return (

@@ -252,7 +252,7 @@ function queueSignOuts(provider: Provider, signOuts: SignOuts | undefined): Send
   return async ({ clientId, sub, sid }) => {
     const client = await provider.Client.find(clientId)
     if (client?.backchannelLogoutUri === undefined) return
-    // A session has no `sid` if it began before the client registered its logout URI. The client requires a `sid`.
+    // A session that began before the client registered its logout URI has no `sid`, which this client requires.
     if (client.backchannelLogoutSessionRequired && sid === undefined) return
     const asked = { backchannelLogoutSessionRequired: { value: sid !== undefined } }
     await backchannelLogout.call(Object.create(client, asked), sub, sid)

@@ -104,5 +104,5 @@ function loginChecks() {
 
 /** Returns the clause that tells rejected people where to find the instructions for connecting. */
 function connectHint({ oidc }: KoaContextWithOIDC): string {
-  return `${oidc.provider.issuer}${pages.connectHome} explains how members of a site connect`
+  return `${oidc.provider.issuer}${pages.connectHome} explains how a site's members connect`
 }

@@ -91,8 +91,8 @@ function callbacksOf({ kysely }: Database, clientId: string) {
 }
 
 /**
- * Marks a person's oldest used callbacks above the maximum as unused. Otherwise, one account could use up the
- * platform's maximum and block everyone else.
+ * Marks a person's least recently used callbacks as unused if more than CALLBACKS_PER_PERSON_MAX are used. Otherwise,
+ * one account could use up the platform's limit and block everyone else.
  */
 async function releaseOldest(database: Database, clientId: string, personId: string) {
   const tooMany = await callbacksOf(database, clientId)

@@ -9,6 +9,7 @@ export interface RefusedClient extends Pick<Client, 'origin' | 'document'> {
 }
 
 const NAMED_MAX = 3
+const listed = new Intl.ListFormat('en-GB')
 
 /**
  * Explains why a client cannot request these scopes, and suggests a remedy. Uses only characters allowed by RFC 6749
@@ -20,19 +21,19 @@ export function explainRefusedScopes(
   baseUrl: string,
 ): string {
   const refused = scope.split(' ').filter((name) => findScope(name) && !client.open.includes(name))
-  const named = refused.length > NAMED_MAX ? `${refused.length} scopes` : refused.join(' and ')
+  const named = refused.length > NAMED_MAX ? `${refused.length} scopes` : listed.format(refused)
   const open = describeOpenScopes(client, baseUrl)
   if (isOfSite(client)) {
     const who = client.origin === 'site' ? 'Operators' : 'Owners'
-    return `this application cannot request ${named}: ${open} ${who} of the site choose its scopes in the admin area.`
+    return `this application cannot request ${named}. It ${open} ${who} of the site choose its scopes in the admin area.`
   }
-  const members = refused.filter((name) => findScope(name)?.audience === 'member').join(' and ')
-  if (members !== '') {
-    return `only an application created by a site operator can request ${members}: ask an operator for a client_id, as described at ${baseUrl}${pages.connectHome}. Or request fewer scopes: ${open}`
+  const members = refused.filter((name) => findScope(name)?.audience === 'member')
+  if (members.length > 0) {
+    return `only an application created by a site operator can request ${listed.format(members)}; ask an operator for a client_id (see ${baseUrl}${pages.connectHome}), or request fewer scopes. This client ${open}`
   }
   return isUnreviewed(client)
-    ? `this client can request ${named} after an operator has approved the client in the admin area. Until then: ${open}`
-    : `this client cannot request ${named}: ${open}`
+    ? `this client can request ${named} after an operator has approved it in the admin area. Until then, it ${open}`
+    : `this client cannot request ${named}; request other scopes instead. It ${open}`
 }
 
 /** Error description for scopes separated by commas (RFC 6749 §3.3), which some libraries send by default. */
@@ -50,7 +51,8 @@ export function problemOfScopes(
     const joins = asked.some((name) => name.includes(',') && name.split(',').some(findScope))
     return joins ? `${COMMAS}; a name that contains a comma is not a scope` : undefined
   }
-  const sentence = `scope must name at least one known scope: ${describeOpenScopes(client, baseUrl)}`
+  const open = describeOpenScopes(client, baseUrl)
+  const sentence = `scope must name at least one known scope. This client ${open}`
   return scope.includes(',') ? `${COMMAS}; ${sentence}` : sentence
 }
 
@@ -58,12 +60,12 @@ export function problemOfScopes(
 function describeOpenScopes(client: RefusedClient, baseUrl: string): string {
   const list = `${baseUrl}${paths.authMd}#scopes`
   if (isOfSite(client))
-    return `this application can request ${client.open.join(' ') || 'no scopes'} (${list}).`
+    return `can request ${client.open.join(' ') || 'no scopes'} (${list}).`
   const areas = isUnreviewed(client) ? 'read scopes' : 'operator scopes'
-  return `this client can request openid, profile, email and ${areas}, for example openid courses:read (${list}).`
+  return `can request openid, profile, email and ${areas}, for example openid courses:read (${list}).`
 }
 
-/** Whether the client is an application of a site, so that operators choose its scopes. */
+/** Whether the client is a site's application, so that operators choose its scopes. */
 function isOfSite({ origin }: Pick<Client, 'origin'>): boolean {
   return origin === 'site' || origin === 'operator'
 }

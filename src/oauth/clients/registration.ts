@@ -241,11 +241,12 @@ function narrowed({ scope }: RegistrationBody, origin: 'integration' | 'loopback
  */
 function whyForeign(foreign: readonly string[], policy: RegistrationPolicy): string {
   const { loopbackHosts } = policy
+  const hosts = new Intl.ListFormat('en-GB', { type: 'disjunction' }).format(loopbackHosts)
   const [pathless] = foreign.filter((uri) => isLoopbackRedirect(`${uri}/`, loopbackHosts))
   if (pathless !== undefined && foreign.length === 1) {
     return `a loopback redirect_uri needs a path: send ${pathless}/callback, for example`
   }
-  return `the redirect_uris must all be listed for a known platform, or all be loopback URIs: http://<host>:<port>/<path> with the host ${loopbackHosts.join(' or ')}. ${otherWays(policy)}`
+  return `the redirect_uris must all be listed for a known platform, or all be loopback URIs: http://<host>:<port>/<path> with the host ${hosts}. ${otherWays(policy)}`
 }
 
 /** Explains why a registration is neither a platform's nor a loopback client's. */

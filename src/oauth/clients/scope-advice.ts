@@ -54,7 +54,7 @@ function remedyFor(client: Client, needed: readonly string[], baseUrl: string): 
       : `member scopes need an application created by a site operator: ask an operator for a client_id, as described at ${baseUrl}${pages.connectHome}`
   }
   if (needsOperator(needed) && isOfSite) {
-    return `an application of a site cannot have operator scopes: connect to ${baseUrl}${paths.mcpAdmin} without its client_id`
+    return `a site's application cannot have operator scopes: connect to ${baseUrl}${paths.mcpAdmin} without its client_id`
   }
   if (needsOperator(needed) && client.origin === 'operator')
     return `an owner of the site can add ${scopes} to this application`

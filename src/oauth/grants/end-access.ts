@@ -106,8 +106,8 @@ export class SessionEnded extends Error {}
 
 /**
  * Stores a person's new password, and ends all sessions that began at or before `actor.now`. One of them may be an
- * attacker's (OWASP ASVS 5.0, 7.4.3). Deletes recovery and deletion links, ends grants if `endApps` is set, and records
- * an audit event.
+ * attacker's (OWASP ASVS 5.0, 7.4.3). Deletes the links for recovery, deletion and removing a second factor, ends grants if
+ * `endApps` is set, and records an audit event.
  *
  * @throws SessionEnded if the person signed out everywhere after `sessionSince`
  */

@@ -117,14 +117,14 @@ function* judgeMetadata(baseUrl: string, { text }: OutsideAnswer): Generator<Fin
     .filter(([, address]) => URL.parse(String(address))?.origin !== baseUrl)
     .map(([name, address]) => `${name} ${address}`)
   if (foreign.length > 0) {
-    yield found('outside.endpoints', `Discovery lists URLs of other origins: ${foreign.join(', ')}`)
+    yield found('outside.endpoints', `Discovery lists URLs at other origins: ${foreign.join(', ')}`)
   }
 }
 
 /** Finds headers that a proxy or cache removed or changed. */
 function* judgeHeaders(baseUrl: string, { headers }: OutsideAnswer): Generator<Finding> {
   const unreadable =
-    'Pages of other origins cannot read discovery: Access-Control-Allow-Origin is not *'
+    'Pages from other origins cannot read discovery: Access-Control-Allow-Origin is not *'
   if (headers['access-control-allow-origin'] !== '*') yield found('outside.cors', unreadable)
   const { 'cache-control': caching = 'absent' } = headers
   const uncacheable = `Clients cannot cache discovery: Cache-Control is ${caching}`
@@ -146,7 +146,7 @@ function* judgeTime({ headers, arrivedAt, certificateEndsAt }: OutsideAnswer): G
   }
   if (certificateEndsAt === undefined) return
   const days = Math.floor((certificateEndsAt - arrivedAt) / DAY_MS)
-  const sentence = `The certificate expires in ${days} days`
+  const sentence = `The certificate expires in ${days} ${days === 1 ? 'day' : 'days'}`
   if (days < CERTIFICATE_DAYS_MIN) yield found('outside.certificate-ends', sentence)
   else yield ok(`${sentence}.`)
 }

@@ -27,7 +27,7 @@ import { frameOf, secretSentences, sharedView } from './stop-and-secret-routes.t
 
 const DAY_MS = 86_400_000
 
-/** Registers the pages for the applications of a site: the list, each application, its set-up and its people. */
+/** Registers the pages for a site's applications: the list, each application, its set-up and its people. */
 export function applicationRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { database, listPages, now, offersChoices } = parts
 

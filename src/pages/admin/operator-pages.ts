@@ -33,7 +33,7 @@ type ApplicationHandler = (
 
 export type OperatorPages = ReturnType<typeof makeOperatorPages>
 
-/** Creates the functions that declare pages of a site. Only owners and admins of the site can open these pages. */
+/** Creates the functions that declare a site's pages. Only owners and admins of the site can open these pages. */
 export function makeOperatorPages(router: Router, parts: AdminParts) {
   const { signedInPages, database } = parts
   const declaring = <Handler>(enter: (handler: Handler) => OperatorHandler) => {

@@ -46,7 +46,7 @@ interface FoundMember extends Readonly<Record<'id' | 'name' | 'email' | 'memberS
   readonly roles: readonly { readonly role: string }[]
 }
 
-/** Registers the pages for the people of a site: the list, invitations, and each person. */
+/** Registers the pages for a site's people: the list, invitations, and each person. */
 export function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { executeAdmin } = parts.api.admin
   const list = async (operator: Operator, ctx: PageContext, problem?: Problem) => {

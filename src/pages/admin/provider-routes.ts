@@ -75,7 +75,7 @@ interface Refused {
   readonly typed?: ReturnType<typeof fieldsOf>
 }
 
-/** Registers the page on which owners manage the identity providers of a site. It requires a recent sign-in. */
+/** Registers the page on which owners manage a site's identity providers. It requires a recent sign-in. */
 export function providerRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { siteProviders, database } = parts
   const { identityProviders: home } = pages

@@ -1,4 +1,4 @@
-/** Creates and changes applications for the operators of a site. For OAuth requests, `oauth/clients` reads them. */
+/** Creates and changes applications for a site's operators. For OAuth requests, `oauth/clients` reads them. */
 
 import { randomBytes } from 'node:crypto'
 
@@ -55,7 +55,7 @@ export const applicationKinds = {
 } as const
 
 /**
- * Creates the functions that change the applications of a site. Each change is one transaction with its audit event.
+ * Creates the functions that change a site's applications. Each change is one transaction with its audit event.
  * The transaction also ends the grants that the change no longer allows.
  */
 export function makeApplicationStore({ kysely }: Database) {

@@ -57,7 +57,7 @@ function stepsOf(assistant: Assistant, audience: 'member' | 'operator', values: 
   return { id, name, where, documentation, instructions, needsPublicAddress: runs === 'cloud' }
 }
 
-/** Returns the message with the id `words`; `words` itself if no message has this id. @param url the URL to insert */
+/** Returns the message `assistant.<words>`, or `words` itself, marked as English. @param url the URL to insert */
 export function assistantText(words: string, url = ''): Html {
   return textIfAny(`assistant.${words}`, { url: inCode(url) }) ?? inEnglish(words)
 }
@@ -79,7 +79,7 @@ export interface Values {
   readonly clientId: string
   /** The name that the assistant uses for the server: letters, digits and hyphens. */
   readonly server: string
-  /** The name of the site: untrusted text. */
+  /** The site's name: untrusted text. */
   readonly site: string
   readonly scopes: readonly string[]
 }

@@ -259,7 +259,7 @@ export const takenSlugs: ReadonlySet<string> = new Set(
   }),
 )
 
-/** Returns the name of a site in page paths: its slug, or its id if the slug is reserved. */
+/** Returns a site's name in page paths: its slug, or its id if the slug is reserved. */
 export function nameOfSite({ id, slug }: { readonly id: string; readonly slug: string }): string {
   return takenSlugs.has(slug) ? id : slug
 }

@@ -66,7 +66,7 @@ async function answerCaller(
   const judged =
     value === undefined
       ? undefined
-      : await verdicts.judgeAnyToken(value, likelyKind(value, form), credentials.clientId)
+      : await verdicts.judgeAnyToken(value, credentials.clientId)
   const caller = await authenticate(ctx, credentials, judged?.token?.callerVersion, parts)
   if (!caller) return
   platform.requestLimits.count('requestsOfClient', caller.clientId)
@@ -80,19 +80,13 @@ async function answerCaller(
   fields.outcome = 'inactive'
   if (judged.kind === 'worthless') {
     fields.detail = judged.reason
-    // Callers receive their tokens from clients of this service, so a token without a record may be a guess.
+    // Callers receive their tokens from clients of this service, so an unknown token may be a guess.
     if (!judged.token) platform.requestLimits.count('unknownTokens', caller.clientId)
   } else if (mayIntrospect(caller, judged.token)) {
     fields.outcome = 'active'
     verdicts.countUse(judged.token.grant.id)
     ctx.body = activeToken(judged.token, baseUrl)
   }
-}
-
-/** Guesses the kind of token from the hint and the format (RFC 7662 §2.1). */
-function likelyKind(token: string, form: URLSearchParams): 'access' | 'refresh' {
-  const refreshes = parameterOf(form, 'token_type_hint') === 'refresh_token' || token.includes('.')
-  return refreshes ? 'refresh' : 'access'
 }
 
 /**

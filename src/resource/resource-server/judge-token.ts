@@ -12,7 +12,7 @@ export type Judged<Token = AccessToken> =
 export interface WorthlessToken<Token = AccessToken> {
   readonly kind: 'worthless'
   readonly reason: string
-  /** The token; undefined if it is malformed, forged, or no longer stored. */
+  /** The token; undefined if it is malformed, forged, or its family has been deleted. */
   readonly token?: Token
 }
 
@@ -61,20 +61,14 @@ export function makeTokenJudges(
     const reason = 'the token is unknown: it was never issued, or its record was removed'
     return { kind: 'worthless', reason }
   }
-  const inOrder = {
-    access: [findAccessToken, findRefreshToken],
-    refresh: [findRefreshToken, findAccessToken],
-  }
   return {
     judgeAccessToken: async (value: string, expected: ExpectedToken) =>
       await judge(value, [findAccessToken], expected),
-    /** Judges a token of either kind, trying the hinted kind first (RFC 7662 §2.1). */
-    judgeAnyToken: async (
-      value: string,
-      first: 'access' | 'refresh',
-      callerId: string | undefined,
-    ) =>
-      await judge<AccessToken | RefreshToken>(value, inOrder[first], { unbound: true, callerId }),
+    /** Judges a token of either kind. Its format shows the kind, so no hint is needed (RFC 7662 §2.1). */
+    judgeAnyToken: async (value: string, callerId: string | undefined) => {
+      const finders = [findAccessToken, findRefreshToken]
+      return await judge<AccessToken | RefreshToken>(value, finders, { unbound: true, callerId })
+    },
   }
 }
 

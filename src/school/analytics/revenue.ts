@@ -1,4 +1,4 @@
-/** Adds up the revenue of a site by period and currency: orders placed minus refunds made. */
+/** Adds up a site's revenue by period and currency: orders placed minus refunds made. */
 
 import { setImmediate } from 'node:timers/promises'
 

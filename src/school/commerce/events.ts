@@ -1,4 +1,4 @@
-/** Reads and changes the events of a site and their registrations. Sales are in `order-list.ts`. */
+/** Reads and changes a site's events and their registrations. Sales are in `order-list.ts`. */
 
 import { type Kysely, sql } from 'kysely'
 import { z } from 'zod'

@@ -1,4 +1,4 @@
-/** Lists the orders of a site for its operators. The service stores no card or bank details. */
+/** Lists a site's orders for its operators. The service stores no card or bank details. */
 
 import { type Kysely, sql } from 'kysely'
 
@@ -20,7 +20,7 @@ export type Order = NonNullable<Awaited<ReturnType<typeof findOrder>>>
 
 const newestFirst = orderBy('placedAt', 'desc', 'placed.placed_at', 'placed.id')
 
-/** Lists the orders of a site, newest first by default. Runs one query for a page, and one for the count. */
+/** Lists a site's orders, newest first by default. Runs one query for a page, and one for the count. */
 export function listOrders({ kysely }: Database, question: OrderQuestion) {
   const { siteId, personId, from, until, sort } = question
   const found = ordersOf(kysely, siteId)

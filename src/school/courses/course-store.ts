@@ -1,4 +1,4 @@
-/** Reads and changes the courses of a site. Enrolments are in `members/enrolments.ts`. */
+/** Reads and changes a site's courses. Enrolments are in `members/enrolments.ts`. */
 
 import { idempotencyKey, itemFields, pageAddress } from '../changes/input.ts'
 import { itemColumns, itemOrders, releasedItems } from '../changes/released-items.ts'

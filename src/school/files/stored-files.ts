@@ -19,7 +19,7 @@ export type StoredFile = NonNullable<Awaited<ReturnType<typeof findFile>>>
 
 const newestFirst = orderBy('createdAt', 'desc', 'stored_file.created_at', 'stored_file.id')
 
-/** Lists the files of a site, newest first. Runs one query for a page, and one for the count. */
+/** Lists a site's files, newest first. Runs one query for a page, and one for the count. */
 export function listFiles(
   { kysely }: Database,
   { siteId, search }: { readonly siteId: string; readonly search?: string | null },
@@ -113,7 +113,7 @@ async function findByContent(
     .executeTakeFirst()
 }
 
-/** Throws ChangeRefused if another file would exceed a limit of the site. Reads the sizes of all files of the site. */
+/** Throws ChangeRefused if another file would exceed a limit of the site. Reads the sizes of the site's files. */
 async function mustHaveRoom(
   kysely: Kysely<Schema>,
   siteId: string,
@@ -153,7 +153,7 @@ export async function deleteFile(
       .select('site_id')
       .where('logo_file_id', '=', id)
       .executeTakeFirst()
-    if (logo) throw conflict('the file is the logo of the site; choose another logo first')
+    if (logo) throw conflict("the file is the site's logo; choose another logo first")
     await trx.deleteFrom('stored_file').where('id', '=', id).execute()
     const before = { name, mediaType, sizeBytes, sha256 }
     record('file.delete', { kind: 'file', id }, { before })

@@ -1,4 +1,4 @@
-/** Lists and counts the people of a site, by role, course or search. */
+/** Lists and counts a site's people, by role, course or search. */
 
 import { type Kysely, type SelectQueryBuilder, sql } from 'kysely'
 
@@ -39,7 +39,7 @@ export interface PeopleQuestion {
 const SEARCH_COUNT_MAX = 500
 
 /**
- * Lists the people of a site, sorted by date, or by the word found in a search. Without a search, a page reads an index
+ * Lists a site's people, sorted by date, or by the word found in a search. Without a search, a page reads an index
  * in order, so its speed does not depend on the number of people.
  */
 export function listPeople(database: Database, question: PeopleQuestion) {
@@ -77,7 +77,7 @@ const isFirstRole = sql<boolean>`not exists (
   where earlier.person_id = held.person_id and earlier.site_id || '' = held.site_id
     and (earlier.granted_at, earlier.role) < (held.granted_at, held.role))`
 
-/** Counts the people of a site, or the people with a role. Counts students from an index, and others one by one. */
+/** Counts a site's people, or the people with a role. Counts students from an index, and others one by one. */
 async function countHolders(
   kysely: Kysely<Schema>,
   siteId: string,

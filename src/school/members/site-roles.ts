@@ -94,7 +94,7 @@ export const rolesSchema = z
   .transform((named) => [...new Set(named)].sort())
 
 /**
- * Replaces the roles of a member. A member who loses the lecturer role also stops teaching courses of the site.
+ * Replaces the roles of a member. A member who loses the lecturer role also stops teaching the site's courses.
  *
  * @throws ChangeRefused for an unknown member, if a non-owner adds or removes an owner, or if no owner would be left
  */
@@ -156,7 +156,7 @@ export async function mustBeAllowedToChangeOwners(
 }
 
 /**
- * Removes roles from a person. If the lecturer role is removed, the person no longer teaches courses of the site.
+ * Removes roles from a person. If the lecturer role is removed, the person no longer teaches the site's courses.
  * Throws ChangeRefused if the site would have no owner left with an enabled account that is not due for deletion.
  */
 async function takeRoles(

@@ -1,4 +1,4 @@
-/** Reads and changes the announcements of a site. See `viewer/notifications.ts` for the inbox of a member. */
+/** Reads and changes a site's announcements. See `viewer/notifications.ts` for the inbox of a member. */
 
 import type { Kysely } from 'kysely'
 import { z } from 'zod'
@@ -32,7 +32,7 @@ interface PostQuestion {
 
 const newestFirst = orderBy('createdAt', 'desc', 'post.created_at', 'post.id')
 
-/** Lists the announcements of a site, newest first. Runs one query for a page, and one for the count. */
+/** Lists a site's announcements, newest first. Runs one query for a page, and one for the count. */
 export function listPosts({ kysely }: Database, { siteId, search, published }: PostQuestion) {
   const found = postsOf(kysely, siteId)
     .$if(search != null, (query) => query.where(containsText('post.title', search ?? '')))

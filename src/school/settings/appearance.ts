@@ -94,7 +94,7 @@ function withTexts(texts: readonly LocalTexts[], language: string, words: object
 async function holdLogo(trx: SiteWork['trx'], siteId: string, id: string): Promise<void> {
   const file = await holdFile(trx, siteId, id).catch((error: unknown) => {
     throw error instanceof ChangeRefused
-      ? badInput('logoFileId', 'must be a file of the site')
+      ? badInput('logoFileId', "must be one of the site's files")
       : error
   })
   if (!LOGO.mediaTypes.includes(file.mediaType)) {

@@ -141,7 +141,7 @@ async function post(
 
 const GONE_REASON = 'the receiver responded with status 410, which ends the subscription'
 
-/** Disables an endpoint, removes its queue, and notifies the owners of the site. No-op if it is already disabled. */
+/** Disables an endpoint, removes its queue, and notifies the site's owners. No-op if it is already disabled. */
 async function disable(
   trx: Transaction<Schema>,
   { id, reason, nowMs }: Readonly<{ id: string; reason: string; nowMs: number }>,

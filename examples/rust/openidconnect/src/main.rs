@@ -1,4 +1,4 @@
-//! A web application that signs people in with the crate openidconnect.
+//! A web application that signs people in with the openidconnect crate.
 use std::collections::HashMap;
 use std::env;
 use std::error::Error;
