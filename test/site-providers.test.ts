@@ -226,7 +226,7 @@ describe('the identity provider of a site', () => {
       const typed = await follow(fresh, form.url, { method: 'POST', body })
       expect([typed.status, problemOf(typed)]).to.deep.equal([
         401,
-        'This school accepts only sign-ins of its own identity provider, for the same e-mail address. Please sign in below.',
+        'This school accepts only sign-ins through its own identity provider, for the same e-mail address. Please sign in below.',
       ])
       expect(await open(fresh).then(isSignedIn)).to.equal(false)
       const elsewhere = await submit(fresh, await open(fresh, ofNoSite), sam)

@@ -71,7 +71,7 @@ export const publicTools: readonly Tool[] = [
   }),
   defineTool({
     name: 'list_sites',
-    title: 'List sites of the platform',
+    title: "List the platform's sites",
     description:
       'Lists the sites of this platform, sorted by slug, each with its number of published courses and the page ' +
       'for connecting an assistant. Other tools take the slug. Works without a token.',

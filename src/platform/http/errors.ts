@@ -189,7 +189,10 @@ export const uploadTooSlow = (seconds: number): Refusal =>
 export const nothingMapped = (): Refusal =>
   custom(404, 'not_found', 'this deployment does not map this path to a platform API')
 export const nonCanonicalPath = (): Refusal =>
-  invalidRequest(400, 'the path must not contain empty or dot segments, ; or needless encoding')
+  invalidRequest(
+    400,
+    'the path must not contain empty or dot segments, a trailing slash, ; or encoded separators; percent-encode only other characters that need it, with upper-case digits',
+  )
 
 /** The platform API failed, or its response cannot be forwarded. The detail is only logged. */
 export function upstreamFailed(detail: string): Refusal {

@@ -154,8 +154,8 @@ export interface Created {
 const KEY_SECONDS = 7 * 86_400
 
 /**
- * Creates a function that creates a row. If an idempotency key is repeated at the site, the function creates no second
- * row while the first row exists. It returns the id of the row, and whether the row is new. It throws ChangeRefused for
+ * Creates a function that creates a row. If a client repeats an idempotency key at the site, the function creates no
+ * second row while the first row exists. It returns the id of the row, and whether the row is new. It throws ChangeRefused for
  * an invalid input, for a key that was used with a different input, and if `changeSite` throws it.
  */
 export function siteCreation<
