@@ -218,7 +218,7 @@ function processPart({ starts, loadedMiB }: Results): Part {
   const names = [...new Set([...starts.keys(), ...loadedMiB.keys()])]
   return {
     title: 'Start and memory',
-    text: 'Time from the start of the process to its first response, on one core; resident memory when idle, and after all load above. By default, V8 lets the old generation grow to four times its live size and keeps freed pages: 495 MiB after 100,000 mixed requests. With the flags and `MALLOC_ARENA_MAX` of `npm start`, the process needs at most 284 MiB during a million requests, and 4 % more processor time. The bare engine needs 418 MiB.',
+    text: 'Time from the start of the process to its first response, on one core; resident memory when idle, and after all load above. By default, V8 lets the old generation grow to four times its live size and keeps freed pages: 495 MiB after 100,000 mixed requests. With the flags and `MALLOC_ARENA_MAX` of `npm start`, the process needs at most 284 MiB during a million requests, and 4% more processor time. The bare engine needs 418 MiB.',
     rows: [
       ['', 'start ms', 'idle MiB', 'after load MiB'],
       ...names.map((name) => [

@@ -42,7 +42,7 @@ function nameOf(rank: number, spread: number): string {
 const firstName = (rank: number) => nameOf(rank, 7919)
 const lastName = (rank: number) => nameOf(rank, 3571)
 
-/** Returns a rank below `count`. Of 2000 names, the first has 22 % of all people, the second 3 %, the last 0.01 %. */
+/** Returns a rank below `count`. Of 2,000 names, the first has 22% of all people, the second 3%, the last 0.01%. */
 const rankOf = (share: number, count: number) => Math.floor(count * share ** 5)
 
 /** Returns a number from 0 to 1 that depends on the person and the purpose only. */

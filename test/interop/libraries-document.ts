@@ -61,7 +61,7 @@ const tables: Tables = {
         version,
         library.authentication === 'none' ? 'public' : `\`${library.authentication}\``,
         library.resource,
-        library.idToken === 'nobody'
+        library.idToken === 'none'
           ? 'not verified; relies on TLS'
           : `verified by ${library.idToken}`,
       ]),

@@ -31,7 +31,7 @@ export interface Library {
    * Who verifies the signature of the id_token; each is sent a forged one. Verification is optional, because the
    * token comes from the service over TLS (OpenID Connect Core 1.0 §3.1.3.7).
    */
-  readonly idToken: 'the library' | 'the example, with another library' | 'nobody'
+  readonly idToken: 'the library' | 'the example, with another library' | 'none'
   /** The library sends no nonce; PKCE and `state` still bind the code. */
   readonly nonce?: 'none'
   readonly callbackPath?: string
@@ -39,7 +39,7 @@ export interface Library {
 
 const usual = { authentication: 'client_secret_post', idToken: 'the library' } as const
 const jose = { idToken: 'the example, with another library' } as const
-const unverified = { idToken: 'nobody' } as const
+const unverified = { idToken: 'none' } as const
 const aSetting = { resource: 'a setting' } as const
 const anArgument = { resource: 'a call argument' } as const
 const ownCode = { resource: 'your own code' } as const

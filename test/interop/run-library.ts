@@ -84,14 +84,14 @@ async function walk(client: Client, run: Run, complaints: string[]): Promise<voi
   expect(wire.refusals, [], 'what the service refused')
 
   recorder.forge(settings.CLIENT_ID)
-  const isFooled = library.idToken === 'nobody'
+  const isFooled = library.idToken === 'none'
   const shown = await user.read('login', {
     text: NAME_SHOWN,
     waitMs: isFooled ? FOOLED_TIMEOUT_MS : SETTLE_MS,
     isAnswered: () => wire.forged > 0,
   })
   if (wire.forged === 0) throw new Error(`no forged id_token was sent, and the page says: ${shown}`)
-  expect(shown.includes(NAME_SHOWN), isFooled, 'a forged id_token signs somebody in')
+  expect(shown.includes(NAME_SHOWN), isFooled, 'a forged id_token signs a person in')
 }
 
 function checkAuthorization({ authorizations }: Wire, library: Library, issuer: string): void {

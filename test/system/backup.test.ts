@@ -118,7 +118,7 @@ describe('a backup of the embedded database', () => {
       ['a part is missing', (copy) => rmSync(join(copy, filePart())), missing],
       ['a part is a link', (copy) => moveAway(copy, filePart()), missing],
       ['a folder is a link', (copy) => moveAway(copy, 'files'), missing],
-      ['the manifest counts other rows', miscount, /The table person has 8 rows instead of 1/],
+      ['the manifest counts other rows', miscount, /Rows in the table person: 8 instead of 1/],
       ['it has no manifest', noManifest, /is not a complete backup/],
       ['a part of the manifest is outside the folder', goOutside, /cannot be used \(parts/],
     ]

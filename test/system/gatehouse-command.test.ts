@@ -212,7 +212,7 @@ it('after a restore by other means, grants end-all ends every grant and session 
   )
   expect((await userinfo(url, one.accessToken)).status).to.equal(200)
   expect(await gatehouse(['grants', 'end-all', '--yes'], variables)).to.match(
-    /^Ended [1-9]\d* grants and all sessions, and removed [1-9]\d* records such as sessions, codes and one-time links\./,
+    /^Ended all sessions and grants \([1-9]\d*\), and removed records such as sessions, codes and one-time links \([1-9]\d*\)\./,
   )
   for (const { accessToken, refreshToken } of [one, other]) {
     expect((await userinfo(url, accessToken)).status).to.equal(401)

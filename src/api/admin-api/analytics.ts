@@ -14,7 +14,7 @@ export interface Interval {
   readonly until?: number | null
 }
 
-/** Resolvers for statistics of the site (scope `analytics:read`). A field is computed only if it is selected. */
+/** Resolvers for the site's statistics (scope `analytics:read`). A field is computed only if it is selected. */
 export const analyticsResolvers = {
   Query: {
     analytics: (_source, { from, until }: Interval, { caller, parts }) => {

@@ -42,7 +42,7 @@ import {
 } from './resolver-factories.ts'
 import { runInTurn } from './site-queue.ts'
 
-/** Resolvers for digital products of the site (scopes `digital_products:read` and `digital_products:write`). */
+/** Resolvers for the site's digital products (scopes `digital_products:read` and `digital_products:write`). */
 export const digitalProductResolvers = itemResolvers('DigitalProduct', products, {
   buyerCount: batched(
     'buyers of products',
@@ -53,7 +53,7 @@ export const digitalProductResolvers = itemResolvers('DigitalProduct', products,
 
 type ProductFileArguments = Pick<ProductFile, 'productId'> & { readonly fileId?: string | null }
 
-/** Resolvers for the files of the site and its products (scopes `storage:write` and `digital_products:write`). */
+/** Resolvers for files, including those of products (scopes `storage:write` and `digital_products:write`). */
 export const fileResolvers = {
   Query: { files: listed('files', listFiles), file: found(findFile) },
   Mutation: {
@@ -105,7 +105,7 @@ async function revenueOf(
   return { from: fromMs, until: untilMs, sums: await runInTurn(`revenue of ${siteId}`, sum) }
 }
 
-/** Resolvers for orders of the site (scope `orders:read`). */
+/** Resolvers for the site's orders (scope `orders:read`). */
 export const orderResolvers = {
   Query: {
     orders: listed('orders', listOrders),

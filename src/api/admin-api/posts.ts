@@ -19,7 +19,7 @@ import {
 
 const payload = payloadWith('post', mustFindPost)
 
-/** Resolvers for announcements of the site (scopes `posts:read` and `posts:write`). */
+/** Resolvers for the site's announcements (scopes `posts:read` and `posts:write`). */
 export const postResolvers = {
   Query: { posts: listed('posts', listPosts), post: found(findPost) },
   Mutation: {

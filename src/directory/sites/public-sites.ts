@@ -126,7 +126,7 @@ export function makePublicCourses({ kysely }: Database) {
     findSite: findSiteBy('slug'),
     findSiteById: findSiteBy('id'),
 
-    /** Returns one page of the published courses of a site, sorted by slug, and the total count. */
+    /** Returns one page of a site's published courses, sorted by slug, and the total count. */
     async list(
       { words, ...published }: PublishedQuestion,
       request: PageRequest,

@@ -133,8 +133,8 @@ export function findDifferences(manifest: Counted, found: Counted): string[] {
   const differences = [...tables]
     .filter((table) => manifest.rows[table] !== found.rows[table])
     .map((table) => {
-      const [expected, actual] = [manifest, found].map(({ rows }) => rows[table] ?? 'no')
-      return `The table ${table} has ${actual} rows instead of ${expected}.`
+      const [expected, actual] = [manifest, found].map(({ rows }) => rows[table] ?? 'none')
+      return `Rows in the table ${table}: ${actual} instead of ${expected}.`
     })
   const names = ({ schema }: Counted) => schema.map((row) => `${row.name} ${row.digest}`).join()
   if (names(manifest) !== names(found))

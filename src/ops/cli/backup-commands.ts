@@ -163,7 +163,7 @@ export async function endAllGrants(config: Config, { yes }: Given): Promise<stri
     throw new Error('Nothing was ended. Answer y to confirm, or use --yes if there is no terminal.')
   }
   const { grants, records } = await withDatabase(config, 'writes', endEverythingNow)
-  return `Ended ${grants} grants and all sessions, and removed ${records} records such as sessions, codes and one-time links. People must sign in and authorize again.`
+  return `Ended all sessions and grants (${grants}), and removed records such as sessions, codes and one-time links (${records}). People must sign in and authorize again.`
 }
 
 async function confirm(question: string): Promise<boolean> {

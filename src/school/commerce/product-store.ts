@@ -1,4 +1,4 @@
-/** Reads and changes the digital products of a site. Their files are in `files`, their sales in `order-list.ts`. */
+/** Reads and changes a site's digital products. Their files are in `files`, their sales in `order-list.ts`. */
 
 import { fileName, idempotencyKey, itemFields } from '../changes/input.ts'
 import { itemColumns, itemOrders, releasedItems } from '../changes/released-items.ts'

@@ -18,7 +18,7 @@ export async function listTaughtCourses(
 ) {
   const rows = await kysely
     .selectFrom('course_lecturer')
-    // With a plain join, SQLite might read all courses of the site first.
+    // With a plain join, SQLite might read all the site's courses first.
     .crossJoin('course')
     .whereRef('course.id', '=', 'course_lecturer.course_id')
     .select(['course_lecturer.person_id as personId', 'course.id', 'course.slug', 'course.title'])
