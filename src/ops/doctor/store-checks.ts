@@ -20,7 +20,7 @@ import { type CheckName, type Finding, type Findings, found, ok } from './checks
 import { checkClients } from './client-checks.ts'
 import { checkOutbox, checkProxy } from './machine-checks.ts'
 
-/** Checks the database: schema, clock, keys, clients, slugs, proxy, files, restores, demo data, hashes and waiting mail. */
+/** Checks the database, and what depends on its data, such as keys, clients, files and waiting mail. */
 export async function* checkDatabase(config: Config): Findings {
   const file = join(config.dataDir, 'gatehouse.db')
   const check = config.databaseUrl ? 'database.silent' : 'database.unusable'
