@@ -44,7 +44,9 @@ describe('the description of invalid_scope [Errors 3]', () => {
 
   it('tells an application of a site which scopes it has', async () => {
     const description = await ask({ ...portal, scope: 'openid courses:read' })
-    expect(description).to.match(/^this application cannot request courses:read\. It can request openid/)
+    expect(description).to.match(
+      /^this application cannot request courses:read\. It can request openid/,
+    )
     expect(description).to.include('in the admin area')
   })
 

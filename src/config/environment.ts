@@ -168,7 +168,9 @@ export const environmentVariables = z.object({
   FILES_S3_SECRET_ACCESS_KEY: z.string().optional().describe('Secret access key for the files.'),
   FILES_S3_SECRET_ACCESS_KEY_FILE: fileOf('FILES_S3_SECRET_ACCESS_KEY_FILE')
     .optional()
-    .describe('File that contains the secret access key. Use it instead of FILES_S3_SECRET_ACCESS_KEY.'),
+    .describe(
+      'File that contains the secret access key. Use it instead of FILES_S3_SECRET_ACCESS_KEY.',
+    ),
   SMTP_URL: smtpUrl
     .optional()
     .describe(

@@ -59,8 +59,7 @@ export function problemOfScopes(
 /** Lists all scopes of a site's application. Gives only examples for other clients, which have many scopes. */
 function describeOpenScopes(client: RefusedClient, baseUrl: string): string {
   const list = `${baseUrl}${paths.authMd}#scopes`
-  if (isOfSite(client))
-    return `can request ${client.open.join(' ') || 'no scopes'} (${list}).`
+  if (isOfSite(client)) return `can request ${client.open.join(' ') || 'no scopes'} (${list}).`
   const areas = isUnreviewed(client) ? 'read scopes' : 'operator scopes'
   return `can request openid, profile, email and ${areas}, for example openid courses:read (${list}).`
 }

@@ -64,9 +64,7 @@ async function answerCaller(
   const problem = repetitionIn(form, ['token', 'token_type_hint'])
   const value = problem === undefined ? parameterOf(form, 'token') : undefined
   const judged =
-    value === undefined
-      ? undefined
-      : await verdicts.judgeAnyToken(value, credentials.clientId)
+    value === undefined ? undefined : await verdicts.judgeAnyToken(value, credentials.clientId)
   const caller = await authenticate(ctx, credentials, judged?.token?.callerVersion, parts)
   if (!caller) return
   platform.requestLimits.count('requestsOfClient', caller.clientId)
