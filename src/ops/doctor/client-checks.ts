@@ -4,7 +4,7 @@ import { readKeySet } from '../../platform/http/public-keys.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { type CheckName, type Finding, found, ok } from './checks.ts'
 
-/** The properties that applications and configured integrations have in common. */
+/** An application or a configured integration, with the properties that both have. */
 type AnyClient = Pick<ClientFacts, 'clientId' | 'name' | 'redirectUris' | 'redirectPatterns'>
 
 /** An application with its secrets, scopes and last use. Times are in epoch milliseconds. */
