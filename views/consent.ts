@@ -45,6 +45,7 @@ export function consentPage(page: ConsentPage): Page {
     title: text('consent.title'),
     id: 'consent-page',
     body: html`<h1>${text('consent.heading', { app: html`<bdi>${client.name}</bdi>` })}</h1>
+<p class="muted">${kindSentence(client)}</p>
 ${warning(client)}
 ${added && html`<p class="notice" id="asks-more">${text('consent.asksMore', { app: foreignName(client.name) })}</p>`}
 ${siteWords(page.words)}
@@ -72,17 +73,15 @@ function warning({ kind, name, host, describedAt }: ClientView): Html | undefine
   )
 }
 
-function facts({ client, person, site, signOutHref }: ConsentPage): Html {
+function facts({ person, site, signOutHref }: ConsentPage): Html {
   return html`<dl class="facts">
-<div><dt>${text('word.app')}</dt>
-<dd>${foreignName(client.name)}<br><span class="muted">${kindSentence(client)}</span></dd></div>
 ${
   site &&
   html`<div><dt>${text('word.site')}</dt>
-<dd><strong><bdi>${site.name}</bdi></strong><br><span class="muted">${rolesPhrase(site.roles)}</span></dd></div>`
+<dd><strong><bdi>${site.name}</bdi></strong> <span class="muted">${rolesPhrase(site.roles)}</span></dd></div>`
 }
 <div><dt>${text('word.account')}</dt>
-<dd><strong><bdi>${person.name}</bdi></strong><br>
+<dd><strong><bdi>${person.name}</bdi></strong>
 <span class="muted"><bdi>${person.email}</bdi></span>${
     signOutHref !== undefined &&
     html`<br><a href="${signOutHref}">${text('consent.otherAccount')}</a>`

@@ -51,9 +51,10 @@ export const client: ClientView = {
 }
 export const person = { name: 'Ada Lindqvist', email: 'ada@harbour.example' }
 const scopeText = (text: string) => ({ name: text, text })
-export const canSee = ['your name, picture and your roles at the site', 'your e-mail address'].map(
-  scopeText,
-)
+export const canSee = [
+  'your name, picture and your roles at the school',
+  'your e-mail address',
+].map(scopeText)
 export const canChange = ['which notifications are read and which you receive'].map(scopeText)
 
 /** Renders a page without its scripts, which have a separate file and tests. */
@@ -87,6 +88,7 @@ const engineForm = trusted(
   '<form id="op.logoutForm" method="post" action="/out"><input type="hidden" name="xsrf" value="x"/></form>',
 )
 const onePixel = `data:image/png;base64,${png.toString('base64')}`
+const wideLogo = `data:image/svg+xml,${encodeURIComponent('<svg xmlns="http://www.w3.org/2000/svg" width="600" height="90"/>')}`
 const kinds = [
   ...(['vendor', 'operator-created', 'self-declared', 'reviewed', 'loopback'] as const),
   ...(['vendor-connection', 'vendor-on-device', 'acts-for-owner'] as const),
@@ -245,6 +247,7 @@ function accountPages(values: Values) {
   }
   const home = { area, links, person, ...zones }
   const hrefs = { connectHref: address('/connect'), adminHref: address('/admin') }
+  const look = { logoHref: wideLogo, colorsHref: hrefOf(stylesheet) }
   const subscription = { id: words, topic: 'replies', channel: 'email', enabledAt: null }
   const inbox = { area, action: address('/notifications'), done: words }
   const removal = { area, action: address('/remove'), cancelHref: address('/apps') }
@@ -254,6 +257,10 @@ function accountPages(values: Values) {
       sites: sites.map((site) => ({ ...site, ...hrefs })),
     }),
     'account-empty': accountHomePage({ ...home, sites: [], queriesHref: undefined }),
+    'account-of-site': {
+      ...accountHomePage({ ...home, sites: [], queriesHref: undefined }),
+      look: { ...look, name: sites[0]?.name ?? '' },
+    },
     apps: connectedAppsPage({ ...list, apps: [app], pager }),
     'apps-none': connectedAppsPage({ ...list, apps: [], pager: { ...pager, nextHref: undefined } }),
     'remove-app': removeAppPage({ ...removal, name: client.name, siteName: words }),

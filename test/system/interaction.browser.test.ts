@@ -3,12 +3,13 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { generateSync } from 'otplib'
 
+import { scopeNames } from '../../src/directory/scopes/catalogue.ts'
 import { paths } from '../../src/platform/http/paths.ts'
 import { startOperator } from '../support/admin-api.ts'
 import { look, sharedBrowser, signInAs } from '../support/browser.ts'
-import { authorizeUrl, exchange, userinfo } from '../support/client.ts'
+import { asClaude, authorizeUrl, exchange, userinfo } from '../support/client.ts'
 import { png, sendFile } from '../support/files.ts'
-import { amir, noor, notes, sam } from '../support/gatehouse.ts'
+import { amir, noor, notes, olivia, sam } from '../support/gatehouse.ts'
 import { linkTo } from '../support/mail-folder.ts'
 import { unsignedJwt } from '../support/proofs.ts'
 import { MEMBER_SCOPE } from '../support/relying-party.ts'
@@ -62,6 +63,23 @@ describe('the interaction pages in a browser', () => {
     expect(body.scope).to.equal(scope)
     expect((await userinfo(url, body.access_token)).body.sub).to.equal('per_sam')
     expect(complaints).to.deep.equal([])
+  })
+
+  it('show the button Allow without scrolling at 1280 × 800', async () => {
+    const { page } = await open({ viewport: { width: 1280, height: 800 } })
+    const all = [...scopeNames('identity'), ...scopeNames('operator')].join(' ')
+    for (const [person, asked] of [
+      [sam, { scope: `${MEMBER_SCOPE} account:write` }],
+      [olivia, { ...asClaude, scope: all }],
+    ] as const) {
+      await page.context().clearCookies()
+      await page.goto(authorizeUrl(service().url, asked).href)
+      await signInAs(page, person)
+      await page.waitForSelector('#consent-page')
+      expect(await page.locator('.allowed li:visible').count()).to.equal(5)
+      const { y = 0, height = 0 } = (await page.locator('#consent-approve').boundingBox()) ?? {}
+      expect(y + height).to.be.most(800)
+    }
   })
 
   it('ask for the second step, by keyboard alone and without a script', async () => {

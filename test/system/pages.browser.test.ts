@@ -51,6 +51,16 @@ describe('pages in a browser', () => {
     })
   }
 
+  for (const width of [320, 1280]) {
+    it(`leave room for the name of a school with a wide logo at ${width} px`, async () => {
+      const { page } = await open({ viewport: { width, height: 740 } })
+      await page.goto(`${served().url}/account-of-site`)
+      const [logo, name] = [page.locator('.brand img'), page.locator('.brand > span')]
+      expect((await logo.boundingBox())?.width).to.be.above(120)
+      expect((await name.boundingBox())?.width).to.be.above(90)
+    })
+  }
+
   it('let Tab reach every control, and show where the focus is', async () => {
     const { page } = await open({ viewport: { width: 360, height: 740 } })
     for (const name of Object.keys(pages)) {
