@@ -53,7 +53,7 @@ function client(view: DocumentClientView): Html {
 <dl class="facts">
 ${documentFacts(view)}
 <div><dt>${text('documentClients.firstSeen')}</dt><dd>${timeOf(view.firstSeenAt)}</dd></div>
-<div><dt>${text('documentClients.review')}</dt><dd>${text(`documentClients.states.${state}`)}${
+<div><dt>${text('documentClients.review')}</dt><dd>${toned(state)}${
     decided &&
     html`<br><span class="muted">${text(
       decided.forAll ? 'documentClients.forAll' : 'documentClients.forOne',
@@ -68,6 +68,12 @@ ${documentFacts(view)}
 ${state !== 'approved' && reviewLink('approved', view.approveHref)}
 ${state !== 'blocked' && reviewLink('blocked', view.blockHref)}
 </div>`
+}
+
+function toned(state: DocumentClientView['state']): Html {
+  const words = text(`documentClients.states.${state}`)
+  if (state === 'unreviewed' || state === 'changed') return words
+  return html`<span class="tag ${state === 'approved' ? 'good' : 'warning'}">${words}</span>`
 }
 
 function documentFacts({ clientId, redirectUris }: ReviewedView): Html {
@@ -104,6 +110,7 @@ ${documentFacts(client)}
 <p>${text(`documentClients.${review}`, { site })}</p>`,
     fields: page.decidesForAll ? forWhom(site) : undefined,
     confirm: text(`documentClients.${review}.confirm`),
+    isHarmless: review === 'approved',
   })
 }
 

@@ -118,12 +118,15 @@ export interface AreaConfirmPage
   readonly fields?: Html | undefined
   readonly confirm: HtmlValue
   readonly cancelHref: string
+  /** Whether the action ends nothing, so its button needs no color of danger. */
+  readonly isHarmless?: boolean
 }
 
 /** Creates a page that describes the consequences of an action and asks for confirmation. */
 export function areaConfirmPage(page: AreaConfirmPage): Page {
-  const { confirm, cancelHref } = page
-  const buttons = submitButton('confirm', confirm, { kind: 'danger', cancelHref })
+  const { confirm, cancelHref, isHarmless } = page
+  const kind = isHarmless ? undefined : 'danger'
+  const buttons = submitButton('confirm', confirm, { kind, cancelHref })
   return areaPage({
     ...page,
     body: html`${page.consequences}

@@ -168,11 +168,12 @@ const signInLink = (href: string) =>
 
 /** Says that a link was used, has expired or is incomplete. */
 export function linkGonePage({ againHref }: { readonly againHref: string | undefined }): Page {
+  const again = text('linkGone.again')
   return {
     title: text('linkGone.title'),
     id: 'link-gone-page',
     body: html`<h1>${text('linkGone.heading')}</h1>
 <p>${text('linkGone.text')}</p>
-${againHref !== undefined && html`<p><a id="again" class="button" href="${againHref}">${text('linkGone.again')}</a></p>`}`,
+<p>${againHref === undefined ? again : html`<a id="again" class="button" href="${againHref}">${again}</a>`}</p>`,
   }
 }

@@ -34,7 +34,7 @@ ${inputField({
 })}
 ${submitButton('upload', text('upload.send'))}
 </form>`
-  const done = html`<p>${text('upload.done', { ...names, file: html`<bdi>${file?.name}</bdi>` })}</p>
+  const done = html`<p>${text('upload.done', { ...names, file: foreignName(file?.name) })}</p>
 <p>${text('upload.id')} <code id="file-id" translate="no">${file?.id}</code></p>`
   return {
     title: text('upload.title', { state: file ? 'done' : (problem ?? 'new') }),

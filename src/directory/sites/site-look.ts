@@ -79,17 +79,12 @@ export async function findLogo({ kysely }: Database, siteId: string, digest: str
     .executeTakeFirst()
 }
 
-/**
- * Returns the name, logo and colors to show; undefined if the site has set none of them. Also limits the page to the
- * languages of the site.
- */
+/** Returns the name, logo and colors of a site. Also limits the page to the languages of the site. */
 export function siteLook(ctx: Context, look: Look | undefined): SiteLook | undefined {
   prefer(ctx, { site: look?.language, languages: look?.languages })
   if (!look) return undefined
-  const { siteId, displayName, logoDigest, texts } = look
+  const { siteId, logoDigest } = look
   const sheet = sheetOf(look)
-  const isPlain = displayName === null && logoDigest === null && texts.length === 0
-  if (isPlain && !sheet) return undefined
   return {
     name: shownText(look, 'displayName'),
     logoHref: logoAddress(siteId, logoDigest) ?? undefined,

@@ -108,8 +108,7 @@ async function lookOf(
   const textOf = (field: 'signInWords' | 'consentWords') =>
     found && { siteName: name, text: shownText(found, field) }
   return {
-    // If the site has not set an appearance, show only its name.
-    look: siteLook(ctx, found) ?? (found && { name, logoHref: undefined, colorsHref: undefined }),
+    look: siteLook(ctx, found),
     signInWords: textOf('signInWords'),
     consentWords: textOf('consentWords'),
   }
