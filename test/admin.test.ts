@@ -63,7 +63,9 @@ describe('/admin', () => {
     })
 
     it('answers 404 for an unknown site or application', async () => {
-      expect((await operator.visit('/admin/nowhere')).status).to.equal(404)
+      const unknown = await operator.visit('/admin/nowhere')
+      expect(unknown.status).to.equal(404)
+      expect(unknown.text).to.include('<a id="admin" class="button second" href="/admin">')
       expect((await operator.visit(`${applications}/nothing`)).status).to.equal(404)
       expect((await operator.visit(`${applications}/demo-resource-server`)).status).to.equal(404)
     })

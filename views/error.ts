@@ -16,6 +16,8 @@ export interface ErrorPage {
   /** Whether the page that failed belongs to this service, so no application is involved. */
   readonly isOwn?: boolean | undefined
   readonly accountHref?: string | undefined
+  /** The administration, if the page that failed is below it. */
+  readonly adminHref?: string | undefined
   /** The page where the person signs in with another account. */
   readonly switchHref?: string | undefined
   /** The page that failed, if loading it again can succeed. */
@@ -70,9 +72,9 @@ function adviceOf({ code, isOwn, sentAddress, signOutHref }: ErrorPage): HtmlVal
   return textIfAny(`error.advice.${cause}`) ?? text(isOwn ? 'error.ownAdvice' : 'error.appAdvice')
 }
 
-/** The button for the most likely next step, and a less prominent button to the instructions for assistants. */
+/** The button for the most likely next step, and less prominent buttons. */
 function actionsOf(page: ErrorPage): Html {
-  const { code, app, connectHref } = page
+  const { code, app, connectHref, adminHref } = page
   const { accountHref, retryHref, signOutHref, switchHref } = page
   const connects = codesOfConnecting.has(code) && connectHref !== undefined
   const ways: readonly (Html | false | undefined)[] = [
@@ -86,7 +88,7 @@ function actionsOf(page: ErrorPage): Html {
     ),
     link('account', accountHref, text('error.button.account')),
   ]
-  return html`<div class="actions">${ways.find(Boolean)}${connects && link('connect', connectHref, text('error.button.connect'), ' second')}</div>`
+  return html`<div class="actions">${ways.find(Boolean)}${link('admin', adminHref, text('adminNav.title'), ' second')}${connects && link('connect', connectHref, text('error.button.connect'), ' second')}</div>`
 }
 
 function link(

@@ -93,6 +93,7 @@ export function sendErrorPage(ctx: Context, body: ErrorBody, rejected: RejectedU
     errorId: requestIdOf(ctx),
     connectHref: pages.connectHome,
     accountHref: pages.account,
+    adminHref: ctx.path.startsWith(`${pages.admin}/`) ? pages.admin : undefined,
     switchHref: `${pages.switchAccount}?${new URLSearchParams({ to: here })}`,
     retryHref: ctx.method === 'GET' ? here : undefined,
     isOwn: ![paths.authorization, paths.endSession].some((path) => ctx.path.startsWith(path)),
