@@ -368,10 +368,10 @@ withDatabases('grants and applications', (open) => {
     }
     refusals.note({ ...refusal, clientId: 'nobody', occurredAt: 1 })
     await refusals.flush()
-    const kept = await refusals.list(clientId)
+    const kept = await refusals.list('app.client_id', clientId)
     expect(kept).to.have.length(REFUSALS_PER_CLIENT)
     expect(kept[0]?.occurredAt).to.equal(REFUSALS_PER_CLIENT + 9)
-    expect(await refusals.list('nobody')).to.deep.equal([])
+    expect(await refusals.list('app.client_id', 'nobody')).to.deep.equal([])
   })
 
   it('a refusal that cannot be stored does not lose those of other applications', async () => {
@@ -385,7 +385,7 @@ withDatabases('grants and applications', (open) => {
     expect(await refusals.flush().then(String, String)).to.include('client_refusal')
     await rename('elsewhere', 'client_refusal')
     await refusals.flush()
-    expect(await refusals.list(other)).to.have.length(1)
+    expect(await refusals.list('app.client_id', other)).to.have.length(1)
   })
 
   it('a site is found with the roles of a person, and MCP connections is switched', async () => {

@@ -55,6 +55,21 @@ describe('languages', () => {
     })
   }
 
+  for (const language of languages) {
+    it(`${language} says “school” for a site, and “platform” only for what runs all schools`, () => {
+      const messages = Object.entries(catalogueOf(language))
+      const idsWith = (word: RegExp) =>
+        messages.filter(([, message]) => word.test(message)).map(([id]) => id)
+      const ofSite = idsWith(/(?<![a-z{])(?:sites?|sitios?)(?![a-z])|サイト/i)
+      // The introduction of passkeys speaks of other websites.
+      expect(ofSite.filter((id) => id !== 'passkeys.intro')).to.deep.equal([])
+      const ofPlatform =
+        /^(?:client\.vendor|scope\.openid|event\.order|documentClients\.for\.all|audit\.action\.platform_reviewer|providers\.steps)/
+      for (const id of idsWith(/pla(?:tt?e?-?|ta)form|プラットフォーム/i))
+        expect(id).to.match(ofPlatform)
+    })
+  }
+
   it('names each change that may need an approval', () => {
     const mutations = buildSchema(schemaText).getMutationType()?.getFields() ?? {}
     const named = Object.keys(english).filter((id) => id.startsWith('operation.'))

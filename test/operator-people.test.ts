@@ -1,7 +1,7 @@
 import { obtainTokens, userinfo } from './support/client.ts'
 import { rowOf, rowsOf } from './support/database.ts'
 import { pdf, png } from './support/files.ts'
-import { amir, marco, olivia } from './support/gatehouse.ts'
+import { amir, marco, olivia, sam } from './support/gatehouse.ts'
 import { linkTo, mailsHandled } from './support/mail-folder.ts'
 import { hiddenField, makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/storages.ts'
@@ -93,12 +93,16 @@ describe('the pages for the people and the appearance of a site', () => {
   })
 
   it('end all access to an account at the site, and remove the person', async () => {
-    const sam = `${people}/per_sam`
+    const ofSam = `${people}/per_sam`
     const { accessToken } = await obtainTokens(service().url)
-    expect((await operator.visit(sam)).text).to.include('Course Notes')
-    const ended = await send(`${sam}/end-access`, `${sam}/end-access`)
+    expect((await operator.visit(ofSam)).text).to.include('Course Notes')
+    const member = makePagePerson(service().url, sam)
+    await member.visit('/account')
+    expect((await operator.visit(`${ofSam}/end-access`)).text).to.include('Browsers stay signed in')
+    const ended = await send(`${ofSam}/end-access`, `${ofSam}/end-access`)
     expect(ended.text).to.include('No app is connected')
     expect((await userinfo(service().url, accessToken)).status).to.equal(401)
+    expect((await member.open('/account')).status, 'still signed in').to.equal(200)
     const event = await rowOf(service().kysely, 'audit_event', { action: 'grants.end_person' })
     expect(event).to.include({ person_id: 'per_sam', site_id: 'sit_northlight' })
     const removed = await send(`${noor}/remove`, `${noor}/remove`)

@@ -2,6 +2,7 @@ import { COUNT_DAYS, makeGrantStore } from '../src/oauth/grants/grant-store.ts'
 import { makeGrantUsage } from '../src/oauth/grants/grant-usage.ts'
 import { makeRefusedRequests } from '../src/pages/applications/refused-requests.ts'
 import { countOverview, OVERVIEW_PERIODS } from '../src/school/analytics/overview.ts'
+import { judgeRefusals } from '../views/admin-home.ts'
 import { obtainTokens, refresh, userinfo } from './support/client.ts'
 import { change, insert, remove, rowsOf, withDatabases } from './support/database.ts'
 import { marco, olivia, policyWith, sam } from './support/gatehouse.ts'
@@ -99,6 +100,20 @@ withDatabases('the overview of thirty days', (open) => {
 
 const eventRow = /<tr><th scope="row">/g
 
+describe('the refusals of a week', () => {
+  for (const [last, before, judged] of [
+    [10, 5, 'rose'],
+    [10, 6, 'usual'],
+    [9, 0, 'usual'],
+    [1, 0, 'usual'],
+    [5, 5, undefined],
+    [20, 40, undefined],
+  ] as const)
+    it(`are ${judged ?? 'no rise'} if ${last} follow ${before}`, () => {
+      expect(judgeRefusals(last, before)).to.equal(judged)
+    })
+})
+
 describe('/admin/<site>/overview and /audit', () => {
   const service = sharedService({ policy: policyWith({ storage: { usageFlushSeconds: 1 } }) })
 
@@ -135,6 +150,41 @@ describe('/admin/<site>/overview and /audit', () => {
     const none = await other.visit('/admin/open-kitchen/overview?days=7')
     expect(none.text).to.include('id="no-figures"')
     expect((await other.visit(`${overview}/download`)).status).to.equal(403)
+  })
+
+  it('list the latest refusals of all applications and resource servers of the site', async () => {
+    const { kysely } = service()
+    const refusal = { route: 'token', error: 'invalid_client', reason: 'why', request_id: 'r-1' }
+    const rows = ['northlight-notes', 'northlight-portal', 'library', 'kitchen']
+    const web = { auth_method: 'none', application_type: 'web', created_at: 0 } as const
+    const other = { kind: 'site', site_id: 'sit_open_kitchen', name: 'Kitchen' } as const
+    const library = { kind: 'resource_server', site_id: 'sit_northlight', name: 'L' } as const
+    await insert(kysely, 'oauth_application', [
+      { ...web, ...library, client_id: 'library' },
+      { ...web, ...other, client_id: 'kitchen' },
+    ])
+    await insert(
+      kysely,
+      'client_refusal',
+      rows.map((client_id, at) => ({
+        ...refusal,
+        id: `x${at}`,
+        client_id,
+        occurred_at: 4e12 - at,
+      })),
+    )
+    const counted = { site_id: 'sit_northlight', error: 'invalid_target', refusals: 1 }
+    await insert(kysely, 'site_refusal_day', { ...counted, day: Math.floor(Date.now() / DAY_MS) })
+    const operator = makePagePerson(service().url, olivia)
+    const { text } = await operator.visit('/admin/northlight/overview?measure=refusals')
+    const list = text.slice(text.indexOf('<caption class="hidden">Latest refusals'))
+    const links = [...list.matchAll(/<a href="\/admin\/northlight\/([^"]+)\/refusals">/g)]
+    expect(links.slice(0, 3).map(([, path]) => path)).to.deep.equal([
+      'applications/northlight-notes',
+      'applications/northlight-portal',
+      'resource-servers/library',
+    ])
+    expect(list).not.to.include('Kitchen')
   })
 
   it('are visible to operators only, and show nothing of another site', async () => {
@@ -209,9 +259,18 @@ describe('/admin/<site>/overview and /audit', () => {
     const home = async () => (await operator.visit('/admin/open-kitchen')).text
     const site_id = 'sit_open_kitchen'
     await remove(kysely, 'oauth_application', { site_id })
+    const day = Math.floor(Date.now() / DAY_MS)
+    const refused = { site_id, error: 'invalid_grant' }
+    await insert(kysely, 'site_refusal_day', [
+      { ...refused, day: day - 8, refusals: 1 },
+      { ...refused, day: day - 1, refusals: 3 },
+    ])
     expect(await home())
       .to.include('Add the first app')
       .and.include('All good')
+      .and.include(
+        'Refusals rose from 1 to 3. Fewer than 10 a week, or less than double, is normal.',
+      )
     const client_id = 'app_old'
     await insert(kysely, 'oauth_application', {
       ...{
@@ -245,6 +304,7 @@ describe('/admin/<site>/overview and /audit', () => {
     await change(kysely, 'oauth_grant', { id: 'g' }, { last_used_at: 2 })
     expect(await home()).not.to.include(stuck)
     expect(text.match(/<svg class="spark"/g)).to.have.length(5)
+    expect(text).to.include('>Sign-ins to apps</a>')
     expect(text).to.include('1 app</a>').and.not.include('All good')
   })
 })

@@ -435,12 +435,12 @@ describe('without a mapping', () => {
   it('the consent page marks a scope without a use, and the guide lists the paths of others', async () => {
     const unavailable = 'coupons and discounts (this service does not offer that yet)'
     expect(await sentences(service().url)).to.deep.equal([
-      ...['the site&#39;s name and settings', unavailable, unavailable],
+      ...['the school&#39;s name and settings', unavailable, unavailable],
     ])
     await using mapped = await startWithPlatform()
     const offered = 'coupons and discounts'
     expect(await sentences(mapped.url)).to.deep.equal([
-      ...['the site&#39;s name and settings', offered, offered],
+      ...['the school&#39;s name and settings', offered, offered],
     ])
     const guide = (await get(mapped.url + paths.authMd)).text
     expect(guide).to.include(

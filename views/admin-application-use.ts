@@ -59,7 +59,7 @@ const peopleColumns: readonly Column<ConnectedPerson>[] = [
   },
 ]
 
-interface RefusalView {
+export interface RefusalView {
   readonly occurredAt: number
   readonly route: string
   readonly error: string
@@ -83,7 +83,8 @@ ${table(title, refusalColumns, page.refusals, { none })}`,
   })
 }
 
-const refusalColumns: readonly Column<RefusalView>[] = [
+/** The columns of refusals, the time first. */
+export const refusalColumns: readonly [Column<RefusalView>, ...Column<RefusalView>[]] = [
   { heading: text('applications.when'), cell: ({ occurredAt }) => timeOf(occurredAt) },
   { heading: text('applications.happened'), cell: ({ error }) => errorWords(error) },
   {

@@ -141,19 +141,25 @@ function changeOf(now: number, before: number): Html {
   })
 }
 
-/** The minimum number of refusals per week at which a doubling needs attention. */
+/** The minimum number of refusals per week that can need attention. */
 const MANY_REFUSALS = 10
+
+/** Compares the refusals of two weeks. `rose`: they at least doubled and are many, so they need attention. */
+export function judgeRefusals(last: number, before: number): 'rose' | 'usual' | undefined {
+  if (last <= before) return undefined
+  return last >= MANY_REFUSALS && last >= 2 * before ? 'rose' : 'usual'
+}
 
 function attentionCard({ figures, state, hrefs }: AdminHomePage): Html {
   const refusals = figures.days.map((day) => day.refusals)
   const [last, before] = [sum(refusals.slice(-WEEK)), sum(refusals.slice(-2 * WEEK, -WEEK))]
   const { unreviewed: count, oldSecrets, neverExchanged } = state
+  const change = judgeRefusals(last, before)
   const reasons = inLink(`${hrefs.overview}?measure=refusals&days=7#reasons`)
+  const counted = { before, last, many: MANY_REFUSALS, a: reasons }
   const app = (name: string) => html`<bdi>${name}</bdi>`
   const rows = [
-    last >= MANY_REFUSALS &&
-      last >= 2 * before &&
-      text('adminHome.refusalsRose', { before, last, a: reasons }),
+    change === 'rose' && text('adminHome.refusalsRose', counted),
     count > 0 && text('adminHome.unreviewed', { count, a: inLink(hrefs.documentClients) }),
     ...oldSecrets.map(({ name, href }) =>
       text('adminHome.oldSecret', { app: app(name), a: inLink(href) }),
@@ -162,16 +168,13 @@ function attentionCard({ figures, state, hrefs }: AdminHomePage): Html {
       text('adminHome.noExchange', { app: app(name), a: inLink(`${href}/refusals`) }),
     ),
   ].filter((row) => row !== false)
-  return card(
-    'attention',
-    rows.length === 0
-      ? html`<p><span class="tag good">${text('adminHome.good')}</span></p>`
-      : plainList(
-          rows.map(
-            (row) => html`<span class="tag warning">${text('adminHome.look')}</span> ${row}`,
-          ),
-        ),
+  const list = plainList(
+    rows.map((row) => html`<span class="tag warning">${text('adminHome.look')}</span> ${row}`),
   )
+  const good = html`<p><span class="tag good">${text('adminHome.good')}</span></p>`
+  // A tile above shows every rise, so say that this one needs no attention.
+  const note = change === 'usual' && html`<p>${text('adminHome.refusalsUsual', counted)}</p>`
+  return card('attention', html`${rows.length === 0 ? good : list}\n${note}`)
 }
 
 function stepsCard({ state, hrefs }: AdminHomePage): Html | undefined {

@@ -1,7 +1,9 @@
+import { type RefusalView, refusalColumns } from './admin-application-use.ts'
 import { type AreaView, areaPage, tabBar } from './area.ts'
 import { type Bar, columnChart, rowChart } from './chart.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
+import { type Column, table } from './table.ts'
 import { dayText, errorWords, numberText, text, timeOf } from './text.ts'
 
 export interface OverviewPage {
@@ -19,8 +21,8 @@ export interface OverviewPage {
   readonly path: string
   readonly downloadHref: string
   readonly assistantsHref: string
-  /** The list of applications; undefined if members cannot connect any. */
-  readonly applicationsHref: string | undefined
+  /** The latest refusals of all applications, if the page shows refusals. */
+  readonly latest: readonly (RefusalView & { readonly name: string; readonly href: string })[]
 }
 
 export const measures = ['connected', 'people', 'calls', 'signIns', 'refusals'] as const
@@ -77,7 +79,7 @@ function total(values: readonly number[], { measure, people }: OverviewPage): Ht
   return text('analytics.inAll', { count })
 }
 
-function reasonsOf({ reasons, applicationsHref }: OverviewPage): Html {
+function reasonsOf({ reasons, latest }: OverviewPage): Html {
   const bars = reasons.map(({ error, refusals }) => ({ label: errorWords(error), value: refusals }))
   const rows = reasons.map(({ error }, index) => ({
     label: html`${bars[index]?.label} (${error})`,
@@ -86,8 +88,18 @@ function reasonsOf({ reasons, applicationsHref }: OverviewPage): Html {
   return html`<h2 id="reasons">${text('analytics.reasons')}</h2>
 ${rowChart({ id: 'reasons-chart', title: text('analytics.reasons'), summary: html`${rows[0]?.label}: ${numberText(rows[0]?.value ?? 0)}`, bars })}
 ${numbers(text('analytics.reasons'), text('analytics.reason'), text('analytics.measures.refusals'), rows)}
-${applicationsHref !== undefined && html`<p><a href="${applicationsHref}">${text('analytics.exact')}</a></p>`}`
+${latest.length > 0 && html`<h2>${text('analytics.latest')}</h2>\n${table(text('analytics.latest'), latestColumns, latest)}`}`
 }
+
+const [when, ...others] = refusalColumns
+const latestColumns: readonly Column<OverviewPage['latest'][number]>[] = [
+  when,
+  {
+    heading: text('word.app'),
+    cell: ({ name, href }) => html`<a href="${href}"><bdi>${name}</bdi></a>`,
+  },
+  ...others,
+]
 
 /** The numbers of a chart as a table. `of` and `measure` are the headings of its columns. */
 function numbers(title: HtmlValue, of: HtmlValue, measure: HtmlValue, rows: readonly Bar[]): Html {

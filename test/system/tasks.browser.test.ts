@@ -99,8 +99,8 @@ describe('an owner, on a phone without scripts', () => {
     await inSixClicks(async (page, press) => {
       await press('People')
       await press('Sam Student')
-      await press('End all access…')
-      await press('End all access')
+      await press('Disconnect all apps…')
+      await press('Disconnect all apps')
       await page.getByText('No app is connected').waitFor()
     })
   })

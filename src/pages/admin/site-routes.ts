@@ -26,6 +26,7 @@ import type { AdminParts } from './admin-parts.ts'
 import { sendCsv } from './downloads.ts'
 import type { OperatorPages } from './operator-pages.ts'
 import { readSiteState } from './site-state.ts'
+import { patternsOf } from './stop-and-secret-routes.ts'
 
 /** Registers the page that lists an operator's sites, and the home, overview and Beta features pages of each site. */
 export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: AdminParts): void {
@@ -60,7 +61,7 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
   )
 
   homeRoutes(operatorPages, parts, overviewOf)
-  overviewRoutes(operatorPages, overviewOf)
+  overviewRoutes(operatorPages, parts, overviewOf)
   twoFactorRoutes(operatorPages, parts)
 
   operatorPages.page(pages.beta, ({ area, site, address }, ctx) =>
@@ -87,21 +88,25 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
 }
 
 /** Registers the page that shows the figures of a site, and the download of the figures. */
-function overviewRoutes(operatorPages: OperatorPages, overviewOf: Overviews): void {
+function overviewRoutes(operatorPages: OperatorPages, parts: AdminParts, overviewOf: Overviews) {
   const askedDays = (ctx: PageContext) =>
     OVERVIEW_PERIODS.find((days) => `${days}` === ctx.query['days'])
   operatorPages.page(pages.overview, async ({ area, site, address }, ctx) => {
-    const isOn = site.mcpConnectionsOnSince !== undefined
     const overview = await overviewOf(site.id, askedDays(ctx))
+    const measure = measures.find((name) => name === ctx.query['measure']) ?? 'calls'
+    const latest = measure === 'refusals' ? await parts.refusals.list('app.site_id', site.id) : []
     return overviewPage({
       ...overview,
       area,
-      measure: measures.find((name) => name === ctx.query['measure']) ?? 'calls',
+      measure,
+      latest: latest.map(({ kind, clientId: client, ...refusal }) => ({
+        ...refusal,
+        href: address(patternsOf[kind].refusals, { client }),
+      })),
       periods: OVERVIEW_PERIODS,
       path: ctx.path,
       downloadHref: `${address(pages.overviewDownload)}?days=${overview.days.length}`,
       assistantsHref: address(pages.assistants),
-      applicationsHref: isOn ? address(pages.applications) : undefined,
     })
   })
   operatorPages.page(

@@ -11,7 +11,8 @@ import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import { mustOwn, type Operator, type OperatorPages } from './operator-pages.ts'
 
-const patternsOf = {
+/** The paths of the pages that applications and resource servers share. */
+export const patternsOf = {
   site: {
     list: pages.applications,
     one: pages.application,
@@ -72,7 +73,7 @@ function stopRoutes(kind: ApplicationKind, operatorPages: OperatorPages, parts: 
   onApplication.page(patterns.refusals, async (app, operator, ctx) =>
     refusalsPage({
       ...frameOf(app, operator, ctx),
-      refusals: await refusals.list(app.clientId),
+      refusals: await refusals.list('app.client_id', app.clientId),
       kept: REFUSALS_PER_CLIENT,
     }),
   )

@@ -96,14 +96,17 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
       await counts.flush()
     },
 
-    async list(clientId: string): Promise<Refusal[]> {
+    /** Lists the latest refusals of an application, or of all applications and resource servers of a site. */
+    async list(column: 'app.client_id' | 'app.site_id', id: string) {
       const rows = await kysely
-        .selectFrom('client_refusal')
-        .select(['client_id as clientId', 'occurred_at as occurredAt', 'request_id as requestId'])
-        .select(['route', 'error', 'reason'])
-        .where('client_id', '=', clientId)
+        .selectFrom('client_refusal as refusal')
+        .innerJoin('oauth_application as app', 'app.client_id', 'refusal.client_id')
+        .select(['app.client_id as clientId', 'app.name', 'app.kind', 'occurred_at as occurredAt'])
+        .select(['route', 'error', 'reason', 'request_id as requestId'])
+        .where(column, '=', id)
+        .where('app.deleted_at', 'is', null)
         .orderBy('occurred_at', 'desc')
-        .orderBy('id', 'desc')
+        .orderBy('refusal.id', 'desc')
         .limit(REFUSALS_PER_CLIENT)
         .execute()
       return rows.map((row) => ({ ...row, reason: row.reason ?? undefined }))

@@ -112,19 +112,19 @@ export const signedOut = (): Refusal =>
 
 /** The page is only for operators of the site (design 15). */
 export const notAnOperator = (): Refusal =>
-  custom(403, 'forbidden', 'only owners and admins of the site can open this page')
+  custom(403, 'forbidden', 'only owners and admins of the school can open this page')
 
 /** Only owners may change an application that acts for an owner (design 40). */
 export const notAnOwner = (): Refusal =>
   custom(
     403,
     'forbidden',
-    'only owners of the site can change an application that acts for an owner',
+    'only owners of the school can change an application that acts for an owner',
   )
 
 /** A platform-wide review requires a platform reviewer (design 31). */
 export const notPlatformReviewer = (): Refusal =>
-  custom(403, 'forbidden', 'only platform reviewers can decide for all sites')
+  custom(403, 'forbidden', 'only platform reviewers can decide for all schools')
 
 // Errors at any endpoint.
 

@@ -133,7 +133,7 @@ export const removeMember = siteChange(async ({ trx, actor, record }, id: string
   record('member.remove', { kind: 'person', id }, change)
 })
 
-/** Ends all grants of a member at the site. Keeps the member's roles. @throws ChangeRefused for an unknown member */
+/** Ends a member's grants at the site; sessions belong to the account. @throws ChangeRefused for an unknown member */
 export const endMemberAccess = siteChange(async ({ trx, actor, record }, id: string) => {
   const { siteId } = actor
   await mustHaveRoles(trx, siteId, id)
