@@ -17,7 +17,7 @@ import {
   signProof,
   withPlans,
 } from './support/proofs.ts'
-import { MEMBER_SCOPE, signIn } from './support/relying-party.ts'
+import { getTokens, MEMBER_SCOPE } from './support/relying-party.ts'
 import { shared } from './support/shared.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
 import { startWithPlatform } from './support/upstream.ts'
@@ -115,17 +115,14 @@ forEachStorage('DPoP (RFC 9449)', (start) => {
     // [RFC 9449 §4.1; RFC 9449 §5; RFC 9449 §6.2; RFC 9449 §7; RFC 9700 §2.2.1; RFC 9700 §4.10.1]
     it(`works with openid-client as a ${kind} client`, async () => {
       const { url } = running()
-      const { configuration, exchange } = await signIn(url, asking)
-      const key = await oidc.randomDPoPKeyPair('ES256', { extractable: true })
-      const DPoP = oidc.getDPoPHandle(configuration, key)
-      const tokens = await exchange({ DPoP })
+      const { configuration, options, tokens } = await getTokens(url, { ...asking, bound: true })
       const refreshToken = tokens.refresh_token ?? ''
-      const next = await oidc.refreshTokenGrant(configuration, refreshToken, {}, { DPoP })
+      const next = await oidc.refreshTokenGrant(configuration, refreshToken, {}, options)
       // FAPI 2.0 §5.3.2.1: not rotated, so that a lost response signs nobody out.
       expect(next.refresh_token).to.equal(refreshToken)
       for (const { token_type, access_token } of [tokens, next]) {
         expect(token_type).to.equal('dpop')
-        const seen = await oidc.fetchUserInfo(configuration, access_token, 'per_sam', { DPoP })
+        const seen = await oidc.fetchUserInfo(configuration, access_token, 'per_sam', options)
         expect(seen.sub).to.equal('per_sam')
       }
       const { body } = await introspect(url, next.access_token)

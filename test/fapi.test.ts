@@ -6,13 +6,12 @@ import { createRemoteJWKSet, jwtVerify } from 'jose'
 import * as oidc from 'openid-client'
 
 import { paths } from '../src/platform/http/paths.ts'
-import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { startDocumentHost } from './support/document-host.ts'
-import { notes, olivia, portal, sam } from './support/gatehouse.ts'
+import { notes, olivia, portal } from './support/gatehouse.ts'
 import { messageOf } from './support/mcp.ts'
 import { confirmSignOut, makePagePerson } from './support/page-person.ts'
 import { choose, everyPlan, giveKeys, makeClientKey, withPlans } from './support/proofs.ts'
-import { MEMBER_SCOPE } from './support/relying-party.ts'
+import { getTokens } from './support/relying-party.ts'
 import { sharedProgram } from './support/skipped.ts'
 import { forEachStorage } from './support/storages.ts'
 import { encode } from './support/wire.ts'
@@ -46,22 +45,9 @@ forEachStorage('FAPI 2.0 Security Profile', (start) => {
       backchannel_logout_uri: 'https://client.example/backchannel-logout',
       backchannel_logout_session_required_at: 1,
     })
-    const { url } = service
-    const byKey = oidc.PrivateKeyJwt({ key: key.privateKey, kid: key.kid })
-    const configuration = await oidc.discovery(new URL(url), portal.clientId, undefined, byKey, {
-      execute: [oidc.allowInsecureRequests],
-    })
-    const pkceCodeVerifier = oidc.randomPKCECodeVerifier()
-    const [expectedState, expectedNonce] = [oidc.randomState(), oidc.randomNonce()]
-    const request = {
-      ...{ redirect_uri: portal.redirectUri, scope: MEMBER_SCOPE, resource: url },
-      ...{ state: expectedState, nonce: expectedNonce },
-      code_challenge: await oidc.calculatePKCECodeChallenge(pkceCodeVerifier),
-      code_challenge_method: 'S256',
-    }
-    const expected = { pkceCodeVerifier, expectedState, expectedNonce }
+    const auth = oidc.PrivateKeyJwt({ key: key.privateKey, kid: key.kid })
     return {
-      ...{ url, notices, configuration, request, expected },
+      ...{ url: service.url, notices, asking: { ...portal, auth, pushed: true, bound: true } },
       [Symbol.asyncDispose]: () => opening.disposeAsync(),
     }
   }
@@ -79,36 +65,30 @@ forEachStorage('FAPI 2.0 Security Profile', (start) => {
 
   it('works from the pushed request to the logout token', async () => {
     await using walk = await begin()
-    const { url, configuration, notices } = walk
+    const { url, notices } = walk
+    const { configuration, person, callback, options, tokens } = await getTokens(url, walk.asking)
     const metadata = configuration.serverMetadata()
     expect(metadata.pushed_authorization_request_endpoint).to.be.a('string')
     expect(metadata.dpop_signing_alg_values_supported).to.include('PS256')
     expect(metadata.authorization_response_iss_parameter_supported).to.equal(true)
-    const DPoP = oidc.getDPoPHandle(configuration, await oidc.randomDPoPKeyPair('ES256'))
-    const resource = { resource: url }
-    const pushed = await oidc.buildAuthorizationUrlWithPAR(configuration, walk.request, { DPoP })
-    const person = makeHeadlessPerson(sam)
-    const callback = await person.authorize(pushed, portal.redirectUri)
     expect(callback.searchParams.get('iss')).to.equal(url)
-    const tokens = await oidc.authorizationCodeGrant(
-      configuration,
-      callback,
-      { ...walk.expected, idTokenExpected: true },
-      resource,
-      { DPoP },
-    )
     expect(tokens.token_type).to.equal('dpop')
     const sid = tokens.claims()?.['sid']
     const refreshToken = tokens.refresh_token ?? ''
-    const next = await oidc.refreshTokenGrant(configuration, refreshToken, resource, { DPoP })
+    const next = await oidc.refreshTokenGrant(
+      configuration,
+      refreshToken,
+      { resource: url },
+      options,
+    )
     expect(next.refresh_token).to.equal(refreshToken)
     for (const { access_token: token } of [tokens, next]) {
-      const seen = await oidc.fetchUserInfo(configuration, token, 'per_sam', { DPoP })
+      const seen = await oidc.fetchUserInfo(configuration, token, 'per_sam', options)
       expect(seen.sub).to.equal('per_sam')
       for (const [path, body] of surfaces) {
         const address = new URL(url + path)
         const answer = await oidc.fetchProtectedResource(
-          ...([configuration, token, address, 'POST', body, new Headers(json), { DPoP }] as const),
+          ...([configuration, token, address, 'POST', body, new Headers(json), options] as const),
         )
         expect(answer.status, path).to.equal(200)
       }

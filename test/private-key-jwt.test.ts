@@ -28,7 +28,7 @@ import {
   signAssertion,
   withPlans,
 } from './support/proofs.ts'
-import { signIn } from './support/relying-party.ts'
+import { getTokens } from './support/relying-party.ts'
 import { serve } from './support/serve.ts'
 import { sharedProgram } from './support/skipped.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
@@ -62,17 +62,8 @@ forEachStorage('private_key_jwt (RFC 7523)', (start) => {
       const service = running()
       const key = await makeClientKey(alg)
       await giveKeys(service, [key])
-      const configuration = await oidc.discovery(
-        new URL(service.url),
-        portal.clientId,
-        undefined,
-        oidc.PrivateKeyJwt({ key: key.privateKey, kid: key.kid }),
-        { execute: [oidc.allowInsecureRequests] },
-      )
-      const { callback, checks } = await signIn(service.url, portal)
-      const tokens = await oidc.authorizationCodeGrant(configuration, callback, checks, {
-        resource: service.url,
-      })
+      const auth = oidc.PrivateKeyJwt({ key: key.privateKey, kid: key.kid })
+      const { configuration, tokens } = await getTokens(service.url, { ...portal, auth })
       expect(tokens.claims()?.sub).to.equal('per_sam')
       const next = await oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
       const found = await oidc.tokenIntrospection(configuration, next.access_token)

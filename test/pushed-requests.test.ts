@@ -13,7 +13,7 @@ import {
 import { change, remove, rowOf } from './support/database.ts'
 import { notes, portal, sam, startService, startWith } from './support/gatehouse.ts'
 import { type ClientKey, choose, makeClientKey, signProof, withPlans } from './support/proofs.ts'
-import { discover, MEMBER_SCOPE } from './support/relying-party.ts'
+import { getTokens, MEMBER_SCOPE } from './support/relying-party.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
 import { answerOf, encode, type Fields, get, postForm, refusalOf } from './support/wire.ts'
 
@@ -41,22 +41,9 @@ forEachStorage('pushed authorization requests (RFC 9126)', (start) => {
 
   it('work with openid-client [RFC 9126 §2; RFC 9126 §2.2]', async () => {
     const { url } = running()
-    const configuration = await discover(url, portal)
-    const pkceCodeVerifier = oidc.randomPKCECodeVerifier()
-    const expectedState = oidc.randomState()
-    const address = await oidc.buildAuthorizationUrlWithPAR(configuration, {
-      ...{ redirect_uri: portal.redirectUri, scope: MEMBER_SCOPE, state: expectedState },
-      resource: `${url}${paths.graphql}`,
-      code_challenge: await oidc.calculatePKCECodeChallenge(pkceCodeVerifier),
-      code_challenge_method: 'S256',
-    })
+    const asking = { ...portal, pushed: true, resource: url + paths.graphql }
+    const { configuration, start: address, tokens } = await getTokens(url, asking)
     expect([...address.searchParams.keys()].sort()).to.deep.equal(['client_id', 'request_uri'])
-    const tokens = await oidc.authorizationCodeGrant(
-      configuration,
-      await makeHeadlessPerson(sam).authorize(address, portal.redirectUri),
-      { pkceCodeVerifier, expectedState },
-      { resource: url },
-    )
     expect(tokens.scope).to.equal(MEMBER_SCOPE)
     const found = await oidc.tokenIntrospection(configuration, tokens.access_token)
     expect(found).to.include({ active: true, aud: url })

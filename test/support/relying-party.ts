@@ -13,6 +13,12 @@ export interface Asking {
   readonly resource?: string | false
   readonly person?: Answers
   readonly parameters?: Record<string, string>
+  /** How a confidential client authenticates; by default, with `client_secret_post`. */
+  readonly auth?: oidc.ClientAuth
+  /** Whether to push the authorization request (RFC 9126). */
+  readonly pushed?: boolean
+  /** Whether to bind the tokens to a key (RFC 9449). */
+  readonly bound?: boolean
 }
 
 export const MEMBER_SCOPE = 'openid profile email account:read'
@@ -21,10 +27,15 @@ export const MEMBER_SCOPE = 'openid profile email account:read'
 export async function signIn(url: string, asking: Asking = {}) {
   const { redirectUri = notes.redirectUri, resource = url } = asking
   const configuration = await discover(url, asking)
+  const options: oidc.DPoPOptions = {}
+  if (asking.bound) {
+    const key = await oidc.randomDPoPKeyPair('ES256')
+    options.DPoP = oidc.getDPoPHandle(configuration, key)
+  }
   const pkceCodeVerifier = oidc.randomPKCECodeVerifier()
   const expectedNonce = oidc.randomNonce()
   const expectedState = oidc.randomState()
-  const start = oidc.buildAuthorizationUrl(configuration, {
+  const request: Record<string, string> = {
     redirect_uri: redirectUri,
     scope: asking.scope ?? MEMBER_SCOPE,
     ...(resource !== false && { resource }),
@@ -33,14 +44,17 @@ export async function signIn(url: string, asking: Asking = {}) {
     code_challenge: await oidc.calculatePKCECodeChallenge(pkceCodeVerifier),
     code_challenge_method: 'S256',
     ...asking.parameters,
-  })
+  }
+  const start = asking.pushed
+    ? await oidc.buildAuthorizationUrlWithPAR(configuration, request, options)
+    : oidc.buildAuthorizationUrl(configuration, request)
   const person = makeHeadlessPerson(asking.person ?? sam)
   const callback = await person.authorize(start, redirectUri)
   const checks = { pkceCodeVerifier, expectedNonce, expectedState }
   const parameters = resource !== false ? { resource } : {}
-  const exchange = async (options: oidc.AuthorizationCodeGrantOptions = {}) =>
+  const exchange = async () =>
     await oidc.authorizationCodeGrant(configuration, callback, checks, parameters, options)
-  return { configuration, person, start, callback, checks, exchange }
+  return { configuration, person, start, callback, options, exchange }
 }
 
 export async function getTokens(url: string, asking: Asking = {}) {
@@ -48,12 +62,12 @@ export async function getTokens(url: string, asking: Asking = {}) {
   return { ...signedIn, tokens: await signedIn.exchange() }
 }
 
-export async function discover(url: string, { clientId, clientSecret }: Asking = {}) {
+export async function discover(url: string, { clientId, clientSecret, auth }: Asking = {}) {
   return await oidc.discovery(
     new URL(url),
     clientId ?? notes.clientId,
     clientSecret,
-    clientSecret ? oidc.ClientSecretPost(clientSecret) : oidc.None(),
+    auth ?? (clientSecret ? oidc.ClientSecretPost(clientSecret) : oidc.None()),
     { execute: [oidc.allowInsecureRequests] },
   )
 }
