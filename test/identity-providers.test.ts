@@ -6,15 +6,8 @@ import { standardClaims } from '../src/directory/people/provider-presets.ts'
 import { SELF_SIGN_UP } from '../src/directory/sites/site-admin.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { authorizeUrl } from './support/client.ts'
-import { change, insert, rowsOf } from './support/database.ts'
-import {
-  olivia,
-  policyWith,
-  portal,
-  type RunningService,
-  sam,
-  startService,
-} from './support/gatehouse.ts'
+import { change, insert, rowOf, rowsOf } from './support/database.ts'
+import { olivia, policyWith, type RunningService, sam, startService } from './support/gatehouse.ts'
 import {
   follow,
   ISSUER,
@@ -27,32 +20,18 @@ import {
   problemOf,
   setUpApp,
   signInWith,
+  startAtCampus,
   submit,
 } from './support/identity-provider.ts'
-import { mailsTo } from './support/mail-folder.ts'
-import { eventually } from './support/programs.ts'
+import { mailsWith } from './support/mail-folder.ts'
 import { unsignedJwt } from './support/proofs.ts'
+import { shared } from './support/shared.ts'
 import { sharedService } from './support/storages.ts'
 import type { Fields } from './support/wire.ts'
 
 describe('signing in with another Gatehouse as the identity provider', () => {
   const provider = sharedService()
-  const service = sharedService(undefined, async () => {
-    const campus = {
-      ...{ id: 'campus', name: 'Campus', issuer: provider().url, clientId: portal.clientId },
-      ...{ claims: standardClaims, domains: [] },
-    }
-    const started = await startService({
-      environment: { IDENTITY_PROVIDER_SECRETS: `campus=${portal.clientSecret}` },
-      policy: policyWith({ signIn: { identityProviders: [campus] } }),
-      fetch: async (address, { method, headers, body } = {}) =>
-        await fetch(address, { method, headers, body } as RequestInit),
-    })
-    const uri = `${started.url}/sign-in/callback/campus`
-    const redirect = { client_id: portal.clientId, uri, position: 9 }
-    await insert(provider().kysely, 'oauth_application_redirect_uri', redirect)
-    return started
-  })
+  const service = shared(async () => await startAtCampus(provider()))
 
   const signInAt = async (fields = {}) => {
     const { person, left } = await leave(service(), 'campus', fields)
@@ -71,9 +50,7 @@ describe('signing in with another Gatehouse as the identity provider', () => {
     expect(await linksOf(service())).to.deep.equal([])
     expect(isSignedIn(await submit(person, page, sam))).to.equal(true)
     expect(await linksOf(service())).to.deep.equal([{ subject: 'per_sam', person_id: 'per_sam' }])
-    await eventually(5000, async () =>
-      expect(mailsTo(service(), sam.login).join()).to.include('Campus can now sign you in'),
-    )
+    await mailsWith(service(), 'Campus can now sign you in', sam.login)
     const again = await signInAt()
     expect(isSignedIn(again.page)).to.equal(true)
     const [latest] = await sessionsIn(service())
@@ -365,18 +342,16 @@ describe('an identity provider that lies', () => {
     expect(isSignedIn((await signIn({ claims })).page)).to.equal(true)
     const marked = { sub: 'marked', email: 'marked@acme.example', name: '<b>Ada</b>' }
     expect(isSignedIn((await signIn({ claims: marked })).page)).to.equal(true)
-    const made = await service()
-      .kysely.selectFrom('person')
-      .innerJoin('site_role', 'person_id', 'person.id')
-      .select(['name', 'role', 'site_id', 'password_hash'])
-      .where('email', 'in', [claims.email, marked.email])
-      .orderBy('email', 'desc')
-      .execute()
-    const common = { role: 'student', site_id: 'sit_northlight', password_hash: null }
-    expect(made).to.deep.equal([
-      { name: 'new', ...common },
-      { name: '<b>Ada</b>', ...common },
-    ])
+    for (const [email, expected] of [
+      [claims.email, 'new'],
+      [marked.email, '<b>Ada</b>'],
+    ] as const) {
+      const { id, name, password_hash } = await rowOf(service().kysely, 'person', { email })
+      expect([name, password_hash]).to.deep.equal([expected, null])
+      const [held, ...others] = await rowsOf(service().kysely, 'site_role', { person_id: id })
+      expect(held).to.include({ role: 'student', site_id: 'sit_northlight' })
+      expect(others).to.deep.equal([])
+    }
     expect(isSignedIn((await signIn({ claims })).page), 'the next time').to.equal(true)
   })
 

@@ -1,9 +1,8 @@
 import { standardClaims } from '../src/directory/people/provider-presets.ts'
 import { change, insert, rowOf, rowsOf } from './support/database.ts'
 import { policyWith, sam, startService } from './support/gatehouse.ts'
-import { mailsTo } from './support/mail-folder.ts'
+import { mailsWith } from './support/mail-folder.ts'
 import { makePagePerson } from './support/page-person.ts'
-import { eventually } from './support/programs.ts'
 import { sharedService } from './support/storages.ts'
 
 const [list, remove] = ['/account/identity-providers', '/account/identity-providers/remove']
@@ -73,9 +72,7 @@ describe('the page of linked identities', () => {
     expect(await left()).to.deep.equal(['acme s2', 'idp_1 s1', 'other s1'])
     const { before } = await rowOf(service().kysely, 'audit_event', { action: 'identity.unlink' })
     expect(before).to.equal('{"provider":"acme"}')
-    await eventually(5000, async () =>
-      expect(mailsTo(service(), sam.login).join()).to.include('At acme can no longer sign you in'),
-    )
+    await mailsWith(service(), 'At acme can no longer sign you in', sam.login)
   })
 
   // [371]

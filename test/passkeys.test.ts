@@ -14,7 +14,7 @@ import {
   policyWith,
   sam,
 } from './support/gatehouse.ts'
-import { mailsTo } from './support/mail-folder.ts'
+import { mailsWith } from './support/mail-folder.ts'
 import { hiddenField, makePagePerson, type Seen } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { forEachDatabase, sharedService } from './support/storages.ts'
@@ -109,9 +109,7 @@ describe('passkeys', () => {
       .above(0)
     const acrs = (await sessionsOf(sam.login)).map(({ acr }) => acr)
     expect(acrs).to.include('urn:gatehouse:mfa')
-    await eventually(5000, async () => {
-      expect(mailsTo(service(), sam.login).join()).to.include('A passkey for')
-    })
+    await mailsWith(service(), 'A passkey for', sam.login)
   })
 
   it('count as one factor, if the authenticator did not verify its user', async () => {
@@ -208,10 +206,7 @@ describe('passkeys', () => {
     ])
     const third = await arrive()
     expect((await third.send(device.use(third.options))).status).to.equal(401)
-    await eventually(5000, async () => {
-      const told = mailsTo(service(), noor.login).filter((mail) => mail.includes('was locked'))
-      expect(told).to.have.length(1)
-    })
+    expect(await mailsWith(service(), 'was locked', noor.login)).to.have.length(1)
     expect((await makePagePerson(here(), noor).visit(list)).text).to.include('copy of this passkey')
   })
 
@@ -365,10 +360,7 @@ describe('passkeys', () => {
     }
     expect((await send(device.use(options))).status).to.equal(429)
     expect((await rowOfDevice(foreign.id)).last_used_at).to.equal(null)
-    await eventually(5000, async () => {
-      const mails = mailsTo(service(), marco.login)
-      expect(mails.filter((mail) => mail.includes('Wrong codes'))).to.have.length(1)
-    })
+    expect(await mailsWith(service(), 'Wrong codes', marco.login)).to.have.length(1)
   })
 })
 

@@ -5,19 +5,11 @@ import { type HeadlessPerson, makeHeadlessPerson } from '../tools/token/headless
 import { makeAuthenticator, optionsOf } from './support/authenticator.ts'
 import { authorizeUrl, exchange } from './support/client.ts'
 import { insert } from './support/database.ts'
-import {
-  amir,
-  flushing,
-  noor,
-  notes,
-  olivia,
-  policyWith,
-  portal,
-  sam,
-  startService,
-} from './support/gatehouse.ts'
+import { amir, noor, notes, olivia, sam } from './support/gatehouse.ts'
+import { startAtCampus } from './support/identity-provider.ts'
 import { later } from './support/later.ts'
 import { decode, hiddenField, makePagePerson, submitPage } from './support/page-person.ts'
+import { shared } from './support/shared.ts'
 import { sharedService } from './support/storages.ts'
 import { addApp } from './support/two-factors.ts'
 import { encode, type Fields } from './support/wire.ts'
@@ -35,23 +27,7 @@ const essential = (value: string) => ({
 
 describe('the parameters of a request about the sign-in', () => {
   const campus = sharedService()
-  const service = sharedService(undefined, async () => {
-    const claims = { email: 'email', emailVerified: 'email_verified', name: 'name' }
-    const provider = {
-      ...{ id: 'campus', name: 'Campus', clientId: portal.clientId, issuer: campus().url },
-      ...{ claims, domains: [] },
-    }
-    const started = await startService({
-      host: 'localhost',
-      environment: { IDENTITY_PROVIDER_SECRETS: `campus=${portal.clientSecret}` },
-      policy: policyWith({ ...flushing, signIn: { identityProviders: [provider] } }),
-      now: () => Date.now(),
-      fetch: async (address, init) => await fetch(address, init as RequestInit),
-    })
-    const redirect = { client_id: portal.clientId, uri: started.url + CALLBACK, position: 9 }
-    await insert(campus().kysely, 'oauth_application_redirect_uri', redirect)
-    return started
-  })
+  const service = shared(async () => await startAtCampus(campus()))
 
   const byPassword: SignIn = async (person, login) =>
     next(login, await submitPage(person, login, sam))

@@ -1,9 +1,18 @@
 import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from 'jose'
 
+import { standardClaims } from '../../src/directory/people/provider-presets.ts'
 import type { SendOutgoing } from '../../src/platform/outgoing/guarded-fetch.ts'
 import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { authorizeUrl } from './client.ts'
-import { type RunningService, sam } from './gatehouse.ts'
+import { insert } from './database.ts'
+import {
+  flushing,
+  policyWith,
+  portal,
+  type RunningService,
+  sam,
+  startService,
+} from './gatehouse.ts'
 import { decode, hiddenField, makePagePerson, textOf } from './page-person.ts'
 import { addApp } from './two-factors.ts'
 import { encode, type Fields } from './wire.ts'
@@ -33,6 +42,24 @@ export const noteOf = (page: Page) => textOf({ ...page, path: '' }, 'login-note'
 export const refusalIn = ({ target }: Page) => target?.searchParams.get('error')
 export const isSignedIn = ({ target, text }: Page) =>
   Boolean(target?.searchParams.get('code')) || text.includes('id="consent-page"')
+
+/** Starts a service whose identity provider `campus` is another Gatehouse; its portal is the client. */
+export async function startAtCampus(campus: RunningService): Promise<RunningService> {
+  const { clientId: client_id, clientSecret } = portal
+  const provider = {
+    ...{ id: 'campus', name: 'Campus', issuer: campus.url, clientId: client_id },
+    ...{ claims: standardClaims, domains: ['campus.example'] },
+  }
+  const service = await startService({
+    ...{ host: 'localhost', now: () => Date.now() },
+    environment: { IDENTITY_PROVIDER_SECRETS: `campus=${clientSecret}` },
+    policy: policyWith({ ...flushing, signIn: { identityProviders: [provider] } }),
+    fetch: async (address, init) => await fetch(address, init as RequestInit),
+  })
+  const uri = `${service.url}/sign-in/callback/campus`
+  await insert(campus.kysely, 'oauth_application_redirect_uri', { client_id, uri, position: 9 })
+  return service
+}
 
 /** Opens the sign-in page of an authorization, and follows the link to a provider. */
 export async function leave({ url }: Pick<RunningService, 'url'>, provider: string, fields = {}) {

@@ -18,6 +18,15 @@ export function mailsTo({ config }: Mailing, to = ''): string[] {
     .filter((mail) => mail.includes(`To: ${to}`))
 }
 
+/** Waits for a mail with this text, to an address or to any. Returns all such mails. */
+export async function mailsWith(service: Mailing, text: string, to = ''): Promise<string[]> {
+  return await eventually(10_000, async () => {
+    const found = mailsTo(service, to).filter((mail) => mail.includes(text))
+    expect(found, text).to.not.deep.equal([])
+    return found
+  })
+}
+
 /** Waits until every message was sent or dropped. */
 export async function mailsHandled({ kysely }: Pick<RunningService, 'kysely'>): Promise<void> {
   await eventually(10_000, async () => expect(await rowsOf(kysely, 'outbox')).to.deep.equal([]))

@@ -1,34 +1,21 @@
 import { generateSync } from 'otplib'
 import type { Page } from 'playwright-core'
 
-import { standardClaims } from '../../src/directory/people/provider-presets.ts'
 import { look, press, sharedBrowser } from '../support/browser.ts'
 import { authorizeUrl } from '../support/client.ts'
 import { insert } from '../support/database.ts'
-import { amir, olivia, policyWith, portal, sam, startService } from '../support/gatehouse.ts'
+import { amir, olivia, portal, sam } from '../support/gatehouse.ts'
+import { startAtCampus } from '../support/identity-provider.ts'
 import { linkTo } from '../support/mail-folder.ts'
+import { shared } from '../support/shared.ts'
 import { sharedService } from '../support/storages.ts'
 
 /** Every way in but passkeys, walked with the keyboard. */
 describe('signing in without a mouse', () => {
   const campus = sharedService()
-  const service = sharedService(undefined, async () => {
-    const provider = {
-      id: 'campus',
-      name: 'Campus',
-      issuer: campus().url,
-      domains: ['campus.example'],
-    }
-    const identityProviders = [{ ...provider, clientId: portal.clientId, claims: standardClaims }]
-    const started = await startService({
-      ...{ host: 'localhost', policy: policyWith({ signIn: { identityProviders } }) },
-      environment: { IDENTITY_PROVIDER_SECRETS: `campus=${portal.clientSecret}` },
-      fetch: async (address, init) => await fetch(address, init as RequestInit),
-    })
-    const client_id = portal.clientId
-    const uri = `${started.url}/sign-in/callback/campus`
-    await insert(campus().kysely, 'oauth_application_redirect_uri', { client_id, uri, position: 9 })
-    const back = { client_id, uri: `${started.url}/sign-in/signed-out` }
+  const service = shared(async () => {
+    const started = await startAtCampus(campus())
+    const back = { client_id: portal.clientId, uri: `${started.url}/sign-in/signed-out` }
     await insert(campus().kysely, 'oauth_application_post_logout_uri', back)
     return started
   })
