@@ -2,6 +2,7 @@ import { makeQueryTool } from '../src/api/graphql/query-tool.ts'
 import { june, olivia, sam, startWith } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/storages.ts'
+import { preflight } from './support/wire.ts'
 
 const page = '/account/queries'
 const address = '/account/queries/northlight'
@@ -58,14 +59,8 @@ describe(page, () => {
     ] as const) {
       expect((await run(mutation, headers)).status, JSON.stringify(headers)).to.equal(status)
     }
-    const asked = await fetch(running().url + address, {
-      method: 'OPTIONS',
-      headers: {
-        origin: 'https://evil.example',
-        'access-control-request-method': 'POST',
-        'access-control-request-headers': 'x-form-token,content-type',
-      },
-    })
+    const names = 'x-form-token,content-type'
+    const asked = await preflight(running().url + address, 'POST', { names })
     expect(asked.headers.get('access-control-allow-origin')).to.equal(null)
     const { data } = (await (await run({ query })).json()) as { data: Record<string, number> }
     expect(data['unreadNotificationCount']).to.be.above(0)
@@ -125,7 +120,7 @@ describe('/admin/:site/queries', () => {
 
   const tried = async (asked: string, variables = '') => {
     const operator = makePagePerson(running().url, olivia)
-    return await operator.send(await operator.visit(queries), queries, { query: asked, variables })
+    return await operator.submit(queries, { query: asked, variables })
   }
 
   it('runs a query about the site, and shows it with its response', async () => {

@@ -5,14 +5,14 @@ import { facts } from './support/facts.ts'
 import { operatorToken, readTool, send, toolScopes } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { sharedService } from './support/storages.ts'
+import type { Json } from './support/wire.ts'
 
 const GUIDE_BYTES_MAX = 4096
 
 describe('documents for agents', () => {
   const running = sharedService()
   const get = async (path: string) => await fetch(running().url + path)
-  // biome-ignore lint/suspicious/noExplicitAny: the tests check the parts that they read
-  const getJson = async (path: string): Promise<any> => await (await get(path)).json()
+  const getJson = async (path: string): Promise<Json> => await (await get(path)).json()
   const initialize = async (path: string = paths.mcp, token?: string) => {
     const clientInfo = { name: 'test', version: '1.0.0' }
     const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }
@@ -39,18 +39,14 @@ describe('documents for agents', () => {
   it('include a catalogue with a server card for each address of the tools', async () => {
     const catalog = await get(paths.aiCatalog)
     expect(catalog.headers.get('content-type')).to.equal('application/ai-catalog+json')
-    const { specVersion, entries } = (await catalog.json()) as {
-      specVersion: string
-      entries: { identifier: string; type: string; url: string }[]
-    }
+    const { specVersion, entries }: Json = await catalog.json()
     expect(specVersion).to.equal('1.0')
     const served: string[] = []
     for (const entry of entries) {
       expect(entry.identifier).to.match(/^urn:air:[a-z0-9.-]+:mcp:[a-z-]+$/)
       const response = await fetch(entry.url, { headers: { accept: entry.type } })
       expect(response.headers.get('content-type')).to.equal('application/mcp-server-card+json')
-      // biome-ignore lint/suspicious/noExplicitAny: as above
-      const { name, description, remotes } = (await response.json()) as any
+      const { name, description, remotes } = (await response.json()) as Json
       expect(name).to.match(/^[a-zA-Z0-9.-]+\/[a-zA-Z0-9._-]+$/)
       expect(description).to.have.length.within(1, 100)
       expect(entry.url).to.equal(`${remotes[0].url}/server-card`)

@@ -12,14 +12,14 @@ import { answerIn, operatorToken, readTool, sdkProvider, toolScopes } from './su
 import { memberToken } from './support/member-api.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/storages.ts'
+import type { Json } from './support/wire.ts'
 
 /** Counts the calls of a task. A call that fails ends the test. */
 function agentOf(url: string, token: string) {
   let calls = 0
   return {
     calls: () => calls,
-    // biome-ignore lint/suspicious/noExplicitAny: a test looks at what it asked for
-    async call(name: string, values: Record<string, unknown> = {}): Promise<any> {
+    async call(name: string, values: Record<string, unknown> = {}): Promise<Json> {
       calls += 1
       return await readTool(url, name, { values, token })
     },

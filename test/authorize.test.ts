@@ -19,11 +19,11 @@ import {
 } from './support/client.ts'
 import { change, insert, remove } from './support/database.ts'
 import { amir, notes, olivia, portal, sam, startService } from './support/gatehouse.ts'
-import { hiddenField } from './support/page-person.ts'
+import { submitPage } from './support/page-person.ts'
 import { getTokens, MEMBER_SCOPE } from './support/relying-party.ts'
 import { english } from './support/sample-pages.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
-import { answerOf, type Fields, get, postForm, refusalOf, send } from './support/wire.ts'
+import { answerOf, type Fields, get, postForm, preflight, refusalOf, send } from './support/wire.ts'
 
 const operator: Fields = { ...asClaude, scope: 'openid profile courses:read courses:write' }
 const elsewhere = 'https://elsewhere.example'
@@ -152,7 +152,7 @@ describe('/oauth/authorize', () => {
       const changing = authorizeUrl(url, { ...operator, prompt: 'select_account' })
       const step = await nextStep(person, changing)
       expect(step).to.match(toSiteChoice)
-      const chosen = await choose(person, new URL(step, url), 'sit_northlight')
+      const chosen = await submitPage(person, new URL(step, url), { site: 'sit_northlight' })
       const resumed = new URL(chosen.headers.get('location') ?? '', url)
       const { searchParams } = await person.authorize(resumed, asClaude.redirect_uri)
       const claims = await claimsOf(url, searchParams.get('code') ?? '')
@@ -255,11 +255,10 @@ describe('/oauth/authorize', () => {
     const { url } = service()
     const origin = ['Origin', elsewhere]
     const { pathname, search } = authorizeUrl(url)
-    const preflight = [...origin, 'Access-Control-Request-Method', 'GET']
     for (const { headers } of [
       await send(url, { path: pathname + search, headers: origin }),
       await send(url, { path: `${pathname}?client_id=nobody`, headers: origin }),
-      await send(url, { method: 'OPTIONS', path: pathname + search, headers: preflight }),
+      await preflight(url + pathname + search, 'GET', { origin: elsewhere }),
     ]) {
       expect([...headers.keys()].filter((name) => name.startsWith('access-'))).to.deep.equal([])
     }
@@ -371,11 +370,6 @@ async function signedIn(url: string, answers: Answers): Promise<HeadlessPerson> 
 
 async function nextStep(person: HeadlessPerson, request: URL): Promise<string> {
   return (await person.open(request)).headers.get('location') ?? ''
-}
-
-async function choose(person: HeadlessPerson, choice: URL, site: string): Promise<Response> {
-  const csrf = hiddenField(await (await person.open(choice)).text())
-  return await person.open(choice, { method: 'POST', body: new URLSearchParams({ csrf, site }) })
 }
 
 async function claimsAsClaude(url: string, fields: Fields, person: Answers = olivia) {

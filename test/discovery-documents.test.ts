@@ -10,7 +10,7 @@ import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { pages, paths } from '../src/platform/http/paths.ts'
 import { facts, strictFacts } from './support/facts.ts'
 import { listen } from './support/listen.ts'
-import { get } from './support/wire.ts'
+import { get, type Json } from './support/wire.ts'
 
 const base = facts.baseUrl
 
@@ -122,8 +122,7 @@ describe('auth.md', () => {
 })
 
 describe('openapi.json', () => {
-  // biome-ignore lint/suspicious/noExplicitAny: read like any JSON document
-  const document: any = openApiDocument(facts)
+  const document: Json = openApiDocument(facts)
 
   // [Discovery 5; Not shown 10; Not shown 15]
   it('describes every path of the table and no other', () => {

@@ -8,11 +8,19 @@ import { askToAuthorize, authorizeUrl, locationOf } from './support/client.ts'
 import { type RunningService, sam, startService } from './support/gatehouse.ts'
 import { hiddenField } from './support/page-person.ts'
 import { sharedService } from './support/storages.ts'
-import { type Answer, encode, FORM, get, send, type WireRequest } from './support/wire.ts'
+import {
+  type Answer,
+  encode,
+  FORM,
+  get,
+  preflight,
+  send,
+  type WireRequest,
+} from './support/wire.ts'
 
 const documents = [paths.openidConfiguration, paths.authorizationServer]
 const resourceDocuments = protectedResources.map((resource) => protectedResourcePath(resource))
-const origin = ['Origin', 'https://elsewhere.example']
+const origin = 'https://elsewhere.example'
 
 function addressesIn(metadata: object): [name: string, address: string][] {
   const addresses = Object.entries(metadata).filter(([name]) => /(_endpoint|_uri)$/.test(name))
@@ -93,7 +101,7 @@ describe('the authorization server metadata', () => {
     // §3.2; OpenID Connect Discovery §4.1; OpenID Connect Discovery §4.2]
     it(`${path} is public, cacheable and complete [design 28]`, async () => {
       const { url } = service()
-      const answer = await get(url + path, origin)
+      const answer = await get(url + path, { origin })
       const { headers } = answer
       expect(answer.status).to.equal(200)
       expect(headers.get('access-control-allow-origin')).to.equal('*')
@@ -118,14 +126,11 @@ describe('the authorization server metadata', () => {
     })
 
     it(`${path} answers the preflight of a browser [design 28]`, async () => {
-      const asked = ['Access-Control-Request-Method', 'GET']
-      const headers = ['Access-Control-Request-Headers', 'mcp-protocol-version']
-      const answer = await send(service().url, {
-        ...{ method: 'OPTIONS', path, headers: [...origin, ...asked, ...headers] },
-      })
+      const asked = { origin, names: 'mcp-protocol-version' }
+      const answer = await preflight(service().url + path, 'GET', asked)
       const isOurs = !ofEngine.includes(path)
       expect(answer.status).to.equal(204)
-      expect(answer.headers.get('access-control-allow-origin')).to.equal(isOurs ? '*' : origin[1])
+      expect(answer.headers.get('access-control-allow-origin')).to.equal(isOurs ? '*' : origin)
       const names = answer.headers.get('access-control-allow-headers')
       expect(names).to.match(isOurs ? /^\*$/ : /mcp-protocol-version/i)
       const methods = answer.headers.get('access-control-allow-methods')

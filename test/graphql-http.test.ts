@@ -11,7 +11,7 @@ import { operatorToken } from './support/mcp.ts'
 import { askMember, type MemberAddress, memberToken, readOnly } from './support/member-api.ts'
 import { shared } from './support/shared.ts'
 import { sharedService } from './support/storages.ts'
-import { answerOf } from './support/wire.ts'
+import { answerOf, get, preflight } from './support/wire.ts'
 
 const responseJson = 'application/graphql-response+json'
 const viewer = '{ viewer { id } }'
@@ -70,22 +70,16 @@ describe('POST /member/graphql', () => {
 
   it('lets a page of any origin call it without cookies, uncached [design 28]', async () => {
     const origin = 'https://app.example'
-    const preflight = await fetch(running().url + paths.graphql, {
-      method: 'OPTIONS',
-      headers: {
-        origin,
-        'access-control-request-method': 'POST',
-        'access-control-request-headers': 'authorization,content-type,apollographql-client-name',
-      },
-    })
-    expect(preflight.status).to.equal(204)
-    expect(preflight.headers.get('access-control-allow-origin')).to.equal('*')
-    const allowed = preflight.headers.get('access-control-allow-headers')?.toLowerCase().split(',')
+    const names = 'authorization,content-type,apollographql-client-name'
+    const asked = await preflight(running().url + paths.graphql, 'POST', { names })
+    expect(asked.status).to.equal(204)
+    expect(asked.headers.get('access-control-allow-origin')).to.equal('*')
+    const allowed = asked.headers.get('access-control-allow-headers')?.toLowerCase().split(',')
     expect(allowed).to.include.members([
       ...['authorization', 'content-type', 'apollographql-client-name', 'graphql-preflight'],
       ...['apollographql-client-version', 'apollo-require-preflight', 'x-apollo-operation-name'],
     ])
-    expect(preflight.headers.get('access-control-allow-methods')).to.equal('GET,POST')
+    expect(asked.headers.get('access-control-allow-methods')).to.equal('GET,POST')
     const address = { url: running().url, token: 'none', headers: { origin } }
     const { headers: refused } = await askMember(address, { query: viewer })
     expect(refused.get('access-control-allow-origin')).to.equal('*')
@@ -96,24 +90,18 @@ describe('POST /member/graphql', () => {
   })
 
   it('answers the preflight of its schema, for a page that sends its own headers', async () => {
-    const asked = { 'access-control-request-method': 'GET' }
     for (const path of [paths.memberSchema, paths.adminSchema]) {
-      const headers = { origin: 'https://app.example', ...asked }
-      const answer = await fetch(running().url + path, { method: 'OPTIONS', headers })
-      expect([answer.status, answer.headers.get('access-control-allow-origin')]).to.deep.equal([
-        ...[204, '*'],
-      ])
+      const { status, headers } = await preflight(running().url + path, 'GET')
+      expect([status, headers.get('access-control-allow-origin')]).to.deep.equal([204, '*'])
     }
   })
 
   it('explains itself to a browser, with a link to the schema', async () => {
     const { url } = running()
-    const response = await fetch(url + paths.graphql, {
-      headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' },
-    })
-    expect(response.status).to.equal(200)
-    expect(response.headers.get('content-type')).to.match(/^text\/html/)
-    const page = await response.text()
+    const accept = 'text/html,application/xhtml+xml,*/*;q=0.8'
+    const { status, headers, text: page } = await get(url + paths.graphql, { accept })
+    expect(status).to.equal(200)
+    expect(headers.get('content-type')).to.match(/^text\/html/)
     expect(page).to.include(url + paths.graphql)
     for (const path of [paths.memberSchema, paths.authMd, paths.openApi]) {
       expect(page).to.include(`href="${path}"`)

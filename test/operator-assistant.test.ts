@@ -7,6 +7,7 @@ import type { RunningService } from './support/gatehouse.ts'
 import { answerIn, operatorToken } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { forEachDatabase } from './support/storages.ts'
+import type { Json } from './support/wire.ts'
 
 const areas = ['courses', 'curriculum', 'students', 'posts'] as const
 const scopes = [...areas.map(writeScope), ...areas.map(readScope)]
@@ -19,8 +20,7 @@ async function openAssistant({ url }: RunningService, token: string) {
   await client.connect(transport)
   return {
     tools: async () => (await client.listTools()).tools.map(({ name }) => name),
-    // biome-ignore lint/suspicious/noExplicitAny: a test looks at what it asked for
-    async call(name: string, values: Record<string, unknown> = {}): Promise<any> {
+    async call(name: string, values: Record<string, unknown> = {}): Promise<Json> {
       const answer = await client.callTool({ name, arguments: values })
       if (answer.isError) throw new Error(`${name}: ${JSON.stringify(answer.content)}`)
       return answerIn(answer)

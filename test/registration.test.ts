@@ -11,7 +11,7 @@ import { olivia, startService, startWith } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
 import { getTokens, signIn } from './support/relying-party.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
-import { get, postJson, refusalOf, send } from './support/wire.ts'
+import { get, postJson, preflight, refusalOf } from './support/wire.ts'
 
 const loopback = 'http://127.0.0.1:49152/callback'
 const plain = { redirect_uris: [loopback] }
@@ -69,21 +69,15 @@ describe('registration', () => {
   })
 
   it('allows pages of any origin, without credentials (design 28)', async () => {
-    const origin = ['Origin', 'http://localhost:6274']
-    const { status, headers } = await send(service().url, {
-      method: 'OPTIONS',
-      path: paths.registration,
-      headers: [
-        ...[...origin, 'Access-Control-Request-Method', 'POST'],
-        ...['Access-Control-Request-Headers', 'content-type,mcp-protocol-version'],
-      ],
-    })
+    const origin = 'http://localhost:6274'
+    const asked = { origin, names: 'content-type,mcp-protocol-version' }
+    const { status, headers } = await preflight(service().url + paths.registration, 'POST', asked)
     expect([status, headers.get('access-control-allow-origin')]).to.deep.equal([204, '*'])
     expect(headers.get('access-control-allow-methods')).to.include('POST')
     expect(headers.get('access-control-allow-headers')?.toLowerCase()).to.include('content-type')
     expect(headers.has('access-control-allow-credentials')).to.equal(false)
     for (const body of [plain, {}]) {
-      const answer = await register(service().url, body, origin)
+      const answer = await register(service().url, body, ['Origin', origin])
       expect(answer.headers.get('access-control-allow-origin')).to.equal('*')
     }
   })

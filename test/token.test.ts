@@ -32,6 +32,7 @@ import {
   bearer,
   type Fields,
   postForm,
+  preflight,
   refusalOf,
   send,
 } from './support/wire.ts'
@@ -309,9 +310,8 @@ describe('POST /api/oauth/token', () => {
     for (const path of [paths.token, paths.revocation, paths.introspection, paths.userinfo]) {
       it(`answers the preflight of ${path}`, async () => {
         const method = path === paths.userinfo ? 'GET' : 'POST'
-        const asked = ['Access-Control-Request-Headers', 'authorization, content-type']
-        const headers = [...asPage, 'Access-Control-Request-Method', method, ...asked]
-        const answer = await send(service().url, { method: 'OPTIONS', path, headers })
+        const asked = { origin, names: 'authorization, content-type' }
+        const answer = await preflight(service().url + path, method, asked)
         const methods = path === paths.userinfo ? 'GET,POST' : 'POST'
         expect(answer.status).to.equal(204)
         expect(answer.headers.get('access-control-allow-headers')).to.match(/authorization/i)

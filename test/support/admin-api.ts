@@ -4,8 +4,9 @@ import type { Answers } from '../../tools/token/headless-person.ts'
 import type { RunningService, ServiceSetup } from './gatehouse.ts'
 import { operatorToken } from './mcp.ts'
 import type { MemberAnswer } from './member-api.ts'
+import { fresh, shared } from './shared.ts'
 import type { Start } from './storages.ts'
-import { postJson } from './wire.ts'
+import { type Json, postJson } from './wire.ts'
 
 export async function startOperator(
   { url }: Pick<RunningService, 'url'>,
@@ -17,8 +18,7 @@ export async function startOperator(
   const token = await operatorToken(url, scopes.join(' '), person)
   const ask = async (query: string, variables: object = {}): Promise<MemberAnswer> =>
     await postJson(url + paths.adminGraphql, { query, variables }, { token })
-  // biome-ignore lint/suspicious/noExplicitAny: tests know the shape of the response
-  const run = async (query: string, variables: object = {}): Promise<any> => {
+  const run = async (query: string, variables: object = {}): Promise<Json> => {
     const { body } = await ask(query, variables)
     if (!body.data || body.errors) throw new Error(`no data: ${JSON.stringify(body)}`)
     return body.data
@@ -28,8 +28,7 @@ export async function startOperator(
     token,
     ask,
     run,
-    // biome-ignore lint/suspicious/noExplicitAny: tests know the shape of the response
-    value: async (query: string, variables?: object): Promise<any> =>
+    value: async (query: string, variables?: object): Promise<Json> =>
       Object.values(await run(query, variables))[0],
     async refused(query: string, variables: object = {}): Promise<string> {
       const { body } = await ask(query, variables)
@@ -48,21 +47,11 @@ export function operatorSite(
   start: Start,
   { each = false, ...setup }: ServiceSetup & { readonly each?: boolean } = {},
 ) {
-  const open = new Map<'now', { running: RunningService; operator: Operator }>()
-  const begin = async () => {
+  const now = (each ? fresh : shared)(async () => {
     const running = await start(setup)
-    open.set('now', { running, operator: await startOperator(running) })
-  }
-  const end = async () => await open.get('now')?.running[Symbol.asyncDispose]()
-  if (each) beforeEach(begin)
-  else before(begin)
-  if (each) afterEach(end)
-  else after(end)
-  const now = () => {
-    const found = open.get('now')
-    if (!found) throw new Error('the service runs only while tests of its block do')
-    return found
-  }
+    const operator = await startOperator(running)
+    return { running, operator, [Symbol.asyncDispose]: () => running[Symbol.asyncDispose]() }
+  })
   type Parameters = [query: string, variables?: object]
   return {
     running: () => now().running,

@@ -3,6 +3,7 @@ import { expect } from 'chai'
 import { asClaude, asPortal, obtain } from './client.ts'
 import { bindTo, expiredToken } from './families.ts'
 import { olivia, type RunningService } from './gatehouse.ts'
+import { shared } from './shared.ts'
 import { type Answer, send, type WireRequest } from './wire.ts'
 
 export type Held = Awaited<ReturnType<typeof obtainHeld>>
@@ -50,16 +51,13 @@ export function runGroups(
   groups: readonly Group[],
   bodyOf = ({ body }: Answer): unknown => body,
 ): void {
-  let held: Held
-  before(async () => {
-    held = await obtainHeld(service())
-  })
+  const held = shared(async () => await obtainHeld(service()))
   for (const [expected, requests] of groups) {
     for (const [title, request] of Object.entries(requests)) {
       it(`${title}: ${expected.status}`, async () => {
         const { url } = service()
         const { status, challenge, body, open = '*' } = expected
-        const answer = await send(url, request(held))
+        const answer = await send(url, request(held()))
         expect([answer.status, bodyOf(answer)]).to.deep.equal([
           status,
           JSON.parse(JSON.stringify(body).replaceAll('{base}', url)),

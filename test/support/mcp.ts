@@ -6,7 +6,7 @@ import { paths } from '../../src/platform/http/paths.ts'
 import { type Answers, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { olivia } from './gatehouse.ts'
 import { getTokens } from './relying-party.ts'
-import { type Answer, postJson } from './wire.ts'
+import { type Answer, type Json, postJson } from './wire.ts'
 
 /** Versions of the protocol (design 23). */
 export const eras = ['2026-07-28', '2025-11-25'] as const
@@ -68,8 +68,7 @@ export async function callTool(
   return await send(url, 'tools/call', { ...sending, params: { name, arguments: values } })
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: tests know the shape of the response
-export async function readTool<T = any>(url: string, name: string, how?: Calling): Promise<T> {
+export async function readTool<T = Json>(url: string, name: string, how?: Calling): Promise<T> {
   const { status, body } = await callTool(url, name, how)
   const { content, isError } = body.result ?? {}
   if (status !== 200 || isError || !content) {
@@ -79,8 +78,7 @@ export async function readTool<T = any>(url: string, name: string, how?: Calling
 }
 
 /** Returns the result of a tool: parsed JSON, or text. */
-// biome-ignore lint/suspicious/noExplicitAny: tests know the result
-export function answerIn(answer: object): any {
+export function answerIn(answer: object): Json {
   const { content } = answer as { content: unknown }
   const [{ text = '' } = {}] = content as { readonly text?: string }[]
   return text.startsWith('{') ? JSON.parse(text) : text

@@ -14,7 +14,7 @@ import type { Answers } from '../../tools/token/headless-person.ts'
 import { insert } from './database.ts'
 import { configFolder, notes, type RunningService, sam } from './gatehouse.ts'
 import { getTokens } from './relying-party.ts'
-import { type Answer, type JsonOptions, postJson } from './wire.ts'
+import { type Answer, type Json, type JsonOptions, postJson } from './wire.ts'
 
 export interface MemberAnswer extends Answer {
   readonly body: {
@@ -36,8 +36,7 @@ export async function askMember({ url, ...options }: MemberAddress, body: unknow
   return await postJson(url + paths.graphql, body, options)
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: tests know the shape of the response
-export async function readMember<Data = any>(
+export async function readMember<Data = Json>(
   address: MemberAddress,
   query: string,
   variables?: Record<string, unknown>,
@@ -100,8 +99,7 @@ export function memberApiOver(database: Database, now: () => number = Date.now) 
   return {
     ...api,
     /** Returns the data of an operation that must succeed, by default for Sam. */
-    // biome-ignore lint/suspicious/noExplicitAny: tests know the shape of the response
-    async read(query: string, variables = {}, caller = samAtNorthlight): Promise<any> {
+    async read(query: string, variables = {}, caller = samAtNorthlight): Promise<Json> {
       const { data, errors } = await api.execute(query, variables, caller)
       if (errors) throw new Error(JSON.stringify(errors))
       return JSON.parse(JSON.stringify(data))

@@ -11,6 +11,9 @@ export interface Seen {
   readonly text: string
 }
 
+/** The typed values of a form; a list for several values of one name. */
+type Typed = Readonly<Record<string, string | readonly string[]>>
+
 /** A person with a separate browser who uses /account and /admin, and signs in when asked. */
 export type PagePerson = ReturnType<typeof makePagePerson>
 
@@ -37,17 +40,19 @@ export function makePagePerson(url: string | (() => string), answers: Answers) {
     throw new Error(`${path} redirects for ever`)
   }
 
+  const send = async (page: Seen, action: string, typed: Typed = {}) => {
+    const body = encode({ ...hiddenOf(page, action), ...typed })
+    return await follow(action, { method: 'POST', body })
+  }
+
   return {
     browser,
     visit: async (path: string) => await follow(path),
     /** Sends the form with this action of a page, with the typed values. */
-    async send(page: Seen, action: string, typed: Record<string, string | string[]> = {}) {
-      const body = new URLSearchParams()
-      for (const [name, value] of Object.entries({ ...hiddenOf(page, action), ...typed })) {
-        for (const single of [value].flat()) body.append(name, single)
-      }
-      return await follow(action, { method: 'POST', body })
-    },
+    send,
+    /** Opens a page and sends its form. The action of the form is the path of the page, unless it is given. */
+    submit: async (path: string, typed: Typed = {}, action: string = path) =>
+      await send(await follow(path), action, typed),
     /** Posts fields to a path, without the anti-forgery token of a page. */
     post: async (path: string, fields: Record<string, string>) =>
       await follow(path, { method: 'POST', body: new URLSearchParams(fields) }),

@@ -1,11 +1,25 @@
 /** Creates a value before the tests of a block. Disposes of it afterwards if it is disposable. */
 export function shared<Value>(make: (this: Mocha.Context) => Promise<Value>): () => Value {
+  return keep(make, before, after)
+}
+
+/** Creates a value before each test of a block. Disposes of it after the test if it is disposable. */
+export function fresh<Value>(make: () => Promise<Value>): () => Value {
+  return keep(make, beforeEach, afterEach)
+}
+
+function keep<Value>(
+  make: (this: Mocha.Context) => Promise<Value>,
+  begin: Mocha.HookFunction,
+  end: Mocha.HookFunction,
+): () => Value {
   let made: { readonly value: Value } | undefined
-  before(async function () {
+  begin(async function () {
     made = { value: await make.call(this) }
   })
-  after(async () => {
+  end(async () => {
     const value: Partial<AsyncDisposable> = Object(made?.value)
+    made = undefined
     await value[Symbol.asyncDispose]?.()
   })
   return () => {

@@ -15,13 +15,16 @@ export interface WireRequest {
 /** Headers by name, or alternating names and values, to send a header twice. */
 type HeaderFields = Readonly<Record<string, string>> | readonly string[]
 
+/** Parsed JSON. Tests know its shape. */
+// biome-ignore lint/suspicious/noExplicitAny: one place for all tests
+export type Json = any
+
 export interface Answer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
   /** Parsed JSON, or the text. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests know the body
-  readonly body: any
+  readonly body: Json
 }
 
 export async function send(url: string, wanted: WireRequest): Promise<Answer> {
@@ -104,6 +107,18 @@ export async function postForm(address: string, fields: Fields, headers: HeaderF
 export async function get(address: string, headers: HeaderFields = []): Promise<Answer> {
   const { origin } = new URL(address)
   return await send(origin, { path: address.slice(origin.length), headers })
+}
+
+/** Asks, as a browser does, whether a page of this origin may send a request with these headers. */
+export async function preflight(
+  address: string,
+  method: string,
+  { origin = 'https://app.example', names = '' } = {},
+): Promise<Answer> {
+  const { origin: url } = new URL(address)
+  const asked = names === '' ? [] : ['Access-Control-Request-Headers', names]
+  const headers = ['Origin', origin, 'Access-Control-Request-Method', method, ...asked]
+  return await send(url, { method: 'OPTIONS', path: address.slice(url.length), headers })
 }
 
 export function refusalOf({ status, body }: Answer): string {
