@@ -176,13 +176,6 @@ describe('the assurance that an authorization request requires', () => {
       expect((await introspect(url, String(stepped.access_token))).body).to.include(now)
     })
   })
-
-  it('is the same for a person who signs in for the first time', async () => {
-    const start = authorizeUrl(service().url, { acr_values: PASSWORD })
-    const { person } = await obtainCode(service().url, {}, sam)
-    const { searchParams } = await person.authorize(start, notes.redirectUri)
-    expect(searchParams.has('code')).to.equal(true)
-  })
 })
 
 describe('the assurance that a site demands for sensitive operations', () => {
@@ -260,8 +253,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     for (const answer of [
       await call('delete_lecture', { id: 'none' }),
       await call('list_site_orders'),
-      await call('sign_in', { as: 'operator', change: 'members' }),
-    ].slice(0, 2)) {
+    ]) {
       expect(answer.status).to.equal(401)
       expect(answer.headers.get('www-authenticate')).to.include('max_age="3600"')
     }
@@ -336,7 +328,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     const switched = await admin.send(home, `${site}/self-sign-up`)
     expect(switched.text).to.include('id="two-factors-needed-page"')
     const off = { for: 'nothing' }
-    expect((await owner.send(await owner.visit(page), page, off)).text).to.include('id="done"')
+    expect((await owner.submit(page, off)).text).to.include('id="done"')
     expect(await rowsOf(kysely, 'site_assurance')).to.deep.equal([])
     expect((await makePagePerson(url, sam).visit(page)).status).to.equal(403)
   })
@@ -352,7 +344,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     const form = await other.visit(site)
     await owner.visit(site)
     await useTwoFactors(owner.browser, service())
-    await owner.send(await owner.visit(page), page, { for: 'everything', area: 'orders' })
+    await owner.submit(page, { for: 'everything', area: 'orders' })
     const [row] = await rowsOf(kysely, 'site_assurance')
     expect(row).to.include({ areas: '*', max_age_seconds: null })
     expect(await owner.visit(`${site}/audit`)).to.include({ status: 200, path: `${site}/audit` })

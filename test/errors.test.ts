@@ -31,12 +31,6 @@ describe('refusals', () => {
     })
   }
 
-  it('log the reason of a refused grant, but do not send it', () => {
-    const refusal = refusals.invalidGrant('the grant has ended')
-    expect(refusal.error_description).to.not.include('ended')
-    expect(refusal.error_detail).to.equal('the grant has ended')
-  })
-
   it('differ from faults', () => {
     expect([isRefusal(new Error('a fault')), isRefusal(undefined)]).to.deep.equal([false, false])
   })

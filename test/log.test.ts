@@ -256,7 +256,7 @@ describe('log: each request has one line', () => {
 })
 
 describe('log: a fault is one line with its cause, and the client sees only the id (design, Errors and configuration)', () => {
-  it('for storage that fails under running requests: 503', async () => {
+  it('for storage that fails under running requests: 503, also of the probe', async () => {
     await using service = await startService()
     const { accessToken, refreshToken } = await obtainTokens(service.url)
     const running = [
@@ -279,6 +279,9 @@ describe('log: a fault is one line with its cause, and the client sees only the 
     // Background tasks log their own failures.
     const lines = service.log.slice(first).filter((line) => 'status' in JSON.parse(line))
     expect(lines, 'one line each').to.have.length(3)
+    const probe = await send(service.url, { path: paths.ready })
+    expect([probe.status, probe.body]).to.deep.equal([503, { status: 'unready' }])
+    expect((await lineOf(service, probe)).cause).to.include('destroyed')
   })
 
   it('for an unexpected error: 500 with the id of its line, as JSON and as a page', async () => {
@@ -317,13 +320,5 @@ describe('log: a fault is one line with its cause, and the client sees only the 
     } finally {
       URLSearchParams.prototype.getAll = getAll
     }
-  })
-
-  it('for storage that is not ready: 503 of the probe', async () => {
-    await using service = await startService()
-    await service.kysely.destroy()
-    const answer = await send(service.url, { path: paths.ready })
-    expect([answer.status, answer.body]).to.deep.equal([503, { status: 'unready' }])
-    expect((await lineOf(service, answer)).cause).to.include('destroyed')
   })
 })

@@ -1,5 +1,13 @@
+import { buildSchema, parse } from 'graphql'
+
 import { type Code, type Family, type Issued, Ledger } from './faults/ledger.ts'
 import { paceOf } from './faults/machine.ts'
+import { makeChance } from './fuzz/chance.ts'
+import { graphqlRequest } from './fuzz/graphql-requests.ts'
+import { judge } from './fuzz/judge.ts'
+import { oauthRequest } from './fuzz/oauth-requests.ts'
+import { pageRequest } from './fuzz/page-requests.ts'
+import { MARKUP } from './fuzz/texts.ts'
 
 const issued = (name: string): Issued => ({ accessToken: `a ${name}`, refreshToken: `r ${name}` })
 
@@ -16,7 +24,7 @@ function begin() {
   return { ledger, code, family, refreshed, revoke }
 }
 
-// A wrong ledger would make `npm run test:faults` pass without testing anything.
+// A wrong ledger, judge or grammar would make `npm run test:faults` or `test:fuzz` pass without testing anything.
 describe('the ledger of test/faults', () => {
   it('finds each fault, and nothing in a good run', () => {
     type Story = (begun: ReturnType<typeof begin>) => unknown
@@ -49,5 +57,46 @@ describe('the ledger of test/faults', () => {
       Array(2).fill('as slow as the machine'),
     )
     expect([paceOf(1_010, 300), paceOf(1_610, 800)]).to.deep.equal(['too slow', 'too slow'])
+  })
+})
+
+describe('the fuzzer', () => {
+  it('finds faults, hangs, headers and markup of the caller, but no escaped markup and no JSON', () => {
+    const html = ['Content-Type', 'text/html']
+    const good = { status: 200, headers: html, text: '<p>', tookMs: 1 }
+    const escaped = MARKUP.replaceAll(/["'<>]/g, (character) => `&#${character.charCodeAt(0)};`)
+    const json = { headers: ['Content-Type', 'application/json'], text: JSON.stringify(MARKUP) }
+    for (const seen of [{}, { text: escaped }, json])
+      expect(judge({ ...good, ...seen })).to.equal(undefined)
+    const wrong: [object, RegExp][] = [
+      [{ status: 503 }, /^503/],
+      [{ tookMs: 2001 }, /^2001 ms$/],
+      [{ headers: [...html, 'x-mk7', '1'] }, /header/],
+      ...[`<p>${MARKUP}`, `<p title="mk7"`, `<p>&quot;<u mk7>`].map((text): [object, RegExp] => [
+        { text },
+        /markup/,
+      ]),
+    ]
+    for (const [seen, found] of wrong) expect(judge({ ...good, ...seen })).to.match(found)
+  })
+
+  it('makes the same requests of the same seed, and mostly valid GraphQL', () => {
+    const made = (seed: number) => {
+      const chance = makeChance(seed)
+      return Array.from({ length: 50 }, () => [oauthRequest(chance), pageRequest(chance)])
+    }
+    expect(made(1)).to.deep.equal(made(1))
+    expect(made(1)).to.not.deep.equal(made(2))
+    const schema = buildSchema('type Query { a(b: [Int!], c: ID): Query, d: String }')
+    const chance = makeChance(7)
+    const valid = Array.from({ length: 300 }, () => {
+      const { body = '{}' } = graphqlRequest(chance, { member: schema, admin: schema })
+      try {
+        return parse(JSON.parse(Buffer.from(body, 'latin1').toString()).query)
+      } catch {
+        return undefined
+      }
+    }).filter((document) => document !== undefined)
+    expect(valid).to.have.length.within(120, 290)
   })
 })
