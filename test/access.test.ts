@@ -107,8 +107,8 @@ const effects: Record<string, (world: World) => Promise<unknown>> = {
   'disabling the application': async ({ operator, application }) =>
     await confirm(operator, `${application}/disable`),
   'narrowing the scopes of the application': async ({ operator, application }) => {
-    const form = await operator.visit(`${application}/edit`)
-    await operator.send(form, form.path, { ...entry, auth_method: 'none', scope: 'account:read' })
+    const narrow = { ...entry, auth_method: 'none', scope: 'account:read' }
+    await operator.submit(`${application}/edit`, narrow)
   },
   'switching MCP connections off': async ({ operator }) =>
     await confirm(operator, '/admin/northlight/beta/off'),
@@ -119,7 +119,7 @@ const effects: Record<string, (world: World) => Promise<unknown>> = {
   'removing the application under Connected apps': async ({ service, client }) => {
     const member = makePagePerson(service.url, sam)
     const query = `client=${client['client_id']}&site=sit_northlight`
-    await member.send(await member.visit(`/account/apps/remove?${query}`), '/account/apps/remove')
+    await member.submit(`/account/apps/remove?${query}`, {}, '/account/apps/remove')
   },
   "removing the person's last role at the site": async ({ service }) =>
     await remove(service.kysely, 'site_role', { person_id: 'per_sam' }),
@@ -243,8 +243,7 @@ async function makeWorld(auth_method = 'none') {
   const environment = { DATA_DIR: config.dataDir, BASE_URL: config.baseUrl }
   const second = opening.use(await startService({ environment }))
   const operator = makePagePerson(url, olivia)
-  const form = await operator.visit(`${applications}/new`)
-  const made = await operator.send(form, applications, { ...entry, auth_method })
+  const made = await operator.submit(`${applications}/new`, { ...entry, auth_method }, applications)
   const client = {
     client_id: textOf(made, 'client-id'),
     client_secret: auth_method === 'none' ? undefined : textOf(made, 'new-secret'),

@@ -12,7 +12,9 @@ import { hiddenField, makePagePerson, textOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { personalData } from './support/reference-data.ts'
 import { getTokens } from './support/relying-party.ts'
+import { fresh } from './support/shared.ts'
 import { forEachDatabase, sharedService } from './support/storages.ts'
+import type { Json } from './support/wire.ts'
 
 const DAY_MS = 86_400_000
 const page = '/account/data'
@@ -22,123 +24,124 @@ const headOf = (mail: string) => {
   return `${subject}: ${to}`
 }
 
+const databaseOf = ({ service }: RunningService) => service.stores.database
+
 forEachDatabase('the data of a person', (start) => {
-  const begin = async (ahead = { ms: 0 }) =>
-    await start({ policy: flushingSoon, now: () => Date.now() + ahead.ms })
-  const databaseOf = ({ service }: RunningService) => service.stores.database
-  const personOf = async ({ kysely }: RunningService, id: string) =>
-    await rowOf(kysely, 'person', { id })
-  const eventsOf = async ({ kysely }: RunningService, action: string) =>
-    await rowsOf(kysely, 'audit_event', { action })
+  const service = sharedService({ policy: flushingSoon }, start)
+  const read = async (id: string): Promise<Json> =>
+    JSON.parse(await exportPerson(databaseOf(service()), id, { now: 0 }))
 
-  /** Asks for the deletion of an account, and returns the path in the mail. */
-  const ask = async (service: RunningService, whose = sam) => {
-    const person = makePagePerson(service.url, whose)
-    const asked = await person.send(await person.visit(page), `${page}/delete`)
-    return { person, asked, path: await linkTo(service, whose.login) }
-  }
-  const confirm = async (service: RunningService, whose = sam) => {
-    const { person, path } = await ask(service, whose)
-    const confirmed = await person.send(await person.visit(path), path)
-    expect(confirmed.text).to.include('id="deletion-scheduled-page"')
-    return { person, path, confirmed }
-  }
-  const schedule = async (service: RunningService, deletion: { personId: string; dueAt: number }) =>
-    await service.kysely.transaction().execute(async (trx) => {
-      await scheduleDeletion(trx, databaseOf(service), deletion, { now: service.service.now() })
+  it('sends everything about the person as one file', async () => {
+    await getTokens(service().url)
+    const person = makePagePerson(service().url, sam)
+    const body = new URLSearchParams({ csrf: hiddenField((await person.visit(page)).text) })
+    const response = await person.open(`${page}/download`, { method: 'POST', body })
+    expect(response.headers.get('content-type')).to.match(/^application\/json/)
+    expect(response.headers.get('content-disposition')).to.include('my-data.json')
+    expect(response.headers.get('cache-control')).to.equal('no-store')
+    const text = await response.text()
+    const data = JSON.parse(text)
+    expect(data.person[0]).to.include({ id: 'per_sam', email: sam.login, name: 'Sam Student' })
+    expect(data.site_role[0]).to.include({ site_id: 'sit_northlight', role: 'student' })
+    expect(data.oauth_grant[0].client_name).to.be.a('string')
+    expect(data.course_purchase).to.have.lengthOf.above(0)
+    expect(data.incomplete).to.deep.equal([])
+    await eventually(5000, async () => {
+      const { audit_event } = await read('per_sam')
+      const actions = audit_event.map(({ action }: Json) => action)
+      expect(actions).to.include.members(['sign_in.success', 'account.exported'])
     })
-  /** Makes the deletion of people due, and returns the subjects and recipients of the mails. */
-  const deleteNow = async (service: RunningService, ids: readonly string[], processes = 1) => {
-    const earlier = mailsTo(service).length
-    const nowMs = service.service.now()
-    for (const personId of ids) await schedule(service, { personId, dueAt: nowMs })
-    const ports = { database: databaseOf(service), now: () => nowMs }
-    await Promise.all(Array.from({ length: processes }, () => deleteDueAccounts(ports, never)))
-    await mailsHandled(service)
-    return mailsTo(service).slice(earlier).map(headOf)
-  }
-
-  describe('download', () => {
-    const service = sharedService({ policy: flushingSoon }, start)
-    const read = async (id: string) =>
-      JSON.parse(await exportPerson(databaseOf(service()), id, { now: 0 })) as Record<
-        string,
-        Record<string, unknown>[]
-      >
-
-    it('sends everything about the person as one file', async () => {
-      await getTokens(service().url)
-      const person = makePagePerson(service().url, sam)
-      const body = new URLSearchParams({ csrf: hiddenField((await person.visit(page)).text) })
-      const response = await person.open(`${page}/download`, { method: 'POST', body })
-      expect(response.headers.get('content-type')).to.match(/^application\/json/)
-      expect(response.headers.get('content-disposition')).to.include('my-data.json')
-      expect(response.headers.get('cache-control')).to.equal('no-store')
-      const text = await response.text()
-      const data = JSON.parse(text)
-      expect(data.person[0]).to.include({ id: 'per_sam', email: sam.login, name: 'Sam Student' })
-      expect(data.site_role[0]).to.include({ site_id: 'sit_northlight', role: 'student' })
-      expect(data.oauth_grant[0].client_name).to.be.a('string')
-      expect(data.course_purchase).to.have.lengthOf.above(0)
-      expect(data.incomplete).to.deep.equal([])
-      await eventually(5000, async () => {
-        const { audit_event } = await read('per_sam')
-        const actions = audit_event?.map(({ action }) => action)
-        expect(actions).to.include.members(['sign_in.success', 'account.exported'])
-      })
-      expect(text).not.to.match(/argon2|digest|per_(?!sam)|hash|seed/)
-    })
-
-    it('contains nothing of others, and any text as JSON [282, 283]', async () => {
-      const { kysely } = service()
-      const name = '</script><b>"Sam"\\ \u202e'
-      await change(kysely, 'person', { id: 'per_noor' }, { name })
-      await insert(kysely, 'audit_event', {
-        ...{ id: 'e1', occurred_at: 1, actor_person_id: 'per_olivia', person_id: 'per_noor' },
-        ...{ action: 'member.roles', subject_kind: 'person', subject_id: 'per_noor' },
-        ...{ address: '192.0.2.0/24' },
-      })
-      const data = await read('per_noor')
-      expect(data['person']?.[0]).to.include({ name })
-      expect(JSON.stringify(data))
-        .to.include('member.roles')
-        .and.not.match(/192\.0\.2|per_(?!noor)/)
-      const nobody = exportPerson(databaseOf(service()), 'per_nobody', { now: 0 })
-      expect(await nobody.then(String, String)).to.include('no person with the id')
-    })
-
-    it('covers every column that refers to a person or a grant', async () => {
-      const tables = await databaseOf(service()).kysely.introspection.getTables()
-      const referring = tables.flatMap(({ name, columns }) =>
-        columns
-          .filter((column) => /(^|_)(person_id|grant_id)$|_by$/.test(column.name))
-          .map((column) => `${name}.${column.name}`),
-      )
-      const covered = personalRows.flatMap(({ table, by }) =>
-        by.map((column) => `${table}.${column}`),
-      )
-      const documented = personalData.flatMap(([names = '']) => names.split(', '))
-      expect(documented).to.include.members(referring.map((column) => column.split('.')[0]))
-      const rest = referring.filter((column) => !covered.includes(column))
-      expect(new Set(rest.map((column) => column.split('.')[0]))).to.deep.equal(
-        new Set(['refresh_token_family', 'relying_party_session']),
-      )
-      expect(
-        covered.filter((one) => !referring.concat('person.id', 'outbox.payload').includes(one)),
-      ).to.deep.equal([])
-    })
+    expect(text).not.to.match(/argon2|digest|per_(?!sam)|hash|seed/)
   })
 
+  it('contains nothing of others, and any text as JSON [282, 283]', async () => {
+    const { kysely } = service()
+    const name = '</script><b>"Sam"\\ \u202e'
+    await change(kysely, 'person', { id: 'per_noor' }, { name })
+    await insert(kysely, 'audit_event', {
+      ...{ id: 'e1', occurred_at: 1, actor_person_id: 'per_olivia', person_id: 'per_noor' },
+      ...{ action: 'member.roles', subject_kind: 'person', subject_id: 'per_noor' },
+      ...{ address: '192.0.2.0/24' },
+    })
+    const data = await read('per_noor')
+    expect(data.person[0]).to.include({ name })
+    expect(JSON.stringify(data))
+      .to.include('member.roles')
+      .and.not.match(/192\.0\.2|per_(?!noor)/)
+    const nobody = exportPerson(databaseOf(service()), 'per_nobody', { now: 0 })
+    expect(await nobody.then(String, String)).to.include('no person with the id')
+  })
+
+  it('covers every column that refers to a person or a grant', async () => {
+    const tables = await databaseOf(service()).kysely.introspection.getTables()
+    const referring = tables.flatMap(({ name, columns }) =>
+      columns
+        .filter((column) => /(^|_)(person_id|grant_id)$|_by$/.test(column.name))
+        .map((column) => `${name}.${column.name}`),
+    )
+    const covered = personalRows.flatMap(({ table, by }) =>
+      by.map((column) => `${table}.${column}`),
+    )
+    const documented = personalData.flatMap(([names = '']) => names.split(', '))
+    expect(documented).to.include.members(referring.map((column) => column.split('.')[0]))
+    const rest = referring.filter((column) => !covered.includes(column))
+    expect(new Set(rest.map((column) => column.split('.')[0]))).to.deep.equal(
+      new Set(['refresh_token_family', 'relying_party_session']),
+    )
+    expect(
+      covered.filter((one) => !referring.concat('person.id', 'outbox.payload').includes(one)),
+    ).to.deep.equal([])
+  })
+})
+
+forEachDatabase('the deletion of an account', (start) => {
+  const ahead = { ms: 0 }
+  const service = fresh(async () => {
+    ahead.ms = 0
+    return await start({ policy: flushingSoon, now: () => Date.now() + ahead.ms })
+  })
+  const personOf = async (id: string) => await rowOf(service().kysely, 'person', { id })
+  const eventsOf = async (action: string) =>
+    await rowsOf(service().kysely, 'audit_event', { action })
+
+  /** Asks for the deletion of an account, and returns the path in the mail. */
+  const ask = async (whose = sam) => {
+    const person = makePagePerson(service().url, whose)
+    const asked = await person.submit(page, {}, `${page}/delete`)
+    return { person, asked, path: await linkTo(service(), whose.login) }
+  }
+  const confirm = async () => {
+    const { person, path } = await ask()
+    const confirmed = await person.submit(path)
+    expect(confirmed.text).to.include('id="deletion-scheduled-page"')
+    return { person, confirmed }
+  }
+  const schedule = async (deletion: { personId: string; dueAt: number }) =>
+    await service()
+      .kysely.transaction()
+      .execute(async (trx) => {
+        const now = service().service.now()
+        await scheduleDeletion(trx, databaseOf(service()), deletion, { now })
+      })
+  /** Makes the deletion of people due, and returns the subjects and recipients of the mails. */
+  const deleteNow = async (ids: readonly string[], processes = 1) => {
+    const earlier = mailsTo(service()).length
+    const nowMs = service().service.now()
+    for (const personId of ids) await schedule({ personId, dueAt: nowMs })
+    const ports = { database: databaseOf(service()), now: () => nowMs }
+    await Promise.all(Array.from({ length: processes }, () => deleteDueAccounts(ports, never)))
+    await mailsHandled(service())
+    return mailsTo(service()).slice(earlier).map(headOf)
+  }
+
   it('deletes an account after its confirmation by mail, and keeps records without the name', async () => {
-    const ahead = { ms: 0 }
-    await using service = await begin(ahead)
-    const { tokens } = await getTokens(service.url)
-    const before = await rowsOf(service.kysely, 'customer_order')
-    const { person, confirmed } = await confirm(service)
+    const { tokens } = await getTokens(service().url)
+    const before = await rowsOf(service().kysely, 'customer_order')
+    const { person, confirmed } = await confirm()
     expect(confirmed.text).to.include('<time ')
     expect((await person.open('/account')).status, 'signed out').to.equal(303)
-    expect((await userinfo(service.url, tokens.access_token)).status).to.equal(401)
-    const { kysely } = service
+    expect((await userinfo(service().url, tokens.access_token)).status).to.equal(401)
+    const { kysely } = service()
     await insert(kysely, 'audit_event', {
       ...{ id: 'named', occurred_at: 1, actor_person_id: 'per_sam', action: 'site.update' },
       ...{ subject_kind: 'site', subject_id: 'sit_x', address: '192.0.2.0/24' },
@@ -154,9 +157,9 @@ forEachDatabase('the data of a person', (start) => {
       ...{ duration_ms: 1, response: 'thanks, Sam Student' },
     })
     ahead.ms = 8 * DAY_MS
-    const mails = await deleteNow(service, ['per_sam'])
+    const mails = await deleteNow(['per_sam'])
     expect(mails).to.deep.equal([`Your account at Gatehouse was deleted: ${sam.login}`])
-    const row = await personOf(service, 'per_sam')
+    const row = await personOf('per_sam')
     expect(row).to.include({ name: 'Deleted person', password_hash: null, deletion_due_at: null })
     expect(row.email).to.match(/^deleted-\w{24}@deleted\.invalid$/)
     expect([row.deleted_at, row.disabled_at]).to.not.include(null)
@@ -165,27 +168,25 @@ forEachDatabase('the data of a person', (start) => {
       expect((await found.execute(kysely)).rows, each.table).to.deep.equal([])
     }
     expect(await rowsOf(kysely, 'customer_order')).to.deep.equal(before)
-    const event = (await eventsOf(service, 'site.update'))[0]
+    const event = (await eventsOf('site.update'))[0]
     expect(event).to.deep.include({ actor_person_id: 'per_sam', address: null })
     expect(JSON.parse(event?.before ?? '')).to.deep.equal({
       ...{ name: '(deleted)', title: 'Sam Students of old' },
     })
     expect(event?.after).not.to.include('sam')
     expect(await rowOf(kysely, 'webhook_delivery', { id: 'sent' })).to.include({ response: null })
-    const registrations = kysely.selectFrom('event_registration').where('person_id', '=', 'per_sam')
-    const ofWalk = registrations.select('cancelled_at').where('event_id', '=', 'evt_dawn_walk')
-    expect((await ofWalk.executeTakeFirst())?.cancelled_at).to.be.a('number')
-    const dump = await exportPerson(databaseOf(service), 'per_sam', { now: 0 })
+    const ofWalk = { person_id: 'per_sam', event_id: 'evt_dawn_walk' }
+    expect((await rowOf(kysely, 'event_registration', ofWalk)).cancelled_at).to.be.a('number')
+    const dump = await exportPerson(databaseOf(service()), 'per_sam', { now: 0 })
     expect(/.{60}(Sam Student|sam@).{60}/.exec(dump)?.[0]).to.equal(undefined)
-    expect(await eventsOf(service, 'account.deleted')).to.have.length(1)
-    const signIn = makePagePerson(service.url, sam).visit('/account')
+    expect(await eventsOf('account.deleted')).to.have.length(1)
+    const signIn = makePagePerson(service().url, sam).visit('/account')
     expect(await signIn.then(({ text }) => text, String)).not.to.include('account-page')
   })
 
   it('continues a deletion that failed at any statement', async () => {
-    await using service = await begin()
-    const [database, nowMs] = [databaseOf(service), service.service.now()]
-    await schedule(service, { personId: 'per_noor', dueAt: nowMs })
+    const [database, nowMs] = [databaseOf(service()), service().service.now()]
+    await schedule({ personId: 'per_noor', dueAt: nowMs })
     let [failures, isDeleted] = [0, false]
     while (!isDeleted) {
       let left = failures
@@ -204,9 +205,9 @@ forEachDatabase('the data of a person', (start) => {
       if (!isDeleted) failures += 1
     }
     expect(failures).to.be.above(personalRows.filter((each) => each.isDeleted).length)
-    expect(await eventsOf(service, 'account.deleted')).to.have.length(1)
-    await mailsHandled(service)
-    const mails = mailsTo(service).map(headOf)
+    expect(await eventsOf('account.deleted')).to.have.length(1)
+    await mailsHandled(service())
+    const mails = mailsTo(service()).map(headOf)
     expect(mails).to.deep.equal([`Your account at Gatehouse was deleted: ${noor.login}`])
     const dump = await exportPerson(database, 'per_noor', { now: 0 })
     expect(dump).not.to.match(/Noor|noor@/)
@@ -215,36 +216,33 @@ forEachDatabase('the data of a person', (start) => {
 
   // [274, 275, 276, 285]
   it('accepts a link once, in the browser that asked or with its code', async () => {
-    await using service = await begin()
-    const { person, asked, path } = await ask(service)
-    const stranger = makePagePerson(service.url, noor)
+    const { person, asked, path } = await ask()
+    const stranger = makePagePerson(service().url, noor)
     const other = await stranger.visit(path)
     expect(other.text).to.include('id="code"')
     expect((await stranger.send(other, path, { code: 'BBBB-BBBB' })).status).to.equal(422)
     expect((await stranger.post(path, { csrf: 'x' })).status, 'CSRF').to.equal(403)
     expect((await person.post(`${page}/delete`, {})).status, 'CSRF').to.equal(403)
-    expect((await personOf(service, 'per_sam')).deletion_due_at).to.equal(null)
+    expect((await personOf('per_sam')).deletion_due_at).to.equal(null)
     const code = textOf(asked, 'code')
     expect((await person.open(path, { method: 'HEAD' })).status).to.equal(200)
     const first = await person.visit(path)
     const both = await Promise.all([stranger.send(other, path, { code }), person.send(first, path)])
     expect(both.map(({ status }) => status)).to.have.members([200, 410])
     expect((await person.visit(path)).status, 'a second use').to.equal(410)
-    expect(await eventsOf(service, 'account.deletion_scheduled')).to.have.length(1)
+    expect(await eventsOf('account.deletion_scheduled')).to.have.length(1)
   })
 
   it('keeps the account if the person signs in, exactly once [279]', async () => {
-    const ahead = { ms: 0 }
-    await using service = await begin(ahead)
-    await confirm(service)
-    const people = [1, 2].map(() => makePagePerson(service.url, sam))
+    await confirm()
+    const people = [1, 2].map(() => makePagePerson(service().url, sam))
     const seen = await Promise.all(people.map((each) => each.visit(`${page}?done=kept`)))
     // True also for a person who follows such a link without a deletion.
     for (const { text } of seen) expect(text).to.include('Your account stays: no deletion is')
-    expect(await eventsOf(service, 'account.deletion_cancelled')).to.have.length(1)
+    expect(await eventsOf('account.deletion_cancelled')).to.have.length(1)
     ahead.ms = 8 * DAY_MS
-    await deleteNow(service, [])
-    expect((await personOf(service, 'per_sam')).deleted_at).to.equal(null)
+    await deleteNow([])
+    expect((await personOf('per_sam')).deleted_at).to.equal(null)
   })
 
   for (const [what, values] of Object.entries({
@@ -252,22 +250,20 @@ forEachDatabase('the data of a person', (start) => {
     'address has changed': { email_canonical: 'other@northlight.example' },
   })) {
     it(`refuses the link of a person whose ${what}`, async () => {
-      await using service = await begin()
-      const { person, path } = await ask(service, noor)
+      const { person, path } = await ask(noor)
       const form = await person.visit(path)
-      await change(service.kysely, 'person', { id: 'per_noor' }, values)
+      await change(service().kysely, 'person', { id: 'per_noor' }, values)
       expect((await person.send(form, path)).status).to.equal(410)
-      expect((await personOf(service, 'per_noor')).deletion_due_at).to.equal(null)
+      expect((await personOf('per_noor')).deletion_due_at).to.equal(null)
     })
   }
 
   it('keeps the link of a last owner until the site has another one [277]', async () => {
-    await using service = await begin()
-    const { kysely } = service
+    const { kysely } = service()
     const role = { site_id: 'sit_northlight', role: 'owner', granted_at: 1 } as const
     await remove(kysely, 'site_role', { site_id: 'sit_open_kitchen' })
     await insert(kysely, 'site_role', { ...role, person_id: 'per_marco' })
-    const { person, path } = await ask(service, olivia)
+    const { person, path } = await ask(olivia)
     const form = await person.visit(path)
     await remove(kysely, 'site_role', { person_id: 'per_marco' })
     expect((await person.send(form, path)).text).to.include('id="deletion-page"')
@@ -276,16 +272,15 @@ forEachDatabase('the data of a person', (start) => {
   })
 
   it('does not leave a site without an owner', async () => {
-    await using service = await begin()
-    const { kysely } = service
-    const owner = makePagePerson(service.url, olivia)
+    const { kysely } = service()
+    const owner = makePagePerson(service().url, olivia)
     expect((await owner.visit(page)).text)
       .to.include('id="owned"')
       .and.not.include('id="delete"')
     const role = { site_id: 'sit_northlight', role: 'owner', granted_at: 1 } as const
     await insert(kysely, 'site_role', { ...role, person_id: 'per_marco' })
     await remove(kysely, 'site_role', { site_id: 'sit_open_kitchen' })
-    const asked = [await ask(service, olivia), await ask(service, marco)]
+    const asked = [await ask(olivia), await ask(marco)]
     const pages = await Promise.all(
       asked.map(async ({ person, path }) => ({ person, path, form: await person.visit(path) })),
     )
@@ -298,37 +293,35 @@ forEachDatabase('the data of a person', (start) => {
     const [{ id: leaver } = { id: '' }] = leaving
     await change(kysely, 'person', { id: leaver }, { deletion_due_at: 1 })
     await kysely.deleteFrom('site_role').where('person_id', '<>', leaver).execute()
-    const mails = await deleteNow(service, [])
+    const mails = await deleteNow([])
     expect(mails).to.have.length(1)
     expect(mails[0]).to.match(/^Your account at .* was not deleted: /)
-    const kept = await personOf(service, leaver)
+    const kept = await personOf(leaver)
     expect([kept.deleted_at, kept.deletion_due_at]).to.deep.equal([null, null])
   })
 
   it('deletes an account once if several processes do it [284]', async () => {
-    await using service = await begin()
-    const mails = await deleteNow(service, ['per_sam', 'per_june'], 3)
+    const mails = await deleteNow(['per_sam', 'per_june'], 3)
     const leavers = [sam.login, 'june@openkitchen.example']
     expect(mails).to.have.members(
       leavers.map((to) => `Your account at Gatehouse was deleted: ${to}`),
     )
-    expect(await eventsOf(service, 'account.deleted')).to.have.length(2)
+    expect(await eventsOf('account.deleted')).to.have.length(2)
   })
 
   it('stays deleted in the next import [278, 280, 281]', async () => {
-    await using service = await begin()
-    const database = databaseOf(service)
+    const database = databaseOf(service())
     const record = {
       ...{ type: 'person', id: 'per_sam', name: 'Sam Again', createdAt: '2020-01-01T00:00:00Z' },
       roles: [{ site: 'sit_northlight', role: 'student', grantedAt: '2020-01-01T00:00:00Z' }],
     }
-    const deletion = { personId: 'per_sam', dueAt: service.service.now() + DAY_MS }
-    await schedule(service, deletion)
+    const deletion = { personId: 'per_sam', dueAt: service().service.now() + DAY_MS }
+    await schedule(deletion)
     await importRecords(database, [{ ...record, email: sam.login }])
-    expect(await personOf(service, 'per_sam')).to.include({
+    expect(await personOf('per_sam')).to.include({
       ...{ name: 'Sam Again', deletion_due_at: deletion.dueAt },
     })
-    await deleteNow(service, ['per_sam'])
+    await deleteNow(['per_sam'])
     const position = { person: 'per_sam', lecture: 'lec_none', positionSeconds: 1 }
     const report = await importRecords(
       database,
@@ -341,8 +334,8 @@ forEachDatabase('the data of a person', (start) => {
     )
     expect(report.deleted).to.deep.equal({ person: 1, watchPosition: 1 })
     expect([report.written, report.rejected]).to.deep.equal([{ person: 1 }, []])
-    expect((await personOf(service, 'per_sam')).name).to.equal('Deleted person')
-    expect(await personOf(service, 'per_sam_2')).to.include({ email: sam.login, name: 'Sam Again' })
+    expect((await personOf('per_sam')).name).to.equal('Deleted person')
+    expect(await personOf('per_sam_2')).to.include({ email: sam.login, name: 'Sam Again' })
     expect(await rowsOf(database.kysely, 'site_role', { person_id: 'per_sam' })).to.deep.equal([])
   })
 })

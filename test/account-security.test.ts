@@ -1,7 +1,7 @@
 import { hashSync, verifySync } from '@node-rs/argon2'
 
 import { openAuthorization, userinfo } from './support/client.ts'
-import { change as changeRow, rowOf } from './support/database.ts'
+import { change as changeRow, rowOf, rowsOf } from './support/database.ts'
 import { flushing, flushingSoon, noor, sam, startService, startWith } from './support/gatehouse.ts'
 import { makePagePerson, submitPage } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
@@ -16,7 +16,7 @@ describe(`${page}: the password`, () => {
     typed: Record<string, string>,
   ) => {
     const person = makePagePerson(service.url, sam)
-    return { person, seen: await person.send(await person.visit(page), page, typed) }
+    return { person, seen: await person.submit(page, typed) }
   }
   const both = { password: fresh, repeated: fresh }
 
@@ -138,8 +138,7 @@ describe(`${page}: the password`, () => {
     expect(limited.status).to.equal(429)
     expect(limited.text).to.include('Too many attempts')
     await eventually(5000, async () => {
-      const events = service.kysely.selectFrom('audit_event').selectAll()
-      const failed = await events.where('action', '=', 'password.failure').execute()
+      const failed = await rowsOf(service.kysely, 'audit_event', { action: 'password.failure' })
       const reasons = failed.map(({ actor_person_id, reason }) => [actor_person_id, reason])
       expect(reasons).to.deep.include.members([
         ['per_sam', 'wrong password'],

@@ -15,6 +15,7 @@ import { asClaude, openAuthorization } from './support/client.ts'
 import { pdf, png, sendFile } from './support/files.ts'
 import { olivia, sam } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
+import { shared } from './support/shared.ts'
 import { forEachDatabase } from './support/storages.ts'
 
 const nothing = {
@@ -25,10 +26,9 @@ const update = mutationOf('updateAppearance', `appearance { ${Object.keys(nothin
 
 forEachDatabase('the Admin API: the appearance of a site', (start) => {
   const { running, operator, value, refused, audited, kysely } = operatorSite(start)
-  let logoId = ''
-  before(async () => {
-    logoId = (await sendFile({ ...operator(), name: 'logo.png', bytes: png })).body.id
-  })
+  const logo = shared(
+    async () => (await sendFile({ ...operator(), name: 'logo.png', bytes: png })).body,
+  )
 
   const change = async (input: object) => (await value(update, { input })).appearance
   const signInPage = async (fields = {}) => {
@@ -58,7 +58,7 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
   it('changes sign-in and consent of its own applications at once, and of no others', async () => {
     const chosen = {
       displayName: 'Northlight <Film>',
-      logoFileId: logoId,
+      logoFileId: logo().id,
       accentColor: '#8A1C4A',
       backgroundColor: '#102030',
       signInWords: 'Welcome back.\n<b>New</b> courses start in May.',
@@ -102,9 +102,9 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
 
   it('serves its logo publicly with an immutable cache, and no other file of the site', async () => {
     const { logoPath } = await value('{ appearance { logoPath } }')
-    const logo = await fetch(running().url + logoPath)
-    expect(Buffer.from(await logo.arrayBuffer()).equals(png)).to.equal(true)
-    expect(Object.fromEntries(logo.headers)).to.include({
+    const shown = await fetch(running().url + logoPath)
+    expect(Buffer.from(await shown.arrayBuffer()).equals(png)).to.equal(true)
+    expect(Object.fromEntries(shown.headers)).to.include({
       'content-type': 'image/png',
       'cache-control': 'public, max-age=31536000, immutable',
       'x-content-type-options': 'nosniff',
@@ -114,11 +114,11 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
     expect(head.status).to.equal(200)
     expect(head.headers.get('content-length')).to.equal(String(png.length))
     for (const { id, sha256 } of (await value('{ files { nodes { id sha256 } } }')).nodes) {
-      if (id === logoId) continue
+      if (id === logo().id) continue
       const address = logoPath.replace(/[0-9a-f]{64}$/, sha256)
       expect((await fetch(running().url + address)).status).to.equal(404)
     }
-    const removal = `mutation { deleteFile(id: "${logoId}") { deletedId } }`
+    const removal = `mutation { deleteFile(id: "${logo().id}") { deletedId } }`
     expect(await refused(removal)).to.equal('CONFLICT')
   })
 

@@ -1,5 +1,5 @@
 import { mutationOf, operatorSite, startOperator } from './support/admin-api.ts'
-import { insert } from './support/database.ts'
+import { insert, rowsOf } from './support/database.ts'
 import { amir } from './support/gatehouse.ts'
 import { readTool } from './support/mcp.ts'
 import { memberReader } from './support/member-api.ts'
@@ -63,10 +63,8 @@ const sentences: readonly (readonly [mutation: string, input: object, message: s
 forEachDatabase('changes by the Admin API', (start) => {
   const { running, run, ask, value, refused, audited, kysely } = operatorSite(start)
 
-  const actionsOf = async (id: string) => {
-    const trail = kysely().selectFrom('audit_event').selectAll().where('subject_id', '=', id)
-    return (await trail.orderBy('occurred_at').execute()).map(({ action }) => action)
-  }
+  const actionsOf = async (subject_id: string) =>
+    (await rowsOf(kysely(), 'audit_event', { subject_id })).map(({ action }) => action)
   const publicSlugs = async () => {
     const values = { site: 'northlight', first: 100 }
     const { nodes } = await readTool(running().url, 'list_public_courses', { values })

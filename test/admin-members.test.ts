@@ -19,9 +19,8 @@ forEachDatabase('the Admin API: members of the site', (start) => {
   const change = async (id: string, ...roles: string[]) =>
     await value(setRoles, { input: { id, roles } })
   const owners = async () => {
-    const holders = kysely().selectFrom('site_role').select('person_id')
-    const rows = holders.where('site_id', '=', 'sit_northlight').where('role', '=', 'owner')
-    return (await rows.execute()).map(({ person_id }) => person_id)
+    const held = { site_id: 'sit_northlight', role: 'owner' } as const
+    return (await rowsOf(kysely(), 'site_role', held)).map(({ person_id }) => person_id)
   }
 
   it('ends the access of a removed person at once, and restores the purchases later', async () => {
@@ -44,7 +43,7 @@ forEachDatabase('the Admin API: members of the site', (start) => {
     await value(invite, { input: { email: sam.login, roles: ['STUDENT'] } })
     const path = await linkTo(running(), sam.login)
     const person = makePagePerson(url, sam)
-    await person.send(await person.visit(path), path, { answer: 'accept' })
+    await person.submit(path, { answer: 'accept' })
     expect((await askMember({ url, token }, { query })).status).to.equal(401)
     expect(await readMember({ url, token: await memberToken(url) }, query)).to.deep.equal(before)
   })

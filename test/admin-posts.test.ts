@@ -36,10 +36,8 @@ forEachDatabase('the Admin API: announcements', (start) => {
     const { notifications } = await reads('{ notifications { nodes { title topic link } } }')
     return notifications.nodes.filter(({ title }: { title: string }) => title === post.title)
   }
-  const receivers = async (id: string) => {
-    const found = kysely().selectFrom('notification').select('person_id').where('post_id', '=', id)
-    return (await found.orderBy('person_id').execute()).map(({ person_id }) => person_id)
-  }
+  const receivers = async (post_id: string) =>
+    (await rowsOf(kysely(), 'notification', { post_id })).map(({ person_id }) => person_id).sort()
   const subscribe = async (ids: readonly string[]) => {
     const site = { site_id: 'sit_northlight' }
     for (let from = 0; from < ids.length; from += 500) {
@@ -132,12 +130,9 @@ forEachDatabase('the Admin API: announcements', (start) => {
       step += 1
       return step
     })
-    const delivered = await kysely()
-      .selectFrom('post')
-      .select('site_id')
-      .where('topic', '=', 'nobody')
-      .orderBy('delivered_at')
-      .execute()
+    const delivered = (await rowsOf(kysely(), 'post', { topic: 'nobody' })).sort(
+      (one, other) => Number(one.delivered_at) - Number(other.delivered_at),
+    )
     expect(delivered).to.have.lengthOf(151)
     expect(delivered.findIndex(({ site_id }) => site_id === 'sit_open_kitchen')).to.be.at.most(1)
   })

@@ -44,7 +44,7 @@ describe('/admin', () => {
   const operator = makePagePerson(() => service().url, olivia)
 
   async function create(entry: Record<string, string | string[]>): Promise<Seen> {
-    return await operator.send(await operator.visit(`${applications}/new`), applications, entry)
+    return await operator.submit(`${applications}/new`, entry, applications)
   }
 
   describe('is for the operators of the site', () => {
@@ -109,11 +109,11 @@ describe('/admin', () => {
   it('shows OAuth applications once the operator enables MCP connections', async () => {
     const person = makePagePerson(service().url, marco)
     const site = '/admin/open-kitchen'
-    await person.send(await person.visit(`${site}/beta/off`), `${site}/beta/off`)
+    await person.submit(`${site}/beta/off`)
     expect((await person.visit(site)).text).not.to.include('/applications')
     expect((await person.visit(`${site}/applications`)).path).to.equal(`${site}/beta`)
 
-    const on = await person.send(await person.visit(`${site}/beta`), `${site}/beta/on`)
+    const on = await person.submit(`${site}/beta`, {}, `${site}/beta/on`)
     expect(on.text).to.include('id="beta-state"').and.include('On')
     expect((await person.visit(site)).text).to.include(`href="${site}/applications"`)
     const audit = await person.visit(`${site}/audit`)
@@ -173,8 +173,7 @@ describe('/admin', () => {
       expect(await errorsOf(clientId, first, second)).to.deep.equal([known, known])
       expect(added.text).not.to.include('id="add-secret"')
 
-      const removal = await operator.visit(removalOf(added, first))
-      const removed = await operator.send(removal, removal.path)
+      const removed = await operator.submit(removalOf(added, first))
       expect(removed.text).to.include('The secret was removed.')
       expect(await errorsOf(clientId, first, second)).to.deep.equal(['invalid_client', known])
     })
@@ -220,8 +219,8 @@ describe('/admin', () => {
     const people = await operator.visit(`${applications}/${clientId}/people`)
     const names = ['Sam Student', 'Noor van Dijk', 'Amir Haddad']
     for (const name of names) expect(people.text).to.include(name)
-    const one = await operator.visit(`${people.path}/per_sam/end`)
-    expect((await operator.send(one, one.path)).text).to.include('The access was ended.')
+    const ended = await operator.submit(`${people.path}/per_sam/end`)
+    expect(ended.text).to.include('The access was ended.')
     expect(await statusesOf(sams, noors, amirs)).to.deep.equal([401, 200, 200])
 
     const all = await operator.visit(linkOf(people, 'remove-all'))
@@ -256,21 +255,17 @@ describe('/admin', () => {
   })
 
   it('lets no two applications of a site have one name', async () => {
-    const page = await create({ ...publicEntry, name: 'Only One' })
+    const only = { ...publicEntry, name: 'Only One' }
+    const page = await create(only)
     const again = await create({ ...confidentialEntry, name: 'only one' })
     const other = await create({ ...publicEntry, name: 'Another One' })
-    const edit = `${other.path.split('?')[0]}/edit`
-    const renamed = await operator.send(await operator.visit(edit), edit, {
-      ...publicEntry,
-      name: 'Only One',
-    })
+    const renamed = await operator.submit(`${other.path.split('?')[0]}/edit`, only)
     for (const { status, text } of [again, renamed]) {
       expect(status).to.equal(422)
       expect(text).to.include('Another application has this name.')
     }
-    const remove = `${page.path.split('?')[0]}/delete`
-    await operator.send(await operator.visit(remove), remove)
-    expect((await create({ ...publicEntry, name: 'Only One' })).status).to.equal(200)
+    await operator.submit(`${page.path.split('?')[0]}/delete`)
+    expect((await create(only)).status).to.equal(200)
   })
 
   it('shows refusals with the reason that the application did not see', async () => {
@@ -324,8 +319,9 @@ describe('/admin', () => {
     const list = '/admin/northlight/self-declared-clients'
     expect((await person.visit(list)).text).to.match(/Planner.*not reviewed/s)
     for (const review of ['approved', 'blocked']) {
-      const asked = await person.visit(`${list}/${review}?client=${encodeURIComponent(client)}`)
-      expect((await person.send(asked, `${list}/${review}`)).text).to.include(`was ${review}`)
+      const asked = `${list}/${review}?client=${encodeURIComponent(client)}`
+      const decided = await person.submit(asked, {}, `${list}/${review}`)
+      expect(decided.text).to.include(`was ${review}`)
     }
     expect(await home()).not.to.include('not reviewed')
     // The decision is about the document that the page showed.

@@ -4,10 +4,11 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 
 import { paths } from '../src/platform/http/paths.ts'
 import { needsApproval } from '../src/school/changes/approvals.ts'
-import { rowsOf } from './support/database.ts'
-import { amir, olivia, type RunningService } from './support/gatehouse.ts'
+import { rowOf } from './support/database.ts'
+import { amir, olivia } from './support/gatehouse.ts'
 import { operatorToken, problemOf, readTool } from './support/mcp.ts'
 import { hiddenField, makePagePerson } from './support/page-person.ts'
+import { fresh } from './support/shared.ts'
 import { forEachDatabase } from './support/storages.ts'
 import { postJson } from './support/wire.ts'
 
@@ -43,68 +44,68 @@ describe('whether a change needs an approval (design 37)', () => {
 })
 
 forEachDatabase('approvals of changes', (start) => {
-  async function begin() {
+  const begun = fresh(async () => {
     const clock = { ms: Date.now() }
     const running = await start({ demandsApprovals: true, now: () => clock.ms })
-    const { url } = running
-    const token = await operatorToken(url, scope)
-    const { id: courseId } = await readTool(url, 'create_course', { token, values: draft })
-    const person = makePagePerson(url, olivia)
-    const decide = async (decision: string, visitor = person) => {
-      const shown = await visitor.visit(page)
-      const changes = [...shown.text.matchAll(/name="change" value="([^"]*)"/g)].map(
-        ([, id = '']) => id,
-      )
-      await visitor.send(shown, page, { change: changes, decision })
-      return shown.text
-    }
-    return { ...{ running, url, token, courseId, person, decide, clock } }
+    const token = await operatorToken(running.url, scope)
+    const { id } = await readTool(running.url, 'create_course', { token, values: draft })
+    return { ...running, token, id, clock, person: makePagePerson(running.url, olivia) }
+  })
+  const decide = async (decision: string) => {
+    const { person } = begun()
+    const shown = await person.visit(page)
+    const changes = [...shown.text.matchAll(/name="change" value="([^"]*)"/g)]
+    const change = changes.map(([, id = '']) => id)
+    await person.send(shown, page, { change, decision })
+    return shown.text
   }
-  const publish = (url: string, token: string, id: string) =>
-    problemOf(url, 'publish_course', { token, values: { id } })
-  const stateOf = async ({ kysely }: RunningService, id: string) =>
-    (await rowsOf(kysely, 'course', { id }))[0]?.published_at ?? null
+  const setPolicy = async (covers: string) =>
+    await begun().person.submit(page, { covers }, `${page}/policy`)
+  /** Calls a tool for the course of the test. */
+  const change = async (tool: string) => {
+    const { url, token, id } = begun()
+    return await readTool(url, tool, { token, values: { id } })
+  }
+  const refused = async (tool = 'publish_course', values = {}, token = begun().token) =>
+    await problemOf(begun().url, tool, { token, values: { id: begun().id, ...values } })
+  const publishedAt = async () =>
+    (await rowOf(begun().kysely, 'course', { id: begun().id })).published_at
 
   it('publishes only after the person approved, once, and audits both', async () => {
-    const { running, url, token, courseId, decide } = await begin()
-    await using _ = running
-    const said = await publish(url, token, courseId)
-    expect(said).to.include(`${url}${linked}?client=loopback_`).and.include('ten minutes')
-    expect(await stateOf(running, courseId)).to.equal(null)
-    await publish(url, token, courseId)
+    expect(await refused())
+      .to.include(`${begun().url}${linked}?client=loopback_`)
+      .and.include('ten minutes')
+    expect(await publishedAt()).to.equal(null)
+    await refused()
     const text = await decide('approve')
     expect(text)
       .to.include('Publish the course')
       .and.include(draft.title)
       .and.include('Operator tools')
     expect(text.match(/name="change"/g)).to.have.length(1)
-    await readTool(url, 'publish_course', { token, values: { id: courseId } })
-    expect(await stateOf(running, courseId)).to.not.equal(null)
+    await change('publish_course')
+    expect(await publishedAt()).to.not.equal(null)
     // Replayed: the approval is used up.
-    await publish(url, token, courseId)
-    const [event] = await rowsOf(running.kysely, 'audit_event', { action: 'change.approve' })
-    expect([event?.actor_person_id, event?.site_id]).to.deep.equal(['per_olivia', 'sit_northlight'])
+    await refused()
+    const event = await rowOf(begun().kysely, 'audit_event', { action: 'change.approve' })
+    expect([event.actor_person_id, event.site_id]).to.deep.equal(['per_olivia', 'sit_northlight'])
   })
 
   it('covers these arguments only, for ten minutes, and nothing that was rejected', async () => {
-    const { running, url, token, courseId, decide, clock } = await begin()
-    await using _ = running
-    await publish(url, token, courseId)
+    await refused()
     await decide('approve')
-    await publish(url, token, 'crs_slow_bread')
-    const later = { id: courseId, at: '2030-01-01T00:00:00Z' }
-    await problemOf(url, 'publish_course', { token, values: later })
-    clock.ms += 10 * MINUTE_MS + 1
-    await publish(url, token, courseId)
+    await refused('publish_course', { id: 'crs_slow_bread' })
+    await refused('publish_course', { at: '2030-01-01T00:00:00Z' })
+    begun().clock.ms += 10 * MINUTE_MS + 1
+    await refused()
     await decide('reject')
-    await publish(url, token, courseId)
-    expect(await stateOf(running, courseId)).to.equal(null)
+    await refused()
+    expect(await publishedAt()).to.equal(null)
   })
 
   it('is needed at /admin/graphql too, for each change of a document', async () => {
-    const { running, url, token, courseId } = await begin()
-    await using _ = running
-    const query = `mutation { one: archiveCourse(id: "${courseId}") { id } two: publishCourse(id: "${courseId}") { id } }`
+    const { url, token, id } = begun()
+    const query = `mutation { one: archiveCourse(id: "${id}") { id } two: publishCourse(id: "${id}") { id } }`
     const { body } = await postJson(url + paths.adminGraphql, { query }, { token })
     expect(body.data).to.deep.equal({ one: null, two: null })
     for (const { extensions } of body.errors) {
@@ -114,57 +115,49 @@ forEachDatabase('approvals of changes', (start) => {
   })
 
   it('lists several changes for one decision, and lets an owner change what needs one', async () => {
-    const { running, url, token, courseId, person, decide } = await begin()
-    await using _ = running
-    await publish(url, token, courseId)
-    await problemOf(url, 'archive_course', { token, values: { id: courseId } })
+    await refused()
+    await refused('archive_course')
     expect((await decide('approve')).match(/name="change"/g)).to.have.length(2)
-    await readTool(url, 'publish_course', { token, values: { id: courseId } })
-    await readTool(url, 'archive_course', { token, values: { id: courseId } })
-    const shown = await person.visit(page)
-    await person.send(shown, `${page}/policy`, { covers: 'every' })
-    const change = { token, values: { id: courseId, title: 'Fog' } }
-    expect(await problemOf(url, 'update_course', change)).to.include(linked)
-    await person.send(await person.visit(page), `${page}/policy`, { covers: 'never' })
-    await readTool(url, 'restore_course', { token, values: { id: courseId } })
-    await readTool(url, 'unpublish_course', { token, values: { id: courseId } })
+    await change('publish_course')
+    await change('archive_course')
+    await setPolicy('every')
+    expect(await refused('update_course', { title: 'Fog' })).to.include(linked)
+    await setPolicy('never')
+    await change('restore_course')
+    await change('unpublish_course')
   })
 
   it('cannot be given by another operator, by the client, without the token of the page, or in a frame', async () => {
-    const { running, url, token, courseId, person } = await begin()
-    await using _ = running
-    await publish(url, token, courseId)
-    const [pending] = await rowsOf(running.kysely, 'pending_change', {})
+    const { url, token, kysely, person } = begun()
+    await refused()
+    const pending = await rowOf(kysely, 'pending_change')
     const other = makePagePerson(url, amir)
     const seen = await other.visit(page)
     expect(seen.text).to.include('id="no-changes"').and.not.include(draft.title)
-    const forged = { change: pending?.id ?? '', decision: 'approve' }
+    const forged = { change: pending.id, decision: 'approve' }
     await other.post(page, { ...forged, csrf: hiddenField(seen.text) })
     await person.visit(page)
     expect((await person.post(page, forged)).status).to.equal(403)
-    const asClient = { method: 'POST', headers: { authorization: `Bearer ${token}` } }
-    const sent = await fetch(url + page, {
-      ...asClient,
-      body: new URLSearchParams(forged),
-      redirect: 'manual',
+    const asClient = await fetch(url + page, {
+      ...{ method: 'POST', redirect: 'manual', body: new URLSearchParams(forged) },
+      headers: { authorization: `Bearer ${token}` },
     })
-    expect(sent.status).to.be.oneOf([303, 401, 403])
-    await publish(url, token, courseId)
-    expect(await stateOf(running, courseId)).to.equal(null)
+    expect(asClient.status).to.be.oneOf([303, 401, 403])
+    await refused()
+    expect(await publishedAt()).to.equal(null)
     const { headers } = await person.open(page)
     expect(headers.get('content-security-policy')).to.include("frame-ancestors 'none'")
     // Another client of the same person has no use of the approval.
-    await person.send(await person.visit(page), page, forged)
-    await publish(url, await operatorToken(url, scope), courseId)
-    await readTool(url, 'publish_course', { token, values: { id: courseId } })
+    await person.submit(page, forged)
+    await refused('publish_course', {}, await operatorToken(url, scope))
+    await change('publish_course')
   })
 
   it('reach the person through a host that opens pages, and through one that shows text', async () => {
-    const { running, url, token, courseId, decide } = await begin()
-    await using _ = running
+    const { url, token, id } = begun()
     const requestInit = { headers: { authorization: `Bearer ${token}` } }
     const address = new URL(url + paths.mcpAdmin)
-    const call = { name: 'publish_course', arguments: { id: courseId } }
+    const call = { name: 'publish_course', arguments: { id } }
     const old = new Client({ name: 'old', version: '1' })
     await old.connect(new StreamableHTTPClientTransport(address, { requestInit }) as never)
     const answer = await old.callTool(call)
@@ -186,7 +179,7 @@ forEachDatabase('approvals of changes', (start) => {
     const done = await client.callTool(call)
     expect(opened.map((each) => each.split('?')[0])).to.deep.equal([url + linked])
     expect(done.isError ?? false).to.equal(false)
-    expect(await stateOf(running, courseId)).to.not.equal(null)
+    expect(await publishedAt()).to.not.equal(null)
     await client.close()
   })
 })

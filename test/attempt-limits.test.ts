@@ -8,7 +8,8 @@ import { makeLimits } from '../src/platform/limits/limits.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { openSharedCounts } from '../src/platform/store/shared-counts.ts'
 import { configFolder, policyWith } from './support/gatehouse.ts'
-import { type RedisServer, startRedis } from './support/redis.ts'
+import { startRedis } from './support/redis.ts'
+import { fresh } from './support/shared.ts'
 import { describeOnServers, sharedProgram } from './support/skipped.ts'
 
 const failureWindowSeconds = 900
@@ -127,35 +128,31 @@ describe('attempt limits in one process', () => limitsSuite(limitsOf))
 
 describeOnServers('attempt limits with Redis', () => {
   const file = sharedProgram('redis-server')
-  let server: RedisServer
-  beforeEach(async () => {
-    server = await startRedis(file())
-  })
-  afterEach(async () => await server[Symbol.asyncDispose]())
+  const server = fresh(async () => await startRedis(file()))
 
-  limitsSuite(() => limitsOf(new Redis(server.port, '127.0.0.1')))
+  limitsSuite(() => limitsOf(new Redis(server().port, '127.0.0.1')))
 
   it('are shared by processes, and store neither address nor account in clear', async () => {
-    await using one = limitsOf(new Redis(server.port, '127.0.0.1'))
-    await using two = limitsOf(new Redis(server.port, '127.0.0.1'))
+    await using one = limitsOf(new Redis(server().port, '127.0.0.1'))
+    await using two = limitsOf(new Redis(server().port, '127.0.0.1'))
     const attempt = () => ({ login: sam, address })
     let free = 0
     for (let turn = 0; turn < 5; turn += 1) {
       for (const limits of [one, two]) free += await begin(limits, 1, attempt)
     }
     expect(free).to.equal(3)
-    expect(String(await server.ask('KEYS', '*'))).to.not.include('sam')
+    expect(String(await server().ask('KEYS', '*'))).to.not.include('sam')
   })
 
   it('are counted by each process while Redis is unavailable', async () => {
-    const redis = new Redis(server.port, '127.0.0.1', {
+    const redis = new Redis(server().port, '127.0.0.1', {
       ...{ enableOfflineQueue: false, maxRetriesPerRequest: 0, retryStrategy: () => null },
     })
     redis.on('error', () => {})
     await using limits = limitsOf(redis)
     const attempt = { login: sam, address }
     expect(await limits.begin(attempt)).to.equal(undefined)
-    await server.kill()
+    await server().kill()
     expect(await begin(limits, 10, () => attempt)).to.be.within(1, 3)
     expect(await limits.begin(attempt)).to.be.a('number')
   })

@@ -35,6 +35,7 @@ import { insert, withDatabases } from './support/database.ts'
 import { flushingSoon, notes, olivia, portal, sam, startService } from './support/gatehouse.ts'
 import { confirmSignOut, makePagePerson } from './support/page-person.ts'
 import { eventually, temporaryFolder } from './support/programs.ts'
+import { fresh } from './support/shared.ts'
 import { sharedService } from './support/storages.ts'
 
 const MINUTE_MS = 60_000
@@ -151,9 +152,7 @@ describe('the audit trail of a running service', () => {
     await confirmSignOut(browser, new URL(paths.endSession, url))
     expect(await newest('sign_out.browser')).to.include({ actor_person_id: 'per_olivia' })
     // The engine has its own clock, so nobody can sign in after this.
-    const person = makePagePerson(url, olivia)
-    const page = await person.visit('/account/sign-out-everywhere')
-    await person.send(page, '/account/sign-out-everywhere')
+    await makePagePerson(url, olivia).submit('/account/sign-out-everywhere')
     expect(await newest('sign_out.everywhere')).to.include({ actor_person_id: 'per_olivia' })
   })
 
@@ -170,10 +169,11 @@ describe('the audit trail of a running service', () => {
 })
 
 withDatabases('the audit trail', (open) => {
+  const database = fresh(open)
+
   it('writes events of unauthenticated callers in a bounded number of rows, and loses no count', async () => {
-    await using database = await open()
     let clockMs = 1_800_000_000_000
-    const trail = trailOf(database, () => clockMs)
+    const trail = trailOf(database(), () => clockMs)
     for (let i = 0; i < 5000; i += 1) {
       trail.noteEvent({ action: 'client.refused', clientId: `client-${i % 500}`, reason: 'why' })
       if (i % 1000 === 0) await trail.flush()
@@ -181,31 +181,29 @@ withDatabases('the audit trail', (open) => {
     await trail.flush()
     clockMs += MINUTE_MS
     await trail.flush()
-    const rows = await findEvents(database, {}).execute()
+    const rows = await findEvents(database(), {}).execute()
     expect(rows.length).to.be.at.most(2 * (KINDS_PER_MINUTE.unauthenticated + 1))
     expect(rows.reduce((sum, { times }) => sum + (times ?? 1), 0)).to.equal(5000)
   })
 
   it('keeps events that it could not write up to a maximum, and records how many it dropped', async () => {
-    await using database = await open()
-    const trail = trailOf(database, Date.now)
-    await sql`alter table audit_event rename to audit_event_away`.execute(database.kysely)
+    const trail = trailOf(database(), Date.now)
+    await sql`alter table audit_event rename to audit_event_away`.execute(database().kysely)
     for (let i = 0; i < WAITING_EVENTS_MAX + 7; i += 1)
       trail.noteEvent({ action: 'sign_in.success', personId: `per_${i}` })
     for (let i = 0; i < 2; i += 1)
       expect(await trail.flush().catch((error: unknown) => error)).to.be.an('error')
-    await sql`alter table audit_event_away rename to audit_event`.execute(database.kysely)
+    await sql`alter table audit_event_away rename to audit_event`.execute(database().kysely)
     await trail.flush()
-    const signIns = await findEvents(database, { action: 'sign_in.success' }).execute()
+    const signIns = await findEvents(database(), { action: 'sign_in.success' }).execute()
     expect(signIns).to.have.length(WAITING_EVENTS_MAX)
-    const [dropped] = await findEvents(database, { action: 'audit.dropped' }).execute()
+    const [dropped] = await findEvents(database(), { action: 'audit.dropped' }).execute()
     expect(dropped).to.include({ times: 7 })
   })
 
   it('is listed by site, action, client, person and time, in complete pages', async () => {
-    await using database = await open()
-    const trail = trailOf(database, () => 1_800_000_000_000)
-    await insert(database.kysely, 'person', somebody)
+    const trail = trailOf(database(), () => 1_800_000_000_000)
+    await insert(database().kysely, 'person', somebody)
     for (let i = 0; i < 50; i += 1) {
       trail.noteEvent({
         ...{ action: 'authorization.given', personId: somebody.id },
@@ -218,32 +216,31 @@ withDatabases('the audit trail', (open) => {
     const ids = new Set<string | undefined>()
     let after: readonly [string | number, string] | undefined
     for (let page = 0; page < 9; page += 1) {
-      const found = await listEvents(database, { siteId: 'north' }, { first: 3, after })
+      const found = await listEvents(database(), { siteId: 'north' }, { first: 3, after })
       after = found.places.at(-1)
       for (const [, id] of found.places) ids.add(id)
     }
     expect(ids.size).to.equal(25)
     const count = async (filter: Parameters<typeof findEvents>[1]) =>
-      (await findEvents(database, filter).execute()).length
+      (await findEvents(database(), filter).execute()).length
     expect(await count({ siteId: 'north', clientId: 'client-0' })).to.equal(5)
     expect(await count({ siteId: 'elsewhere' })).to.equal(0)
     expect(await count({ action: 'sign_in.success' })).to.equal(0)
     expect(await count({ personId: somebody.id, untilMs: 1_800_000_000_000 })).to.equal(0)
     expect(await count({ personId: somebody.id, fromMs: 1_800_000_000_000 })).to.equal(50)
-    expect(await findPersonId(database, 'SOMEBODY@school.example')).to.equal(somebody.id)
+    expect(await findPersonId(database(), 'SOMEBODY@school.example')).to.equal(somebody.id)
   })
 
   it('is removed after the configured days', async () => {
-    await using database = await open()
     let clockMs = 1_800_000_000_000
-    const trail = trailOf(database, () => clockMs)
+    const trail = trailOf(database(), () => clockMs)
     trail.noteEvent({ action: 'sign_in.success', personId: 'old' })
     await trail.flush()
     clockMs += 300 * DAY_MS
     trail.noteEvent({ action: 'sign_in.success', personId: 'new' })
     await trail.flush()
-    await cleanUpAt(database, clockMs + 101 * DAY_MS)
-    const rows = await findEvents(database, {}).execute()
+    await cleanUpAt(database(), clockMs + 101 * DAY_MS)
+    const rows = await findEvents(database(), {}).execute()
     expect(rows.map(({ actor_person_id }) => actor_person_id)).to.deep.equal(['new'])
   })
 })
@@ -310,50 +307,50 @@ describe('the stream of audit events', () => {
 })
 
 withDatabases('the stream of audit events', (open) => {
-  const fill = async (database: Database, count: number) => {
-    const trail = trailOf(database, Date.now)
+  const database = fresh(open)
+
+  const fill = async (count: number) => {
+    const trail = trailOf(database(), Date.now)
     for (let i = 0; i < count; i += 1)
       trail.noteEvent({ action: 'sign_in.success', personId: `per_${i}` })
     await trail.flush()
   }
 
   it('has every event once with two processes, also when one of them stops', async () => {
-    await using database = await open()
     let clockMs = 1_800_000_000_000
     const first: Line[] = []
     const second: Line[] = []
     const streams = [first, second].map((taken) =>
-      makeAuditStream(database, sinkOf(taken), () => clockMs),
+      makeAuditStream(database(), sinkOf(taken), () => clockMs),
     )
-    await fill(database, 450)
+    await fill(450)
     await Promise.all(streams.map(async ({ run }) => await run()))
     expect([...first, ...second]).to.have.length(450)
     expect([first.length, second.length]).to.include(0)
     const [silent, other] = first.length === 0 ? [1, 0] : [0, 1]
-    await fill(database, 3)
+    await fill(3)
     await streams[other]?.run()
     expect([...first, ...second]).to.have.length(450)
     clockMs += 31_000
     await streams[other]?.run()
     expect([first, second][other]).to.have.length(3)
-    await fill(database, 1)
+    await fill(1)
     await streams[other]?.end()
-    await fill(database, 1)
+    await fill(1)
     await streams[silent]?.run()
     expect([first, second][silent]).to.have.length(451)
     expect(new Set([...first, ...second].map(({ id }) => id)).size).to.equal(455)
   })
 
   it('repeats events with the same ids if the process ended before it marked them', async () => {
-    await using database = await open()
-    await fill(database, 5)
+    await fill(5)
     const taken: Line[] = []
     let fails = true
     const sink = async (lines: readonly string[]) => {
       taken.push(...parsed(lines))
       if (fails) throw new Error('killed')
     }
-    const stream = makeAuditStream(database, sink, Date.now)
+    const stream = makeAuditStream(database(), sink, Date.now)
     expect(await stream.run().catch((error: Error) => error.message)).to.equal('killed')
     fails = false
     await stream.run()
@@ -362,19 +359,18 @@ withDatabases('the stream of audit events', (open) => {
   })
 
   it('has no event of a change that was rolled back', async () => {
-    await using database = await open()
     const change = { subject: { kind: 'site', id: 'north' }, siteId: 'north' } as const
     const now = { now: Date.now() }
-    await database.kysely
-      .transaction()
+    await database()
+      .kysely.transaction()
       .execute(async (trx) => {
         await recordAuditEvent(trx, now, { ...change, action: 'site.update' })
         throw new Error('rolled back')
       })
       .catch(() => {})
-    await recordAuditEvent(database.kysely, now, { ...change, action: 'feature.on' })
+    await recordAuditEvent(database().kysely, now, { ...change, action: 'feature.on' })
     const taken: Line[] = []
-    await makeAuditStream(database, sinkOf(taken), Date.now).run()
+    await makeAuditStream(database(), sinkOf(taken), Date.now).run()
     expect(taken.map(({ action }) => action)).to.deep.equal(['feature.on'])
   })
 })

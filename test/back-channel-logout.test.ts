@@ -121,27 +121,23 @@ describe('back-channel logout', () => {
       }, start)
     })
 
-    it('tells the application when the person signs out that browser from another one', async () => {
-      await running(async ({ service, party }) => {
-        const { idToken } = await signInAtPortal(service)
-        const page = makePagePerson(service.url, sam)
-        await page.send(await page.visit('/account/sessions'), '/account/sessions/end-others')
-        const [token = ''] = await received(party.tokens, 1)
-        expect((await verified(service, token)).payload['sid']).to.equal(decodeJwt(idToken)['sid'])
-        await becomes(service, { sessions: 0, notices: 0 })
-      }, start)
-    })
-
-    it('tells the application when the person removes it', async () => {
-      await running(async ({ service, party }) => {
-        await signInAtPortal(service)
-        const page = makePagePerson(service.url, sam)
-        const remove = `/account/apps/remove?client=${portal.clientId}&site=sit_northlight`
-        await page.send(await page.visit(remove), '/account/apps/remove')
-        const [token = ''] = await received(party.tokens, 1)
-        expect((await verified(service, token)).payload.sub).to.equal('per_sam')
-      }, start)
-    })
+    const sessions = '/account/sessions'
+    const removal = `/account/apps/remove?client=${portal.clientId}&site=sit_northlight`
+    for (const [when, path, action] of [
+      ['signs out that browser from another one', sessions, `${sessions}/end-others`],
+      ['removes it', removal, '/account/apps/remove'],
+    ] as const) {
+      it(`tells the application when the person ${when}`, async () => {
+        await running(async ({ service, party }) => {
+          const { idToken } = await signInAtPortal(service)
+          await makePagePerson(service.url, sam).submit(path, {}, action)
+          const [token = ''] = await received(party.tokens, 1)
+          const { payload } = await verified(service, token)
+          expect(payload).to.include({ sub: 'per_sam', sid: decodeJwt(idToken)['sid'] })
+          await becomes(service, { sessions: 0, notices: 0 })
+        }, start)
+      })
+    }
   })
 
   it('records the session of an exchange that is repeated after a database error', async () => {
@@ -403,7 +399,7 @@ describe('back-channel logout', () => {
     const security = `/admin/northlight/applications/${portal.clientId}/security`
     const enter = async (logout_uri: string) => {
       const typed = { logout_uri, demand: 'logout_session' }
-      return await page.send(await page.visit(security), security, typed)
+      return await page.submit(security, typed)
     }
     const row = { client_id: portal.clientId, uri: 'https://portal.example:2222/cb', position: 9 }
     await insert(service.kysely, 'oauth_application_redirect_uri', row)

@@ -13,6 +13,7 @@ import { configFolder, noor, olivia, sam } from './support/gatehouse.ts'
 import { expectSameElsewhere, exportRecords, importRecords, linesFile } from './support/import.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { temporaryFolder } from './support/programs.ts'
+import { fresh } from './support/shared.ts'
 import { forEachDatabase, sharedService } from './support/storages.ts'
 
 const demoFolder = join(configFolder, 'demo')
@@ -45,6 +46,8 @@ const problemsIn = ({ rejected }: Awaited<ReturnType<typeof importRecords>>) =>
   rejected.map(({ line, problem }) => [line, problem] as const)
 
 withDatabases('import and export', (open) => {
+  const database = fresh(open)
+
   it('imports an exported campus elsewhere without a difference', async () => {
     await using one = await open()
     await using other = await open()
@@ -57,34 +60,32 @@ withDatabases('import and export', (open) => {
   })
 
   it('changes nothing the second time, and runs no trigger', async () => {
-    await using database = await open()
-    await importRecords(database, demoFolder)
-    const before = await exportRecords(database)
-    const versions = () => rowsOf(database.kysely, 'client_version')
+    await importRecords(database(), demoFolder)
+    const before = await exportRecords(database())
+    const versions = () => rowsOf(database().kysely, 'client_version')
     const counted = await versions()
-    await expectSameElsewhere(before, database)
+    await expectSameElsewhere(before, database())
     expect(await versions()).to.deep.equal(counted)
   })
 
   it('changes the fields of a line, keeps absent ones, and replaces lists', async () => {
-    await using database = await open()
     const [student, lecturer] = ['student', 'lecturer'].map((role) => ({
       ...{ site: 'sit_pottery', role, grantedAt: '2026-01-01T00:00:00.000Z' },
     }))
     const [a, b, c] = [...'abc'].map((id) => ({ id: `lec_${id}`, title: id, durationSeconds: 9 }))
     const picture = 'https://pottery.example/ada.png'
     const publishedAt = '2026-01-01T00:00:00.000Z'
-    await importRecords(database, [
+    await importRecords(database(), [
       site,
       person('ada', { picture, roles: [student, lecturer] }),
       course('wheel', { lectures: [a, b, c], publishedAt }),
     ])
-    const { rejected } = await importRecords(database, [
+    const { rejected } = await importRecords(database(), [
       person('ada', { name: 'Ada', roles: [student] }),
       course('wheel', { title: 'The Wheel', lectures: [c, { ...a, title: 'A' }] }),
     ])
     expect(rejected).to.deep.equal([])
-    const records = await exportRecords(database)
+    const records = await exportRecords(database())
     const ada = records.find(({ type }) => type === 'person')
     expect(ada).to.deep.include({ name: 'Ada', picture, roles: [student] })
     const lectures = [
@@ -96,29 +97,29 @@ withDatabases('import and export', (open) => {
   })
 
   it('removes deleted records, but no person', async () => {
-    await using database = await open()
-    await importRecords(database, [site, person('ada'), course('wheel'), purchase('1')])
+    await importRecords(database(), [site, person('ada'), course('wheel'), purchase('1')])
     const gone = { type: 'coursePurchase', id: 'pur_1', deleted: true }
-    expect((await importRecords(database, [gone])).written).to.deep.equal({ coursePurchase: 1 })
-    const left = await rowsOf(database.kysely, 'course_purchase')
+    expect((await importRecords(database(), [gone])).written).to.deep.equal({ coursePurchase: 1 })
+    const left = await rowsOf(database().kysely, 'course_purchase')
     expect(left).to.deep.equal([])
-    const report = await importRecords(database, [{ type: 'person', id: 'per_ada', deleted: true }])
+    const report = await importRecords(database(), [
+      { type: 'person', id: 'per_ada', deleted: true },
+    ])
     expect(report.rejected[0]?.problem).to.equal('deleted: is not allowed for type person')
   })
 
   it("refuses a purchase with another person's order or the id of another kind", async () => {
-    await using database = await open()
     const atSite = { site: 'sit_pottery' }
-    await importRecords(database, [site, person('ada'), person('bob'), course('wheel')])
+    await importRecords(database(), [site, person('ada'), person('bob'), course('wheel')])
     const ofBob = [order('1', 'bob'), purchase('1', { order: 'ord_1' })]
-    const refused = problemsIn(await importRecords(database, ofBob))
+    const refused = problemsIn(await importRecords(database(), ofBob))
     expect(refused.map(([line, problem]) => [line, problem.slice(0, 5)])).to.deep.equal([
       [2, 'order'],
     ])
 
     const service = { ...atSite, type: 'consultingService', id: 'con_1', slug: 'help' }
     const bought = { type: 'consultingServicePurchase', person: 'per_ada', purchasedAt: 'now' }
-    const { rejected } = await importRecords(database, [
+    const { rejected } = await importRecords(database(), [
       { ...service, title: 'Help', summary: 'Help', durationMinutes: 5, createdAt: 'now' },
       purchase('1'),
       { ...bought, id: 'pur_1', consultingService: 'con_1' },
@@ -128,35 +129,32 @@ withDatabases('import and export', (open) => {
   })
 
   it('resumes an interrupted import, and starts again after a complete one', async () => {
-    await using database = await open()
     const path = linesFile(people(3000))
-    const broken = importRecords(database, path, {
+    const broken = importRecords(database(), path, {
       onProgress: (lines) => {
         if (lines > 0) throw new Error('the power went')
       },
     })
     expect(await broken.then(String, String)).to.include('the power went')
-    const rest = await importRecords(database, path)
+    const rest = await importRecords(database(), path)
     expect(rest.skipped).to.be.above(0)
     expect(rest.skipped + (rest.written.person ?? 0)).to.equal(3000)
-    expect((await importRecords(database, path)).skipped).to.equal(0)
+    expect((await importRecords(database(), path)).skipped).to.equal(0)
   })
 
   it('updates the statistics of PostgreSQL after many rows', async () => {
-    await using database = await open()
-    if (database.engine === 'sqlite') return
-    await importRecords(database, people(10_000))
+    if (database().engine === 'sqlite') return
+    await importRecords(database(), people(10_000))
     const { rows } = await sql<{ rows: number }>`
-      select reltuples as rows from pg_class where relname = 'person'`.execute(database.kysely)
+      select reltuples as rows from pg_class where relname = 'person'`.execute(database().kysely)
     expect(Number(rows[0]?.rows)).to.equal(10_000)
   })
 
   it('reads the files of a folder by name', async () => {
-    await using database = await open()
     const folder = temporaryFolder()
     linesFile([course('wheel')], join(folder, '2-courses.ndjson'))
     linesFile([site], join(folder, '1-sites.ndjson'))
-    expect((await importRecords(database, folder)).written).to.deep.equal({ site: 1, course: 1 })
+    expect((await importRecords(database(), folder)).written).to.deep.equal({ site: 1, course: 1 })
   })
 })
 
@@ -209,7 +207,7 @@ describe('export and import of what operators made', () => {
   it('keeps added assistants with callbacks of apps until they are disabled, and takes no script as a callback', async () => {
     const operator = makePagePerson(service().url, olivia)
     const page = '/admin/northlight/assistants'
-    await operator.send(await operator.visit(page), page, { assistant: 'cursor' })
+    await operator.submit(page, { assistant: 'cursor' })
     const records = await exportRecords(service().service.stores.database)
     const cursor = records.find(({ assistant }) => assistant === 'cursor')
     expect(cursor?.['redirectUris']).to.include('cursor://anysphere.cursor-mcp/oauth/callback')
@@ -309,8 +307,9 @@ const actionsOf = async ({ kysely }: Database) => {
 }
 
 withDatabases('import of wrong lines', (open) => {
+  const database = fresh(open)
+
   it('rejects wrong lines and what needs their records, and writes all others', async () => {
-    await using database = await open()
     const rejects: string[] = []
     const lines = [
       ...[site, person('ada'), course('wheel'), { type: 'vase' }],
@@ -321,7 +320,9 @@ withDatabases('import of wrong lines', (open) => {
       course('glaze', { lectures: [{ id: 'lec_1', title: '1' }] }),
       ...[position('lec_1'), position('lec_2')],
     ]
-    const report = await importRecords(database, lines, { onReject: (text) => rejects.push(text) })
+    const report = await importRecords(database(), lines, {
+      onReject: (text) => rejects.push(text),
+    })
     expect(report).to.deep.equal({
       written: { site: 1, person: 1, course: 1, order: 1, coursePurchase: 1 },
       rejected: [
@@ -343,19 +344,17 @@ withDatabases('import of wrong lines', (open) => {
   })
 
   it('writes what refers to a stored record whose new line is wrong', async () => {
-    await using database = await open()
-    await importRecords(database, [site, person('ada'), course('wheel')])
-    const report = await importRecords(database, [person('ada', { email: '' }), purchase('1')])
+    await importRecords(database(), [site, person('ada'), course('wheel')])
+    const report = await importRecords(database(), [person('ada', { email: '' }), purchase('1')])
     expect([report.written, report.rejectedCount]).to.deep.equal([{ coursePurchase: 1 }, 1])
   })
 
   it('rejects a text with NUL or without a visible character by its line, and a slug that an operator took [197, 198]', async () => {
-    await using database = await open()
-    await importRecords(database, [site])
+    await importRecords(database(), [site])
     const taken = { site_id: 'sit_pottery', slug: 'wheel', title: 'Taken', summary: 'Taken' }
-    await insert(database.kysely, 'course', { id: 'crs_operators', ...taken, created_at: 1 })
+    await insert(database().kysely, 'course', { id: 'crs_operators', ...taken, created_at: 1 })
     const lines = [person('a\0b'), person('ada', { name: 'A\0da' }), person('bob')]
-    const report = await importRecords(database, [
+    const report = await importRecords(database(), [
       ...[...lines, course('wheel'), course('glaze')],
       person('eve', { picture: 'https://pottery.example/\0.png' }),
       person('zoe', { name: '\u200b\u200b' }),
@@ -372,7 +371,6 @@ withDatabases('import of wrong lines', (open) => {
   })
 
   it('accepts ports of key and notice URLs only at the host of a callback', async () => {
-    await using database = await open()
     const application = (clientId: string, port: string) => ({
       ...{ type: 'application', clientId, kind: 'site', site: 'sit_pottery', name: clientId },
       ...{ authMethod: 'private_key_jwt', applicationType: 'web', scopes: ['account:read'] },
@@ -381,7 +379,7 @@ withDatabases('import of wrong lines', (open) => {
       backchannelLogoutUri: `https://app.example${port}/notice`,
     })
     const apps = [application('good', ':8443'), application('usual', ''), application('bad', ':22')]
-    const report = await importRecords(database, [site, ...apps])
+    const report = await importRecords(database(), [site, ...apps])
     const said = 'must have port 443, or the host and port of one of redirectUris'
     const problem = `jwksUri: ${said}; backchannelLogoutUri: ${said}`
     expect(problemsIn(report)).to.deep.equal([[4, problem]])
@@ -389,22 +387,20 @@ withDatabases('import of wrong lines', (open) => {
   })
 
   it('isolates ten wrong lines among a thousand [199]', async () => {
-    await using database = await open()
     const wrong = (at: number) => at % 100 === 99
     const lines = Array.from({ length: 1000 }, (_, at) =>
       person(`p${at}`, wrong(at) ? { email: 'p0@pottery.example' } : {}),
     )
-    const report = await importRecords(database, lines)
+    const report = await importRecords(database(), lines)
     const wrongLines = Array.from({ length: 10 }, (_, at) => at * 100 + 100)
     expect(report.rejected.map(({ line }) => line)).to.deep.equal(wrongLines)
     expect(report.written).to.deep.equal({ person: 990 })
   })
 
   it('rethrows errors that no line causes', async () => {
-    await using database = await open()
-    await importRecords(database, [site])
-    await sql`drop table course_lecturer`.execute(database.kysely)
-    const failed = importRecords(database, [course('wheel', { lecturers: [] })])
+    await importRecords(database(), [site])
+    await sql`drop table course_lecturer`.execute(database().kysely)
+    const failed = importRecords(database(), [course('wheel', { lecturers: [] })])
     expect(await failed.then(String, String)).to.match(/course_lecturer/)
   })
 })
@@ -433,36 +429,36 @@ withDatabases('import of people who joined', (open) => {
 })
 
 withDatabases('import with --missing', (open) => {
+  const database = fresh(open)
+
   const all = [site, person('ada'), person('bob'), person('eve')]
   const disabled = async ({ kysely }: Database) =>
     (await rowsOf(kysely, 'person')).flatMap(({ id, disabled_at }) => (disabled_at ? id : []))
 
   it('counts absent people with keep, and disables them with end', async () => {
-    await using database = await open()
-    await importRecords(database, all)
-    await addJoined(database, 'guest@pottery.example')
+    await importRecords(database(), all)
+    await addJoined(database(), 'guest@pottery.example')
     const lines = [person('ada'), person('bob', { email: '' })]
-    const kept = await importRecords(database, lines, { missing: 'keep' })
-    expect([kept.absent, await disabled(database)]).to.deep.equal([1, []])
-    const ended = await importRecords(database, lines, { missing: 'end' })
-    expect([ended.absent, await disabled(database)]).to.deep.equal([1, ['per_eve']])
+    const kept = await importRecords(database(), lines, { missing: 'keep' })
+    expect([kept.absent, await disabled(database())]).to.deep.equal([1, []])
+    const ended = await importRecords(database(), lines, { missing: 'end' })
+    expect([ended.absent, await disabled(database())]).to.deep.equal([1, ['per_eve']])
     const disabling = ['person.absent', '{"disabled":false}', '{"disabled":true}']
-    expect(await actionsOf(database)).to.deep.equal([disabling])
-    expect((await importRecords(database, lines, { missing: 'end' })).absent).to.equal(0)
+    expect(await actionsOf(database())).to.deep.equal([disabling])
+    expect((await importRecords(database(), lines, { missing: 'end' })).absent).to.equal(0)
   })
 
   // [217]
   it('disables nobody with end if too many are missing, and everyone with end-all', async () => {
-    await using database = await open()
-    await importRecords(database, people(25))
+    await importRecords(database(), people(25))
     const lines = people(3)
-    const { absent } = await importRecords(database, lines, { missing: 'end' })
-    expect([String(absent), await disabled(database)]).to.deep.equal([
+    const { absent } = await importRecords(database(), lines, { missing: 'end' })
+    expect([String(absent), await disabled(database())]).to.deep.equal([
       'the import lacks 22 people and contains only 3: it may be incomplete. If it is complete, repeat it with --missing end-all',
       [],
     ])
-    expect((await importRecords(database, lines, { missing: 'end-all' })).absent).to.equal(22)
-    expect(await disabled(database)).to.have.length(22)
+    expect((await importRecords(database(), lines, { missing: 'end-all' })).absent).to.equal(22)
+    expect(await disabled(database())).to.have.length(22)
   })
 
   const unidentified = 'a rejected line does not identify its record'
@@ -472,10 +468,9 @@ withDatabases('import with --missing', (open) => {
     [unidentified, [person('ada'), { id: 'per_eve' }]],
   ] as const) {
     it(`ends no access if ${why} [200]`, async () => {
-      await using database = await open()
-      await importRecords(database, all)
-      const { absent } = await importRecords(database, lines, { missing: 'end' })
-      expect([absent, await disabled(database)]).to.deep.equal([why, []])
+      await importRecords(database(), all)
+      const { absent } = await importRecords(database(), lines, { missing: 'end' })
+      expect([absent, await disabled(database())]).to.deep.equal([why, []])
     })
   }
 })

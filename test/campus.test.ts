@@ -10,10 +10,11 @@ import { demoPeople, holdsDemoCampus, loadDemo } from '../src/ops/import/demo-ca
 import type { Campus } from '../src/ops/import/record-kinds.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
-import { insert, patiently } from './support/database.ts'
+import { insert, patiently, rowOf } from './support/database.ts'
 import { configFolder } from './support/gatehouse.ts'
 import { temporaryFolder } from './support/programs.ts'
 import { rejection } from './support/rejection.ts'
+import { fresh } from './support/shared.ts'
 
 const NOW_MS = Date.UTC(2026, 2, 10, 12, 30)
 const DAY_MS = 86_400_000
@@ -158,29 +159,26 @@ it('campus: a folder joins the lists of all files, and names a file that is not 
 
 describe('campus: loading the demo', () => {
   const open = () => openDatabase({ kind: 'sqlite', file: ':memory:' }, patiently)
+  const database = fresh(open)
 
   it('writes every row with its id and time, the marker, and no secret in plain text', async () => {
-    await using database = await open()
-    expect(await holdsDemoCampus(database)).to.equal(false)
-    expect(await load(database, demo)).to.equal(true)
-    expect(await countRows(database)).to.include({
+    expect(await holdsDemoCampus(database())).to.equal(false)
+    expect(await load(database(), demo)).to.equal(true)
+    expect(await countRows(database())).to.include({
       ...{ site: 2, person: 8, course: 12, lecture: 50, oauth_application: 3, setting: 1 },
     })
-    expect(await holdsDemoCampus(database)).to.equal(true)
+    expect(await holdsDemoCampus(database())).to.equal(true)
 
-    const purchases = await database.kysely
-      .selectFrom('course_purchase')
-      .select(['id', 'purchased_at', 'expires_at'])
-      .where('id', 'in', ['pur_sam_light', 'pur_sam_portrait'])
-      .orderBy('purchased_at')
-      .execute()
     const at = (days: number) => NOW_MS - days * DAY_MS
-    expect(purchases).to.deep.equal([
-      { id: 'pur_sam_light', purchased_at: at(419), expires_at: null },
-      { id: 'pur_sam_portrait', purchased_at: at(400), expires_at: at(35) },
-    ])
+    for (const [id, purchased_at, expires_at] of [
+      ['pur_sam_light', at(419), null],
+      ['pur_sam_portrait', at(400), at(35)],
+    ] as const) {
+      const purchase = await rowOf(database().kysely, 'course_purchase', { id })
+      expect(purchase).to.include({ purchased_at, expires_at })
+    }
 
-    const everything = JSON.stringify(await dump(database))
+    const everything = JSON.stringify(await dump(database()))
     const passwords = demo.people.flatMap(({ password }) => password ?? [])
     const secrets = demo.applications.flatMap(({ secret }) => secret ?? [])
     expect(passwords.length + secrets.length).to.equal(10)
@@ -191,12 +189,11 @@ describe('campus: loading the demo', () => {
   })
 
   it('changes nothing the second time, or in a database with people', async () => {
-    await using database = await open()
-    await load(database, demo)
+    await load(database(), demo)
     await using other = await open()
     const person = { id: 'per_other', email: 'Sam@northlight.example', name: 'Sam', created_at: 1 }
     await insert(other.kysely, 'person', { ...person, email_canonical: 'sam@northlight.example' })
-    for (const full of [database, other]) {
+    for (const full of [database(), other]) {
       const before = await dump(full)
       expect([await load(full, demo), await dump(full)]).to.deep.equal([false, before])
     }
@@ -204,7 +201,6 @@ describe('campus: loading the demo', () => {
   })
 
   it('names records that contradict others, and writes nothing', async () => {
-    await using database = await open()
     const broken = structuredClone(demo)
     const { email } = first(broken.people)
     Object.assign(broken.people.at(-1) ?? {}, { email: email.toUpperCase() })
@@ -212,8 +208,8 @@ describe('campus: loading the demo', () => {
     first(broken.coursePurchases).expiresAt = '500 days ago'
     first(broken.digitalProductPurchases).order = 'ord_noor_1'
     first(broken.watchPositions).positionSeconds = 755
-    const before = await dump(database)
-    const { message } = await rejection(load(database, broken))
+    const before = await dump(database())
+    const { message } = await rejection(load(database(), broken))
     expect(message.split('\n- ').slice(1)).to.have.members([
       'person per_theo: another record has the same email canonical',
       'course crs_market: lecturers: no person has the id per_nobody',
@@ -221,17 +217,16 @@ describe('campus: loading the demo', () => {
       'digitalProductPurchase pur_sam_diary: order: belongs to another person or site',
       'watchPosition: positionSeconds: is beyond the end of the lecture',
     ])
-    expect(await dump(database)).to.deep.equal(before)
+    expect(await dump(database())).to.deep.equal(before)
   })
 
   it('loads a campus of thousands of rows in batches', async () => {
-    await using database = await open()
     const people = Array.from({ length: 1001 }, (_, index) => ({
       ...first(demo.people),
       ...{ id: `per_${index}`, email: `person-${index}@northlight.example`, password: null },
     }))
-    await load(database, parseCampus({ sites: demo.sites, people }))
-    expect(await countRows(database)).to.include({ person: 1001, site_role: 1001, course: 0 })
+    await load(database(), parseCampus({ sites: demo.sites, people }))
+    expect(await countRows(database())).to.include({ person: 1001, site_role: 1001, course: 0 })
   })
 })
 

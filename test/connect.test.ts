@@ -12,14 +12,12 @@ function sharedOperator() {
   const service = sharedService()
   const operator = makePagePerson(() => service().url, olivia)
   const press = async (assistant: string, typed: Record<string, string> = {}) =>
-    await operator.send(await operator.visit(page), page, { assistant, ...typed })
-  const send = async (path: string) => await operator.send(await operator.visit(path), path)
-  const visit = async (path: string) => await operator.visit(path)
-  return { service, operator, press, send, visit }
+    await operator.submit(page, { assistant, ...typed })
+  return { service, operator, press, ...operator }
 }
 
 describe('/admin/{site}/assistants', () => {
-  const { service, operator, press, send, visit } = sharedOperator()
+  const { service, operator, press, submit, visit } = sharedOperator()
 
   const made = async (assistant: string) =>
     await rowsOf(service().kysely, 'oauth_application', { assistant, deleted_at: null })
@@ -52,7 +50,7 @@ describe('/admin/{site}/assistants', () => {
     const events = await rowsOf(service().kysely, 'audit_event', ofCodex)
     expect(events.map(({ action }) => action)).to.deep.equal(['application.create'])
 
-    await send(`/admin/northlight/applications/${app?.client_id}/delete`)
+    await submit(`/admin/northlight/applications/${app?.client_id}/delete`)
     expect(await made('codex')).to.have.length(0)
     expect((await press('codex')).text).to.include('The assistant was added.')
     expect((await made('codex'))[0]?.client_id).not.to.equal(app?.client_id)
@@ -89,16 +87,16 @@ describe('/admin/{site}/assistants', () => {
       /<li id="cursor">[\s\S]*?<span class="tag[^"]*">([^<]+)/.exec((await visit(page)).text)?.[1]
     expect(await stateOf()).to.equal('On')
     const [app] = await made('cursor')
-    await send(`/admin/northlight/applications/${app?.client_id}/disable`)
+    await submit(`/admin/northlight/applications/${app?.client_id}/disable`)
     expect(await stateOf()).to.equal('Disabled')
-    await send(`/admin/northlight/applications/${app?.client_id}/delete`)
+    await submit(`/admin/northlight/applications/${app?.client_id}/delete`)
   })
 
   it('adds no assistant whose callbacks are all of hosts that the deployment does not admit', async () => {
     await using strict = await startWith({ loopbackHosts: ['127.0.0.1'] })
     const person = makePagePerson(strict.url, olivia)
     // No callback of Gemini CLI is left, so the page makes no client that cannot return.
-    const none = await person.send(await person.visit(page), page, { assistant: 'gemini-cli' })
+    const none = await person.submit(page, { assistant: 'gemini-cli' })
     expect(none.status).to.equal(422)
     expect(none.text).to.include('at least one redirect address')
   })
@@ -181,7 +179,7 @@ describe('/admin/{site}/assistants', () => {
 })
 
 describe('/connect', () => {
-  const { service, operator, press, send, visit } = sharedOperator()
+  const { service, press, submit, visit } = sharedOperator()
   before(async () => {
     await press('claude-code')
     await press('vscode')
@@ -254,18 +252,18 @@ describe('/connect', () => {
   it('hides disabled assistants, those that cannot return, and those of a site with MCP off', async () => {
     const address = `/admin/northlight/applications/${await clientIdOf('vscode')}`
     const shown = async () => shownIds((await open('/connect/northlight')).text)
-    await send(`${address}/disable`)
+    await submit(`${address}/disable`)
     expect(await shown()).to.deep.equal(['claude-code'])
     expect((await visit(page)).text).to.include('Members cannot connect it at the moment')
-    await operator.send(await visit(address), `${address}/enable`)
-    await send('/admin/northlight/beta/off')
+    await submit(address, {}, `${address}/enable`)
+    await submit('/admin/northlight/beta/off')
     expect(await shown()).to.deep.equal([])
-    await operator.send(await visit('/admin/northlight/beta'), '/admin/northlight/beta/on')
+    await submit('/admin/northlight/beta', {}, '/admin/northlight/beta/on')
     expect(await shown()).to.deep.equal(['claude-code', 'vscode'])
 
     const edit = async (redirect_uris: string) => {
       const entry = { name: 'VS Code', redirect_uris, scope: ['account:read', 'account:write'] }
-      await operator.send(await visit(`${address}/edit`), `${address}/edit`, entry)
+      await submit(`${address}/edit`, entry)
     }
     await edit('https://elsewhere.example/callback')
     expect(await shown()).to.deep.equal(['claude-code'])

@@ -57,8 +57,7 @@ describe('cursors', () => {
     await insert(service.stores.database.kysely, 'oauth_application', rows)
     const person = makePagePerson(url, olivia)
     const applications = '/admin/northlight/applications'
-    const disable = `${applications}/many-1/disable`
-    await person.send(await person.visit(disable), disable)
+    await person.submit(`${applications}/many-1/disable`)
     const shown = async (path: string) => {
       const { text, status } = await person.visit(path)
       expect(status, path).to.equal(200)

@@ -1,40 +1,40 @@
 import { openAuthorization } from './support/client.ts'
 import { change, insert, remove, rowsOf } from './support/database.ts'
-import { flushing, noor, policyWith, type RunningService, sam } from './support/gatehouse.ts'
+import { flushing, noor, policyWith, sam } from './support/gatehouse.ts'
 import { linkTo, mailsHandled, mailsTo } from './support/mail-folder.ts'
 import { hiddenField, makePagePerson, textOf } from './support/page-person.ts'
+import { fresh } from './support/shared.ts'
 import { forEachDatabase } from './support/storages.ts'
 import { addApp } from './support/two-factors.ts'
 
 const SAM = { person_id: 'per_sam' }
+const RESET = { feature: 'factor_reset' }
 const DAY_MS = 86_400_000
 const gone = { status: 410 }
-const apps = async ({ kysely }: RunningService) => await rowsOf(kysely, 'totp', SAM)
 
 forEachDatabase('an authenticator app that a person lost', (start) => {
-  /** Starts a service whose site lets people remove lost apps, and gives Sam an app. */
-  async function begin({ isAllowed = true } = {}) {
+  /** A service whose site lets people remove lost apps, and Sam with an app. */
+  const service = fresh(async () => {
     const clock = { aheadMs: 0 }
     const now = () => Date.now() + clock.aheadMs
-    const service = await start({ policy: policyWith(flushing), now })
-    const { kysely } = service
-    if (isAllowed) await allow(service, 'sit_northlight')
-    const person = makePagePerson(service.url, sam)
+    const running = await start({ policy: policyWith(flushing), now })
+    const person = makePagePerson(running.url, sam)
     const add = async () => await addApp(person, now())
     await add()
-    return { service, kysely, person, clock, add }
-  }
-  const allow = async ({ kysely }: RunningService, site_id: string) =>
-    await insert(kysely, 'site_feature', [{ site_id, feature: 'factor_reset', enabled_at: 1 }])
-
-  const forbid = async ({ kysely }: RunningService) =>
-    await remove(kysely, 'site_feature', { feature: 'factor_reset' })
+    return { ...running, person, clock, add }
+  })
+  beforeEach(async () => await allow('sit_northlight'))
+  const allow = async (site_id: string) =>
+    await insert(service().kysely, 'site_feature', { ...RESET, site_id, enabled_at: 1 })
+  const forbid = async () => await remove(service().kysely, 'site_feature', RESET)
+  const apps = async () => await rowsOf(service().kysely, 'totp', SAM)
 
   /** Enters the password in a new browser. Returns the page of the second step. */
-  async function firstStep({ url }: RunningService, password = sam.password) {
+  async function firstStep(password = sam.password) {
+    const { url } = service()
     const person = makePagePerson(url, sam)
     const { pathname: path } = await openAuthorization(person, url)
-    const page = await person.send(await person.visit(path), path, { login: sam.login, password })
+    const page = await person.submit(path, { login: sam.login, password })
     const action = `${path}/second-step/reset`
     // The page may have no button for it.
     const ask = async () => await person.post(action, { csrf: hiddenField(page.text) })
@@ -42,135 +42,126 @@ forEachDatabase('an authenticator app that a person lost', (start) => {
   }
 
   /** Asks for the mail, and opens the link in the last of `count` mails. */
-  async function opened(service: RunningService, count?: number) {
-    const { person, ask } = await firstStep(service)
+  async function opened(count?: number) {
+    const { person, ask } = await firstStep()
     const sent = await ask()
-    const path = await linkTo(service, sam.login, count)
+    const path = await linkTo(service(), sam.login, count)
     return { person, sent, path, page: await person.visit(path) }
   }
 
   it('is removed with the password and a mail, in the browser that asked, and every session ends', async () => {
-    const { service, kysely, person: before } = await begin()
-    await using _ = service
-    const { person, sent, path, page } = await opened(service)
+    const { kysely, person: before } = service()
+    const { person, sent, path, page } = await opened()
     expect(sent).to.include({ status: 200, path: '/recover-sent/second-factor' })
     expect(sent.text).to.include(`on its way to <bdi>${sam.login}</bdi>`)
     expect(page.text).to.include('id="factor-reset-page"').and.not.include('id="code"')
-    expect(await apps(service), 'opening the link').to.have.length(1)
+    expect(await apps(), 'opening the link').to.have.length(1)
     const done = await person.send(page, path)
     expect(done.text).to.match(/id="continue"[^>]*href="\/interaction\/[^"]+\/login"/)
-    expect(await apps(service)).to.deep.equal([])
+    expect(await apps()).to.deep.equal([])
     expect(await rowsOf(kysely, 'recovery_code', SAM)).to.deep.equal([])
     expect((await before.open('/account')).status, 'an earlier session').to.equal(303)
     expect((await person.visit('/account')).path).to.equal('/account')
     const [event] = await rowsOf(kysely, 'audit_event', { action: 'second_factor.reset' })
     expect(event).to.include({ actor_person_id: 'per_sam', ...SAM })
-    await mailsHandled(service)
-    expect(mailsTo(service, sam.login).join()).to.include('password alone is enough')
+    await mailsHandled(service())
+    expect(mailsTo(service(), sam.login).join()).to.include('password alone is enough')
   })
 
   // [450]
   it('stays without the agreement of every site, for platform reviewers, and without the password', async () => {
-    const { service, kysely } = await begin({ isAllowed: false })
-    await using _ = service
+    const { kysely } = service()
+    await forbid()
     const isOffered = async () => {
-      const { page, ask } = await firstStep(service)
+      const { page, ask } = await firstStep()
       const isShown = page.text.includes('id="reset"')
       expect((await ask()).path.endsWith('/reset')).to.equal(!isShown)
       return isShown
     }
     expect(await isOffered()).to.equal(false)
-    await allow(service, 'sit_northlight')
+    await allow('sit_northlight')
     expect(await isOffered()).to.equal(true)
     await insert(kysely, 'site_role', [
       { ...SAM, site_id: 'sit_open_kitchen', role: 'student', granted_at: 1 },
     ])
     expect(await isOffered(), 'a second site').to.equal(false)
-    await allow(service, 'sit_open_kitchen')
+    await allow('sit_open_kitchen')
     expect(await isOffered()).to.equal(true)
     await insert(kysely, 'platform_reviewer', [{ ...SAM, granted_at: 1 }])
     expect(await isOffered(), 'a platform reviewer').to.equal(false)
-    expect((await (await firstStep(service, 'a wrong password')).ask()).path).to.match(/\/login$/)
+    expect((await (await firstStep('a wrong password')).ask()).path).to.match(/\/login$/)
   })
 
   // [451]
   it('stays if a site or the account changes between the mail and its use', async () => {
-    const { service, kysely } = await begin()
-    await using _ = service
+    const { kysely } = service()
     const ofSam = { id: 'per_sam' }
     const changes = [
-      async () => await forbid(service),
+      forbid,
       async () => await change(kysely, 'person', ofSam, { disabled_at: 1 }),
       async () => await change(kysely, 'person', ofSam, { email_canonical: 'new@x.example' }),
     ]
     for (const [done, apply] of changes.entries()) {
-      const { person, path, page } = await opened(service, done + 1)
+      const { person, path, page } = await opened(done + 1)
       await apply()
       expect(await person.send(page, path), `${done}`).to.include(gone)
-      await forbid(service)
-      await allow(service, 'sit_northlight')
+      await forbid()
+      await allow('sit_northlight')
       await change(kysely, 'person', ofSam, { disabled_at: null, email_canonical: sam.login })
     }
-    expect(await apps(service)).to.have.length(1)
+    expect(await apps()).to.have.length(1)
   })
 
   // [452]
   it('stays for a week after a mail set a new password, so that the mailbox alone opens nothing', async () => {
-    const { service, clock } = await begin()
-    await using _ = service
-    const { person, path, page } = await opened(service)
-    const asking = makePagePerson(service.url, sam)
-    await asking.send(await asking.visit('/recover'), '/recover', { login: sam.login })
-    const recovery = await linkTo(service, sam.login, 2)
+    const { person, path, page } = await opened()
+    const asking = makePagePerson(service().url, sam)
+    await asking.submit('/recover', { login: sam.login })
+    const recovery = await linkTo(service(), sam.login, 2)
     const password = 'three horses and a tram'
-    await asking.send(await asking.visit(recovery), recovery, { password, repeated: password })
+    await asking.submit(recovery, { password, repeated: password })
     expect(await person.send(page, path), 'the earlier link').to.include(gone)
-    const held = await firstStep(service, password)
+    const held = await firstStep(password)
     expect(held.page.text).to.include('you can also remove').and.not.include('id="reset"')
     expect((await held.ask()).text).to.include('id="second-step-page"')
-    clock.aheadMs = 7 * DAY_MS + 1000
-    expect((await firstStep(service, password)).page.text).to.include('id="reset"')
-    expect(await apps(service)).to.have.length(1)
+    service().clock.aheadMs = 7 * DAY_MS + 1000
+    expect((await firstStep(password)).page.text).to.include('id="reset"')
+    expect(await apps()).to.have.length(1)
   })
 
   // [453]
   it('needs the code in another browser, for five attempts', async () => {
-    const { service } = await begin()
-    await using _ = service
-    const { sent, path } = await opened(service)
-    const other = makePagePerson(service.url, noor)
+    const { sent, path } = await opened()
+    const other = makePagePerson(service().url, noor)
     const page = await other.visit(path)
     expect(page.text).to.include('id="code"')
     const wrong = await other.send(page, path, { code: 'BBBB-BBBB' })
     expect(wrong).to.include({ status: 422 })
     expect(wrong.text).to.include('The code is incorrect')
-    expect(await apps(service)).to.have.length(1)
+    expect(await apps()).to.have.length(1)
     const done = await other.send(page, path, { code: textOf(sent, 'code') })
     expect(done.text).to.include('href="/account"')
-    expect(await apps(service)).to.deep.equal([])
+    expect(await apps()).to.deep.equal([])
   })
 
   // [454]
   it('is removed once, by no older link, and by none after 20 minutes', async () => {
-    const { service, clock, add } = await begin()
-    await using _ = service
-    const first = await opened(service)
-    const second = await opened(service, 2)
+    const { clock, add } = service()
+    const first = await opened()
+    const second = await opened(2)
     const uses = [1, 2].map(async () => await second.person.send(second.page, second.path))
     expect((await Promise.all(uses)).map(({ status }) => status).sort()).to.deep.equal([200, 410])
     await add()
     expect(await first.person.send(first.page, first.path)).to.include(gone)
-    const late = await opened(service, 3)
+    const late = await opened(3)
     clock.aheadMs += 20 * 60_000
     expect(await late.person.visit(late.path)).to.include(gone)
-    expect(await apps(service)).to.have.length(1)
+    expect(await apps()).to.have.length(1)
   })
 
   // [455]
   it('is not mailed about again and again', async () => {
-    const { service } = await begin()
-    await using _ = service
-    const { ask } = await firstStep(service)
+    const { ask } = await firstStep()
     for (let time = 0; time < 3; time += 1) expect((await ask()).path).to.match(/^\/recover-sent/)
     const refused = await ask()
     expect(refused).to.include({ status: 429 })

@@ -6,6 +6,7 @@ import { Client, cacheExchange, fetchExchange } from '@urql/core'
 
 import { paths } from '../src/platform/http/paths.ts'
 import { memberToken } from './support/member-api.ts'
+import { shared } from './support/shared.ts'
 import { sharedService } from './support/storages.ts'
 
 const courses = `query Courses($first: Int) {
@@ -19,10 +20,9 @@ interface Courses {
 
 describe('GraphQL clients with their defaults', () => {
   const running = sharedService()
-  let authorization = ''
-  before(async () => {
-    authorization = `Bearer ${await memberToken(running().url)}`
-  })
+  const headers = shared(async () => ({
+    authorization: `Bearer ${await memberToken(running().url)}`,
+  }))
 
   const listening = () => {
     const heard: { method: string; status: number; sent: string }[] = []
@@ -38,7 +38,7 @@ describe('GraphQL clients with their defaults', () => {
   describe("Apollo's client", () => {
     const opened = (...links: ApolloLink[]) => {
       const { heard, hear, uri } = listening()
-      const http = new HttpLink({ uri, headers: { authorization }, fetch: hear })
+      const http = new HttpLink({ uri, headers: headers(), fetch: hear })
       const client = new ApolloClient({
         link: ApolloLink.from([...links, http]),
         cache: new InMemoryCache(),
@@ -80,7 +80,7 @@ describe('GraphQL clients with their defaults', () => {
     const opened = () => {
       const { heard, hear, uri: url } = listening()
       const exchanges = [cacheExchange, fetchExchange]
-      const fetchOptions = () => ({ headers: { authorization } })
+      const fetchOptions = () => ({ headers: headers() })
       return { heard, client: new Client({ url, exchanges, fetch: hear, fetchOptions }) }
     }
 

@@ -127,10 +127,8 @@ withDatabases('copies of metadata documents', (open) => {
           redirect_uris: [`https://${name}.client.example/callback`],
         }),
       )
-    const known = async () => {
-      const rows = await kysely.selectFrom('document_client').select('client_id').execute()
-      return rows.map(({ client_id }) => client_id)
-    }
+    const known = async () =>
+      (await rowsOf(kysely, 'document_client')).map(({ client_id }) => client_id)
     for (const name of ['used', 'reviewed']) await resolve(name)
     const person = { id: 'p', email: 'a@b', email_canonical: 'a@b', name: 'A', created_at: 0 }
     await insert(kysely, 'person', person)

@@ -188,10 +188,7 @@ describe('languages', () => {
     expect(languageOf(await signInPage({}, 'fr'))).to.equal('es')
     const person = makePagePerson(url, olivia)
     const choose = async (language: string) =>
-      await person.send(await person.visit('/account'), '/account/language', {
-        language,
-        zone: 'UTC',
-      })
+      await person.submit('/account', { language, zone: 'UTC' }, '/account/language')
     const chosen = await choose('ja')
     expect(languageOf(chosen.text)).to.equal('ja')
     expect(chosen.text).to.include('<option value="ja" lang="ja" selected>日本語</option>')
@@ -204,7 +201,7 @@ describe('languages', () => {
   it('writes mail in the language of its recipient', async () => {
     await change(service().kysely, 'person', { id: 'per_sam' }, { locale: 'de-AT' })
     const person = makePagePerson(service().url, sam)
-    await person.send(await person.visit('/recover'), '/recover', { login: sam.login })
+    await person.submit('/recover', { login: sam.login })
     await linkTo(service(), sam.login)
     const [mail = ''] = mailsTo(service(), sam.login)
     expect(mail)

@@ -159,8 +159,7 @@ describe('post_logout_redirect_uri [design 27] [RP-Initiated Logout §3]', () =>
       post_logout_redirect_uris: `${address}\n\nhttps://planner.example/bye`,
       scope: 'account:read',
     }
-    const form = await operator.visit(`${applications}/new`)
-    const made = await operator.send(form, applications, entry)
+    const made = await operator.submit(`${applications}/new`, entry, applications)
     expect(made.text).to.include('After sign-out').and.include(address)
     const clientId = textOf(made, 'client-id')
     const asking = { clientId, redirectUri, scope: 'openid account:read' }
@@ -180,11 +179,11 @@ describe('post_logout_redirect_uri [design 27] [RP-Initiated Logout §3]', () =>
       ['javascript:alert(1)', 'com.example.app'],
       [many, '20 addresses'],
     ] as const) {
-      const form = await operator.visit(`${applications}/new`)
-      const seen = await operator.send(form, applications, {
+      const entry = {
         ...{ name: 'Never made', redirect_uris: 'https://planner.example/cb', auth_method: 'none' },
         ...{ post_logout_redirect_uris: typed, scope: 'account:read' },
-      })
+      }
+      const seen = await operator.submit(`${applications}/new`, entry, applications)
       expect(seen.status, typed).to.equal(422)
       expect(textOf(seen, 'post-logout-uris-problem')).to.include(problem)
     }
