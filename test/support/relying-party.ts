@@ -25,8 +25,14 @@ export const MEMBER_SCOPE = 'openid profile email account:read'
 
 /** Signs in with openid-client, an independent, certified relying party that validates our responses. */
 export async function signIn(url: string, asking: Asking = {}) {
-  const { redirectUri = notes.redirectUri, resource = url } = asking
-  const configuration = await discover(url, asking)
+  const { clientId, redirectUri, clientSecret, resource } = { ...notes, resource: url, ...asking }
+  const configuration = await oidc.discovery(
+    new URL(url),
+    clientId,
+    clientSecret,
+    asking.auth ?? (clientSecret ? oidc.ClientSecretPost(clientSecret) : oidc.None()),
+    { execute: [oidc.allowInsecureRequests] },
+  )
   const options: oidc.DPoPOptions = {}
   if (asking.bound) {
     const key = await oidc.randomDPoPKeyPair('ES256')
@@ -60,14 +66,4 @@ export async function signIn(url: string, asking: Asking = {}) {
 export async function getTokens(url: string, asking: Asking = {}) {
   const signedIn = await signIn(url, asking)
   return { ...signedIn, tokens: await signedIn.exchange() }
-}
-
-export async function discover(url: string, { clientId, clientSecret, auth }: Asking = {}) {
-  return await oidc.discovery(
-    new URL(url),
-    clientId ?? notes.clientId,
-    clientSecret,
-    auth ?? (clientSecret ? oidc.ClientSecretPost(clientSecret) : oidc.None()),
-    { execute: [oidc.allowInsecureRequests] },
-  )
 }
