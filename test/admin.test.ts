@@ -43,8 +43,9 @@ describe('/admin', () => {
   const service = sharedService({ policy: flushingSoon })
   const operator = makePagePerson(() => service().url, olivia)
 
-  async function create(entry: Record<string, string | string[]>): Promise<Seen> {
-    return await operator.submit(`${applications}/new`, entry, applications)
+  async function create(entry: Record<string, string | string[]>) {
+    const page = await operator.submit(`${applications}/new`, entry, applications)
+    return { ...page, clientId: textOf(page, 'client-id'), secret: textOf(page, 'new-secret') }
   }
 
   describe('is for the operators of the site', () => {
@@ -126,7 +127,7 @@ describe('/admin', () => {
       const page = await create(publicEntry)
       expect(page.text).to.include('The application was created.').and.not.include('new-secret')
       const { tokens } = await getTokens(service().url, {
-        clientId: textOf(page, 'client-id'),
+        clientId: page.clientId,
         redirectUri: 'http://127.0.0.1:4711/callback',
         scope: 'openid account:read account:write',
       })
@@ -134,10 +135,9 @@ describe('/admin', () => {
     })
 
     it('shows the secret of a confidential one once', async () => {
-      const page = await create(confidentialEntry)
-      const [clientId, clientSecret] = [textOf(page, 'client-id'), textOf(page, 'new-secret')]
+      const { clientId, secret: clientSecret, path } = await create(confidentialEntry)
       expect(clientSecret).to.have.length(43)
-      const again = await operator.visit(page.path)
+      const again = await operator.visit(path)
       expect(again.text).not.to.include('new-secret').and.not.include(clientSecret)
       expect(again.text).to.include(clientSecret.slice(-4))
       const { tokens } = await getTokens(service().url, {
@@ -167,7 +167,7 @@ describe('/admin', () => {
   describe('the secrets of an application', () => {
     it('are at most two, which both work, until one is removed', async () => {
       const page = await create({ ...confidentialEntry, name: 'Rotating' })
-      const [clientId, first] = [textOf(page, 'client-id'), textOf(page, 'new-secret')]
+      const { clientId, secret: first } = page
       const added = await operator.send(page, `${applications}/${clientId}/secrets`)
       const second = textOf(added, 'new-secret')
       expect(await errorsOf(clientId, first, second)).to.deep.equal([known, known])
@@ -179,10 +179,9 @@ describe('/admin', () => {
     })
 
     it('are never three, and never none', async () => {
-      const page = await create({ ...confidentialEntry, name: 'Bounded' })
-      const clientId = textOf(page, 'client-id')
+      const { clientId, text } = await create({ ...confidentialEntry, name: 'Bounded' })
       const action = `${applications}/${clientId}/secrets`
-      const csrf = hiddenField(page.text)
+      const csrf = hiddenField(text)
       await Promise.all([0, 1, 2].map(() => operator.post(action, { csrf })))
       const two = await operator.visit(`${applications}/${clientId}`)
       expect(two.text.match(/ends with/g)?.length).to.be.at.least(2)
@@ -210,10 +209,9 @@ describe('/admin', () => {
   })
 
   it('lists the people of an application, and ends the access to one or to all', async () => {
-    const page = await create({ ...publicEntry, name: 'Shared' })
-    const clientId = textOf(page, 'client-id')
+    const { clientId } = await create({ ...publicEntry, name: 'Shared' })
     const asking = { clientId, redirectUri: 'http://127.0.0.1:1/callback' }
-    const [sams, noors, amirs] = await Promise.all(
+    const granted = await Promise.all(
       [sam, noor, amir].map((person) => getTokens(service().url, { ...asking, person })),
     )
     const people = await operator.visit(`${applications}/${clientId}/people`)
@@ -221,26 +219,23 @@ describe('/admin', () => {
     for (const name of names) expect(people.text).to.include(name)
     const ended = await operator.submit(`${people.path}/per_sam/end`)
     expect(ended.text).to.include('The access was ended.')
-    expect(await statusesOf(sams, noors, amirs)).to.deep.equal([401, 200, 200])
+    expect(await statusesOf(...granted)).to.deep.equal([401, 200, 200])
 
     const all = await operator.visit(linkOf(people, 'remove-all'))
     expect(all.text).to.include('the 2 people who connected it')
     expect((await operator.send(all, all.path)).text).to.include('id="no-people"')
-    expect(await statusesOf(sams, noors, amirs)).to.deep.equal([401, 401, 401])
+    expect(await statusesOf(...granted)).to.deep.equal([401, 401, 401])
   })
 
   it('lists applications with their use and state, and finds them by name', async () => {
-    const page = await create({ ...publicEntry, name: 'Table 100% Club' })
-    const [client, asking] = [
-      textOf(page, 'client-id'),
-      { redirectUri: 'http://127.0.0.1:1/callback' },
-    ]
-    const { tokens } = await getTokens(service().url, { ...asking, clientId: client, person: noor })
+    const { clientId } = await create({ ...publicEntry, name: 'Table 100% Club' })
+    const asking = { clientId, redirectUri: 'http://127.0.0.1:1/callback', person: noor }
+    const { tokens } = await getTokens(service().url, asking)
     await userinfo(service().url, tokens.access_token)
-    await refresh(service().url, 'unknown', { client_id: client })
+    await refresh(service().url, 'unknown', { client_id: clientId })
     const rowOf = async (search: string) => {
       const { text } = await operator.visit(`${applications}?search=${encodeURIComponent(search)}`)
-      return text.split('<tr>').find((row) => row.includes(client)) ?? ''
+      return text.split('<tr>').find((row) => row.includes(clientId)) ?? ''
     }
     await eventually(10_000, async () => {
       const cells = [...(await rowOf('0% c')).matchAll(/<td[^>]*>(.*?)<\/td>/g)]
@@ -285,7 +280,6 @@ describe('/admin', () => {
   // [class leak]
   it('shows who changed what, with before and after, and never a secret', async () => {
     const page = await create({ ...confidentialEntry, name: 'Audited' })
-    const secret = textOf(page, 'new-secret')
     const edit = await operator.visit(linkOf(page, 'edit'))
     const changed = { ...confidentialEntry, name: 'Renamed', scope: [] as string[] }
     await operator.send(edit, edit.path, changed)
@@ -294,7 +288,7 @@ describe('/admin', () => {
     expect(entry).to.include('Olivia Hartmann').and.include('changed the application')
     expect(entry).to.match(/<del><bdi>Audited<.*<bdi>Renamed<.*<del><bdi>account:read.*none</s)
     expect(entry).to.not.include('redirectUris')
-    expect(text).not.to.include(secret)
+    expect(text).not.to.include(page.secret)
   })
 
   it('lets operators review metadata documents, and records it', async () => {
@@ -376,14 +370,10 @@ describe('/admin', () => {
     expect(new Set(seen)).to.have.property('size', 45)
   })
 
-  const statusesOf = async (
-    ...granted: readonly (Awaited<ReturnType<typeof getTokens>> | undefined)[]
-  ) =>
-    await Promise.all(
-      granted.map(async (each) => {
-        return (await userinfo(service().url, each?.tokens.access_token ?? '')).status
-      }),
-    )
+  const statusesOf = async (...granted: readonly Awaited<ReturnType<typeof getTokens>>[]) => {
+    const asked = granted.map(({ tokens }) => userinfo(service().url, tokens.access_token))
+    return (await Promise.all(asked)).map(({ status }) => status)
+  }
 })
 
 const wrongEntries: [Record<string, string | string[]>, string, string][] = [

@@ -185,9 +185,8 @@ describe('/connect', () => {
     await press('vscode')
   })
 
-  const clientIdOf = async (assistant: string) => {
-    return (await rowOf(service().kysely, 'oauth_application', { assistant })).client_id
-  }
+  const clientIdOf = async (assistant: string) =>
+    (await rowOf(service().kysely, 'oauth_application', { assistant })).client_id
 
   const open = async (path: string) => await get(service().url + path)
 

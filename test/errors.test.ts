@@ -3,7 +3,6 @@ import type { errors } from 'oidc-provider'
 import * as refusals from '../src/platform/http/errors.ts'
 import { errorTables } from './support/reference-data.ts'
 
-type Refusal = errors.OIDCProviderError
 const { isRefusal, ...makers } = refusals
 
 const rows = (errorTables[0]?.rows ?? []).map(([name = '', status, error]) => ({
@@ -12,12 +11,6 @@ const rows = (errorTables[0]?.rows ?? []).map(([name = '', status, error]) => ({
   error,
 }))
 
-function make(name: string): Refusal {
-  // The arguments of a maker only end up in its description.
-  const maker = Reflect.get(makers, name) as (value: unknown) => Refusal
-  return maker(name === 'scopeNotGranted' ? ['a'] : 'detail')
-}
-
 describe('refusals', () => {
   it('are exactly the documented ones', () => {
     expect(rows.map(({ name }) => name).sort()).to.deep.equal(Object.keys(makers).sort())
@@ -25,7 +18,9 @@ describe('refusals', () => {
 
   for (const { name, status, error } of rows) {
     it(`${name} answers ${status} ${error}`, () => {
-      const refusal = make(name)
+      // The arguments of a maker only end up in its description.
+      const make = Reflect.get(makers, name) as (value: unknown) => errors.OIDCProviderError
+      const refusal = make(name === 'scopeNotGranted' ? ['a'] : 'detail')
       expect(refusal).to.include({ statusCode: status, error })
       expect(isRefusal(refusal)).to.equal(true)
     })

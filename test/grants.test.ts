@@ -44,7 +44,7 @@ withDatabases('grants and applications', (open) => {
     database = await open()
     const people = ['olivia', 'sam', 'noor'].map((id) => ({
       ...{ id, name: id, email: `${id}@x.example`, email_canonical: `${id}@x.example` },
-      ...{ picture: null, password_hash: null, disabled_at: null, created_at: 1 },
+      created_at: 1,
     }))
     await insert(database.kysely, 'person', people)
     const site = { id: 'north', slug: 'north', name: 'North', created_at: 1 }
@@ -84,9 +84,8 @@ withDatabases('grants and applications', (open) => {
   const listApps = async () => (await makeGrantLists(database, time).listApps('sam', page)).rows
   const listFamilies = async () =>
     await database.kysely.selectFrom('refresh_token_family').select(['id', 'grant_id']).execute()
-  const listActions = async () => {
-    return (await listEvents(database, { siteId: 'north' }, page)).rows.map(({ action }) => action)
-  }
+  const listActions = async () =>
+    (await listEvents(database, { siteId: 'north' }, page)).rows.map(({ action }) => action)
 
   it('grants are listed as one line for each client and site, with all scopes', async () => {
     await save({}, { id: 'g2', ...allowing('openid', 'email') }, { id: 'g3', siteId: undefined })

@@ -26,10 +26,6 @@ forEachDatabase('the Admin API: invitations', (start) => {
   })
   const setup = { each: true, now, policy: flushingSoon }
   const { running, run, value, refused, audited, kysely } = operatorSite(start, setup)
-  const rolesHere = async (personId: string) => {
-    const here = { person_id: personId, site_id: 'sit_northlight' }
-    return (await rowsOf(kysely(), 'site_role', here)).map(({ role }) => role)
-  }
 
   // [202]
   it('are answered, listed and audited in the same way for known and new addresses', async () => {
@@ -46,7 +42,8 @@ forEachDatabase('the Admin API: invitations', (start) => {
       expect(Date.parse(expiresAt) - Date.parse(createdAt)).to.equal(7 * DAY_MS)
     }
     expect(await people()).to.have.deep.members(before)
-    expect(await rolesHere('per_june')).to.deep.equal([])
+    const juneHere = { person_id: 'per_june', site_id: 'sit_northlight' }
+    expect(await rowsOf(kysely(), 'site_role', juneHere)).to.deep.equal([])
     const { nodes, totalCount } = await value(pending)
     expect(totalCount).to.equal(2)
     expect(nodes.map(({ email }: { email: string }) => email)).to.have.members([june.login, new1])

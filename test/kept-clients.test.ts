@@ -18,9 +18,8 @@ withDatabases('a compiled client', (open) => {
     const site = { id: 'north', slug: 'north', name: 'North', created_at: 1 }
     await insert(database.kysely, 'site', site)
     await insert(database.kysely, 'oauth_application', {
-      ...{ client_id: 'app', kind: 'site', site_id: 'north', name: 'App', created_by: null },
+      ...{ client_id: 'app', kind: 'site', site_id: 'north', name: 'App' },
       ...{ auth_method: 'client_secret_post', application_type: 'web', created_at: 1 },
-      ...{ disabled_at: null, deleted_at: null },
     })
   })
   afterEach(async () => await database[Symbol.asyncDispose]())
@@ -95,8 +94,7 @@ withDatabases('a compiled client', (open) => {
     const versions = async () => await rowsOf(database.kysely, 'client_version', { client_id })
     await insert(database.kysely, 'document_client', {
       ...{ client_id, document: '{}', fingerprint: 'f', first_seen_at: 1, fetched_at: 1 },
-      ...{ fresh_until: 1, review: null, reviewed_fingerprint: null, reviewed_by: null },
-      reviewed_at: null,
+      fresh_until: 1,
     })
     expect(await versions()).to.have.length(1)
     await database.kysely.deleteFrom('document_client').execute()
