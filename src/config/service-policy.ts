@@ -197,7 +197,7 @@ export const servicePolicy = z.strictObject({
     // The lifetime of sessions on /admin and /account. During a browser session, they are renewed without a prompt.
     pageSessionSeconds: seconds(30 * DAY_SECONDS),
   }),
-  /** Length limits of authorization requests, which are stored even for unauthenticated callers. */
+  /** The length limits of authorization requests, which are stored even for unauthenticated callers. */
   authorizationRequests: z
     .strictObject({
       stateBytesMax: z.int().min(512).max(12_000),

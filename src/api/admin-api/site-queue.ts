@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises'
 
 import { tooManyRequests } from '../../platform/http/errors.ts'
 
-/** Maximum number of unfinished tasks in a queue. Four times the default limit on aliases in a document. */
+/** The maximum number of unfinished tasks in a queue. Four times the default limit on aliases in a document. */
 const WAITING_MAX = 120
 
 /** The unfinished tasks, by site and kind. Each promise is fulfilled as soon as its task has settled. */

@@ -115,7 +115,7 @@ export function makeStoreFile(
   }
 }
 
-/** Maximum number of uploads in progress, per site and process. Limits the disk space of unfinished uploads. */
+/** The maximum number of uploads in progress, per site and process. Limits the disk space of unfinished uploads. */
 const UPLOADS_AT_ONCE_MAX = 16
 const RETRY_AFTER_SECONDS = '5'
 

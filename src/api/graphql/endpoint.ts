@@ -89,7 +89,7 @@ export function graphqlEndpoint<Caller extends Person>(
 /** Loads the GraphQL library at the first request, to keep start-up fast. */
 const loadHandler = once(() => import('./http-handler.ts'))
 
-/** Maximum length of a URL. Longer queries must use POST, because many proxies limit the length of URLs. */
+/** The maximum length of a URL. Longer queries must use POST, because many proxies limit the length of URLs. */
 const ADDRESS_CHARACTERS_MAX = 8000
 
 /** Sends the page to a browser, or runs the operation of a request. The API reads no cookies, so CSRF is impossible. */

@@ -1,4 +1,4 @@
-/** Default and maximum page size (design 21). */
+/** The default and maximum page size (design 21). */
 export const PAGE_SIZE_DEFAULT = 20
 export const PAGE_SIZE_MAX = 100
 

@@ -35,7 +35,7 @@ export function invalidParams(message: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, message)
 }
 
-/** Maximum number of characters of a result. About 25,000 tokens, the lowest limit of any host. */
+/** The maximum number of characters of a result. About 25,000 tokens, the lowest limit of any host. */
 export const ANSWER_LENGTH_MAX = 80_000
 
 /** Runs a tool. A caller's mistake, or a result that is too long, becomes a result marked as an error (MCP, tools). */
@@ -94,7 +94,7 @@ async function answerWithin(tool: Tool, values: unknown, call: ToolCall): Promis
   return { ...Object(page), note }
 }
 
-/** Number of characters reserved for a note. */
+/** The number of characters reserved for a note. */
 const NOTE_LENGTH = 200
 
 /** Returns how many elements of a list fit into a number of characters. */

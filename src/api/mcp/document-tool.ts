@@ -172,7 +172,7 @@ function problemOf({ message, extensions }: GraphQLError, { taken, listOf = {}, 
   return new ToolProblem(`${argument}: ${sentence}`, listOf[noun] ?? listedBy)
 }
 
-/** Maximum length of a message, which may quote an invalid value. */
+/** The maximum length of a message, which may quote an invalid value. */
 const MESSAGE_LENGTH_MAX = 500
 
 /** Parses the document of a tool. @throws Error unless it has an operation */

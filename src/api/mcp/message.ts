@@ -31,7 +31,7 @@ export async function readMessage(ctx: Context, bodyBytesMax: number) {
   return sendFault(ctx, 400, INVALID_REQUEST, problem)
 }
 
-/** Maximum nesting of a message, far more than tools need. JSON.stringify fails at a few thousand levels. */
+/** The maximum nesting of a message, far more than tools need. JSON.stringify fails at a few thousand levels. */
 const NESTING_MAX = 64
 
 function messageProblem(value: unknown): string | undefined {

@@ -53,7 +53,7 @@ interface ReadDefinition {
   readonly selection: string
   /** Additional fields of a single object. */
   readonly details?: string
-  /** Text added to the description of the list. */
+  /** The text added to the description of the list. */
   readonly order?: string
 }
 

@@ -17,7 +17,7 @@ import { protocolVersions, serverInfoOf, type ToolAudience, type ToolCall } from
 import { addressFor, canGetChanges } from './tool-access.ts'
 import { cacheHintsFor, describeUnknownTool, findTool, listedTools } from './tool-catalogue.ts'
 
-/** Maximum number of open `subscriptions/listen` streams. This service sends no notifications on them. */
+/** The maximum number of open `subscriptions/listen` streams. This service sends no notifications on them. */
 const SUBSCRIPTIONS_MAX = 64
 
 /**
@@ -154,7 +154,7 @@ function audienceFor({ caller, address }: ToolCall): ToolAudience | undefined {
   return audiences.includes('operator') ? 'operator' : undefined
 }
 
-/** Maximum number of values in a completion (MCP, completion). */
+/** The maximum number of values in a completion (MCP, completion). */
 const VALUES_MAX = 100
 
 const SLUG_START = /^[a-z0-9-]{0,80}$/

@@ -181,7 +181,7 @@ function withoutNulls(values: unknown): unknown {
   return Object.fromEntries(Object.entries(values as object).filter(([, value]) => value !== null))
 }
 
-/** Maximum length of the problems in an error message. Argument names in them may be as long as a request body. */
+/** The maximum length of the problems in an error message. Argument names in them may be as long as a request body. */
 const FAULTS_LENGTH_MAX = 500
 
 /** Describes a tool to clients. Sets all hints, because hosts may warn about a tool that omits a hint. */

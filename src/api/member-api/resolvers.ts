@@ -141,7 +141,7 @@ function knownTopic({ topic }: Pick<Notification, 'topic'>) {
   return knownTopicOf(topic) ?? null
 }
 
-/** Maximum of an Int, which has 32 bits (GraphQL §3.5.1). */
+/** The maximum of an Int, which has 32 bits (GraphQL §3.5.1). */
 const INT_MAX = 2 ** 31 - 1
 
 function addressOf(

@@ -157,14 +157,14 @@ export function checkAuthorizationRequest(limits: RequestLengths) {
   }
 }
 
-/** Length limits of a browser request, in bytes of JSON: for `state`, and for all parameters together. */
+/** The length limits of a browser request, in bytes of JSON: for `state`, and for all parameters together. */
 export type RequestLengths = ServicePolicy['authorizationRequests']
 
 /**
- * Length limits of parameters, in bytes of JSON. The service stores each request until the person responds. No honest
- * client exceeds the limits: the list of all scopes has about 550 characters, our id_token 1,500, and an ASP.NET nonce
- * 140. `state` has a higher limit, because some libraries, such as ASP.NET's, put more than 2,000 encrypted characters
- * into it.
+ * The length limits of parameters, in bytes of JSON. The service stores each request until the person responds. No
+ * honest client exceeds the limits: the list of all scopes has about 550 characters, our id_token 1,500, and an ASP.NET
+ * nonce 140. `state` has a higher limit, because some libraries, such as ASP.NET's, put more than 2,000 encrypted
+ * characters into it.
  */
 const bytesMax: Readonly<Record<string, number>> = {
   redirect_uri: 2048,
@@ -175,7 +175,7 @@ const bytesMax: Readonly<Record<string, number>> = {
   resource: 2048,
 }
 
-/** Length limit of each other parameter, such as nonce, login_hint, prompt and acr_values. */
+/** The length limit of each other parameter, such as nonce, login_hint, prompt and acr_values. */
 const OTHERS_BYTES_MAX = 512
 
 /** Explains which parameter of a request is too long. Returns undefined if the request is within the limits. */

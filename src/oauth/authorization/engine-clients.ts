@@ -84,7 +84,7 @@ function mayFetchDocument(): boolean {
   return route === 'authorization' || route === 'pushed_authorization_request'
 }
 
-/** Prefix of the request_uri of a pushed request (RFC 9126 §2.2). The engine uses the same prefix. */
+/** The prefix of the request_uri of a pushed request (RFC 9126 §2.2). The engine uses the same prefix. */
 const PUSHED_PREFIX = 'urn:ietf:params:oauth:request_uri:'
 
 /**
@@ -119,7 +119,7 @@ export function documentFeature(documents: DocumentClients) {
 }
 
 const KEY_SET_BYTES_MAX = 65_536
-/** Maximum freshness lifetime of fetched client keys, even if their Cache-Control header allows more. */
+/** The maximum freshness lifetime of fetched client keys, even if their Cache-Control header allows more. */
 const KEYS_FRESH_SECONDS_MAX = 600
 
 /**

@@ -27,9 +27,9 @@ export type SendNotice = (notice: SignOutNotice) => Promise<void>
 
 export type SignOuts = ReturnType<typeof makeSignOuts>
 
-/** Time limit for an attempt to send a notice. An application that starts on demand needs several seconds. */
+/** The time limit for an attempt to send a notice. An application that starts on demand needs several seconds. */
 export const NOTICE_WITHIN_MS = 8000
-/** Maximum number of attempts, which take about 75 minutes. After the last attempt, the notice is dropped. */
+/** The maximum number of attempts, which take about 75 minutes. After the last attempt, the notice is dropped. */
 export const NOTICE_ATTEMPTS_MAX = 6
 
 export function makeSignOuts(ports: SignOutPorts) {

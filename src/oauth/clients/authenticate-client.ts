@@ -22,26 +22,26 @@ export type ClientCredentials =
   /** The problem with the credentials, for the log. Quotes nothing from the request. */
   | { readonly problem: string }
 
-/** Error description for wrong credentials. Does not reveal which client ids exist, or which clients have a secret. */
+/** The error description for wrong credentials. Reveals neither which client ids exist nor which have a secret. */
 export const CLIENT_NOT_AUTHENTICATED =
   'client authentication failed: send client_id alone for a public client, client_secret in the form or with ' +
   'HTTP Basic for a confidential one, or a client_assertion for a client with a key; site operators can see ' +
   'the exact reason under Refusals on the page of the application or resource server'
 
 /**
- * Error description for a request that authenticates the client in more than one way. Some libraries send the secret
- * both in the form and in the header. A few do so only when they refresh a token.
+ * The error description for a request that authenticates the client in more than one way. Some libraries send the
+ * secret both in the form and in the header. A few do so only when they refresh a token.
  */
 export const SEVERAL_MECHANISMS =
   'use only one method of client authentication: send the client_secret either in the form, ' +
   'without any Authorization header, or with HTTP Basic'
 
-/** Error description for a malformed Authorization header. Some libraries send only the client_id in it, or a token. */
+/** The error description for a malformed Authorization header. Some libraries send only a client_id, or a token. */
 export const MALFORMED_HEADER =
   'the Authorization header is malformed: send Basic followed by the base64 encoding of ' +
   'client_id:client_secret; for a public client, send client_id in the form and no Authorization header'
 
-/** Error description for a Basic header with an empty secret. Some libraries send such a header by default. */
+/** The error description for a Basic header with an empty secret. Some libraries send such a header by default. */
 export const BASIC_WITHOUT_SECRET =
   'the Authorization header has no secret: for a public client, send client_id in the form and no Authorization ' +
   'header; for a confidential client, include the client_secret'

@@ -22,7 +22,7 @@ interface DocumentClientSettings extends DocumentRules {
   readonly metadataDocuments: DocumentPolicy
   /** Configured copies, by document URL, for hosts that block our requests. */
   readonly copies: ReadonlyMap<string, string>
-  /** Maximum number of unused documents, for all hosts together. */
+  /** The maximum number of unused documents, for all hosts together. */
   readonly unusedMax?: number
 }
 
@@ -31,7 +31,7 @@ interface DocumentPorts {
   readonly now: () => number
 }
 
-/** Maximum age of a stored copy that is used because the document cannot be fetched. */
+/** The maximum age of a stored copy that is used because the document cannot be fetched. */
 export const STALE_MS = 7 * 86_400_000
 export const UNUSED_DOCUMENTS_MAX = 10_000
 
@@ -261,7 +261,7 @@ function unusedDocuments({ kysely }: Database) {
     )
 }
 
-/** Maximum number of copies to remove at once. Usually it is one copy, but many if the limit has been lowered. */
+/** The maximum number of copies to remove at once. Usually it is one copy, but many if the limit has been lowered. */
 const REMOVED_MAX = 100
 
 /** Removes the oldest unused copies above the maximum. Any caller can add copies by naming a URL. */

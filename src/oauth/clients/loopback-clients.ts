@@ -12,7 +12,7 @@ import { type Client, grantTypesServed } from './client.ts'
 interface LoopbackClientDependencies {
   readonly database: Database
   readonly records: Pick<StateAdapter, 'find' | 'upsert' | 'destroy'>
-  /** Key for the digests of networks. IP addresses are not stored. */
+  /** The key for the digests of networks. IP addresses are not stored. */
   readonly networkKey: Buffer
   readonly loopbackHosts: readonly string[]
   readonly registration: ServicePolicy['registration']

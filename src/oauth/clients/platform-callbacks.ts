@@ -12,7 +12,7 @@ interface PlatformCallbackDependencies {
 
 const DAY_MS = 86_400_000
 
-/** Maximum number of used callbacks per person and platform. Each connection of an assistant has its own callback. */
+/** The maximum number of used callbacks per person and platform. Each connection of an assistant has its own. */
 const CALLBACKS_PER_PERSON_MAX = 50
 
 /**

@@ -71,7 +71,7 @@ export type UseOnce = (proof: {
   readonly madeAtSeconds: number | undefined
 }) => Promise<'first' | 'again' | 'forgotten'>
 
-/** Maximum time until a proof expires. A proof that expires later is rejected, because it would be stored too long. */
+/** The maximum time until a proof expires. A later expiry is rejected, because the proof would be stored too long. */
 const REMEMBERED_SECONDS_MAX = 86_400
 
 /** Assumed lifetime of an assertion without `iat`, which RFC 7523 §3 allows. */
@@ -173,7 +173,7 @@ interface Audiences {
   readonly accepted: readonly string[]
 }
 
-/** Maximum number of seconds that the `iat` of an assertion may be in the future. */
+/** The maximum number of seconds that the `iat` of an assertion may be in the future. */
 const AHEAD_SECONDS_MAX = { others: 300, fapi: 60 }
 
 /**
@@ -230,7 +230,7 @@ export type DpopProof =
 
 export type CheckDpop = (request: ProvenRequest) => Promise<DpopProof>
 
-/** Maximum seconds between `iat` and the current time for a proof without a nonce. The engine has the same limit. */
+/** The maximum seconds between `iat` and now for a proof without a nonce. The engine has the same limit. */
 const AGE_SECONDS_MAX = 300
 const PROOF_LENGTH_MAX = 4096
 

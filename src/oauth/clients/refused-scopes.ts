@@ -36,7 +36,7 @@ export function explainRefusedScopes(
     : `this client cannot request ${named}; request other scopes instead. It ${open}`
 }
 
-/** Error description for scopes separated by commas (RFC 6749 §3.3), which some libraries send by default. */
+/** The error description for scopes separated by commas (RFC 6749 §3.3), which some libraries send by default. */
 const COMMAS = 'scopes must be separated by spaces, not commas'
 
 /** Explains a `scope` that is wrong for every client: it names no known scope, or commas separate the names. */

@@ -36,7 +36,7 @@ interface RegistrationDependencies {
 }
 
 const BODY_BYTES_MAX = 16_384
-/** Value of the Retry-After header if too many callbacks of a platform are in use. */
+/** The value of the Retry-After header if too many callbacks of a platform are in use. */
 const FULL_RETRY_SECONDS = 3600
 
 /**

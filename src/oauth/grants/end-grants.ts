@@ -49,7 +49,7 @@ export type EndReason =
   | 'a replaced refresh token was used again'
   | 'the database was restored from a backup'
 
-/** Maximum number of rows per statement. An application may have too many grants for one statement's time limit. */
+/** The maximum number of rows per statement. An application may have too many grants for one statement's time limit. */
 const BATCH_ROWS_MAX = 1000
 
 /**

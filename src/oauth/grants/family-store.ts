@@ -12,7 +12,7 @@ export interface Family {
   /** 128 random bits in base64url, needed to derive the tokens of the family. */
   readonly seed: string
   readonly token: FamilyToken
-  /** Number of times the refresh token was replaced. Older refresh tokens are accepted only as retries. */
+  /** The number of times the refresh token was replaced. Older refresh tokens are accepted only as retries. */
   readonly generation: number
   /**
    * Start times of the latest generations, oldest first, in epoch milliseconds. After a refresh that keeps the refresh
@@ -43,7 +43,7 @@ export interface FamilyToken {
 
 export interface NewFamily extends Omit<Family, 'generation' | 'steps' | 'ended'> {
   readonly grantId: string
-  /** Time until which the row is kept, in epoch milliseconds. The code and all tokens must have expired by then. */
+  /** The time until which the row is kept, in epoch milliseconds. The code and all tokens must have expired by then. */
   readonly keptUntil: number
 }
 

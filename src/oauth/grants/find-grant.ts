@@ -13,7 +13,7 @@ import type { AccessFacts, FindGrant, Grant, PersonFacts } from './judge-access.
 
 /** The clients that the configuration allows. */
 export interface AdmittedClients {
-  /** Client ids of the platforms in the current configuration. */
+  /** The client ids of the platforms in the current configuration. */
   readonly integrations: ReadonlySet<string>
   /** Whether the configuration allows the host of a client's metadata document; true for other clients. */
   admitsOrigin(clientId: string): boolean

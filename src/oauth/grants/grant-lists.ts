@@ -194,7 +194,7 @@ async function usesOf(grants: ReturnType<typeof liveGrants>, nowMs: number, line
       /** When the oldest live grant was given, in epoch milliseconds. */
       grantedAt: granted_at,
       lastUsedAt: last_used_at ?? undefined,
-      /** Number of calls in the last `CALL_DAYS` days. */
+      /** The number of calls in the last `CALL_DAYS` days. */
       calls: callsOf.get(id)?.reduce((sum, row) => sum + Number(row.calls), 0) ?? 0,
     }
   }

@@ -32,9 +32,9 @@ const endedByClient: { readonly [Reason in EndReason]?: { readonly action: Chang
   'a replaced refresh token was used again': { action: 'refresh_token.reused' },
 }
 
-/** Number of days for which daily counts are kept. Analytics shows all of them. */
+/** The number of days for which daily counts are kept. Analytics shows all of them. */
 export const COUNT_DAYS = 90
-/** Number of days for which the lists of connected apps and people count calls. */
+/** The number of days for which the lists of connected apps and people count calls. */
 export const CALL_DAYS = 30
 
 const DAY_MS = 86_400_000

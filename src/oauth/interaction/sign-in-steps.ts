@@ -41,7 +41,7 @@ export interface FirstStep extends Omit<Authentication, 'methods'> {
   readonly browser: string
 }
 
-/** Time limit for the second step, in seconds. */
+/** The time limit for the second step, in seconds. */
 const STEP_SECONDS = 600
 
 /** Returns the handlers of the sign-in page, its passkey form and the second step. */

@@ -17,7 +17,7 @@ export function makeSecretRoot(secrets: readonly string[]) {
     cookieKeys: keysFor('cookies').map((key) => key.toString('base64url')),
     formKey: keyFor('forms'),
     nonceKey: keyFor('DPoP nonces'),
-    /** Key for digests of the networks from which clients were registered. */
+    /** The key for digests of the networks from which clients were registered. */
     networkKey: keyFor('networks'),
     cursorKeys: keysFor('cursors'),
     downloadKeys: keysFor('downloads'),

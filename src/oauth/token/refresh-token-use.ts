@@ -54,7 +54,7 @@ export function endOf(
   )
 }
 
-/** Maximum number of start times in `steps`. No honest client refreshes more often within one retry window. */
+/** The maximum number of start times in `steps`. No honest client refreshes more often within one retry window. */
 const STEPS_MAX = 32
 
 /** Adds the start time of a generation. Keeps only the latest times, and only those within the retry window. */

@@ -14,7 +14,7 @@ import { sendCsv, sendDownload } from './downloads.ts'
 import type { OperatorPages } from './operator-pages.ts'
 
 const DAY_MS = 86_400_000
-/** Maximum length of a filter. A longer filter is ignored. */
+/** The maximum length of a filter. A longer filter is ignored. */
 const FIELD_CHARACTERS_MAX = 2048
 
 /** The maximum number of events in a download. A download omits older events beyond this number. */

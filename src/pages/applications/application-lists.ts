@@ -38,7 +38,7 @@ export async function findApplication(
     name: row.name,
     authMethod: row.auth_method,
     applicationType: row.application_type,
-    /** Id of the assistant that the application was created for. */
+    /** The id of the assistant that the application was created for. */
     assistant: row.assistant ?? undefined,
     /** Whether the application acts for an owner. */
     isOperator: row.operator_at !== null,

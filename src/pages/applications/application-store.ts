@@ -17,7 +17,7 @@ import { authMethodWith, columnsOf, type ProtocolChoices } from './protocol-choi
 /** The input for a new application or resource server. */
 export interface NewApplication extends CheckedApplication {
   readonly kind?: ApplicationKind
-  /** Id of the assistant that the application is for. */
+  /** The id of the assistant that the application is for. */
   readonly assistant?: string
 }
 

@@ -62,7 +62,7 @@ export function assistantText(words: string, url = ''): Html {
   return textIfAny(`assistant.${words}`, { url: inCode(url) }) ?? inEnglish(words)
 }
 
-/** Maximum length of a server name. MCP hosts prepend it to tool names, which may have up to 64 characters. */
+/** The maximum length of a server name. MCP hosts prepend it to tool names, which may have up to 64 characters. */
 const SERVER_LENGTH_MAX = 30
 
 /** Returns the slug in lower case, shortened and with only letters, digits and hyphens; `school` if nothing is left. */

@@ -198,7 +198,7 @@ function send(ctx: Context, answer: Answer): void {
   else if (answer) sendPage(ctx, answer)
 }
 
-/** Maximum length of the URL to return to. This limit keeps the sealed cookie below 4096 bytes. */
+/** The maximum length of the URL to return to. This limit keeps the sealed cookie below 4096 bytes. */
 const RETURN_TO_CHARACTERS_MAX = 2000
 
 function areaOf(path: string): string {

@@ -16,7 +16,7 @@ interface Preferences {
   readonly timeZone?: Tag
 }
 
-/** Maximum number of languages in `ui_locales`. Further languages are ignored. */
+/** The maximum number of languages in `ui_locales`. Further languages are ignored. */
 const UI_LOCALES_MAX = 10
 
 /** Reads the space-separated languages of the parameter `ui_locales` (OpenID Connect Core §3.1.2.1). */

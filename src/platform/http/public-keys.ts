@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { parseStrictObject } from './strict-json.ts'
 
 const KEYS_MAX = 10
-/** Maximum length of a key set that an operator enters, in characters. */
+/** The maximum length of a key set that an operator enters, in characters. */
 export const KEY_SET_LENGTH_MAX = 20_000
 const RSA_BITS_MIN = 2048
 

@@ -50,7 +50,7 @@ interface OutboxPorts {
   readonly noteAttempt: (kind: string, outcome: 'sent' | 'postponed' | 'dropped') => void
 }
 
-/** Time limit of an attempt to send a message. */
+/** The time limit of an attempt to send a message. */
 export const SEND_WITHIN_MS = 30_000
 /** How long a claim lasts. Longer than an attempt, so normally only a crash makes another process send the message. */
 export const CLAIM_MS = 120_000

@@ -162,7 +162,7 @@ const lookUpOutside: LookUp = makeLookUpOutside()
  */
 export function makeLookUpOutside(servers?: readonly string[]): LookUp {
   return async (hostname, signal) => {
-    // A new resolver uses the current name servers, and canceling it affects only this lookup.
+    // A new resolver uses the current name servers, and cancelling it affects only this lookup.
     const resolver = new Resolver(RESOLVER_OPTIONS)
     if (servers) resolver.setServers(servers)
     signal.addEventListener('abort', () => resolver.cancel(), { once: true })

@@ -46,7 +46,7 @@ export async function removeExpired(
   }
 }
 
-/** PostgreSQL's SQLSTATE for a canceled statement. */
+/** PostgreSQL's SQLSTATE for a cancelled statement. */
 const QUERY_CANCELED = '57014'
 
 function wasCancelled(error: unknown): boolean {

@@ -8,7 +8,7 @@ export function containsText(column: string, words: string) {
   return sql<boolean>`lower(${sql.ref(column)}) like lower(${`%${pattern}%`}) escape '!'`
 }
 
-/** Maximum number of words of a search. More words are ignored. */
+/** The maximum number of words of a search. More words are ignored. */
 const WORDS_MAX = 8
 
 /** The separators between words, the same as in the triggers that write `person_word`. */

@@ -22,7 +22,7 @@ import {
  * view.
  */
 
-/** Number of people per statement. Each statement reads a few thousand watch positions. */
+/** The number of people per statement. Each statement reads a few thousand watch positions. */
 const PEOPLE_PER_PIECE = 250
 
 /** SQL that selects the watch positions of a group of people: `from … where …`. */

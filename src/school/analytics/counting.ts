@@ -6,7 +6,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 
 export const DAY_MS = 86_400_000
 
-/** Maximum number of days in a period, enforced by the Admin API. */
+/** The maximum number of days in a period, enforced by the Admin API. */
 export const DAYS_MAX = 92
 
 /** A period of whole days in UTC, both ends inclusive. Day 0 is 1970-01-01. */

@@ -53,9 +53,9 @@ export async function countOverview(
   const refused = await countRefusals(kysely, siteId, period)
   return {
     countedAt: nowMs,
-    /** Number of distinct people who used an application. */
+    /** The number of distinct people who used an application. */
     people: people.inAll,
-    /** Number of distinct people who used an application in the last seven days, and in the seven days before that. */
+    /** The number of distinct people who used an application in the last seven days, and in the seven days before. */
     peopleByWeek: people.byWeek,
     /** Refusals by error code, most frequent first. */
     reasons: refused.reasons,

@@ -34,7 +34,7 @@ export function needsApproval(
 
 /** How long a person has to approve a change, and how long the approval is valid, in seconds. */
 const APPROVAL_SECONDS = 600
-/** Maximum number of changes of one client that wait for one person. */
+/** The maximum number of changes of one client that wait for one person. */
 const PENDING_MAX = 50
 
 /** A change that a client requests: the mutation and its arguments. */

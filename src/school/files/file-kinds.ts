@@ -6,7 +6,7 @@ export interface FileKind {
   readonly begins: (head: Buffer) => boolean
 }
 
-/** Number of bytes that suffice to detect the kind. */
+/** The number of bytes that suffice to detect the kind. */
 export const HEAD_BYTES = 64
 
 /**

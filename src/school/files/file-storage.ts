@@ -48,7 +48,7 @@ export interface Files {
   readonly draftFolder: string
 }
 
-/** Minimum age of the drafts that `openFiles` removes. No upload takes this long. */
+/** The minimum age of the drafts that `openFiles` removes. No upload takes this long. */
 const STALE_MS = 86_400_000
 
 /** Opens the storage, and removes drafts that crashed processes left behind. */
@@ -119,7 +119,7 @@ export async function orUnavailable<Result>(work: () => Promise<Result>): Promis
 /** The endpoint and credentials of an S3-compatible storage. The bucket is the first path segment. */
 export type S3Location = NonNullable<Config['filesS3']>
 
-/** Time limit until the response headers arrive, including the upload itself. Reading the body may take longer. */
+/** The time limit until the response headers arrive, including the upload itself. Reading the body may take longer. */
 const ANSWER_MS = 20_000
 
 /** Creates the storage in S3, with one object per file. Signs requests with Signature Version 4. */

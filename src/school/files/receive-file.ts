@@ -92,7 +92,7 @@ function mustFit(kind: FileKind, { name, declared, accepted }: Expected): void {
   )
 }
 
-/** Maximum size of a demo file, in bytes. The actual files are much smaller. */
+/** The maximum size of a demo file, in bytes. The actual files are much smaller. */
 const BUNDLED_BYTES_MAX = 10_000_000
 const READ_SECONDS_MAX = 60
 

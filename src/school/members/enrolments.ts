@@ -167,7 +167,7 @@ async function setEnd(trx: Transaction<Schema>, id: string, expires_at: number |
 
 export type Progress = Awaited<ReturnType<typeof readProgress>>[number]
 
-/** Maximum number of enrolments in one statement. The statement reads all lectures of their courses. */
+/** The maximum number of enrolments in one statement. The statement reads all lectures of their courses. */
 const BATCH_ENROLMENTS_MAX = 200
 
 /** Reads the progress of enrolments, with one query per batch. */

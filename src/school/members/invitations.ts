@@ -20,7 +20,7 @@ import { mustBeAllowedToChangeOwners, mustHaveRoles, rolesSchema } from './site-
 
 const INVITATION_SECONDS = 7 * 86_400
 const DAY_MS = 86_400_000
-/** Maximum number of recovery e-mails that a site can send to a member in 24 hours. */
+/** The maximum number of recovery e-mails that a site can send to a member in 24 hours. */
 const RECOVERIES_PER_DAY_MAX = 3
 
 const newInvitation = z.strictObject({

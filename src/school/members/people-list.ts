@@ -35,7 +35,7 @@ export interface PeopleQuestion {
   readonly among?: ReturnType<typeof sql<boolean>> | undefined
 }
 
-/** Maximum number of people that a search counts. The matches may be spread over a large index. */
+/** The maximum number of people that a search counts. The matches may be spread over a large index. */
 const SEARCH_COUNT_MAX = 500
 
 /**
@@ -103,10 +103,10 @@ async function countHolders(
 /** If a site has at most this many roles, a search starts from its people. Otherwise, a search starts from words. */
 const FEW_ROLES_MAX = 5000
 
-/** Maximum number of people that are counted per word to find the rarest word of a search. */
+/** The maximum number of people that are counted per word to find the rarest word of a search. */
 const WORD_COUNT_MAX = 5000
 
-/** Maximum number of people with the rarest word that are read to count the matches at a large site. */
+/** The maximum number of people with the rarest word that are read to count the matches at a large site. */
 const COUNTED_MAX = 1000
 
 /**
@@ -220,7 +220,7 @@ interface StudentQuestion extends Pick<PeopleQuestion, 'siteId' | 'search' | 'so
   readonly courseId?: string | null | undefined
 }
 
-/** Maximum number of students that are counted for a course. The count checks the role of each student. */
+/** The maximum number of students that are counted for a course. The count checks the role of each student. */
 const COURSE_COUNT_MAX = 50_000
 
 /**

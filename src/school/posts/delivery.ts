@@ -12,10 +12,10 @@ import { newId } from '../changes/change.ts'
  * crash, the next batch continues where the last batch ended.
  */
 
-/** Maximum number of inboxes in a batch. Small batches hardly delay requests. */
+/** The maximum number of inboxes in a batch. Small batches hardly delay requests. */
 const NOTIFICATIONS_PER_BATCH = 500
 
-/** Maximum number of deliveries per round, and of removals. */
+/** The maximum number of deliveries per round, and of removals. */
 const POSTS_PER_ROUND = 100
 
 /**

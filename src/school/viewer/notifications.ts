@@ -23,7 +23,7 @@ export function knownTopicOf(topic: string): (typeof knownTopics)[number] | unde
   return knownTopics.find((known) => known === topic)
 }
 
-/** Maximum number of subscriptions in a response, far more than a person has. */
+/** The maximum number of subscriptions in a response, far more than a person has. */
 const SUBSCRIPTIONS_MAX = 500
 
 export function inboxData({ kysely }: Database, now: () => number) {

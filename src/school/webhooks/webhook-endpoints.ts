@@ -26,7 +26,7 @@ const REPLAY_EVENTS_MAX = 10_000
 const ROTATION_MS = 86_400_000
 const DELIVERIES_SHOWN_MAX = 50
 const KEYS_KEPT_MAX = 1000
-/** Maximum time from a change's timestamp to its commit. The search for missed events starts this much earlier. */
+/** The maximum time from a change's timestamp to its commit. The search for missed events starts this much earlier. */
 const COMMIT_WITHIN_MS = 60_000
 
 export const labelOf = (id: string) => `secret of the webhook endpoint ${id}`
