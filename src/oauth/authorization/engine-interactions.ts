@@ -166,7 +166,7 @@ interface PromptDetails {
   readonly missingOIDCScope?: string[]
   readonly missingOIDCClaims?: string[]
   readonly missingResourceScopes?: Record<string, string[]>
-  /** Fingerprint of the metadata document that the consent page describes. */
+  /** The fingerprint of the metadata document that the consent page describes. */
   readonly fingerprint?: string
   /** Whether the metadata document is approved at the site of the consent. */
   readonly reviewed?: boolean

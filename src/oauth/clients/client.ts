@@ -51,7 +51,7 @@ export interface DocumentState {
   readonly reviewed: boolean
   /** Whether the current document is approved for at least one site. Only then may the client request write scopes. */
   readonly approvedSomewhere: boolean
-  /** Digest of the document's name and redirect URIs. If it changes, people must consent again. */
+  /** The digest of the document's name and redirect URIs. If it changes, people must consent again. */
   readonly fingerprint: string
 }
 

@@ -11,7 +11,7 @@ export type DocumentReviews = ReturnType<typeof makeDocumentReviews>
 interface Verdict {
   readonly clientId: string
   readonly review: DocumentReview
-  /** Fingerprint of the document that the page showed. */
+  /** The fingerprint of the document that the page showed. */
   readonly fingerprint: string
   readonly siteId: string
   /** Whether the decision is for all sites. Only platform reviewers may make such a decision. */

@@ -37,7 +37,7 @@ export interface FamilyToken {
   readonly acr?: string | undefined
   /** When the person authenticated, in epoch seconds. A refresh does not change it. */
   readonly authTime?: number | undefined
-  /** Thumbprint of the key to which access tokens and public clients' refresh tokens are bound (RFC 9449 §5). */
+  /** The thumbprint of the key to which access tokens and public clients' refresh tokens are bound (RFC 9449 §5). */
   readonly jkt?: string | undefined
 }
 

@@ -27,7 +27,7 @@ export interface Grant {
   readonly clientId: string
   readonly clientOrigin: string
   readonly siteId: string | undefined
-  /** Fingerprint of the client's metadata document at the consent; undefined if there was no document. */
+  /** The fingerprint of the client's metadata document at the consent; undefined if there was no document. */
   readonly documentFingerprint: string | undefined
   readonly allowed: Allowed
   readonly grantedAt: number
@@ -72,7 +72,7 @@ export interface AccessFacts {
   readonly family: Family | undefined
   /** The engine's record of the requested code. */
   readonly code?: object | undefined
-  /** Version of the client that sent the request (oauth/clients/find-client.ts); 0 if none is stored. */
+  /** The version of the client that sent the request (oauth/clients/find-client.ts); 0 if none is stored. */
   readonly callerVersion: number
 }
 

@@ -210,7 +210,7 @@ async function complete(
   seeOther(ctx, await interactions.signedIn(ctx, signedIn))
 }
 
-/** Cookie that marks a known browser. It does not identify a person, and is sent only to interaction pages. */
+/** The cookie that marks a known browser. It does not identify a person, and is sent only to interaction pages. */
 const BROWSER_COOKIE = 'gatehouse_browser'
 
 export const browserCookieOf = (ctx: Context) => ctx.cookies.get(BROWSER_COOKIE)

@@ -11,9 +11,9 @@ import type { RefreshToken } from './tokens.ts'
 
 /** The facts that decide which key the tokens of a refresh are bound to. */
 export interface RefreshBinding {
-  /** Thumbprint of the key that the family is bound to, if any. */
+  /** The thumbprint of the key that the family is bound to, if any. */
   readonly bound: string | undefined
-  /** Thumbprint of the key of the request's proof; undefined if there is no proof. */
+  /** The thumbprint of the key of the request's proof; undefined if there is no proof. */
   readonly proven: string | undefined
   /** Whether the client is public. If so, its refresh tokens are bound to the key too (RFC 9449 §5). */
   readonly isPublic: boolean

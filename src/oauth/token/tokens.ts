@@ -23,7 +23,7 @@ export interface AccessToken extends IssuedToken {
   readonly kind: 'access'
   /** The resource that the token is for (RFC 8707); undefined for a sign-in without a resource. */
   readonly audience: string | undefined
-  /** Thumbprint of the key that the token is bound to (RFC 9449 §6). */
+  /** The thumbprint of the key that the token is bound to (RFC 9449 §6). */
   readonly jkt: string | undefined
   /** The site's requirements for sensitive operations, if the sign-in does not meet them. */
   readonly unmetDemand?: AssuranceDemand | undefined

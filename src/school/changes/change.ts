@@ -150,7 +150,7 @@ export interface Created {
   readonly isNew: boolean
 }
 
-/** Lifetime of an idempotency key, in seconds. Afterwards, clean-up deletes the key. */
+/** The lifetime of an idempotency key, in seconds. Afterwards, clean-up deletes the key. */
 const KEY_SECONDS = 7 * 86_400
 
 /**

@@ -15,7 +15,7 @@ interface DownloadPorts {
   /** Keys of the signatures: the first key signs, all keys verify. */
   readonly keys: readonly Buffer[]
   readonly baseUrl: string
-  /** Lifetime of a link, in seconds. */
+  /** The lifetime of a link, in seconds. */
   readonly seconds: number
   readonly now: () => number
 }
