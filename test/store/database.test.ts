@@ -150,10 +150,10 @@ withEveryDatabase('The database', (open, newPlace) => {
 
     it('refuses a database from which a newer version removed something', async () => {
       await using place = await newPlace()
-      const migrationsFolder = migrationsWith('0999-later.sql', 'drop table site_feature;')
+      const migrationsFolder = migrationsWith('0999-later.contract.sql', 'drop table site_feature;')
       await (await openDatabase(place.location, { migrationsFolder }))[Symbol.asyncDispose]()
       const error = await rejection(openDatabase(place.location))
-      expect(error.message).to.match(/0999-later\.sql.*newer version/)
+      expect(error.message).to.match(/0999-later\.contract\.sql.*newer version/)
     })
 
     it('undoes a file that fails', async () => {

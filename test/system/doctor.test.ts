@@ -8,7 +8,6 @@ import { makeCertificate } from '../../conformance/certificate.ts'
 import { makeSecretRoot } from '../../src/oauth/keys/secret-root.ts'
 import { type CheckName, checks, type Finding, found } from '../../src/ops/doctor/checks.ts'
 import { type ClientFacts, judgeClients } from '../../src/ops/doctor/client-checks.ts'
-import { judgeRoom } from '../../src/ops/doctor/machine-checks.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { change, insert } from '../support/database.ts'
 import { listen } from '../support/listen.ts'
@@ -64,69 +63,36 @@ describe('the checks of doctor', () => {
 const well: ClientFacts = {
   clientId: 'app_1',
   name: 'An application',
-  kind: 'site',
-  application_type: 'web',
   auth_method: 'client_secret_post',
   redirectUris: ['https://app.example/callback'],
-  redirectPatterns: [],
-  postLogoutUris: ['https://app.example/'],
-  backchannel_logout_uri: 'https://app.example/signed-out',
   secretsMadeAt: [now - 10 * DAY_MS],
-  jwks: null,
-  jwks_uri: null,
-  created_at: now - 300 * DAY_MS,
-  lastUsedAt: now - DAY_MS,
-  scopes: ['account:read'],
-  grantedScopes: ['account:read'],
 }
 
 describe('doctor judges a client', () => {
-  const judge = (client: Partial<ClientFacts>, privateKeyJwt = false) =>
-    checksOf(judgeClients([{ ...well, ...client }], { now, privateKeyJwt }))
+  const judge = (client: Partial<ClientFacts>) =>
+    checksOf(judgeClients([{ ...well, ...client }], now))
 
   const asked = (...redirectUris: string[]) => ({ redirectUris })
   const secrets = (...days: number[]) => ({ secretsMadeAt: days.map((age) => now - age * DAY_MS) })
-  const byKey = { auth_method: 'private_key_jwt', ...secrets() } as const
-  const n = Buffer.alloc(128, 255).toString('base64url')
-  const weak = { ...byKey, jwks: JSON.stringify({ keys: [{ kty: 'RSA', e: 'AQAB', n }] }) }
-  const local = asked('https://app.example/cb', 'http://127.0.0.1:3000/cb')
-  const told = { backchannel_logout_uri: 'http://a.example/' }
-  const both = { scopes: ['account:read', 'account:write'] }
   const cases: readonly (readonly [CheckName, string, Partial<ClientFacts>])[] = [
     ['client.address-in-clear', 'http in the web', asked('http://app.example/cb')],
     ['client.address-pattern', 'a wildcard', asked('https://*.app.example/cb')],
     ['client.address-pattern', 'an encoded wildcard', asked('https://app.example/%2A')],
-    ['client.address-fragment', 'a fragment', asked('https://app.example/#cb')],
     ['client.named-loopback', 'localhost', asked('http://localhost:1/cb')],
     ['client.scheme-undotted', 'a scheme without a dot', asked('myapp://callback')],
-    ['client.loopback-beside-web', 'a callback of its developer', local],
-    ['client.free-segment', 'a pattern', { redirectPatterns: ['https://a.example/{segment}'] }],
-    ['client.sign-out-in-clear', 'sign-out over http', { postLogoutUris: ['http://app.example/'] }],
-    ['client.notices-in-clear', 'notices over http', told],
     ['client.no-secret', 'no secret', secrets()],
     ['client.secret-old', 'a secret of 366 days', secrets(366)],
-    ['client.secret-unused', 'a secret that it cannot use', { auth_method: 'none' }],
     ['client.secrets-two', 'two secrets for 31 days', secrets(60, 31)],
-    ['client.key-weak', 'a key of 1024 bits', weak],
-    ['client.keys-in-clear', 'keys over http', { ...byKey, jwks_uri: 'http://app.example/keys' }],
-    ['client.never-used', 'no use ever', { lastUsedAt: undefined }],
-    ['client.idle', 'no use for 91 days', { lastUsedAt: now - 91 * DAY_MS }],
-    ['client.scopes-unused', 'a scope that was never granted', both],
   ]
   for (const [check, what, client] of cases) {
     // [threat 38]
     it(`finds ${check}: ${what}`, () => expect(judge(client)).to.deep.equal([check]))
   }
 
-  it('finds client.secret-shared where keys are possible', () => {
-    expect(judge({}, true)).to.deep.equal(['client.secret-shared'])
-  })
-
   for (const [what, client] of Object.entries<Partial<ClientFacts>>({
     'one as RFC 9700 and OAuth 2.1 recommend': {},
-    'a public native one': { auth_method: 'none', ...secrets(), application_type: 'native' },
-    'one on the last good day': { lastUsedAt: now - 90 * DAY_MS, ...secrets(365, 30) },
-    'a new one without use': { created_at: now - 30 * DAY_MS, lastUsedAt: undefined },
+    'a public one': { auth_method: 'none', ...secrets() },
+    'one on the last good day': secrets(365, 30),
   })) {
     it(`finds nothing at ${what}`, () => expect(judge(client)).to.deep.equal([]))
   }
@@ -237,7 +203,7 @@ describe('doctor', () => {
     ])
   })
 
-  it('checks the clocks of PostgreSQL and Redis, and finds a Redis that evicts', async function () {
+  it('checks PostgreSQL and Redis, and finds a Redis that evicts', async function () {
     await using redis = await startRedis(requireProgram(this, 'redis-server'))
     const server = await sharedPostgres(requireProgram(this, 'postgres'))
     const stores = { DATABASE_URL: await server.createDatabase(), REDIS_URL: redis.url }
@@ -245,8 +211,7 @@ describe('doctor', () => {
     const good = await runGatehouse(['doctor'], variables)
     expect([good.code, problems(good)]).to.deep.equal([0, []])
     expect(good.stdout)
-      .to.include('The clocks of this machine and of the database agree.')
-      .and.include('The clocks of this machine and of Redis agree.')
+      .to.include('Redis responds.')
       .and.include('There are no signing keys yet')
     await redis.ask('CONFIG', 'SET', 'maxmemory', '100mb')
     await redis.ask('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
@@ -270,11 +235,6 @@ describe('doctor', () => {
       const found = checksOf(findings).filter((name) => name.startsWith('database'))
       expect(found, stderr).to.deep.equal(expected)
     }
-  })
-
-  it('judges the free space of the disk', () => {
-    const judged = [99, 101, 1023, 1025].map((mib) => judgeRoom('/data', mib * 1024 * 1024))
-    expect(judged.map(({ severity }) => severity)).to.deep.equal(['wrong', 'weak', 'weak', 'ok'])
   })
 
   it('writes, reads and deletes in the bucket, and finds one where it cannot', async function () {
@@ -315,7 +275,6 @@ describe('doctor', () => {
       expect(sentences.join()).to.match(/The certificate expires in \d+ days/)
     })
 
-    const minuteAgo = () => new Date(Date.now() - 60_000).toUTCString()
     const faults: readonly (readonly [string, Change, CheckName])[] = [
       ['redirects', { status: 301 }, 'outside.redirects'],
       ['does not forward', { status: 404 }, 'outside.status'],
@@ -323,11 +282,8 @@ describe('doctor', () => {
       ['changes an address', { text: [/(?<="token_endpoint":")[^"]*/, 'x'] }, 'outside.endpoints'],
       ['hides the keys', { text: [/"keys":\[.*\]/, '"keys":[]'] }, 'outside.key-set'],
       ['drops CORS', { drop: ['access-control-allow-origin'] }, 'outside.cors'],
-      ['drops Cache-Control', { drop: ['cache-control'] }, 'outside.uncacheable'],
       ['drops a security header', { drop: ['x-frame-options'] }, 'outside.headers-lost'],
       ['drops Authorization', { lose: ['authorization'] }, 'outside.authorization-lost'],
-      ['is a minute late', { set: { date: minuteAgo } }, 'outside.clock'],
-      ['keeps no connection', { set: { connection: () => 'close' } }, 'outside.connections'],
     ]
     for (const [what, change, check] of faults) {
       // [threat 37]
@@ -359,7 +315,6 @@ interface Change {
   readonly text?: readonly [from: RegExp, to: string]
   readonly drop?: readonly string[]
   readonly lose?: readonly string[]
-  readonly set?: Readonly<Record<string, () => string>>
 }
 
 /** Starts a proxy that terminates TLS, with faults on demand. */
@@ -398,9 +353,8 @@ async function startFront(inner: string) {
   }
 }
 
-function changedHeaders(headers: IncomingHttpHeaders, { drop = [], set = {}, status }: Change) {
+function changedHeaders(headers: IncomingHttpHeaders, { drop = [], status }: Change) {
   const { 'transfer-encoding': _, ...given } = headers
   for (const name of drop) delete given[name]
-  for (const [name, value] of Object.entries(set)) given[name] = value()
   return status === 301 ? { ...given, location: 'https://elsewhere.example/' } : given
 }

@@ -24,7 +24,7 @@ describe('the gatehouse command', () => {
       for (const name of [
         ...['keys list', 'keys rotate', '--force', 'import <path>', 'export <folder>'],
         ...['backup <folder>', 'backup verify <folder>', 'restore <folder>', '--keep-grants'],
-        ...['migrate status', '--dry-run', 'reviewers', 'doctor', '--outside'],
+        ...['migrate', '--dry-run', 'reviewers', 'doctor', '--outside'],
       ]) {
         expect(stdout).to.include(name)
       }

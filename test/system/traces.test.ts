@@ -147,38 +147,8 @@ describe('traces by OTLP', () => {
   })
 })
 
-describe('doctor on metrics and traces', () => {
-  it('reports that both are good, beside a running service too', async () => {
-    await using receiver = await startOtlpReceiver()
-    const METRICS_PORT = String(await freePort())
-    const variables = { METRICS_PORT, OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url }
-    const look = async () => {
-      const { code, stdout } = await runGatehouse(['doctor'], { DATA_DIR, ...variables })
-      expect(code).to.equal(0)
-      return stdout
-    }
-    const metrics = `http://127.0.0.1:${METRICS_PORT}/metrics`
-    const DATA_DIR = temporaryFolder()
-    expect(await look())
-      .to.include(`ok     Metrics can be served at ${metrics}.`)
-      .and.include(`ok     The trace collector at ${receiver.url} responds.`)
-    await using _service = await startProcess(variables)
-    expect(await look()).to.include(`ok     A running service serves metrics at ${metrics}.`)
-  })
-
-  it('reports a port in use, an unreachable collector and an open address', async () => {
-    await using receiver = await startOtlpReceiver()
-    const away = `http://127.0.0.1:${await freePort()}`
-    const { code, stdout } = await runGatehouse(['doctor'], {
-      ...{ DATA_DIR: temporaryFolder(), OTEL_EXPORTER_OTLP_ENDPOINT: away },
-      ...{ METRICS_PORT: new URL(receiver.url).port, METRICS_HOST: '0.0.0.0' },
-    })
-    expect(code).to.equal(1)
-    expect(stdout)
-      .to.match(
-        /wrong {2}Metrics cannot be served at .*: another program uses the port; choose another port\./,
-      )
-      .and.include('let only Prometheus connect to the metrics port')
-      .and.include(`wrong  The trace collector at ${away} is not reachable; check that`)
-  })
+it('doctor reports metrics at an open address', async () => {
+  const metrics = { METRICS_PORT: String(await freePort()), METRICS_HOST: '0.0.0.0' }
+  const { stdout } = await runGatehouse(['doctor'], { DATA_DIR: temporaryFolder(), ...metrics })
+  expect(stdout).to.include('let only Prometheus connect to the metrics port')
 })

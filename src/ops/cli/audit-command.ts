@@ -1,5 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises'
-
 import type { Config } from '../../config/config.ts'
 import { auditActions, describeAction } from '../../platform/audit/audit-actions.ts'
 import {
@@ -15,43 +13,17 @@ import { asOneLine, type Given } from './command-line.ts'
 import { withDatabase } from './configured-stores.ts'
 
 const EVENTS_PER_READ = 500
-const FOLLOW_SECONDS = 1
-/** The maximum delay until an event is stored: repetitions of an event are stored once their minute has ended. */
-const LATE_MS = 120_000
 const DAY_MS = 86_400_000
 
-/**
- * `audit`: prints matching events, oldest first. Starts 24 hours ago unless `--since` is given. With `--follow`,
- * continues until SIGINT or SIGTERM.
- */
+/** `audit`: prints matching events, oldest first. Starts 24 hours ago unless `--since` is given. */
 export async function printAudit(config: Config, given: Given): Promise<undefined> {
-  const stopping = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stopping.abort())
   // A program that reads the output, such as `head`, may close the pipe early.
   process.stdout.on('error', () => process.exit())
   const lineOf = given.json ? eventLine : describeEvent
   await withDatabase(config, 'reads', async (database) => {
     const filter = await readFilter(database, given)
-    const wanted = given.follow
-      ? following(database, filter, stopping.signal)
-      : inOrder(database, filter)
-    for await (const event of wanted) process.stdout.write(`${lineOf(event)}\n`)
+    for await (const event of inOrder(database, filter)) process.stdout.write(`${lineOf(event)}\n`)
   })
-}
-
-/** Yields each matching event once, and polls for new events until the signal is aborted. */
-async function* following(database: Database, filter: AuditFilter, signal: AbortSignal) {
-  const seen = new Map<string, number>()
-  let { fromMs = 0 } = filter
-  while (!signal.aborted) {
-    for await (const event of inOrder(database, { ...filter, fromMs })) {
-      if (!seen.has(event.id)) yield event
-      seen.set(event.id, event.occurred_at)
-    }
-    fromMs = Math.max(fromMs, Date.now() - LATE_MS)
-    for (const [id, at] of seen) if (at < fromMs) seen.delete(id)
-    await delay(FOLLOW_SECONDS * 1000, undefined, { signal }).catch(() => {})
-  }
 }
 
 async function* inOrder(database: Database, filter: AuditFilter): AsyncGenerator<FoundEvent> {

@@ -6,7 +6,6 @@ export const options = {
   client: { type: 'string' },
   'dry-run': { type: 'boolean' },
   events: { type: 'boolean' },
-  follow: { type: 'boolean' },
   force: { type: 'boolean' },
   help: { type: 'boolean' },
   json: { type: 'boolean' },

@@ -36,9 +36,8 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
                         point-in-time recovery. Stop the service first
     --yes               does not ask for confirmation
   migrate               applies pending migrations, even with MIGRATE_AT_START=no
-    --dry-run           lists pending migrations and what they lock, and changes nothing
-  migrate status        the same as migrate --dry-run
-  doctor                checks configuration, storage, keys, clocks, every client, and discovery from
+    --dry-run           lists pending migrations, and changes nothing
+  doctor                checks configuration, storage, keys, every application, and discovery from
                         outside; reports what is wrong or weak, and what to do
     --outside           fails if the service does not respond at BASE_URL
     --json              prints JSON
@@ -55,7 +54,6 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
     --action, --site, --client, --person
                         filters; a person by id or e-mail address, a site by id or slug
     --json              prints one line of JSON per event (docs/audit-event.schema.json)
-    --follow            continues to print new events
   example-env           prints all environment variables with their defaults and descriptions
   help                  prints this text
 
@@ -100,7 +98,7 @@ const commands: Readonly<Record<string, Command>> = {
   '': showHelp,
   help: showHelp,
   audit: {
-    options: ['since', 'until', 'action', 'site', 'client', 'person', 'json', 'follow'],
+    options: ['since', 'until', 'action', 'site', 'client', 'person', 'json'],
     load: async () => (await import('./audit-command.ts')).printAudit,
   },
   doctor: {
@@ -137,7 +135,6 @@ const commands: Readonly<Record<string, Command>> = {
   },
   'grants end-all': { options: ['yes'], load: async () => (await backups()).endAllGrants },
   migrate: { options: ['dry-run'], load: async () => (await migrations()).migrateDatabase },
-  'migrate status': { load: async () => (await migrations()).describeMigrations },
   'person export': { takesArgument: true, load: async () => (await people()).printPerson },
   'person delete': {
     takesArgument: true,

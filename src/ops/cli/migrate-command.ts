@@ -1,4 +1,5 @@
 import type { Config } from '../../config/config.ts'
+import type { MigrationStatus } from '../../platform/store/migrate.ts'
 import {
   locationOf,
   openServiceDatabase,
@@ -11,8 +12,8 @@ const STATEMENT_TIMEOUT_MS = 60 * 60_000
 
 /** `migrate`: applies pending migrations, even with MIGRATE_AT_START=no. `--dry-run` only lists them. */
 export async function migrateDatabase(config: Config, given: Given): Promise<string> {
-  if (given['dry-run']) return await describeMigrations(config)
   const before = await readSchemaStatus(locationOf(config))
+  if (given['dry-run']) return describeMigrations(before)
   const database = await openServiceDatabase(config, {
     migrations: 'apply',
     migrationTimeoutMs: STATEMENT_TIMEOUT_MS,
@@ -22,16 +23,11 @@ export async function migrateDatabase(config: Config, given: Given): Promise<str
   return `Applied ${before.pending.map(({ name }) => name).join(', ')}.`
 }
 
-/** `migrate status`: lists pending migrations and the locks that they take. Changes nothing. */
-export async function describeMigrations(config: Config): Promise<string> {
-  const { appliedCount, pending } = await readSchemaStatus(locationOf(config))
+function describeMigrations({ appliedCount, pending }: MigrationStatus): string {
   if (pending.length === 0) {
     return `The schema is up to date. Applied migrations: ${appliedCount}, pending: none.`
   }
-  const lines = pending.flatMap(({ name, effect, statements }) => {
-    const waits = new Set(statements.flatMap((statement) => statement.waits ?? []))
-    return [`  ${name}  ${meanings[effect]}`, ...[...waits].map((what) => `    waits: ${what}`)]
-  })
+  const lines = pending.map(({ name, effect }) => `  ${name}  ${meanings[effect]}`)
   return [`Applied migrations: ${appliedCount}, pending: ${pending.length}`, ...lines].join('\n')
 }
 

@@ -20,9 +20,6 @@ export const checks = {
   ),
   'schema.behind': wrong('run `npm run gatehouse -- migrate` before the next start'),
   'schema.before-start': note('the next start applies the migrations'),
-  'clock.differs': wrong(
-    'synchronize the clocks, because tokens would expire too early or too late',
-  ),
   'keys.absent': note('the first start creates the keys'),
   'keys.unusable': wrong('start with the secret that encrypted the keys, or restore a backup'),
   'apps.unreadable': wrong(
@@ -50,15 +47,12 @@ export const checks = {
   'secret.readable': wrong('make the file readable only by its owner'),
   'database.readable': wrong('make the file readable only by its owner'),
 
-  'files.unwritable': wrong('give the service user write access to the folder'),
   'files.other-folder': wrong(
     "mount one folder on all hosts, or set FILES_S3_*; if you replaced the folder, execute `delete from setting where name = 'files_folder'`",
   ),
   'files.missing': wrong(
     'let all hosts share DATA_DIR/files, use S3, or copy the missing files into the folder',
   ),
-  'files.little-room': weak('free up space, or move DATA_DIR to a larger disk'),
-  'files.no-room': wrong('free up space now, before writes fail'),
   'files.bucket': wrong(
     'check FILES_S3_*; the access key must be allowed to read, write and delete objects',
   ),
@@ -69,8 +63,6 @@ export const checks = {
   'proxy.anyone': note('let only your proxy connect to the port of the service'),
 
   'metrics.exposed': note('let only Prometheus connect to the metrics port'),
-  'metrics.port': wrong('choose another port'),
-  'traces.collector': wrong('check that the collector is running and that its address is correct'),
 
   'mail.folder': weak('set SMTP_URL and MAIL_FROM, because these messages reach no mailbox'),
   'mail.server': wrong('check SMTP_URL, its password and the certificate of the mail server'),
@@ -94,16 +86,10 @@ export const checks = {
   'outside.endpoints': wrong('find out which proxy or cache changes the document', 'RFC 9700 §2.6'),
   'outside.key-set': wrong('make the proxy forward the key set unchanged', 'RFC 8414 §2'),
   'outside.cors': weak('make the proxy keep the Access-Control-* headers', 'RFC 9700 §2.6'),
-  'outside.uncacheable': weak('make the proxy keep Cache-Control and ETag', 'RFC 9111 §5.2'),
   'outside.headers-lost': weak('make the proxy keep the security headers', 'RFC 9700 §4.16'),
   'outside.authorization-lost': wrong(
     'make the proxy forward the Authorization header',
     'RFC 6750 §2.1',
-  ),
-  'outside.clock': wrong('synchronize the clocks of all machines of the service', 'RFC 9068 §4'),
-  'outside.connections': weak(
-    'enable keep-alive in the proxy, so requests share connections',
-    'RFC 9112 §9.3',
   ),
 
   'policy.any-document': note(
@@ -119,25 +105,11 @@ export const checks = {
     'RFC 9700 §2.6',
   ),
   'client.address-pattern': wrong('register each redirect URI in full', 'RFC 9700 §4.1.3'),
-  'client.address-fragment': wrong(
-    'register the URI without its fragment (# and everything after it)',
-    'OAuth 2.1 §2.3',
-  ),
   'client.named-loopback': weak('register the IP address instead', 'RFC 8252 §8.3'),
   'client.scheme-undotted': weak(
     "use the vendor's reversed domain name as the scheme (com.example.app:/callback), or an https URL",
     'RFC 8252 §7.1',
   ),
-  'client.loopback-beside-web': note(
-    'create a separate application for development',
-    'RFC 9700 §4.1',
-  ),
-  'client.free-segment': note(
-    'keep the pattern only if the platform uses a separate callback for each connection',
-    'RFC 9700 §4.1.3',
-  ),
-  'client.sign-out-in-clear': weak('register an https URL', 'RP-Initiated Logout §3.1'),
-  'client.notices-in-clear': weak('enter an https URL', 'Back-Channel Logout §2.2'),
   'client.no-secret': wrong(
     'add a secret, or change how the client authenticates',
     'RFC 9700 §2.5',
@@ -146,23 +118,7 @@ export const checks = {
     'add a second secret, deploy it, then remove the old secret',
     'RFC 9700 §2.5',
   ),
-  'client.secret-unused': weak('remove the secrets', 'RFC 9700 §2.5'),
   'client.secrets-two': weak('finish the rollover, then remove the old secret', 'RFC 9700 §2.5'),
-  'client.secret-shared': note('use private_key_jwt, which is enabled here', 'RFC 9700 §2.5'),
-  'client.key-weak': wrong(
-    'enter a P-256, Ed25519 or RSA key (2048 bits or more)',
-    'RFC 9700 §2.5',
-  ),
-  'client.keys-in-clear': wrong('enter an https URL for the keys', 'RFC 9700 §2.5'),
-  'client.never-used': note('delete the client if it is not needed', 'RFC 9700 §2.3'),
-  'client.idle': note(
-    'if the client is no longer needed, disable it, then delete it',
-    'RFC 9700 §2.3',
-  ),
-  'client.scopes-unused': note(
-    'remove these scopes from the client if it does not need them',
-    'RFC 9700 §2.3',
-  ),
 }
 
 export type CheckName = keyof typeof checks

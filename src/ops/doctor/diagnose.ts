@@ -16,12 +16,10 @@ const checks: readonly ((config: Config) => AsyncIterable<Finding> | Iterable<Fi
   checkDatabase,
   checkRedis,
   machine.checkPermissions,
-  machine.checkDisk,
   machine.checkBucket,
   machine.checkMail,
   checkPolicy,
   machine.checkMetrics,
-  machine.checkCollector,
 ]
 
 /**

@@ -1,16 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { existsSync, statSync } from 'node:fs'
-import { mkdtemp, rm, statfs, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 
 import type { Config } from '../../config/config.ts'
 import { openSmtp } from '../../directory/mail/smtp.ts'
 import { isLoopbackInterface, isLoopbackUrl } from '../../platform/http/loopback.ts'
-import { metricsPath } from '../../platform/http/paths.ts'
 import { PROXY_IGNORED } from '../../platform/http/request-target.ts'
 import { waitingMessages } from '../../platform/outbox/outbox.ts'
 import type { Database } from '../../platform/store/database.ts'
@@ -18,11 +15,7 @@ import { readSetting } from '../../platform/store/settings.ts'
 import { type S3Location, s3Storage } from '../../school/files/file-storage.ts'
 import { type Finding, type Findings, found, ok } from './checks.ts'
 
-const MEBIBYTE = 1024 * 1024
-const ROOM_BYTES_MIN = 100 * MEBIBYTE
-const ROOM_BYTES_WANTED = 1024 * MEBIBYTE
 const DAY_MS = 86_400_000
-const REACH_TIMEOUT_MS = 2_000
 
 /** Checks that other users cannot read the generated secret and the SQLite database. */
 export function* checkPermissions({ secrets, databaseUrl, dataDir }: Config): Generator<Finding> {
@@ -36,30 +29,6 @@ export function* checkPermissions({ secrets, databaseUrl, dataDir }: Config): Ge
   // Other users may access DATA_DIR, so check the files, too. The database contains password hashes.
   const open = ['gatehouse.db', 'gatehouse.db-wal'].map(pathOf).filter(isOpen)
   for (const file of open) yield found('database.readable', readable(file))
-}
-
-/** Checks that DATA_DIR is writable and has free space. If it is missing, checks the nearest folder above it. */
-export async function* checkDisk({ dataDir }: Config): Findings {
-  let folder = resolve(dataDir)
-  while (!existsSync(folder)) folder = dirname(folder)
-  const probe = join(folder, `doctor-${randomUUID()}`)
-  try {
-    await writeFile(probe, '', { mode: 0o600, flag: 'wx' })
-    await rm(probe)
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
-    return yield found('files.unwritable', `${folder} is not writable${code}`)
-  }
-  const { bavail, bsize } = await statfs(folder)
-  yield judgeRoom(folder, bavail * bsize)
-}
-
-/** Creates the finding about the free space of a disk. @param bytes the free space */
-export function judgeRoom(folder: string, bytes: number): Finding {
-  const sentence = `The disk that holds ${folder} has ${Math.floor(bytes / MEBIBYTE)} MiB free`
-  if (bytes < ROOM_BYTES_MIN) return found('files.no-room', sentence)
-  if (bytes < ROOM_BYTES_WANTED) return found('files.little-room', sentence)
-  return ok(`${sentence}.`)
 }
 
 /** Checks the bucket, if one is configured, by writing, reading and deleting an object. */
@@ -95,57 +64,12 @@ async function keepsObject(location: S3Location): Promise<boolean> {
   }
 }
 
-/** Checks that metrics can be served, and only at a loopback address. No-op without metrics. */
-export async function* checkMetrics({ metricsAddress }: Config): Findings {
-  if (!metricsAddress) return
+/** Reports metrics that are not served at a loopback address. */
+export function* checkMetrics({ metricsAddress }: Config): Generator<Finding> {
+  if (!metricsAddress || isLoopbackInterface(metricsAddress.host)) return
   const { host, port } = metricsAddress
-  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-  yield await checkPort(host, port, url)
-  const sentence = `Metrics are served without authentication at ${url}, which is not a loopback address`
-  if (!isLoopbackUrl(url)) yield found('metrics.exposed', sentence)
-}
-
-/** Checks that the port is free, or that a running Gatehouse serves metrics on it. */
-async function checkPort(host: string, port: number, url: string): Promise<Finding> {
-  const address = url + metricsPath
-  const server = createServer()
-  try {
-    await once(server.listen(port, host), 'listening')
-    server.close()
-    return ok(`Metrics can be served at ${address}.`)
-  } catch (error) {
-    const code = Object(error).code
-    const isTaken = code === 'EADDRINUSE'
-    if (isTaken && (await answersMetrics(address)))
-      return ok(`A running service serves metrics at ${address}.`)
-    const why = isTaken ? 'another program uses the port' : String(code)
-    return found('metrics.port', `Metrics cannot be served at ${address}: ${why}`)
-  }
-}
-
-async function answersMetrics(address: string): Promise<boolean> {
-  try {
-    const response = await fetch(address, { signal: AbortSignal.timeout(REACH_TIMEOUT_MS) })
-    return (await response.text()).includes('gatehouse_build_info')
-  } catch {
-    return false
-  }
-}
-
-/** Sends an empty batch to the trace collector, if configured. Reports a missing response, 404 and 5xx as errors. */
-export async function* checkCollector({ traces }: Config): Findings {
-  if (!traces) return
-  const name = `The trace collector at ${new URL(traces.address).origin}`
-  try {
-    const headers = { 'content-type': 'application/x-protobuf' }
-    const signal = AbortSignal.timeout(REACH_TIMEOUT_MS)
-    const { status } = await fetch(traces.address, { method: 'POST', headers, body: '', signal })
-    // A collector may require a key that only the exporter has, so accept 401.
-    if (status < 500 && status !== 404) return yield ok(`${name} responds.`)
-    yield found('traces.collector', `${name} responds with status ${status}`)
-  } catch {
-    yield found('traces.collector', `${name} is not reachable`)
-  }
+  const sentence = `Metrics are served without authentication at port ${port} of ${host}, which is not a loopback address`
+  yield found('metrics.exposed', sentence)
 }
 
 /** Signs in to the mail server. If there is none, reports mail stored in files, except for a loopback BASE_URL. */

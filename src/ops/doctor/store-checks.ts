@@ -7,7 +7,6 @@ import type { Config } from '../../config/config.ts'
 import { countUnreadableApps } from '../../directory/people/second-factors.ts'
 import { listKeys, openKeys, readKeyRing } from '../../oauth/keys/key-rings.ts'
 import { addressOf, nameOfSite, pages, takenSlugs } from '../../platform/http/paths.ts'
-import { CLOCK_DIFFERENCE_MAX_MS } from '../../platform/store/clock.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { locationOf, readSchemaStatus } from '../../platform/store/open-stores.ts'
 import { judgeDurability, readDurability } from '../../platform/store/redis-durability.ts'
@@ -16,7 +15,7 @@ import { diskPath, storageKey } from '../../school/files/file-storage.ts'
 import { isSharedFolder } from '../../school/files/shared-folder.ts'
 import { openRedisOf, withDatabase } from '../cli/configured-stores.ts'
 import { holdsDemoCampus } from '../import/demo-campus.ts'
-import { type CheckName, type Finding, type Findings, found, ok } from './checks.ts'
+import { type CheckName, type Findings, found, ok } from './checks.ts'
 import { checkClients } from './client-checks.ts'
 import { checkOutbox, checkProxy } from './machine-checks.ts'
 
@@ -42,13 +41,13 @@ export async function* checkDatabase(config: Config): Findings {
 
 async function* checkOpenDatabase(config: Config, database: Database, now: () => number): Findings {
   yield ok(`The database (${database.engine}) responds, and its schema is up to date.`)
-  // SQLite needs no such checks: it uses the machine clock, and Gatehouse configures its durability.
+  // SQLite needs no such check, because Gatehouse configures its durability.
   if (database.engine !== 'sqlite') yield* checkPostgres(database)
   yield* orFound('keys.unusable', 'The signing keys cannot be used', () =>
     checkKeys(config, database, now),
   )
   yield* checkApps(config, database, now)
-  yield* await checkClients(config, database)
+  yield* await checkClients(database)
   yield* checkSlugs(database)
   yield* checkProxy(config, database, now)
   yield* checkFiles(config, database)
@@ -68,20 +67,8 @@ async function* orFound(check: CheckName, problem: string, run: () => Findings):
   }
 }
 
-/** Compares a store's clock with this machine's. Processes must agree on expiry times. */
-function compareClocks(other: string, theirsMs: number, beforeMs: number): Finding {
-  const difference = Math.abs(Math.round(theirsMs - (beforeMs + Date.now()) / 2))
-  const clocks = `The clocks of this machine and of ${other}`
-  if (difference <= CLOCK_DIFFERENCE_MAX_MS) return ok(`${clocks} agree.`)
-  return found('clock.differs', `${clocks} differ by ${difference} ms`)
-}
-
-/** Checks that PostgreSQL accepts writes and commits durably, and compares its clock. */
+/** Checks that PostgreSQL accepts writes and commits durably. */
 async function* checkPostgres({ kysely }: Database): Findings {
-  const before = Date.now()
-  const clock = await sql<{ ms: number }>`
-    select (extract(epoch from clock_timestamp()) * 1000)::bigint as ms`.execute(kysely)
-  yield compareClocks('the database', clock.rows[0]?.ms ?? 0, before)
   const { rows } = await sql<{ name: string }>`
     select name from pg_settings
     where name in ('transaction_read_only', 'fsync', 'full_page_writes', 'synchronous_commit')
@@ -177,7 +164,7 @@ async function* checkHashes({ firebaseSignerKey }: Config, { kysely }: Database)
   }
 }
 
-/** Checks Redis, if configured: its response, its clock and its durability. */
+/** Checks Redis, if configured: its response and its durability. */
 export async function* checkRedis(config: Config): Findings {
   yield* orFound('redis.silent', 'Redis does not respond', async function* () {
     const redis = await openRedisOf(config)
@@ -185,11 +172,7 @@ export async function* checkRedis(config: Config): Findings {
     try {
       await redis.ping()
       const servers = await readDurability(redis)
-      const before = Date.now()
-      const [seconds = 0, microseconds = 0] = await redis.time()
-      const theirsMs = Number(seconds) * 1000 + Number(microseconds) / 1000
       yield ok('Redis responds.')
-      yield compareClocks('Redis', theirsMs, before)
       for (const { kind, sentence } of servers.flatMap(judgeDurability)) {
         const check = kind === 'wrong' ? 'redis.forgets' : 'redis.loses'
         // The remedy follows this sentence, so remove the full stop.

@@ -57,7 +57,7 @@ export async function migrate(session: MigrationSession, options: EngineOptions)
       await session.run(createMigrationTable)
       if (!pending(scripts, await listApplied(session)).includes(script)) return
       await session.run(script.sql)
-      const row = [script.name, script.digest, options.now(), effectOf(script.sql)].join("', '")
+      const row = [script.name, script.digest, options.now(), effectOf(script.name)].join("', '")
       await session.run(
         `insert into schema_migration (name, digest, applied_at, effect) values ('${row}')`,
       )
@@ -73,11 +73,7 @@ export async function readMigrationStatus(session: MigrationSession) {
   const applied = await listApplied(session)
   return {
     appliedCount: applied.length,
-    pending: pending(scripts, applied).map(({ name, sql }) => ({
-      name,
-      effect: effectOf(sql),
-      statements: statementsOf(sql),
-    })),
+    pending: pending(scripts, applied).map(({ name }) => ({ name, effect: effectOf(name) })),
   }
 }
 
@@ -124,7 +120,7 @@ async function listApplied({ rowsOf, findTable }: MigrationSession) {
 
 /** Reads the migrations for an engine: all `*.sql` files, except files for another engine, such as `*.sqlite.sql`. */
 async function readScripts(folder: string, engine: Database['engine']): Promise<Script[]> {
-  const own = new RegExp(`^[\\w-]+(\\.${engine})?\\.sql$`)
+  const own = new RegExp(`^[\\w-]+(\\.contract)?(\\.${engine})?\\.sql$`)
   const names = (await readdir(folder)).filter((name) => own.test(name)).sort()
   return await Promise.all(
     names.map(async (name) => {
@@ -159,98 +155,9 @@ function pending(scripts: readonly Script[], applied: readonly AppliedMigration[
  * How a migration affects the previous version. `expand` only adds, so processes of that version can start and run.
  * `contract` removes or restricts something that those processes may use.
  */
-export type MigrationEffect = 'expand' | 'contract'
+type MigrationEffect = 'expand' | 'contract'
 
-export interface StatementEffect {
-  readonly effect: MigrationEffect
-  /** Which queries must wait while the statement runs. */
-  readonly waits?: string
-}
-
-/** Returns the effect of a migration: `contract` if any of its statements has that effect. */
-export function effectOf(sql: string): MigrationEffect {
-  return statementsOf(sql).some(({ effect }) => effect === 'contract') ? 'contract' : 'expand'
-}
-
-/** Returns the effect of each statement of a migration; `contract` for statements of an unknown form. */
-export function statementsOf(sql: string): StatementEffect[] {
-  const own = new Set<string>()
-  return split(sql).map((statement) => judge(statement, own))
-}
-
-function judged(onlyAdds: boolean, waits?: string): StatementEffect {
-  return { effect: onlyAdds ? 'expand' : 'contract', ...(waits !== undefined && { waits }) }
-}
-
-/** The known forms of statements. `own` has the tables and columns created in the same file, which nothing uses yet. */
-const forms: readonly (readonly [
-  form: RegExp,
-  judge: (match: readonly string[], own: Set<string>) => StatementEffect,
-])[] = [
-  [
-    /^create (?:unlogged )?table (?:if not exists )?(\w+)/,
-    ([, table = ''], own) => {
-      own.add(table)
-      return judged(true)
-    },
-  ],
-  [
-    /^create (unique )?index (?:if not exists )?\w+ on (\w+) ?\(([^)]*)/,
-    ([, unique, table = '', columns = ''], own) => {
-      if (own.has(table)) return judged(true)
-      // The previous version may write values that a unique index rejects, but never into a new column.
-      const isOwn = columns.split(/,\s*/).some((column) => own.has(`${table}.${column.trim()}`))
-      return judged(unique === undefined || isOwn, `writes to ${table}, until the index is built`)
-    },
-  ],
-  [
-    /^alter table (\w+) add column (\w+)(.*)$/,
-    ([, table = '', column = '', rest = ''], own) => {
-      own.add(`${table}.${column}`)
-      const demands = /\bnot null\b/.test(rest) && !/\bdefault\b/.test(rest)
-      const narrows = demands || /\b(unique|check|primary)\b/.test(rest)
-      return judged(!narrows, `${table}, briefly`)
-    },
-  ],
-  [/^insert into (\w+)/, ([, table = ''], own) => judged(own.has(table))],
-  [
-    /^update (\w+) set (\w+)/,
-    ([, table = '', column = ''], own) => {
-      if (own.has(table)) return judged(true)
-      const waits = `writes to the rows of ${table} that the migration changes`
-      return judged(own.has(`${table}.${column}`), waits)
-    },
-  ],
-  // A trigger only adds, although it may fire on writes of the previous version. `set (` changes storage parameters.
-  [
-    /^(?:create trigger \w+ .*? on|alter table(?= \w+ set \()) (\w+)/,
-    ([, table = '']) => judged(true, `${table}, briefly`),
-  ],
-  [/^create (or replace )?(function|view) /, () => judged(true)],
-]
-
-function judge(statement: string, own: Set<string>): StatementEffect {
-  const lower = statement.toLowerCase()
-  for (const [form, answer] of forms) {
-    const match = form.exec(lower)
-    if (match) return answer(match, own)
-  }
-  const [, table] = /^(?:alter|drop) table (?:if exists )?(\w+)/.exec(lower) ?? []
-  return judged(false, table)
-}
-
-/** Splits a file into one-line statements, at semicolons that end a line outside of functions and triggers. */
-function split(sql: string): string[] {
-  const bare = sql.replaceAll(/--[^\n]*/g, '').replaceAll(/\$(\w*)\$[\s\S]*?\$\1\$/g, "''")
-  const statements: string[] = []
-  let open = ''
-  for (const piece of bare.split(/;[ \t]*(?:\n|$)/)) {
-    open = open === '' ? piece : `${open}; ${piece}`
-    const line = open.replaceAll(/\s+/g, ' ').trim()
-    const inBody = /^create trigger .* begin\b/i.test(line) && !/\bend$/i.test(line)
-    if (inBody) continue
-    if (line !== '') statements.push(line)
-    open = ''
-  }
-  return statements
+/** Returns the effect that a file's name declares: `.contract` before the extension. A test compares it with the SQL. */
+export function effectOf(name: string): MigrationEffect {
+  return /\.contract\b/.test(name) ? 'contract' : 'expand'
 }
