@@ -121,7 +121,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
     }),
   ]
   const everyTask = tasks.concat(platform.tasks, oauth.tasks, ops.tasks)
-  opening.use(startBackgroundTasks(everyTask, { logger, noteRun: platform.watch.noteTask }))
+  opening.use(startBackgroundTasks(everyTask, { logger, noteSuccess: platform.watch.noteTask }))
   if (options.watchers?.metrics) {
     const sources = { passwords: directory.passwords, rings }
     opening.use(readProcess(options.watchers.metrics, platform, sources))

@@ -1,12 +1,12 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
-import { environmentVariables, renderExampleEnv } from '../src/config/environment.ts'
+import { environmentVariables } from '../src/config/environment.ts'
 import { attackers, nameOfSection } from '../tools/docs/data-documents.ts'
 import { renderAsyncApi } from '../tools/docs/events-document.ts'
 import { caseTables } from '../tools/docs/hostile-document.ts'
 import { referenceTables, renewReference } from '../tools/docs/reference.ts'
-import { explainedPaths, settingPaths } from '../tools/docs/settings-document.ts'
+import { explainedPaths, renderExampleEnv, settingPaths } from '../tools/docs/settings-document.ts'
 import {
   annotationsOf,
   joinLines,

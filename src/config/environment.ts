@@ -386,12 +386,3 @@ export function mayServeDemo(
   if (env.demoData !== 'auto') return env.demoData === 'on'
   return !env.databaseUrl && isLoopbackUrl(env.baseUrl) && isLoopbackInterface(env.host)
 }
-
-/** Renders config/example.env. */
-export function renderExampleEnv(): string {
-  const rows = Object.entries(environmentVariables.shape).map(([name, variable]) => {
-    const { description, shown } = variable.meta() ?? {}
-    return `# ${description}\n# ${name}=${shown ?? variable.safeParse(undefined).data ?? ''}\n`
-  })
-  return `# Environment variables of Gatehouse, with their defaults. To change one, remove the # before its name.\n\n${rows.join('\n')}`
-}

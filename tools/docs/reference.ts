@@ -1,7 +1,6 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-import { renderExampleEnv } from '../../src/config/environment.ts'
 import { renderClients } from '../../test/agents/clients-document.ts'
 import { writeLibraries } from '../../test/interop/libraries-document.ts'
 import { readAnnotations } from '../../test/support/annotations.ts'
@@ -13,7 +12,7 @@ import { renderAsyncApi } from './events-document.ts'
 import { hostileTables } from './hostile-document.ts'
 import { limitTables } from './limits-document.ts'
 import { recordTables } from './records-document.ts'
-import { settingTables } from './settings-document.ts'
+import { renderExampleEnv, settingTables } from './settings-document.ts'
 import { strangerTables } from './strangers-document.ts'
 import { toolTables } from './tools-document.ts'
 

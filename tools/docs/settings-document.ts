@@ -3,7 +3,7 @@ import { join } from 'node:path'
 
 import { z } from 'zod'
 
-import { renderExampleEnv } from '../../src/config/environment.ts'
+import { environmentVariables } from '../../src/config/environment.ts'
 import { servicePolicy } from '../../src/config/service-policy.ts'
 import { code, page, renderTable, type Tables } from '../../test/support/markdown.ts'
 import { settings, type Table } from '../../test/support/reference-data.ts'
@@ -97,4 +97,13 @@ function rangeOf({ type, minimum, maximum, enum: values, items, const: only }: F
 
 function codeOf(value: unknown): string {
   return code(typeof value === 'string' ? value : JSON.stringify(value))
+}
+
+/** Renders config/example.env. */
+export function renderExampleEnv(): string {
+  const rows = Object.entries(environmentVariables.shape).map(([name, variable]) => {
+    const { description, shown } = variable.meta() ?? {}
+    return `# ${description}\n# ${name}=${shown ?? variable.safeParse(undefined).data ?? ''}\n`
+  })
+  return `# Environment variables of Gatehouse, with their defaults. To change one, remove the # before its name.\n\n${rows.join('\n')}`
 }

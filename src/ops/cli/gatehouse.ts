@@ -54,7 +54,6 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
     --action, --site, --client, --person
                         filters; a person by id or e-mail address, a site by id or slug
     --json              prints one line of JSON per event (docs/audit-event.schema.json)
-  example-env           prints all environment variables with their defaults and descriptions
   help                  prints this text
 
 Exit codes: 0 success, 1 failure, 2 unknown command or option, 3 doctor found only weaknesses.
@@ -104,9 +103,6 @@ const commands: Readonly<Record<string, Command>> = {
   doctor: {
     options: ['outside', 'json'],
     load: async () => (await import('../doctor/diagnose.ts')).diagnose,
-  },
-  'example-env': {
-    run: async () => (await import('../../config/environment.ts')).renderExampleEnv().trimEnd(),
   },
   'keys list': { load: async () => (await keys()).listSigningKeys },
   'keys rotate': {

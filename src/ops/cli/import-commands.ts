@@ -76,30 +76,22 @@ async function openRejects(path: string) {
 }
 
 const BAR_WIDTH = 30
-/** If there is no terminal: the maximum number of progress lines, and the time until the first line. */
-const PROGRESS_LINES = 10
-const SILENT_MS = 2000
 
-/** Shows progress on standard error: a bar on a terminal, otherwise a few lines. */
+/** Shows progress as a bar on standard error, if it is a terminal. */
 function showProgress(size: number) {
   const { stderr } = process
   const startedMs = performance.now()
-  let [lines, read, shown] = [0, 0, 0]
+  let [lines, read] = [0, 0]
   return {
     add(more: number, moreSize: number) {
       lines += more
       read += moreSize
-      const ms = performance.now() - startedMs
-      const what = `lines: ${lines}, per second: ${Math.round(lines / Math.max(ms / 1000, 0.001))}`
+      if (!stderr.isTTY) return
+      const seconds = Math.max((performance.now() - startedMs) / 1000, 0.001)
       const share = size === 0 ? 0 : Math.min(1, read / size)
-      const percent = Math.round(share * 100)
-      if (stderr.isTTY) {
-        const bar = '█'.repeat(Math.round(share * BAR_WIDTH)).padEnd(BAR_WIDTH, '░')
-        stderr.write(`\r\u001b[Kimport ${bar} ${percent} % ${what}`)
-      } else if (Math.floor(share * PROGRESS_LINES) > shown && ms > SILENT_MS) {
-        shown = Math.floor(share * PROGRESS_LINES)
-        stderr.write(`import ${percent} %: ${what}\n`)
-      }
+      const bar = '█'.repeat(Math.round(share * BAR_WIDTH)).padEnd(BAR_WIDTH, '░')
+      const what = `lines: ${lines}, per second: ${Math.round(lines / seconds)}`
+      stderr.write(`\r\u001b[Kimport ${bar} ${Math.round(share * 100)} % ${what}`)
     },
     end() {
       if (stderr.isTTY) stderr.write('\r\u001b[K')

@@ -208,31 +208,15 @@ export const kinds = {
   }),
   event: kind({
     table: 'event',
-    schema: z
-      .strictObject({
-        id: id('evt'),
-        ...offerFields,
-        archivedAt: optional(time),
-        location: optional(text(200)),
-        joinUrl: optional(url),
-        startsAt: time,
-        durationMinutes: optional(count(44_640)),
-        endsAt: optional(time),
-      })
-      .refine(({ durationMinutes, endsAt }) => (durationMinutes === null) !== (endsAt === null), {
-        path: ['endsAt'],
-        message: 'either endsAt or durationMinutes is required, but not both',
-      }),
-    unkept: ['durationMinutes'],
-    derived: {
-      ends_at: {
-        fields: ['startsAt', 'durationMinutes', 'endsAt'],
-        make: ({ startsAt, durationMinutes, endsAt }, { nowMs }) =>
-          endsAt === null
-            ? resolveTime(startsAt, nowMs) + (durationMinutes ?? 0) * 60_000
-            : resolveTime(endsAt, nowMs),
-      },
-    },
+    schema: z.strictObject({
+      id: id('evt'),
+      ...offerFields,
+      archivedAt: optional(time),
+      location: optional(text(200)),
+      joinUrl: optional(url),
+      startsAt: time,
+      endsAt: time,
+    }),
   }),
   order: kind({
     deletable: true,

@@ -11,7 +11,7 @@ export interface Metric {
   readonly labels?: Readonly<Record<string, LabelValues>>
   readonly buckets?: readonly number[]
   /** How to aggregate the values of all processes on a host; `sum` by default. */
-  readonly ofHost?: 'sum' | 'max' | 'min'
+  readonly ofHost?: 'sum' | 'max'
 }
 
 /** The error codes in docs/reference/errors.md, as label values. MCP errors without a code are `other`. */
@@ -91,11 +91,6 @@ const metrics = {
   gatehouse_process_heap_bytes: {
     type: 'gauge',
     help: 'JavaScript heap memory in use by the processes that accept requests.',
-  },
-  gatehouse_process_start_timestamp_seconds: {
-    type: 'gauge',
-    help: 'Start time of the oldest process that accepts requests.',
-    ofHost: 'min',
   },
   gatehouse_http_request_duration_seconds: {
     type: 'histogram',
@@ -181,11 +176,6 @@ const metrics = {
     type: 'counter',
     help: 'Attempts to send a message; dropped: the message was rejected, or had waited for three days.',
     labels: { kind: ['mail'], outcome: ['sent', 'postponed', 'dropped'] },
-  },
-  gatehouse_task_runs_total: {
-    type: 'counter',
-    help: 'Runs of background tasks.',
-    labels: { task: { valuesMax: 20 }, outcome: ['succeeded', 'failed'] },
   },
   gatehouse_task_last_success_timestamp_seconds: {
     type: 'gauge',

@@ -21,8 +21,6 @@ export function readProcess(
   const { version } = packageJson
   metrics.set('gatehouse_build_info', { version, node: process.versions.node }, 1)
   metrics.set('gatehouse_processes', {}, 1)
-  const startedAtSeconds = Math.round(Date.now() / 1000 - process.uptime())
-  metrics.set('gatehouse_process_start_timestamp_seconds', {}, startedAtSeconds)
   metrics.read('gatehouse_process_cpu_seconds_total', () => {
     const { user, system } = process.cpuUsage()
     return readingsOf('mode', { user, system }, 1e6)

@@ -10,12 +10,10 @@ export interface BackgroundTask {
   readonly onlyWhen?: (() => boolean) | undefined
 }
 
-type NoteRun = (name: string, outcome: 'succeeded' | 'failed') => void
-
 /** Runs each task periodically, without overlap. Disposing the result aborts unfinished runs and waits for them. */
 export function startBackgroundTasks(
   tasks: readonly BackgroundTask[],
-  { logger, noteRun = () => {} }: { readonly logger: Logger; readonly noteRun?: NoteRun },
+  { logger, noteSuccess }: { readonly logger: Logger; readonly noteSuccess?: (name: string) => void },
 ): AsyncDisposable {
   const stopping = new AbortController()
   const { signal } = stopping
@@ -24,9 +22,8 @@ export function startBackgroundTasks(
     const attempt = async () => {
       try {
         await run(signal)
-        noteRun(name, 'succeeded')
+        noteSuccess?.(name)
       } catch (error) {
-        noteRun(name, 'failed')
         const line = { task: name, cause: String(error) }
         logger.warn(line, 'a background task failed and will be retried')
       }

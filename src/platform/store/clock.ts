@@ -7,7 +7,7 @@ import type { Database } from './database.ts'
 export const CLOCK_READ_SECONDS = 10
 
 /** The largest difference that is not logged. The clocks of synchronized machines differ by less. */
-export const CLOCK_DIFFERENCE_MAX_MS = 2_000
+const CLOCK_DIFFERENCE_MAX_MS = 2_000
 
 /** The number of readings at start. The fastest reading is used, because it is the most accurate. */
 const READINGS_AT_START = 3

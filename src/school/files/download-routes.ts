@@ -73,10 +73,12 @@ async function sendDownload(
   ctx.set({
     'Accept-Ranges': 'bytes',
     'Cache-Control': 'private, no-store',
-    'Content-Disposition': attachment(name),
     'Content-Security-Policy': FILE_POLICY,
     ETag: etag,
   })
+  // For clients without support for `filename*`: ASCII, without characters that could end the quoted string.
+  const fallback = name.replace(/[^\x20-\x7e]|["\\%]/g, '_')
+  ctx.attachment(name.toWellFormed(), { fallback })
   ctx.type = mediaType
   // Ignore the range if If-Range names another version of the file (RFC 9110 §13.1.5).
   const isSame = ['', etag].includes(ctx.get('If-Range'))
@@ -121,15 +123,4 @@ export function rangeOf(header: string, sizeBytes: number): ByteRange | 'beyond'
   const end = last === '' ? sizeBytes - 1 : Math.min(Number(last), sizeBytes - 1)
   if (last !== '' && Number(last) < start) return undefined
   return start < sizeBytes ? { start, end } : 'beyond'
-}
-
-/** Returns the Content-Disposition header for saving a file under this name (RFC 6266 §4, RFC 8187 §3.2). */
-export function attachment(name: string): string {
-  // For clients without support for `filename*`: ASCII, without characters that could end the quoted string.
-  const plain = name.toWellFormed().replace(/[^\x20-\x7e]|["\\%]/g, '_')
-  const whole = encodeURIComponent(name.toWellFormed()).replace(
-    /['()*]/g,
-    (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
-  )
-  return `attachment; filename="${plain}"; filename*=UTF-8''${whole}`
 }
