@@ -53,33 +53,23 @@ describe('a backup of the embedded database', () => {
     to: async () => ({ DATA_DIR: newData() }),
   }))
 
-  it('contains the generated secret on demand, and is all that a service needs', async () => {
+  it('lacks the secret and says so; with it, the service starts, and doctor finds another one', async () => {
     const [DATA_DIR, folder] = [await dataFolderWithDemo(), newCopy()]
     const PORT = String(await freePort())
     await using service = await startProcess({ DATA_DIR, PORT }, patientService)
-    expect(await run(['backup', '--with-secret', folder], { DATA_DIR, PORT })).to.include(
-      'The backup contains the root secret. Anyone who has it can impersonate this service',
-    )
-    for (const part of ['database.sqlite', 'secret', 'manifest.json'])
+    const printed = await run(['backup', folder], { DATA_DIR, PORT })
+    const secret = join(DATA_DIR, 'secret')
+    expect(printed).to.include(`The backup does not contain the root secret (${secret}). Store it`)
+    expect(readdirSync(folder)).not.to.include('secret')
+    for (const part of ['database.sqlite', 'manifest.json'])
       expect(statSync(join(folder, part)).mode & 0o777, part).to.equal(0o600)
     await service.kill()
     const to = { DATA_DIR: newData(), PORT }
     await run(['restore', folder], to)
-    const secretIn = (place: string) => readFileSync(join(place, 'secret'), 'utf8')
-    expect(secretIn(to.DATA_DIR)).to.equal(secretIn(DATA_DIR))
+    expect(await run(['doctor'], { ...to, SECRET }, 1)).to.include('was sealed with another secret')
+    cpSync(secret, join(to.DATA_DIR, 'secret'))
     await using again = await startProcess(to, patientService)
     await obtainTokens(again.url)
-  })
-
-  it('without the secret says so, and doctor finds that another one does not open the keys', async () => {
-    const [DATA_DIR, folder] = [await dataFolderWithDemo(), newCopy()]
-    await startOnce({ DATA_DIR })
-    const printed = await run(['backup', folder], { DATA_DIR })
-    expect(printed).to.include('The backup does not contain the root secret')
-    expect(readdirSync(folder)).not.to.include('secret')
-    const to = { DATA_DIR: newData() }
-    await run(['restore', folder], to)
-    expect(await run(['doctor'], { ...to, SECRET }, 1)).to.include('was sealed with another secret')
   })
 
   describe('is refused', () => {
@@ -170,7 +160,7 @@ describe('a backup of the embedded database', () => {
       const file = join(dataDir, 'gatehouse.db')
       const placed = await placeParts(folder, await readManifest(folder), {
         ...{ dataDir, location: { kind: 'sqlite', file }, environment: {} },
-        ...{ filesOnDisk: true, secretFile: undefined },
+        filesOnDisk: true,
       })
       writeFileSync(file, 'of a service')
       const failure = await placed.finish().catch((error: Error) => error.message)

@@ -1,7 +1,7 @@
 /** Backs up a running or stopped service. */
 
 import { existsSync } from 'node:fs'
-import { constants, copyFile, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readdir, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 import { copySqlite, dumpPostgres } from './database-parts.ts'
@@ -12,7 +12,6 @@ import {
   FILES_FOLDER,
   type Manifest,
   partOf,
-  SECRET_PART,
   type ServicePlace,
   writeManifest,
 } from './manifest.ts'
@@ -32,7 +31,7 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
   await mkdir(folder, { recursive: true, mode: 0o700 })
   if ((await readdir(folder)).length > 0)
     throw new Error(`${folder} is not empty. Choose an empty or new folder.`)
-  const { location, environment, filesOnDisk, secretFile, pathOfFile } = source
+  const { location, environment, filesOnDisk, pathOfFile } = source
   const madeAt = new Date().toISOString()
   const database = databaseParts[location.kind]
   const target = join(folder, database)
@@ -45,10 +44,6 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
   // Copy files after the database, so files uploaded in the meantime are included.
   const files = filesOnDisk ? await copyFiles(source.dataDir, folder) : []
   const paths = new Set<string>([database, ...files])
-  if (secretFile !== undefined) {
-    await copyFile(secretFile, join(folder, SECRET_PART), constants.COPYFILE_EXCL)
-    paths.add(SECRET_PART)
-  }
   const manifest: Manifest = {
     format: BACKUP_FORMAT,
     version: source.version,
@@ -60,7 +55,6 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
     missingFiles: filesOnDisk
       ? fileIds.filter((id) => !paths.has(`${FILES_FOLDER}/${pathOfFile(id)}`))
       : [],
-    secret: secretFile === undefined ? 'left out' : 'included',
     parts: [],
   }
   for (const path of paths) manifest.parts.push(await partOf(folder, path))

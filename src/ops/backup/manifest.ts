@@ -15,8 +15,6 @@ export interface ServicePlace {
   readonly dataDir: string
   /** Whether uploaded files are below `dataDir` instead of in a bucket. */
   readonly filesOnDisk: boolean
-  /** The file with the generated root secret; undefined if the secret is configured or left out. */
-  readonly secretFile: string | undefined
   readonly environment: NodeJS.ProcessEnv
 }
 
@@ -42,7 +40,6 @@ const manifestShape = z.strictObject({
   files: z.enum(['included', 'bucket']),
   /** The ids of files that are in the database but not in DATA_DIR. Another host may have these files. */
   missingFiles: z.array(z.string()),
-  secret: z.enum(['included', 'left out']),
   parts: z.array(
     z.strictObject({
       path: partPath,
@@ -62,7 +59,6 @@ const MANIFEST_FILE = 'manifest.json'
 
 /** The name of the database file in a backup, by engine. */
 export const databaseParts = { sqlite: 'database.sqlite', postgres: 'database.pgdump' } as const
-export const SECRET_PART = 'secret'
 export const FILES_FOLDER = 'files'
 
 /** Writes the manifest, as the last step of a backup. A folder without a manifest is not a backup. */

@@ -19,7 +19,6 @@ import {
   findDifferences,
   type Manifest,
   readManifest,
-  SECRET_PART,
   type ServicePlace,
 } from './manifest.ts'
 
@@ -59,7 +58,7 @@ export async function* findObstacles(
   manifest: Manifest,
   target: ServicePlace,
 ): AsyncGenerator<string> {
-  const { location, dataDir, filesOnDisk, secretFile } = target
+  const { location, dataDir, filesOnDisk } = target
   if (location.kind !== manifest.engine) {
     const names = { sqlite: 'the embedded database', postgres: 'PostgreSQL' }
     return yield `The backup was made from ${names[manifest.engine]}, but this configuration uses ` +
@@ -69,9 +68,6 @@ export async function* findObstacles(
   const files = join(dataDir, FILES_FOLDER)
   if (filesOnDisk && (await listFiles(files)).length > 0) {
     yield `${files} is not empty. Restore into a new DATA_DIR.`
-  }
-  if (manifest.secret === 'included' && secretFile !== undefined && existsSync(secretFile)) {
-    yield `${secretFile} exists. Move this file elsewhere, because the backup also contains a secret.`
   }
 }
 
@@ -165,7 +161,7 @@ async function renameDraft(draft: string, file: string): Promise<void> {
 async function placeFiles(
   folder: string,
   manifest: Manifest,
-  { dataDir, filesOnDisk, secretFile }: ServicePlace,
+  { dataDir, filesOnDisk }: ServicePlace,
 ): Promise<void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
   for (const { path } of manifest.parts) {
@@ -173,7 +169,4 @@ async function placeFiles(
     await mkdir(dirname(join(dataDir, path)), { recursive: true, mode: 0o700 })
     await copyFile(join(folder, path), join(dataDir, path))
   }
-  if (manifest.secret === 'left out' || secretFile === undefined) return
-  await copyFile(join(folder, SECRET_PART), secretFile)
-  await chmod(secretFile, 0o600)
 }

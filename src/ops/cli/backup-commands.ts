@@ -25,33 +25,21 @@ function placeOf(config: Config) {
     location: locationOf(config),
     dataDir: config.dataDir,
     filesOnDisk: config.filesS3 === undefined,
-    secretFile: config.secrets === undefined ? join(config.dataDir, 'secret') : undefined,
     environment: process.env,
   }
 }
 
 /** `backup <folder>`: backs up a running or stopped service. @throws {CommandRefused} if files are missing */
-export async function backUp(
-  config: Config,
-  { argument: folder, ...given }: Given,
-): Promise<string> {
-  const withSecret = given['with-secret'] ?? false
+export async function backUp(config: Config, { argument: folder }: Given): Promise<string> {
   const place = placeOf(config)
-  const { location, secretFile } = place
+  const { location } = place
   if (location.kind === 'sqlite' && !existsSync(location.file)) {
     throw new Error(
       `There is no database in ${config.dataDir}, so there is nothing to back up. Check DATA_DIR.`,
     )
   }
-  if (withSecret && secretFile === undefined) {
-    throw new Error(
-      'The root secret comes from SECRET or SECRET_FILE, not from DATA_DIR. Keep it with your ' +
-        'secrets, and run the backup without --with-secret.',
-    )
-  }
   const manifest = await makeBackup(folder, {
     ...place,
-    secretFile: withSecret ? secretFile : undefined,
     pathOfFile,
     issuer: config.baseUrl,
     version: packageJson.version,
@@ -87,23 +75,20 @@ export async function checkBackup(folder: string): Promise<string> {
   ].join('\n')
 }
 
-function summaryOf({ engine, rows, schema, parts, secret, files }: Manifest): string {
+function summaryOf({ engine, rows, schema, parts, files }: Manifest): string {
   const rowCount = Object.values(rows).reduce((sum, count) => sum + count, 0)
   const megabytes = (parts.reduce((sum, { bytes }) => sum + bytes, 0) / 1e6).toFixed(1)
   const fileCount = parts.filter(({ path }) => path.startsWith('files/')).length
   const kept = files === 'included' ? `${fileCount} files` : 'files left in their bucket'
   return (
     `${engine}, ${rowCount} rows in ${Object.keys(rows).length} tables, ${schema.length} migrations, ` +
-    `${kept}, root secret ${secret}, ${megabytes} MB in ${parts.length} parts`
+    `${kept}, ${megabytes} MB in ${parts.length} parts`
   )
 }
 
-function* remindersOf({ redis }: Config, { secret, files }: Manifest): Generator<string> {
-  if (secret === 'included') {
-    yield 'The backup contains the root secret. Anyone who has it can impersonate this service, so store the backup safely.'
-  } else {
-    yield 'The backup does not contain the root secret. Store it separately: without it, the keys cannot be decrypted.'
-  }
+function* remindersOf({ redis, secrets, dataDir }: Config, { files }: Manifest): Generator<string> {
+  const place = secrets === undefined ? ` (${join(dataDir, 'secret')})` : ''
+  yield `The backup does not contain the root secret${place}. Store it separately: without it, the keys cannot be decrypted.`
   if (files === 'bucket')
     yield 'Uploaded files are in a bucket, not in the backup. Copy the bucket now.'
   if (redis) {
@@ -181,15 +166,12 @@ async function endEverythingNow(database: Database, now: () => number) {
   return ended
 }
 
-function* notesOf({ baseUrl, redis, secrets }: Config, manifest: Manifest): Generator<string> {
+function* notesOf({ baseUrl, redis }: Config, manifest: Manifest): Generator<string> {
   if (manifest.issuer !== baseUrl) {
     yield `The issuer in the backup is ${manifest.issuer}, but BASE_URL is ${baseUrl}: clients will see a different issuer.`
   }
   if (manifest.files === 'bucket')
     yield 'Uploaded files are not in the backup: restore their bucket, too.'
-  if (manifest.secret === 'included' && secrets !== undefined) {
-    yield 'The root secret of the backup was not restored, because SECRET or SECRET_FILE is set.'
-  }
   if (redis) yield 'Redis was not changed. Its sessions are invalid, unless grants were kept.'
   yield 'Run `npm run gatehouse -- doctor` before you start the service.'
 }

@@ -18,7 +18,6 @@ export const options = {
   site: { type: 'string' },
   until: { type: 'string' },
   upstream: { type: 'boolean' },
-  'with-secret': { type: 'boolean' },
   yes: { type: 'boolean' },
 } as const
 

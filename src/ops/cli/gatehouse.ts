@@ -27,7 +27,6 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
   export <folder>       writes all sites, people, courses, purchases and OAuth applications as NDJSON
                         for import, including password hashes
   backup <folder>       copies the database and the files of DATA_DIR, even while the service runs
-    --with-secret       includes the root secret of DATA_DIR
   backup verify <folder>  checks a backup without restoring it
   restore <folder>      restores a backup into an empty database and DATA_DIR, and ends all grants
                         and sessions
@@ -115,11 +114,7 @@ const commands: Readonly<Record<string, Command>> = {
     load: async () => (await imports()).importCampus,
   },
   export: { takesArgument: true, load: async () => (await imports()).exportCampus },
-  backup: {
-    takesArgument: true,
-    options: ['with-secret'],
-    load: async () => (await backups()).backUp,
-  },
+  backup: { takesArgument: true, load: async () => (await backups()).backUp },
   'backup verify': {
     takesArgument: true,
     run: async ({ argument }) => (await backups()).checkBackup(argument),
