@@ -76,10 +76,6 @@ export const checks = {
     'install a certificate for this name, with its chain, from an authority that clients trust',
     'RFC 9700 §2.6',
   ),
-  'outside.certificate-ends': weak(
-    'renew the certificate, and automate the renewal',
-    'RFC 9700 §2.6',
-  ),
   'outside.redirects': wrong('set BASE_URL to the origin of the target', 'RFC 8414 §3.1'),
   'outside.status': wrong('make the proxy forward every path to the service', 'RFC 8414 §3.2'),
   'outside.issuer': wrong('set the same BASE_URL in every process', 'RFC 8414 §3.3'),

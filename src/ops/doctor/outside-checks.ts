@@ -1,56 +1,36 @@
-import { once } from 'node:events'
-import http, { type IncomingMessage } from 'node:http'
-import https from 'node:https'
-import { TLSSocket } from 'node:tls'
-
 import { z } from 'zod'
 
 import { paths } from '../../platform/http/paths.ts'
 import { parseJson } from '../../platform/http/strict-json.ts'
+import { readStart } from '../../platform/outgoing/read-start.ts'
 import { type Finding, type Findings, found, ok } from './checks.ts'
 
 const ANSWER_TIMEOUT_MS = 3_000
 
-/** The maximum response length. Responses of the service are shorter. */
-const ANSWER_CHARACTERS_MAX = 1_000_000
-
-const DAY_MS = 86_400_000
-const CERTIFICATE_DAYS_MIN = 21
+/** How much of a response is read. Responses of the service are shorter. */
+const ANSWER_BYTES_MAX = 1_000_000
 
 /** The Origin header of a page on another origin. */
 const foreignPage = { origin: 'https://a-page-of-a-client.example' }
 
-type OutsideAnswer = Awaited<ReturnType<typeof readAnswer>>
-
-type Ask = (path: string, headers?: Record<string, string>) => Promise<OutsideAnswer>
+type Ask = ReturnType<typeof makeAsk>
+type OutsideAnswer = Awaited<ReturnType<Ask>>
 
 /** Checks discovery, keys and UserInfo as clients reach them, through DNS, proxies and caches. */
 export async function checkOutside(baseUrl: string, mustRespond: boolean): Promise<Finding[]> {
-  const { request } = baseUrl.startsWith('https:') ? https : http
-  const ask: Ask = async (path, headers = foreignPage) =>
-    await readAnswer(request(baseUrl + path, { headers }))
-  return await judgeDiscovery(baseUrl, ask, mustRespond)
+  return await judgeDiscovery(baseUrl, makeAsk(baseUrl), mustRespond)
 }
 
 /**
- * Sends a request and reads the response, without following redirects. Trusts only Node's own list of certificate
- * authorities and those in NODE_EXTRA_CA_CERTS.
+ * Creates a function that sends a request and reads the response, without following redirects. It trusts only Node's
+ * own list of certificate authorities and those in NODE_EXTRA_CA_CERTS.
  */
-async function readAnswer(request: http.ClientRequest) {
-  const timer = setTimeout(() => request.destroy(new Error('timed out')), ANSWER_TIMEOUT_MS)
-  try {
-    const [answer] = (await once(request.end(), 'response')) as [IncomingMessage]
-    const { socket, headers, statusCode: status = 0 } = answer
-    const certificateEndsAt =
-      socket instanceof TLSSocket ? Date.parse(socket.getPeerCertificate().valid_to) : undefined
-    let text = ''
-    for await (const chunk of answer.setEncoding('utf8')) {
-      text += chunk
-      if (text.length > ANSWER_CHARACTERS_MAX) throw new Error('the response is too long')
-    }
-    return { status, headers, text, certificateEndsAt }
-  } finally {
-    clearTimeout(timer)
+function makeAsk(baseUrl: string) {
+  return async (path: string, headers: Record<string, string> = foreignPage) => {
+    const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS)
+    const answer = await fetch(baseUrl + path, { headers, signal, redirect: 'manual' })
+    const { bytes } = await readStart(answer, ANSWER_BYTES_MAX)
+    return { status: answer.status, headers: answer.headers, text: bytes.toString() }
   }
 }
 
@@ -63,7 +43,7 @@ async function judgeDiscovery(baseUrl: string, ask: Ask, mustRespond: boolean): 
   }
   const { status, headers } = first
   if (status >= 300 && status < 400) {
-    const target = headers.location ?? 'an unknown URL (the Location header is missing)'
+    const target = headers.get('location') ?? 'an unknown URL (the Location header is missing)'
     return [found('outside.redirects', `Discovery redirects to ${target}`)]
   }
   if (status !== 200) return [found('outside.status', `Discovery responds with status ${status}`)]
@@ -71,7 +51,6 @@ async function judgeDiscovery(baseUrl: string, ask: Ask, mustRespond: boolean): 
     const findings = [
       ...judgeMetadata(baseUrl, first),
       ...judgeHeaders(baseUrl, first),
-      ...judgeCertificate(first),
       ...(await Array.fromAsync(judgeOthers(ask))),
     ]
     if (findings.length > 0) return findings
@@ -93,8 +72,8 @@ function whyUnreachable(baseUrl: string, error: unknown, mustRespond: boolean): 
 
 /** Returns the system error code, such as ECONNREFUSED, or the error message. */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  return 'code' in error ? String(error.code) : error.message
+  const { cause, message } = error as Error & { readonly cause?: NodeJS.ErrnoException }
+  return cause?.code ?? cause?.message ?? message
 }
 
 function* judgeMetadata(baseUrl: string, { text }: OutsideAnswer): Generator<Finding> {
@@ -116,22 +95,14 @@ function* judgeMetadata(baseUrl: string, { text }: OutsideAnswer): Generator<Fin
 function* judgeHeaders(baseUrl: string, { headers }: OutsideAnswer): Generator<Finding> {
   const unreadable =
     'Pages from other origins cannot read discovery: Access-Control-Allow-Origin is not *'
-  if (headers['access-control-allow-origin'] !== '*') yield found('outside.cors', unreadable)
+  if (headers.get('access-control-allow-origin') !== '*') yield found('outside.cors', unreadable)
   const lost = [
     ...['x-content-type-options', 'x-frame-options', 'x-request-id', 'content-security-policy'],
     ...(baseUrl.startsWith('https:') ? ['strict-transport-security'] : []),
-  ].filter((name) => headers[name] === undefined)
+  ].filter((name) => !headers.has(name))
   if (lost.length > 0) {
     yield found('outside.headers-lost', `Response headers are missing: ${lost.join(', ')}`)
   }
-}
-
-function* judgeCertificate({ certificateEndsAt }: OutsideAnswer): Generator<Finding> {
-  if (certificateEndsAt === undefined) return
-  const days = Math.floor((certificateEndsAt - Date.now()) / DAY_MS)
-  const sentence = `The certificate expires in ${days} days`
-  if (days < CERTIFICATE_DAYS_MIN) yield found('outside.certificate-ends', sentence)
-  else yield ok(`${sentence}.`)
 }
 
 const keySet = z.object({ keys: z.array(z.looseObject({ kid: z.string() })).min(1) })
@@ -149,7 +120,7 @@ async function* judgeOthers(ask: Ask): Findings {
   }
   // The response to an invalid token contains `invalid_token`. Without a token, it has no error code (RFC 6750 §3.1).
   const refused = await ask(paths.userinfo, { authorization: 'Bearer not-a-token' })
-  if (!/error="invalid_token"/.test(refused.headers['www-authenticate'] ?? '')) {
+  if (!/error="invalid_token"/.test(refused.headers.get('www-authenticate') ?? '')) {
     const sentence = `The service does not receive the Authorization header (status ${refused.status})`
     yield found('outside.authorization-lost', sentence)
   }
