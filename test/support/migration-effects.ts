@@ -9,7 +9,10 @@ const forms: readonly (readonly [
   form: RegExp,
   onlyAdds: (match: readonly string[], own: Set<string>) => boolean,
 ])[] = [
-  [/^create (?:unlogged )?table (?:if not exists )?(\w+)/, ([, table = ''], own) => !!own.add(table)],
+  [
+    /^create (?:unlogged )?table (?:if not exists )?(\w+)/,
+    ([, table = ''], own) => !!own.add(table),
+  ],
   [
     /^create (unique )?index (?:if not exists )?\w+ on (\w+) ?\(([^)]*)/,
     ([, unique, table = '', columns = ''], own) => {

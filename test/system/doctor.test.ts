@@ -210,9 +210,7 @@ describe('doctor', () => {
     const variables = { SECRET, DATA_DIR: temporaryFolder(), ...stores }
     const good = await runGatehouse(['doctor'], variables)
     expect([good.code, problems(good)]).to.deep.equal([0, []])
-    expect(good.stdout)
-      .to.include('Redis responds.')
-      .and.include('There are no signing keys yet')
+    expect(good.stdout).to.include('Redis responds.').and.include('There are no signing keys yet')
     await redis.ask('CONFIG', 'SET', 'maxmemory', '100mb')
     await redis.ask('CONFIG', 'SET', 'maxmemory-policy', 'allkeys-lru')
     const evicting = await runGatehouse(['doctor'], variables)

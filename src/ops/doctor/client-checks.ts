@@ -26,9 +26,7 @@ const rules: Readonly<Partial<Record<CheckName, Rule>>> = {
   'client.address-in-clear': redirectUris((_uri, url) => isInClear(url)),
   'client.address-pattern': redirectUris((uri) => /[*{}]|%2a|%7b/i.test(uri)),
   'client.named-loopback': redirectUris((_uri, url) => isNamedLoopback(url?.hostname ?? '')),
-  'client.scheme-undotted': redirectUris((_uri, url) =>
-    !/^https?:$|\./.test(url?.protocol ?? '.'),
-  ),
+  'client.scheme-undotted': redirectUris((_uri, url) => !/^https?:$|\./.test(url?.protocol ?? '.')),
   'client.no-secret': ({ auth_method, secretsMadeAt }) =>
     auth_method === 'client_secret_post' && secretsMadeAt.length === 0
       ? 'authenticates with a secret, but has none'

@@ -13,7 +13,10 @@ export interface BackgroundTask {
 /** Runs each task periodically, without overlap. Disposing the result aborts unfinished runs and waits for them. */
 export function startBackgroundTasks(
   tasks: readonly BackgroundTask[],
-  { logger, noteSuccess }: { readonly logger: Logger; readonly noteSuccess?: (name: string) => void },
+  {
+    logger,
+    noteSuccess,
+  }: { readonly logger: Logger; readonly noteSuccess?: (name: string) => void },
 ): AsyncDisposable {
   const stopping = new AbortController()
   const { signal } = stopping
