@@ -52,7 +52,7 @@ export const rooms: Readonly<Record<string, Room>> = {
   },
   config: {
     mayImport: ['platform', 'directory'],
-    folders: { '.': 'assistant-table config environment' },
+    folders: { '.': 'assistant-table config' },
   },
   oauth: {
     mayImport: ['views', 'platform', 'directory', 'config'],

@@ -2,13 +2,12 @@ import { z } from 'zod'
 
 import { paths } from '../../platform/http/paths.ts'
 import { parseJson } from '../../platform/http/strict-json.ts'
-import { readStart } from '../../platform/outgoing/read-start.ts'
 import { type Finding, type Findings, found, ok } from './checks.ts'
 
 const ANSWER_TIMEOUT_MS = 3_000
 
-/** How much of a response is read. Responses of the service are shorter. */
-const ANSWER_BYTES_MAX = 1_000_000
+/** The maximum response length. Responses of the service are shorter. */
+const ANSWER_CHARACTERS_MAX = 1_000_000
 
 /** The Origin header of a page on another origin. */
 const foreignPage = { origin: 'https://a-page-of-a-client.example' }
@@ -29,8 +28,12 @@ function makeAsk(baseUrl: string) {
   return async (path: string, headers: Record<string, string> = foreignPage) => {
     const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS)
     const answer = await fetch(baseUrl + path, { headers, signal, redirect: 'manual' })
-    const { bytes } = await readStart(answer, ANSWER_BYTES_MAX)
-    return { status: answer.status, headers: answer.headers, text: bytes.toString() }
+    let text = ''
+    for await (const chunk of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += chunk
+      if (text.length > ANSWER_CHARACTERS_MAX) throw new Error('the response is too long')
+    }
+    return { status: answer.status, headers: answer.headers, text }
   }
 }
 
