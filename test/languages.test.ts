@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs'
+import { globSync, readdirSync, readFileSync } from 'node:fs'
 
 import { buildSchema } from 'graphql'
 import { IntlMessageFormat } from 'intl-messageformat'
@@ -74,6 +74,17 @@ describe('languages', () => {
     const mutations = buildSchema(schemaText).getMutationType()?.getFields() ?? {}
     const named = Object.keys(english).filter((id) => id.startsWith('operation.'))
     expect(named).to.have.members(Object.keys(mutations).map((name) => `operation.${name}`))
+  })
+
+  it('has a notice for each change that a page reports', () => {
+    const notices = Object.keys(english).filter((id) => id.startsWith('done.'))
+    const sources = globSync(['views/*.ts', 'src/pages/**/*.ts']).map((file) => readFileSync(file))
+    const code = sources.join('\n')
+    for (const [, page] of notices.map((id) => /^done\.(.+)\.[\w-]+$/.exec(id) ?? []))
+      if (page !== undefined) expect(code).to.include(`id: '${page}'`)
+    const reported = new Set([...code.matchAll(/\?done=([\w-]+)/g)].map(([, key]) => key))
+    const known = notices.map((id) => id.split('.').at(-1))
+    expect([...reported].filter((key) => !known.includes(key))).to.deep.equal([])
   })
 
   it('has no other file of messages', () => {

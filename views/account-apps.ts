@@ -1,10 +1,9 @@
-import { areaConfirmPage, areaPage, type Confirmation, cards, type ListView } from './area.ts'
+import { type AreaPage, cards, type ListView } from './area.ts'
 import { avatar } from './avatar.ts'
 import { type ClientView, foreignName, kindSentence } from './client-view.ts'
 import { type GrantView, grantFacts } from './grant-view.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import { logoOf } from './icon.ts'
-import type { Page } from './layout.ts'
 import { text } from './text.ts'
 
 export interface ConnectedAppView extends GrantView {
@@ -23,16 +22,15 @@ export interface ConnectedAppsPage extends ListView {
 }
 
 /** Lists the apps that a person connected, with links to remove them. */
-export function connectedAppsPage(page: ConnectedAppsPage): Page {
+export function connectedAppsPage(page: ConnectedAppsPage): AreaPage {
   const none = html`<div class="empty" id="no-apps"><p>${text('apps.none')}</p>
 <a class="button second" href="${page.connectHref}">${text('account.connect')}</a></div>`
-  return areaPage({
-    ...page,
+  return {
     title: text('account.apps'),
     id: 'apps-page',
     body: html`<p>${text('apps.intro')}</p>
 ${cards(page.apps.map(app), none, page.pager)}`,
-  })
+  }
 }
 
 function app(view: ConnectedAppView): Html {
@@ -44,22 +42,4 @@ ${siteName !== undefined && html`<div><dt>${text('word.site')}</dt><dd><bdi>${si
 ${grantFacts(view)}
 </dl>
 <p><a class="button second" href="${removeHref}">${text('apps.remove')} <span class="hidden"><bdi>${name}</bdi></span></a></p>`
-}
-
-export interface RemoveAppPage extends Confirmation {
-  readonly name: string
-  readonly siteName: HtmlValue
-}
-
-export function removeAppPage({ name, siteName, ...page }: RemoveAppPage): Page {
-  const [app, site] = [foreignName(name), html`<bdi>${siteName}</bdi>`]
-  return areaConfirmPage({
-    ...page,
-    title: text('apps.removeTitle'),
-    id: 'remove-app-page',
-    heading: text('apps.removeHeading', { app: html`<bdi>${name}</bdi>` }),
-    consequences: html`<p>${text(siteName === undefined ? 'apps.ends' : 'apps.endsAtSite', { app, site })}
-${text('apps.stays')}</p>`,
-    confirm: text('apps.confirm'),
-  })
 }

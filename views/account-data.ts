@@ -1,4 +1,4 @@
-import { type AreaView, areaPage } from './area.ts'
+import type { AreaPage } from './area.ts'
 import { postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
@@ -6,7 +6,6 @@ import { codeField, type LinkForm } from './recover.ts'
 import { text, timeOf } from './text.ts'
 
 export interface DataPage {
-  readonly area: AreaView
   readonly downloadAction: string
   readonly deleteAction: string
   readonly email: string
@@ -14,28 +13,25 @@ export interface DataPage {
   readonly owned: readonly HtmlValue[]
   /** The code of the mailed link, if this browser requested the deletion. */
   readonly code: string | undefined
-  readonly done: HtmlValue
 }
 
 /** The page where a person downloads their data, or requests the deletion of their account. */
-export function dataPage(page: DataPage): Page {
-  const { csrf } = page.area
+export function dataPage(page: DataPage): AreaPage {
   const download = html`<button id="download" type="submit" class="second">${text('data.download')}</button>`
   const remove = html`<button id="delete" type="submit" class="danger">${text('data.delete')}</button>`
-  return areaPage({
-    ...page,
+  return {
     title: text('data.title'),
     id: 'data-page',
     body: html`<p>${text('data.intro')}</p>
-${postForm({ action: page.downloadAction, csrf }, download)}
+${postForm({ action: page.downloadAction }, download)}
 <h2>${text('data.deleteTitle')}</h2>
 ${
   page.code !== undefined &&
   html`<p class="notice" id="requested" role="status">${text('data.requested', { email: html`<bdi>${page.email}</bdi>`, code: html`<strong id="code">${page.code}</strong>` })}</p>`
 }
 <p>${text('data.how')}</p>
-${ownedNotice(page.owned) ?? postForm({ action: page.deleteAction, csrf }, remove)}`,
-  })
+${ownedNotice(page.owned) ?? postForm({ action: page.deleteAction }, remove)}`,
+  }
 }
 
 function ownedNotice(owned: readonly HtmlValue[]): Html | undefined {

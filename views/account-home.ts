@@ -1,14 +1,12 @@
-import { type AreaView, areaPage, cards } from './area.ts'
+import { type AreaPage, cards } from './area.ts'
 import { avatar } from './avatar.ts'
 import { postForm, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html, localized } from './html.ts'
 import { icon } from './icon.ts'
-import type { Page } from './layout.ts'
 import { type PersonView, rolesPhrase } from './person-view.ts'
 import { languageName, text, timeZones } from './text.ts'
 
 export interface AccountHomePage {
-  readonly area: AreaView
   readonly person: PersonView
   readonly sites: readonly AccountSite[]
   readonly links: Readonly<Record<'apps' | 'notifications' | 'browsers', string>>
@@ -19,7 +17,6 @@ export interface AccountHomePage {
   readonly language: string | undefined
   /** The languages that the person can choose from. */
   readonly languages: readonly string[]
-  readonly done: HtmlValue
 }
 
 export interface AccountSite {
@@ -31,14 +28,13 @@ export interface AccountSite {
 }
 
 /** Shows the person's account and sites. */
-export function accountHomePage(page: AccountHomePage): Page {
-  const { area, person, sites, links, queriesHref, languageAction } = page
+export function accountHomePage(page: AccountHomePage): AreaPage {
+  const { person, sites, links, queriesHref, languageAction } = page
   const zoneOption = (zone: string) =>
     html`<option${localized(({ timeZone }) => zone === timeZone && html` selected`)}>${zone}</option>`
   const languageOption = (language: string) =>
     html`<option value="${language}" lang="${language}"${language === page.language && html` selected`}>${languageName(language)}</option>`
-  return areaPage({
-    ...page,
+  return {
     title: text('account.title'),
     id: 'account-page',
     body: html`<div class="named">${avatar(person.name)}<span><strong><bdi>${person.name}</bdi></strong><br>
@@ -54,7 +50,7 @@ ${queriesHref !== undefined && link(queriesHref, icon('terminal'), text('account
 </div>
 <h2 id="language-and-zone">${text('account.languageAndZone')}</h2>
 ${postForm(
-  { action: languageAction, csrf: area.csrf, attributes: html` class="filter"` },
+  { action: languageAction, attributes: html` class="filter"` },
   html`<div><label for="language">${text('account.language')}</label>
 <select id="language" name="language"><option value="">${text('account.browserLanguage')}</option>
 ${page.languages.map(languageOption)}</select></div>
@@ -62,7 +58,7 @@ ${page.languages.map(languageOption)}</select></div>
 <select id="zone" name="zone">${timeZones().map(zoneOption)}</select></div>
 ${submitButton('save-language', text('word.save'), { kind: 'second' })}`,
 )}`,
-  })
+  }
 }
 
 function site({ name, roles, adminHref, connectHref }: AccountSite): Html {

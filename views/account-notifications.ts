@@ -1,17 +1,13 @@
-import { type AreaView, areaPage } from './area.ts'
+import type { AreaPage } from './area.ts'
 import { choice, postForm, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
-import type { Page } from './layout.ts'
 import { text, textIfAny } from './text.ts'
 
 export interface NotificationsPage {
-  readonly area: AreaView
-  readonly action: string
   readonly sites: readonly {
     readonly name: HtmlValue
     readonly subscriptions: readonly Subscription[]
   }[]
-  readonly done: HtmlValue
 }
 
 interface Subscription {
@@ -22,23 +18,21 @@ interface Subscription {
 }
 
 /** Shows which notifications of each site a person receives, as checkboxes. */
-export function notificationsPage(page: NotificationsPage): Page {
-  const { area, action } = page
+export function notificationsPage(page: NotificationsPage): AreaPage {
   const sites = page.sites.filter(({ subscriptions }) => subscriptions.length > 0)
   const fields = sites.map(
     ({ name, subscriptions }) => html`<fieldset><legend><bdi>${name}</bdi></legend>
 ${subscriptions.map(box)}</fieldset>\n`,
   )
-  return areaPage({
-    ...page,
+  return {
     title: text('account.notifications'),
     id: 'notifications-page',
     body:
       sites.length === 0
         ? html`<p class="empty">${text('notifications.none')}</p>`
         : html`<p>${text('notifications.intro')}</p>
-${postForm({ action, csrf: area.csrf }, [...fields, submitButton('save', text('word.save'))])}`,
-  })
+${postForm({}, [...fields, submitButton('save', text('word.save'))])}`,
+  }
 }
 
 function box({ id, topic, channel, enabledAt }: Subscription): Html {

@@ -1,7 +1,6 @@
-import { type AreaView, areaPage } from './area.ts'
+import type { AreaPage } from './area.ts'
 import { choice, passwordField, postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
-import type { Page } from './layout.ts'
 import { showPasswordScript } from './script.ts'
 import { text } from './text.ts'
 
@@ -15,36 +14,31 @@ export interface PasswordProblems {
 }
 
 export interface SecurityPage {
-  readonly area: AreaView
   readonly email: string
-  readonly action: string
   readonly charactersMin: number
   readonly recoverHref: string
   readonly problems?: PasswordProblems | undefined
   readonly endApps: boolean
-  readonly done?: HtmlValue
 }
 
 /** The page where a person changes the password. */
-export function securityPage(page: SecurityPage): Page {
-  const { problems = {}, action, email } = page
+export function securityPage(page: SecurityPage): AreaPage {
+  const { problems = {}, email } = page
   const wrong = Object.values(problems).some(Boolean)
-  const form = { action, csrf: page.area.csrf }
   const fields = html`${usernameField(email)}
 ${passwordField({ id: 'current', label: text('password.current'), problem: problems.current, attributes: html` autocomplete="current-password" required` })}
 <p class="small"><a href="${page.recoverHref}">${text('password.unknown')}</a></p>
 ${newPasswordFields(page)}
 ${endAppsField(page.endApps)}
 ${submitButton('save', text('password.change'))}`
-  return areaPage({
-    ...page,
+  return {
     title: text('password.title', { wrong: wrong ? 'yes' : 'no' }),
     heading: text('password.label'),
     id: 'security-page',
     scripts: [showPasswordScript],
     body: html`${problemAlert('form-problem', wrong ? text('password.notChanged') : undefined)}
-${postForm(form, fields)}`,
-  })
+${postForm({}, fields)}`,
+  }
 }
 
 /** The hidden field that tells password managers which account the password is for. */

@@ -1,6 +1,6 @@
-import { type AreaView, areaConfirmPage, areaPage, type Confirmation, cards } from './area.ts'
+import { type AreaPage, cards } from './area.ts'
 import { buttonForm, postForm } from './forms.ts'
-import { type Html, type HtmlValue, html } from './html.ts'
+import { type Html, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { deviceText, inLink, text, timeOf } from './text.ts'
 
@@ -17,33 +17,30 @@ export interface SessionView {
 }
 
 export interface SessionsPage {
-  readonly area: AreaView
   readonly sessions: readonly SessionView[]
   readonly endAction: string
   readonly endOthersAction: string
   readonly everywhereHref: string
   readonly appsHref: string
-  readonly done: HtmlValue
 }
 
 /** Lists the browsers in which a person is signed in, with buttons that sign out the other browsers. */
-export function sessionsPage(page: SessionsPage): Page {
-  const { area, sessions, endOthersAction: action } = page
-  return areaPage({
-    ...page,
+export function sessionsPage(page: SessionsPage): AreaPage {
+  const { sessions, endOthersAction: action } = page
+  return {
     title: text('sessions.title'),
     id: 'sessions-page',
     body: html`<p>${text('sessions.intro', { a: inLink(page.appsHref) })}</p>
 ${cards(sessions.map((session) => card(session, page)))}
-${sessions.length > 1 && buttonForm({ action, csrf: area.csrf }, 'end-others', text('sessions.endOthers'), 'second')}
+${sessions.length > 1 && buttonForm({ action }, 'end-others', text('sessions.endOthers'), 'second')}
 <p><a href="${page.everywhereHref}">${text('sessions.everywhere')}</a></p>`,
-  })
+  }
 }
 
-function card(session: SessionView, { area, endAction }: SessionsPage): Html {
+function card(session: SessionView, { endAction }: SessionsPage): Html {
   const { id, network, startedAt, seenAt, current } = session
   const device = deviceText(session.device)
-  const form = { action: endAction, csrf: area.csrf, hidden: { session: id } }
+  const form = { action: endAction, hidden: { session: id } }
   const end = html`<button type="submit" class="second">${text('word.signOut')} <span class="hidden">${device}</span></button>`
   return html`<h2>${device}</h2>
 ${current && html`<p class="muted">${text('sessions.this')}</p>`}
@@ -53,17 +50,6 @@ ${network !== null && html`<div><dt>${text('sessions.network')}</dt><dd>${networ
 <div><dt>${text('word.lastUsed')}</dt><dd>${timeOf(seenAt)}</dd></div>
 </dl>
 ${!current && postForm(form, end)}`
-}
-
-/** Asks for confirmation before all sessions of the person are ended. */
-export function signOutEverywherePage(page: Confirmation): Page {
-  return areaConfirmPage({
-    ...page,
-    title: text('everywhere.title'),
-    id: 'sign-out-everywhere-page',
-    consequences: html`<p>${text('everywhere.text')}</p>`,
-    confirm: text('everywhere.confirm'),
-  })
 }
 
 /** Confirms that all sessions have been ended. */

@@ -1,7 +1,6 @@
-import { type AreaView, areaPage, cards } from './area.ts'
+import { type AreaPage, cards } from './area.ts'
 import { inputField, postForm, problemAlert } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
-import type { Page } from './layout.ts'
 import { passkeyForm } from './passkey-form.ts'
 import { passkeyScript } from './script.ts'
 import { text, timeOf } from './text.ts'
@@ -20,20 +19,17 @@ interface PasskeyView {
 }
 
 export interface PasskeysPage {
-  readonly area: AreaView
   readonly passkeys: readonly PasskeyView[]
   readonly removeAction: string
   /** Undefined if the host of the service cannot have passkeys. */
   readonly addHref: string | undefined
-  readonly done: HtmlValue
 }
 
 /** Lists the passkeys of a person, with forms that remove them. */
-export function passkeysPage(page: PasskeysPage): Page {
+export function passkeysPage(page: PasskeysPage): AreaPage {
   const { passkeys, addHref } = page
   const none = html`<p class="empty" id="no-passkeys">${text('passkeys.none')}</p>`
-  return areaPage({
-    ...page,
+  return {
     title: text('passkeys.title'),
     id: 'passkeys-page',
     body: html`<p>${text('passkeys.intro')}</p>
@@ -46,12 +42,12 @@ ${cards(
   passkeys.map((passkey) => passkeyCard(passkey, page)),
   none,
 )}`,
-  })
+  }
 }
 
-function passkeyCard(passkey: PasskeyView, { area, removeAction }: PasskeysPage): Html {
+function passkeyCard(passkey: PasskeyView, { removeAction }: PasskeysPage): Html {
   const { id, name, addedAt, usedAt, backedUpAt, clonedAt } = passkey
-  const target = { action: removeAction, csrf: area.csrf, hidden: { passkey: id } }
+  const target = { action: removeAction, hidden: { passkey: id } }
   return html`<h2><bdi>${name}</bdi></h2>
 ${clonedAt !== null && html`<p class="notice problem">${text('passkeys.copied', { time: timeOf(clonedAt) })}</p>`}
 <dl class="facts">
@@ -63,8 +59,6 @@ ${postForm(target, html`<div class="actions"><button type="submit" class="danger
 }
 
 export interface AddPasskeyPage {
-  readonly area: AreaView
-  readonly action: string
   readonly listHref: string
   readonly name: HtmlValue
   readonly options: object
@@ -72,14 +66,13 @@ export interface AddPasskeyPage {
 }
 
 /** The page on which a script creates a passkey. */
-export function addPasskeyPage({ area, action, listHref, name, ...page }: AddPasskeyPage): Page {
+export function addPasskeyPage({ listHref, name, ...page }: AddPasskeyPage): AreaPage {
   const { options, problem } = page
-  const form = { action, csrf: area.csrf, options, purpose: 'create' } as const
+  const form = { options, purpose: 'create' } as const
   const length = String(PASSKEY_NAME_CHARACTERS_MAX)
   const attributes = html` type="text" autocomplete="off" maxlength="${length}" required value="${name}"`
   const fields = inputField({ id: 'name', label: text('word.name'), attributes })
-  return areaPage({
-    area,
+  return {
     title: text('passkeys.addTitle', { wrong: problem ? 'yes' : 'no' }),
     heading: text('passkeys.button.create'),
     id: 'add-passkey-page',
@@ -88,7 +81,7 @@ export function addPasskeyPage({ area, action, listHref, name, ...page }: AddPas
     body: html`${problemAlert('form-problem', problem)}
 <p id="passkey-unsupported" class="notice">${text('passkeys.unsupported')}</p>
 ${passkeyForm({ ...form, fields })}`,
-  })
+  }
 }
 
 interface IdentityView {
@@ -103,19 +96,16 @@ interface IdentityView {
 }
 
 export interface IdentitiesPage {
-  readonly area: AreaView
   readonly identities: readonly IdentityView[]
   readonly removeAction: string
   readonly passkeysHref: string
-  readonly done: HtmlValue
   readonly problem: HtmlValue
 }
 
 /** Lists the linked identities of a person, with forms that remove them. */
-export function identitiesPage(page: IdentitiesPage): Page {
+export function identitiesPage(page: IdentitiesPage): AreaPage {
   const { identities, passkeysHref, problem } = page
-  return areaPage({
-    ...page,
+  return {
     title: text('identities.title'),
     id: 'identities-page',
     body: html`${problemAlert('form-problem', problem)}
@@ -124,10 +114,10 @@ ${cards(
   identities.map((identity) => identityCard(identity, page)),
   html`<p class="empty" id="no-identities">${text('identities.none')}</p>`,
 )}`,
-  })
+  }
 }
 
-function identityCard(identity: IdentityView, { area, removeAction }: IdentitiesPage): Html {
+function identityCard(identity: IdentityView, { removeAction }: IdentitiesPage): Html {
   const { providerId: provider, providerName, issuer, subject } = identity
   const { siteName, linkedAt, usedAt } = identity
   const hidden = { provider, issuer, subject }
@@ -139,7 +129,7 @@ function identityCard(identity: IdentityView, { area, removeAction }: Identities
 <div><dt>${text('word.lastUsed')}</dt><dd>${timeOf(usedAt)}</dd></div>
 </dl>
 ${postForm(
-  { action: removeAction, csrf: area.csrf, hidden },
+  { action: removeAction, hidden },
   html`<div class="actions"><button type="submit" class="danger">${text('identities.remove')} <span class="hidden"><bdi>${providerName}</bdi></span></button></div>`,
 )}`
 }

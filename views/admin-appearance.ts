@@ -1,4 +1,4 @@
-import { type AreaView, areaPage } from './area.ts'
+import type { AreaPage } from './area.ts'
 import {
   choice,
   type Field,
@@ -19,13 +19,11 @@ export type LookFields = Readonly<
 >
 
 export interface AppearancePage {
-  readonly area: AreaView
   readonly siteName: string
   readonly fields: LookFields
   readonly logoHref: string | undefined
   readonly problem: { readonly field: string | undefined; readonly text: HtmlValue } | undefined
   readonly previewAction: string
-  readonly done: HtmlValue
   /** The language whose texts the page shows; undefined for the texts of all languages. */
   readonly language: string | undefined
   /** Returns the address of the page for a language. */
@@ -41,8 +39,8 @@ interface LanguageChoice {
 }
 
 /** The page where operators change the look of a site's sign-in, consent and account pages. */
-export function appearancePage({ language, ...page }: AppearancePage): Page {
-  const { area, problem } = page
+export function appearancePage({ language, ...page }: AppearancePage): AreaPage {
+  const { problem } = page
   const action = page.hrefOf(language)
   const tabs = [undefined, ...languages].map((each) => ({
     label: each === undefined ? text('appearance.all') : languageText(each),
@@ -55,23 +53,22 @@ export function appearancePage({ language, ...page }: AppearancePage): Page {
     language === undefined
       ? text('appearance.intro')
       : text('appearance.local', { language: languageText(language) })
-  return areaPage({
-    ...page,
+  return {
     title: text('adminNav.appearance'),
     id: 'appearance-page',
     tabs,
     body: html`<p>${intro}</p>
 ${problem && !known && problemAlert('appearance-problem', problem.text)}
 ${postForm(
-  { action, csrf: area.csrf, attributes: html` enctype="multipart/form-data"` },
+  { action, attributes: html` enctype="multipart/form-data"` },
   html`${lookFields(page, language)}
 <div class="actions">
 <button id="save-appearance" type="submit">${text('word.save')}</button>
 <button id="preview" type="submit" class="second" formaction="${page.previewAction}" formtarget="_blank">${text('appearance.preview')}</button>
 </div>`,
 )}
-${language === undefined && languageForm(page.choice, area.csrf)}`,
-  })
+${language === undefined && languageForm(page.choice)}`,
+  }
 }
 
 function lookFields(
@@ -115,7 +112,7 @@ ${words('signInWords')}
 ${words('consentWords')}`
 }
 
-function languageForm({ action, chosen, standard }: LanguageChoice, csrf: string): Html {
+function languageForm({ action, chosen, standard }: LanguageChoice): Html {
   const option = (value: string) =>
     html`<option value="${value}"${value === standard && html` selected`}>${languageText(value)}</option>`
   const box = (value: string) =>
@@ -125,7 +122,7 @@ function languageForm({ action, chosen, standard }: LanguageChoice, csrf: string
     )
   return html`<h2 id="languages">${text('appearance.languages')}</h2>
 ${postForm(
-  { action, csrf },
+  { action },
   html`<label for="language">${text('appearance.standard')}</label>
 <select id="language" name="language"><option value="">${text('account.browserLanguage')}</option>
 ${languages.map(option)}</select>

@@ -1,5 +1,5 @@
 import { powerNotice } from './admin-applications.ts'
-import { type AreaView, areaPage } from './area.ts'
+import type { AreaPage } from './area.ts'
 import {
   choice,
   fieldProblem,
@@ -10,11 +10,9 @@ import {
   textField,
 } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
-import type { Page } from './layout.ts'
 import { inCode, listText, text } from './text.ts'
 
 export interface ApplicationFormPage {
-  readonly area: AreaView
   /** The name of the application being edited; undefined for a new application. */
   readonly editing: string | undefined
   readonly action: string
@@ -37,8 +35,8 @@ export interface ApplicationFormPage {
 }
 
 /** The form that creates or edits an application. */
-export function applicationFormPage(page: ApplicationFormPage): Page {
-  const { area, editing, problems } = page
+export function applicationFormPage(page: ApplicationFormPage): AreaPage {
+  const { editing, problems } = page
   const isOperator = ofOperator(page.typed) !== undefined
   const newTitle = isOperator ? 'applications.operator.title' : 'applications.new.title'
   const title = (wrong: boolean) =>
@@ -55,14 +53,13 @@ ${editing === undefined && !isOperator && kindField(page)}
 ${scopeField(page)}
 ${isOperator && endlessField(page)}
 ${submitButton('save', save, page)}`
-  return areaPage({
+  return {
     title: title(wrong),
     heading: html`<bdi>${title(false)}</bdi>`,
     id: 'application-form-page',
-    area,
     body: html`${problemAlert('form-problem', page.problem ?? (wrong ? text('applications.notSaved') : undefined))}
-${isOperator && powerNotice()}${postForm({ action: page.action, csrf: area.csrf }, fields)}`,
-  })
+${isOperator && powerNotice()}${postForm(page, fields)}`,
+  }
 }
 
 /** The hints for an application that acts for an owner. */

@@ -1,13 +1,10 @@
-import { type AreaView, areaPage } from './area.ts'
+import type { AreaPage } from './area.ts'
 import { choice, inputField, postForm, problemAlert, submitButton, textField } from './forms.ts'
 import { type Html, html } from './html.ts'
-import type { Page } from './layout.ts'
 import { text } from './text.ts'
 
 export interface FurtherPage {
-  readonly area: AreaView
   readonly name: string
-  readonly action: string
   readonly cancelHref: string
   /** Which of the optional protocols the deployment enables. */
   readonly on: Readonly<Record<'keys' | 'pushedRequests' | 'boundTokens' | 'logout', boolean>>
@@ -20,8 +17,8 @@ export interface FurtherPage {
 }
 
 /** The form for the optional protocols of an application. Contains only protocols that the deployment enables. */
-export function furtherPage(page: FurtherPage): Page {
-  const { area, name, on, problems } = page
+export function furtherPage(page: FurtherPage): AreaPage {
+  const { name, on, problems } = page
   const wrong = Object.keys(problems).length > 0
   const title = (wrong: boolean) =>
     text('applications.security.title', { name, wrong: wrong ? 'yes' : 'no' })
@@ -29,15 +26,14 @@ export function furtherPage(page: FurtherPage): Page {
 ${demandsField(page)}
 ${on.logout && logoutField(page)}
 ${submitButton('save', text('word.save'), page)}`
-  return areaPage({
+  return {
     title: title(wrong),
     heading: html`<bdi>${title(false)}</bdi>`,
     id: 'further-page',
-    area,
     body: html`<p>${text('applications.securityIntro')}</p>
 ${problemAlert('form-problem', wrong ? text('applications.notSaved') : undefined)}
-${postForm({ action: page.action, csrf: area.csrf }, fields)}`,
-  })
+${postForm({}, fields)}`,
+  }
 }
 
 function keysField({ typed, problems }: FurtherPage): Html {

@@ -1,9 +1,8 @@
 import { type ClientFrame, clientPage } from './admin-secrets.ts'
-import { areaConfirmPage, type Confirmation, type ListView } from './area.ts'
+import type { AreaPage, ListView } from './area.ts'
 import { foreignName } from './client-view.ts'
 import type { GrantView } from './grant-view.ts'
-import { type HtmlValue, html } from './html.ts'
-import type { Page } from './layout.ts'
+import { html } from './html.ts'
 import { type Column, table } from './table.ts'
 import { errorWords, inCode, inEnglish, numberText, text, timeOf } from './text.ts'
 
@@ -20,12 +19,11 @@ export interface ApplicationPeoplePage extends ClientFrame, ListView {
 }
 
 /** Lists the people who connected an application. */
-export function applicationPeoplePage(page: ApplicationPeoplePage): Page {
+export function applicationPeoplePage(page: ApplicationPeoplePage): AreaPage {
   const { people } = page
   const title = text('analytics.measures.people')
   const none = html`<p class="empty" id="no-people">${text('applications.noPeople')}</p>`
   return clientPage(page, title, {
-    ...page,
     id: 'people-page',
     body: html`${table(title, peopleColumns, people, { none, paging: page.pager })}
 ${people.length > 0 && html`<p><a id="remove-all" class="button danger" href="${page.removeAllHref}">${text('applications.endAllLink')}</a></p>`}`,
@@ -73,7 +71,7 @@ export interface RefusalsPage extends ClientFrame {
 }
 
 /** Lists the latest refused requests of an application, with the full reasons. */
-export function refusalsPage(page: RefusalsPage): Page {
+export function refusalsPage(page: RefusalsPage): AreaPage {
   const title = text('analytics.measures.refusals')
   const none = html`<p class="empty" id="no-refusals">${text('applications.noRefusals')}</p>`
   return clientPage(page, title, {
@@ -97,69 +95,3 @@ export const refusalColumns: readonly [Column<RefusalView>, ...Column<RefusalVie
     cell: ({ requestId }) => html`<code class="small">${requestId}</code>`,
   },
 ]
-
-export interface ApplicationConfirmPage extends Confirmation {
-  readonly name: string
-  readonly people: number
-}
-
-export interface StopPage extends ApplicationConfirmPage {
-  readonly kind: 'site' | 'resource_server'
-  readonly verb: 'disable' | 'delete'
-}
-
-/** Asks for confirmation before an application or resource server is disabled or deleted. */
-export function stopPage({ name, people, kind, verb, ...page }: StopPage): Page {
-  const title = (app: HtmlValue) => text(`applications.${verb}.title`, { app })
-  return areaConfirmPage({
-    ...page,
-    title: title(name),
-    heading: title(html`<bdi>${name}</bdi>`),
-    id: `${verb}-page`,
-    consequences: html`<p>${text(`applications.${verb}.${kind}`, { people })}</p>`,
-    confirm: text(`applications.${verb}`),
-  })
-}
-
-export function endAllGrantsPage({ name, people, ...page }: ApplicationConfirmPage): Page {
-  const title = (app: HtmlValue) => text('applications.endAll.title', { app })
-  return areaConfirmPage({
-    ...page,
-    title: title(name),
-    heading: title(html`<bdi>${name}</bdi>`),
-    id: 'end-all-page',
-    consequences: html`<p>${text('applications.endAll.effect', { people })}</p>`,
-    confirm: text('applications.endAll'),
-  })
-}
-
-export function endGrantPage({
-  name,
-  personName,
-  ...page
-}: Omit<ApplicationConfirmPage, 'people'> & { readonly personName: string }): Page {
-  const title = (name: HtmlValue) => text('applications.end.title', { name })
-  return areaConfirmPage({
-    ...page,
-    title: title(personName),
-    heading: title(html`<bdi>${personName}</bdi>`),
-    id: 'end-access-page',
-    consequences: html`<p>${text('applications.end.effect', { app: foreignName(name) })}</p>`,
-    confirm: text('applications.end'),
-  })
-}
-
-export function removeSecretPage({
-  name,
-  hint,
-  ...page
-}: Omit<ApplicationConfirmPage, 'people'> & { readonly hint: string }): Page {
-  return areaConfirmPage({
-    ...page,
-    title: text('secrets.remove.title', { hint }),
-    heading: text('secrets.remove.title', { hint: inCode(hint) }),
-    id: 'remove-secret-page',
-    consequences: html`<p>${text('secrets.remove.effect', { app: foreignName(name) })}</p>`,
-    confirm: text('secrets.remove'),
-  })
-}

@@ -7,13 +7,12 @@ import {
   type SharedView,
   sharedPage,
 } from './admin-secrets.ts'
-import { areaPage, type ListView, plainList } from './area.ts'
+import { type AreaPage, type ListView, plainList } from './area.ts'
 import { avatar } from './avatar.ts'
 import { type ConnectStepsView, connectSteps } from './connect-steps.ts'
 import { searchForm } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import { logoOf } from './icon.ts'
-import type { Page } from './layout.ts'
 import { type Column, table } from './table.ts'
 import { inCode, inLink, numberText, text, timeOf } from './text.ts'
 
@@ -43,12 +42,11 @@ interface ListedApplication {
 }
 
 /** Lists the OAuth applications of a site and their use, with a search form. */
-export function applicationsPage(page: ApplicationsPage): Page {
+export function applicationsPage(page: ApplicationsPage): AreaPage {
   const { applications, search, action } = page
   const none = html`<div class="empty" id="no-applications"><p>${search === '' ? text('applications.none') : text('applications.noMatch')}</p>
 ${search === '' && html`<a class="button second" href="${page.assistantsHref}">${text('applications.addAssistant')}</a>`}</div>`
-  return areaPage({
-    ...page,
+  return {
     title: text('adminNav.applications'),
     id: 'applications-page',
     body: html`<p>${text('applications.intro', {
@@ -59,7 +57,7 @@ ${search === '' && html`<a class="button second" href="${page.assistantsHref}">$
 ${page.newOperatorHref !== undefined && html`<a id="new-operator-application" class="button second" href="${page.newOperatorHref}">${text('applications.addOperator')}</a>`}</div>
 ${(applications.length > 0 || search !== '') && searchForm({ action, label: text('word.name'), search })}
 ${table(text('adminNav.applications'), listColumns, applications, { none, paging: page.pager })}`,
-  })
+  }
 }
 
 const listColumns: readonly Column<ListedApplication>[] = [
@@ -123,7 +121,7 @@ export interface SettingsView {
 }
 
 /** Shows the settings of an application, its secrets, and links to edit, disable or delete it. */
-export function applicationPage(page: ApplicationPage): Page {
+export function applicationPage(page: ApplicationPage): AreaPage {
   return sharedPage(page, {
     id: 'application-page',
     settings: facts(page),
@@ -162,7 +160,7 @@ export interface SetUpPage extends ClientFrame {
 }
 
 /** Shows what the developer of an application enters into a library, and how members connect an assistant with it. */
-export function setUpPage(page: SetUpPage): Page {
+export function setUpPage(page: SetUpPage): AreaPage {
   const body = html`${settings(page)}\n${assistantSection(page)}`
   return clientPage(page, text('applications.setUp'), { id: 'set-up-page', body })
 }

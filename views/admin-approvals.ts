@@ -1,20 +1,16 @@
-import { type AreaView, areaPage } from './area.ts'
+import type { AreaPage } from './area.ts'
 import { foreignName } from './client-view.ts'
 import { choice, postForm, submitButton } from './forms.ts'
-import { type Html, type HtmlValue, html } from './html.ts'
-import type { Page } from './layout.ts'
+import { type Html, html } from './html.ts'
 import { inCode, text, textIfAny, timeOf } from './text.ts'
 
 export interface ApprovalsPage {
-  readonly area: AreaView
   readonly changes: readonly PendingChangeView[]
-  readonly action: string
   /** The client whose changes are shown; undefined for all clients. */
   readonly client: string | undefined
   /** The form for the policy; undefined for an admin, who may not change it. */
   readonly policyAction: string | undefined
   readonly policy: { readonly covers: string; readonly exemptsIntegrations: boolean }
-  readonly done: HtmlValue
 }
 
 interface PendingChangeView {
@@ -32,24 +28,23 @@ interface PendingChangeView {
 }
 
 /** Lists the pending changes of a person's assistants, with the form for the policy. */
-export function approvalsPage(page: ApprovalsPage): Page {
-  return areaPage({
-    ...page,
+export function approvalsPage(page: ApprovalsPage): AreaPage {
+  return {
     title: text('adminNav.approvals'),
     id: 'approvals-page',
     body: html`${page.changes.length === 0 ? html`<p class="empty" id="no-changes">${text('approvals.none')}</p>` : waiting(page)}
 ${page.policyAction !== undefined && policyForm(page, page.policyAction)}`,
-  })
+  }
 }
 
-function waiting({ area, changes, action, client }: ApprovalsPage): Html {
+function waiting({ changes, client }: ApprovalsPage): Html {
   const hidden = client === undefined ? undefined : { client }
   const fields = html`<ul class="cards">
 ${changes.map(change)}</ul>
 <div class="actions"><button id="approve" type="submit" name="decision" value="approve">${text('approvals.approve')}</button>
 <button id="reject" type="submit" name="decision" value="reject" class="second">${text('approvals.reject')}</button></div>`
   return html`<p>${text('approvals.intro')}</p>
-${postForm({ action, csrf: area.csrf, hidden }, fields)}`
+${postForm({ hidden }, fields)}`
 }
 
 function change({ id, clientName, operation, given, expiresAt }: PendingChangeView): Html {
@@ -65,7 +60,7 @@ ${given.map(
 `
 }
 
-function policyForm({ area, changes, policy }: ApprovalsPage, action: string): Html {
+function policyForm({ changes, policy }: ApprovalsPage, action: string): Html {
   const option = (value: 'destructive' | 'every' | 'never') =>
     choice(
       { type: 'radio', name: 'covers', value, checked: policy.covers === value },
@@ -78,5 +73,5 @@ ${option('every')}
 ${option('never')}</fieldset>
 ${choice({ ...exempt, checked: policy.exemptsIntegrations }, text('approvals.exempt'))}
 ${submitButton('save', text('word.save'), { kind: changes.length > 0 ? 'second' : undefined })}`
-  return postForm({ action, csrf: area.csrf }, fields)
+  return postForm({ action }, fields)
 }

@@ -1,26 +1,21 @@
 import { switchOnForm } from './admin-beta.ts'
-import { type AreaView, areaPage } from './area.ts'
+import type { AreaPage } from './area.ts'
 import { avatar } from './avatar.ts'
 import { type ConnectStepsView, connectSteps, snippet } from './connect-steps.ts'
 import { choice, inputField, postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import { logoOf } from './icon.ts'
-import type { Page } from './layout.ts'
 import { copyScript } from './script.ts'
 import { areaText, type TextId, text } from './text.ts'
 
 export interface AssistantsPage {
-  readonly area: AreaView
   /** The URL of the form that switches MCP connections on; undefined if they are on. */
   readonly switchOnAction: string | undefined
   readonly assistants: readonly AssistantView[]
-  /** The URL to which the form submits the chosen assistant. */
-  readonly action: string
   /** The URL of the page with the steps for members. */
   readonly memberAddress: string
   readonly ownHref: string
   readonly problem: HtmlValue
-  readonly done: HtmlValue
 }
 
 export interface AssistantView {
@@ -42,22 +37,21 @@ interface AdmittedView {
 }
 
 /** Lists the assistants, with a button to add each one for the members of a site. */
-export function assistantsPage(page: AssistantsPage): Page {
-  const { area, switchOnAction, assistants } = page
+export function assistantsPage(page: AssistantsPage): AreaPage {
+  const { switchOnAction, assistants } = page
   const added = assistants.filter(({ application }) => application !== undefined)
   const others = assistants.filter((assistant) => !added.includes(assistant))
-  return areaPage({
-    ...page,
+  return {
     title: text('adminNav.assistants'),
     id: 'assistants-page',
     scripts: [copyScript],
     body: html`${problemAlert('assistants-problem', page.problem)}
 <p>${text('adminAssistants.intro')}</p>
-${switchOnAction !== undefined && switchOn(switchOnAction, area)}
+${switchOnAction !== undefined && switchOn(switchOnAction)}
 ${added.length > 0 && addedList(added, page)}
 ${others.length > 0 && rows(added.length > 0 ? 'adminAssistants.more' : 'adminAssistants.first', others, page)}
 <p>${text('adminAssistants.own', { a: (name) => html`<a id="own" href="${page.ownHref}">${name}</a>` })}</p>`,
-  })
+  }
 }
 
 /** The added assistants, each with its state, and the address for members. */
@@ -72,9 +66,9 @@ ${snippet(page.memberAddress)}
 }`
 }
 
-function switchOn(action: string, { csrf }: AreaView): Html {
+function switchOn(action: string): Html {
   return html`<div class="notice warning" id="feature-off"><p>${text('adminAssistants.off')}</p></div>
-${switchOnForm({ action, csrf })}`
+${switchOnForm(action)}`
 }
 
 function rows(heading: TextId, assistants: readonly AssistantView[], page: AssistantsPage): Html {
@@ -94,12 +88,12 @@ ${avatar(name, logoOf(id))}<span><strong>${application ? html`<a href="${applica
 <span class="muted">${where}</span>
 ${application?.disabled === true && html`<span class="muted">${text('adminAssistants.notNow')}</span>`}</span>
 ${application && state(application, isOn)}
-${isOn && ownCallback === undefined && !application && form(assistant, page)}
+${isOn && ownCallback === undefined && !application && form(assistant)}
 ${
   isOn &&
   ownCallback !== undefined &&
   html`<details${assistant.problem !== undefined && html` open`}><summary>${label}</summary>
-${form(assistant, page)}</details>`
+${form(assistant)}</details>`
 }
 </li>
 `
@@ -112,15 +106,12 @@ function state({ disabled }: AdmittedView, isOn: boolean): Html {
     : html`<span class="tag">${text('adminAssistants.isOff')}</span>`
 }
 
-function form(
-  assistant: AssistantView,
-  { area, action }: Pick<AssistantsPage, 'area' | 'action'>,
-): Html {
+function form(assistant: AssistantView): Html {
   const { id, name, application, ownCallback } = assistant
   const label = application
     ? text('adminAssistants.addCallback')
     : text('adminAssistants.add', { name: html`<bdi>${name}</bdi>` })
-  return postForm({ action, csrf: area.csrf, hidden: { assistant: id } }, [
+  return postForm({ hidden: { assistant: id } }, [
     ownCallback !== undefined && callbackField(assistant, ownCallback),
     submitButton(`add-${id}`, html`<span>${label}</span>`, { kind: 'second' }),
   ])
@@ -138,7 +129,6 @@ function callbackField({ id, application, typed, problem }: AssistantView, hint:
 }
 
 export interface OwnAssistantsPage {
-  readonly area: AreaView
   readonly address: string
   /** The URL of this page. The form submits the chosen areas to it. */
   readonly action: string
@@ -151,9 +141,8 @@ export interface OwnAssistantsPage {
 }
 
 /** Shows an operator how to connect their own assistant, to administer the site. */
-export function ownAssistantsPage(page: OwnAssistantsPage): Page {
-  return areaPage({
-    ...page,
+export function ownAssistantsPage(page: OwnAssistantsPage): AreaPage {
+  return {
     title: text('adminAssistants.ownTitle'),
     id: 'own-assistants-page',
     back: { href: page.backHref, name: text('adminNav.assistants') },
@@ -170,5 +159,5 @@ ${page.areas.map(({ name, checked }) => choice({ type: 'checkbox', name: 'change
 ${snippet(page.address)}
 <div class="assistants">
 ${page.assistants.map((steps) => connectSteps(steps, { local: page.local }))}</div>`,
-  })
+  }
 }

@@ -1,6 +1,5 @@
-import { areaPage, type ListView } from './area.ts'
+import type { AreaPage, ListView } from './area.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
-import type { Page } from './layout.ts'
 import { type Column, table } from './table.ts'
 import { actionText, listText, text, timeOf } from './text.ts'
 
@@ -41,13 +40,12 @@ export interface AuditDifference {
 }
 
 /** Lists audit events, newest first, with a form to filter them and links to download them. */
-export function auditPage(page: AuditPage): Page {
+export function auditPage(page: AuditPage): AreaPage {
   const { question, entries, action, downloads, downloadMax: max } = page
   const isNarrowed = Object.values(question).some(Boolean)
   const none = text(isNarrowed ? 'audit.noMatch' : 'audit.none')
   const formats = listText(downloads.map(({ href, label }) => html`<a href="${href}">${label}</a>`))
-  return areaPage({
-    ...page,
+  return {
     title: text('adminNav.audit'),
     id: 'audit-page',
     body: html`<form id="audit-filter" class="filter" method="get" action="${action}">
@@ -59,7 +57,7 @@ ${isNarrowed && html`<a id="show-all" href="${action}">${text('word.showAll')}</
 </form>
 ${table(text('adminWebhooks.events'), columns, entries, { none: html`<p id="no-events" class="empty">${none}</p>`, paging: page.pager })}
 ${entries.length > 0 && html`<p class="small">${text('audit.download', { formats, max })}</p>`}`,
-  })
+  }
 }
 
 function filterFields({ question, actions }: AuditPage): Html {

@@ -1,15 +1,14 @@
 import {
-  areaConfirmPage,
-  areaPage,
-  type Confirmation,
+  type AreaPage,
+  type ConfirmPage,
   cards,
+  confirmPage,
   type ListView,
   plainList,
 } from './area.ts'
 import { foreignName } from './client-view.ts'
 import { choice, problemAlert } from './forms.ts'
-import { type Html, type HtmlValue, html } from './html.ts'
-import type { Page } from './layout.ts'
+import { type Html, html } from './html.ts'
 import { inCode, text, timeOf } from './text.ts'
 
 export interface DocumentClientsPage extends ListView {
@@ -35,14 +34,13 @@ export interface ReviewedView {
 }
 
 /** Lists the clients with metadata documents. */
-export function documentClientsPage(page: DocumentClientsPage): Page {
-  return areaPage({
-    ...page,
+export function documentClientsPage(page: DocumentClientsPage): AreaPage {
+  return {
     title: text('adminNav.documentClients'),
     id: 'document-clients-page',
     body: html`<p>${text('documentClients.intro')}</p>
 ${cards(page.clients.map(client), html`<p class="empty">${text('documentClients.none')}</p>`, page.pager)}`,
-  })
+  }
 }
 
 function client(view: DocumentClientView): Html {
@@ -83,7 +81,7 @@ function documentFacts({ clientId, redirectUris }: ReviewedView): Html {
 
 type Review = 'approved' | 'blocked'
 
-export interface ReviewDocumentClientPage extends Confirmation {
+export interface ReviewDocumentClientPage extends Pick<ConfirmPage, 'hidden' | 'cancelHref'> {
   readonly client: ReviewedView
   readonly siteName: string
   readonly review: Review
@@ -94,20 +92,19 @@ export interface ReviewDocumentClientPage extends Confirmation {
 }
 
 /** Asks for confirmation of a review. The form contains the fingerprint of the document shown. */
-export function reviewDocumentClientPage(page: ReviewDocumentClientPage): Page {
+export function reviewDocumentClientPage(page: ReviewDocumentClientPage): AreaPage {
   const { client, review, hasChanged } = page
   const site = html`<bdi>${page.siteName}</bdi>`
-  const title = (name: HtmlValue) => text(`documentClients.${review}.title`, { name })
-  return areaConfirmPage({
+  return confirmPage({
     ...page,
-    title: title(client.name),
+    title: text(`documentClients.${review}.title`, { name: foreignName(client.name) }),
     id: 'review-page',
-    heading: title(foreignName(client.name)),
-    consequences: html`${problemAlert('review-problem', hasChanged ? text('documentClients.changed') : undefined)}
+    details: html`${problemAlert('review-problem', hasChanged ? text('documentClients.changed') : undefined)}
 <dl class="facts">
 ${documentFacts(client)}
 </dl>
-<p>${text(`documentClients.${review}`, { site })}</p>`,
+`,
+    effect: text(`documentClients.${review}`, { site }),
     fields: page.decidesForAll ? forWhom(site) : undefined,
     confirm: text(`documentClients.${review}.confirm`),
     isHarmless: review === 'approved',

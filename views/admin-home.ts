@@ -1,28 +1,24 @@
 import type { Measure, OverviewDayView } from './admin-overview.ts'
-import { type AreaView, areaPage, cards, plainList } from './area.ts'
+import { type AreaPage, cards, plainList } from './area.ts'
 import { sparkline } from './chart.ts'
 import { snippet } from './connect-steps.ts'
 import { buttonForm } from './forms.ts'
-import { type Html, type HtmlValue, html } from './html.ts'
-import type { Page } from './layout.ts'
+import { type Html, html } from './html.ts'
 import { copyScript } from './script.ts'
 import { inLink, listText, numberText, type TextId, text } from './text.ts'
 
 /** Lists the sites that a person operates. */
 export function adminSitesPage(page: {
-  readonly area: AreaView
   readonly sites: readonly { readonly name: string; readonly href: string }[]
-}): Page {
-  return areaPage({
-    ...page,
+}): AreaPage {
+  return {
     title: text('account.sites'),
     id: 'admin-sites-page',
     body: cards(page.sites.map(({ name, href }) => html`<a href="${href}"><bdi>${name}</bdi></a>`)),
-  })
+  }
 }
 
 export interface AdminHomePage {
-  readonly area: AreaView
   readonly siteName: string
   /** Whether the beta feature MCP connections is on, so members can connect apps. */
   readonly isOn: boolean
@@ -52,7 +48,6 @@ export interface AdminHomePage {
     /** The URL of the form that turns self sign-up on or off; undefined if the person may not do so. */
     readonly action: string | undefined
   }
-  readonly done: HtmlValue
 }
 
 /** The set-up of a site, and the items that its operators should check. */
@@ -76,10 +71,9 @@ interface NamedLink {
 }
 
 /** The start page for operators of a site: figures, items that need attention, first steps, and sign-in settings. */
-export function adminHomePage(page: AdminHomePage): Page {
+export function adminHomePage(page: AdminHomePage): AreaPage {
   const { siteName } = page
-  return areaPage({
-    ...page,
+  return {
     title: text('adminHome.title', { site: siteName }),
     heading: html`<bdi>${siteName}</bdi>`,
     id: 'admin-page',
@@ -92,7 +86,7 @@ ${stepsCard(page)}
 ${membersCard(page)}
 ${signInCard(page)}
 </div>`,
-  })
+  }
 }
 
 function summary({ isOn, state, hrefs }: AdminHomePage): Html {
@@ -201,7 +195,7 @@ function membersCard({ isOn, state, memberAddress }: AdminHomePage): Html | unde
   )
 }
 
-function signInCard({ area, state, hrefs, selfSignUp }: AdminHomePage): Html {
+function signInCard({ state, hrefs, selfSignUp }: AdminHomePage): Html {
   const { isOn, signUpHref, action } = selfSignUp
   const [on, hidden] = [isOn ? 'yes' : 'no', { on: isOn ? 'no' : 'yes' }]
   const ways = listText([
@@ -214,7 +208,7 @@ function signInCard({ area, state, hrefs, selfSignUp }: AdminHomePage): Html {
     'signIn',
     html`<p>${text('adminHome.ways', { ways, a: inLink(hrefs.identityProviders) })}</p>
 <p id="sign-up-state">${text('adminHome.signUpState', { on, a: inLink(signUpHref) })}</p>
-${action !== undefined && buttonForm({ action, csrf: area.csrf, hidden }, 'switch-sign-up', label, 'second')}`,
+${action !== undefined && buttonForm({ action, hidden }, 'switch-sign-up', label, 'second')}`,
   )
 }
 

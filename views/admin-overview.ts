@@ -1,13 +1,11 @@
 import { type RefusalView, refusalColumns } from './admin-application-use.ts'
-import { type AreaView, areaPage, tabBar } from './area.ts'
+import { type AreaPage, tabBar } from './area.ts'
 import { type Bar, columnChart, rowChart } from './chart.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
-import type { Page } from './layout.ts'
 import { type Column, table } from './table.ts'
 import { dayText, errorWords, numberText, text, timeOf } from './text.ts'
 
 export interface OverviewPage {
-  readonly area: AreaView
   /** The figure that the page shows. */
   readonly measure: Measure
   /** The periods, in days, that the reader can choose from. */
@@ -31,8 +29,8 @@ export type Measure = (typeof measures)[number]
 export type OverviewDayView = Readonly<Record<Measure, number>> & { readonly date: string }
 
 /** Shows a usage figure of the apps at a site for each of the last days, as a chart and a table. */
-export function overviewPage(page: OverviewPage): Page {
-  const { area, days, measure, periods, path } = page
+export function overviewPage(page: OverviewPage): AreaPage {
+  const { days, measure, periods, path } = page
   const link = (shown: Measure, count: number) => `${path}?measure=${shown}&days=${count}`
   const title = text(`analytics.measures.${measure}`)
   const values = days.map((day) => day[measure])
@@ -42,8 +40,7 @@ export function overviewPage(page: OverviewPage): Page {
     href: link(measure, count),
     current: count === days.length,
   }))
-  return areaPage({
-    area,
+  return {
     title: text('analytics.title'),
     id: 'overview-page',
     tabs: measures.map((each) => ({
@@ -56,7 +53,7 @@ export function overviewPage(page: OverviewPage): Page {
 ${tabBar(text('analytics.period'), periodTabs)}</div>
 ${values.some((value) => value > 0) ? chartOf(title, bars, page) : empty(page)}
 <p class="small">${text('analytics.utc', { time: timeOf(page.countedAt) })} <a id="download" href="${page.downloadHref}">${text('analytics.download')}</a></p>`,
-  })
+  }
 }
 
 function empty({ measure, assistantsHref }: OverviewPage): Html {

@@ -1,10 +1,4 @@
-import {
-  type AreaView,
-  areaConfirmPage,
-  areaPage,
-  type Confirmation,
-  type ListView,
-} from './area.ts'
+import type { AreaPage, ListView } from './area.ts'
 import { avatar } from './avatar.ts'
 import {
   buttonForm,
@@ -16,7 +10,6 @@ import {
   submitButton,
 } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
-import type { Page } from './layout.ts'
 import { type Column, table } from './table.ts'
 import { inLink, text, textIfAny, timeOf } from './text.ts'
 
@@ -56,7 +49,7 @@ const roles = ['OWNER', 'ADMIN', 'LECTURER', 'STUDENT'] as const
 const roleName = (role: string) => textIfAny(`adminPeople.roleOf.${role}`) ?? role
 
 /** Lists the people of a site, with a search, and the pending invitations. */
-export function peoplePage(page: PeoplePage): Page {
+export function peoplePage(page: PeoplePage): AreaPage {
   const { total, people, search, role, invitations } = page
   const isNarrowed = search !== '' || role !== ''
   const none = text(isNarrowed ? 'adminPeople.noMatch' : 'adminPeople.none')
@@ -67,8 +60,7 @@ export function peoplePage(page: PeoplePage): Page {
 <option value="">${text('adminPeople.anyRole')}</option>
 ${roles.map((name) => html`<option value="${name}"${name === role && html` selected`}>${roleName(name)}</option>\n`)}</select></div>
 `
-  return areaPage({
-    ...page,
+  return {
     title: text('adminNav.people'),
     id: 'members-page',
     body: html`<p>${text('adminPeople.count', { found, total, a: inLink('#invite') })}</p>
@@ -81,7 +73,7 @@ ${table(invitationsTitle, invitationColumns(page), invitations)}`
 }
 <h2 id="invite">${text('adminPeople.invite')}</h2>
 ${inviteForm(page)}`,
-  })
+  }
 }
 
 function badges(held: readonly string[]): Html[] {
@@ -99,15 +91,10 @@ const columns: readonly Column<MemberView>[] = [
   { heading: text('adminPeople.since'), cell: ({ since }) => timeOf(since) },
 ]
 
-function invitationColumns({ area, inviteAction }: PeoplePage): Column<InvitationView>[] {
+function invitationColumns({ inviteAction }: PeoplePage): Column<InvitationView>[] {
   const button = (id: string, what: string, label: HtmlValue) =>
     postForm(
-      {
-        action: inviteAction,
-        csrf: area.csrf,
-        hidden: { id, what },
-        attributes: html` class="inline"`,
-      },
+      { action: inviteAction, hidden: { id, what }, attributes: html` class="inline"` },
       html`<button type="submit" class="second">${label}</button>`,
     )
   return [
@@ -126,7 +113,7 @@ function invitationColumns({ area, inviteAction }: PeoplePage): Column<Invitatio
   ]
 }
 
-function inviteForm({ area, inviteAction, typed, problem }: PeoplePage): Html {
+function inviteForm({ inviteAction, typed, problem }: PeoplePage): Html {
   const at = (field: string) => (problem?.field === field ? problem.text : undefined)
   const known = ['email', 'name', 'roles'].includes(problem?.field ?? '')
   const email = inputField({
@@ -141,7 +128,7 @@ function inviteForm({ area, inviteAction, typed, problem }: PeoplePage): Html {
   const held = problem ? typed.roles.map((role) => role.toUpperCase()) : ['STUDENT']
   return html`${problem && !known && problemAlert('people-problem', problem.text)}
 ${postForm(
-  { action: inviteAction, csrf: area.csrf },
+  { action: inviteAction },
   html`${email}
 ${name}
 ${roleFields(held, at('roles'))}
@@ -162,7 +149,6 @@ ${roles.map(box)}</fieldset>`
 }
 
 export interface MemberPage {
-  readonly area: AreaView
   readonly member: MemberView
   /** The apps that use the person's account at this site. */
   readonly apps: readonly { readonly name: string; readonly lastUsedAt: number | undefined }[]
@@ -170,29 +156,25 @@ export interface MemberPage {
   readonly backHref: string
   /** The path of this page. The paths of its forms begin with it. */
   readonly action: string
-  readonly done: HtmlValue
 }
 
 /** Shows a person of a site: roles, connected apps, and the operator's actions. */
-export function memberPage(page: MemberPage): Page {
-  const { area, member, apps, problem, backHref, action } = page
-  const target = (path: string) => ({ action: `${action}/${path}`, csrf: area.csrf })
-  return areaPage({
-    ...page,
-    title: member.name,
-    heading: html`<bdi>${member.name}</bdi>`,
+export function memberPage(page: MemberPage): AreaPage {
+  const { member, apps, problem, backHref, action } = page
+  return {
+    title: html`<bdi>${member.name}</bdi>`,
     id: 'member-page',
     back: { href: backHref, name: text('adminNav.people') },
     body: html`${problemAlert('member-problem', problem)}
 <p><bdi>${member.email}</bdi><br><span class="muted">${text('adminPeople.memberSince', { time: timeOf(member.since) })}</span></p>
-${postForm(target('roles'), html`${roleFields(member.roles)}\n${submitButton('save-roles', text('adminPeople.saveRoles'))}`)}
+${postForm({ action: `${action}/roles` }, html`${roleFields(member.roles)}\n${submitButton('save-roles', text('adminPeople.saveRoles'))}`)}
 <h2>${text('account.apps')}</h2>
 ${table(text('account.apps'), appColumns, apps, { none: html`<p class="empty" id="no-apps">${text('apps.none')}</p>` })}
 ${apps.length > 0 && html`<p><a id="end-access" class="button second" href="${action}/end-access">${text('adminPeople.endAccess')}</a></p>`}
 <h2>${text('word.account')}</h2>
-${buttonForm(target('recovery'), 'send-recovery', text('adminPeople.sendRecovery'), 'second')}
+${buttonForm({ action: `${action}/recovery` }, 'send-recovery', text('adminPeople.sendRecovery'), 'second')}
 <p><a id="remove" class="button danger" href="${action}/remove">${text('adminPeople.remove')}</a></p>`,
-  })
+  }
 }
 
 const appColumns: readonly Column<MemberPage['apps'][number]>[] = [
@@ -203,21 +185,3 @@ const appColumns: readonly Column<MemberPage['apps'][number]>[] = [
       lastUsedAt === undefined ? text('grant.notYet') : timeOf(lastUsedAt),
   },
 ]
-
-export interface StopMemberPage extends Confirmation {
-  readonly what: 'remove' | 'end-access'
-  readonly name: string
-}
-
-/** Asks for confirmation before a person is removed, or all apps lose access to the account. */
-export function stopMemberPage({ what, name, ...page }: StopMemberPage): Page {
-  const kind = what === 'remove' ? 'remove' : 'end'
-  return areaConfirmPage({
-    ...page,
-    title: text(`adminPeople.${kind}Title`, { name }),
-    id: `${what}-page`,
-    heading: text(`adminPeople.${kind}Title`, { name: html`<bdi>${name}</bdi>` }),
-    consequences: html`<p>${text(`adminPeople.${kind}Text`)}</p>`,
-    confirm: text(what === 'remove' ? 'word.remove' : 'adminPeople.end'),
-  })
-}

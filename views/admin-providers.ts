@@ -1,13 +1,11 @@
-import { type AreaView, areaPage, cards } from './area.ts'
+import { type AreaPage, cards } from './area.ts'
 import { buttonForm, choice, inputField, postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
-import type { Page } from './layout.ts'
 import { listText, text } from './text.ts'
 
 type TextField = 'name' | 'issuer' | 'clientId' | 'emailClaim' | 'verifiedClaim' | 'nameClaim'
 
 export interface ProvidersPage {
-  readonly area: AreaView
   readonly siteName: string
   readonly providers: readonly Readonly<
     Record<'name' | 'issuer' | 'redirectUri' | 'domainsAction' | 'removeAction', string> & {
@@ -30,10 +28,9 @@ export interface ProvidersPage {
 }
 
 /** Lists the identity providers of a site, with the form that adds one. */
-export function providersPage(page: ProvidersPage): Page {
-  const { area, siteName, providers, signOutUri, isOnly, onlyAction } = page
+export function providersPage(page: ProvidersPage): AreaPage {
+  const { siteName, providers, signOutUri, isOnly, onlyAction } = page
   const { action, typed, problem, presets, steps } = page
-  const { csrf } = area
   const rows = providers.map(
     (
       { name, issuer, redirectUri, domains, proof, ...actions },
@@ -41,7 +38,7 @@ export function providersPage(page: ProvidersPage): Page {
     ) => html`<bdi>${name}</bdi><br>
 <code>${issuer}</code><br><span class="muted">${text('providers.redirectUri')}</span> <code>${redirectUri}</code><br>
 <span class="muted">${text('providers.signOutUri')}</span> <code>${signOutUri}</code>
-${postForm({ action: actions.domainsAction, csrf }, [
+${postForm({ action: actions.domainsAction }, [
   inputField({
     id: `domains-${position}`,
     name: 'domains',
@@ -54,13 +51,13 @@ ${postForm({ action: actions.domainsAction, csrf }, [
   }),
   submitButton(`save-${position}`, text('providers.saveDomains'), { kind: 'second' }),
 ])}
-${buttonForm({ action: actions.removeAction, csrf }, `remove-${position}`, text('word.remove'), 'danger')}`,
+${buttonForm({ action: actions.removeAction }, `remove-${position}`, text('word.remove'), 'danger')}`,
   )
   const [isOnlyWay, site] = [isOnly ? 'yes' : 'no', html`<bdi>${siteName}</bdi>`]
   const links = presets.map(({ name, href }) => html`<a href="${href}"><bdi>${name}</bdi></a>`)
   const only = html`<h2>${text('providers.others')}</h2>
 <p>${text('providers.onlyState', { only: isOnlyWay, site })}</p>
-${buttonForm({ action: onlyAction, csrf, hidden: { on: isOnly ? 'no' : 'yes' } }, 'only', text('providers.onlyButton', { only: isOnlyWay }), 'second')}
+${buttonForm({ action: onlyAction, hidden: { on: isOnly ? 'no' : 'yes' } }, 'only', text('providers.onlyButton', { only: isOnlyWay }), 'second')}
 `
   const field = (id: TextField, label: HtmlValue, hint?: HtmlValue) =>
     inputField({
@@ -69,10 +66,9 @@ ${buttonForm({ action: onlyAction, csrf, hidden: { on: isOnly ? 'no' : 'yes' } }
       hint,
       attributes: html` type="text" maxlength="500" autocomplete="off" required value="${typed[id]}"`,
     })
-  return areaPage({
+  return {
     title: text('adminNav.identityProviders'),
     id: 'identity-providers-page',
-    area,
     body: html`<p>${text('providers.intro')}</p>
 ${problemAlert('provider-problem', problem)}
 ${cards(rows, html`<p class="empty" id="no-providers">${text('providers.none')}</p>`)}
@@ -80,7 +76,7 @@ ${providers.length > 0 && only}<h2>${text('providers.add')}</h2>
 <p>${text('providers.fill', { presets: listText(links) })}</p>
 ${steps !== undefined && html`<p class="notice" id="steps">${steps}</p>`}
 ${postForm(
-  { action, csrf },
+  { action },
   html`${field('name', text('word.name'), text('providers.nameHint'))}
 ${field('issuer', text('identities.issuer'))}
 ${field('clientId', text('providers.clientId'))}
@@ -94,5 +90,5 @@ ${field('nameClaim', text('word.name'))}
 ${choice({ type: 'radio', name: 'role', value: 'student', checked: true }, text('adminPeople.roleOf.STUDENT'))}${choice({ type: 'radio', name: 'role', value: 'lecturer' }, text('adminPeople.roleOf.LECTURER'))}</fieldset>
 ${submitButton('add', text('word.add'))}`,
 )}`,
-  })
+  }
 }

@@ -6,24 +6,22 @@ import {
   type SharedView,
   sharedPage,
 } from './admin-secrets.ts'
-import { areaPage, cards, type ListView } from './area.ts'
+import { type AreaPage, cards, type ListView } from './area.ts'
 import { foreignName } from './client-view.ts'
 import { inputField, postForm, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
-import type { Page } from './layout.ts'
 import { inCode, text } from './text.ts'
 
 export interface ResourceServersPage extends ListView {
   readonly resourceServers: readonly ListedClient[]
-  readonly action: string
   /** The name as entered, if it was rejected; otherwise empty. */
   readonly typed: string
   readonly problem: HtmlValue
 }
 
 /** Lists the resource servers of a site, with the form that registers one. */
-export function resourceServersPage(page: ResourceServersPage): Page {
-  const { area, problem, action } = page
+export function resourceServersPage(page: ResourceServersPage): AreaPage {
+  const { problem } = page
   const resourceServers = page.resourceServers.map(
     ({
       name,
@@ -37,15 +35,14 @@ export function resourceServersPage(page: ResourceServersPage): Page {
   const attributes = html` type="text" maxlength="80" autocomplete="off" required value="${page.typed}"`
   const fields = html`${inputField({ id: 'name', label: text('word.name'), problem, attributes })}
 ${submitButton('register', text('resourceServers.register'))}`
-  return areaPage({
-    ...page,
+  return {
     title: text('adminNav.resourceServers'),
     id: 'resource-servers-page',
     body: html`<p>${text('resourceServers.intro')}</p>
 ${cards(resourceServers, none, page.pager)}
 <h2>${text('resourceServers.add')}</h2>
-${postForm({ action, csrf: area.csrf }, fields)}`,
-  })
+${postForm({}, fields)}`,
+  }
 }
 
 export interface ResourceServerPage extends SharedView {
@@ -57,10 +54,9 @@ export interface ResourceServerPage extends SharedView {
 }
 
 /** Shows a resource server: its settings, its secrets, and links to disable or delete it. */
-export function resourceServerPage(page: ResourceServerPage): Page {
-  const id = 'resource-server-page'
+export function resourceServerPage(page: ResourceServerPage): AreaPage {
   return sharedPage(page, {
-    id,
+    id: 'resource-server-page',
     settings: settings(page),
     hasSecrets: true,
   })

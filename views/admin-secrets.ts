@@ -1,14 +1,13 @@
-import { type AreaPage, areaPage, type Tab } from './area.ts'
+import type { AreaPage, Tab } from './area.ts'
 import { snippet } from './connect-steps.ts'
 import { buttonForm } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
-import type { Page } from './layout.ts'
 import { copyScript } from './script.ts'
 import { type Column, table } from './table.ts'
 import { inCode, text, timeOf } from './text.ts'
 
 /** The data that all pages of an application or resource server share: its list, its name and its tabs. */
-export interface ClientFrame extends Required<Pick<AreaPage, 'area' | 'back'>> {
+export interface ClientFrame extends Required<Pick<AreaPage, 'back'>> {
   readonly name: string
   readonly disabledAt: number | undefined
   readonly tabs: readonly Tab[]
@@ -18,16 +17,15 @@ export interface ClientFrame extends Required<Pick<AreaPage, 'area' | 'back'>> {
 export function clientPage(
   frame: ClientFrame,
   what: HtmlValue,
-  page: Pick<AreaPage, 'id' | 'body' | 'done'>,
-): Page {
-  const { name, disabledAt } = frame
-  return areaPage({
-    ...frame,
-    ...page,
+  page: Pick<AreaPage, 'id' | 'body'>,
+): AreaPage {
+  const { name, disabledAt, back, tabs } = frame
+  return {
+    ...{ ...page, back, tabs },
     scripts: [copyScript],
     title: what === undefined ? name : html`${name} – ${what}`,
     heading: html`<bdi>${name}</bdi>${disabledAt !== undefined && disabledTag}`,
-  })
+  }
 }
 
 /** The data that the settings of applications and resource servers share. */
@@ -44,7 +42,6 @@ export interface SharedView extends ClientFrame {
   readonly newSecret: string | undefined
   /** `remove` and `disable` ask for confirmation; `addSecret` and `enable` are the URLs of forms. */
   readonly hrefs: Readonly<Record<'addSecret' | 'remove' | 'disable' | 'enable', string>>
-  readonly done: HtmlValue
 }
 
 /** A resource server in a list. */
@@ -79,11 +76,9 @@ interface Parts {
 }
 
 /** Shows the settings and secrets of an application or resource server, and links to disable or delete it. */
-export function sharedPage(page: SharedView, parts: Parts): Page {
-  const { area, newSecret, hrefs, disabledAt } = page
-  const enable = { action: hrefs.enable, csrf: area.csrf }
+export function sharedPage(page: SharedView, parts: Parts): AreaPage {
+  const { newSecret, hrefs, disabledAt } = page
   return clientPage(page, undefined, {
-    ...page,
     id: parts.id,
     body: html`${newSecret !== undefined && secretNotice(newSecret)}
 ${parts.settings}
@@ -92,7 +87,7 @@ ${parts.hasSecrets && secretSection(page)}
 ${
   disabledAt !== undefined &&
   html`<p>${text('secrets.disabledSince', { time: timeOf(disabledAt) })}</p>
-${buttonForm(enable, 'enable', text('secrets.enable'))}`
+${buttonForm({ action: hrefs.enable }, 'enable', text('secrets.enable'))}`
 }
 <div class="actions">
 ${disabledAt === undefined && html`<a id="disable" class="button second" href="${hrefs.disable}">${text('secrets.disable')}</a>`}
@@ -124,10 +119,9 @@ const secretColumns: readonly Column<SharedView['secrets'][number]>[] = [
   },
 ]
 
-function secretSection({ secrets, mayAddSecret, area, hrefs }: SharedView): Html {
-  const add = { action: hrefs.addSecret, csrf: area.csrf }
+function secretSection({ secrets, mayAddSecret, hrefs }: SharedView): Html {
   return html`<h2>${text('secrets.title')}</h2>
 <p>${text('secrets.intro')}</p>
 ${table(text('secrets.title'), secrets.length > 1 ? secretColumns : secretColumns.slice(0, 2), secrets)}
-${mayAddSecret && buttonForm(add, 'add-secret', text('secrets.add'), 'second')}`
+${mayAddSecret && buttonForm({ action: hrefs.addSecret }, 'add-secret', text('secrets.add'), 'second')}`
 }

@@ -1,14 +1,12 @@
-import { type AreaView, areaPage } from './area.ts'
+import type { AreaPage } from './area.ts'
 import { choice, postForm, submitButton } from './forms.ts'
-import { type HtmlValue, html } from './html.ts'
-import type { Page } from './layout.ts'
+import { html } from './html.ts'
 import { text, textIfAny } from './text.ts'
 
 /** The choices for the maximum age of a sign-in, in seconds; 0 for no maximum. */
 export const maxAges = [0, 3600, 86_400, 2_592_000] as const
 
 export interface TwoFactorsPage {
-  readonly area: AreaView
   readonly demand: { areas: readonly string[]; maxAgeSeconds?: number | undefined } | undefined
   /** Whether the requirement covers all operations of operators. */
   readonly isAll: boolean
@@ -16,13 +14,11 @@ export interface TwoFactorsPage {
   readonly areas: readonly string[]
   /** Whether people of the site may remove a lost authenticator app by e-mail. */
   readonly hasReset: boolean
-  readonly action: string
-  readonly done: HtmlValue
 }
 
 /** The form with which an owner requires two factors for sensitive operations of a site. */
-export function twoFactorsPage(page: TwoFactorsPage): Page {
-  const { area, demand, isAll, areas, hasReset, action } = page
+export function twoFactorsPage(page: TwoFactorsPage): AreaPage {
+  const { demand, isAll, areas, hasReset } = page
   const isChosen = (value: string) => demand?.areas.includes(value) ?? false
   const option = (value: 'nothing' | 'sensitive' | 'everything', checked: boolean) =>
     choice({ type: 'radio', name: 'for', value, checked }, text(`demand.${value}`))
@@ -42,11 +38,10 @@ ${choice({ type: 'checkbox', name: 'reset', value: 'yes', checked: hasReset }, t
 <p class="small">${text('demand.resetHint')}</p>
 </fieldset>
 ${submitButton('save', text('word.save'))}`
-  return areaPage({
-    ...page,
+  return {
     title: text('adminNav.twoFactors'),
     id: 'two-factors-page',
     body: html`<p>${text('demand.intro')}</p>
-${postForm({ action, csrf: area.csrf }, fields)}`,
-  })
+${postForm({}, fields)}`,
+  }
 }

@@ -1,18 +1,14 @@
-import { type AreaView, areaPage } from './area.ts'
+import type { AreaPage } from './area.ts'
 import { choice, inputField, postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
-import type { Page } from './layout.ts'
 import { table } from './table.ts'
 import { inCode, inEnglish, inLink, type TextId, text, textIfAny, timeOf } from './text.ts'
 
 export interface WebhooksPage {
-  readonly area: AreaView
   readonly endpoints: readonly (EndpointLine & { readonly href: string })[]
   readonly types: readonly string[]
-  readonly action: string
   readonly typed?: Typed | undefined
   readonly problem: HtmlValue
-  readonly done: HtmlValue
 }
 
 /** The values that the person entered, or the stored values. */
@@ -29,10 +25,9 @@ interface EndpointLine {
 }
 
 /** Lists the webhook endpoints of a site, with the form that adds one. */
-export function webhooksPage(page: WebhooksPage): Page {
-  const { area, endpoints, types, action, typed, problem } = page
-  return areaPage({
-    ...page,
+export function webhooksPage(page: WebhooksPage): AreaPage {
+  const { endpoints, types, typed, problem } = page
+  return {
     title: text('adminNav.webhooks'),
     id: 'webhooks-page',
     body: html`<p>${text('adminWebhooks.intro')}</p>
@@ -51,11 +46,8 @@ ${table(
 )}
 <h2>${text('adminWebhooks.addTitle')}</h2>
 ${problemAlert('webhook-problem', problem)}
-${postForm(
-  { action, csrf: area.csrf },
-  html`${endpointFields(types, typed)}${submitButton('add', text('word.add'))}`,
-)}`,
-  })
+${postForm({}, html`${endpointFields(types, typed)}${submitButton('add', text('word.add'))}`)}`,
+  }
 }
 
 function endpointFields(types: readonly string[], typed?: Typed): Html {
@@ -80,9 +72,7 @@ const stateOf = ({ disabledAt }: Pick<EndpointLine, 'disabledAt'>) =>
     : text('adminWebhooks.disabledOn', { time: timeOf(disabledAt) })
 
 export interface WebhookPage {
-  readonly area: AreaView
   readonly listHref: string
-  readonly action: string
   readonly types: readonly string[]
   readonly typed?: Typed | undefined
   readonly endpoint: EndpointLine &
@@ -95,7 +85,6 @@ export interface WebhookPage {
   readonly deliveries: readonly DeliveryView[]
   readonly nowMs: number
   readonly problem: HtmlValue
-  readonly done: HtmlValue
 }
 
 interface DeliveryView {
@@ -111,16 +100,12 @@ interface DeliveryView {
 }
 
 /** Shows an endpoint: its keys, its log, and the forms that test, replay, disable and delete it. */
-export function webhookPage(page: WebhookPage): Page {
-  const { area, action, listHref, endpoint, types, typed, deliveries, nowMs, problem } = page
+export function webhookPage(page: WebhookPage): AreaPage {
+  const { listHref, endpoint, types, typed, deliveries, nowMs, problem } = page
   const form = (act: string, label: TextId, kind?: 'second' | 'danger', fields?: Html) =>
-    postForm(
-      { action, csrf: area.csrf, hidden: { act } },
-      html`${fields}${submitButton(act, text(label), { kind })}`,
-    )
+    postForm({ hidden: { act } }, html`${fields}${submitButton(act, text(label), { kind })}`)
   const isOn = endpoint.disabledAt === null
-  return areaPage({
-    ...page,
+  return {
     title: text('adminWebhooks.title'),
     id: 'webhook-page',
     back: { href: listHref, name: text('adminNav.webhooks') },
@@ -165,7 +150,7 @@ ${table(
 ${isOn && form('disable', 'applications.disable', 'second')}
 <p>${text('adminWebhooks.removal')}</p>
 ${form('delete', 'adminWebhooks.delete', 'danger')}`,
-  })
+  }
 }
 
 type ActForm = (act: string, label: TextId, kind?: 'second' | 'danger', fields?: Html) => Html

@@ -1,20 +1,22 @@
 import { type FormTarget, postForm, submitButton } from './forms.ts'
-import { type Html, type HtmlValue, html } from './html.ts'
+import { type Html, type HtmlValue, html, withForms, withoutTags } from './html.ts'
 import { type IconName, icon } from './icon.ts'
 import type { Page } from './layout.ts'
 import type { PersonView } from './person-view.ts'
+import type { SiteLook } from './site-look.ts'
 import { text } from './text.ts'
 
 /** The area of a page for a signed-in person: the account, or the administration of a site. */
 export interface AreaView {
   /** The name of the area for screen readers. */
   readonly name: HtmlValue
-  /** The name of the site that the area administers. */
-  readonly siteName?: string
+  readonly look: SiteLook | undefined
   readonly groups: readonly AreaGroup[]
   readonly accountHref: string
   readonly signOutAction: string
   readonly person: PersonView
+  /** The path of the page, to which its forms are submitted by default. */
+  readonly path: string
   /** The CSRF token for all forms of the page. */
   readonly csrf: string
 }
@@ -30,10 +32,8 @@ export interface AreaGroup {
   }[]
 }
 
-export interface AreaPage {
-  readonly title: HtmlValue
-  readonly id: string
-  readonly area: AreaView
+/** A page of an area, before `inArea` adds the navigation. Its forms get the CSRF token of the area. */
+export interface AreaPage extends Pick<Page, 'title' | 'id' | 'head' | 'scripts' | 'body'> {
   /** The h1, if it differs from the title. */
   readonly heading?: HtmlValue
   /** The target of the link above the heading. */
@@ -42,25 +42,21 @@ export interface AreaPage {
   readonly tabs?: readonly Tab[] | undefined
   /** A notice that an action succeeded. */
   readonly done?: HtmlValue
-  readonly scripts?: Page['scripts']
-  /** The content below the heading and the notice. */
-  readonly body: Html
 }
 
-/** Creates a page with the navigation of its area and a button to sign out. */
-export function areaPage(page: AreaPage): Page {
-  const { title, id, area, heading = title, back, tabs, done, body } = page
-  return {
-    title,
-    id,
-    scripts: page.scripts,
-    look: lookOf(area),
-    navigation: navigation(area),
-    body: html`${back && html`<p class="small"><a href="${back.href}"><bdi>${back.name}</bdi></a></p>`}
+/** Adds the navigation of an area and a button to sign out. @param notice shown unless the page has its own */
+export function inArea(page: AreaPage, area: AreaView, notice?: HtmlValue): Page {
+  const { title, heading = title, back, tabs, done = notice, body } = page
+  const whole = html`${back && html`<p class="small"><a href="${back.href}"><bdi>${back.name}</bdi></a></p>`}
 <h1>${heading}</h1>
 ${tabs && tabBar(title, tabs)}
 ${done !== undefined && html`<p class="notice done" id="done" role="status">${done}</p>`}
-${body}`,
+${body}`
+  return {
+    ...page,
+    look: area.look,
+    navigation: withForms(navigation(area), area),
+    body: withForms(whole, area),
   }
 }
 
@@ -73,7 +69,7 @@ export interface Tab {
 
 /** A row of links to related pages. @param name the name of the row for screen readers */
 export function tabBar(name: HtmlValue, tabs: readonly Tab[]): Html {
-  return html`<nav class="tabs" aria-label="${name}">
+  return html`<nav class="tabs" aria-label="${withoutTags(name)}">
 ${tabs.map(
   ({
     label,
@@ -84,21 +80,14 @@ ${tabs.map(
 )}</nav>`
 }
 
-/** Names the site in the header. The site's logo and colors are only for pages of its members. */
-function lookOf({ siteName }: AreaView): Page['look'] {
-  return siteName === undefined
-    ? undefined
-    : { name: siteName, logoHref: undefined, colorsHref: undefined }
-}
-
 /** The links of the area: a sidebar on a wide screen, and a menu on a narrow screen. Neither needs a script. */
-function navigation({ name, groups, person, csrf, ...area }: AreaView): Html {
+function navigation({ name, groups, person, ...area }: AreaView): Html {
   const signOut = html`<a href="${area.accountHref}"><span class="hidden">${text('account.title')} </span><bdi>${person.name}</bdi></a>
 <button id="sign-out" type="submit" class="second">${text('word.signOut')}</button>`
   return html`<nav class="area" aria-label="${name}">
 <button type="button" class="menu second" popovertarget="menu">${text('layout.menu')}</button>
 <div id="menu" popover>
-${groups.map(group)}${postForm({ action: area.signOutAction, csrf }, signOut)}
+${groups.map(group)}${postForm({ action: area.signOutAction }, signOut)}
 </div>
 </nav>`
 }
@@ -110,11 +99,11 @@ ${links.map((link) => html`<li><a href="${link.href}"${link.current && html` ari
 `
 }
 
-export interface AreaConfirmPage
-  extends Pick<AreaPage, 'title' | 'id' | 'area' | 'heading'>,
-    Omit<FormTarget, 'csrf'> {
-  /** The effects of the action, as paragraphs or a list. */
-  readonly consequences: Html
+export interface ConfirmPage extends Pick<AreaPage, 'title' | 'id'>, FormTarget {
+  /** Markup above the effect, such as a list of facts. */
+  readonly details?: Html | undefined
+  /** What the action does, as sentences. */
+  readonly effect: HtmlValue
   readonly fields?: Html | undefined
   readonly confirm: HtmlValue
   readonly cancelHref: string
@@ -122,26 +111,21 @@ export interface AreaConfirmPage
   readonly isHarmless?: boolean
 }
 
-/** Creates a page that describes the consequences of an action and asks for confirmation. */
-export function areaConfirmPage(page: AreaConfirmPage): Page {
-  const { confirm, cancelHref, isHarmless } = page
+/** Creates a page that describes the effect of an action and asks for confirmation. */
+export function confirmPage(page: ConfirmPage): AreaPage {
+  const { title, id, details, effect, fields, confirm, cancelHref, isHarmless } = page
   const kind = isHarmless ? undefined : 'danger'
   const buttons = submitButton('confirm', confirm, { kind, cancelHref })
-  return areaPage({
-    ...page,
-    body: html`${page.consequences}
-${postForm({ ...page, csrf: page.area.csrf }, html`${page.fields}\n${buttons}`)}`,
-  })
+  return {
+    ...{ title, id },
+    body: html`${details}<p>${effect}</p>
+${postForm(page, html`${fields}\n${buttons}`)}`,
+  }
 }
-
-/** The values of a confirmation page that differ with each request. */
-export type Confirmation = Pick<AreaConfirmPage, 'area' | 'action' | 'hidden' | 'cancelHref'>
 
 /** The data that all pages with lists share. */
 export interface ListView {
-  readonly area: AreaView
   readonly pager: Pager
-  readonly done?: HtmlValue
 }
 
 /** Links to the next and the first page of a list. */

@@ -1,22 +1,32 @@
 /** Renders forms and their fields. */
 
-import { type Html, type HtmlValue, html } from './html.ts'
+import { type Html, type HtmlValue, html, localized, type Reader } from './html.ts'
 import { text } from './text.ts'
 
-/** The URL to which a form is submitted, and the CSRF token, which every form that changes something needs. */
+/** Where a form is submitted. By default, to the path of its page and with the CSRF token of the session. */
 export interface FormTarget {
-  readonly action: string
-  readonly csrf: string
+  readonly action?: string | undefined
+  readonly csrf?: string | undefined
   readonly hidden?: Readonly<Record<string, string>> | undefined
   readonly attributes?: Html | undefined
 }
 
+/** A form that changes something. */
 export function postForm(target: FormTarget, fields: HtmlValue): Html {
-  const { action, csrf, hidden, attributes } = target
+  const { action = ownPath, csrf = ownToken, hidden, attributes } = target
   const values = Object.entries({ csrf, ...hidden })
   return html`<form method="post" action="${action}"${attributes}>
 ${values.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">\n`)}${fields}
 </form>`
+}
+
+/** The CSRF token of the session for which a page is rendered. @throws Error outside an area */
+export const ownToken: Html = localized((reader) => contextOf(reader).csrf)
+const ownPath = localized((reader) => contextOf(reader).path)
+
+function contextOf({ form }: Reader) {
+  if (form === undefined) throw new Error('a form without a CSRF token is outside an area')
+  return form
 }
 
 /** The look of a button: `second` is less prominent, `danger` warns. */

@@ -4,6 +4,13 @@
 export interface Reader {
   readonly language: string
   readonly timeZone: string
+  /** The path of a page for signed-in people, and the CSRF token of the session, for its forms. */
+  readonly form?: FormContext
+}
+
+interface FormContext {
+  readonly path: string
+  readonly csrf: string
 }
 
 type Encode = (text: string) => string
@@ -45,6 +52,16 @@ export function html(template: TemplateStringsArray, ...values: readonly HtmlVal
 /** Wraps a value that depends on the reader. The value is escaped like any other. */
 export function localized(valueFor: (reader: Reader) => HtmlValue): Html {
   return new Markup((reader, encode) => render(valueFor(reader), reader, encode))
+}
+
+/** Renders markup whose forms use the path of a page and the CSRF token of a session. */
+export function withForms(markup: Html, form: FormContext): Html {
+  return new Markup((reader, encode) => markup.for({ ...reader, form }, encode))
+}
+
+/** Removes the tags of markup, for a title or an attribute. Values have no tags, because they are escaped. */
+export function withoutTags(markup: HtmlValue): Html {
+  return new Markup((reader, encode) => render(markup, reader, encode).replace(/<[^>]*>/g, ''))
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Renders pages as functions from data to escaped markup. */
 
-import { type Html, type HtmlValue, html } from './html.ts'
+import { type Html, type HtmlValue, html, withoutTags } from './html.ts'
 import { iconShape, iconSvg } from './icon.ts'
 import type { Script } from './script.ts'
 import { type SiteLook, siteBrand } from './site-look.ts'
@@ -8,7 +8,7 @@ import { languageAttributes, text } from './text.ts'
 
 /** A page, before `layout` adds the document and the header around it. */
 export interface Page {
-  /** The title of the document. The h1 is in `body`. */
+  /** The title of the document, shown without its tags. The h1 is in `body`. */
   readonly title: HtmlValue
   /** The id of `main`, by which tests and the conformance suite identify the page. */
   readonly id: string
@@ -46,7 +46,7 @@ export function layout(page: Page, { serviceName, stylesheetHref }: Frame): Html
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${title} – ${serviceName}</title>
+<title>${withoutTags(title)} – ${serviceName}</title>
 <link rel="icon" href="${icon}">
 <link rel="stylesheet" href="${look?.colorsHref ?? stylesheetHref}">
 ${head}

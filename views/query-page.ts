@@ -1,15 +1,14 @@
-import { type AreaView, areaPage } from './area.ts'
-import { postForm, problemAlert, submitButton } from './forms.ts'
+import type { AreaPage } from './area.ts'
+import { ownToken, postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
-import type { Page } from './layout.ts'
 import { inCode, inLink, text } from './text.ts'
 
 export interface QueryPage {
-  readonly area: AreaView
+  /** The address of the person, to whom the state that GraphiQL stores belongs. */
+  readonly owner: string
   readonly api: 'member' | 'admin'
   /** The sites of the person, including the current site. */
   readonly sites?: readonly SiteLink[] | undefined
-  readonly action: string
   readonly hidden?: Readonly<Record<string, string>> | undefined
   /** The full URL of the API. */
   readonly endpoint: string
@@ -43,25 +42,22 @@ export interface QueryTool {
 }
 
 /** The page on which a person runs queries against an API, with their own rights. */
-export function queryPage(page: QueryPage): Page {
+export function queryPage(page: QueryPage): AreaPage {
   const { tool } = page
   return {
-    ...areaPage({
-      ...page,
-      title: text(page.api === 'member' ? 'account.queries' : 'adminNav.queries'),
-      id: 'query-page',
-      body: html`<p>${text(`query.intro.${page.api}`, {
-        endpoint: inCode(page.endpoint),
-        a: inLink(page.schemaHref),
-      })}</p>
+    title: text(page.api === 'member' ? 'account.queries' : 'adminNav.queries'),
+    id: 'query-page',
+    head: tool && html`<script defer nonce="${tool.nonce}" src="${tool.loader}"></script>`,
+    body: html`<p>${text(`query.intro.${page.api}`, {
+      endpoint: inCode(page.endpoint),
+      a: inLink(page.schemaHref),
+    })}</p>
 ${page.sites && siteLinks(page.sites)}
 ${tool && toolPlace(tool, page)}
 <div id="plain">
 ${form(page)}
 ${answerOf(page)}
 </div>`,
-    }),
-    head: tool && toolHead(tool),
   }
 }
 
@@ -73,13 +69,9 @@ ${sites.map(
 )}</ul></nav>`
 }
 
-function toolPlace({ address, scripts, stylesheet }: QueryTool, { area }: QueryPage): Html {
+function toolPlace({ address, scripts, stylesheet }: QueryTool, { owner }: QueryPage): Html {
   return html`<p hidden><button type="button" id="open-graphiql" class="second">${text('query.open')}</button></p>
-<div id="graphiql" hidden data-address="${address}" data-owner="${area.person.email}" data-token="${area.csrf}" data-stylesheet="${stylesheet}" data-scripts="${scripts.join(' ')}"></div>`
-}
-
-function toolHead({ loader, nonce }: QueryTool): Html {
-  return html`<script defer nonce="${nonce}" src="${loader}"></script>`
+<div id="graphiql" hidden data-address="${address}" data-owner="${owner}" data-token="${ownToken}" data-stylesheet="${stylesheet}" data-scripts="${scripts.join(' ')}"></div>`
 }
 
 function form(page: QueryPage): Html {
@@ -91,7 +83,7 @@ function form(page: QueryPage): Html {
 <label for="variables">${text('query.variables')}</label>
 <textarea id="variables" name="variables" class="code" rows="3" spellcheck="false" autocapitalize="off" autocomplete="off">${page.variables}</textarea>
 ${submitButton('run', text('query.run'))}`
-  return postForm({ ...page, csrf: page.area.csrf }, fields)
+  return postForm({ hidden: page.hidden }, fields)
 }
 
 function answerOf({ answer }: QueryPage): Html | undefined {

@@ -1,4 +1,4 @@
-import { type AreaView, areaPage } from './area.ts'
+import type { AreaPage } from './area.ts'
 import { type ClientView, foreignName } from './client-view.ts'
 import { snippet } from './connect-steps.ts'
 import {
@@ -100,38 +100,33 @@ function codeField(more: Html, hint: Html, problem?: HtmlValue): Html {
 }
 
 export interface SecondFactorPage {
-  readonly area: AreaView
   readonly app: { readonly since: number; readonly codesLeft: number } | undefined
   readonly actions: Readonly<Record<'add' | 'codes' | 'remove', string>>
   readonly sessionsHref: string
   readonly passkeysHref: string
-  readonly done?: HtmlValue
 }
 
 /** The page where a person sets up or removes a second factor. */
-export function secondFactorPage(page: SecondFactorPage): Page {
-  const { area, app, actions, sessionsHref, passkeysHref } = page
-  const form = (action: string) => ({ action, csrf: area.csrf })
-  return areaPage({
-    ...page,
+export function secondFactorPage(page: SecondFactorPage): AreaPage {
+  const { app, actions, sessionsHref, passkeysHref } = page
+  return {
     title: text('secondFactor.title'),
     id: 'second-factor-page',
     body: app
       ? html`<p>${text('secondFactor.since', { time: timeOf(app.since), a: (browsers) => html`<a href="${sessionsHref}">${browsers}</a>` })}</p>
 <h2>${text('secondFactor.codes')}</h2>
 <p id="codes-left">${text('secondFactor.codesLeft', { left: app.codesLeft })}</p>
-${buttonForm(form(actions.codes), 'renew', text('secondFactor.renew'), 'second')}
+${buttonForm({ action: actions.codes }, 'renew', text('secondFactor.renew'), 'second')}
 <h2>${text('word.remove')}</h2>
 <p>${text('secondFactor.removing')}</p>
-${buttonForm(form(actions.remove), 'remove', text('secondFactor.remove'), 'danger')}`
+${buttonForm({ action: actions.remove }, 'remove', text('secondFactor.remove'), 'danger')}`
       : html`<p>${text('secondFactor.intro')}</p>
-${buttonForm(form(actions.add), 'add', text('secondFactor.add'))}
+${buttonForm({ action: actions.add }, 'add', text('secondFactor.add'))}
 <p>${text('secondFactor.orPasskey', { a: (add) => html`<a id="passkeys" href="${passkeysHref}">${add}</a>` })}</p>`,
-  })
+  }
 }
 
 export interface NewAuthenticatorPage {
-  readonly area: AreaView
   readonly action: string
   readonly cancelHref: string
   readonly sealed: string
@@ -143,10 +138,9 @@ export interface NewAuthenticatorPage {
 }
 
 /** Shows the key of a new authenticator app, and asks for its first code. */
-export function newAuthenticatorPage(page: NewAuthenticatorPage): Page {
-  const { area, action, cancelHref, sealed, problem } = page
-  return areaPage({
-    area,
+export function newAuthenticatorPage(page: NewAuthenticatorPage): AreaPage {
+  const { action, cancelHref, sealed, problem } = page
+  return {
     title: text('secondFactor.newTitle', { wrong: problem ? 'yes' : 'no' }),
     heading: text('secondFactor.add'),
     id: 'new-authenticator-page',
@@ -157,21 +151,19 @@ export function newAuthenticatorPage(page: NewAuthenticatorPage): Page {
 <li>${text('secondFactor.key')}
 ${snippet(page.secret.replace(/.{4}(?=.)/g, '$& '), 'key')}</li>
 </ol>
-${postForm({ action, csrf: area.csrf, hidden: { sealed } }, [
+${postForm({ action, hidden: { sealed } }, [
   codeField(html``, text('secondFactor.enter'), problem),
   submitButton('confirm', text('secondFactor.confirm'), { cancelHref }),
 ])}`,
-  })
+  }
 }
 
 /** Shows new recovery codes. The service shows them only once. */
 export function recoveryCodesPage(page: {
-  readonly area: AreaView
   readonly codes: readonly string[]
   readonly nextHref: string
-}): Page {
-  return areaPage({
-    area: page.area,
+}): AreaPage {
+  return {
     title: text('secondFactor.codes'),
     id: 'recovery-codes-page',
     scripts: [copyScript],
@@ -179,5 +171,5 @@ export function recoveryCodesPage(page: {
     body: html`<p>${text('secondFactor.print')}</p>
 ${snippet(page.codes.join('\n'))}
 <p><a id="next" class="button" href="${page.nextHref}">${text('secondFactor.kept')}</a></p>`,
-  })
+  }
 }

@@ -1,5 +1,5 @@
 import { contrastOf } from '../../src/directory/sites/site-look.ts'
-import { connectedAppsPage, removeAppPage } from '../../views/account-apps.ts'
+import { connectedAppsPage } from '../../views/account-apps.ts'
 import { deletionPage, deletionScheduledPage } from '../../views/account-data.ts'
 import { accountHomePage } from '../../views/account-home.ts'
 import { notificationsPage } from '../../views/account-notifications.ts'
@@ -9,6 +9,7 @@ import { appearancePage, lookPreviewPage } from '../../views/admin-appearance.ts
 import { twoFactorsPage } from '../../views/admin-two-factors.ts'
 import { webhookPage, webhooksPage } from '../../views/admin-webhooks.ts'
 import { memberApiPage } from '../../views/api-pages.ts'
+import { type AreaPage, confirmPage, inArea } from '../../views/area.ts'
 import type { ClientView } from '../../views/client-view.ts'
 import { consentPage } from '../../views/consent.ts'
 import { errorPage } from '../../views/error.ts'
@@ -132,7 +133,6 @@ function pagesOf(values: Values): Record<string, View> {
   const form = formOf(values)
   const signIn = { ...form, recoverHref: address('/recover'), client }
   const again = { login: person.email, problem, factorsHref: address('/factors') }
-  const area = areaOf(values)
   const rest = [...'abcde'].map((end) => scopeText(`${end} of the school`))
   const siteWords = { siteName: sites[0]?.name ?? '', text: words }
   const choice = { ...form, client, person, sites }
@@ -150,14 +150,6 @@ function pagesOf(values: Values): Record<string, View> {
       ...signInPage({ ...signIn, signUpHref: address('/sign-up'), words: siteWords }),
       look: { name: siteWords.siteName, logoHref: onePixel, colorsHref: hrefOf(stylesheet) },
     },
-    identities: identitiesPage({
-      ...{ area, removeAction: address('/remove'), done: words, problem },
-      passkeysHref: address('/passkeys'),
-      identities: [null, words].map((siteName) => ({
-        ...{ providerId: words, providerName: words, issuer: words, subject: words },
-        ...{ siteName, linkedAt: 1, usedAt: 1 },
-      })),
-    }),
     'second-step': secondStepPage({
       ...{ ...form, client, problem, hasApp: true, options: undefined, reset: undefined },
     }),
@@ -165,14 +157,10 @@ function pagesOf(values: Values): Record<string, View> {
       ...{ ...form, client, hasApp: true, options: undefined },
       reset: { action: address('/reset'), notBefore: false },
     }),
-    ...factorPages(values),
-    ...appearancePages(values),
-    'new-authenticator': newAuthenticatorPage({
-      ...{ area, action: address('/app'), cancelHref: address('/back') },
-      ...{ sealed: words, secret: words, uri: address('otpauth://totp/a') },
-      ...{ image: onePixel, problem },
+    ...inAreas(values),
+    'appearance-preview': lookPreviewPage({
+      ...{ look: undefined, siteName: siteWords.siteName, words, language: undefined },
     }),
-    'recovery-codes': recoveryCodesPage({ area, codes: [words], nextHref: address('/next') }),
     'site-choice': siteChoicePage(choice),
     'site-choice-again': siteChoicePage({ ...choice, selected: sites.at(-1)?.id, problem }),
     ...Object.fromEntries(
@@ -186,11 +174,9 @@ function pagesOf(values: Values): Record<string, View> {
       canSee: [...canSee, ...rest],
     }),
     ...recoveryPages(values),
-    ...accountPages(values),
     ...deletionPages(values),
     ...uploadPages(values),
     ...joiningPages(values),
-    ...webhookPages(values),
     error: errorPage({
       ...{ code: words, description: problem, errorId: words, title: words },
       ...{ connectHref: address('/connect'), sentAddress: address('http://portal.example/') },
@@ -217,17 +203,27 @@ function pagesOf(values: Values): Record<string, View> {
   }
 }
 
-function areaOf({ person, csrf, address }: Values) {
+/** The pages of signed-in people, each with the navigation of an area. */
+function inAreas(values: Values): Record<string, View> {
+  const { person, csrf, address, words } = values
   const links = [{ href: address('/apps'), label: person.name, current: true }]
   const groups = [{ links }, { name: 'Signing in', links }]
   const hrefs = { accountHref: address('/account'), signOutAction: address('/out') }
-  return { name: 'Your account', groups, ...hrefs, person, csrf }
+  const session = { person, csrf, path: address('/account') }
+  const area = { name: 'Your account', look: undefined, groups, ...hrefs, ...session }
+  const all: Record<string, AreaPage> = {
+    ...accountPages(values),
+    ...factorPages(values),
+    ...appearancePages(values),
+    ...webhookPages(values),
+  }
+  const whole = Object.entries(all).map(([name, page]) => [name, inArea(page, area, words)])
+  return Object.fromEntries(whole)
 }
 
 /** The home of the account, connected apps and notifications, empty and full. */
 function accountPages(values: Values) {
   const { client, person, sites, canSee, canChange, words, address } = values
-  const area = areaOf(values)
   const grant = { canSee, canChange, grantedAt: 1.8e12, lastUsedAt: undefined, calls: 3 }
   const app = {
     ...grant,
@@ -236,21 +232,21 @@ function accountPages(values: Values) {
     siteName: words,
     removeHref: address('/remove'),
   }
-  const list = { area, connectHref: address('/connect'), done: words }
+  const list = { connectHref: address('/connect') }
   const pager = { nextHref: address('/next'), firstHref: undefined }
   const links = { apps: address('/apps'), notifications: '/notifications', browsers: '/browsers' }
   const zones = {
     languageAction: address('/language'),
     language: undefined,
     languages: ['en', 'de'],
-    done: words,
   }
-  const home = { area, links, person, ...zones }
+  const home = { links, person, ...zones }
   const hrefs = { connectHref: address('/connect'), adminHref: address('/admin') }
   const look = { logoHref: wideLogo, colorsHref: hrefOf(stylesheet) }
   const subscription = { id: words, topic: 'replies', channel: 'email', enabledAt: null }
-  const inbox = { area, action: address('/notifications'), done: words }
-  const removal = { area, action: address('/remove'), cancelHref: address('/apps') }
+  const inbox = { action: address('/notifications') }
+  const hidden = { client: words }
+  const removal = { id: 'remove-app-page', hidden, cancelHref: address('/apps') }
   return {
     account: accountHomePage({
       ...{ ...home, queriesHref: address('/queries') },
@@ -263,7 +259,7 @@ function accountPages(values: Values) {
     },
     apps: connectedAppsPage({ ...list, apps: [app], pager }),
     'apps-none': connectedAppsPage({ ...list, apps: [], pager: { ...pager, nextHref: undefined } }),
-    'remove-app': removeAppPage({ ...removal, name: client.name, siteName: words }),
+    'remove-app': confirmPage({ ...removal, title: words, effect: client.name, confirm: words }),
     notifications: notificationsPage({
       ...inbox,
       sites: [{ name: words, subscriptions: [subscription, { ...subscription, topic: words }] }],
@@ -273,20 +269,31 @@ function accountPages(values: Values) {
 }
 
 /** The pages of passkeys, second factors and a site's rule for them, in every state. */
-function factorPages(values: Values) {
-  const { person, words, address } = values
-  const area = areaOf(values)
+function factorPages({ person, words, problem, address }: Values) {
   const times = { addedAt: 1.8e12, usedAt: null, backedUpAt: null, clonedAt: null }
   const own = { id: words, name: person.name, ...times }
   const copied = { ...own, usedAt: 1.8e12, backedUpAt: 1.8e12, clonedAt: 1.8e12 }
-  const list = { area, removeAction: address('/remove'), done: words }
+  const list = { removeAction: address('/remove') }
   const [add, codes, remove] = ['/add', '/codes', '/remove'].map(address)
   const factor = {
-    ...{ area, actions: { add, codes, remove } as Record<'add' | 'codes' | 'remove', string> },
-    ...{ sessionsHref: address('/sessions'), passkeysHref: address('/passkeys'), done: words },
+    actions: { add, codes, remove } as Record<'add' | 'codes' | 'remove', string>,
+    ...{ sessionsHref: address('/sessions'), passkeysHref: address('/passkeys') },
   }
-  const rule = { area, areas: ['members', words], action: address('/rule'), done: words }
+  const rule = { areas: ['members', words], action: address('/rule') }
   return {
+    identities: identitiesPage({
+      ...{ removeAction: address('/remove'), problem, passkeysHref: address('/passkeys') },
+      identities: [null, words].map((siteName) => ({
+        ...{ providerId: words, providerName: words, issuer: words, subject: words },
+        ...{ siteName, linkedAt: 1, usedAt: 1 },
+      })),
+    }),
+    'new-authenticator': newAuthenticatorPage({
+      ...{ action: address('/app'), cancelHref: address('/back') },
+      ...{ sealed: words, secret: words, uri: address('otpauth://totp/a') },
+      ...{ image: onePixel, problem },
+    }),
+    'recovery-codes': recoveryCodesPage({ codes: [words], nextHref: address('/next') }),
     passkeys: passkeysPage({ ...list, passkeys: [own, copied], addHref: address('/add') }),
     'passkeys-none': passkeysPage({ ...list, passkeys: [], addHref: undefined }),
     'second-factor': secondFactorPage({ ...factor, app: { since: 1.8e12, codesLeft: 9 } }),
@@ -301,11 +308,10 @@ function factorPages(values: Values) {
 }
 
 /** The pages of webhook endpoints, in every state. */
-function webhookPages(values: Values) {
-  const { words, problem, address } = values
+function webhookPages({ words, problem, address }: Values) {
   const hrefs = { action: address('/hooks/1'), listHref: address('/hooks') }
   const types = ['course.published', 'enrolment.created']
-  const page = { area: areaOf(values), types, done: words, problem }
+  const page = { types, problem }
   const typed = { url: address('https://hooks.example/'), types: types.slice(1) }
   const times = { createdAt: 1.8e12, disabledAt: null, previousUntil: 1.9e12 }
   const endpoint = { ...typed, ...times, disabledReason: null, secret: words, publicKey: words }
@@ -329,20 +335,14 @@ function webhookPages(values: Values) {
   }
 }
 
-/** The page on which operators choose the look of a site, and its preview. */
-function appearancePages(values: Values) {
-  const { sites, words, address, problem } = values
+/** The page on which operators choose the look of a site. */
+function appearancePages({ sites, words, address, problem }: Values) {
   const name = sites[0]?.name ?? ''
   const colors = { accentColor: words, backgroundColor: words }
   const page = {
-    ...{
-      area: areaOf(values),
-      siteName: name,
-      logoHref: onePixel,
-      previewAction: address('/look'),
-    },
+    ...{ siteName: name, logoHref: onePixel, previewAction: address('/look') },
     fields: { displayName: name, signInWords: words, consentWords: words, ...colors },
-    ...{ hrefOf: () => address('/appearance'), done: words, language: undefined },
+    ...{ hrefOf: () => address('/appearance'), language: undefined },
     choice: { action: address('/languages'), chosen: ['de'], standard: 'de' },
     problem: undefined,
   }
@@ -350,9 +350,6 @@ function appearancePages(values: Values) {
   return {
     appearance: appearancePage(page),
     'appearance-local': appearancePage({ ...page, language: 'de', problem: wrong }),
-    'appearance-preview': lookPreviewPage({
-      ...{ look: undefined, siteName: name, words, language: undefined },
-    }),
   }
 }
 

@@ -14,6 +14,7 @@ import type { WebhookEndpoints } from '../../school/webhooks/webhook-endpoints.t
 import { type EndpointPorts, graphqlEndpoint } from '../graphql/endpoint.ts'
 import { adminCaller } from './context.ts'
 import { schemaText } from './schema-text.ts'
+import { runInTurn } from './site-queue.ts'
 import { uploadLinkRoute } from './upload-link-route.ts'
 import { type Admission, makeReceiveUpload, makeStoreFile, uploadRoute } from './upload-route.ts'
 
@@ -68,7 +69,8 @@ export function adminEndpoint(
   uploadRoute(routes, ports, receive, { ...admission, protection })
   const { fileBytesMax } = uploadLimits
   uploadLinkRoute(routes, { database, uploadLinks, receive, fileBytesMax, findClientName })
-  return { routes, executeAdmin: execute, tryQuery, storeFile: makeStoreFile(platform, uploads) }
+  const storeFile = makeStoreFile(platform, uploads)
+  return { routes, executeAdmin: execute, tryQuery, storeFile, invitations, runInTurn }
 }
 
 /** Returns the verdict, or a refusal for a token without a site. Operator scopes are issued only for a site. */

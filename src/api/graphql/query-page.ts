@@ -1,10 +1,10 @@
 import type { ExecutionResult } from 'graphql'
 import type { Context } from 'koa'
 
+import type { AreaPage } from '../../../views/area.ts'
 import { type QueryPage, queryPage } from '../../../views/query-page.ts'
 import { inEnglish } from '../../../views/text.ts'
 import { unsupportedBody } from '../../platform/http/errors.ts'
-import { sendPage } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { decodeUtf8, readRequestBody } from '../../platform/http/request-body.ts'
 import { type QueryToolFiles, queryToolPolicy } from './query-tool.ts'
@@ -48,19 +48,19 @@ interface ShownQuery {
   readonly tool: QueryToolFiles
 }
 
-/** Sends the query page. If GraphiQL is installed, the Content-Security-Policy allows its scripts. */
-export async function sendQueryPage(
+/** Creates the query page. If GraphiQL is installed, the Content-Security-Policy allows its scripts. */
+export async function showQueryPage(
   ctx: Context,
   parts: Omit<QueryPage, 'tool' | 'query' | 'variables' | 'answer' | 'problem'>,
   { runAddress, example, tried, tool: files }: ShownQuery,
-): Promise<void> {
+): Promise<AreaPage> {
   const tool = await files.forPage(runAddress)
   const { source: query, variables } = tried?.typed ?? { source: example, variables: '' }
   const { result, problem: reason } = tried?.outcome ?? {}
   const problem = reason && inEnglish(reason)
   const answer = result && JSON.stringify(result, null, 2)
-  sendPage(ctx, queryPage({ ...parts, query, variables, answer, problem, tool }))
   if (tool) ctx.set('Content-Security-Policy', queryToolPolicy(tool))
+  return queryPage({ ...parts, query, variables, answer, problem, tool })
 }
 
 /** Reads the query and its variables from the form of the page. */

@@ -5,7 +5,7 @@ import type Router from 'koa-router'
 
 import packageJson from '../../../package.json' with { type: 'json' }
 import { readChangeAreas } from '../../directory/scopes/scope-uses.ts'
-import { makePublicCourses, makePublicSites } from '../../directory/sites/public-sites.ts'
+import { makePublicCourses } from '../../directory/sites/public-sites.ts'
 import { methodNotAllowed, unknownAreas } from '../../platform/http/errors.ts'
 import { changePaths, pathForChanges } from '../../platform/http/paths.ts'
 import { logFields } from '../../platform/http/request-log.ts'
@@ -59,7 +59,6 @@ export function toolEndpoint(
     ...{ ...apis, cursors, now, structuredResults },
     service: { name, version: packageJson.version, baseUrl },
     authGuide: once(discovery.authGuide),
-    publicSites: makePublicSites(database),
     publicCourses: makePublicCourses(database),
   })
   const admit = admitOnly(makeAdmission({ baseUrl, allowedOrigins }))

@@ -81,7 +81,7 @@ export const publicTools: readonly Tool[] = [
       await listAnswer(call, 'sites', {
         wanted,
         read: async (page) =>
-          await call.parts.publicSites.list({ words, nowMs: call.parts.now() }, page),
+          await call.parts.publicCourses.listSites({ words, nowMs: call.parts.now() }, page),
         nodeOf: ({ id: _id, ...site }) => ({
           ...site,
           connect: call.parts.service.baseUrl + addressOf(pages.connect, { site: site.slug }),

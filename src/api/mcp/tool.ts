@@ -2,7 +2,7 @@ import type { Tool as ToolDescription } from '@modelcontextprotocol/server'
 import type { GraphQLSchema, OperationDefinitionNode } from 'graphql'
 import { z } from 'zod'
 
-import type { PublicCourses, PublicSites } from '../../directory/sites/public-sites.ts'
+import type { PublicCourses } from '../../directory/sites/public-sites.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 import { pages } from '../../platform/http/paths.ts'
 import type { NamedRequest } from '../../platform/http/request-log.ts'
@@ -100,7 +100,6 @@ export function signedInCaller({ caller }: ToolCall): AccessToken {
 export interface ToolParts {
   readonly service: { readonly name: string; readonly version: string; readonly baseUrl: string }
   readonly authGuide: () => string
-  readonly publicSites: PublicSites
   readonly publicCourses: PublicCourses
   readonly executeMember: ExecuteMember
   readonly executeAdmin: ExecuteAdmin

@@ -6,6 +6,7 @@ import dns from 'node:dns/promises'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Seals } from '../../platform/http/kept-values.ts'
 import type { Database } from '../../platform/store/database.ts'
+import { isMailDomain } from '../mail/mail-address.ts'
 import { setFeature } from '../sites/site-admin.ts'
 import { OWN_SIGN_IN } from '../sites/site-choice.ts'
 import type { IdentityProvider, ListProviders } from './identity-providers.ts'
@@ -106,13 +107,16 @@ export function makeListProviders(
 
 /**
  * Creates the function that sets the domains whose addresses sign in with a provider. New domains need a TXT record
- * that names the provider (`proofOf`). If a domain has no such record, returns the domain and changes nothing.
+ * that names the provider (`proofOf`). If a domain is invalid or has no such record, returns it and changes nothing.
  */
 function makeSetDomains(kysely: Database['kysely']) {
   return async (provider: IdentityProvider, domains: readonly string[], actor: Actor) => {
     const { id, domains: before } = provider
+    const noDomain = domains.find((domain) => !isMailDomain(domain))
+    if (noDomain !== undefined) return { problem: 'noDomain', domain: noDomain } as const
     for (const domain of domains) {
-      if (!before.includes(domain) && !(await isProven(domain, id))) return domain
+      if (before.includes(domain) || (await isProven(domain, id))) continue
+      return { problem: 'unproven', domain } as const
     }
     const after = [...new Set(domains)].join(' ')
     await kysely.transaction().execute(async (trx) => {

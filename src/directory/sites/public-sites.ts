@@ -1,4 +1,4 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
@@ -11,55 +11,29 @@ import {
 import type { Schema } from '../../platform/store/schema.ts'
 import { containsText } from '../../platform/store/search.ts'
 
-export type PublicSites = ReturnType<typeof makePublicSites>
-
 interface SiteQuestion {
   /** Text that the name or slug must contain, ignoring case. */
   readonly words: string | undefined
   readonly nowMs: number
 }
 
-/** Creates the queries that find the public sites of the platform. */
-export function makePublicSites({ kysely }: Database) {
-  const beginning = compiled(
-    kysely,
-    (value: Valued<{ from: string; until: string; limit: number; nowMs: number }>) =>
-      kysely
-        .selectFrom('site')
-        .select('slug')
-        .where('slug', '>=', value('from'))
-        .where('slug', '<', value('until'))
-        .where(hasPublished(value('nowMs')))
-        .orderBy('slug')
-        .limit(value('limit')),
+/** Returns one page of the public sites of the platform, sorted by slug, and the total count. */
+export async function listPublicSites(
+  { kysely }: Pick<Database, 'kysely'>,
+  { words, nowMs }: SiteQuestion,
+  request: PageRequest,
+) {
+  const matching = sites(kysely, nowMs).$if(words !== undefined, (query) =>
+    query.where(
+      sql<boolean>`(${containsText('site.name', words ?? '')} or ${containsText('site.slug', words ?? '')})`,
+    ),
   )
-  return {
-    /** Returns one page of the public sites, sorted by slug, and the total count. */
-    list: async ({ words, nowMs }: SiteQuestion, request: PageRequest) =>
-      await readCountedPage(
-        sites(kysely, nowMs).$if(words !== undefined, (query) =>
-          query.where(
-            sql<boolean>`(${containsText('site.name', words ?? '')} or ${containsText('site.slug', words ?? '')})`,
-          ),
-        ),
-        orderBy('slug', 'asc', 'site.slug', 'site.id'),
-        request,
-      ),
-
-    /** Lists the slugs of public sites, in order, that have the prefix `start`. Returns at most `limit` slugs. */
-    async slugsStartingWith(start: string, limit: number, nowMs: number): Promise<string[]> {
-      const range = { from: start, until: `${start}${AFTER_SLUGS}` }
-      const { rows } = await beginning({ ...range, limit, nowMs })
-      return rows.map(({ slug }) => slug)
-    },
-  }
+  const order = orderBy('slug', 'asc', 'site.slug', 'site.id')
+  return await readCountedPage(matching, order, request)
 }
 
-/** A character that sorts after every character of a slug. */
-const AFTER_SLUGS = '~'
-
 /** Matches public sites: at least one course, product, service or event is published and not archived. */
-function hasPublished(nowMs: number | RawBuilder<number>) {
+function hasPublished(nowMs: number) {
   const offers = ['course', 'digital_product', 'consulting_service', 'event'].map(
     (table) => sql`exists (select 1 from ${sql.table(table)} as offer
       where offer.site_id = site.id and offer.published_at <= ${nowMs}
@@ -123,6 +97,8 @@ export function makePublicCourses({ kysely }: Database) {
     publishedCourses(kysely, value).where('course.slug', '=', value('slug')),
   )
   return {
+    listSites: async (question: SiteQuestion, request: PageRequest) =>
+      await listPublicSites({ kysely }, question, request),
     findSite: findSiteBy('slug'),
     findSiteById: findSiteBy('id'),
 

@@ -1,4 +1,3 @@
-import type { AreaView } from '../../../views/area.ts'
 import type { Html } from '../../../views/html.ts'
 import type { IconName } from '../../../views/icon.ts'
 import { text } from '../../../views/text.ts'
@@ -6,20 +5,15 @@ import { findLookOfPerson, type Look, siteLook } from '../../directory/sites/sit
 import type { Actor } from '../../platform/audit/record-audit-event.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
+import { type Answer, answerInArea } from '../relying-party/area-answer.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
-import type {
-  Answer,
-  OwnPages,
-  PageContext,
-  PageHandler,
-} from '../relying-party/signed-in-pages.ts'
+import type { OwnPages, PageContext, PageHandler } from '../relying-party/signed-in-pages.ts'
 
 /** A signed-in person's request to open an account page or to submit a form on it. */
 export interface Asked {
   readonly ctx: PageContext
   readonly session: PageSession
   readonly actor: Actor
-  readonly area: AreaView
   /** The appearance of the page: that of the person's site, if the person belongs to only one site. */
   readonly look: Look | undefined
 }
@@ -34,9 +28,9 @@ export function makeAccountPages(ownPages: OwnPages) {
     (handler: AccountHandler, current: string): PageHandler =>
     async (ctx, session) => {
       const look = await findLookOfPerson(database, session.person.id)
-      const [actor, area] = [actorOf(ctx, session, now), areaOf(session, current)]
-      const answer = await handler({ ctx, session, actor, area, look })
-      return typeof answer === 'object' ? { ...answer, look: siteLook(ctx, look) } : answer
+      const answer = await handler({ ctx, session, actor: actorOf(ctx, session, now), look })
+      const area = { ...areaOf(current), look: siteLook(ctx, look) }
+      return answerInArea(ctx, session, area, answer)
     }
   return {
     ...ownPages,
@@ -62,7 +56,7 @@ export function makeAccountPages(ownPages: OwnPages) {
 
 export type AccountPages = ReturnType<typeof makeAccountPages>
 
-function areaOf({ person, csrf }: PageSession, current: string): AreaView {
+function areaOf(current: string) {
   const link = (href: string, label: Html, icon: IconName) => ({
     ...{ href, label, icon },
     current: href === current,
@@ -89,9 +83,5 @@ function areaOf({ person, csrf }: PageSession, current: string): AreaView {
         ],
       },
     ],
-    accountHref: pages.account,
-    signOutAction: pages.signOut,
-    person,
-    csrf,
   }
 }

@@ -1,9 +1,11 @@
 /** Serves the start page of the account, and pages below it. */
 
-import { connectedAppsPage, removeAppPage } from '../../../views/account-apps.ts'
+import { connectedAppsPage } from '../../../views/account-apps.ts'
 import { accountHomePage } from '../../../views/account-home.ts'
 import { notificationsPage } from '../../../views/account-notifications.ts'
-import type { ClientView } from '../../../views/client-view.ts'
+import { confirmPage } from '../../../views/area.ts'
+import { type ClientView, foreignName } from '../../../views/client-view.ts'
+import { html } from '../../../views/html.ts'
 import { availableLanguage, languages, siteLanguages, text } from '../../../views/text.ts'
 import { setLanguage } from '../../directory/people/person-store.ts'
 import { describeScopes } from '../../directory/scopes/scope-uses.ts'
@@ -12,7 +14,6 @@ import { type AppLine, removeApp } from '../../oauth/grants/end-grants.ts'
 import { makeGrantLists } from '../../oauth/grants/grant-lists.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { keepZone } from '../../platform/http/language.ts'
-import { noticeOf } from '../../platform/http/page.ts'
 import { formField, formFields } from '../../platform/http/page-form.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
 import { inboxData } from '../../school/viewer/notifications.ts'
@@ -23,12 +24,11 @@ import { type MemberQueries, memberQueryRoutes } from './query-routes.ts'
 /** Registers the account pages: home, connected apps, notifications, and Member API queries. */
 export function accountRoutes(accountPages: AccountPages, queries: MemberQueries): void {
   const { database } = accountPages
-  accountPages.page(pages.account, async ({ area, look, session: { person }, ctx }) => {
+  accountPages.page(pages.account, async ({ look, session: { person } }) => {
     const nameOf = await findSiteNames(database, person.id)
     const [own, offered] = [availableLanguage([person.locale]), siteLanguages(look?.languages)]
     const sites = await makeFindHeldSites(database)(person.id)
     return accountHomePage({
-      area,
       person,
       sites: sites.map((site) => ({
         name: nameOf(site),
@@ -44,7 +44,6 @@ export function accountRoutes(accountPages: AccountPages, queries: MemberQueries
       language: own,
       // Offer the person's language even if no site offers it, so that saving a time zone does not change it.
       languages: languages.filter((each) => each === own || offered.includes(each)),
-      done: noticeOf(ctx, { language: text('account.languageSaved') }),
     })
   })
   accountPages.form(pages.language, async ({ ctx, actor }) => {
@@ -63,7 +62,7 @@ export function accountRoutes(accountPages: AccountPages, queries: MemberQueries
 /** Registers the pages that list and remove connected apps. */
 function appRoutes({ database, listPages, scopeUses, now, page, form }: AccountPages): void {
   const lists = makeGrantLists(database, now)
-  page(pages.apps, async ({ area, session: { person }, ctx }) => {
+  page(pages.apps, async ({ session: { person }, ctx }) => {
     const found = await lists.listApps(person.id, listPages.requestOf(ctx))
     const nameOf = await findSiteNames(database, person.id)
     const apps = found.rows.map(({ clientId, clientName, clientOrigin, site, scopes, ...use }) => ({
@@ -75,21 +74,23 @@ function appRoutes({ database, listPages, scopeUses, now, page, form }: AccountP
       ...describeScopes(scopes, scopeUses),
       ...use,
     }))
-    const done = noticeOf(ctx, { removed: text('apps.removed') })
     const pager = listPages.pagerOf(ctx, found)
-    return connectedAppsPage({ area, apps, pager, done, connectHref: pages.connectHome })
+    return connectedAppsPage({ apps, pager, connectHref: pages.connectHome })
   })
-  const showRemoval: Parameters<AccountPages['page']>[1] = async ({ area, session, ctx }) => {
+  const showRemoval: Parameters<AccountPages['page']>[1] = async ({ session, ctx }) => {
     const query = new URLSearchParams(ctx.querystring)
     const [client, site] = [query.get('client') ?? '', query.get('site') ?? '']
     const app = await lists.findApp(lineOf(session, client, site))
     if (!app) throw nothingHere()
     const nameOf = await findSiteNames(database, session.person.id)
-    return removeAppPage({
-      area,
-      name: app.clientName,
-      siteName: app.siteName && nameOf({ id: site, name: app.siteName }),
-      action: pages.removeApp,
+    const name = foreignName(app.clientName)
+    const at = app.siteName && html`<bdi>${nameOf({ id: site, name: app.siteName })}</bdi>`
+    const ends = text(at ? 'apps.endsAtSite' : 'apps.ends', { app: name, site: at })
+    return confirmPage({
+      id: 'remove-app-page',
+      title: text('apps.removeHeading', { app: html`<bdi>${app.clientName}</bdi>` }),
+      effect: html`${ends}\n${text('apps.stays')}`,
+      confirm: text('apps.confirm'),
       hidden: { client, site },
       cancelHref: pages.apps,
     })
@@ -129,11 +130,9 @@ function notificationRoutes({ database, now, page, form }: AccountPages): void {
       }),
     )
   }
-  page(pages.notifications, async ({ area, session: { person }, ctx }) => {
-    const done = noticeOf(ctx, { saved: text('notifications.saved') })
-    const sites = await listOf(person.id)
-    return notificationsPage({ area, action: pages.notifications, sites, done })
-  })
+  page(pages.notifications, async ({ session: { person } }) =>
+    notificationsPage({ sites: await listOf(person.id) }),
+  )
   form(pages.notifications, async ({ session: { person }, ctx }) => {
     const chosen = new Set(formFields(ctx, 'subscription'))
     for (const { membership, subscriptions } of await listOf(person.id)) {

@@ -1,5 +1,4 @@
 import { dataPage } from '../../../views/account-data.ts'
-import { text } from '../../../views/text.ts'
 import { queueMail } from '../../directory/mail/messages.ts'
 import {
   createLink,
@@ -7,7 +6,6 @@ import {
   type OneTimeLinks,
 } from '../../directory/people/one-time-links.ts'
 import { findSiteNames } from '../../directory/sites/site-choice.ts'
-import { noticeOf } from '../../platform/http/page.ts'
 import type { VisitorForms } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { listSolelyOwned } from '../../school/members/site-roles.ts'
@@ -29,20 +27,17 @@ export function dataRoutes(
 ): void {
   const { kysely } = database
 
-  page(pages.data, async ({ area, session, ctx }) => {
+  page(pages.data, async ({ session, ctx }) => {
     const { id, email } = session.person
     const { browser } = visitors.enter(ctx)
     const link = await findLastLink(kysely, 'deletion', { browser, nowMs: now() })
     const nameOf = await findSiteNames(database, id)
     return dataPage({
-      area,
       downloadAction: pages.downloadData,
       deleteAction: pages.deleteAccount,
       email,
       owned: (await listSolelyOwned(kysely, id)).map(nameOf),
       code: link?.personId === id ? links.codeOf(link) : undefined,
-      // A sign-in cancels a scheduled deletion, so this message is true even if no deletion was scheduled.
-      done: noticeOf(ctx, { kept: text('data.kept') }),
     })
   })
   freshForm(pages.downloadData, pages.data, async ({ actor, ctx }) => {

@@ -1,8 +1,8 @@
 import {
   readFormQuery,
   readScriptQuery,
-  sendQueryPage,
   sendTried,
+  showQueryPage,
   type Tried,
   type TryQuery,
 } from '../../api/graphql/query-page.ts'
@@ -36,26 +36,25 @@ export function memberQueryRoutes(
   }
 
   const show = async (
-    { ctx, area }: Asked,
+    { ctx, session: { person } }: Asked,
     { site, sites }: { readonly site: HeldSite; readonly sites: readonly HeldSite[] },
     tried?: Tried,
   ) => {
     const shown = {
-      area,
+      owner: person.email,
       api: 'member' as const,
       sites: sites.map(({ slug, name }) => ({
         name,
         href: `${pages.memberQueries}?${new URLSearchParams({ site: slug })}`,
         current: slug === site.slug,
       })),
-      action: pages.memberQueries,
       hidden: { site: site.slug },
       endpoint: baseUrl + paths.graphql,
       schemaHref: paths.memberSchema,
     }
     const runAddress = addressOf(pages.runMemberQuery, { site: site.slug })
-    await sendQueryPage(ctx, shown, { runAddress, example: EXAMPLE, tried, tool: queryTool })
-    return undefined
+    const query = { runAddress, example: EXAMPLE, tried, tool: queryTool }
+    return await showQueryPage(ctx, shown, query)
   }
 
   queryTool.addRoutes(router)

@@ -5,12 +5,12 @@ import { explainFailure, type SignInService } from '../../directory/people/authe
 import { type Authentication, MFA_ACR } from '../../directory/people/authentication.ts'
 import { SessionEnded, storeNewPassword } from '../../oauth/grants/end-access.ts'
 import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
-import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
+import type { Answer } from '../relying-party/area-answer.ts'
 import type { Sessions } from '../relying-party/page-session.ts'
-import type { Answer, PageContext } from '../relying-party/signed-in-pages.ts'
+import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AccountPages, Asked } from './account-pages.ts'
 import { type NewPasswords, readNewPassword } from './password-fields.ts'
 
@@ -27,17 +27,14 @@ export function securityRoutes(
   renewSession: (ctx: PageContext, renewed: Authentication, from: string) => Promise<string>,
 ): void {
   const show = (
-    { area, session, ctx }: Asked,
+    { session }: Asked,
     typed: { readonly problems?: PasswordProblems; readonly endApps: boolean },
   ) =>
     securityPage({
-      area,
       email: session.person.email,
-      action: pages.security,
       charactersMin: ports.passwordCharactersMin,
       recoverHref: pages.recover,
       ...typed,
-      done: noticeOf(ctx, { changed: text('password.changed') }),
     })
 
   // The new session keeps the second factor of the current session, so the sign-in must be recent.

@@ -1,14 +1,11 @@
-import {
-  sessionsPage,
-  signedOutEverywherePage,
-  signOutEverywherePage,
-} from '../../../views/account-sessions.ts'
+import { sessionsPage, signedOutEverywherePage } from '../../../views/account-sessions.ts'
+import { confirmPage } from '../../../views/area.ts'
 import { text } from '../../../views/text.ts'
 import type { BrowserSessions, ChosenSessions } from '../../directory/people/browser-sessions.ts'
 import type { SignOuts } from '../../oauth/authorization/sign-outs.ts'
 import { endSessions } from '../../oauth/grants/end-access.ts'
 import type { NoteEvent } from '../../platform/audit/record-audit-event.ts'
-import { noticeOf, sendPage } from '../../platform/http/page.ts'
+import { sendPage } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { enginePages, pages } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
@@ -29,20 +26,14 @@ export function sessionRoutes(
   { database, signedInPages, now, router, page, form }: AccountPages,
   { sessions, browserSessions, noteEvent, signOuts }: SessionsPorts,
 ): void {
-  page(pages.sessions, async ({ area, session, ctx }) => {
-    const { person, browser } = session
+  page(pages.sessions, async ({ session: { person, browser } }) => {
     const listed = await browserSessions.list(person)
     return sessionsPage({
-      area,
       sessions: listed.map((each) => ({ ...each, current: each.id === browser.id })),
       endAction: pages.endSession,
       endOthersAction: pages.endOtherSessions,
       everywhereHref: pages.signOutEverywhere,
       appsHref: pages.apps,
-      done: noticeOf(ctx, {
-        ended: text('sessions.ended'),
-        'others-ended': text('sessions.othersEnded'),
-      }),
     })
   })
   const end = async (ctx: PageContext, { person }: PageSession, chosen: ChosenSessions) => {
@@ -69,12 +60,15 @@ export function sessionRoutes(
     return enginePages.signedOut
   }
   router.post(pages.signOut, signedInPages.form(signOut))
-  const everywhere = { action: pages.signOutEverywhere, cancelHref: pages.sessions }
-  page(
-    pages.signOutEverywhere,
-    ({ area }) => signOutEverywherePage({ area, ...everywhere }),
-    pages.sessions,
-  )
+  const askEverywhere = () =>
+    confirmPage({
+      id: 'sign-out-everywhere-page',
+      title: text('everywhere.title'),
+      effect: text('everywhere.text'),
+      confirm: text('everywhere.confirm'),
+      cancelHref: pages.sessions,
+    })
+  page(pages.signOutEverywhere, askEverywhere, pages.sessions)
   form(pages.signOutEverywhere, async ({ session: { person }, ctx }) => {
     await endSessions(database.kysely, [person.id], now())
     noteEvent({ action: 'sign_out.everywhere', personId: person.id, ...callerOf(ctx) })

@@ -17,7 +17,6 @@ import type { SecondFactors } from '../../directory/people/second-factors.ts'
 import { findSiteNames } from '../../directory/sites/site-choice.ts'
 import { describeDevice } from '../../platform/http/browser.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
-import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import type { AccountPages, Asked } from './account-pages.ts'
@@ -30,26 +29,20 @@ const refusals = {
 
 /** Creates the pages on which a person lists, adds and removes passkeys. */
 export function passkeyRoutes(accountPages: AccountPages, passkeys: Passkeys): void {
-  accountPages.page(pages.passkeys, async ({ area, session: { person }, ctx }) =>
+  accountPages.page(pages.passkeys, async ({ session: { person } }) =>
     passkeysPage({
-      area,
       passkeys: await passkeys.list(person.id),
       removeAction: pages.removePasskey,
       addHref: passkeys.areAvailable ? pages.addPasskey : undefined,
-      done: noticeOf(ctx, {
-        added: text('passkeys.wasAdded'),
-        removed: text('passkeys.wasRemoved'),
-      }),
     }),
   )
 
-  const showForm = async ({ area, session }: Asked, name: HtmlValue, problem?: HtmlValue) => {
+  const showForm = async ({ session }: Asked, name: HtmlValue, problem?: HtmlValue) => {
     const { person, sessionId } = session
     const existing = (await passkeys.list(person.id)).map(({ id }) => id)
     const options = passkeys.creationOptions(person, sessionId, existing)
     if (!options) throw nothingHere()
-    const form = { action: pages.addPasskey, listHref: pages.passkeys }
-    return addPasskeyPage({ ...form, area, name, problem, options })
+    return addPasskeyPage({ listHref: pages.passkeys, name, problem, options })
   }
   // Ask for a sign-in before the browser creates a passkey. Asking afterwards would discard the new passkey.
   accountPages.freshPage(pages.addPasskey, pages.passkeys, async (asked) =>
@@ -76,18 +69,16 @@ export function identityRoutes(
   { database, page, freshForm }: AccountPages,
   identities: LinkedIdentities,
 ): void {
-  const show = async ({ area, session: { person }, ctx }: Asked, problem?: HtmlValue) => {
+  const show = async ({ session: { person } }: Asked, problem?: HtmlValue) => {
     const nameOf = await findSiteNames(database, person.id)
     const linked = await identities.list(person.id)
     return identitiesPage({
-      area,
       identities: linked.map((each) => ({
         ...each,
         siteName: each.siteId && nameOf({ id: each.siteId, name: each.siteName ?? '' }),
       })),
       removeAction: pages.removeIdentity,
       passkeysHref: pages.passkeys,
-      done: noticeOf(ctx, { removed: text('identities.removed') }),
       problem,
     })
   }
@@ -106,7 +97,7 @@ export function identityRoutes(
 
 /** Creates the pages where a person sets up, renews and removes second factors. Changes require a recent sign-in. */
 export function secondFactorRoutes(accountPages: AccountPages, secondFactors: SecondFactors): void {
-  const showNew = async ({ area }: Asked, proposal: Proposal, problem?: HtmlValue) => {
+  const showNew = async (proposal: Proposal, problem?: HtmlValue) => {
     const { encodeQR } = await import('qr')
     // Add a white background with a quiet zone, so cameras can read the QR code in dark mode, too.
     const svg = encodeQR(proposal.uri, 'svg').replace(
@@ -115,41 +106,35 @@ export function secondFactorRoutes(accountPages: AccountPages, secondFactors: Se
     )
     const image = `data:image/svg+xml,${encodeURIComponent(svg)}`
     const hrefs = { action: pages.confirmAuthenticator, cancelHref: pages.secondFactor }
-    return newAuthenticatorPage({ area, ...proposal, image, ...hrefs, problem })
+    return newAuthenticatorPage({ ...proposal, image, ...hrefs, problem })
   }
-  const showCodes = ({ area }: Asked, codes: readonly string[] | undefined) =>
-    codes ? recoveryCodesPage({ area, codes, nextHref: pages.secondFactor }) : pages.secondFactor
+  const showCodes = (codes: readonly string[] | undefined) =>
+    codes ? recoveryCodesPage({ codes, nextHref: pages.secondFactor }) : pages.secondFactor
 
-  accountPages.page(pages.secondFactor, async ({ ctx, area, session }) =>
+  accountPages.page(pages.secondFactor, async ({ session }) =>
     secondFactorPage({
-      area,
       app: await secondFactors.find(session.person.id),
       actions,
       sessionsHref: pages.sessions,
       passkeysHref: pages.passkeys,
-      done: noticeOf(ctx, { removed: text('secondFactor.wasRemoved') }),
     }),
   )
   const fresh = (pattern: string, answer: Parameters<typeof accountPages.freshForm>[2]) =>
     accountPages.freshForm(pattern, pages.secondFactor, answer)
-  fresh(actions.add, async (asked) => {
-    const { person, sessionId } = asked.session
+  fresh(actions.add, async ({ session: { person, sessionId } }) => {
     if (await secondFactors.find(person.id)) return pages.secondFactor
-    return await showNew(asked, await secondFactors.propose(person.email, sessionId))
+    return await showNew(await secondFactors.propose(person.email, sessionId))
   })
-  fresh(pages.confirmAuthenticator, async (asked) => {
-    const { ctx, session, actor } = asked
+  fresh(pages.confirmAuthenticator, async ({ ctx, session, actor }) => {
     const [sealed, code] = [formField(ctx, 'sealed'), formField(ctx, 'code')]
     const typed = { sealed, session: session.sessionId, code }
     const codes = await secondFactors.confirm(typed, actor)
-    if (codes) return showCodes(asked, codes)
+    if (codes) return showCodes(codes)
     ctx.status = 422
     const proposal = await secondFactors.propose(session.person.email, session.sessionId, sealed)
-    return await showNew(asked, proposal, text('secondFactor.wrongCode'))
+    return await showNew(proposal, text('secondFactor.wrongCode'))
   })
-  fresh(actions.codes, async (asked) =>
-    showCodes(asked, await secondFactors.renewCodes(asked.actor)),
-  )
+  fresh(actions.codes, async ({ actor }) => showCodes(await secondFactors.renewCodes(actor)))
   fresh(actions.remove, async ({ actor }) => {
     await secondFactors.remove(actor)
     return `${pages.secondFactor}?done=removed`

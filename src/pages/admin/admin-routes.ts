@@ -14,7 +14,7 @@ import { auditRoutes } from './audit-routes.ts'
 import { documentClientRoutes } from './document-client-routes.ts'
 import { makeOperatorPages } from './operator-pages.ts'
 import { peopleRoutes } from './people-routes.ts'
-import { providerRoutes } from './provider-routes.ts'
+import { providerRoutes, twoFactorRoutes } from './provider-routes.ts'
 import { operatorQueryRoutes } from './query-routes.ts'
 import { resourceServerRoutes } from './resource-server-routes.ts'
 import { siteRoutes } from './site-routes.ts'
@@ -28,6 +28,7 @@ export function adminRoutes(ownPages: OwnPages, policy: AdminPolicy, ports: Admi
   const operatorPages = makeOperatorPages(router, parts)
   siteRoutes(router, operatorPages, parts)
   providerRoutes(operatorPages, parts)
+  twoFactorRoutes(operatorPages, parts)
   appearanceRoutes(operatorPages, parts)
   auditRoutes(operatorPages, parts)
   peopleRoutes(operatorPages, parts)

@@ -3,22 +3,19 @@ import {
   type LookFields,
   lookPreviewPage,
 } from '../../../views/admin-appearance.ts'
-import { availableLanguage, siteLanguages, text } from '../../../views/text.ts'
+import { availableLanguage, languages, siteLanguages } from '../../../views/text.ts'
 import { findLook, type Look, logoAddress, siteLook } from '../../directory/sites/site-look.ts'
 import { isRefusal, nothingHere } from '../../platform/http/errors.ts'
-import { noticeOf } from '../../platform/http/page.ts'
+import { sendPage } from '../../platform/http/page.ts'
 import { formField, formFields, formFile } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { ChangeRefused } from '../../school/changes/refusals.ts'
+import { updateAppearance } from '../../school/settings/appearance.ts'
+import { updateSiteRecord } from '../../school/settings/site-record.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
-import { askAdminApi, callerAtPage, type Problem, refusalText } from './ask-admin-api.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
-
-const CHANGE = `mutation ($input: UpdateAppearanceInput!) {
-  updateAppearance(input: $input) { appearance { displayName } }
-}`
-const CHANGE_LANGUAGES = 'mutation ($input: UpdateSiteInput!) { updateSite(input: $input) { id } }'
+import { callerAtPage, type Problem, problemOf, refusalText } from './page-changes.ts'
 
 /** Registers the page on which operators choose name, logo, colors, texts and languages of a site, and its preview. */
 export function appearanceRoutes(
@@ -35,18 +32,16 @@ export function appearanceRoutes(
     ctx: PageContext,
     { problem, fields }: { readonly problem?: Problem; readonly fields?: LookFields } = {},
   ) => {
-    const { area, site, address } = operator
+    const { site, address } = operator
     const [look, language] = [await lookAt(operator), languageOf(ctx)]
     const texts: Partial<Look> | undefined = look.texts.find((each) => each.language === language)
     const own = language ? texts : look
     return appearancePage({
-      area,
       siteName: site.name,
       fields: fields ?? fieldsFrom((name) => own?.[name]),
       logoHref: logoAddress(site.id, look.logoDigest) ?? undefined,
       problem,
       previewAction: address(pages.appearancePreview) + queryOf({ language }),
-      done: noticeOf(ctx, { saved: text('appearance.saved') }),
       language,
       hrefOf: (each) => address(pages.appearance) + queryOf({ language: each }),
       choice: {
@@ -65,7 +60,8 @@ export function appearanceRoutes(
     const changed = language ? words : fields
     const values = Object.entries(changed).map(([name, value]) => [name, value || null])
     const input = { ...Object.fromEntries(values), ...logo, language }
-    const { problem } = await askAdminApi(admin.executeAdmin, operator, CHANGE, { input })
+    const change = async () => await updateAppearance(database, callerAtPage(operator), input)
+    const problem = await problemOf(change)
     if (problem) return await show(operator, ctx, { problem, fields })
     return operator.address(pages.appearance) + queryOf({ language, done: 'saved' })
   })
@@ -74,10 +70,11 @@ export function appearanceRoutes(
     // Keep the region of a language such as es-MX, because the form has no field for it.
     const isSame = language === availableLanguage([(await lookAt(operator)).language])
     const input = {
-      languages: formFields(ctx, 'languages'),
+      languages: languages.filter((each) => formFields(ctx, 'languages').includes(each)),
       ...(!isSame && { language: language ?? null }),
     }
-    const { problem } = await askAdminApi(admin.executeAdmin, operator, CHANGE_LANGUAGES, { input })
+    const change = async () => await updateSiteRecord(database, callerAtPage(operator), input)
+    const problem = await problemOf(change)
     if (problem) return await show(operator, ctx, { problem })
     return operator.address(pages.appearance) + queryOf({ done: 'saved' })
   })
@@ -91,12 +88,14 @@ function previewRoute(operatorPages: OperatorPages, lookAt: (operator: Operator)
     const colors = { accentColor: colorOf(accentColor), backgroundColor: colorOf(backgroundColor) }
     const name = displayName || (language ? look.name : operator.site.name)
     const shown = { ...look, ...(language ? {} : colors), texts: [], name, displayName: name }
-    return lookPreviewPage({
+    const page = lookPreviewPage({
       look: siteLook(ctx, shown),
       siteName: name,
       words: signInWords || (language && look.signInWords) || '',
       language,
     })
+    sendPage(ctx, page)
+    return undefined
   })
 }
 
@@ -118,7 +117,7 @@ async function storeLogo(admin: AdminParts['api']['admin'], operator: Operator, 
  *
  * @throws nothingHere for an unknown language; otherwise, the form would change the texts for all languages
  */
-function languageOf({ query: { language: asked } }: PageContext): string | undefined {
+function languageOf({ query: { language: asked } }: PageContext) {
   const language = availableLanguage([String(asked)])
   if (asked !== undefined && language === undefined) throw nothingHere()
   return language

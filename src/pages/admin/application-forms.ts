@@ -42,13 +42,12 @@ export function applicationFormRoutes(operatorPages: OperatorPages, parts: Admin
   const onApplication = operatorPages.of('site')
 
   const formPage = (
-    { area, address }: Operator,
+    { address }: Operator,
     typed: TypedEntry,
     app?: Application,
     wrong: Wrong = {},
   ) =>
     applicationFormPage({
-      area,
       editing: app?.name,
       action: address(app ? pages.editApplication : pages.applications),
       cancelHref: address(app ? pages.application : pages.applications),
@@ -114,14 +113,12 @@ function furtherRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
 
   const formPage = (
     { name, authMethod }: Application,
-    { area, address }: Operator,
+    { address }: Operator,
     typed: TypedChoices,
     problems: ChoiceProblems,
   ) =>
     furtherPage({
-      area,
       name,
-      action: address(pages.applicationSecurity),
       cancelHref: address(pages.application),
       on: {
         keys: plans.privateKeyJwt && authMethod !== 'none',

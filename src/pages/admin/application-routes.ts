@@ -1,16 +1,14 @@
-import {
-  applicationPeoplePage,
-  endAllGrantsPage,
-  endGrantPage,
-} from '../../../views/admin-application-use.ts'
+import { applicationPeoplePage } from '../../../views/admin-application-use.ts'
 import { applicationPage, applicationsPage, setUpPage } from '../../../views/admin-applications.ts'
+import { confirmPage } from '../../../views/area.ts'
+import { foreignName } from '../../../views/client-view.ts'
+import { html } from '../../../views/html.ts'
 import { text } from '../../../views/text.ts'
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import { describeScopes } from '../../directory/scopes/scope-uses.ts'
 import { summarizeUse } from '../../oauth/grants/grant-lists.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { isLoopbackUrl } from '../../platform/http/loopback.ts'
-import { noticeOf } from '../../platform/http/page.ts'
 import { pages, paths, planPaths } from '../../platform/http/paths.ts'
 import { choosableScopes, OPERATOR } from '../applications/application-form.ts'
 import {
@@ -23,7 +21,7 @@ import { canReturnTo, memberSteps } from '../assistants/connect-steps.ts'
 import { filterOf } from '../relying-party/list-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
-import { frameOf, secretSentences, sharedView } from './stop-and-secret-routes.ts'
+import { frameOf, sharedView } from './stop-and-secret-routes.ts'
 
 const DAY_MS = 86_400_000
 
@@ -31,7 +29,7 @@ const DAY_MS = 86_400_000
 export function applicationRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { database, listPages, now, offersChoices } = parts
 
-  operatorPages.whereOn.page(pages.applications, async ({ area, site, address }, ctx) => {
+  operatorPages.whereOn.page(pages.applications, async ({ site, address }, ctx) => {
     const search = filterOf(ctx, 'search').trim()
     const kept = new URLSearchParams(search && { search })
     const request = listPages.requestOf(ctx, kept)
@@ -41,7 +39,6 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
     const uses = await summarizeUse(database.kysely, ids, now())
     const refused = await countRefusals(database.kysely, ids, now() - 7 * DAY_MS)
     return applicationsPage({
-      area,
       search,
       applications: found.rows.map(({ clientId, name, disabled, ...row }) => {
         const { people = 0, lastUsedAt } = uses.get(clientId) ?? {}
@@ -62,7 +59,6 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
       assistantsHref: address(pages.assistants),
       resourceServersHref: address(pages.resourceServers),
       pager: listPages.pagerOf(ctx, found, kept),
-      done: noticeOf(ctx, { deleted: text('applications.done.deleted') }),
     })
   })
 
@@ -82,7 +78,6 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
         security: offersChoices ? address(pages.applicationSecurity) : undefined,
         ...hrefs,
       },
-      done: noticeOf(ctx, doneSentences),
     })
   })
   onApplication.page(pages.setUpApplication, (app, operator, ctx) =>
@@ -130,14 +125,6 @@ function instructionsFor(
   }
 }
 
-const doneSentences = {
-  created: text('applications.done.created'),
-  saved: text('applications.done.saved'),
-  disabled: text('applications.done.disabled'),
-  enabled: text('applications.done.enabled'),
-  ...secretSentences,
-}
-
 /** Registers the page that lists the people who connected an application, and the forms that end their access. */
 function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, grantLists, listPages, scopeUses } = parts
@@ -154,26 +141,33 @@ function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
       })),
       removeAllHref: address(pages.endAllGrants),
       pager: listPages.pagerOf(ctx, found),
-      done: noticeOf(ctx, {
-        ended: text('applications.done.ended'),
-        'all-ended': text('applications.done.all-ended'),
-      }),
     })
   })
-  onApplication.page(pages.endAllGrants, async ({ clientId, name }, { area, address }, ctx) => {
-    const people = await grantLists.countPeople(clientId)
-    const cancelHref = address(pages.people)
-    return endAllGrantsPage({ area, name, people, action: ctx.path, cancelHref })
-  })
+  onApplication.page(pages.endAllGrants, async ({ clientId, name }, { address }) =>
+    confirmPage({
+      id: 'end-all-page',
+      title: text('applications.endAll.title', { app: html`<bdi>${name}</bdi>` }),
+      effect: text('applications.endAll.effect', {
+        people: await grantLists.countPeople(clientId),
+      }),
+      confirm: text('applications.endAll'),
+      cancelHref: address(pages.people),
+    }),
+  )
   onApplication.form(pages.endAllGrants, async (app, { actor, address }) => {
     await applications.disconnect(app, undefined, actor)
     return `${address(pages.people)}?done=all-ended`
   })
-  onApplication.page(pages.endGrant, async ({ clientId, name }, { area, address }, ctx) => {
+  onApplication.page(pages.endGrant, async ({ clientId, name }, { address }, ctx) => {
     const person = await grantLists.findPerson(clientId, ctx.params['person'] ?? '')
     if (!person) throw nothingHere()
-    const cancelHref = address(pages.people)
-    return endGrantPage({ area, name, personName: person.name, action: ctx.path, cancelHref })
+    return confirmPage({
+      id: 'end-access-page',
+      title: text('applications.end.title', { name: html`<bdi>${person.name}</bdi>` }),
+      effect: text('applications.end.effect', { app: foreignName(name) }),
+      confirm: text('applications.end'),
+      cancelHref: address(pages.people),
+    })
   })
   onApplication.form(pages.endGrant, async (app, { actor, address }, ctx) => {
     const ended = await applications.disconnect(app, ctx.params['person'] ?? '', actor)

@@ -1,7 +1,5 @@
 import { approvalsPage } from '../../../views/admin-approvals.ts'
-import { text } from '../../../views/text.ts'
 import { notAnOperator } from '../../platform/http/errors.ts'
-import { noticeOf } from '../../platform/http/page.ts'
 import { formField, formFields } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import {
@@ -19,7 +17,7 @@ import type { OperatorPages } from './operator-pages.ts'
  */
 export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { database, findClientName, now } = parts
-  operatorPages.page(pages.approvals, async ({ area, site, address, session }, ctx) => {
+  operatorPages.page(pages.approvals, async ({ site, address, session }, ctx) => {
     const client = new URLSearchParams(ctx.querystring).get('client') ?? undefined
     const person = { siteId: site.id, personId: session.person.id, now: now() }
     const changes = (await listPendingChanges(database, person, client)).map(async (change) => ({
@@ -27,17 +25,10 @@ export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts):
       clientName: (await findClientName(change.clientId)) ?? change.clientId,
     }))
     return approvalsPage({
-      area,
       changes: await Promise.all(changes),
-      action: address(pages.approvals),
       client,
       policyAction: site.roles.includes('owner') ? address(pages.approvalPolicy) : undefined,
       policy: await readApprovalPolicy(database, site.id),
-      done: noticeOf(ctx, {
-        approve: text('approvals.done.approve'),
-        reject: text('approvals.done.reject'),
-        saved: text('approvals.done.saved'),
-      }),
     })
   })
   operatorPages.form(pages.approvals, async ({ site, actor, address }, ctx) => {

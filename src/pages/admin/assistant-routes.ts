@@ -4,7 +4,6 @@ import { text } from '../../../views/text.ts'
 import type { Assistant } from '../../config/assistant-table.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { isLoopbackUrl } from '../../platform/http/loopback.ts'
-import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, pages, pathForChanges, paths } from '../../platform/http/paths.ts'
 import {
@@ -22,7 +21,6 @@ import {
   isOwnCallback,
   operatorSteps,
 } from '../assistants/connect-steps.ts'
-import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
 
@@ -39,7 +37,7 @@ type Admission = 'made' | 'there' | 'added' | AdmissionProblem
 export function assistantRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { assistants, baseUrl, discovery, reviews, scopeUses } = parts
 
-  operatorPages.page(pages.assistants, (operator, ctx) => listPage(operator, ctx, parts))
+  operatorPages.page(pages.assistants, (operator) => listPage(operator, parts))
   operatorPages.whereOn.form(pages.assistants, async (operator, ctx) => {
     const assistant = assistants.find(({ id }) => id === formField(ctx, 'assistant'))
     if (!assistant) throw nothingHere()
@@ -47,9 +45,9 @@ export function assistantRoutes(operatorPages: OperatorPages, parts: AdminParts)
     const outcome = await admitAssistant(assistant, typed, operator, parts)
     if (typeof outcome === 'string') return `${operator.address(pages.assistants)}?done=${outcome}`
     ctx.status = 422
-    return await listPage(operator, ctx, parts, { id: assistant.id, typed, ...outcome })
+    return await listPage(operator, parts, { id: assistant.id, typed, ...outcome })
   })
-  operatorPages.page(pages.ownAssistants, async ({ area, site, address }, ctx) => {
+  operatorPages.page(pages.ownAssistants, async ({ site, address }, ctx) => {
     const changeable = scopeUses.changeableAreas()
     const ticked = new URLSearchParams(ctx.querystring).getAll('change')
     const areas = changeable.filter((each) => ticked.includes(each))
@@ -67,7 +65,6 @@ export function assistantRoutes(operatorPages: OperatorPages, parts: AdminParts)
       approveHref: await approvalOf(assistant),
     }))
     return ownAssistantsPage({
-      area,
       address: url,
       action: address(pages.ownAssistants),
       areas: changeable.map((name) => ({ name, checked: areas.includes(name) })),
@@ -80,15 +77,13 @@ export function assistantRoutes(operatorPages: OperatorPages, parts: AdminParts)
 }
 
 async function listPage(
-  { area, site, address }: Operator,
-  ctx: PageContext,
+  { site, address }: Operator,
   { database, assistants, baseUrl }: AdminParts,
   wrong?: AdmissionProblem & { readonly id: string; readonly typed: string },
 ) {
   const on = site.mcpConnectionsOnSince !== undefined
   const made = await listAssistantApplications(database.kysely, site.id)
   return assistantsPage({
-    area,
     switchOnAction: on ? undefined : address(pages.betaOn),
     assistants: assistants.map(({ id, name, where, ownCallback }) => {
       const application = made.find((each) => each.assistant === id)
@@ -105,18 +100,10 @@ async function listPage(
         problem: mistaken?.callback,
       }
     }),
-    action: address(pages.assistants),
     memberAddress: baseUrl + addressOf(pages.connect, { site: site.slug }),
     ownHref: address(pages.ownAssistants),
     problem: wrong?.problem,
-    done: noticeOf(ctx, doneSentences),
   })
-}
-
-const doneSentences = {
-  made: text('adminAssistants.done.made'),
-  there: text('adminAssistants.done.there'),
-  added: text('adminAssistants.done.added'),
 }
 
 /**

@@ -24,13 +24,12 @@ const EVENTS_PER_READ = 500
 /** Registers the page that shows and filters the audit trail of a site, and its downloads. */
 export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { database, listPages } = parts
-  operatorPages.page(pages.audit, async ({ area, site, address }, ctx) => {
+  operatorPages.page(pages.audit, async ({ site, address }, ctx) => {
     const question = questionOf(ctx)
     const kept = new URLSearchParams(Object.entries(question).filter(([, value]) => value !== ''))
     const filter = await filterOf(question, site.id, database)
     const found = await listEvents(database, filter, listPages.requestOf(ctx, kept))
     return auditPage({
-      area,
       question,
       actions: auditActions.map((name) => ({ name, words: text(`audit.action.${name}`) })),
       entries: found.rows,

@@ -2,10 +2,8 @@ import {
   documentClientsPage,
   reviewDocumentClientPage,
 } from '../../../views/admin-document-clients.ts'
-import { text } from '../../../views/text.ts'
 import type { DocumentReviews } from '../../oauth/clients/document-review.ts'
 import { nothingHere, notPlatformReviewer } from '../../platform/http/errors.ts'
-import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import type { AdminParts } from './admin-parts.ts'
@@ -24,28 +22,23 @@ export function documentClientRoutes(
   reviews: DocumentReviews,
   { listPages, keepConfiguredDocument }: Pick<AdminParts, 'listPages' | 'keepConfiguredDocument'>,
 ): void {
-  operatorPages.page(pages.documentClients, async ({ area, address, site }, ctx) => {
+  operatorPages.page(pages.documentClients, async ({ address, site }, ctx) => {
     const found = await reviews.listDocumentClients(site.id, listPages.requestOf(ctx))
     const reviewHref = (review: Review, client: string) =>
       `${address(reviewAddresses[review])}?${new URLSearchParams({ client })}`
     return documentClientsPage({
-      area,
       clients: found.rows.map((client) => ({
         ...client,
         approveHref: reviewHref('approved', client.clientId),
         blockHref: reviewHref('blocked', client.clientId),
       })),
       pager: listPages.pagerOf(ctx, found),
-      done: noticeOf(ctx, {
-        approved: text('documentClients.done.approved'),
-        blocked: text('documentClients.done.blocked'),
-      }),
     })
   })
 
   /** Returns the page on which the operator confirms the review of a client's current document. */
   const confirmPage = async (
-    { area, address, site, session }: Operator,
+    { address, site, session }: Operator,
     review: Review,
     clientId: string,
     hasChanged: boolean,
@@ -54,13 +47,11 @@ export function documentClientRoutes(
     const client = await reviews.findDocumentClient(site.id, clientId)
     if (!client) throw nothingHere()
     return reviewDocumentClientPage({
-      area,
       client,
       review,
       siteName: site.name,
       decidesForAll: await reviews.decidesForAll(session.person.id),
       hasChanged,
-      action: address(reviewAddresses[review]),
       hidden: { client: client.clientId, fingerprint: client.fingerprint },
       cancelHref: address(pages.documentClients),
     })

@@ -1,7 +1,6 @@
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 
-import type { AreaView } from '../../../views/area.ts'
 import type { IconName } from '../../../views/icon.ts'
 import { type TextId, text } from '../../../views/text.ts'
 import { MFA_ACR } from '../../directory/people/authentication.ts'
@@ -14,8 +13,9 @@ import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
 import type { ApplicationKind } from '../../platform/store/oauth-tables.ts'
 import type { CheckedApplication } from '../applications/application-form.ts'
 import { type Application, findApplication } from '../applications/application-lists.ts'
+import { type Answer, answerInArea } from '../relying-party/area-answer.ts'
 import { actorOf, type PageSession } from '../relying-party/page-session.ts'
-import type { Answer, PageContext } from '../relying-party/signed-in-pages.ts'
+import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 
 /** A signed-in operator, with the site that the URL names. */
@@ -45,7 +45,10 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
         const needsMfa = pattern === pages.twoFactors || demandsMfa(operator.site, isFresh)
         const acr = needsMfa ? MFA_ACR : undefined
         const suffices = (!isFresh || signedInPages.isFresh(session)) && reaches(session, acr)
-        if (suffices) return await enter(handler)(operator, ctx)
+        if (suffices) {
+          const answer = await enter(handler)(operator, ctx)
+          return answerInArea(ctx, session, areaOf(ctx, operator, parts), answer)
+        }
         const returnTo = shownAt === undefined ? ctx.url : operator.address(shownAt)
         return await signedInPages.signInAgain(ctx, session, returnTo, acr)
       }
@@ -137,7 +140,7 @@ function ifOn(handler: OperatorHandler): OperatorHandler {
 }
 
 async function operatorOf(ctx: PageContext, session: PageSession, parts: AdminParts) {
-  const { database, now, reviews } = parts
+  const { database, now } = parts
   const site = await findAdminSite(database, ctx.params['site'] ?? '', session.person.id)
   if (!site) throw nothingHere()
   const { siteId } = session.browser
@@ -146,77 +149,52 @@ async function operatorOf(ctx: PageContext, session: PageSession, parts: AdminPa
   /** Returns the path of an administration page. Takes missing parameters from the current path. */
   const address = (pattern: string, values?: Readonly<Record<string, string>>) =>
     addressOf(pattern, { ...ctx.params, site: nameOfSite(site), ...values })
-  return {
-    session,
-    site,
-    actor: actorOf(ctx, session, now),
-    address,
-    area: areaOf(ctx, session, site, { address, hasReviews: reviews !== undefined }),
-  }
+  return { session, site, actor: actorOf(ctx, session, now), address }
 }
 
-function areaOf(
-  ctx: Context,
-  { person, csrf }: PageSession,
-  site: AdminSite,
-  { address, hasReviews }: { address: (pattern: string) => string; hasReviews: boolean },
-): AreaView {
+function areaOf({ path }: Context, { site, address }: Operator, { reviews }: AdminParts) {
   const home = address(pages.site)
   const link = (pattern: string, label: TextId, icon: IconName) => {
     const href = address(pattern)
-    const isBelow = href !== home && ctx.path.startsWith(`${href}/`)
-    return { href, label: text(label), icon, current: ctx.path === href || isBelow }
+    const isBelow = href !== home && path.startsWith(`${href}/`)
+    return { href, label: text(label), icon, current: path === href || isBelow }
+  }
+  const group = (name: TextId | undefined, links: ReturnType<typeof link>[]) => {
+    return { name: name && text(name), links }
   }
   const isOn = site.mcpConnectionsOnSince !== undefined
   return {
     name: text('adminNav.area', { site: site.name }),
-    siteName: site.name,
+    // The site's logo and colors are only for pages of its members.
+    look: { name: site.name, logoHref: undefined, colorsHref: undefined },
     groups: [
-      {
-        links: [
-          link(pages.site, 'adminNav.home', 'house'),
-          link(pages.members, 'adminNav.people', 'users'),
-          link(pages.appearance, 'adminNav.appearance', 'palette'),
-        ],
-      },
-      {
-        name: text('adminNav.apps'),
-        links: [
-          link(pages.assistants, 'adminNav.assistants', 'bot'),
-          link(pages.approvals, 'adminNav.approvals', 'check'),
-          ...(isOn ? [link(pages.applications, 'adminNav.applications', 'layout-grid')] : []),
-          ...(hasReviews
-            ? [link(pages.documentClients, 'adminNav.documentClients', 'circle-check')]
-            : []),
-        ],
-      },
-      {
-        name: text('adminNav.activity'),
-        links: [
-          link(pages.overview, 'analytics.title', 'chart-line'),
-          link(pages.audit, 'adminNav.audit', 'scroll-text'),
-        ],
-      },
-      {
-        name: text('adminNav.signingIn'),
-        links: [
-          link(pages.identityProviders, 'adminNav.identityProviders', 'link'),
-          link(pages.twoFactors, 'adminNav.twoFactors', 'shield-check'),
-        ],
-      },
-      {
-        name: text('adminNav.developers'),
-        links: [
-          link(pages.webhooks, 'adminNav.webhooks', 'bell'),
-          link(pages.resourceServers, 'adminNav.resourceServers', 'server'),
-          link(pages.queries, 'adminNav.queries', 'terminal'),
-          link(pages.beta, 'adminNav.beta', 'flask-conical'),
-        ],
-      },
+      group(undefined, [
+        link(pages.site, 'adminNav.home', 'house'),
+        link(pages.members, 'adminNav.people', 'users'),
+        link(pages.appearance, 'adminNav.appearance', 'palette'),
+      ]),
+      group('adminNav.apps', [
+        link(pages.assistants, 'adminNav.assistants', 'bot'),
+        link(pages.approvals, 'adminNav.approvals', 'check'),
+        ...(isOn ? [link(pages.applications, 'adminNav.applications', 'layout-grid')] : []),
+        ...(reviews
+          ? [link(pages.documentClients, 'adminNav.documentClients', 'circle-check')]
+          : []),
+      ]),
+      group('adminNav.activity', [
+        link(pages.overview, 'analytics.title', 'chart-line'),
+        link(pages.audit, 'adminNav.audit', 'scroll-text'),
+      ]),
+      group('adminNav.signingIn', [
+        link(pages.identityProviders, 'adminNav.identityProviders', 'link'),
+        link(pages.twoFactors, 'adminNav.twoFactors', 'shield-check'),
+      ]),
+      group('adminNav.developers', [
+        link(pages.webhooks, 'adminNav.webhooks', 'bell'),
+        link(pages.resourceServers, 'adminNav.resourceServers', 'server'),
+        link(pages.queries, 'adminNav.queries', 'terminal'),
+        link(pages.beta, 'adminNav.beta', 'flask-conical'),
+      ]),
     ],
-    accountHref: pages.account,
-    signOutAction: pages.signOut,
-    person,
-    csrf,
   }
 }

@@ -1,113 +1,77 @@
-import {
-  type MemberView,
-  memberPage,
-  peoplePage,
-  stopMemberPage,
-} from '../../../views/admin-people.ts'
+import { memberPage, peoplePage } from '../../../views/admin-people.ts'
+import { confirmPage } from '../../../views/area.ts'
+import { html } from '../../../views/html.ts'
 import { text } from '../../../views/text.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
-import { noticeOf } from '../../platform/http/page.ts'
 import { formField, formFields } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
-import { endMemberAccess } from '../../school/members/site-roles.ts'
+import type { SiteRole } from '../../platform/store/schema.ts'
+import { listInvitations, readOffer } from '../../school/members/invitations.ts'
+import { listPeople, type SitePerson } from '../../school/members/people-list.ts'
+import {
+  endMemberAccess,
+  findMember,
+  listHeldRoles,
+  removeMember,
+  setMemberRoles,
+} from '../../school/members/site-roles.ts'
 import { filterOf } from '../relying-party/list-pages.ts'
-import { OWN_CLIENT_ID } from '../relying-party/sign-in.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
-import { askAdminApi, type Problem } from './ask-admin-api.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
+import { callerAtPage, type Problem, problemOf } from './page-changes.ts'
 
 const APPS_SHOWN_MAX = 50
-
-const LIST = `query ($search: String, $role: SiteRole, $after: String) {
-  members(first: 20, search: $search, role: $role, after: $after) {
-    totalCount pageInfo { hasNextPage endCursor }
-    nodes { id name email memberSince roles { role } }
-  }
-  invitations(first: 50) { nodes { id email name roles expiresAt } }
-}`
-
-interface Listed {
-  readonly members: {
-    readonly totalCount: number
-    readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null }
-    readonly nodes: readonly FoundMember[]
-  }
-  readonly invitations: {
-    readonly nodes: readonly (Readonly<Record<'id' | 'email', string>> & {
-      readonly name: string | null
-      readonly roles: readonly string[]
-      readonly expiresAt: string
-    })[]
-  }
-}
-
-interface FoundMember extends Readonly<Record<'id' | 'name' | 'email' | 'memberSince', string>> {
-  readonly roles: readonly { readonly role: string }[]
-}
+const INVITATIONS_SHOWN_MAX = 50
+const siteRoles = ['owner', 'admin', 'lecturer', 'student'] as const
 
 /** Registers the pages for a site's people: the list, invitations, and each person. */
 export function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
-  const { executeAdmin } = parts.api.admin
+  const { database, listPages, now, api } = parts
+  const { invitations, runInTurn } = api.admin
   const list = async (operator: Operator, ctx: PageContext, problem?: Problem) => {
-    const { area, address } = operator
-    const asked = questionOf(ctx)
-    const { data } = await askAdminApi<Listed>(executeAdmin, operator, LIST, asked)
-    // The cursor or the search is invalid.
-    if (!data) return address(pages.members)
-    const { search = '', role = '' } = asked
-    const kept = new URLSearchParams({ search, role })
-    const { hasNextPage, endCursor } = data.members.pageInfo
+    const { site, address } = operator
+    const search = filterOf(ctx, 'search')
+    const role = siteRoles.find((each) => each.toUpperCase() === ctx.query['role'])
+    const shown = { search, role: role?.toUpperCase() ?? '' }
+    const kept = new URLSearchParams(shown)
+    // A rejected invitation shows this page, too.
+    const place = { path: address(pages.members), query: ctx.query }
+    const people = listPeople(database, { siteId: site.id, search, role })
+    const found = await people.page(listPages.requestOf(place, kept))
+    const pending = listInvitations(database, { siteId: site.id, nowMs: now() })
+    const invited = await pending.page({ first: INVITATIONS_SHOWN_MAX, after: undefined })
     return peoplePage({
-      area,
-      search,
-      role,
-      total: data.members.totalCount,
-      people: data.members.nodes.map((member) => memberView(member, address)),
-      invitations: data.invitations.nodes.map((invitation) => ({
-        ...invitation,
-        name: invitation.name ?? undefined,
-        expiresAt: Date.parse(invitation.expiresAt),
-      })),
+      ...shown,
+      total: await runInTurn(`counts of ${site.id}`, people.count, `members of the page ${kept}`),
+      people: await viewsOf(found.rows, operator, parts),
+      invitations: invited.rows.map(({ data, ...invitation }) => {
+        const { name, roles } = readOffer(data)
+        return { ...invitation, name, roles: roles.map((each) => each.toUpperCase()) }
+      }),
       action: address(pages.members),
       inviteAction: address(pages.invitations),
       typed: typedOf(ctx),
       problem,
-      pager: {
-        nextHref: hasNextPage
-          ? `${address(pages.members)}?${kept}&${new URLSearchParams({ after: endCursor ?? '' })}`
-          : undefined,
-        firstHref: asked.after === undefined ? undefined : `${address(pages.members)}?${kept}`,
-      },
-      done: noticeOf(ctx, {
-        invited: text('adminPeople.done.invited'),
-        withdrawn: text('adminPeople.done.withdrawn'),
-        removed: text('adminPeople.done.removed'),
-      }),
+      pager: listPages.pagerOf(place, found, kept),
     })
   }
   operatorPages.page(pages.members, (operator, ctx) => list(operator, ctx))
   operatorPages.freshForm(pages.invitations, pages.members, async (operator, ctx) => {
-    const what = formField(ctx, 'what')
-    const document = invitationDocuments.get(what)
+    const [what, id, actor] = [formField(ctx, 'what'), formField(ctx, 'id'), callerAtPage(operator)]
     const { email, name } = typedOf(ctx)
-    const invitation = { email, name: name || null, roles: rolesOf(ctx) }
-    const variables = document ? { id: formField(ctx, 'id') } : invitation
-    const { problem } = await askAdminApi(executeAdmin, operator, document ?? INVITE, variables)
+    const change = async () => {
+      if (what === 'resend') return await invitations.resend(database, actor, id)
+      if (what === 'withdraw') return await invitations.withdraw(database, actor, id)
+      const invitation = { email, name: name || null, roles: rolesOf(ctx) }
+      return await invitations.invite(database, actor, invitation)
+    }
+    const problem = await problemOf(change)
     if (problem) return await list(operator, ctx, problem)
     return `${operator.address(pages.members)}?done=${what === 'withdraw' ? 'withdrawn' : 'invited'}`
   })
   memberRoutes(operatorPages, parts)
 }
-
-const INVITE = `mutation ($email: String!, $name: String, $roles: [SiteRole!]!) {
-  inviteMember(input: { email: $email, name: $name, roles: $roles }) { id }
-}`
-
-const invitationDocuments: ReadonlyMap<string, string> = new Map([
-  ['resend', 'mutation ($id: ID!) { resendInvitation(id: $id) { id } }'],
-  ['withdraw', 'mutation ($id: ID!) { withdrawInvitation(id: $id) { deletedId } }'],
-])
 
 const typedOf = (ctx: PageContext) => ({
   email: formField(ctx, 'email'),
@@ -115,106 +79,89 @@ const typedOf = (ctx: PageContext) => ({
   roles: formFields(ctx, 'role'),
 })
 
-const rolesOf = (ctx: PageContext) => typedOf(ctx).roles.map((role) => role.toUpperCase())
-
-/** Reads the search, the role and the cursor from the query. Ignores invalid values. */
-function questionOf(ctx: PageContext) {
-  const role = filterOf(ctx, 'role')
-  return {
-    search: filterOf(ctx, 'search') || undefined,
-    role: roleNames.has(role) ? role : undefined,
-    after: filterOf(ctx, 'after') || undefined,
-  }
+/** Returns the chosen roles. Ignores unknown names. */
+function rolesOf(ctx: PageContext): SiteRole[] {
+  return siteRoles.filter((role) => formFields(ctx, 'role').includes(role))
 }
 
-const roleNames: ReadonlySet<string> = new Set(['OWNER', 'ADMIN', 'LECTURER', 'STUDENT'])
-
-function memberView(
-  { id, name, email, memberSince, roles }: FoundMember,
-  address: Operator['address'],
-): MemberView {
-  return {
-    name,
-    email,
-    since: Date.parse(memberSince),
-    roles: roles.map(({ role }) => role),
-    href: address(pages.member, { person: id }),
-  }
-}
-
-type FoundOne = { readonly member: FoundMember | null }
-
-const ONE = `query ($id: ID!) {
-  member(id: $id) { id name email memberSince roles { role } }
-}`
-
-const changes = {
-  roles: `mutation ($id: ID!, $roles: [SiteRole!]!) { setMemberRoles(input: { id: $id, roles: $roles }) { id } }`,
-  remove: 'mutation ($id: ID!) { removeMember(id: $id) { deletedId } }',
-  recovery: 'mutation ($id: ID!) { sendPasswordRecovery(id: $id) { id } }',
+async function viewsOf(
+  people: readonly SitePerson[],
+  { site, address }: Operator,
+  { database }: Pick<AdminParts, 'database'>,
+) {
+  // PostgreSQL rejects an empty list.
+  const ids = ['', ...people.map(({ id }) => id)]
+  const held = await listHeldRoles(database.kysely, ids, site.id)
+  return people.map(({ id, name, email }) => {
+    const roles = held.get(id) ?? []
+    return {
+      ...{ name, email, since: roles[0]?.since ?? 0 },
+      roles: roles.map(({ role }) => role.toUpperCase()),
+      href: address(pages.member, { person: id }),
+    }
+  })
 }
 
 /** Registers the page of a person, and the forms that change roles, send a recovery e-mail, and end access. */
-function memberRoutes(operatorPages: OperatorPages, { api, database, grantLists }: AdminParts) {
-  const { executeAdmin } = api.admin
-  const find = async (operator: Operator, ctx: PageContext) => {
-    const id = ctx.params['person'] ?? ''
-    const { data } = await askAdminApi<FoundOne>(executeAdmin, operator, ONE, { id })
-    if (!data?.member) throw nothingHere()
-    return memberView(data.member, operator.address)
+function memberRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
+  const { api, database, grantLists } = parts
+  const find = async (operator: Operator, { params }: PageContext) => {
+    const { kysely } = database
+    const person = await findMember(kysely, operator.site.id, { id: params['person'] ?? '' })
+    const [view] = person ? await viewsOf([person], operator, parts) : []
+    if (!view) throw nothingHere()
+    return view
   }
   const show = async (operator: Operator, ctx: PageContext, problem?: Problem) => {
-    const { area, site, address } = operator
+    const { site, address } = operator
     const id = ctx.params['person'] ?? ''
     const apps = await grantLists.listApps(id, { first: APPS_SHOWN_MAX, after: undefined }, site.id)
     return memberPage({
-      area,
       member: await find(operator, ctx),
       apps: apps.rows.map(({ clientName, lastUsedAt }) => ({ name: clientName, lastUsedAt })),
       problem: problem?.text,
       backHref: address(pages.members),
-      action: ctx.path.replace(/\/(roles|recovery)$/, ''),
-      done: noticeOf(ctx, {
-        roles: text('adminPeople.done.roles'),
-        recovery: text('adminPeople.done.recovery'),
-        ended: text('adminPeople.done.ended'),
-      }),
+      action: address(pages.member),
     })
   }
-  const submit = async (operator: Operator, ctx: PageContext, change: keyof typeof changes) =>
-    await askAdminApi(executeAdmin, operator, changes[change], {
-      id: ctx.params['person'],
-      ...(change === 'roles' && { roles: rolesOf(ctx) }),
-    })
-  operatorPages.page(pages.member, (operator, ctx) => show(operator, ctx))
-  for (const change of ['roles', 'recovery'] as const) {
-    const pattern = change === 'roles' ? pages.memberRoles : pages.memberRecovery
+  /** Declares a form about a person. If the change is refused, the page of the person says why. */
+  const declare = (
+    pattern: string,
+    [shownAt, done]: readonly [string, string],
+    change: (actor: ReturnType<typeof callerAtPage>, id: string, ctx: PageContext) => Promise<void>,
+  ) =>
     operatorPages.freshForm(pattern, pages.member, async (operator, ctx) => {
-      const { problem } = await submit(operator, ctx, change)
+      const id = ctx.params['person'] ?? ''
+      const problem = await problemOf(async () => await change(callerAtPage(operator), id, ctx))
       return problem
         ? await show(operator, ctx, problem)
-        : `${operator.address(pages.member)}?done=${change}`
+        : `${operator.address(shownAt)}?done=${done}`
     })
-  }
+  operatorPages.page(pages.member, (operator, ctx) => show(operator, ctx))
+  declare(pages.memberRoles, [pages.member, 'roles'], async (actor, id, ctx) =>
+    setMemberRoles(database, actor, { id, roles: rolesOf(ctx) }),
+  )
+  declare(pages.memberRecovery, [pages.member, 'recovery'], async (actor, id) =>
+    api.admin.invitations.sendRecovery(database, actor, id),
+  )
+  declare(pages.removeMember, [pages.members, 'removed'], async (actor, id) =>
+    removeMember(database, actor, id),
+  )
+  declare(pages.endMemberAccess, [pages.member, 'ended'], async (actor, id) =>
+    endMemberAccess(database, actor, id),
+  )
   for (const what of ['remove', 'end-access'] as const) {
     const pattern = what === 'remove' ? pages.removeMember : pages.endMemberAccess
     operatorPages.page(pattern, async (operator, ctx) => {
-      const { name } = await find(operator, ctx)
-      const { area, address } = operator
-      const form = { action: ctx.path, cancelHref: address(pages.member) }
-      return stopMemberPage({ area, what, name, ...form })
-    })
-    operatorPages.freshForm(pattern, pages.member, async (operator, ctx) => {
-      await find(operator, ctx)
-      if (what === 'end-access') {
-        const actor = { ...operator.actor, siteId: operator.site.id, clientId: OWN_CLIENT_ID }
-        await endMemberAccess(database, actor, ctx.params['person'] ?? '')
-        return `${operator.address(pages.member)}?done=ended`
-      }
-      const { problem } = await submit(operator, ctx, 'remove')
-      return problem
-        ? await show(operator, ctx, problem)
-        : `${operator.address(pages.members)}?done=removed`
+      const name = html`<bdi>${(await find(operator, ctx)).name}</bdi>`
+      const kind = what === 'remove' ? 'remove' : 'end'
+      return confirmPage({
+        id: `${what}-page`,
+        title: text(`adminPeople.${kind}Title`, { name }),
+        effect: text(`adminPeople.${kind}Text`),
+        confirm: text(what === 'remove' ? 'word.remove' : 'adminPeople.end'),
+        cancelHref: operator.address(pages.member),
+      })
     })
   }
 }

@@ -1,15 +1,22 @@
 import { z } from 'zod'
 
 import { providersPage } from '../../../views/admin-providers.ts'
+import { maxAges, twoFactorsPage } from '../../../views/admin-two-factors.ts'
 import { type Html, html } from '../../../views/html.ts'
 import { text, textIfAny } from '../../../views/text.ts'
-import { isMailDomain } from '../../directory/mail/mail-address.ts'
 import { presets, standardClaims } from '../../directory/people/provider-presets.ts'
 import { DOMAINS_MAX, proofOf, SITE_PROVIDERS_MAX } from '../../directory/people/site-providers.ts'
-import { switchFeature } from '../../directory/sites/site-admin.ts'
+import { scopeNames } from '../../directory/scopes/catalogue.ts'
+import { EVERYTHING } from '../../directory/scopes/sensitive-operations.ts'
+import {
+  FACTOR_RESET,
+  hasFeature,
+  setAssuranceDemand,
+  switchFeature,
+} from '../../directory/sites/site-admin.ts'
 import { OWN_SIGN_IN } from '../../directory/sites/site-choice.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
-import { formField } from '../../platform/http/page-form.ts'
+import { formField, formFields } from '../../platform/http/page-form.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import { isVisible } from '../../platform/store/entered-text.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
@@ -48,7 +55,7 @@ function fieldsOf(preset: string) {
 
 /** Creates the function that shows the page. @param refused the problem and the input of a rejected form */
 function makeShow({ siteProviders, baseUrl }: AdminParts) {
-  return async ({ site, area, address }: Operator, ctx: PageContext, refused?: Refused) => {
+  return async ({ site, address }: Operator, ctx: PageContext, refused?: Refused) => {
     const listed = await siteProviders.list(site.id)
     const providers = listed.map(({ id: provider, name, issuer, domains }) => ({
       ...{ name, issuer, domains, proof: proofOf(provider, '<domain>') },
@@ -66,7 +73,7 @@ function makeShow({ siteProviders, baseUrl }: AdminParts) {
     const form = { action, typed, problem, steps, presets: shown }
     const only = { isOnly: listed[0]?.isOnlyWay === true, onlyAction: address(pages.ownSignIn) }
     const signOutUri = baseUrl + pages.providerSignedOut
-    return providersPage({ area, siteName: site.name, providers, signOutUri, ...only, ...form })
+    return providersPage({ siteName: site.name, providers, signOutUri, ...only, ...form })
   }
 }
 
@@ -111,22 +118,45 @@ export function providerRoutes(operatorPages: OperatorPages, parts: AdminParts):
       .toLowerCase()
       .split(/[\s,]+/)
     const domains = typed.filter(Boolean).slice(0, DOMAINS_MAX)
-    const wrong = domains.find((domain) => !isMailDomain(domain))
-    if (wrong) {
-      const problem = text('providers.problem.noDomain', { domain: html`<bdi>${wrong}</bdi>` })
-      return await show(operator, ctx, { problem })
-    }
-    const unproven = await siteProviders.setDomains(provider, domains, actor)
-    if (unproven === undefined) return address(home)
-    const { name, value } = proofOf(provider.id, unproven)
-    const [domain, record] = [unproven, name].map((each) => html`<bdi>${each}</bdi>`)
+    const refused = await siteProviders.setDomains(provider, domains, actor)
+    if (!refused) return address(home)
+    const { name, value } = proofOf(provider.id, refused.domain)
+    const [domain, record] = [refused.domain, name].map((each) => html`<bdi>${each}</bdi>`)
     const shown = { domain, record, value: html`<code>${value}</code>` }
-    const problem = text('providers.problem.unproven', shown)
+    const problem = text(`providers.problem.${refused.problem}`, shown)
     return await show(operator, ctx, { problem })
   })
   freshForm(pages.ownSignIn, home, async ({ site, actor, address }, ctx) => {
     const on = formField(ctx, 'on') === 'yes' && (await siteProviders.list(site.id)).length > 0
     await switchFeature(database, { siteId: site.id, feature: OWN_SIGN_IN, on }, actor)
     return address(home)
+  })
+}
+
+/**
+ * Registers the page on which an owner makes two factors mandatory for operators. Opening the page requires two
+ * factors, so owners cannot lock themselves out.
+ */
+export function twoFactorRoutes(operatorPages: OperatorPages, { database }: AdminParts): void {
+  const areas = [...new Set(scopeNames('operator').map((scope) => scope.split(':')[0] ?? ''))]
+  const { freshPage, freshForm } = operatorPages.ofOwners
+  freshPage(pages.twoFactors, async ({ site }) => {
+    const { assuranceDemand: demand } = site
+    const isAll = demand?.areas.includes(EVERYTHING) ?? false
+    const hasReset = await hasFeature(database, site.id, FACTOR_RESET)
+    return twoFactorsPage({ demand, isAll, areas, hasReset })
+  })
+  freshForm(pages.twoFactors, pages.twoFactors, async (operator, ctx) => {
+    const { site, actor, address } = operator
+    const isChosen = (seconds: number) => `${seconds}` === formField(ctx, 'max-age')
+    const maxAgeSeconds = maxAges.find(isChosen) || undefined
+    const chosen = areas.filter((area) => formFields(ctx, 'area').includes(area))
+    const isOn = formField(ctx, 'for') !== 'nothing'
+    const covered = formField(ctx, 'for') === 'everything' ? [EVERYTHING] : chosen
+    const demand = isOn ? { areas: covered, maxAgeSeconds } : undefined
+    await setAssuranceDemand(database, site.id, demand, actor)
+    const on = formField(ctx, 'reset') === 'yes'
+    await switchFeature(database, { siteId: site.id, feature: FACTOR_RESET, on }, actor)
+    return `${address(pages.twoFactors)}?done=saved`
   })
 }

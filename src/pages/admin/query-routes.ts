@@ -3,30 +3,29 @@ import type { Context } from 'koa'
 import {
   readFormQuery,
   readScriptQuery,
-  sendQueryPage,
   sendTried,
+  showQueryPage,
   type Tried,
 } from '../../api/graphql/query-page.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 import type { AdminParts } from './admin-parts.ts'
-import { callerAtPage } from './ask-admin-api.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
+import { callerAtPage } from './page-changes.ts'
 
 /** Registers the page on which operators try queries against the Admin API without a token. Mutations are rejected. */
 export function operatorQueryRoutes(operatorPages: OperatorPages, { api, baseUrl }: AdminParts) {
   const { tryQuery } = api.admin
   const { queryTool } = api.member
-  const show = async ({ area, address }: Operator, ctx: Context, tried?: Tried) => {
+  const show = async ({ address, session }: Operator, ctx: Context, tried?: Tried) => {
     const page = {
-      area,
+      owner: session.person.email,
       api: 'admin' as const,
-      action: address(pages.queries),
       endpoint: baseUrl + paths.adminGraphql,
       schemaHref: paths.adminSchema,
     }
     const runAddress = address(pages.runQuery)
-    await sendQueryPage(ctx, page, { runAddress, example: EXAMPLE, tried, tool: queryTool })
-    return undefined
+    const query = { runAddress, example: EXAMPLE, tried, tool: queryTool }
+    return await showQueryPage(ctx, page, query)
   }
   operatorPages.page(pages.queries, (operator, ctx) => show(operator, ctx))
   operatorPages.form(pages.queries, async (operator, ctx) => {

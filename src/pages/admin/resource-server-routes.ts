@@ -1,7 +1,6 @@
 import { resourceServerPage, resourceServersPage } from '../../../views/admin-resource-servers.ts'
 import type { Html } from '../../../views/html.ts'
 import { text } from '../../../views/text.ts'
-import { noticeOf } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 import { problemOfName } from '../applications/application-form.ts'
@@ -10,14 +9,14 @@ import { applicationKinds, newResourceServer } from '../applications/application
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
-import { secretSentences, sharedView } from './stop-and-secret-routes.ts'
+import { sharedView } from './stop-and-secret-routes.ts'
 
 /** Registers the pages for the resource servers of a site. They are available even if MCP connections are off. */
 export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { applications, newSecrets, database, listPages, baseUrl } = parts
 
   const listPage = async (
-    { area, site, address }: Operator,
+    { site, address }: Operator,
     ctx: PageContext,
     typed = '',
     problem?: Html,
@@ -27,16 +26,13 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
     const found = await listApplications(database.kysely, site.id, request, only)
     if (problem !== undefined) ctx.status = 422
     return resourceServersPage({
-      area,
       resourceServers: found.rows.map((server) => ({
         ...server,
         href: address(pages.resourceServer, { client: server.clientId }),
       })),
-      action: address(pages.resourceServers),
       typed,
       problem,
       pager: listPages.pagerOf(ctx, found),
-      done: noticeOf(ctx, { deleted: text('resourceServers.done.deleted') }),
     })
   }
 
@@ -70,14 +66,6 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
         issuer: baseUrl,
         audience: baseUrl,
       },
-      done: noticeOf(ctx, doneSentences),
     })
   })
-}
-
-const doneSentences = {
-  registered: text('resourceServers.done.registered'),
-  disabled: text('resourceServers.done.disabled'),
-  enabled: text('resourceServers.done.enabled'),
-  ...secretSentences,
 }

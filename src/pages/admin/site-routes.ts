@@ -1,26 +1,22 @@
 import type Router from 'koa-router'
 
-import { betaPage, switchOffPage } from '../../../views/admin-beta.ts'
+import { betaPage } from '../../../views/admin-beta.ts'
 import { adminHomePage, adminSitesPage } from '../../../views/admin-home.ts'
 import { measures, overviewPage } from '../../../views/admin-overview.ts'
-import { maxAges, twoFactorsPage } from '../../../views/admin-two-factors.ts'
+import { confirmPage } from '../../../views/area.ts'
+import { html } from '../../../views/html.ts'
 import { text } from '../../../views/text.ts'
-import { scopeNames } from '../../directory/scopes/catalogue.ts'
-import { EVERYTHING } from '../../directory/scopes/sensitive-operations.ts'
 import {
-  FACTOR_RESET,
-  hasFeature,
   listOperatedSites,
   MCP_CONNECTIONS,
   SELF_SIGN_UP,
-  setAssuranceDemand,
   switchFeature,
 } from '../../directory/sites/site-admin.ts'
 import { notAnOperator } from '../../platform/http/errors.ts'
-import { noticeOf } from '../../platform/http/page.ts'
-import { formField, formFields } from '../../platform/http/page-form.ts'
+import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
 import { makeOverviews, OVERVIEW_PERIODS, type Overviews } from '../../school/analytics/overview.ts'
+import { answerInArea } from '../relying-party/area-answer.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import { sendCsv } from './downloads.ts'
@@ -35,10 +31,10 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
 
   router.get(
     pages.admin,
-    signedInPages.page(async (ctx, { person, csrf }) => {
+    signedInPages.page(async (ctx, session) => {
       // A client that asks for approval does not know the site, so the operator chooses the site.
       const client = new URLSearchParams(ctx.querystring).get('approve')
-      const operated = await listOperatedSites(database, person.id)
+      const operated = await listOperatedSites(database, session.person.id)
       const sites = operated.map((site) => ({
         name: site.name,
         href: client
@@ -48,35 +44,30 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
       const [only, second] = sites
       if (!only) throw notAnOperator()
       if (!second) return only.href
-      const area = {
-        name: text('adminNav.title'),
-        groups: [],
-        accountHref: pages.account,
-        signOutAction: pages.signOut,
-        person,
-        csrf,
-      }
-      return adminSitesPage({ area, sites })
+      const area = { name: text('adminNav.title'), groups: [], look: undefined }
+      return answerInArea(ctx, session, area, adminSitesPage({ sites }))
     }),
   )
 
   homeRoutes(operatorPages, parts, overviewOf)
   overviewRoutes(operatorPages, parts, overviewOf)
-  twoFactorRoutes(operatorPages, parts)
 
-  operatorPages.page(pages.beta, ({ area, site, address }, ctx) =>
+  operatorPages.page(pages.beta, ({ site, address }) =>
     betaPage({
-      area,
       onSince: site.mcpConnectionsOnSince,
       switchOnAction: address(pages.betaOn),
       switchOffHref: address(pages.betaOff),
-      done: noticeOf(ctx, { on: text('beta.done.on'), off: text('beta.done.off') }),
     }),
   )
-  operatorPages.page(pages.betaOff, ({ area, site, address }) => {
-    const [action, cancelHref] = [address(pages.betaOff), address(pages.beta)]
-    return switchOffPage({ area, siteName: site.name, action, cancelHref })
-  })
+  operatorPages.page(pages.betaOff, ({ site, address }) =>
+    confirmPage({
+      id: 'switch-off-page',
+      title: text('beta.offTitle'),
+      effect: text('beta.offText', { site: html`<bdi>${site.name}</bdi>` }),
+      confirm: text('beta.confirmOff'),
+      cancelHref: address(pages.beta),
+    }),
+  )
   for (const word of ['on', 'off'] as const) {
     const pattern = word === 'on' ? pages.betaOn : pages.betaOff
     operatorPages.form(pattern, async ({ site, actor, address }) => {
@@ -91,13 +82,12 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
 function overviewRoutes(operatorPages: OperatorPages, parts: AdminParts, overviewOf: Overviews) {
   const askedDays = (ctx: PageContext) =>
     OVERVIEW_PERIODS.find((days) => `${days}` === ctx.query['days'])
-  operatorPages.page(pages.overview, async ({ area, site, address }, ctx) => {
+  operatorPages.page(pages.overview, async ({ site, address }, ctx) => {
     const overview = await overviewOf(site.id, askedDays(ctx))
     const measure = measures.find((name) => name === ctx.query['measure']) ?? 'calls'
     const latest = measure === 'refusals' ? await parts.refusals.list('app.site_id', site.id) : []
     return overviewPage({
       ...overview,
-      area,
       measure,
       latest: latest.map(({ kind, clientId: client, ...refusal }) => ({
         ...refusal,
@@ -119,10 +109,9 @@ function overviewRoutes(operatorPages: OperatorPages, parts: AdminParts, overvie
 /** Registers the home page of a site, and its form for self sign-up. Only owners may use the form. */
 function homeRoutes(operatorPages: OperatorPages, parts: AdminParts, overviewOf: Overviews): void {
   const { database, baseUrl } = parts
-  operatorPages.page(pages.site, async (operator, ctx) => {
-    const { area, site, address } = operator
+  operatorPages.page(pages.site, async (operator) => {
+    const { site, address } = operator
     return adminHomePage({
-      area,
       siteName: site.name,
       isOn: site.mcpConnectionsOnSince !== undefined,
       figures: await overviewOf(site.id),
@@ -143,7 +132,6 @@ function homeRoutes(operatorPages: OperatorPages, parts: AdminParts, overviewOf:
         signUpHref: address(pages.signUp),
         action: site.roles.includes('owner') ? address(pages.selfSignUp) : undefined,
       },
-      done: noticeOf(ctx, { on: text('adminHome.signUpOn'), off: text('adminHome.signUpOff') }),
     })
   })
   operatorPages.ofOwners.freshForm(
@@ -155,34 +143,4 @@ function homeRoutes(operatorPages: OperatorPages, parts: AdminParts, overviewOf:
       return `${address(pages.site)}?done=${on ? 'on' : 'off'}`
     },
   )
-}
-
-/**
- * Registers the page on which an owner makes two factors mandatory for operators. Opening the page requires two
- * factors, so owners cannot lock themselves out.
- */
-function twoFactorRoutes(operatorPages: OperatorPages, { database }: AdminParts): void {
-  const areas = [...new Set(scopeNames('operator').map((scope) => scope.split(':')[0] ?? ''))]
-  const { freshPage, freshForm } = operatorPages.ofOwners
-  freshPage(pages.twoFactors, async ({ area, site, address }, ctx) => {
-    const { assuranceDemand: demand } = site
-    const action = address(pages.twoFactors)
-    const done = noticeOf(ctx, { saved: text('demand.saved') })
-    const isAll = demand?.areas.includes(EVERYTHING) ?? false
-    const hasReset = await hasFeature(database, site.id, FACTOR_RESET)
-    return twoFactorsPage({ area, demand, isAll, areas, hasReset, action, done })
-  })
-  freshForm(pages.twoFactors, pages.twoFactors, async (operator, ctx) => {
-    const { site, actor, address } = operator
-    const isChosen = (seconds: number) => `${seconds}` === formField(ctx, 'max-age')
-    const maxAgeSeconds = maxAges.find(isChosen) || undefined
-    const chosen = areas.filter((area) => formFields(ctx, 'area').includes(area))
-    const isOn = formField(ctx, 'for') !== 'nothing'
-    const covered = formField(ctx, 'for') === 'everything' ? [EVERYTHING] : chosen
-    const demand = isOn ? { areas: covered, maxAgeSeconds } : undefined
-    await setAssuranceDemand(database, site.id, demand, actor)
-    const on = formField(ctx, 'reset') === 'yes'
-    await switchFeature(database, { siteId: site.id, feature: FACTOR_RESET, on }, actor)
-    return `${address(pages.twoFactors)}?done=saved`
-  })
 }

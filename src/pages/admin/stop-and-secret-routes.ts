@@ -1,6 +1,9 @@
-import { refusalsPage, removeSecretPage, stopPage } from '../../../views/admin-application-use.ts'
+import { refusalsPage } from '../../../views/admin-application-use.ts'
 import type { ClientFrame } from '../../../views/admin-secrets.ts'
-import { type TextId, text } from '../../../views/text.ts'
+import { confirmPage } from '../../../views/area.ts'
+import { foreignName } from '../../../views/client-view.ts'
+import { html } from '../../../views/html.ts'
+import { inCode, type TextId, text } from '../../../views/text.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { pages } from '../../platform/http/paths.ts'
 import type { ApplicationKind } from '../../platform/store/oauth-tables.ts'
@@ -51,11 +54,16 @@ function stopRoutes(kind: ApplicationKind, operatorPages: OperatorPages, parts: 
     [onApplication.page, patterns.disable, 'disable'],
     [onApplication.freshPage, patterns.remove, 'delete'],
   ] as const) {
-    declare(pattern, async ({ name, clientId }, { area, address }) => {
-      const [action, cancelHref] = [address(pattern), address(patterns.one)]
+    declare(pattern, async ({ name, clientId }, { address }) => {
       // Members connect applications, not resource servers, so a resource server has no connected people.
       const people = kind === 'site' ? await grantLists.countPeople(clientId) : 0
-      return stopPage({ area, name, people, kind, verb, action, cancelHref })
+      return confirmPage({
+        id: `${verb}-page`,
+        title: text(`applications.${verb}.title`, { app: html`<bdi>${name}</bdi>` }),
+        effect: text(`applications.${verb}.${kind}`, { people }),
+        confirm: text(`applications.${verb}`),
+        cancelHref: address(patterns.one),
+      })
     })
   }
   for (const done of ['enabled', 'disabled'] as const) {
@@ -94,14 +102,14 @@ function secretRoutes(
     const done = secret === undefined ? 'two-secrets' : 'secret-added'
     return `${address(patterns.one)}?done=${done}`
   })
-  onApplication.freshPage(patterns.removeSecret, (app, { area, address }, ctx) => {
+  onApplication.freshPage(patterns.removeSecret, (app, { address }, ctx) => {
     const secret = app.secrets.find(({ id }) => id === ctx.params['secret'])
     if (!secret) throw nothingHere()
-    return removeSecretPage({
-      area,
-      name: app.name,
-      hint: secret.hint,
-      action: ctx.path,
+    return confirmPage({
+      id: 'remove-secret-page',
+      title: text('secrets.remove.title', { hint: inCode(secret.hint) }),
+      effect: text('secrets.remove.effect', { app: foreignName(app.name) }),
+      confirm: text('secrets.remove'),
       cancelHref: address(patterns.one),
     })
   })
@@ -116,7 +124,7 @@ function secretRoutes(
 /** Returns the data that all pages of an application or resource server share. */
 export function frameOf(
   { kind, name, disabledAt }: Application,
-  { area, address }: Operator,
+  { address }: Operator,
   { path }: PageContext,
 ): ClientFrame {
   const { list, one, refusals } = patternsOf[kind]
@@ -126,7 +134,7 @@ export function frameOf(
   }
   const isSite = kind === 'site'
   return {
-    ...{ area, name, disabledAt },
+    ...{ name, disabledAt },
     back: {
       href: address(list),
       name: text(isSite ? 'adminNav.applications' : 'adminNav.resourceServers'),
@@ -170,10 +178,4 @@ export async function sharedView(
     mayAddSecret: secrets.length < LIVE_SECRETS_MAX,
     newSecret: await newSecrets.take(session.sessionId, clientId),
   }
-}
-
-export const secretSentences = {
-  'secret-added': text('secrets.done.secret-added'),
-  'secret-removed': text('secrets.done.secret-removed'),
-  'two-secrets': text('secrets.done.two-secrets'),
 }

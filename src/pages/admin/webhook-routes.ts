@@ -1,10 +1,9 @@
 import { webhookPage, webhooksPage } from '../../../views/admin-webhooks.ts'
+import type { AreaPage } from '../../../views/area.ts'
 import type { Html } from '../../../views/html.ts'
-import type { Page } from '../../../views/layout.ts'
-import { text } from '../../../views/text.ts'
 import { eventTypes } from '../../platform/audit/event-types.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
-import { invalid, noticeOf } from '../../platform/http/page.ts'
+import { invalid } from '../../platform/http/page.ts'
 import { formField, formFields } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import type { SiteActor } from '../../school/changes/change.ts'
@@ -12,22 +11,8 @@ import { badInput, ChangeRefused } from '../../school/changes/refusals.ts'
 import type { EndpointInput, WebhookEndpoints } from '../../school/webhooks/webhook-endpoints.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
-import { refusalText } from './ask-admin-api.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
-
-/** The notice to show after each change. Most keys are the names of buttons. */
-const notices = {
-  created: text('adminWebhooks.done.created'),
-  save: text('adminWebhooks.done.save'),
-  rotate: text('adminWebhooks.done.rotate'),
-  test: text('adminWebhooks.done.test'),
-  replay: text('adminWebhooks.done.replay'),
-  'replay-one': text('adminWebhooks.done.replay'),
-  disable: text('adminWebhooks.done.disable'),
-  resume: text('adminWebhooks.done.enable'),
-  skip: text('adminWebhooks.done.enable'),
-  delete: text('adminWebhooks.done.deleted'),
-}
+import { refusalText } from './page-changes.ts'
 
 type Act = (webhooks: WebhookEndpoints, by: SiteActor, id: string, ctx: PageContext) => unknown
 
@@ -44,47 +29,44 @@ const acts: ReadonlyMap<string, Act> = new Map<string, Act>([
   ['delete', (webhooks, by, id) => webhooks.remove(by, id)],
 ])
 
+/** The actions that have the same notice as another one. */
+const sharedNotices: Readonly<Record<string, string>> = { 'replay-one': 'replay', skip: 'resume' }
+
 /** Registers the pages for webhook endpoints. They require a recent sign-in, because endpoints receive data. */
 export function webhookRoutes(
   { freshPage, freshForm }: OperatorPages,
   { webhooks, now }: Pick<AdminParts, 'webhooks' | 'now'>,
 ): void {
   const listPage = async (
-    { area, site, address }: Operator,
+    { site, address }: Operator,
     ctx: PageContext,
     problem?: Html,
-  ): Promise<Page> =>
+  ): Promise<AreaPage> =>
     webhooksPage({
-      area,
       endpoints: (await webhooks.list(site.id)).map((endpoint) => ({
         ...endpoint,
         href: address(pages.webhook, { endpoint: endpoint.id }),
       })),
       types,
-      action: address(pages.webhooks),
       typed: typedIn(ctx),
       problem,
-      done: noticeOf(ctx, notices),
     })
 
   const onePage = async (
-    { area, site, address }: Operator,
+    { site, address }: Operator,
     ctx: PageContext,
     problem?: Html,
-  ): Promise<Page> => {
+  ): Promise<AreaPage> => {
     const endpoint = await webhooks.find(site.id, idIn(ctx))
     if (!endpoint) throw nothingHere()
     return webhookPage({
-      area,
       listHref: address(pages.webhooks),
-      action: address(pages.webhook),
       types,
       endpoint,
       typed: formField(ctx, 'act') === 'save' ? typedIn(ctx) : undefined,
       deliveries: await webhooks.deliveries(endpoint),
       nowMs: now(),
       problem,
-      done: noticeOf(ctx, notices),
     })
   }
 
@@ -113,7 +95,8 @@ export function webhookRoutes(
     const act = acts.get(pressed)
     if (!act) throw nothingHere()
     await act(webhooks, by, idIn(ctx), ctx)
-    return `${address(pressed === 'delete' ? pages.webhooks : pages.webhook)}?done=${pressed}`
+    const done = sharedNotices[pressed] ?? pressed
+    return `${address(pressed === 'delete' ? pages.webhooks : pages.webhook)}?done=${done}`
   })
 }
 

@@ -6,7 +6,7 @@ import type Router from 'koa-router'
 import { connectPage, connectSitePage } from '../../../views/connect.ts'
 import type { SiteLook } from '../../../views/site-look.ts'
 import type { Assistant } from '../../config/assistant-table.ts'
-import { makePublicSites } from '../../directory/sites/public-sites.ts'
+import { listPublicSites } from '../../directory/sites/public-sites.ts'
 import { MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
@@ -24,7 +24,6 @@ const SLUG_LENGTH_MAX = 80
 export function connectRoutes(ownPages: OwnPages, assistants: readonly Assistant[]): Router {
   const router = makeRouter()
   const { database, baseUrl, listPages, now } = ownPages
-  const publicSites = makePublicSites(database)
 
   router.get(pages.connectHome, async (ctx) => {
     const asked =
@@ -32,10 +31,8 @@ export function connectRoutes(ownPages: OwnPages, assistants: readonly Assistant
     const known = asked && (await findConnectableSite(database, asked))
     if (known) return seeOther(ctx, addressOf(pages.connect, { site: known.slug }))
     if (asked !== undefined) ctx.status = 404
-    const found = await publicSites.list(
-      { words: undefined, nowMs: now() },
-      listPages.requestOf(ctx),
-    )
+    const question = { words: undefined, nowMs: now() }
+    const found = await listPublicSites(database, question, listPages.requestOf(ctx))
     const page = connectPage({
       sites: found.rows.map(({ name, slug }) => ({
         ...{ name, slug },

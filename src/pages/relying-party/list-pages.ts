@@ -8,19 +8,22 @@ export type ListPages = ReturnType<typeof makeListPages>
 
 const PAGE_SIZE = 20
 
+/** The path of a list and the query of the request. */
+type Place = Pick<Context, 'path' | 'query'>
+
 /** Creates the functions that paginate the lists on our own pages. The query parameter `after` contains the cursor. */
 export function makeListPages(cursors: Cursors) {
   // Binds a cursor to its list: the path and the filters.
-  const scopeOf = ({ path }: Context, kept: URLSearchParams) => ['pages', addressOf(path, kept)]
+  const scopeOf = ({ path }: Place, kept: URLSearchParams) => ['pages', addressOf(path, kept)]
   return {
     /** Reads the requested page: the first, unless the URL has a cursor of this list. `kept` contains the filters. */
-    requestOf(ctx: Context, kept = nothing): PageRequest {
+    requestOf(ctx: Place, kept = nothing): PageRequest {
       const { after } = ctx.query
       const place = typeof after === 'string' ? cursors.open(after, scopeOf(ctx, kept)) : undefined
       return { first: PAGE_SIZE, after: place }
     },
     /** Returns the URL of the next page, if any, and of the first page, unless the current page is the first. */
-    pagerOf(ctx: Context, { places, hasNextPage }: Page<unknown>, kept = nothing): Pager {
+    pagerOf(ctx: Place, { places, hasNextPage }: Page<unknown>, kept = nothing): Pager {
       const last = hasNextPage ? places.at(-1) : undefined
       const next = new URLSearchParams(kept)
       if (last) next.set('after', cursors.seal(last, scopeOf(ctx, kept)))

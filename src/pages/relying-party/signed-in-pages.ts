@@ -11,7 +11,6 @@ import {
   signInCancelledPage,
   twoFactorsNeededPage,
 } from '../../../views/account-sessions.ts'
-import type { Page } from '../../../views/layout.ts'
 import type { SiteProviders } from '../../directory/people/site-providers.ts'
 import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import { isRefusal, signedOut, signInIncomplete } from '../../platform/http/errors.ts'
@@ -28,6 +27,7 @@ import { makeRouter } from '../../platform/http/router.ts'
 import type { Limits } from '../../platform/limits/limits.ts'
 import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
 import type { Database } from '../../platform/store/database.ts'
+import type { WholeAnswer } from './area-answer.ts'
 import type { ListPages } from './list-pages.ts'
 import type { PageSession, Sessions } from './page-session.ts'
 import {
@@ -41,10 +41,8 @@ import {
 export type SignedInPages = ReturnType<typeof makeSignedInPages>
 
 export type PageContext = Context & { params: Record<string, string> }
-/** A page to send, or a URL to redirect to; undefined if the handler has already responded. */
-export type Answer = Page | string | undefined
-export type PageHandler = (ctx: PageContext, session: PageSession) => Answer | Promise<Answer>
-type ScriptHandler = (ctx: PageContext, session: PageSession) => Promise<void>
+export type PageHandler = Handler<WholeAnswer>
+type Handler<Result> = (ctx: PageContext, session: PageSession) => Result | Promise<Result>
 
 export interface SignedInPagesPorts extends PendingPorts {
   readonly sessions: Sessions
@@ -124,7 +122,7 @@ export function makeSignedInPages(
      * @param pattern the page to open afterwards, with the parameters of this path; the same URL by default
      */
     fresh:
-      (handler: PageHandler, pattern?: string): PageHandler =>
+      <Result>(handler: Handler<Result>, pattern?: string): Handler<Result | string> =>
       async (ctx, session) => {
         if (signedInPages.isFresh(session)) return await handler(ctx, session)
         const returnTo = pattern === undefined ? ctx.url : addressOf(pattern, ctx.params)
@@ -139,7 +137,7 @@ export function makeSignedInPages(
 
     /** Handles a request that a script on one of our pages sends. Rejects a missing session and a wrong CSRF token. */
     script:
-      (answer: ScriptHandler): Middleware =>
+      (answer: Handler<void>): Middleware =>
       async (ctx) => {
         const session = await sessions.find(ctx)
         if (!session) throw signedOut()
@@ -193,7 +191,7 @@ async function isElsewhere(ctx: Context, session: PageSession, ports: PendingPor
   return true
 }
 
-function send(ctx: Context, answer: Answer): void {
+function send(ctx: Context, answer: WholeAnswer): void {
   if (typeof answer === 'string') seeOther(ctx, answer)
   else if (answer) sendPage(ctx, answer)
 }

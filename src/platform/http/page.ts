@@ -1,6 +1,5 @@
 import type { Context, Middleware } from 'koa'
 
-import type { Html } from '../../../views/html.ts'
 import { layout, type Page } from '../../../views/layout.ts'
 import { stylesheet } from '../../../views/stylesheet.ts'
 import { readerOf } from './language.ts'
@@ -39,7 +38,7 @@ export function sendPublicPage(ctx: Context, page: Page): void {
 }
 
 /** Sets status 422, and returns the page that explains what is wrong with a submitted form. */
-export function invalid(ctx: Context, page: Page): Page {
+export function invalid<Shown>(ctx: Context, page: Shown): Shown {
   ctx.status = 422
   return page
 }
@@ -49,13 +48,4 @@ export function seeOther(ctx: Context, address: string): void {
   ctx.redirect(address)
   ctx.status = 303
   ctx.set('Cache-Control', 'no-store')
-}
-
-/** Returns the message whose key is in the parameter `done`. Links can select a message, but not change its text. */
-export function noticeOf(
-  ctx: Context,
-  sentences: Readonly<Record<string, Html | string>>,
-): Html | string | undefined {
-  const key = ctx.query['done']
-  return typeof key === 'string' && Object.hasOwn(sentences, key) ? sentences[key] : undefined
 }

@@ -1,0 +1,25 @@
+import type { Context } from 'koa'
+
+import { type AreaPage, type AreaView, inArea } from '../../../views/area.ts'
+import type { Page } from '../../../views/layout.ts'
+import { textIfAny } from '../../../views/text.ts'
+import { pages } from '../../platform/http/paths.ts'
+import type { PageSession } from './page-session.ts'
+
+/** A page to send, or a URL to redirect to; undefined if the handler has already responded. */
+export type Answer = AreaPage | string | undefined
+export type WholeAnswer = Page | string | undefined
+
+/** Adds an area to a page, and the notice that the parameter `done` selects. A link cannot change the text of a notice. */
+export function answerInArea(
+  ctx: Context,
+  { person, csrf }: PageSession,
+  area: Pick<AreaView, 'name' | 'look' | 'groups'>,
+  answer: Answer,
+): WholeAnswer {
+  if (typeof answer !== 'object') return answer
+  const { done } = ctx.query
+  const notice = textIfAny(`done.${answer.id}.${done}`) ?? textIfAny(`done.${done}`)
+  const hrefs = { accountHref: pages.account, signOutAction: pages.signOut }
+  return inArea(answer, { ...area, ...hrefs, person, csrf, path: ctx.path }, notice)
+}
