@@ -107,7 +107,7 @@ export interface ConfirmPage extends Pick<AreaPage, 'title' | 'id'>, FormTarget 
   readonly fields?: Html | undefined
   readonly confirm: HtmlValue
   readonly cancelHref: string
-  /** Whether the action ends nothing, so its button needs no color of danger. */
+  /** Whether the action ends nothing, so its button does not need the danger color. */
   readonly isHarmless?: boolean
 }
 

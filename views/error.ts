@@ -72,7 +72,7 @@ function adviceOf({ code, isOwn, sentAddress, signOutHref }: ErrorPage): HtmlVal
   return textIfAny(`error.advice.${cause}`) ?? text(isOwn ? 'error.ownAdvice' : 'error.appAdvice')
 }
 
-/** The button for the most likely next step, and less prominent buttons. */
+/** Renders the button for the most likely next step, and less prominent buttons. */
 function actionsOf(page: ErrorPage): Html {
   const { code, app, connectHref, adminHref } = page
   const { accountHref, retryHref, signOutHref, switchHref } = page

@@ -79,7 +79,7 @@ export async function findLogo({ kysely }: Database, siteId: string, digest: str
     .executeTakeFirst()
 }
 
-/** Returns the name, logo and colors of a site. Also limits the page to the languages of the site. */
+/** Returns a site's name, logo and colors. Also limits the page to the site's languages. */
 export function siteLook(ctx: Context, look: Look | undefined): SiteLook | undefined {
   prefer(ctx, { site: look?.language, languages: look?.languages })
   if (!look) return undefined

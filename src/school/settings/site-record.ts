@@ -50,7 +50,7 @@ export const updateSiteRecord = checkedChange(
     const { language, languages: chosen } = { ...before, ...change.after }
     const among = siteLanguages(JSON.parse(chosen))
     if (availableLanguage([language]) !== availableLanguage([language], among)) {
-      throw badInput('languages', `must include the language of the site, ${language}`)
+      throw badInput('languages', `must include the site's language, ${language}`)
     }
     const { contactEmail: contact_email, timeZone: time_zone, ...same } = change.after
     writeLast(
