@@ -105,7 +105,14 @@ globalThis.Date = class Date extends true_ {
   return [process.execPath, '--import', preload, 'src/main.ts']
 }
 
-export const runService = (variables: Variables) => runToEnd(['src/main.ts'], variables)
+/** Starts a service that must refuse to start. Returns its reason. */
+export async function refusedStart(variables: Variables): Promise<string> {
+  const { code, stdout, stderr } = await runToEnd(['src/main.ts'], variables)
+  expect(code).to.equal(1)
+  // With workers it logs, too, which of them could not start.
+  if (variables['WORKERS'] !== '2') expect(stdout).to.equal('')
+  return stderr
+}
 
 /** Runs `npm run gatehouse -- …` without npm. */
 export const runGatehouse = (words: readonly string[], variables: Variables, timeoutMs?: number) =>

@@ -46,18 +46,16 @@ describe('the gatehouse command', () => {
   it('migrates the database only in commands that write', async () => {
     const variables = { DATA_DIR: temporaryFolder() }
     for (const words of ['keys list', 'reviewers', 'audit', `export ${temporaryFolder()}`]) {
-      const { code, stderr } = await runGatehouse(words.split(' '), variables)
-      expect(code, words).to.equal(1)
-      expect(stderr, words).to.include('Run `npm run gatehouse -- migrate`, or start the service')
+      const said = await gatehouse(words.split(' '), variables, 1)
+      expect(said, words).to.include('Run `npm run gatehouse -- migrate`, or start the service')
     }
-    const { stderr } = await runGatehouse(['reviewers', 'add', 'a@b.example'], variables)
-    expect(stderr).to.include('There is no account')
+    const unknown = await gatehouse(['reviewers', 'add', 'a@b.example'], variables, 1)
+    expect(unknown).to.include('There is no account')
   })
 
   it('reports the problems of the configuration as a start does', async () => {
-    const ended = await runGatehouse(['keys', 'list'], { PORT: 'x', DATABASE_URL: 'mysql://x/y' })
-    expect(ended.code).to.equal(1)
-    expect(ended.stderr)
+    const variables = { PORT: 'x', DATABASE_URL: 'mysql://x/y' }
+    expect(await gatehouse(['keys', 'list'], variables, 1))
       .to.include('PORT must be a number')
       .and.include('DATABASE_URL must be a postgres:// URL')
   })
@@ -86,16 +84,12 @@ describe('import and export', () => {
   it('copy a campus by files for their owner alone; a second import changes nothing', async () => {
     const [from, to] = [{ DATA_DIR: await dataFolderWithDemo() }, { DATA_DIR: temporaryFolder() }]
     const folder = join(temporaryFolder(), 'all')
-    const { code, stdout } = await runGatehouse(['export', folder], from)
-    expect(code).to.equal(0)
-    expect(stdout).to.include(`Exported to ${folder}: site 2, person 8, `)
+    const exported = await gatehouse(['export', folder], from)
+    expect(exported).to.include(`Exported to ${folder}: site 2, person 8, `)
     expect(readdirSync(folder).slice(0, 2)).to.deep.equal(['01-site.ndjson', '02-person.ndjson'])
     expect(statSync(join(folder, '02-person.ndjson')).mode & 0o777).to.equal(0o600)
-    for (const _ of ['first', 'second']) {
-      const taken = await runGatehouse(['import', folder], to)
-      expect(taken.code).to.equal(0)
-      expect(taken.stdout).to.match(/^Imported .*site 2, person 8/)
-    }
+    for (const _ of ['first', 'second'])
+      expect(await gatehouse(['import', folder], to)).to.match(/^Imported .*site 2, person 8/)
     const second = await gatehouse(['export', folder], from, 1)
     expect(second).to.equal(`${folder} is not empty. Choose an empty or new folder.\n`)
   })
@@ -142,12 +136,12 @@ describe('import and export', () => {
     const path = join(temporaryFolder(), 'people.ndjson')
     const name = 'Eve \u001b[2J\u009b31m\u202eevE'
     writeFileSync(path, `${JSON.stringify({ ...eve, name })}\n`)
-    expect((await runGatehouse(['import', path], { DATA_DIR })).code).to.equal(0)
+    await gatehouse(['import', path], { DATA_DIR })
     writeFileSync(path, `${JSON.stringify({ ...eve, name, '\u001b]0;mine\u0007': 1 })}\n`)
-    const { stdout: refused } = await runGatehouse(['import', path], { DATA_DIR })
+    const refused = await gatehouse(['import', path], { DATA_DIR }, 1)
     expect(refused).to.include('mine')
-    await runGatehouse(['reviewers', 'add', eve.email], { DATA_DIR })
-    const { stdout: reviewers } = await runGatehouse(['reviewers'], { DATA_DIR })
+    await gatehouse(['reviewers', 'add', eve.email], { DATA_DIR })
+    const reviewers = await gatehouse(['reviewers'], { DATA_DIR })
     expect(reviewers).to.include('Eve')
     for (const printed of [refused, reviewers])
       expect(printed.replaceAll('\n', '')).to.not.match(/[\p{Cc}\p{Cf}]/u)
@@ -168,33 +162,32 @@ describe('import and export', () => {
 
 it('the command person prints all data of a person, and deletes the account only with --yes', async () => {
   const variables = { DATA_DIR: await dataFolderWithDemo() }
-  const run = async (...words: string[]) => await runGatehouse(['person', ...words], variables)
-  const printed = await run('export', 'per_noor')
-  expect(JSON.parse(printed.stdout).person[0]).to.include({ id: 'per_noor' })
-  expect(await gatehouse(['person', 'delete', 'per_noor'], variables, 1)).to.equal(
+  const run = async (words: string, code?: number) =>
+    await gatehouse(['person', ...words.split(' ')], variables, code)
+  const exported = async () => JSON.parse(await run('export per_noor')).person[0]
+  expect(await exported()).to.include({ id: 'per_noor' })
+  expect(await run('delete per_noor', 1)).to.equal(
     'Nothing was deleted. Check the output of `person export`, then confirm with --yes.\n',
   )
-  expect((await run('delete', 'per_olivia', '--yes')).stderr).to.include('the last owner of')
-  expect((await run('delete', 'per_x', '--yes')).stderr).to.include('no account with the id per_x')
-  const sure = await run('delete', 'per_noor', '--yes')
-  expect([sure.code, sure.stderr]).to.deep.equal([0, ''])
-  const due = JSON.parse((await run('export', 'per_noor')).stdout).person[0].deletion_due_at
-  expect(Date.parse(due)).to.be.below(Date.now() + 1)
+  expect(await run('delete per_olivia --yes', 1)).to.include('the last owner of')
+  expect(await run('delete per_x --yes', 1)).to.include('no account with the id per_x')
+  await run('delete per_noor --yes')
+  expect(Date.parse((await exported()).deletion_due_at)).to.be.below(Date.now() + 1)
 })
 
 it('the command reviewers gives the role of the platform, lists who has it, and takes it away [design 31]', async () => {
   const variables = { DATA_DIR: await dataFolderWithDemo() }
-  const run = async (...words: string[]) => await runGatehouse(['reviewers', ...words], variables)
+  const run = async (...words: string[]) => await gatehouse(['reviewers', ...words], variables)
   const none = /^There are no platform reviewers/
-  expect((await run()).stdout).to.match(none)
-  expect(await gatehouse(['reviewers', 'add', 'Olivia@northlight.example'], variables)).to.equal(
+  expect(await run()).to.match(none)
+  expect(await run('add', 'Olivia@northlight.example')).to.equal(
     'Olivia@northlight.example can now review self-declared clients for all sites.\n',
   )
   const olivia = 'olivia@northlight.example'
-  expect((await run('add', olivia)).stdout).to.include('Nothing to do')
-  expect((await run()).stdout).to.match(/^olivia@northlight\.example {2}Olivia Hartmann, since 20/)
-  expect((await run('remove', olivia)).stdout).to.include('can no longer review')
-  expect((await run()).stdout).to.match(none)
+  expect(await run('add', olivia)).to.include('Nothing to do')
+  expect(await run()).to.match(/^olivia@northlight\.example {2}Olivia Hartmann, since 20/)
+  expect(await run('remove', olivia)).to.include('can no longer review')
+  expect(await run()).to.match(none)
   expect(await gatehouse(['reviewers', 'add', 'nobody@northlight.example'], variables, 1)).to.equal(
     'There is no account with the e-mail address nobody@northlight.example.\n',
   )

@@ -5,7 +5,7 @@ import { notes, policyWith, sam } from '../support/gatehouse.ts'
 import { send as sendMessage } from '../support/mcp.ts'
 import { askMember } from '../support/member-api.ts'
 import { type Scrape, scrape, scrapeUntil } from '../support/metrics.ts'
-import { configWith, runService, type ServiceProcess, startProcess } from '../support/process.ts'
+import { configWith, refusedStart, type ServiceProcess, startProcess } from '../support/process.ts'
 import { eventually, freePort } from '../support/programs.ts'
 import { send } from '../support/wire.ts'
 import { keepConnection, startWorkers } from '../support/workers.ts'
@@ -232,9 +232,8 @@ describe('metrics', () => {
   for (const WORKERS of ['1', '2']) {
     it(`name a port that is taken, with WORKERS=${WORKERS}`, async () => {
       const variables = { METRICS_PORT: String(port), PORT: String(await freePort()), WORKERS }
-      const { code, stderr } = await runService(variables)
-      expect(code).to.equal(1)
-      expect(stderr).to.include(`Port ${port} on 127.0.0.1, for metrics, is in use`)
+      const said = await refusedStart(variables)
+      expect(said).to.include(`Port ${port} on 127.0.0.1, for metrics, is in use`)
     })
   }
 

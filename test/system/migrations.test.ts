@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { effectOf } from '../../src/platform/store/migrate.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { onlyAdds } from '../support/migration-effects.ts'
-import { runGatehouse, runService, startProcess } from '../support/process.ts'
+import { refusedStart, gatehouse as run, startProcess } from '../support/process.ts'
 import { temporaryFolder } from '../support/programs.ts'
 
 const folder = join(import.meta.dirname, '../../src/platform/store/migrations')
@@ -73,29 +73,25 @@ describe('migrate', () => {
 
   it('is demanded by a start and by commands that need the schema', async () => {
     const variables = await behind()
-    const listed = await runGatehouse(['keys', 'list'], variables)
-    for (const ended of [await runService(variables), listed]) {
-      expect(ended.code).to.equal(1)
-      expect(ended.stderr).to.include(`are pending: ${newest}. Run \`npm run gatehouse`)
-    }
+    const listed = await run(['keys', 'list'], variables, 1)
+    for (const said of [await refusedStart(variables), listed])
+      expect(said).to.include(`are pending: ${newest}. Run \`npm run gatehouse`)
   })
 
   it('names what is pending with --dry-run, and changes nothing', async () => {
     const variables = await behind()
     for (let turn = 0; turn < 2; turn += 1) {
-      const { code, stdout, stderr } = await runGatehouse(['migrate', '--dry-run'], variables)
-      expect([code, stderr]).to.deep.equal([0, ''])
-      expect(stdout).to.match(/^Applied migrations: \d+, pending: 1\n/)
-      expect(stdout).to.include(`  ${newest}  only adds`)
+      expect(await run(['migrate', '--dry-run'], variables))
+        .to.match(/^Applied migrations: \d+, pending: 1\n/)
+        .and.include(`  ${newest}  only adds`)
     }
   })
 
   it('is named by doctor, which is wrong only where a start does not migrate', async () => {
     const variables = await behind()
     for (const [MIGRATE_AT_START, expected] of Object.entries({ no: 1, yes: 0 })) {
-      const { code, stdout } = await runGatehouse(['doctor'], { ...variables, MIGRATE_AT_START })
-      expect(code).to.equal(expected)
-      expect(stdout).to.include(`pending migrations: ${newest}`)
+      const said = await run(['doctor'], { ...variables, MIGRATE_AT_START }, expected)
+      expect(said).to.include(`pending migrations: ${newest}`)
     }
   })
 
@@ -105,11 +101,8 @@ describe('migrate', () => {
       [['migrate'], `Applied ${newest}.\n`],
       [['migrate'], 'nothing was changed'],
       [['migrate', '--dry-run'], 'pending: none'],
-    ] as const) {
-      const { code, stdout } = await runGatehouse(words, variables)
-      expect(code).to.equal(0)
-      expect(stdout).to.include(expected)
-    }
+    ] as const)
+      expect(await run(words, variables)).to.include(expected)
     await using service = await startProcess(variables)
     expect((await fetch(`${service.url}/readyz`)).status).to.equal(200)
   })

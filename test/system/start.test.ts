@@ -5,7 +5,7 @@ import { policyWith } from '../support/gatehouse.ts'
 import {
   configWith,
   dataFolderWithDemo,
-  runService,
+  refusedStart,
   startProcess,
   type Variables,
 } from '../support/process.ts'
@@ -84,13 +84,11 @@ const refusals: readonly [Variables, readonly string[]][] = [
 describe('starting', () => {
   for (const [variables, sentences] of refusals) {
     it(`is refused in sentences: ${Object.keys(variables).join(', ')}: ${sentences[0]}`, async () => {
-      const DATA_DIR = temporaryFolder()
-      const { code, stdout, stderr } = await runService({ DATA_DIR, ...variables })
-      expect([code, stdout]).to.deep.equal([1, ''])
-      const [title, ...lines] = stderr.trimEnd().split('\n')
+      const said = await refusedStart({ DATA_DIR: temporaryFolder(), ...variables })
+      const [title, ...lines] = said.trimEnd().split('\n')
       expect([title, lines.length]).to.deep.equal(['Gatehouse cannot start:', sentences.length])
-      for (const sentence of sentences) expect(stderr).to.include(`\n- ${sentence}`)
-      expect(stderr, 'a secret').not.to.include('pa55')
+      for (const sentence of sentences) expect(said).to.include(`\n- ${sentence}`)
+      expect(said, 'a secret').not.to.include('pa55')
     })
   }
 
@@ -99,9 +97,7 @@ describe('starting', () => {
       policyWith({ lifetimes: { idTokenSeconds: 601 as 600 }, storage: { answerWithinMs: 5_000 } }),
     )
     writeFileSync(join(CONFIG_DIR, 'integrations.json'), '[')
-    const { code, stderr } = await runService({ CONFIG_DIR, PORT: 'x', LOG_LEVEL: 'loud' })
-    expect(code).to.equal(1)
-    expect(stderr)
+    expect(await refusedStart({ CONFIG_DIR, PORT: 'x', LOG_LEVEL: 'loud' }))
       .to.include('PORT must be')
       .and.include('LOG_LEVEL must be')
       .and.include('service.json: lifetimes.idTokenSeconds')
@@ -114,23 +110,19 @@ describe('starting', () => {
     // A busy machine may keep the storage from answering in time.
     this.retries(2)
     const { DEMO_DATA, ...variables } = await postgresWithDemo(requireProgram(this, 'postgres'))
-    const refused = await runService({ ...variables, PORT: String(await freePort()) })
-    expect(refused.code).to.equal(1)
-    expect(refused.stderr).to.match(
+    expect(await refusedStart({ ...variables, PORT: String(await freePort()) })).to.match(
       /^Gatehouse cannot start: the database in DATABASE_URL contains the demo campus, whose passwords are public \(BASE_URL [^ ]+, HOST 127\.0\.0\.1\)\. Use an empty database or, if this is intended, set DEMO_DATA=on\.\n$/,
     )
     await using _asked = await startProcess({ ...variables, DEMO_DATA })
 
     const DATA_DIR = await dataFolderWithDemo()
     await (await startProcess({ DATA_DIR })).stop()
-    const reachable = await runService({ DATA_DIR, SECRET, BASE_URL: 'https://id.example' })
-    expect(reachable.code).to.equal(1)
-    expect(reachable.stderr).to.include('the embedded database contains the demo campus')
+    const reachable = await refusedStart({ DATA_DIR, SECRET, BASE_URL: 'https://id.example' })
+    expect(reachable).to.include('the embedded database contains the demo campus')
     // HOST alone makes it reachable, whatever BASE_URL says.
     for (const HOST of ['0.0.0.0', '::', '192.0.2.1']) {
-      const heard = await runService({ DATA_DIR, HOST, PORT: String(await freePort()) })
-      expect(heard.code, HOST).to.equal(1)
-      expect(heard.stderr).to.include(`HOST ${HOST}). Use an empty database`)
+      const heard = await refusedStart({ DATA_DIR, HOST, PORT: String(await freePort()) })
+      expect(heard).to.include(`HOST ${HOST}). Use an empty database`)
     }
   })
 
@@ -145,11 +137,8 @@ describe('starting', () => {
       [{ REDIS_URL: `redis://:${address}` }, 'Redis at 127.0.0.1: is not ready'],
     ] as const) {
       const PORT = String(await freePort())
-      const ended = await runService({ SECRET, PORT, DATA_DIR: temporaryFolder(), ...store })
-      expect([ended.code, ended.stderr.replace(String(port), '')]).to.deep.equal([
-        1,
-        `${problem}.\n`,
-      ])
+      const said = await refusedStart({ SECRET, PORT, DATA_DIR: temporaryFolder(), ...store })
+      expect(said.replace(String(port), '')).to.equal(`${problem}.\n`)
     }
   })
 
@@ -157,11 +146,9 @@ describe('starting', () => {
     it(`says that its port is taken, with WORKERS=${WORKERS}`, async () => {
       await using other = await serve(() => {})
       const PORT = String(other.port)
-      const { code, stderr } = await runService({ PORT, DATA_DIR: temporaryFolder(), WORKERS })
-      expect([code, stderr]).to.deep.equal([
-        1,
+      expect(await refusedStart({ PORT, DATA_DIR: temporaryFolder(), WORKERS })).to.equal(
         `Port ${PORT} on 127.0.0.1 is in use by another program. Stop that program, or choose another port.\n`,
-      ])
+      )
     })
   }
 
