@@ -35,7 +35,7 @@ const site = 'sit_northlight'
 async function create({ url }: RunningService, more: Record<string, string | string[]> = {}) {
   const owner = makePagePerson(url, olivia)
   const entry = makeEntry()
-  const made = await owner.send(await owner.visit(form), list, { ...entry, ...more })
+  const made = await owner.submit(form, { ...entry, ...more }, list)
   const clientId = textOf(made, 'client-id')
   const client = { client_id: clientId, client_secret: textOf(made, 'new-secret') }
   const asks = { client_id: clientId, redirect_uri, scope, resource: url }
@@ -91,9 +91,9 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
     const app = await create(service)
     const endings = {
       'a page': async () => {
-        const other = makePagePerson(service.url, amir)
         const member = '/admin/northlight/people/per_olivia'
-        await other.send(await other.visit(member), `${member}/roles`, { role: ['admin'] })
+        const other = makePagePerson(service.url, amir)
+        await other.submit(member, { role: ['admin'] }, `${member}/roles`)
       },
       'an import': async () => {
         const { email, name } = await rowOf(kysely, 'person', { id: 'per_olivia' })
@@ -159,8 +159,7 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
     const { clock, service, app, refreshFor200Days } = await begin({ endless: 'yes' })
     await using _ = service
     const { url, kysely } = service
-    const token = await refreshFor200Days()
-    const { body } = await refresh(url, token, app.client)
+    const { body } = await refresh(url, await refreshFor200Days(), app.client)
     expect((await readCourses(url, body.access_token)).status).to.equal(200)
     const grant = await rowOf(kysely, 'oauth_grant', { client_id: app.clientId })
     const [family] = await rowsOf(kysely, 'refresh_token_family', { grant_id: grant.id })
@@ -184,20 +183,15 @@ describe('an application that acts for an owner, against people with less power'
     const admin = makePagePerson(url, amir)
     expect((await admin.visit(list)).text).to.not.include('new-operator-application')
     expect((await admin.visit(form)).status).to.equal(403)
-    const plain = await admin.visit(`${list}/new`)
-    const forged = await admin.send(plain, list, { ...makeEntry(), auth_method: 'operator' })
-    expect(forged.status).to.equal(403)
-    const page = await admin.visit(app.page)
-    const edit = await admin.visit(`${app.page}/edit`)
+    const entry = { ...makeEntry(), auth_method: 'operator' }
+    expect((await admin.submit(`${list}/new`, entry, list)).status).to.equal(403)
     const stolen = { ...app.entry, redirect_uris: 'https://evil.example/callback' }
-    expect((await admin.send(edit, `${app.page}/edit`, stolen)).status).to.equal(403)
-    expect((await admin.send(page, `${app.page}/secrets`)).status).to.equal(403)
-    const disabling = await admin.visit(`${app.page}/disable`)
-    expect((await admin.send(disabling, `${app.page}/disable`)).status).to.equal(200)
-    const disabled = await admin.visit(app.page)
-    expect((await admin.send(disabled, `${app.page}/enable`)).status).to.equal(403)
-    const { length } = await rowsOf(kysely, 'client_secret', { client_id: app.clientId })
-    expect(length).to.equal(1)
+    expect((await admin.submit(`${app.page}/edit`, stolen)).status).to.equal(403)
+    expect((await admin.submit(app.page, {}, `${app.page}/secrets`)).status).to.equal(403)
+    expect((await admin.submit(`${app.page}/disable`)).status).to.equal(200)
+    expect((await admin.submit(app.page, {}, `${app.page}/enable`)).status).to.equal(403)
+    const secrets = await rowsOf(kysely, 'client_secret', { client_id: app.clientId })
+    expect(secrets).to.have.length(1)
   })
 
   it('is not connected by an admin, a member or an owner of another site [442]', async () => {
@@ -207,8 +201,7 @@ describe('an application that acts for an owner, against people with less power'
       const failed = await rejection(getCode(url, app.asks, person))
       expect(failed.message, person.login).to.include('access_denied')
     }
-    const stranger = makePagePerson(url, marco)
-    expect((await stranger.visit(app.page)).status).to.be.oneOf([403, 404])
+    expect((await makePagePerson(url, marco).visit(app.page)).status).to.be.oneOf([403, 404])
   })
 
   it('gets no scope beyond the chosen ones, and none of a member [443]', async () => {
@@ -229,9 +222,7 @@ describe('an application that acts for an owner, against people with less power'
     const { url } = running()
     const app = await create(running())
     const { access_token } = await connect(running(), app)
-    const editing = await app.owner.visit(`${app.page}/edit`)
-    const less = { ...app.entry, scope: ['courses:read'] }
-    await app.owner.send(editing, `${app.page}/edit`, less)
+    await app.owner.submit(`${app.page}/edit`, { ...app.entry, scope: ['courses:read'] })
     expect((await readCourses(url, access_token)).status).to.equal(401)
     expect((await userinfo(url, access_token)).status).to.equal(401)
   })
@@ -294,30 +285,15 @@ describe('an application that acts for an owner, against people with less power'
       return rejected.map(({ problem }) => problem.split(':', 1)[0])
     }
     expect(await problems()).to.deep.equal(['operatorAt', 'operatorAt'])
-    const omitted = { redirectUris: [redirect_uri], scopes: ['account:read'] }
+    const web = { ...base, clientId: app.clientId, name: 'X', applicationType: 'web' }
+    const redirects = { redirectUris: [redirect_uri], scopes: ['account:read'] }
     const { rejected } = await importRecords(service.stores.database, [
-      {
-        ...base,
-        clientId: app.clientId,
-        name: 'X',
-        applicationType: 'web',
-        authMethod: 'none',
-        ...omitted,
-      },
-      {
-        ...base,
-        ...server,
-        clientId: app.clientId,
-        kind: 'resource_server',
-        name: 'X',
-        applicationType: 'web',
-      },
+      { ...web, authMethod: 'none', ...redirects },
+      { ...web, ...server, kind: 'resource_server' },
     ])
-    expect(rejected.map(({ problem }) => problem)).to.deep.equal(
-      Array(2).fill(
-        'operatorAt: is required for an application that acts for an owner; repeat it in the line',
-      ),
-    )
+    const required =
+      'operatorAt: is required for an application that acts for an owner; repeat it in the line'
+    expect(rejected.map(({ problem }) => problem)).to.deep.equal([required, required])
     await change(kysely, 'oauth_grant', {}, { ended_at: 1 })
     expect(await problems()).to.deep.equal([])
   })

@@ -8,16 +8,12 @@ import { sharedService } from './support/storages.ts'
 
 const people = '/admin/northlight/people'
 const noor = `${people}/per_noor`
+const invitations = `${people}/invitations`
 const appearance = '/admin/northlight/appearance'
 
 describe('the pages for the people and the appearance of a site', () => {
   const service = sharedService()
   const operator = makePagePerson(() => service().url, olivia)
-  const send = async (
-    from: string,
-    action: string,
-    typed: Record<string, string | string[]> = {},
-  ) => await operator.send(await operator.visit(from), action, typed)
   const rolesOf = async (person_id: string) =>
     (await rowsOf(service().kysely, 'site_role', { person_id, site_id: 'sit_northlight' }))
       .map(({ role }) => role)
@@ -38,22 +34,23 @@ describe('the pages for the people and the appearance of a site', () => {
   })
 
   it('change the roles of a member as the Admin API does, and state why a change is refused', async () => {
-    const saved = await send(noor, `${noor}/roles`, { role: ['admin', 'student'] })
+    const saved = await operator.submit(noor, { role: ['admin', 'student'] }, `${noor}/roles`)
     expect(saved.path).to.equal(`${noor}?done=roles`)
     expect(await rolesOf('per_noor')).to.deep.equal(['admin', 'student'])
-    const none = await send(noor, `${noor}/roles`)
-    expect(none.text).to.include('Choose at least one role.')
+    expect((await operator.submit(noor, {}, `${noor}/roles`)).text).to.include(
+      'Choose at least one role.',
+    )
     const own = `${people}/per_olivia`
-    const last = await send(own, `${own}/roles`, { role: 'admin' })
+    const last = await operator.submit(own, { role: 'admin' }, `${own}/roles`)
     expect(last.text).to.include('the last owner of a school cannot be removed.')
     expect(await rolesOf('per_olivia')).to.deep.equal(['owner'])
-    await send(noor, `${noor}/roles`, { role: 'student' })
+    await operator.submit(noor, { role: 'student' }, `${noor}/roles`)
   })
 
   // [class escalation]
   it('let no admin make an owner, and show nobody of another site', async () => {
     const admin = makePagePerson(service().url, amir)
-    const asked = await admin.send(await admin.visit(noor), `${noor}/roles`, { role: 'owner' })
+    const asked = await admin.submit(noor, { role: 'owner' }, `${noor}/roles`)
     expect(asked.text).to.include('Only an owner can add or remove owners')
     expect(await rolesOf('per_noor')).to.deep.equal(['student'])
     expect((await operator.visit(`${people}/per_june`)).status).to.equal(404)
@@ -65,10 +62,10 @@ describe('the pages for the people and the appearance of a site', () => {
   })
 
   it('invite a person, send the invitation again, and withdraw it', async () => {
-    const wrong = await send(people, `${people}/invitations`, { email: 'new', role: 'student' })
+    const wrong = await operator.submit(people, { email: 'new', role: 'student' }, invitations)
     expect(wrong.text).to.include('id="email-problem"').and.include('value="new"')
     const email = 'newcomer@school.example'
-    const invited = await send(people, `${people}/invitations`, { email, role: 'lecturer' })
+    const invited = await operator.submit(people, { email, role: 'lecturer' }, invitations)
     expect(invited.text).to.include(email).and.include('The invitation was sent.')
     await mailsHandled(service())
     expect(await linkTo(service(), email)).to.include('/invitation/')
@@ -76,18 +73,18 @@ describe('the pages for the people and the appearance of a site', () => {
       id: /name="id" value="([^"]+)"/.exec(invited.text)?.[1] ?? '',
       what,
     })
-    await send(people, `${people}/invitations`, button('resend'))
+    await operator.submit(people, button('resend'), invitations)
     await linkTo(service(), email, 2)
     const trail = (await operator.visit('/admin/northlight/audit')).text
     expect(trail).to.include('sent an invitation').and.include(email)
-    const gone = await send(people, `${people}/invitations`, button('withdraw'))
+    const gone = await operator.submit(people, button('withdraw'), invitations)
     expect(gone.text).to.include('was withdrawn').and.not.include(email)
     const after = (await operator.visit('/admin/northlight/audit')).text
     expect(after).to.include('withdrew an invitation').and.not.include(button('').id)
   })
 
   it('send a recovery mail to a member', async () => {
-    await send(noor, `${noor}/recovery`)
+    await operator.submit(noor, {}, `${noor}/recovery`)
     await mailsHandled(service())
     expect(await linkTo(service(), 'noor@northlight.example')).to.include('/recover/')
   })
@@ -99,13 +96,13 @@ describe('the pages for the people and the appearance of a site', () => {
     const member = makePagePerson(service().url, sam)
     await member.visit('/account')
     expect((await operator.visit(`${ofSam}/end-access`)).text).to.include('Browsers stay signed in')
-    const ended = await send(`${ofSam}/end-access`, `${ofSam}/end-access`)
+    const ended = await operator.submit(`${ofSam}/end-access`)
     expect(ended.text).to.include('No app is connected')
     expect((await userinfo(service().url, accessToken)).status).to.equal(401)
     expect((await member.open('/account')).status, 'still signed in').to.equal(200)
     const event = await rowOf(service().kysely, 'audit_event', { action: 'grants.end_person' })
     expect(event).to.include({ person_id: 'per_sam', site_id: 'sit_northlight' })
-    const removed = await send(`${noor}/remove`, `${noor}/remove`)
+    const removed = await operator.submit(`${noor}/remove`)
     expect(removed.path).to.equal(`${people}?done=removed`)
     expect([await rolesOf('per_noor'), await rolesOf('per_sam')]).to.deep.equal([[], ['student']])
   })

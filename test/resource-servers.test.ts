@@ -14,15 +14,12 @@ describe('/admin/{site}/resource-servers', () => {
   const service = sharedService({ policy: policyWith({ storage: { usageFlushSeconds: 1 } }) })
   const operator = makePagePerson(() => service().url, olivia)
 
-  const send = async (name: string) =>
-    await operator.send(await operator.visit(servers), servers, { name })
-
   async function register(name: string) {
-    const page = await send(name)
+    const page = await operator.submit(servers, { name })
     const path = page.path.split('?')[0] ?? ''
     const [client_id, secret] = [textOf(page, 'client-id'), textOf(page, 'new-secret')]
     const press = async (action: string, from = path) =>
-      await operator.send(await operator.visit(from), `${path}/${action}`)
+      await operator.submit(from, {}, `${path}/${action}`)
     const ask = async (token: string, client_secret = secret) =>
       await introspect(service().url, token, { client_id, client_secret })
     return { page, path, client_id, secret, press, ask }
@@ -50,7 +47,7 @@ describe('/admin/{site}/resource-servers', () => {
       expect((await ask(access_token, secret)).body.active).to.equal(true)
     expect(added.text).not.to.include('id="add-secret"')
     const removeFirst = /class="remove-secret" href="([^"]+)"/.exec(added.text)?.[1] ?? ''
-    const removed = await operator.send(await operator.visit(removeFirst), removeFirst)
+    const removed = await operator.submit(removeFirst)
     expect(removed.text).to.include('The secret was removed.').and.not.include('remove-secret')
     expect(refusalOf(await ask(access_token, old))).to.equal('401 invalid_client')
     expect((await ask(access_token, fresh)).body.active).to.equal(true)
@@ -104,11 +101,12 @@ describe('/admin/{site}/resource-servers', () => {
       ['x'.repeat(81), '80 characters'],
       ['a\u202eb', 'invisible characters'],
     ] as const) {
-      const page = await send(name)
+      const page = await operator.submit(servers, { name })
       expect(page.status).to.equal(422)
       expect(page.text).to.include(problem).and.include('aria-invalid="true"')
     }
-    expect((await send('<b>"bold"</b>')).text).not.to.include('<b>')
+    const bold = await operator.submit(servers, { name: '<b>"bold"</b>' })
+    expect(bold.text).not.to.include('<b>')
   })
 
   // [class tenant]
@@ -145,7 +143,7 @@ describe('/admin/{site}/resource-servers', () => {
     const path = '/admin/open-kitchen/resource-servers'
     for (let made = 0; made < perSiteMax; made += 1)
       await registerResourceServer(service(), 'sit_open_kitchen')
-    const page = await other.send(await other.visit(path), path, { name: 'One more' })
+    const page = await other.submit(path, { name: 'One more' })
     expect(page.status).to.equal(422)
     expect(page.text).to.include('Delete one first')
   })

@@ -142,9 +142,8 @@ describe('the identity provider of a site', () => {
 
   /** Sends a form of the page as its owner. */
   const change = async (action: string, fields: Record<string, string>) => {
-    const owner = makePagePerson(service().url, olivia)
     const form = action === 'domains' ? `${page}/${(await row()).id}/domains` : action
-    return await owner.send(await owner.visit(page), form, fields)
+    return await makePagePerson(service().url, olivia).submit(page, fields, form)
   }
   const [only, setDomains] = ['/admin/northlight/only-way-in', 'domains']
 
@@ -293,9 +292,7 @@ describe('the identity provider of a site', () => {
     const { person, page: seen } = await signIn({ sub: 'first' })
     expect(isSignedIn(seen)).to.equal(true)
     await change(only, { on: 'yes' })
-    const owner = makePagePerson(service().url, olivia)
-    const { id } = await row()
-    await owner.send(await owner.visit(page), `${page}/${id}/remove`)
+    await change(`${page}/${(await row()).id}/remove`, {})
     const gone = await follow(person, authorizeUrl(service().url, { prompt: 'none' }))
     expect(refusalIn(gone)).to.equal('login_required')
     expect((await linksOf(service())).map(({ subject }) => subject)).to.deep.equal(['marco'])

@@ -68,10 +68,9 @@ describe('an authorization request', () => {
     const operator = makePagePerson(url, olivia)
     const applications = '/admin/northlight/applications'
     const redirect_uri = 'https://planner.example/callback?tenant=a%20b'
-    const page = await operator.send(await operator.visit(`${applications}/new`), applications, {
-      ...{ name: 'Planner', redirect_uris: redirect_uri, auth_method: 'none' },
-      scope: ['account:read'],
-    })
+    const entry = { name: 'Planner', redirect_uris: redirect_uri, auth_method: 'none' }
+    const typed = { ...entry, scope: ['account:read'] }
+    const page = await operator.submit(`${applications}/new`, typed, applications)
     const client_id = textOf(page, 'client-id')
     const { callback } = await obtainCode(url, { client_id, redirect_uri, scope: 'openid' })
     expect(callback.href).to.match(/^https:\/\/planner\.example\/callback\?tenant=a(%20|\+)b&/)

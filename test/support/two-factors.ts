@@ -22,7 +22,7 @@ export async function useTwoFactors(
 /** Adds an authenticator app to an account. Returns the pages of its key and of the recovery codes, and what makes its codes. */
 export async function addApp(person: PagePerson, nowMs: number) {
   const page = '/account/second-factor'
-  const form = await person.send(await person.visit(page), `${page}/app`)
+  const form = await person.submit(page, {}, `${page}/app`)
   const secret = textOf(form, 'key').replaceAll(' ', '')
   const codeAt = (ms: number) => generateSync({ secret, epoch: Math.floor(ms / 1000) })
   const done = await person.send(form, `${page}/app/confirm`, { code: codeAt(nowMs) })
