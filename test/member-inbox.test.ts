@@ -1,7 +1,8 @@
 import { MEMBER_READ, MEMBER_WRITE } from '../src/directory/scopes/catalogue.ts'
 import { rowsOf } from './support/database.ts'
-import { type RunningService, startService } from './support/gatehouse.ts'
+import { startService } from './support/gatehouse.ts'
 import { askMember, memberToken, readMember, readOnly } from './support/member-api.ts'
+import { fresh } from './support/shared.ts'
 
 const markRead = `mutation ($id: ID!) {
   markNotificationRead(id: $id) { notification { id readAt } unreadNotificationCount }
@@ -16,21 +17,18 @@ const readAndChange =
 const variables = { id: 'not_sam_14' }
 
 describe('the notification inbox of the Member API', () => {
-  let running: RunningService
-  let token = ''
-  beforeEach(async () => {
-    running = await startService()
-    token = await memberToken(running.url)
+  const running = fresh(async () => {
+    const service = await startService()
+    return { ...service, token: await memberToken(service.url) }
   })
-  afterEach(async () => await running[Symbol.asyncDispose]())
 
-  const ask = async (body: object, as = token) =>
-    await askMember({ url: running.url, token: as }, body)
-  const read = async (query: string) => await readMember({ url: running.url, token }, query)
+  const ask = async (body: object, token = running().token) =>
+    await askMember({ url: running().url, token }, body)
+  const read = async (query: string) => await readMember(running(), query)
   const unread = async () =>
     (await read('{ unreadNotificationCount }')).unreadNotificationCount as number
   const inboxes = async () => {
-    const { kysely } = running
+    const { kysely } = running()
     return [
       await kysely.selectFrom('notification').selectAll().orderBy('id').execute(),
       await kysely.selectFrom('notification_subscription').selectAll().orderBy('id').execute(),
@@ -72,7 +70,7 @@ describe('the notification inbox of the Member API', () => {
         ...{ markedCount: marked, unreadNotificationCount: 0 },
       })
     }
-    const unreadNow = await rowsOf(running.kysely, 'notification', { read_at: null })
+    const unreadNow = await rowsOf(running().kysely, 'notification', { read_at: null })
     expect(unreadNow.filter(({ person_id }) => person_id !== 'per_sam')).to.not.be.empty
   })
 
@@ -109,7 +107,7 @@ describe('the notification inbox of the Member API', () => {
   // [Member API 4; Scopes 10; threat 12; 103]
   it(`answers any mutation 403 insufficient_scope with ${MEMBER_READ} alone, and changes nothing [design 21]`, async () => {
     const before = await inboxes()
-    const reader = await memberToken(running.url, readOnly)
+    const reader = await memberToken(running().url, readOnly)
     const error_description = `this request needs the scope ${MEMBER_WRITE}`
     for (const body of [
       { query: markRead, variables },
@@ -141,7 +139,7 @@ describe('the notification inbox of the Member API', () => {
   // Mutations return notifications, so they need the read scope, too.
   it('reads and changes nothing with the write scope alone [Scopes 2] [Member API 3]', async () => {
     const before = await inboxes()
-    const writer = await memberToken(running.url, `openid ${MEMBER_WRITE}`)
+    const writer = await memberToken(running().url, `openid ${MEMBER_WRITE}`)
     for (const body of [{ query: '{ viewer { id } }' }, { query: markRead, variables }]) {
       const refused = await ask(body, writer)
       expect([refused.status, refused.body.data]).to.deep.equal([403, undefined])

@@ -5,6 +5,7 @@ import type { Page, PageRequest } from '../src/platform/store/keyset.ts'
 import { listOrders } from '../src/school/commerce/order-list.ts'
 import { listPeople, listStudents } from '../src/school/members/people-list.ts'
 import { watched, withDatabases } from './support/database.ts'
+import { shared } from './support/shared.ts'
 
 const PEOPLE = 60_000
 const siteId = 'sit_1'
@@ -13,13 +14,12 @@ const small = 'sit_2'
 const WORDS = /person_word_pkey|SEARCH person_word USING PRIMARY KEY/
 
 withDatabases('the lists of a site with very many people', (open) => {
-  let database: Database
-  before(async function () {
+  const database = shared(async function () {
     this.timeout(120_000)
-    database = await open({ answerWithinMs: 60_000 })
-    await fill(database)
+    const filled = await open({ answerWithinMs: 60_000 })
+    await fill(filled)
+    return filled
   })
-  after(async () => await database?.[Symbol.asyncDispose]())
 
   interface List {
     readonly page: (request: PageRequest) => Promise<Pick<Page<object>, 'places'>>
@@ -27,15 +27,15 @@ withDatabases('the lists of a site with very many people', (open) => {
 
   const planOf = async (list: (database: Database) => List) => {
     const asked: CompiledQuery[] = []
-    const seen = list(watched(database, asked))
+    const seen = list(watched(database(), asked))
     const { places } = await seen.page({ first: 50, after: undefined })
     expect(places).not.to.be.empty
     await seen.page({ first: 20, after: places.at(-1) })
     const page = asked.at(-1)
     if (!page) throw new Error('nothing was asked')
-    const explain = database.engine === 'sqlite' ? 'explain query plan ' : 'explain '
+    const explain = database().engine === 'sqlite' ? 'explain query plan ' : 'explain '
     const query = CompiledQuery.raw(explain + page.sql, [...page.parameters])
-    return JSON.stringify((await database.kysely.executeQuery(query)).rows)
+    return JSON.stringify((await database().kysely.executeQuery(query)).rows)
   }
 
   const students = (more: { courseId?: string; search?: string }) => (db: Database) =>
@@ -69,7 +69,7 @@ withDatabases('the lists of a site with very many people', (open) => {
 
   it('continue a search where its page before ended', async () => {
     for (const search of ['person', 'p0@ person', '7']) {
-      const list = listStudents(database, { siteId, search })
+      const list = listStudents(database(), { siteId, search })
       const whole = await list.page({ first: 60, after: undefined })
       const begin = await list.page({ first: 30, after: undefined })
       const rest = await list.page({ first: 30, after: begin.places.at(-1) })
@@ -80,14 +80,14 @@ withDatabases('the lists of a site with very many people', (open) => {
   })
 
   it('count each person once', async () => {
-    expect(await listPeople(database, { siteId }).count()).to.equal(PEOPLE)
-    expect(await listPeople(database, { siteId, role: 'lecturer' }).count()).to.equal(2)
-    expect(await listPeople(database, { siteId, search: 'person' }).count()).to.equal(500)
-    expect(await listPeople(database, { siteId: small }).count()).to.equal(1)
+    expect(await listPeople(database(), { siteId }).count()).to.equal(PEOPLE)
+    expect(await listPeople(database(), { siteId, role: 'lecturer' }).count()).to.equal(2)
+    expect(await listPeople(database(), { siteId, search: 'person' }).count()).to.equal(500)
+    expect(await listPeople(database(), { siteId: small }).count()).to.equal(1)
   })
 
   it('find the same people in a small site, which is scanned', async () => {
-    const found = listPeople(database, { siteId: small, search: 'PERSON 7' })
+    const found = listPeople(database(), { siteId: small, search: 'PERSON 7' })
     const { rows } = await found.page({ first: 10, after: undefined })
     expect(rows.map(({ id }) => id)).to.deep.equal(['per_7'])
   })

@@ -4,7 +4,6 @@ import {
   isRedirectPattern,
   matchesPattern,
 } from '../src/platform/http/redirect-uri.ts'
-import type { Database } from '../src/platform/store/database.ts'
 import { cleanUpAt } from './support/clean-up.ts'
 import { askToAuthorize, openAuthorization, register } from './support/client.ts'
 import { withDatabases } from './support/database.ts'
@@ -12,6 +11,7 @@ import { defaultsInForce } from './support/figures.ts'
 import { olivia, startService, startWith } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
 import { signIn } from './support/relying-party.ts'
+import { fresh } from './support/shared.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
 import { refusalOf } from './support/wire.ts'
 
@@ -101,17 +101,15 @@ describe('a callback pattern (design 6)', () => {
 })
 
 withDatabases('callbacks admitted by a pattern', (open) => {
-  let database: Database
+  const database = fresh(open)
   let nowMs = NOW_MS
-  beforeEach(async () => {
-    database = await open()
+  beforeEach(() => {
     nowMs = NOW_MS
   })
-  afterEach(async () => await database[Symbol.asyncDispose]())
 
   const make = (max = 100, patterns = [pattern]) =>
     makePlatformCallbacks({
-      database,
+      database: database(),
       integrations: [
         {
           ...{ client_id: clientId, client_name: 'ChatGPT', other_names: [] },
@@ -128,7 +126,7 @@ withDatabases('callbacks admitted by a pattern', (open) => {
       now: () => nowMs,
     })
   const rows = async () =>
-    await database.kysely.selectFrom('platform_callback').selectAll().orderBy('uri').execute()
+    await database().kysely.selectFrom('platform_callback').selectAll().orderBy('uri').execute()
   const uris = async () => (await rows()).map((row) => row.uri)
 
   it('are matched exactly, once they are registered', async () => {
@@ -150,7 +148,7 @@ withDatabases('callbacks admitted by a pattern', (open) => {
     }
     nowMs += 1
     expect(await callbacks.admits(clientId, uri)).to.equal(false)
-    await cleanUpAt(database, nowMs)
+    await cleanUpAt(database(), nowMs)
     expect(await rows()).to.deep.equal([])
     await callbacks.keep(clientId, [uri])
     expect(await callbacks.admits(clientId, uri)).to.equal(true)

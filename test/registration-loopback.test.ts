@@ -8,7 +8,7 @@ import { cleanUpAt } from './support/clean-up.ts'
 import { patiently, rowsOf, sqlitePlace, withDatabases } from './support/database.ts'
 import { defaultsInForce } from './support/figures.ts'
 import { startRedis } from './support/redis.ts'
-import { shared } from './support/shared.ts'
+import { fresh, shared } from './support/shared.ts'
 import { describeOnServers, requireProgram } from './support/skipped.ts'
 
 const DAY_MS = 86_400_000
@@ -70,14 +70,10 @@ async function replaceOldest({ clients, clock }: ReturnType<typeof watch>): Prom
 }
 
 withDatabases('loopback clients', (open) => {
-  let database: Database
-  beforeEach(async () => {
-    database = await open()
-  })
-  afterEach(async () => await database[Symbol.asyncDispose]())
+  const database = fresh(open)
 
   it('are found as they were registered', async () => {
-    const { clients } = watch(database)
+    const { clients } = watch(database())
     const { clientId, issuedAtSeconds } = await clients.register(registration, HERE)
     expect(issuedAtSeconds).to.be.closeTo(Date.now() / 1000, 5)
     expect(await clients.find(clientId)).to.include({
@@ -88,19 +84,21 @@ withDatabases('loopback clients', (open) => {
   })
 
   it('expire after 90 days without use (design 8)', async () => {
-    const { clients, clock } = watch(database)
+    const { clients, clock } = watch(database())
     const { clientId } = await clients.register(registration, HERE)
     await clients.use(clientId)
     for (const found of [true, true, false]) {
       clock.ms += (found ? 89.9 : 90.1) * DAY_MS
       expect((await clients.find(clientId)) !== undefined).to.equal(found)
     }
-    await cleanUpAt(database, clock.ms)
-    expect(await database.kysely.selectFrom('oauth_state').select('id').execute()).to.deep.equal([])
+    await cleanUpAt(database(), clock.ms)
+    expect(await database().kysely.selectFrom('oauth_state').select('id').execute()).to.deep.equal(
+      [],
+    )
   })
 
   it('expire after a day without an authorization, however often they are looked up (design 8)', async () => {
-    const { clients, clock } = watch(database)
+    const { clients, clock } = watch(database())
     const { clientId } = await clients.register(registration, HERE)
     for (let hour = 0; hour < 24; hour += 1) {
       expect(await clients.find(clientId)).to.include({ clientId })
@@ -110,19 +108,19 @@ withDatabases('loopback clients', (open) => {
     expect(await clients.find(clientId)).to.equal(undefined)
     await clients.use(clientId)
     expect(await clients.find(clientId)).to.equal(undefined)
-    await cleanUpAt(database, clock.ms)
-    const left = await rowsOf(database.kysely, 'unused_client')
+    await cleanUpAt(database(), clock.ms)
+    const left = await rowsOf(database().kysely, 'unused_client')
     expect(left).to.deep.equal([])
   })
 
   it('are replaced by later ones of their network, the oldest first (design 8)', async () => {
-    await replaceOldest(watch(database))
-    const rows = await database.kysely.selectFrom('unused_client').select('network').execute()
+    await replaceOldest(watch(database()))
+    const rows = await database().kysely.selectFrom('unused_client').select('network').execute()
     expect(rows.map(({ network }) => network).join()).to.not.match(/192|2001|db8/)
   })
 
   it('are written once a day at most', async () => {
-    const { clients, clock, counted } = watch(database)
+    const { clients, clock, counted } = watch(database())
     const { clientId } = await clients.register(registration, HERE)
     await clients.use(clientId)
     for (let hour = 0; hour < 72; hour += 1) {
@@ -133,11 +131,11 @@ withDatabases('loopback clients', (open) => {
   })
 
   it('lose redirect URIs of hosts that are disabled later (design 7)', async () => {
-    const { clients } = watch(database)
+    const { clients } = watch(database())
     const both = await clients.register(registration, HERE)
     const [kept = '', lost = ''] = registration.redirectUris
     const local = await clients.register({ ...registration, redirectUris: [lost] }, HERE)
-    const strict = watch(database, undefined, ['127.0.0.1']).clients
+    const strict = watch(database(), undefined, ['127.0.0.1']).clients
     expect((await strict.find(both.clientId))?.redirectUris).to.deep.equal([kept])
     expect(await strict.find(local.clientId)).to.equal(undefined)
   })

@@ -19,6 +19,7 @@ import {
   textOf,
 } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
+import { fresh } from './support/shared.ts'
 import { forEachDatabase } from './support/storages.ts'
 import { addApp } from './support/two-factors.ts'
 import { encode } from './support/wire.ts'
@@ -28,34 +29,26 @@ const page = '/account/second-factor'
 const STEP_MS = 30_000
 
 forEachDatabase('second factors', (start) => {
-  const begin = async (who = sam) => {
+  /** Sam with an authenticator app. */
+  const account = fresh(async () => {
     const ahead = { ms: 0 }
     const now = () => Date.now() + ahead.ms
-    const service = await start({
-      policy: policyWith({ ...flushing, signIn: { freshSeconds: 60 } }),
-      now,
-    })
-    const person = makePagePerson(service.url, who)
+    const policy = policyWith({ ...flushing, signIn: { freshSeconds: 60 } })
+    const service = await start({ policy, now })
+    const person = makePagePerson(service.url, sam)
     const { form, done, codeAt } = await addApp(person, now())
     /** Waits for the next code of the app. */
     const next = () => {
       ahead.ms += STEP_MS
       return codeAt(now())
     }
-    const answers: Answers = { ...who, code: next }
+    const answers: Answers = { ...sam, code: next }
     return {
-      service,
-      url: service.url,
-      person,
-      form,
-      now,
-      ahead,
-      codeAt,
-      next,
-      answers,
+      ...{ service, url: service.url, person, form, now, ahead, codeAt, next, answers },
       recovery: listed(done),
+      [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
     }
-  }
+  })
   const listed = ({ text }: Seen) =>
     /<code>([A-Z2-7\n-]+)<\/code>/.exec(text)?.[1]?.split('\n') ?? []
 
@@ -78,8 +71,7 @@ forEachDatabase('second factors', (start) => {
 
   // [303]
   it('has no effect of the password before the code: no session, cookie, notice or success', async () => {
-    const { service, url, next } = await begin()
-    await using _ = service
+    const { service, url, next } = account()
     const leaving = () => rowOf(service.kysely, 'person', { id: 'per_sam' })
     await change(service.kysely, 'person', { id: 'per_sam' }, { deletion_due_at: 9e15 })
     const { answer, text, person, send, target } = await firstStep(url)
@@ -100,8 +92,7 @@ forEachDatabase('second factors', (start) => {
   })
 
   it('records that two factors were used, and mails each change', async () => {
-    const { service, url, answers } = await begin()
-    await using _ = service
+    const { service, url, answers } = account()
     await obtain(url, { person: answers })
     const sessions = await rowsOf(service.kysely, 'browser_session', { person_id: 'per_sam' })
     expect(sessions.map(({ acr }) => acr)).to.have.members([
@@ -113,8 +104,7 @@ forEachDatabase('second factors', (start) => {
 
   // [304]
   it('accepts a code once, in any interaction, and also if two requests send it together', async () => {
-    const { service, url, form, next, codeAt, now } = await begin()
-    await using _ = service
+    const { url, form, next, codeAt, now } = account()
     expect(form.text).to.include('data:image/svg+xml,')
     const sent = codeAt(now())
     expect((await (await firstStep(url)).send(sent)).status, 'the code of the set-up').to.equal(401)
@@ -127,8 +117,7 @@ forEachDatabase('second factors', (start) => {
 
   // [304]
   it('accepts a code once if five checks have read the last step before any of them stores it', async () => {
-    const { service, now } = await begin()
-    await using _ = service
+    const { service, now } = account()
     const { database } = service.service.stores
     const policy = { ...service.config.service }
     const limits = makeLimits({ policy, shared: undefined, now })
@@ -149,8 +138,7 @@ forEachDatabase('second factors', (start) => {
 
   // [305]
   it('accepts the steps before and after the current one, and no others', async () => {
-    const { service, url, ahead, codeAt, now } = await begin()
-    await using _ = service
+    const { url, ahead, codeAt, now } = account()
     const statuses: boolean[] = []
     for (const steps of [-2, 2, -1, 1]) {
       ahead.ms += 5 * STEP_MS
@@ -161,8 +149,7 @@ forEachDatabase('second factors', (start) => {
 
   // [306]
   it('rejects the right code after five wrong ones, in every browser, with one mail, but only of this person', async () => {
-    const { service, url, next } = await begin()
-    await using _ = service
+    const { service, url, next } = account()
     const browsers = await Promise.all([1, 2, 3, 4, 5].map(() => firstStep(url)))
     const wrong = await Promise.all(browsers.map(({ send }) => send('000000')))
     expect(wrong.map(({ status }) => status)).to.deep.equal([401, 401, 401, 401, 401])
@@ -181,8 +168,7 @@ forEachDatabase('second factors', (start) => {
 
   // [307]
   it('accepts each recovery code once, however it is written, also in parallel', async () => {
-    const { service, url, recovery } = await begin()
-    await using _ = service
+    const { service, url, recovery } = account()
     const [first = '', second = ''] = recovery
     expect(new Set(recovery).size).to.equal(10)
     const steps = await Promise.all([firstStep(url), firstStep(url)])
@@ -197,15 +183,10 @@ forEachDatabase('second factors', (start) => {
 
   // [308]
   it('accepts no recovery code of another person, and no earlier one after new ones were created', async () => {
-    const { service, url, person, recovery } = await begin()
-    await using _ = service
-    const rows = recovery.map((_code, at) => ({
-      digest: `${at}`,
-      created_at: 1,
-      person_id: NOOR,
-    }))
+    const { service, url, person, recovery } = account()
+    const rows = recovery.map((_code, at) => ({ digest: `${at}`, created_at: 1, person_id: NOOR }))
     await insert(service.kysely, 'recovery_code', rows)
-    const renewed = listed(await person.send(await person.visit(page), `${page}/codes`))
+    const renewed = listed(await person.submit(page, {}, `${page}/codes`))
     expect(renewed).to.have.length(10)
     expect(isDone(await (await firstStep(url)).send(recovery[0] ?? ''))).to.equal(false)
     expect(isDone(await (await firstStep(url)).send(renewed[0] ?? ''))).to.equal(true)
@@ -214,8 +195,7 @@ forEachDatabase('second factors', (start) => {
 
   // [309]
   it('begins again if the first step is changed, older than ten minutes, or of another sign-in', async () => {
-    const { service, url, ahead, next } = await begin()
-    await using _ = service
+    const { url, ahead, next } = account()
     const other = await firstStep(url)
     const { person, send, step, target } = await firstStep(url)
     expect(step).to.not.equal('')
@@ -234,8 +214,7 @@ forEachDatabase('second factors', (start) => {
 
   // [310]
   it('signs no one in whose sessions ended between the two steps', async () => {
-    const { service, url, next, now } = await begin()
-    await using _ = service
+    const { service, url, next, now } = account()
     const { send, person } = await firstStep(url)
     await endSessions(service.kysely, ['per_sam'], now())
     const resumed = await person.open(targetOf(await send(next()), url))
@@ -244,8 +223,7 @@ forEachDatabase('second factors', (start) => {
 
   // [311]
   it('asks for the second step again after a new password and for sensitive pages', async () => {
-    const { service, url, answers, ahead } = await begin()
-    await using _ = service
+    const { service, url, answers, ahead } = account()
     const person = makePagePerson(url, answers)
     await person.visit('/account')
     ahead.ms += 61_000
@@ -256,7 +234,7 @@ forEachDatabase('second factors', (start) => {
     const login = await person.open(again.headers.get('location') ?? '')
     expect(login.headers.get('location')).to.match(/\/login$/)
     expect(await rowsOf(service.kysely, 'totp', {})).to.have.length(1)
-    const removed = await person.send(await person.visit(page), `${page}/remove`)
+    const removed = await person.submit(page, {}, `${page}/remove`)
     expect(removed.path).to.equal(page)
     await person.send(removed, `${page}/remove`)
     expect(await rowsOf(service.kysely, 'totp', {})).to.have.length(0)
@@ -266,8 +244,7 @@ forEachDatabase('second factors', (start) => {
 
   // [363]
   it('stays in the session after a new password, which then needs a sign-in of now', async () => {
-    const { service, url, answers, ahead } = await begin()
-    await using _ = service
+    const { url, answers, ahead } = account()
     const security = '/account/security'
     const person = makePagePerson(url, answers)
     const password = 'three horses and a tram'
@@ -278,8 +255,7 @@ forEachDatabase('second factors', (start) => {
     const init = { method: 'POST', body: encode({ csrf, ...typed }) }
     const stale = await person.open(security, init)
     expect(stale.headers.get('location')).to.include('prompt=login')
-    const changed = await person.send(await person.visit(security), security, typed)
-    expect(changed.path).to.match(/changed$/)
+    expect((await person.submit(security, typed)).path).to.match(/changed$/)
     const query = { scope: 'openid', acr_values: 'urn:gatehouse:mfa', prompt: 'none' }
     const { searchParams } = await openAuthorization(person, url, query)
     expect(searchParams.get('error')).to.equal('consent_required')
@@ -287,10 +263,9 @@ forEachDatabase('second factors', (start) => {
 
   // [312]
   it('keeps the app that was set up first, and no secret of another session or without its code', async () => {
-    const { service, url, form } = await begin()
-    await using _ = service
+    const { service, url, form } = account()
     const person = makePagePerson(url, noor)
-    const own = await person.send(await person.visit(page), `${page}/app`)
+    const own = await person.submit(page, {}, `${page}/app`)
     const confirm = `${page}/app/confirm`
     const sealed = /name="sealed" value="([^"]+)"/.exec(form.text)?.[1] ?? ''
     const secret = textOf(own, 'key').replaceAll(' ', '')
@@ -298,7 +273,7 @@ forEachDatabase('second factors', (start) => {
     const code = generateSync({ secret })
     expect((await person.send(own, confirm, { code, sealed })).status).to.equal(422)
     expect(await rowsOf(service.kysely, 'totp', {})).to.have.length(1)
-    const second = await person.send(await person.visit(page), `${page}/app`)
+    const second = await person.submit(page, {}, `${page}/app`)
     expect(listed(await person.send(own, confirm, { code }))).to.have.length(10)
     const later = generateSync({ secret: textOf(second, 'key').replaceAll(' ', '') })
     expect(listed(await person.send(second, confirm, { code: later }))).to.have.length(0)
@@ -306,8 +281,7 @@ forEachDatabase('second factors', (start) => {
 
   // [313]
   it('stores no secret or recovery code that is usable without the root secret', async () => {
-    const { service, form, recovery } = await begin()
-    await using _ = service
+    const { service, form, recovery } = account()
     const secret = textOf(form, 'key').replaceAll(' ', '')
     const stored = JSON.stringify([
       ...(await rowsOf(service.kysely, 'totp', {})),
@@ -316,19 +290,13 @@ forEachDatabase('second factors', (start) => {
       ...(await rowsOf(service.kysely, 'audit_event', {})),
       service.log,
     ])
-    for (const value of [
-      secret,
-      ...recovery,
-      ...recovery.map((code) => code.replaceAll('-', '')),
-    ]) {
-      expect(stored).not.to.include(value)
-    }
+    const plain = recovery.map((code) => code.replaceAll('-', ''))
+    for (const value of [secret, ...recovery, ...plain]) expect(stored).not.to.include(value)
   })
 
   // [314]
   it('accepts no code after a restore that was valid before', async () => {
-    const { service, url, recovery, codeAt, now, ahead, next } = await begin()
-    await using _ = service
+    const { service, url, recovery, codeAt, now, ahead, next } = account()
     ahead.ms += STEP_MS
     const before = codeAt(now())
     await endEverything(service.service.stores.database, now())

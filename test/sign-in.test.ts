@@ -25,6 +25,7 @@ import {
   sam,
   startService,
 } from './support/gatehouse.ts'
+import { fresh } from './support/shared.ts'
 import { type Answer, send } from './support/wire.ts'
 
 const strict = {
@@ -90,28 +91,27 @@ describe('sign-in: known browsers (weakness 12)', () => {
     reservedAttemptsPerAccountMax: 2,
     failuresPerKnownBrowserMax: 2,
   }
-  const start = async () => await startWith(low, behindProxy)
-  const attack = async (service: RunningService, guesses = 8) => {
-    const answer = await openForm(service)
-    for (let turn = 0; turn < guesses; turn += 1) await answer(wrong, from(`192.0.2.${turn}`))
+  const service = fresh(async () => await startWith(low, behindProxy))
+  const attack = async () => {
+    const answer = await openForm(service())
+    for (let turn = 0; turn < 8; turn += 1) await answer(wrong, from(`192.0.2.${turn}`))
     return answer
   }
-  const becomeKnown = async (service: RunningService, who = sam, kept?: string) => {
-    const signedIn = await (await openForm(service, kept))(who, from('198.51.100.1'))
+  const becomeKnown = async (who = sam, kept?: string) => {
+    const signedIn = await (await openForm(service(), kept))(who, from('198.51.100.1'))
     expect(signedIn.status).to.equal(303)
     return browserCookie(signedIn)
   }
-  const statusWith = async (service: RunningService, cookie: string, who = sam) => {
-    const answer = await openForm(service, pairOf(cookie))
+  const statusWith = async (cookie: string, who = sam) => {
+    const answer = await openForm(service(), pairOf(cookie))
     return (await answer(who, from('192.0.2.1'))).status
   }
 
   it('sign in even from an attacking address, by a cookie without names', async () => {
-    await using service = await start()
-    const cookie = await becomeKnown(service)
-    const stranger = await attack(service)
+    const cookie = await becomeKnown()
+    const stranger = await attack()
     expect((await stranger(sam, from('192.0.2.1'))).status, 'an unknown browser').to.equal(429)
-    expect(await statusWith(service, cookie)).to.equal(303)
+    expect(await statusWith(cookie)).to.equal(303)
     expect(cookie.toLowerCase())
       .to.include('; httponly')
       .and.include('; path=/interaction; ')
@@ -121,40 +121,37 @@ describe('sign-in: known browsers (weakness 12)', () => {
   })
 
   it('sign in while attempts from ever more networks keep out new browsers', async () => {
-    await using service = await start()
-    const cookie = await becomeKnown(service)
-    const answer = await openForm(service)
+    const cookie = await becomeKnown()
+    const answer = await openForm(service())
     const statuses = []
     for (let turn = 0; turn < 8; turn += 1)
       statuses.push((await answer(wrong, from(`10.0.${turn}.1`))).status)
     expect(statuses).to.deep.equal([401, 401, 401, 401, 401, 429, 429, 429])
     expect((await answer(sam, from('203.0.113.1'))).status).to.equal(429)
-    expect(await statusWith(service, cookie)).to.equal(303)
+    expect(await statusWith(cookie)).to.equal(303)
   })
 
   it('keep a cookie that works unchanged, for its accounts only', async () => {
-    await using service = await start()
-    const ofOlivia = await becomeKnown(service, olivia)
-    const ofSam = await becomeKnown(service)
-    const both = await becomeKnown(service, sam, pairOf(ofOlivia))
-    await attack(service)
-    expect(await statusWith(service, ofOlivia)).to.equal(429)
+    const ofOlivia = await becomeKnown(olivia)
+    const ofSam = await becomeKnown()
+    const both = await becomeKnown(sam, pairOf(ofOlivia))
+    await attack()
+    expect(await statusWith(ofOlivia)).to.equal(429)
     const [name, value = ''] = pairOf(ofSam).split('=')
     const [cut, altered] = [value.slice(1), `${value[0] === 'A' ? 'B' : 'A'}${value.slice(1)}`]
     for (const other of [cut, altered, `${value.slice(0, -2)}AA`, '..', 'x'.repeat(9000)])
-      expect(await statusWith(service, `${name}=${other}`), other.slice(0, 90)).to.equal(429)
-    expect(await statusWith(service, ofSam)).to.equal(303)
-    expect(await statusWith(service, both)).to.equal(303)
-    expect(await statusWith(service, both, olivia)).to.equal(303)
+      expect(await statusWith(`${name}=${other}`), other.slice(0, 90)).to.equal(429)
+    expect(await statusWith(ofSam)).to.equal(303)
+    expect(await statusWith(both)).to.equal(303)
+    expect(await statusWith(both, olivia)).to.equal(303)
   })
 
   it('are forgotten when the person signs out everywhere', async () => {
-    await using service = await start()
-    const cookie = await becomeKnown(service)
+    const cookie = await becomeKnown()
     const signedOut = { person_id: 'per_sam', signed_out_at: Date.now() + 1 }
-    await insert(service.kysely, 'signed_out_everywhere', signedOut)
-    await attack(service)
-    expect(await statusWith(service, cookie)).to.equal(429)
+    await insert(service().kysely, 'signed_out_everywhere', signedOut)
+    await attack()
+    expect(await statusWith(cookie)).to.equal(429)
   })
 
   it('are forgotten with the secret, but known by an older one that is still listed', () => {

@@ -10,6 +10,7 @@ import { insert, patiently, rowsOf, withEveryDatabase } from '../support/databas
 import { inTime } from '../support/in-time.ts'
 import { race, temporaryFolder } from '../support/programs.ts'
 import { rejection } from '../support/rejection.ts'
+import { shared } from '../support/shared.ts'
 
 const ownMigrations = join(import.meta.dirname, '../../src/platform/store/migrations')
 const worker = join(import.meta.dirname, '../store-worker.ts')
@@ -44,21 +45,19 @@ const refusals: readonly (readonly [what: string, statements: readonly string[],
 ]
 
 withEveryDatabase('The database', (open, newPlace) => {
-  let database: Database
-  before(async () => {
-    database = await open()
-  })
-  after(() => database[Symbol.asyncDispose]())
+  const database = shared(open)
 
-  const run = async (statement: string) => await sql.raw(statement).execute(database.kysely)
+  const run = async (statement: string) => await sql.raw(statement).execute(database().kysely)
 
   for (const [what, statements, why] of refusals) {
     it(`refuses ${what}`, async () => {
-      const work = database.kysely.transaction().execute(async (transaction) => {
-        const execute = (statement = '') => sql.raw(statement).execute(transaction)
-        for (const statement of statements.slice(0, -1)) await execute(statement)
-        throw new Error('the last one', { cause: await rejection(execute(statements.at(-1))) })
-      })
+      const work = database()
+        .kysely.transaction()
+        .execute(async (transaction) => {
+          const execute = (statement = '') => sql.raw(statement).execute(transaction)
+          for (const statement of statements.slice(0, -1)) await execute(statement)
+          throw new Error('the last one', { cause: await rejection(execute(statements.at(-1))) })
+        })
       const { message, cause } = await rejection(work)
       expect(message).to.equal('the last one')
       expect(String(cause)).to.match(why)
@@ -67,13 +66,13 @@ withEveryDatabase('The database', (open, newPlace) => {
 
   it('removes the rows of a site with it', async () => {
     for (const statement of [site, feature, 'delete from site']) await run(statement)
-    expect(await database.kysely.selectFrom('site_feature').selectAll().execute()).to.be.empty
+    expect(await database().kysely.selectFrom('site_feature').selectAll().execute()).to.be.empty
   })
 
   it('returns epoch milliseconds and counts as numbers', async () => {
     await run(person('per_1', 'ada@example.com'))
-    const row = await database.kysely
-      .selectFrom('person')
+    const row = await database()
+      .kysely.selectFrom('person')
       .select(({ fn }) => ['created_at', fn.countAll<number>().as('count')])
       .groupBy('created_at')
       .executeTakeFirstOrThrow()
@@ -81,7 +80,7 @@ withEveryDatabase('The database', (open, newPlace) => {
   })
 
   it('has exactly the columns of the types', async () => {
-    const tables = await database.kysely.introspection.getTables()
+    const tables = await database().kysely.introspection.getTables()
     const columns = tables
       .filter(({ isView }) => !isView)
       .flatMap(({ name, columns }) =>
