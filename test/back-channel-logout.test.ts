@@ -15,10 +15,9 @@ import {
 import type { AccessFacts } from '../src/oauth/grants/judge-access.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { storeMessage } from '../src/platform/outbox/outbox.ts'
-import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
 import { asPortal, obtainCode, redeem } from './support/client.ts'
 import { insert, rowOf, rowsOf, withDatabases } from './support/database.ts'
-import { startDocumentHost } from './support/document-host.ts'
+import { guardedFetch, startDocumentHost } from './support/document-host.ts'
 import {
   claude,
   notes,
@@ -369,20 +368,12 @@ describe('back-channel logout', () => {
 
   // [threat 25; 135]
   it('posts to no private address, even an imported one', async () => {
-    let refused = 0
-    const guarded = makeGuardedFetch()
-    await using service = await startService({
-      ...on,
-      fetch: async (input, init) =>
-        await guarded(input, init).catch((error) => {
-          refused += 1
-          throw error
-        }),
-    })
+    const { fetch, failures } = guardedFetch()
+    await using service = await startService({ ...on, fetch })
     const own = `${service.url.replace('http:', 'https:')}/healthz`
     await choose(service, { backchannel_logout_uri: own })
     await (await signInAtPortal(service)).signOut()
-    await eventually(20_000, async () => expect(refused).to.be.above(0))
+    await eventually(20_000, async () => expect(failures).to.have.length.above(0))
     expect((await pending(service)).notices).to.equal(1)
   })
 

@@ -6,10 +6,9 @@ import * as oidc from 'openid-client'
 
 import { makeDocumentReviews } from '../src/oauth/clients/document-review.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
 import { askToAuthorize, exchange, introspect, userinfo } from './support/client.ts'
 import { change, insert, rowOf } from './support/database.ts'
-import { documentAnswer, startDocumentHost } from './support/document-host.ts'
+import { documentAnswer, guardedFetch, startDocumentHost } from './support/document-host.ts'
 import { marco, olivia, policyWith, sam, startService } from './support/gatehouse.ts'
 import { listen } from './support/listen.ts'
 import { makePagePerson } from './support/page-person.ts'
@@ -518,23 +517,14 @@ describe('Client ID Metadata Documents', () => {
       connections += 1
     })
     await using listening = await listen(inside)
-    let failure: unknown
     // As if the name resolved to this machine.
-    const guarded = makeGuardedFetch({
-      lookUp: async () => [{ address: '127.0.0.1', family: 4 }],
-      port: listening.port,
-    })
-    await using service = await startService({
-      policy: policyWith({ metadataDocuments: { sources: ['client.example'] } }),
-      fetch: async (input, init) =>
-        await guarded(input, init).catch((error) => {
-          failure = error
-          throw error
-        }),
-    })
+    const lookUp = async () => [{ address: '127.0.0.1', family: 4 }]
+    const { fetch, failures } = guardedFetch({ lookUp, port: listening.port })
+    const policy = policyWith({ metadataDocuments: { sources: ['client.example'] } })
+    await using service = await startService({ policy, fetch })
     expect(await refusal(signIn(service.url, identity))).to.include('invalid_client')
     expect(connections).to.equal(0)
-    expect(String(failure)).to.include('outside the public network')
+    expect(String(failures.at(-1))).to.include('outside the public network')
   })
 })
 

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { connect, type TLSSocket } from 'node:tls'
 import { promisify } from 'node:util'
 
+import { makeGuardedFetch, type SendOutgoing } from '../../src/platform/outgoing/guarded-fetch.ts'
 import { listen } from './listen.ts'
 import { temporaryFolder } from './programs.ts'
 
@@ -43,6 +44,18 @@ export async function startDocumentHost(file: string) {
       down = true
     },
   }
+}
+
+/** Creates the guarded `fetch` of a service. Collects the errors of its requests. */
+export function guardedFetch(options?: Parameters<typeof makeGuardedFetch>[0]) {
+  const guarded = makeGuardedFetch(options)
+  const failures: Error[] = []
+  const fetch: SendOutgoing = async (input, init) =>
+    await guarded(input, init).catch((error) => {
+      failures.push(error)
+      throw error
+    })
+  return { fetch, failures }
 }
 
 export function documentAnswer(document: object, headers: object = {}): RequestListener {
