@@ -10,7 +10,7 @@ import { startDocumentHost } from './support/document-host.ts'
 import { notes, olivia, portal } from './support/gatehouse.ts'
 import { messageOf } from './support/mcp.ts'
 import { confirmSignOut, makePagePerson } from './support/page-person.ts'
-import { choose, everyPlan, giveKeys, makeClientKey, withPlans } from './support/proofs.ts'
+import { choose, everyPlan, giveKey, withPlans } from './support/proofs.ts'
 import { getTokens } from './support/relying-party.ts'
 import { sharedProgram } from './support/skipped.ts'
 import { forEachStorage } from './support/storages.ts'
@@ -37,8 +37,7 @@ forEachStorage('FAPI 2.0 Security Profile', (start) => {
       response.writeHead(200).end()
     })
     const service = opening.use(await start({ ...withPlans(everyPlan), fetch: host.fetch }))
-    const key = await makeClientKey('PS256')
-    await giveKeys(service, [key])
+    const key = await giveKey(service, 'PS256')
     await choose(service, {
       pushed_requests_required_at: 1,
       bound_tokens_required_at: 1,

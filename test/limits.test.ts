@@ -32,7 +32,7 @@ import {
 import { callTool } from './support/mcp.ts'
 import { askMember, memberToken } from './support/member-api.ts'
 import { makePagePerson } from './support/page-person.ts'
-import { byAssertion, giveKeys, makeClientKey, signAssertion, withPlans } from './support/proofs.ts'
+import { byAssertion, giveKey, signAssertion, withPlans } from './support/proofs.ts'
 import { startRedis } from './support/redis.ts'
 import { limitRows } from './support/reference-data.ts'
 import { getTokens } from './support/relying-party.ts'
@@ -455,8 +455,7 @@ describe('limits: clients', () => {
     await using service = await startService({
       policy: (policy) => limited(plans.policy?.(policy) ?? policy),
     })
-    const key = await makeClientKey()
-    await giveKeys(service, [key])
+    const key = await giveKey(service)
     const statuses = await statusesOf(5, async () => {
       const assertion = byAssertion(await signAssertion(key, service.url))
       return await postForm(service.url + paths.revocation, { token: 'x', ...assertion })

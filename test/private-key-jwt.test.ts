@@ -4,10 +4,9 @@ import { SignJWT, UnsecuredJWT } from 'jose'
 import * as oidc from 'openid-client'
 
 import { paths } from '../src/platform/http/paths.ts'
-import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
 import { asPortal, exchange, getCode, introspect, obtainCode, revoke } from './support/client.ts'
 import { insert } from './support/database.ts'
-import { documentAnswer, startDocumentHost } from './support/document-host.ts'
+import { documentAnswer, guardedFetch, startDocumentHost } from './support/document-host.ts'
 import {
   notes,
   olivia,
@@ -23,7 +22,7 @@ import {
   byAssertion,
   type ClientKey,
   choose,
-  giveKeys,
+  giveKey,
   makeClientKey,
   signAssertion,
   withPlans,
@@ -60,8 +59,7 @@ forEachStorage('private_key_jwt (RFC 7523)', (start) => {
     // [OpenID Connect Core §9 (private_key_jwt); RFC 6749 §2.3.2; RFC 9700 §2.5]
     it(`works with ${alg}: exchange, refresh, introspection, revocation`, async () => {
       const service = running()
-      const key = await makeClientKey(alg)
-      await giveKeys(service, [key])
+      const key = await giveKey(service, alg)
       const auth = oidc.PrivateKeyJwt({ key: key.privateKey, kid: key.kid })
       const { configuration, tokens } = await getTokens(service.url, { ...portal, auth })
       expect(tokens.claims()?.sub).to.equal('per_sam')
@@ -77,8 +75,7 @@ forEachStorage('private_key_jwt (RFC 7523)', (start) => {
   // [OpenID Connect Core §9 (private_key_jwt); 123]
   it('accepts an assertion once, at every endpoint and from concurrent requests (RFC 7523 §3)', async () => {
     const service = running()
-    const key = await makeClientKey()
-    await giveKeys(service, [key])
+    const key = await giveKey(service)
     for (const [endpoint, other] of [
       [introspect, revoke],
       [revoke, introspect],
@@ -97,8 +94,7 @@ describe('private_key_jwt refuses', () => {
   const running = sharedService(on)
   let key: ClientKey
   before(async () => {
-    key = await makeClientKey()
-    await giveKeys(running(), [key])
+    key = await giveKey(running())
   })
 
   const now = Math.floor(Date.now() / 1000)
@@ -160,7 +156,7 @@ describe('private_key_jwt refuses', () => {
   it('another audience than the issuer where the client uses FAPI 2.0 (§5.3.2.1)', async () => {
     await using service = await startService(withFapi)
     const { url } = service
-    await giveKeys(service, [key])
+    const key = await giveKey(service)
     for (const [demanded, audience, status] of [
       [null, url + paths.token, 200],
       [1, url + paths.token, 401],
@@ -191,7 +187,7 @@ describe('private_key_jwt refuses', () => {
 
   it('an assertion issued in the future, which a store could forget and accept again [162]', async () => {
     await using service = await startService(withFapi)
-    await giveKeys(service, [key])
+    const key = await giveKey(service)
     const statuses = async (aheadSeconds: number) => {
       const iat = Math.floor(Date.now() / 1000) + aheadSeconds
       const sign = async () => await signAssertion(key, service.url, { iat, exp: iat + 60 })
@@ -254,7 +250,7 @@ describe('private_key_jwt refuses', () => {
 
   it('every assertion while the plan is off, and advertises no method', async () => {
     await using service = await startService()
-    await giveKeys(service, [key])
+    const key = await giveKey(service)
     expect((await get(service.url + paths.authorizationServer)).text).to.not.match(
       /private_key_jwt|signing_alg_values_supported":\["ES256","PS256/,
     )
@@ -331,22 +327,15 @@ describe('private_key_jwt with keys at an address', () => {
   })
 
   it('fetches nothing from a private address [125]', async () => {
-    let arrived = 0
-    const guarded = makeGuardedFetch()
-    await using service = await startService({
-      ...on,
-      fetch: async (input, init) => {
-        arrived += 1
-        return await guarded(input, init)
-      },
-    })
+    const { fetch, failures } = guardedFetch()
+    await using service = await startService({ ...on, fetch })
     const key = await makeClientKey()
     for (const host of ['127.0.0.1:1', 'localhost:1', '[::1]:1']) {
       await chooseAddress(service, `https://${host}/keys`)
       const sign = async () => await signAssertion(key, service.url)
       expect(await statusesAt(service.url, sign), host).to.deep.equal([401, 401])
     }
-    expect(arrived).to.be.above(0)
+    expect(failures).to.have.length.above(0)
   })
 
   it('limits failing hosts one by one, so that no client locks out another [161]', async () => {
@@ -388,7 +377,7 @@ describe('private_key_jwt with keys at an address', () => {
       const keys = `https://${host}/keys`
       await chooseAddress(service, keys)
       expect(await introspectWith(service.url, key)).to.equal(200)
-      const saved = await person.send(await person.visit(security), security, { keys })
+      const saved = await person.submit(security, { keys })
       expect(saved.status).to.equal(status)
     }
     expect(guarded).to.deep.equal([false, true])
@@ -405,15 +394,12 @@ describe('private_key_jwt on the pages of an operator', () => {
     const person = makePagePerson(url, olivia)
     expect((await person.visit(address)).text).to.include(security)
     const key = await makeClientKey()
-    const send = async (keys: string) =>
-      await person.send(await person.visit(security), security, { keys })
-    const saved = await send(JSON.stringify({ keys: [key.publicJwk] }))
+    const saved = await person.submit(security, { keys: JSON.stringify({ keys: [key.publicJwk] }) })
     expect(saved.text).to.include('private_key_jwt')
     expect(await introspectWith(url, key)).to.equal(200)
-    const edit = await person.visit(`${address}/edit`)
     const changes = { name: 'Portal', redirect_uris: portal.redirectUri, scope: 'account:read' }
-    expect((await person.send(edit, `${address}/edit`, changes)).text).to.include('private_key_jwt')
-    await send('')
+    expect((await person.submit(`${address}/edit`, changes)).text).to.include('private_key_jwt')
+    await person.submit(security, { keys: '' })
     expect((await introspect(url, 'x', asPortalSecret)).status).to.equal(200)
   })
 
@@ -432,8 +418,7 @@ describe('private_key_jwt on the pages of an operator', () => {
     ['{"keys":[{"kty":"EC","crv":"P-256","x":"AA","y":"AA","d":"AA"}]}', /contains a private key/],
   ] as const) {
     it(`refuses ${keys.slice(0, 50)}`, async () => {
-      const person = makePagePerson(running().url, olivia)
-      const answer = await person.send(await person.visit(security), security, { keys })
+      const answer = await makePagePerson(running().url, olivia).submit(security, { keys })
       expect(answer.status).to.equal(422)
       expect(answer.text).to.match(says)
     })
@@ -446,8 +431,7 @@ describe('private_key_jwt on the pages of an operator', () => {
     await insert(own.kysely, 'oauth_application_redirect_uri', row)
     const person = makePagePerson(own.url, olivia)
     for (const [host, status] of Object.entries({ 'client.example': 422, 'portal.example': 200 })) {
-      const keys = `https://${host}:2222/keys`
-      const answer = await person.send(await person.visit(security), security, { keys })
+      const answer = await person.submit(security, { keys: `https://${host}:2222/keys` })
       expect(answer.status, host).to.equal(status)
     }
   })

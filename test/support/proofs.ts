@@ -47,13 +47,12 @@ export async function choose(
   await change(kysely, 'oauth_application', { client_id: clientId }, chosen)
 }
 
-export async function giveKeys(
-  service: Pick<RunningService, 'kysely'>,
-  keys: readonly ClientKey[],
-  clientId?: string,
-): Promise<void> {
-  const jwks = JSON.stringify({ keys: keys.map(({ publicJwk }) => publicJwk) })
-  await choose(service, { jwks, jwks_uri: null, auth_method: 'private_key_jwt' }, clientId)
+/** Lets the portal authenticate with a new key only. */
+export async function giveKey(service: Pick<RunningService, 'kysely'>, alg?: string) {
+  const key = await makeClientKey(alg)
+  const jwks = JSON.stringify({ keys: [key.publicJwk] })
+  await choose(service, { jwks, jwks_uri: null, auth_method: 'private_key_jwt' })
+  return key
 }
 
 /** Signs an assertion. A claim that is undefined is omitted. */

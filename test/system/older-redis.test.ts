@@ -18,7 +18,7 @@ import {
   ath,
   byAssertion,
   choose,
-  giveKeys,
+  giveKey,
   makeClientKey,
   signAssertion,
   signProof,
@@ -148,8 +148,7 @@ describe('a Redis that comes back older', () => {
 
   it('does not accept an assertion of a client twice (RFC 7523 §3)', async () => {
     await newSecond()
-    const key = await makeClientKey()
-    await giveKeys(service, [key])
+    const key = await giveKey(service)
     const { accessToken } = await obtainTokens(url)
     const statusOf = async (assertion: string) => {
       const form = { token: accessToken, ...byAssertion(assertion) }
