@@ -89,7 +89,6 @@ describe('a refusal names the next step', () => {
       for (const words of said) expect(problem).to.include(words)
     }
     for (const [name, values, said] of [
-      ['get_site_course', { slug: 'nothing' }, 'list_site_courses'],
       ['publish_course', { id: 'nothing' }, 'list_site_courses'],
       ['get_site_student', { id: 'nothing' }, 'list_site_students'],
       ['publish_course', {}, 'The tool takes id (required), at.'],

@@ -290,28 +290,19 @@ describe('authorize: prompt and max_age [OpenID Connect Core §3.1.2.1] [27, 35]
     return searchParams.get('error') ?? (searchParams.has('code') ? 'a code' : '')
   }
 
-  // [OpenID Connect Core §3.1.2.6]
-  it('answers none without consent with consent_required [27]', async () => {
-    const { person } = await obtainCode(service().url)
-    expect(await silent(person, asPortal)).to.equal('consent_required')
-  })
-
-  it('answers none with a code, and a new scope with consent_required', async () => {
-    const { person } = await obtainCode(service().url, { scope: 'openid account:read' })
-    for (const [scope, said] of [
-      ['openid account:read', 'a code'],
-      ['openid email account:read', 'consent_required'],
-      ['openid account:read account:write', 'consent_required'],
-    ] as const) {
-      expect(await silent(person, { scope })).to.equal(said)
-    }
-  })
-
-  // [OpenID Connect Core §3.1.2.2; OpenID Connect Core §3.1.2.3]
-  it('answers none with max_age=0 with login_required', async () => {
-    const { person } = await obtainCode(service().url)
-    expect(await silent(person, { max_age: '0' })).to.equal('login_required')
-  })
+  for (const [what, fields, answer] of [
+    ['for a client without consent', asPortal, 'consent_required'],
+    ['for the scopes of the consent', { scope: 'openid account:read' }, 'a code'],
+    ['for email, too', { scope: 'openid email account:read' }, 'consent_required'],
+    ['for writing, too', { scope: 'openid account:read account:write' }, 'consent_required'],
+    ['with max_age=0', { max_age: '0', scope: 'openid account:read' }, 'login_required'],
+  ] as const) {
+    // [OpenID Connect Core §3.1.2.2; OpenID Connect Core §3.1.2.3; OpenID Connect Core §3.1.2.6]
+    it(`answers none ${what} with ${answer} [27]`, async () => {
+      const { person } = await obtainCode(service().url, { scope: 'openid account:read' })
+      expect(await silent(person, fields)).to.equal(answer)
+    })
+  }
 
   // [OpenID Connect Core §2; OpenID Connect Core §15.1]
   it('asks an old session to sign in again for max_age and updates auth_time [35]', async () => {

@@ -33,12 +33,10 @@ async function openPage(person: HeadlessPerson, start: URL) {
 
 /** Sends the form of a page with its token, which the fields may replace. */
 async function submit(
-  ...[person, page, fields = {}, headers = {}]: [
-    HeadlessPerson,
-    Page,
-    Fields?,
-    Record<string, string>?,
-  ]
+  person: HeadlessPerson,
+  page: Page,
+  fields: Fields = {},
+  headers: Record<string, string> = {},
 ): Promise<Response> {
   return await person.open(new URL(page.action, page.url), {
     method: 'POST',
@@ -192,9 +190,8 @@ describe('interaction: a page belongs to one browser (CVE-2026-7507) [37]', () =
     const next = await openPage(person, targetOf(changed, page.url))
     expect(next.url.pathname, 'the other person is asked').to.match(/\/consent$/)
 
-    const grants = async () => {
-      return (await rowsOf(service().kysely, 'oauth_grant', { person_id: 'per_sam' })).length
-    }
+    const grants = async () =>
+      (await rowsOf(service().kysely, 'oauth_grant', { person_id: 'per_sam' })).length
     const before = await grants()
     const late = await submit(person, page)
     expect(late.status).to.equal(400)

@@ -61,6 +61,8 @@ describe('signing in without a mouse', () => {
       await type(page, code)
       await page.locator('#consent-page').waitFor()
     }
+    await page.goto(`${url}/account/second-factor`)
+    await look(page, 'an-authenticator')
   })
 
   it('leads past a lost app, with a mail, if the site allows it', async () => {
