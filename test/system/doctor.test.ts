@@ -1,4 +1,4 @@
-import { chmodSync, globSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { type IncomingHttpHeaders, request } from 'node:http'
 import { createServer } from 'node:https'
 import { join } from 'node:path'
@@ -8,6 +8,7 @@ import { makeCertificate } from '../../conformance/certificate.ts'
 import { makeSecretRoot } from '../../src/oauth/keys/secret-root.ts'
 import { type CheckName, checks, type Finding, found } from '../../src/ops/doctor/checks.ts'
 import { type ClientFacts, judgeClients } from '../../src/ops/doctor/client-checks.ts'
+import { checkPermissions } from '../../src/ops/doctor/machine-checks.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { change, insert } from '../support/database.ts'
 import { listen } from '../support/listen.ts'
@@ -159,6 +160,24 @@ describe('doctor', () => {
     expect(problems(reachable)[0]).to.include('was sealed with another secret')
     expect(problems(reachable)[1]).to.include('because a root secret was removed: 1;')
     expect(problems(reachable)[2]).to.include('the service will not start')
+  })
+
+  it('finds a folder for files that the user of the service cannot write', () => {
+    const dataDir = temporaryFolder()
+    for (const folder of [dataDir, join(dataDir, 'files')]) mkdirSync(folder, { recursive: true })
+    const find = () =>
+      checksOf([...checkPermissions({ secrets: ['s'], databaseUrl: 'd', dataDir })])
+    expect(find()).to.deep.equal([])
+    chmodSync(join(dataDir, 'files'), 0o500)
+    chmodSync(dataDir, 0o777)
+    // A permission does not stop root.
+    const isRoot = process.geteuid?.() === 0
+    if (isRoot) process.seteuid?.(65_534)
+    try {
+      expect(find()).to.deep.equal(['files.unwritable'])
+    } finally {
+      if (isRoot) process.seteuid?.(0)
+    }
   })
 
   it('finds a damaged database file', async () => {

@@ -47,6 +47,7 @@ export const checks = {
   'secret.readable': wrong('make the file readable only by its owner'),
   'database.readable': wrong('make the file readable only by its owner'),
 
+  'files.unwritable': wrong('give the service user write access to the folder'),
   'files.other-folder': wrong(
     "mount one folder on all hosts, or set FILES_S3_*; if you replaced the folder, execute `delete from setting where name = 'files_folder'`",
   ),

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -17,9 +17,16 @@ import { type Finding, type Findings, found, ok } from './checks.ts'
 
 const DAY_MS = 86_400_000
 
-/** Checks that other users cannot read the generated secret and the SQLite database. */
-export function* checkPermissions({ secrets, databaseUrl, dataDir }: Config): Generator<Finding> {
+/** Checks that the data folders are writable, and that other users cannot read the generated secret or the database. */
+export function* checkPermissions({
+  secrets,
+  databaseUrl,
+  dataDir,
+}: Pick<Config, 'secrets' | 'databaseUrl' | 'dataDir'>): Generator<Finding> {
   const pathOf = (name: string) => join(dataDir, name)
+  for (const folder of [dataDir, pathOf('files')].filter(existsSync)) {
+    if (!isWritable(folder)) yield found('files.unwritable', `${folder} is not writable`)
+  }
   const isOpen = (path: string) => existsSync(path) && (statSync(path).mode & 0o077) !== 0
   const readable = (file: string) => `Other users of this machine can read ${file}`
   const secret = pathOf('secret')
@@ -29,6 +36,17 @@ export function* checkPermissions({ secrets, databaseUrl, dataDir }: Config): Ge
   // Other users may access DATA_DIR, so check the files, too. The database contains password hashes.
   const open = ['gatehouse.db', 'gatehouse.db-wal'].map(pathOf).filter(isOpen)
   for (const file of open) yield found('database.readable', readable(file))
+}
+
+function isWritable(folder: string): boolean {
+  const probe = join(folder, `doctor-${randomUUID()}`)
+  try {
+    writeFileSync(probe, '', { mode: 0o600, flag: 'wx' })
+    rmSync(probe)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Checks the bucket, if one is configured, by writing, reading and deleting an object. */
