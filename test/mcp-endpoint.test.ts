@@ -55,6 +55,9 @@ function expectInvalidToken(answer: Answer, url: string, scope = 'openid profile
 }
 
 const wrongParameters: readonly (readonly [method: string, params: object, named: string])[] = [
+  ['completion/complete', {}, 'params.argument'],
+  ['completion/complete', { ref: 5 }, 'params.argument'],
+  ['completion/complete', { ref: { type: 'ref/prompt', name: 'x' } }, 'params.argument'],
   ['prompts/get', {}, 'params.name'],
   ['prompts/get', { name: 'find_a_course', arguments: { about: 5 } }, 'params.arguments.about'],
   ['prompts/get', { name: 'find_a_course', arguments: [] }, 'params.arguments'],
@@ -459,7 +462,7 @@ function callOf(caller: AccessToken | undefined, onQuestion = () => {}): ToolCal
     service: { name: 'Test', version: '1.0.0', baseUrl: 'http://127.0.0.1' },
     authGuide: () => '',
     publicCourses: {
-      ...{ listSites: never, findSite: never, findSiteById: never },
+      ...{ listSites: never, siteSlugsStartingWith: never, findSite: never, findSiteById: never },
       ...{ list: never, findCourse: never },
     },
     executeMember: async () => ({ data: { viewer: {} } }),

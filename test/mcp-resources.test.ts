@@ -211,4 +211,17 @@ describe('prompts at the tool endpoint', () => {
     const { status, body } = await send(running().url, 'prompts/get', { params, ...asking })
     expect([status, body.error.code]).to.deep.equal([200, -32_602])
   })
+
+  it('complete the slugs of sites, and nothing else', async () => {
+    const ref = { type: 'ref/prompt', name: 'find_a_course' }
+    for (const [name, value, ...values] of [
+      ['site', '', 'northlight', 'open-kitchen'],
+      ...[['site', 'no', 'northlight'] as const, ['site', '%'] as const],
+      ['about', 'no'],
+    ] as const) {
+      const params = { ref, argument: { name, value } }
+      const { body } = await send(running().url, 'completion/complete', { params })
+      expect(body.result.completion.values).to.deep.equal(values)
+    }
+  })
 })

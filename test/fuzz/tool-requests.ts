@@ -73,6 +73,8 @@ function paramsOf(chance: Chance, method: string, tools: readonly ListedTool[]) 
         protocolVersion: chance.pick([...eras, 'x']),
         ...{ capabilities: {}, clientInfo: { name: odd, version: '1' } },
       }
+    case 'completion/complete':
+      return { ref: { type: 'ref/prompt', name: odd }, argument: { name: 'site', value: odd } }
     default:
       return chance.is(0.3) ? { cursor: odd } : {}
   }

@@ -89,6 +89,11 @@ export function findResource(uri: unknown) {
   return undefined
 }
 
+/** Finds a kind of resource by its URI template. */
+export function findTemplate(uriTemplate: unknown): ResourceKind | undefined {
+  return resourceKinds.find((kind) => isTemplate(kind) && kind.uriTemplate === uriTemplate)
+}
+
 function isTemplate({ uriTemplate }: ResourceKind): boolean {
   return uriTemplate.includes('{')
 }

@@ -51,7 +51,7 @@ function serverFor(exchange: Exchange | undefined): Server {
   const server = new Server(serverInfoOf(call.parts), {
     instructions: instructionsOf(call),
     supportedProtocolVersions: [...protocolVersions],
-    capabilities: { tools: {}, prompts: {}, resources: {} },
+    capabilities: { tools: {}, prompts: {}, resources: {}, completions: {} },
     cacheHints: {
       ...Object.fromEntries(listMethods.map((method) => [method, NOT_KEPT])),
       'tools/list': cacheHintsFor(call),
@@ -60,6 +60,7 @@ function serverFor(exchange: Exchange | undefined): Server {
   offerTools(server, exchange)
   offerPrompts(server, call)
   offerResources(server, exchange)
+  offerCompletions(server, exchange)
   return server
 }
 
@@ -151,4 +152,22 @@ function audienceFor({ caller, address }: ToolCall): ToolAudience | undefined {
   const audiences = [...(caller?.scopes ?? [])].map((scope) => findScope(scope)?.audience)
   if (audiences.includes('member')) return 'member'
   return audiences.includes('operator') ? 'operator' : undefined
+}
+
+/** The maximum number of values in a completion (MCP, completion). */
+const VALUES_MAX = 100
+
+const SLUG_START = /^[a-z0-9-]{0,80}$/
+
+/** Handles completion/complete. Completes only arguments named `site`, because the slugs of sites are public. */
+function offerCompletions(server: Server, exchange: Exchange): void {
+  server.setRequestHandler('completion/complete', async ({ params: { argument } }) => {
+    const { name, value } = argument
+    if (name !== 'site' || !SLUG_START.test(value)) return { completion: { values: [] } }
+    const { publicCourses, now } = exchange.call.parts
+    const found = publicCourses.siteSlugsStartingWith(value, VALUES_MAX + 1, now())
+    const slugs = await orFail(exchange, found)
+    const values = slugs.slice(0, VALUES_MAX)
+    return { completion: { values, hasMore: slugs.length > VALUES_MAX } }
+  })
 }

@@ -1,4 +1,4 @@
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
@@ -32,8 +32,11 @@ export async function listPublicSites(
   return await readCountedPage(matching, order, request)
 }
 
+/** A character that sorts after every character of a slug. */
+const AFTER_SLUGS = '~'
+
 /** Matches public sites: at least one course, product, service or event is published and not archived. */
-function hasPublished(nowMs: number) {
+function hasPublished(nowMs: number | RawBuilder<number>) {
   const offers = ['course', 'digital_product', 'consulting_service', 'event'].map(
     (table) => sql`exists (select 1 from ${sql.table(table)} as offer
       where offer.site_id = site.id and offer.published_at <= ${nowMs}
@@ -97,6 +100,7 @@ export function makePublicCourses({ kysely }: Database) {
     publishedCourses(kysely, value).where('course.slug', '=', value('slug')),
   )
   return {
+    siteSlugsStartingWith: makeSlugsStartingWith(kysely),
     listSites: async (question: SiteQuestion, request: PageRequest) =>
       await listPublicSites({ kysely }, question, request),
     findSite: findSiteBy('slug'),
@@ -136,6 +140,29 @@ export function makePublicCourses({ kysely }: Database) {
         .execute()
       return { ...found, lectures }
     },
+  }
+}
+
+/**
+ * Creates the query that lists the slugs of public sites, in order, that have the prefix `start`. It returns at most
+ * `limit` slugs.
+ */
+function makeSlugsStartingWith(kysely: Kysely<Schema>) {
+  const beginning = compiled(
+    kysely,
+    (value: Valued<{ from: string; until: string; limit: number; nowMs: number }>) =>
+      kysely
+        .selectFrom('site')
+        .select('slug')
+        .where('slug', '>=', value('from'))
+        .where('slug', '<', value('until'))
+        .where(hasPublished(value('nowMs')))
+        .orderBy('slug')
+        .limit(value('limit')),
+  )
+  return async (start: string, limit: number, nowMs: number): Promise<string[]> => {
+    const { rows } = await beginning({ from: start, until: `${start}${AFTER_SLUGS}`, limit, nowMs })
+    return rows.map(({ slug }) => slug)
   }
 }
 
