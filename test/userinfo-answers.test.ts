@@ -84,6 +84,7 @@ const groups: readonly Group[] = [
         headers: ['Content-Type', 'application/x-www-form-urlencoded; charset=UTF-8'],
       }),
       'POST with a scope in the query': ({ bound }) => post({}, bearer(bound), '?scope=x'),
+      'scopes, which are ignored': withQuery('?scope=email&scope=%22'),
       'a confidential client': sent('confidential'),
     },
   ],
@@ -93,15 +94,6 @@ const groups: readonly Group[] = [
       picture: 'https://northlight.example/people/olivia.jpg',
     }),
     { 'an unbound token, with a claim requested by name and an unknown one': sent('unbound') },
-  ],
-  [
-    good({ sub: sam.sub, email: sam.email, email_verified: false }),
-    {
-      'fewer scopes': withQuery('?scope=openid%20email'),
-      'fewer scopes by form': ({ bound }) => post({ scope: 'openid email' }, bearer(bound)),
-      // OpenID Connect Core §5.3.2
-      'fewer scopes without openid': withQuery('?scope=email'),
-    },
   ],
   [{ ...good(sam), open: page }, { 'a public client from a page': sent('bound', ...origin) }],
   [{ ...good(sam), open: 'null' }, { 'a page without an origin': sent('bound', 'Origin', 'null') }],
@@ -178,15 +170,6 @@ const groups: readonly Group[] = [
   [
     lacking('access token missing openid scope', 'openid'),
     { 'a token without openid': sent('withoutOpenid') },
-  ],
-  [
-    lacking('access token missing requested scope', 'admin x'),
-    { 'scopes that the token lacks': withQuery('?scope=openid%20admin%20x') },
-  ],
-  [malformed('scope contains invalid characters'), { 'a bad scope': withQuery('?scope=%22') }],
-  [
-    malformed("'scope' parameter must not be provided twice"),
-    { 'scope twice': withQuery('?scope=openid&scope=email') },
   ],
   [
     { ...hasSecret, open: null },

@@ -102,7 +102,7 @@ function accountOf(claims: Claims) {
 
 /** The facts that decide which claims a token releases. */
 export interface Release {
-  /** The scopes of the token, or the subset that the request names. */
+  /** The scopes of the token. */
   readonly scopes: readonly string[]
   /** Claims requested by name in `claims.userinfo` (OpenID Connect Core §5.5). */
   readonly requested: readonly string[]

@@ -22,8 +22,9 @@ import { type Challenge, challengeHeader, logToken, provenRequest, setNonce } fr
 import type { ResourceParts } from './verify-bearer.ts'
 
 /**
- * Creates the UserInfo route (OpenID Connect Core §5.3), which responds like the engine's own endpoint. Accepts tokens
- * for this origin, and tokens without an audience, which plain sign-ins get (design 4).
+ * Creates the UserInfo route (OpenID Connect Core §5.3), which responds like the engine's own endpoint, except that the
+ * parameter `scope` is ignored. Accepts tokens for this origin, and tokens without an audience, which plain sign-ins get
+ * (design 4).
  */
 export function userinfoRoute(parts: ResourceParts): Middleware {
   const { baseUrl: realm, resourceMetadataUrl, oauth } = parts
@@ -70,8 +71,10 @@ async function claimsFor(
   }
   logToken(ctx, token)
   refuseTooMany(ctx, platform.requestLimits.take('userinfo', personKey(token)))
-  const refusal = refusalForScopes(token, sent.scope)
-  if (refusal) return refusal
+  if (!token.scopes.includes(OPENID)) {
+    const description = 'access token missing openid scope'
+    return { status: 403, error: 'insufficient_scope', description, scopes: [OPENID] }
+  }
   // Load the client only for requests from web pages, which confidential clients must not send.
   if (
     ctx.get('Origin') &&
@@ -80,15 +83,11 @@ async function claimsFor(
     return malformedRequest(SECRET_IN_BROWSER)
   }
   verdicts.countUse(token.grant.id)
-  const scopes = sent.scope?.split(' ') ?? token.scopes
-  return { claims: claimsReleased(token, scopes, authorization.conformance) }
+  return { claims: claimsReleased(token, authorization.conformance) }
 }
 
-/** The access token and the optional `scope` parameter; `none` without a token; or the problem for the caller. */
-type TokenRead =
-  | (SentToken & { readonly scope: string | undefined })
-  | 'none'
-  | { readonly problem: string }
+/** The access token; `none` without a token; or the problem for the caller. */
+type TokenRead = SentToken | 'none' | { readonly problem: string }
 
 /**
  * Reads the token from the header or, for POST, from the form (RFC 6750 §2.1 and §2.2; OpenID Connect Core §5.3.1).
@@ -97,8 +96,7 @@ type TokenRead =
 async function readTokenOf(ctx: Context, dpopEnabled: boolean): Promise<TokenRead> {
   const query = new URLSearchParams(ctx.querystring)
   const form = ctx.method === 'POST' ? await readForm(ctx) : undefined
-  const parameters = form ?? query
-  const repetition = repetitionIn(parameters, ['scope', 'access_token'])
+  const repetition = repetitionIn(form ?? query, ['access_token'])
   if (repetition !== undefined) return { problem: repetition }
   // A faulty request may have several Authorization headers.
   const authorization = ctx.req.headersDistinct['authorization'] ?? []
@@ -112,18 +110,11 @@ async function readTokenOf(ctx: Context, dpopEnabled: boolean): Promise<TokenRea
   if (inAddress !== undefined) {
     return { problem: 'access tokens must not be provided via query parameter' }
   }
-  const scope = parameterOf(parameters, 'scope')
-  if (header === undefined) {
-    return posted === undefined ? 'none' : { scheme: 'Bearer', value: posted, scope }
-  }
-  const read = readHeader(header, dpopEnabled)
-  return 'problem' in read ? read : { ...read, scope }
+  if (header !== undefined) return readHeader(header, dpopEnabled)
+  return posted === undefined ? 'none' : { scheme: 'Bearer', value: posted }
 }
 
-function readHeader(
-  header: string,
-  dpopEnabled: boolean,
-): SentToken | { readonly problem: string } {
+function readHeader(header: string, dpopEnabled: boolean): TokenRead {
   // The separator is one or more spaces (RFC 6750 §2.1).
   const [scheme = '', value, ...more] = header.split(/ +/)
   if (value === undefined || value === '' || more.length > 0) {
@@ -135,32 +126,12 @@ function readHeader(
     : { problem: 'authorization header scheme must be `Bearer`' }
 }
 
-/** Returns a refusal if the token lacks `openid` or a requested scope, or if `scope` is malformed. */
-function refusalForScopes(
-  { scopes }: AccessToken,
-  named: string | undefined,
-): UserinfoRefusal | undefined {
-  if (!scopes.includes(OPENID)) return lackingScope('access token missing openid scope', [OPENID])
-  if (named === undefined) return undefined
-  // The format of `scope` (RFC 6749 §3.3).
-  if (!/^[\x21\x23-\x5b\x5d-\x7e]+(?: [\x21\x23-\x5b\x5d-\x7e]+)*$/.test(named)) {
-    return malformedRequest('scope contains invalid characters')
-  }
-  const missing = named.split(' ').filter((scope) => !scopes.includes(scope))
-  if (missing.length === 0) return undefined
-  return lackingScope('access token missing requested scope', missing)
-}
-
-function claimsReleased(
-  token: AccessToken,
-  scopes: readonly string[],
-  conformance: SuiteClaims | undefined,
-): Claims {
+function claimsReleased(token: AccessToken, conformance: SuiteClaims | undefined): Claims {
   const suite = conformance?.covers(token.clientId) ? conformance : undefined
   return releasedClaims(
     { ...suite?.claims, ...claimsOf(token) },
     {
-      scopes,
+      scopes: token.scopes,
       requested: Object.keys(token.family.token.claims?.userinfo ?? {}),
       allowed: token.grant.allowed,
       claimsByScope: suite?.claimsByScope ?? claimsByScope,
@@ -177,8 +148,4 @@ interface UserinfoRefusal extends Pick<Challenge, 'error' | 'description' | 'sco
 /** `description` becomes part of a header, so it must not contain text from the request. */
 function malformedRequest(description: string): UserinfoRefusal {
   return { status: 400, error: 'invalid_request', description }
-}
-
-function lackingScope(description: string, scopes: readonly string[]): UserinfoRefusal {
-  return { status: 403, error: 'insufficient_scope', description, scopes }
 }
