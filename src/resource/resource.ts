@@ -5,8 +5,9 @@ import type { Oauth } from '../oauth/oauth.ts'
 import type { Platform } from '../platform/platform.ts'
 import { forwardAuthRoute } from './resource-server/forward-auth-route.ts'
 import { introspectionRoute } from './resource-server/introspection-route.ts'
+import { makeTokenJudges } from './resource-server/judge-token.ts'
 import { userinfoRoute } from './resource-server/userinfo-route.ts'
-import { makeVerdicts } from './resource-server/verify-bearer.ts'
+import { makeVerifyBearer } from './resource-server/verify-bearer.ts'
 import { makeUpstreamSurface } from './upstream/upstream-route.ts'
 
 export type Resource = ReturnType<typeof makeResource>
@@ -19,10 +20,14 @@ export function makeResource(
   resourceMetadataUrl: string,
 ) {
   const { lifetimes, upstreams } = service
-  const verdicts = makeVerdicts(platform, oauth, { audience: baseUrl, lifetimes })
+  const { now } = platform
+  const judges = makeTokenJudges(oauth.tokens, { audience: baseUrl, lifetimes, now })
+  const countUse = oauth.grants.usage.count
+  const verifyBearer = makeVerifyBearer(judges.judgeAccessToken, oauth.checkDpop, countUse)
+  const verdicts = { ...judges, verifyBearer, countUse }
   const parts = { platform, oauth, verdicts, baseUrl, resourceMetadataUrl }
   return {
-    verifyBearer: verdicts.verifyBearer,
+    verifyBearer,
     userinfo: userinfoRoute(parts),
     introspection: introspectionRoute(parts),
     forwardAuth: forwardAuthRoute(parts),

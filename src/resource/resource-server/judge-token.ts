@@ -16,7 +16,7 @@ export interface WorthlessToken<Token = AccessToken> {
   readonly token?: Token
 }
 
-export interface JudgeSettings {
+interface JudgeSettings {
   readonly lifetimes: Lifetimes
   /** The only accepted audience: the origin of this service. */
   readonly audience: string

@@ -6,12 +6,7 @@ import type { Oauth } from '../../oauth/oauth.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { type BindingFault, type DpopChallenge, judgeBinding, type SentToken } from './binding.ts'
-import {
-  type JudgeSettings,
-  makeTokenJudges,
-  type TokenJudges,
-  type WorthlessToken,
-} from './judge-token.ts'
+import type { TokenJudges, WorthlessToken } from './judge-token.ts'
 
 /**
  * The verdict on the token of a request. A value rather than an exception, because the caller decides how to respond.
@@ -55,7 +50,11 @@ export interface Granted {
 export interface ResourceParts {
   readonly platform: Platform
   readonly oauth: Oauth
-  readonly verdicts: ReturnType<typeof makeVerdicts>
+  /** The token checks that all endpoints share. */
+  readonly verdicts: TokenJudges & {
+    readonly verifyBearer: VerifyBearer
+    readonly countUse: (grantId: string) => void
+  }
   readonly baseUrl: string
   readonly resourceMetadataUrl: string
 }
@@ -72,18 +71,6 @@ export const TOKEN_REFUSED =
 
 /** The error description for a missing token, where a token is required. */
 export const TOKEN_REQUIRED = 'an access token is required'
-
-/** Creates the token checks that all endpoints share. */
-export function makeVerdicts(
-  { now }: Pick<Platform, 'now'>,
-  { tokens, grants, checkDpop }: Pick<Oauth, 'tokens' | 'grants' | 'checkDpop'>,
-  { audience, lifetimes }: Omit<JudgeSettings, 'now'>,
-) {
-  const { judgeAccessToken, judgeAnyToken } = makeTokenJudges(tokens, { audience, lifetimes, now })
-  const countUse = grants.usage.count
-  const verifyBearer = makeVerifyBearer(judgeAccessToken, checkDpop, countUse)
-  return { judgeAccessToken, judgeAnyToken, verifyBearer, countUse }
-}
 
 /** Creates the check of bearer and DPoP tokens. @param checkDpop undefined if DPoP is disabled */
 export function makeVerifyBearer(
