@@ -117,7 +117,6 @@ withDatabases('grants and applications', (open) => {
     const allowed = {
       openid: { scope: 'openid profile', claims: ['email'] },
       resources: { 'https://gatehouse.example': 'openid courses:read' },
-      rejected: { openid: { scope: 'email' } },
     }
     await save({ allowed, documentFingerprint: 'f' })
     const { clientName: _, ...stored } = grant

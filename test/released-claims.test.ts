@@ -20,10 +20,8 @@ describe('the claims that a token releases', () => {
     expect(namesFor({ scopes: ['openid', 'email'] })).to.deep.equal(['sub', 'email'])
   })
 
-  it('omit a scope that the person did not grant, or refused', () => {
+  it('omit a scope that the person did not grant', () => {
     expect(namesFor({ allowed: { openid: { scope: 'openid' } } })).to.deep.equal(['sub'])
-    const rejected = { openid: { scope: 'openid profile' } }
-    expect(namesFor({ allowed: { ...release.allowed, rejected } })).to.deep.equal(['sub', 'email'])
   })
 
   it('include claims requested by name only with consent [OpenID Connect Core §5.5]', () => {
@@ -31,15 +29,6 @@ describe('the claims that a token releases', () => {
     expect(namesFor(asked)).to.deep.equal(['sub'])
     const allowed = { openid: { scope: 'openid', claims: ['email', 'picture'] } }
     expect(namesFor({ ...asked, allowed })).to.deep.equal(['sub', 'email'])
-  })
-
-  it('omit every refused claim except sub', () => {
-    const allowed = {
-      openid: { scope: 'openid profile', claims: ['email'] },
-      rejected: { openid: { claims: ['email', 'name', 'sub'] } },
-    }
-    const names = namesFor({ scopes: ['openid', 'profile'], requested: ['email'], allowed })
-    expect(names).to.deep.equal(['sub', 'picture', 'org_id', 'roles'])
   })
 
   it('omit unknown claims [OpenID Connect Core §13.3; OpenID Connect Core §5.6.1]', () => {
@@ -68,23 +57,10 @@ describe('the allowed scopes of a grant', () => {
     expect(allowedScopes({}, HERE)).to.deep.equal([])
   })
 
-  it('lack scopes that were refused later for the same resource', () => {
-    const rejected = { openid: { scope: 'email' }, resources: { [HERE]: 'openid account:write' } }
-    expect(allowedScopes({ ...allowed, rejected })).to.deep.equal(['openid', 'profile'])
-    expect(allowedScopes({ ...allowed, rejected }, HERE)).to.deep.equal(['account:read'])
-    expect(allowedScopes({ ...allowed, rejected }, ELSEWHERE)).to.deep.equal(['courses:read'])
-  })
-
-  it('keep openid', () => {
-    const rejected = { openid: { scope: 'openid profile' } }
-    expect(allowedScopes({ ...allowed, rejected })).to.deep.equal(['openid', 'email'])
-  })
-
-  it('join those of two consents, with the refusals of the later one', () => {
+  it('join those of two consents', () => {
     const later: Allowed = {
       openid: { scope: 'openid', claims: ['email', 'name'] },
       resources: { [HERE]: 'account:read courses:read' },
-      rejected: { resources: { [HERE]: 'account:write' } },
     }
     expect(allowedByEither(allowed, later)).to.deep.equal({
       openid: { scope: 'openid profile email', claims: ['name', 'email'] },
@@ -92,7 +68,6 @@ describe('the allowed scopes of a grant', () => {
         [HERE]: 'openid account:read account:write courses:read',
         [ELSEWHERE]: 'courses:read',
       },
-      rejected: later.rejected,
     })
   })
 })

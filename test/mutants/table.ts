@@ -103,8 +103,7 @@ export const mutants: readonly Mutant[] = [
     '.«some→every»((role) => operatorRoles.has(role))',
   ]),
   ...inFile('oauth/grants/allowed-scopes.ts', 'released-claims', [
-    '«scope) => !refused.has(scope) || (resource === undefined && scope === OPENID)→) => true»',
-    "const given = scopes(«resource === undefined ? openid?.scope : resources?.[resource]→[openid?.scope, ...Object.values(resources ?? {})].join(' ')»)",
+    "const granted = «resource === undefined ? openid?.scope : resources?.[resource]→[openid?.scope, ...Object.values(resources ?? {})].join(' ')»",
   ]),
   ...inFile('oauth/token/refresh-token-use.ts', 'families', [
     'if («family.ended→false») return',

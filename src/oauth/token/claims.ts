@@ -106,28 +106,26 @@ export interface Release {
   readonly scopes: readonly string[]
   /** Claims requested by name in `claims.userinfo` (OpenID Connect Core §5.5). */
   readonly requested: readonly string[]
-  /** The consent of the person, including refusals. */
+  /** The consent of the person. */
   readonly allowed: Allowed
   readonly claimsByScope: Readonly<Record<string, readonly string[]>>
 }
 
 /**
  * Selects the claims that a token releases. These are the claims of its granted scopes, and claims requested and
- * granted by name, except refused ones. Always includes `sub` (OpenID Connect Core §5.3.2).
+ * granted by name. Always includes `sub` (OpenID Connect Core §5.3.2).
  */
 export function releasedClaims(
   known: Claims,
   { scopes, requested, allowed, claimsByScope }: Release,
 ): Claims {
-  const { openid, rejected } = allowed
   const granted = allowedScopes(allowed)
   const ofScopes = scopes
     .filter((scope) => granted.includes(scope))
     .flatMap((scope) => claimsByScope[scope] ?? [])
   const released = new Set(
-    ofScopes.concat(requested.filter((name) => openid?.claims?.includes(name))),
+    ofScopes.concat(requested.filter((name) => allowed.openid?.claims?.includes(name))),
   )
-  for (const name of rejected?.openid?.claims ?? []) released.delete(name)
   const named = [...released].filter((name) => Object.hasOwn(known, name))
   return { sub: known.sub, ...Object.fromEntries(named.map((name) => [name, known[name]])) }
 }
