@@ -4,13 +4,9 @@ import type { KoaContextWithOIDC, Provider } from 'oidc-provider'
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import { factsOf } from '../clients/client-metadata.ts'
-import type { Grants } from '../grants/grants.ts'
 import { coversRequest } from './decide-consent.ts'
-import { decideRequestedSite, type RequestedSiteDependencies } from './requested-site.ts'
-
-export interface RememberedGrantDependencies extends RequestedSiteDependencies {
-  readonly grants: Pick<Grants, 'findGrant' | 'store'>
-}
+import type { EngineDependencies } from './engine-dependencies.ts'
+import { decideRequestedSite } from './requested-site.ts'
 
 type EngineGrant = InstanceType<Provider['Grant']>
 
@@ -21,7 +17,7 @@ type EngineGrant = InstanceType<Provider['Grant']>
  */
 export async function findRememberedGrant(
   ctx: KoaContextWithOIDC,
-  dependencies: RememberedGrantDependencies,
+  dependencies: EngineDependencies,
 ): Promise<EngineGrant | undefined> {
   const { client, provider, result, session } = ctx.oidc
   if (!client) return undefined
@@ -46,7 +42,7 @@ export async function findRememberedGrant(
 async function findOwnGrant(
   { oidc }: KoaContextWithOIDC,
   grantId: string | undefined,
-  { grants }: RememberedGrantDependencies,
+  { grants }: EngineDependencies,
 ): Promise<EngineGrant | undefined> {
   const { account, client, provider } = oidc
   const known = grantId && (await provider.Grant.find(grantId))

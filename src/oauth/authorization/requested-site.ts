@@ -5,13 +5,8 @@ import { needsOperator, needsToChange } from '../../directory/scopes/policy.ts'
 import { decideSite, type HeldSite, type SiteDecision } from '../../directory/sites/site-choice.ts'
 import type { DocumentState } from '../clients/client.ts'
 import { factsOf } from '../clients/client-metadata.ts'
-import type { FindGrant } from '../grants/judge-access.ts'
 import { isApproved } from './decide-consent.ts'
-
-export interface RequestedSiteDependencies {
-  readonly listHeldSites: (personId: string, clientId?: string) => Promise<HeldSite[]>
-  readonly grants: { readonly findGrant: FindGrant }
-}
+import type { EngineDependencies } from './engine-dependencies.ts'
 
 /**
  * Decides the site of an authorization request. Considers the client, the scopes and the session, and the person's
@@ -19,7 +14,7 @@ export interface RequestedSiteDependencies {
  */
 export async function decideRequestedSite(
   { oidc }: KoaContextWithOIDC,
-  { listHeldSites, grants }: RequestedSiteDependencies,
+  { listHeldSites, grants }: EngineDependencies,
 ): Promise<SiteDecision> {
   const { client, account } = oidc
   if (!client || !account) return { kind: 'none' }

@@ -5,7 +5,8 @@ import { errors, interactionPolicy, type KoaContextWithOIDC } from 'oidc-provide
 import { acrValues, assuranceOf, MFA_ACR } from '../../directory/people/authentication.ts'
 import { needsOperator } from '../../directory/scopes/policy.ts'
 import { unmetAuthentication } from '../../platform/http/errors.ts'
-import { decideRequestedSite, type RequestedSiteDependencies } from './requested-site.ts'
+import type { EngineDependencies } from './engine-dependencies.ts'
+import { decideRequestedSite } from './requested-site.ts'
 
 /**
  * Names for `acr_values` and `max_age` in a request without `openid`. The engine rejects the standard names in such a
@@ -58,7 +59,7 @@ export const OPERATORS_NEED_MFA = 'operators_need_mfa'
  * method that does not satisfy the request. If no method can satisfy the request, or the new sign-in does not satisfy
  * it, the request ends with unmet_authentication_requirements. A site can require two factors for all operator scopes.
  */
-export function assuranceChecks(dependencies: RequestedSiteDependencies) {
+export function assuranceChecks(dependencies: EngineDependencies) {
   const { Check } = interactionPolicy
   const description = 'the session was authenticated by another method or too long ago'
   return [
