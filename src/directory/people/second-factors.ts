@@ -71,7 +71,7 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
      */
     async confirm({ sealed, session, code }: Confirmation, actor: Actor) {
       const secret = openOrNothing(seals, sealed, LABEL + session)
-      const last_step = secret && (await stepOf(secret, plain(code), { nowMs: now() }))
+      const last_step = secret && (await stepOf(secret, plain(code), now()))
       if (!secret || !last_step) return undefined
       return await kysely.transaction().execute(async (trx) => {
         const sealed_secret = seals.seal(secret, LABEL)
@@ -114,7 +114,7 @@ function makeFactorCheck(
     const row = await appOf(kysely, personId)
     if (!row) return false
     const secret = openOrNothing(seals, row.sealed_secret, LABEL)
-    const step = secret && (await stepOf(secret, code, { nowMs: now(), after: row.last_step }))
+    const step = secret && (await stepOf(secret, code, now()))
     if (!secret || !step) return false
     const { numUpdatedRows } = await kysely
       .updateTable('totp')
@@ -179,16 +179,12 @@ function makeFactorCheck(
 const CODE = /^\d{6}$/
 const plain = (typed: string) => typed.replace(/[\s-]/g, '').toUpperCase()
 
-/** Returns the time step of a valid code: the previous, current or next step, if it is later than `after`. */
-async function stepOf(
-  secret: string,
-  token: string,
-  { nowMs, after = 0 }: { readonly nowMs: number; readonly after?: number },
-): Promise<number | undefined> {
+/** Returns the time step of a valid code: the previous, current or next step. */
+async function stepOf(secret: string, token: string, nowMs: number): Promise<number | undefined> {
   if (!CODE.test(token)) return undefined
   const { verify } = await otplib()
   const when = { epoch: Math.floor(nowMs / 1000), epochTolerance: STEP_SECONDS }
-  const result = await verify({ secret, token, ...when, afterTimeStep: after })
+  const result = await verify({ secret, token, ...when })
   return result.valid && 'timeStep' in result ? result.timeStep : undefined
 }
 

@@ -1,5 +1,6 @@
 import type { Kysely, Transaction } from 'kysely'
 
+import { queueMail } from '../../directory/mail/messages.ts'
 import { holdFactorReset } from '../../directory/people/second-factors.ts'
 import {
   type Actor,
@@ -107,7 +108,7 @@ export class SessionEnded extends Error {}
 /**
  * Stores a person's new password, and ends all sessions that began at or before `actor.now`. One of them may be an
  * attacker's (OWASP ASVS 5.0, 7.4.3). Deletes the links for recovery, deletion and removing a second factor, ends grants if
- * `endApps` is set, and records an audit event.
+ * `endApps` is set, records an audit event, and mails the person.
  *
  * @throws SessionEnded if the person signed out everywhere after `sessionSince`
  */
@@ -143,6 +144,7 @@ export async function storeNewPassword(
     personId,
     after: { grantsEnded },
   })
+  await queueMail(trx, { kind: 'password_changed', personId, values: {} }, nowMs)
 }
 
 async function hasSignedOut(trx: Transaction<Schema>, personId: string, sinceMs: number) {

@@ -1,6 +1,5 @@
 import { type PasswordProblems, securityPage } from '../../../views/account-security.ts'
 import { text } from '../../../views/text.ts'
-import { queueMail } from '../../directory/mail/messages.ts'
 import { explainFailure, type SignInService } from '../../directory/people/authenticate.ts'
 import { type Authentication, MFA_ACR } from '../../directory/people/authentication.ts'
 import { SessionEnded, storeNewPassword } from '../../oauth/grants/end-access.ts'
@@ -73,8 +72,6 @@ export function securityRoutes(
     const change = { personId, passwordHash: read.hash, endApps, sessionSince }
     const storing = database.kysely.transaction().execute(async (trx) => {
       await storeNewPassword(trx, change, actor)
-      const mail = { kind: 'password_changed', to: person.email, personId } as const
-      await queueMail(trx, { ...mail, values: {} }, actor.now)
       return true
     })
     const isStored = await storing.catch((error: unknown) => {

@@ -12,7 +12,6 @@ import {
   passwordSetPage,
   recoverPage,
 } from '../../../views/recover.ts'
-import { queueMail } from '../../directory/mail/messages.ts'
 import { useLink } from '../../directory/people/one-time-links.ts'
 import { findResetTime, removeSecondFactors } from '../../directory/people/second-factors.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
@@ -80,10 +79,8 @@ async function setPassword(ctx: Context, opened: OpenedLink, ports: SignedOutPor
     return await showNewPassword(ctx, opened, { endApps, problems: read.problems }, ports)
   }
   await useLinkOfPerson(ctx, link, ports, async (trx, actor) => {
-    const { personId } = actor
-    const change = { personId, passwordHash: read.hash, endApps }
+    const change = { personId: actor.personId, passwordHash: read.hash, endApps }
     await storeNewPassword(trx, change, actor)
-    await queueMail(trx, { kind: 'password_changed', personId, values: {} }, actor.now)
   })
   sendPage(ctx, passwordSetPage({ continueHref }))
 }
