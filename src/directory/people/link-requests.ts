@@ -1,19 +1,12 @@
 import type { Kysely } from 'kysely'
 
 import { networkOf } from '../../platform/limits/client-network.ts'
-import type { Limits } from '../../platform/limits/limits.ts'
-import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { queueMail } from '../mail/messages.ts'
 import { createLink, type NewLink } from './one-time-links.ts'
+import type { FactorPorts } from './passkeys.ts'
 import { accountOf, canonicalEmail } from './person-store.ts'
-
-interface LinkRequestPorts {
-  readonly database: Database
-  readonly limits: Pick<Limits, 'takeTogether'>
-  readonly now: () => number
-}
 
 /** A request for a link by e-mail, from a browser without a session. */
 export interface LinkRequest {
@@ -52,7 +45,7 @@ const NO_LINK = 'none'
  * run the same statements: each stores a link and a message. A message above the limit of its address is silently
  * dropped, because an error would reveal earlier requests for that address.
  */
-export function makeLinkRequests({ database, limits, now }: LinkRequestPorts) {
+export function makeLinkRequests({ database, limits, now }: FactorPorts) {
   /** Stores the link and its message, with the same statements whether the message is sent or not. */
   const send = async (
     kind: keyof typeof messages,

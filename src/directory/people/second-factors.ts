@@ -4,7 +4,11 @@ import { randomBytes } from 'node:crypto'
 
 import type { Kysely, Transaction } from 'kysely'
 
-import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
+import {
+  type Actor,
+  type KnownActor,
+  recordAuditEvent,
+} from '../../platform/audit/record-audit-event.ts'
 import { openOrNothing, type Seals } from '../../platform/http/kept-values.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import type { Schema } from '../../platform/store/schema.ts'
@@ -188,9 +192,6 @@ async function stepOf(secret: string, token: string, nowMs: number): Promise<num
   return result.valid && 'timeStep' in result ? result.timeStep : undefined
 }
 
-/** The actor of a change: a person, or a command, which acts for no person. */
-type AnyActor = Partial<Actor> & Pick<Actor, 'now'>
-
 /**
  * Removes the authenticator app and the recovery codes of a person. Also removes unused links for this purpose.
  *
@@ -199,7 +200,7 @@ type AnyActor = Partial<Actor> & Pick<Actor, 'now'>
 export async function removeSecondFactors(
   trx: Transaction<Schema>,
   personId: string,
-  actor: AnyActor,
+  actor: KnownActor,
   action: 'second_factor.removed' | 'second_factor.reset' = 'second_factor.removed',
 ): Promise<boolean> {
   await trx.deleteFrom('recovery_code').where('person_id', '=', personId).execute()
@@ -224,7 +225,7 @@ interface SecondFactorChange {
 /** Records a change in the audit trail, and mails the person. */
 async function record(
   trx: Transaction<Schema>,
-  actor: AnyActor,
+  actor: KnownActor,
   { personId, action, left }: SecondFactorChange,
 ): Promise<void> {
   const subject = { kind: 'person', id: personId }

@@ -2,11 +2,7 @@ import type { Kysely, Transaction } from 'kysely'
 
 import { queueMail } from '../../directory/mail/messages.ts'
 import { holdFactorReset } from '../../directory/people/second-factors.ts'
-import {
-  type Actor,
-  type KnownActor,
-  recordAuditEvent,
-} from '../../platform/audit/record-audit-event.ts'
+import { type KnownActor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { type EndReason, endGrantsWithEvents } from './end-grants.ts'
 
@@ -115,7 +111,7 @@ export class SessionEnded extends Error {}
 export async function storeNewPassword(
   trx: Transaction<Schema>,
   { personId, passwordHash, endApps, sessionSince }: NewPassword,
-  actor: Partial<Actor> & Pick<Actor, 'now'>,
+  actor: KnownActor,
 ): Promise<void> {
   const nowMs = actor.now
   const byMail = sessionSince === undefined
