@@ -184,7 +184,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
   const demand = async (areas = '', max_age_seconds: number | null = null) => {
     const { kysely } = service()
     await kysely.deleteFrom('site_assurance').execute()
-    const row = { site_id: 'sit_northlight', areas, max_age_seconds, demanded_at: 1 }
+    const row = { site_id: 'sit_northlight', areas, max_age_seconds }
     await insert(kysely, 'site_assurance', row)
   }
   afterEach(async () => {

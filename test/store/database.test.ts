@@ -22,8 +22,8 @@ const site = `insert into site (id, slug, name, created_at) values ('sit_1', 'po
 const feature = `insert into site_feature (site_id, feature, enabled_at)
   values ('sit_1', 'mcp_connections', 1)`
 const key = (kid: string, state: string) =>
-  `insert into signing_key (kid, state, public_jwk, sealed_private, created_at)
-   values ('${kid}', '${state}', '{}', '', 1)`
+  `insert into signing_key (kid, state, sealed_private, created_at)
+   values ('${kid}', '${state}', '', 1)`
 
 const refusals: readonly (readonly [what: string, statements: readonly string[], why: RegExp])[] = [
   [

@@ -95,10 +95,7 @@ export async function setAssuranceDemand(
     if (demand) {
       const { areas, maxAgeSeconds: max_age_seconds = null } = demand
       const row = { site_id: siteId, areas: areas.join(' '), max_age_seconds }
-      await trx
-        .insertInto('site_assurance')
-        .values({ ...row, demanded_at: actor.now })
-        .execute()
+      await trx.insertInto('site_assurance').values(row).execute()
     }
     const subject = { kind: 'site', id: siteId }
     const before = demandOf(earlier?.areas, earlier?.max_age_seconds)

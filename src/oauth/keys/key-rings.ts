@@ -184,15 +184,12 @@ async function selectRing(dependencies: KeyDependencies) {
 
 async function makeKey({ use, secretRoot, now }: KeyDependencies) {
   const { privateKey, publicKey } = await generateKeyPair('ES256', { extractable: true })
-  const bare = await exportJWK(publicKey)
   // The kid is derived from the key (RFC 7638), so it is unique.
-  const kid = await calculateJwkThumbprint(bare)
-  const known = { kid, alg: 'ES256', use: 'sig' }
-  const secret = JSON.stringify({ ...(await exportJWK(privateKey)), ...known })
+  const kid = await calculateJwkThumbprint(publicKey)
+  const secret = JSON.stringify({ ...(await exportJWK(privateKey)), kid, alg: 'ES256', use: 'sig' })
   return {
     kid,
     state: 'next' as const,
-    public_jwk: JSON.stringify({ ...bare, ...known }),
     sealed_private: secretRoot.seal(secret, label(use, kid)),
     created_at: now(),
     retired_at: null,

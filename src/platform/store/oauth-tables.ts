@@ -15,7 +15,6 @@ export interface Created {
 interface KeyTable {
   kid: string
   state: 'next' | 'current' | 'retired'
-  public_jwk: string
   sealed_private: string
   created_at: number
   retired_at: number | null

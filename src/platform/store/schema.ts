@@ -135,12 +135,7 @@ export interface Schema extends OAuthTables {
     domains: Generated<string>
   }
   site_feature: { site_id: string; feature: string; enabled_at: number }
-  site_assurance: {
-    site_id: string
-    areas: string
-    max_age_seconds: number | null
-    demanded_at: number
-  }
+  site_assurance: { site_id: string; areas: string; max_age_seconds: number | null }
   site_approval: {
     site_id: string
     covers: ApprovalCover

@@ -184,8 +184,7 @@ create table site_feature (
 create table site_assurance (
   site_id text not null primary key references site (id) on delete cascade,
   areas text not null,
-  max_age_seconds integer,
-  demanded_at bigint not null
+  max_age_seconds integer
 );
 
 -- Single-use links in mails. Using a link deletes its row. Its token and code are derived from kind, id and the root
@@ -769,7 +768,6 @@ create table redis_server (
 create table signing_key (
   kid text not null primary key,
   state text not null check (state in ('next', 'current', 'retired')),
-  public_jwk text not null,
   sealed_private text not null,
   created_at bigint not null,
   retired_at bigint
@@ -780,7 +778,6 @@ create unique index signing_key_one_current on signing_key (state) where state =
 create table upstream_key (
   kid text not null primary key,
   state text not null check (state in ('next', 'current', 'retired')),
-  public_jwk text not null,
   sealed_private text not null,
   created_at bigint not null,
   retired_at bigint
