@@ -43,7 +43,7 @@ describe('the page of linked identities', () => {
     await insert(service().kysely, 'identity_provider', {
       ...{ id: 'idp_1', site_id: 'sit_northlight', name: 'School', role: 'student' },
       ...{ issuer: 'https://idp_1.example', client_id: 'c', sealed_secret: '', created_at: 1 },
-      ...{ email_claim: 'email', verified_claim: 'email_verified', name_claim: 'name' },
+      claims: JSON.stringify(standardClaims),
     })
     for (const provider of ['acme', 'other', 'idp_1']) await link(provider, 'per_sam')
     await link('acme', 'per_olivia', 's2')

@@ -39,7 +39,7 @@ export function makeSiteProviders({ kysely }: Database, seals: Seals) {
         .execute()
       return rows.map(({ id, name, issuer, role, ...row }) => ({
         ...{ id, siteId, name, issuer, role, clientId: row.client_id },
-        claims: { email: row.email_claim, emailVerified: row.verified_claim, name: row.name_claim },
+        claims: JSON.parse(row.claims),
         clientSecret: seals.open(row.sealed_secret, labelOf(id)),
         domains: row.domains.split(' ').filter(Boolean),
         isOnlyWay: row.enabled_at !== null,
@@ -56,8 +56,7 @@ export function makeSiteProviders({ kysely }: Database, seals: Seals) {
       const named = { name, issuer, client_id: clientId, role }
       const row = {
         ...{ id, site_id: siteId, ...named, sealed_secret, created_at: actor.now },
-        ...{ email_claim: claims.email, verified_claim: claims.emailVerified },
-        name_claim: claims.name,
+        claims: JSON.stringify(claims),
       }
       await kysely.transaction().execute(async (trx) => {
         await trx.insertInto('identity_provider').values(row).execute()

@@ -129,9 +129,8 @@ export interface Schema extends OAuthTables {
     client_id: string
     sealed_secret: string
     role: 'student' | 'lecturer'
-    email_claim: string
-    verified_claim: string
-    name_claim: string
+    /** The names of the claims about a person, as JSON. */
+    claims: string
     domains: Generated<string>
   }
   site_feature: { site_id: string; feature: string; enabled_at: number }

@@ -162,9 +162,7 @@ create table identity_provider (
   client_id text not null,
   sealed_secret text not null,
   role text not null check (role in ('student', 'lecturer')),
-  email_claim text not null,
-  verified_claim text not null,
-  name_claim text not null,
+  claims text not null,
   domains text not null default '',
   created_at bigint not null
 );
