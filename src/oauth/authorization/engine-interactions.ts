@@ -107,7 +107,7 @@ function mayStillAsk(client: EngineClient, params: Record<string, unknown>): boo
 
 function describe({ details, person, client, redirectUri, byPattern, mustPush }: Waiting) {
   const { uid, prompt, params } = details
-  const { clientId, name, origin, siteId, siteName, document } = client
+  const { clientId, origin, document } = client
   // This only narrows the type: resource servers have no redirect URIs, so they cannot start an authorization.
   if (origin === 'resource_server') throw interactionGone()
   const { reviewed = document?.reviewed } = prompt.details as PromptDetails
@@ -115,11 +115,8 @@ function describe({ details, person, client, redirectUri, byPattern, mustPush }:
     uid,
     prompt: prompt.name as PromptName,
     client: {
-      clientId,
-      name,
+      ...client,
       origin,
-      siteId,
-      siteName,
       /** The host of the client's metadata document; undefined if it has none. */
       describedAt: document && new URL(clientId).host,
       /** Whether the metadata document is approved at the site, or for all sites. Undefined if there is no document. */
