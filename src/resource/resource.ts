@@ -21,10 +21,11 @@ export function makeResource(
 ) {
   const { lifetimes, upstreams } = service
   const { now } = platform
-  const judges = makeTokenJudges(oauth.tokens, { audience: baseUrl, lifetimes, now })
+  const settings = { audience: baseUrl, lifetimes, now }
+  const { judgeAccessToken, judgeAnyToken } = makeTokenJudges(oauth.tokens, settings)
   const countUse = oauth.grants.usage.count
-  const verifyBearer = makeVerifyBearer(judges.judgeAccessToken, oauth.checkDpop, countUse)
-  const verdicts = { ...judges, verifyBearer, countUse }
+  const verifyBearer = makeVerifyBearer(judgeAccessToken, oauth.checkDpop, countUse)
+  const verdicts = { judgeAccessToken, judgeAnyToken, verifyBearer, countUse }
   const parts = { platform, oauth, verdicts, baseUrl, resourceMetadataUrl }
   return {
     verifyBearer,

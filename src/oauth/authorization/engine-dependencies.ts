@@ -12,7 +12,6 @@ import type { Grants } from '../grants/grants.ts'
 import type { Exchange, ReadTokenRequest } from '../token/authorization-code.ts'
 import type { Resources } from '../token/resource-indicators.ts'
 import type { Tokens } from '../token/tokens.ts'
-import type { RequestLengths } from './authorize-requests.ts'
 import type { ConformanceProfile } from './conformance-profile.ts'
 import type { SignOuts } from './sign-outs.ts'
 
@@ -39,7 +38,7 @@ export interface AuthorizationServerParts {
 export interface AuthorizationServerSettings
   extends Pick<ServicePolicy, 'lifetimes' | 'furtherPlans'> {
   readonly baseUrl: string
-  readonly requestLengths: RequestLengths
+  readonly requestLengths: ServicePolicy['authorizationRequests']
   /** Prefixes of assistant callbacks that differ for each connection. */
   readonly connectionPrefixes: readonly string[]
   readonly changeableAreas: ScopeUses['changeableAreas']
