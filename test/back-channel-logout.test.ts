@@ -157,8 +157,7 @@ describe('back-channel logout', () => {
   const ends: readonly (readonly [end: SessionEnd, statement: string])[] = [
     [
       'the person signed out everywhere',
-      `insert into signed_out_everywhere (person_id, signed_out_at)
-        values ('per_sam', ${Date.now() + 86_400_000})`,
+      `update person set signed_out_at = ${Date.now() + 86_400_000} where id = 'per_sam'`,
     ],
     ['the account is disabled', `update person set disabled_at = 1 where id = 'per_sam'`],
     ['the person has no role at the site', `delete from site_role where person_id = 'per_sam'`],

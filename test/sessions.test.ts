@@ -335,8 +335,8 @@ describe('sessions of browsers', () => {
     const { url, kysely } = service()
     // A new browser causes a notice, so the sign-out happens after the check and before the session begins.
     await sql`create trigger sign_out_meanwhile after insert on outbox begin
-      insert or replace into signed_out_everywhere values
-      ('per_marco', cast(unixepoch('subsec') * 1000 as integer)); end`.execute(kysely)
+      update person set signed_out_at = cast(unixepoch('subsec') * 1000 as integer)
+      where id = 'per_marco'; end`.execute(kysely)
     const person = makeHeadlessPerson(marco)
     const given = await submitPage(person, await openAuthorization(person, url), marco)
     await sql`drop trigger sign_out_meanwhile`.execute(kysely)

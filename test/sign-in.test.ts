@@ -15,7 +15,7 @@ import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeLimits } from '../src/platform/limits/limits.ts'
 import { openSignIn } from './support/client.ts'
-import { insert } from './support/database.ts'
+import { change } from './support/database.ts'
 import {
   configFolder,
   olivia,
@@ -148,8 +148,7 @@ describe('sign-in: known browsers (weakness 12)', () => {
 
   it('are forgotten when the person signs out everywhere', async () => {
     const cookie = await becomeKnown()
-    const signedOut = { person_id: 'per_sam', signed_out_at: Date.now() + 1 }
-    await insert(service().kysely, 'signed_out_everywhere', signedOut)
+    await change(service().kysely, 'person', { id: 'per_sam' }, { signed_out_at: Date.now() + 1 })
     await attack()
     expect(await statusWith(cookie)).to.equal(429)
   })

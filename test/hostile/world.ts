@@ -76,12 +76,14 @@ export function makeWorld(running: RunningService) {
     /** Returns applications, secrets, features, ended grants and sign-outs as a text. */
     async decided() {
       const { kysely } = running
-      const tables = ['oauth_application', 'client_secret', 'site_feature', 'signed_out_everywhere']
+      const tables = ['oauth_application', 'client_secret', 'site_feature']
       const rows = []
       for (const table of tables as readonly (keyof Schema)[])
         rows.push(await kysely.selectFrom(table).selectAll().execute())
       const ended = kysely.selectFrom('oauth_grant').select('id').where('ended_at', 'is not', null)
-      return JSON.stringify([...rows, await ended.execute()])
+      const out = kysely.selectFrom('person').select(['id', 'signed_out_at'])
+      const signedOut = await out.where('signed_out_at', 'is not', null).execute()
+      return JSON.stringify([...rows, await ended.execute(), signedOut])
     },
     /** Returns from a sign-in to the pages, with a changed response that must not sign in. */
     async comeBack(change: (answer: URLSearchParams) => void) {

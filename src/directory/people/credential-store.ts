@@ -27,8 +27,7 @@ export function makeCredentialStore({ kysely, engine }: Database, standInKey: Bu
         .selectFrom(kysely.selectNoFrom(sql<number>`1`.as('one')).as('asked'))
         .leftJoin('person', (join) => join.on('email_canonical', '=', emailCanonical))
         .leftJoin('totp', 'totp.person_id', 'person.id')
-        .leftJoin('signed_out_everywhere as out', 'out.person_id', 'person.id')
-        .select(['person.id', 'password_hash', 'disabled_at', 'out.signed_out_at'])
+        .select(['person.id', 'password_hash', 'disabled_at', 'signed_out_at'])
         .select([
           'totp.confirmed_at',
           hashFrom(kysely, randomOrder(emailCanonical, standInKey, engine)).as('hash_after'),

@@ -56,10 +56,9 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
       if (!row) return undefined
       const person = await kysely
         .selectFrom('person')
-        .leftJoin('signed_out_everywhere as out', 'out.person_id', 'person.id')
         .leftJoin('totp', 'totp.person_id', 'person.id')
         .select(['person.id as personId', 'email_canonical as login', 'disabled_at as disabledAt'])
-        .select(['out.signed_out_at as signedOutAt', 'confirmed_at'])
+        .select(['signed_out_at as signedOutAt', 'confirmed_at'])
         .where('person.id', '=', row.person_id)
         .executeTakeFirstOrThrow()
       const { personId, login, disabledAt, signedOutAt } = person

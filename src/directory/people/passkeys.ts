@@ -164,11 +164,10 @@ function makePasskeyStore({ database: { kysely }, now }: FactorPorts) {
       await kysely
         .selectFrom('passkey')
         .innerJoin('person', 'person.id', 'passkey.person_id')
-        .leftJoin('signed_out_everywhere as out', 'out.person_id', 'person.id')
         .leftJoin('totp', 'totp.person_id', 'person.id')
         .select(['person.id as personId', 'email_canonical as login', 'public_key as publicKey'])
         .select('totp.confirmed_at as appAddedAt')
-        .select(['disabled_at as disabledAt', 'out.signed_out_at as signedOutAt'])
+        .select(['disabled_at as disabledAt', 'signed_out_at as signedOutAt'])
         .where('passkey.id', '=', id)
         .executeTakeFirst(),
     /** Lists the passkeys of a person, the oldest first. */

@@ -41,7 +41,6 @@ export function makePersonStore({ kysely }: Database, now: () => number) {
     async findPerson(personId: string, asked?: SessionOf): Promise<Person | undefined> {
       const row = await kysely
         .selectFrom('person')
-        .leftJoin('signed_out_everywhere as out', 'out.person_id', 'person.id')
         .leftJoin('signed_out_session as ended', (join) =>
           join.on('ended.digest', '=', sha256(asked?.pageSessionId ?? '')),
         )
@@ -49,7 +48,7 @@ export function makePersonStore({ kysely }: Database, now: () => number) {
           join.on('s.id', '=', asked?.id ?? '').onRef('s.person_id', '=', 'person.id'),
         )
         .leftJoin('setting as all', (join) => join.on('all.name', '=', EVERYTHING_ENDED))
-        .select(['person.id', 'person.name', 'email', 'out.signed_out_at', 'all.value'])
+        .select(['person.id', 'person.name', 'email', 'signed_out_at', 'all.value'])
         .select(['deletion_due_at', 's.authenticated_at', 's.acr', 's.site_id', 's.seen_at'])
         .select(['ended.digest', 's.expires_at', 'locale', 'time_zone'])
         .where('person.id', '=', personId)

@@ -178,8 +178,7 @@ async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
     .leftJoin('site_feature as sf', (join) =>
       join.onRef('sf.site_id', '=', 'app.site_id').on('sf.feature', '=', MCP_CONNECTIONS),
     )
-    .leftJoin('signed_out_everywhere as o', 'o.person_id', 's.person_id')
-    .select(['s.family_id', 's.grant_id', 's.sid', 's.started_at', 'o.signed_out_at'])
+    .select(['s.family_id', 's.grant_id', 's.sid', 's.started_at', 'p.signed_out_at'])
     .where((e) =>
       e.or([
         e('g.ended_at', 'is not', null),
@@ -190,7 +189,7 @@ async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
         e('app.disabled_at', 'is not', null),
         e('app.deleted_at', 'is not', null),
         e.and([e('app.site_id', 'is not', null), e('sf.enabled_at', 'is', null)]),
-        e('o.signed_out_at', '>=', e.ref('s.started_at')),
+        e('p.signed_out_at', '>=', e.ref('s.started_at')),
         e.and([
           e('g.site_id', 'is not', null),
           e.not(

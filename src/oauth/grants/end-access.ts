@@ -52,14 +52,10 @@ export async function endSessions(
 ): Promise<void> {
   if (personIds.length === 0) return
   await trx
-    .insertInto('signed_out_everywhere')
-    .values(personIds.map((person_id) => ({ person_id, signed_out_at: untilMs })))
-    .onConflict((conflict) =>
-      conflict
-        .column('person_id')
-        .doUpdateSet({ signed_out_at: untilMs })
-        .where('signed_out_everywhere.signed_out_at', '<', untilMs),
-    )
+    .updateTable('person')
+    .set({ signed_out_at: untilMs })
+    .where('id', 'in', [...personIds])
+    .where((e) => e.or([e('signed_out_at', 'is', null), e('signed_out_at', '<', untilMs)]))
     .execute()
   // These sessions have already ended. Deleting the rows removes the data about the browsers.
   await trx
@@ -115,13 +111,14 @@ export async function storeNewPassword(
 ): Promise<void> {
   const nowMs = actor.now
   const byMail = sessionSince === undefined
-  await trx
+  const { signed_out_at: signedOutAt } = await trx
     .updateTable('person')
     .set({ password_hash: passwordHash })
     .where('id', '=', personId)
-    .execute()
+    .returning('signed_out_at')
+    .executeTakeFirstOrThrow()
   // Check after the update, which waits for a concurrent change of the password.
-  if (!byMail && (await hasSignedOut(trx, personId, sessionSince))) throw new SessionEnded()
+  if (!byMail && signedOutAt !== null && signedOutAt >= sessionSince) throw new SessionEnded()
   await endSessions(trx, [personId], nowMs)
   // An attacker who could read earlier e-mails must not be able to use their links.
   await trx
@@ -141,14 +138,4 @@ export async function storeNewPassword(
     after: { grantsEnded },
   })
   await queueMail(trx, { kind: 'password_changed', personId, values: {} }, nowMs)
-}
-
-async function hasSignedOut(trx: Transaction<Schema>, personId: string, sinceMs: number) {
-  const row = await trx
-    .selectFrom('signed_out_everywhere')
-    .select('signed_out_at')
-    .where('person_id', '=', personId)
-    .where('signed_out_at', '>=', sinceMs)
-    .executeTakeFirst()
-  return row !== undefined
 }

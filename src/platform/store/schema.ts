@@ -55,6 +55,7 @@ export interface Schema extends OAuthTables {
     random_order: Generated<number>
     disabled_at: number | null
     imported_at: number | null
+    signed_out_at: number | null
     deletion_due_at: number | null
     deleted_at: number | null
   }
@@ -109,7 +110,6 @@ export interface Schema extends OAuthTables {
     last_used_at: number
   }
   signed_out_session: { digest: string; signed_out_at: number; kept_until: number }
-  signed_out_everywhere: { person_id: string; signed_out_at: number }
   platform_reviewer: { person_id: string; granted_at: number }
   site: Created & {
     slug: string

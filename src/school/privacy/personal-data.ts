@@ -45,14 +45,13 @@ const kept: Tables = {
   event_registration: 'registered_at event_id order_id cancelled_at',
   oauth_grant:
     'granted_at id client_id client_name site_id expires_at ended_at end_reason last_used_at',
-  signed_out_everywhere: 'signed_out_at',
 }
 
 /** All rows of people that a download contains. docs/reference/retention.md explains why other rows are omitted. */
 export const personalRows: readonly PersonalRows[] = [
   rowsOf(['id'], {
     person:
-      'id email email_verified_at name preferred_username picture locale time_zone created_at updated_at imported_at disabled_at deletion_due_at',
+      'id email email_verified_at name preferred_username picture locale time_zone created_at updated_at imported_at disabled_at signed_out_at deletion_due_at',
   }),
   rowsOf(['person_id'], deleted, true),
   rowsOf(['payload'], { outbox: 'created_at kind' }, true),

@@ -6,10 +6,11 @@
 -- People.
 
 -- A claim that is null was not provided by the platform and is not released. `imported_at` is null for people who
--- joined with an invitation or by self sign-up. `deletion_due_at` is when an account will be deleted, unless the person
--- signs in before then. The row of a deleted person is kept, without personal data, so an import cannot create the
--- person again. `imported_hash_digest` is the digest of the password hash that was imported last. `random_order`
--- selects the account whose hash is checked for an address without an account (directory/people/credential-store.ts).
+-- joined with an invitation or by self sign-up. Sessions that began by `signed_out_at` are invalid. `deletion_due_at`
+-- is when an account will be deleted, unless the person signs in before then. The row of a deleted person is kept,
+-- without personal data, so an import cannot create the person again. `imported_hash_digest` is the digest of the
+-- password hash that was imported last. `random_order` selects the account whose hash is checked for an address without
+-- an account (directory/people/credential-store.ts).
 create table person (
   id text not null primary key,
   email text not null,
@@ -27,17 +28,12 @@ create table person (
   created_at bigint not null,
   updated_at bigint,
   imported_at bigint,
+  signed_out_at bigint,
   deletion_due_at bigint,
   deleted_at bigint
 );
 create index person_with_password on person (random_order) where password_hash is not null;
 create index person_to_delete on person (deletion_due_at) where deletion_due_at is not null;
-
--- When a person last signed out everywhere. All earlier sessions of that person are invalid.
-create table signed_out_everywhere (
-  person_id text not null primary key references person (id) on update cascade on delete cascade,
-  signed_out_at bigint not null
-);
 
 -- Credentials of WebAuthn, by credential id. `counter` is the signature counter, or 0. `backed_up_at` is null for a
 -- passkey bound to its device. `last_challenge` distinguishes a repeated response from a copy, which sets `cloned_at`.
