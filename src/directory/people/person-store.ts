@@ -48,7 +48,7 @@ export function makePersonStore({ kysely }: Database, now: () => number) {
           join.on('s.id', '=', asked?.id ?? '').onRef('s.person_id', '=', 'person.id'),
         )
         .leftJoin('setting as all', (join) => join.on('all.name', '=', EVERYTHING_ENDED))
-        .select(['person.id', 'person.name', 'email', 'signed_out_at', 'all.value'])
+        .select(['person.id', 'person.name', 'email', 'person.signed_out_at', 'all.value'])
         .select(['deletion_due_at', 's.authenticated_at', 's.acr', 's.site_id', 's.seen_at'])
         .select(['ended.digest', 's.expires_at', 'locale', 'time_zone'])
         .where('person.id', '=', personId)
