@@ -125,6 +125,20 @@ describe('/recover', () => {
     expect((await first.person.send(first.page, first.path, both)).status).to.equal(410)
   })
 
+  it('works after a thief of the password has changed it in a session [456]', async () => {
+    await using service = await start()
+    const { person, path, page } = await opened(service)
+    const thief = makePagePerson(service.url, sam)
+    const security = '/account/security'
+    const stolen = 'four boats and a bicycle'
+    const typed = { current: sam.password, password: stolen, repeated: stolen }
+    const changed = await thief.send(await thief.visit(security), security, typed)
+    expect(changed.path).to.equal(`${security}?done=changed`)
+    expect((await person.send(page, path, both)).text).to.include('id="password-set-page"')
+    expect((await thief.open('/account')).status, 'the thief').to.equal(303)
+    expect((await person.visit('/account')).path).to.equal('/account')
+  })
+
   it('is not used up by programs that open the link [236]', async () => {
     const { person } = await ask()
     const path = await pathInMail()

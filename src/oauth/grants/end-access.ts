@@ -99,8 +99,8 @@ export class SessionEnded extends Error {}
 
 /**
  * Stores a person's new password, and ends all sessions that began at or before `actor.now`. One of them may be an
- * attacker's (OWASP ASVS 5.0, 7.4.3). Deletes the links for recovery, deletion and removing a second factor, ends grants if
- * `endApps` is set, records an audit event, and mails the person.
+ * attacker's (OWASP ASVS 5.0, 7.4.3). Deletes the links for deletion, removing a second factor and, after a recovery,
+ * other recoveries. Ends grants if `endApps` is set, records an audit event, and mails the person.
  *
  * @throws SessionEnded if the person signed out everywhere after `sessionSince`
  */
@@ -120,11 +120,12 @@ export async function storeNewPassword(
   // Check after the update, which waits for a concurrent change of the password.
   if (!byMail && signedOutAt !== null && signedOutAt >= sessionSince) throw new SessionEnded()
   await endSessions(trx, [personId], nowMs)
-  // An attacker who could read earlier e-mails must not be able to use their links.
+  // An attacker who could read earlier e-mails must not be able to use their links. But a change in a session keeps the
+  // recovery links: otherwise, a thief of the password could delete them before the owner uses one.
   await trx
     .deleteFrom('one_time_link')
     .where('person_id', '=', personId)
-    .where('kind', 'in', ['recovery', 'second_factor', 'deletion'])
+    .where('kind', 'in', ['second_factor', 'deletion', ...(byMail ? ['recovery' as const] : [])])
     .execute()
   if (byMail) await holdFactorReset(trx, personId, nowMs)
   const reason = 'the person set a new password' as const
