@@ -327,7 +327,7 @@ withDatabases('import of wrong lines', (open) => {
       written: { site: 1, person: 1, course: 1, order: 1, coursePurchase: 1 },
       rejected: [
         [4, `type: must be one of ${kindNames.join(', ')}`],
-        [5, 'email: must be a valid email'],
+        [5, 'email: must be an e-mail address'],
         [6, 'another record has the same email canonical'],
         [12, 'course: no course has the id crs_nothing'],
         [13, 'lectures[0].durationSeconds: is missing'],
@@ -361,7 +361,7 @@ withDatabases('import of wrong lines', (open) => {
     ])
     const nul = 'name: must not contain a NUL character'
     expect(problemsIn(report)).to.deep.equal([
-      [1, `id: must be an id like per_…; email: must be a valid email; ${nul}`],
+      [1, `id: must be an id like per_…; email: must be an e-mail address; ${nul}`],
       [2, nul],
       [4, 'another record has the same site id, slug'],
       [6, 'picture: must not contain a NUL character'],

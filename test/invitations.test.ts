@@ -77,6 +77,21 @@ forEachDatabase('the Admin API: invitations', (start) => {
     expect(await audited('member.uninvite')).to.have.length(1)
   })
 
+  it('go to every address that can receive mail, in any spelling of its domain', async () => {
+    for (const email of [
+      `${'x'.repeat(65)}@example.com`,
+      'x@example-.com',
+      `x@${'h'.repeat(64)}.com`,
+    ])
+      expect(await refused(invite, inputOf(email)), email).to.equal('BAD_INPUT email')
+    await value(invite, inputOf('ü@Müller.example'))
+    await value(invite, inputOf('Ü@xn--mller-kva.example'))
+    const { nodes } = await value(pending)
+    expect(nodes.map(({ email }: { email: string }) => email)).to.deep.equal([
+      'ü@xn--mller-kva.example',
+    ])
+  })
+
   it('of another site are unknown, and recovery links are no invitations', async () => {
     const { id } = await value(invite, inputOf(new1))
     const kitchen = await startOperator(running(), amirThere)

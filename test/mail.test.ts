@@ -9,7 +9,6 @@ import type { SMTPServerOptions } from 'smtp-server'
 
 import { readConfig } from '../src/config/config.ts'
 import { makeMail } from '../src/directory/mail/mail.ts'
-import { isMailAddress } from '../src/directory/mail/mail-address.ts'
 import {
   MAIL_FILES_MAX,
   mailFiles,
@@ -20,12 +19,12 @@ import {
 import { type Mail, type MailKind, messages, queueMail } from '../src/directory/mail/messages.ts'
 import { smtpOptions } from '../src/directory/mail/smtp.ts'
 import { createLink, makeOneTimeLinks } from '../src/directory/people/one-time-links.ts'
-import { canonicalEmail } from '../src/directory/people/person-store.ts'
 import type { Finding } from '../src/ops/doctor/checks.ts'
 import { checkMail, checkOutbox } from '../src/ops/doctor/machine-checks.ts'
 import { makeLimits } from '../src/platform/limits/limits.ts'
 import { outboxTask, waitingMessages } from '../src/platform/outbox/outbox.ts'
 import { startBackgroundTasks } from '../src/platform/process/background-tasks.ts'
+import { canonicalEmail, isMailAddress } from '../src/platform/store/mail-address.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import type { OneTimeLinkKind, Schema } from '../src/platform/store/schema.ts'
 import { change, insert, patiently, rowsOf } from './support/database.ts'
@@ -329,6 +328,8 @@ describe('mail', () => {
       `${'j'.repeat(65)}@home.example`,
       `june@${'h'.repeat(250)}.example`,
       'june@-home.example',
+      'june@home-.example',
+      `june@${'h'.repeat(64)}.example`,
       '@home.example',
       'june@home．example',
       'june@ｈome.example',

@@ -10,10 +10,10 @@ import { makeAttemptLimits } from '../src/directory/people/attempt-limits.ts'
 import { makeSignIn } from '../src/directory/people/authenticate.ts'
 import { makeKnownBrowsers } from '../src/directory/people/known-browsers.ts'
 import { makePasswords, TooManyHashes } from '../src/directory/people/password.ts'
-import { canonicalEmail } from '../src/directory/people/person-store.ts'
 import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeLimits } from '../src/platform/limits/limits.ts'
+import { canonicalEmail } from '../src/platform/store/mail-address.ts'
 import { openSignIn } from './support/client.ts'
 import { change } from './support/database.ts'
 import {
@@ -354,6 +354,14 @@ describe('sign-in: the canonical form of an e-mail address (GHSA-7rqj-j65f-68wh)
     ['\u0455am@x.example'],
     ['sam@x.example.'],
     ['sam@x.example\0'],
+    ['sam@M\u00dcLLER.example', 'sam@xn--mller-kva.example'],
+    ['sam@mu\u0308ller.example', 'sam@xn--mller-kva.example'],
+    ['sam@XN--MLLER-KVA.example', 'sam@xn--mller-kva.example'],
+    ['m\u00fcller@m\u00fcller.example', 'm\u00fcller@xn--mller-kva.example'],
+    ['sam@\uff4d.example'],
+    ['sam@m\u00fcller.example/x'],
+    ['m\u00fcller.example'],
+    ['sam@1.2'],
     ['sam@\u200bx.example'],
     ['sam@x.example,olivia@x.example'],
   ] as const) {

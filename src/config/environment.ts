@@ -3,8 +3,8 @@ import { availableParallelism } from 'node:os'
 
 import { z } from 'zod'
 
-import { isMailAddress } from '../directory/mail/mail-address.ts'
 import { isLoopbackInterface, isLoopbackUrl, loopbackAddress } from '../platform/http/loopback.ts'
+import { isMailAddress } from '../platform/store/mail-address.ts'
 
 const SECRET_LENGTH_MIN = 32
 

@@ -1,10 +1,10 @@
 import { z } from 'zod'
 
-import { isMailDomain } from '../directory/mail/mail-address.ts'
 import { findScope, type ScopeAccess } from '../directory/scopes/catalogue.ts'
 import { readDocumentAddress } from '../platform/http/client-addresses.ts'
 import { isLoopbackUrl, loopbackHosts } from '../platform/http/loopback.ts'
 import { keySet } from '../platform/http/public-keys.ts'
+import { isMailDomain } from '../platform/store/mail-address.ts'
 
 const DAY_SECONDS = 86_400
 

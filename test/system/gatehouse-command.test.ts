@@ -110,7 +110,7 @@ describe('import and export', () => {
     const first = await runGatehouse(['import', path, '--rejects', path], { DATA_DIR })
     expect([first.code, first.stdout, first.stderr]).to.deep.equal([
       1,
-      'school.ndjson:3: email: must be a valid email\n' +
+      'school.ndjson:3: email: must be an e-mail address\n' +
         'Not written, because they refer to rejected records: notificationSubscription 1\n',
       `Imported ${path}: site 1, person 1. Invalid lines: 1. Correct them and import them again.\n`,
     ])

@@ -2,6 +2,7 @@ import type { Logger } from 'pino'
 
 import type { Html } from '../../../views/html.ts'
 import { text } from '../../../views/text.ts'
+import { canonicalEmail } from '../../platform/store/mail-address.ts'
 import type { Attempt, AttemptLimits } from './attempt-limits.ts'
 import type { CredentialStore } from './credential-store.ts'
 import type { KnownBrowsers } from './known-browsers.ts'
@@ -10,7 +11,6 @@ import { type Passwords, TooManyHashes } from './password.ts'
 import { isOutdated } from './password-formats.ts'
 import type { PasswordHook } from './password-hook.ts'
 import { PASSWORD_LENGTH_MAX } from './password-rules.ts'
-import { canonicalEmail } from './person-store.ts'
 
 /** The outcome of a sign-in. The reason for a refusal is only for the audit trail. */
 export type SignIn =

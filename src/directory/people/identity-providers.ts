@@ -25,7 +25,7 @@ import {
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import type { SendOutgoing } from '../../platform/outgoing/guarded-fetch.ts'
 import { readStart } from '../../platform/outgoing/read-start.ts'
-import { isMailAddress } from '../mail/mail-address.ts'
+import { isMailAddress } from '../../platform/store/mail-address.ts'
 import { APPLE, appleSecret, type ClaimNames } from './provider-presets.ts'
 import { beginCodeFlow, type KeptValues, redeemAnswer } from './relying-party.ts'
 

@@ -2,11 +2,12 @@ import type { Kysely } from 'kysely'
 
 import { networkOf } from '../../platform/limits/client-network.ts'
 import { sha256 } from '../../platform/store/digest.ts'
+import { canonicalEmail } from '../../platform/store/mail-address.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { queueMail } from '../mail/messages.ts'
 import { createLink, type NewLink } from './one-time-links.ts'
 import type { FactorPorts } from './passkeys.ts'
-import { accountOf, canonicalEmail } from './person-store.ts'
+import { accountOf } from './person-store.ts'
 
 /** A request for a link by e-mail, from a browser without a session. */
 export interface LinkRequest {
@@ -95,6 +96,8 @@ export function makeLinkRequests({ database, limits, now }: FactorPorts) {
       if (reached) return reached.waitSeconds
       // Send to the canonical form, which identifies the account, so the e-mail proves access to that mailbox.
       const email = canonicalEmail(request.login)
+      // Count for all networks together: the address may belong to a person who never asked for an account, and strangers
+      // must not flood it. A genuine sign-up waits for the next window.
       const isTooMany = await limits.takeTogether('signUpsOfAccount', sha256(email))
       return await send('address', { email, siteId, isSent: !isTooMany }, request)
     },

@@ -3,8 +3,8 @@ import { createHmac, randomBytes } from 'node:crypto'
 import type { Kysely } from 'kysely'
 
 import { isSame, sha256 } from '../../platform/store/digest.ts'
+import { canonicalEmail } from '../../platform/store/mail-address.ts'
 import type { OneTimeLinkKind, Schema } from '../../platform/store/schema.ts'
-import { canonicalEmail } from './person-store.ts'
 
 export type OneTimeLinks = ReturnType<typeof makeOneTimeLinks>
 

@@ -5,6 +5,7 @@ import { type Kysely, sql } from 'kysely'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
+import { canonicalEmail } from '../../platform/store/mail-address.ts'
 import { EVERYTHING_ENDED } from '../../platform/store/redis-memory.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import type { LiveSession } from './browser-sessions.ts'
@@ -141,13 +142,4 @@ export async function markVerified(
     .where('disabled_at', 'is', null)
     .executeTakeFirstOrThrow()
   return numUpdatedRows > 0n
-}
-
-/**
- * Normalizes an e-mail address, for lookups and uniqueness: trims it, and ignores case and the encoding of accents
- * (NFC). Keeps other differences, such as dots, because ignoring them could make the addresses of two people equal.
- */
-export function canonicalEmail(typed: string): string {
-  // Lower-casing may separate a letter from its mark (J̌), so normalize afterwards.
-  return typed.trim().toLowerCase().normalize('NFC')
 }

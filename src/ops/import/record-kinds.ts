@@ -2,10 +2,10 @@ import { z } from 'zod'
 
 import { languages } from '../../../views/text.ts'
 import { readPasswordHash } from '../../directory/people/password-formats.ts'
-import { canonicalEmail } from '../../directory/people/person-store.ts'
 import { takenSlugs } from '../../platform/http/paths.ts'
 import { sha256 } from '../../platform/store/digest.ts'
-import { line, slug, text, pageAddress as url } from '../../school/changes/input.ts'
+import { canonicalEmail } from '../../platform/store/mail-address.ts'
+import { line, mailAddress, slug, text, pageAddress as url } from '../../school/changes/input.ts'
 import { application } from './application-kind.ts'
 import { resolveTime } from './campus-time.ts'
 import * as schemas from './field-schemas.ts'
@@ -47,7 +47,7 @@ export const kinds = {
       slug: slug.refine((name) => !takenSlugs.has(name), 'is reserved; choose another slug'),
       name: text(120),
       description: optional(text(2000)),
-      contactEmail: optional(z.email().max(254)),
+      contactEmail: optional(mailAddress),
       address: optional(url),
       timeZone: optional(text(60)),
       language: optional(text(35)),
@@ -65,7 +65,7 @@ export const kinds = {
     table: 'person',
     schema: z.strictObject({
       id: id('per'),
-      email: z.email().max(254),
+      email: mailAddress,
       name: text(120),
       picture: optional(url),
       /** When the platform verified the e-mail address. The import itself does not verify the address. */

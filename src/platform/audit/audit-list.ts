@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely'
 
 import type { Database } from '../store/database.ts'
 import { orderBy, type PageRequest, readPage } from '../store/keyset.ts'
+import { canonicalEmail } from '../store/mail-address.ts'
 import { findNames } from '../store/object-names.ts'
 import type { Schema } from '../store/schema.ts'
 
@@ -133,7 +134,7 @@ export async function findPersonId(
   const person = await kysely
     .selectFrom('person')
     .select('id')
-    .where((eb) => eb.or({ id: written, email_canonical: written.toLowerCase() }))
+    .where((eb) => eb.or({ id: written, email_canonical: canonicalEmail(written) }))
     .executeTakeFirst()
   return person?.id
 }

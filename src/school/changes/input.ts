@@ -1,6 +1,7 @@
 import { z } from 'zod'
 
 import { isVisible } from '../../platform/store/entered-text.ts'
+import { isMailAddress } from '../../platform/store/mail-address.ts'
 import { badInput } from './refusals.ts'
 
 /** Schemas of the values that operators enter, with their limits. */
@@ -37,6 +38,8 @@ export const pageAddress = withoutNul(
     .url({ protocol: /^https?$/, error: 'must be a URL like https://school.example/page' })
     .max(2000),
 )
+
+export const mailAddress = z.stringFormat('email', isMailAddress, 'must be an e-mail address')
 
 export const idempotencyKey = text(100).nullish()
 

@@ -9,12 +9,12 @@ import { z } from 'zod'
 import { queueMail } from '../../directory/mail/messages.ts'
 import { sendRecovery } from '../../directory/people/link-requests.ts'
 import { createLink } from '../../directory/people/one-time-links.ts'
-import { canonicalEmail } from '../../directory/people/person-store.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { orderBy, pagedRows } from '../../platform/store/keyset.ts'
+import { canonicalEmail } from '../../platform/store/mail-address.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
 import { checkedChange, type SiteActor, type SiteWork, siteChange } from '../changes/change.ts'
-import { line, NAME_LENGTH_MAX } from '../changes/input.ts'
+import { line, mailAddress, NAME_LENGTH_MAX } from '../changes/input.ts'
 import { limitReached, mustBeThere } from '../changes/refusals.ts'
 import { mustBeAllowedToChangeOwners, mustHaveRoles, rolesSchema } from './site-roles.ts'
 
@@ -24,7 +24,7 @@ const DAY_MS = 86_400_000
 const RECOVERIES_PER_DAY_MAX = 3
 
 const newInvitation = z.strictObject({
-  email: z.email('must be an e-mail address').max(254, 'must have at most 254 characters'),
+  email: mailAddress,
   name: line(NAME_LENGTH_MAX).nullish(),
   roles: rolesSchema,
 })

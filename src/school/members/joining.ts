@@ -8,11 +8,12 @@ import {
   type OneTimeLinks,
   useLink,
 } from '../../directory/people/one-time-links.ts'
-import { accountOf, canonicalEmail, markVerified } from '../../directory/people/person-store.ts'
+import { accountOf, markVerified } from '../../directory/people/person-store.ts'
 import { hasFeature, SELF_SIGN_UP } from '../../directory/sites/site-admin.ts'
 import { operates } from '../../directory/sites/site-choice.ts'
 import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
+import { canonicalEmail } from '../../platform/store/mail-address.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
 import { findRoles, lockSite, newId, type SiteActor } from '../changes/change.ts'
 import { line, NAME_LENGTH_MAX } from '../changes/input.ts'

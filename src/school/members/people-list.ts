@@ -13,6 +13,7 @@ import {
   pagedRows,
   type TimeOrder,
 } from '../../platform/store/keyset.ts'
+import { canonicalEmail } from '../../platform/store/mail-address.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
 import { beginsWith, searchWords } from '../../platform/store/search.ts'
 
@@ -43,7 +44,9 @@ const SEARCH_COUNT_MAX = 500
  * in order, so its speed does not depend on the number of people.
  */
 export function listPeople(database: Database, question: PeopleQuestion) {
-  const words = question.search?.trim()
+  const text = question.search?.trim() ?? ''
+  // The words of an address are those of its canonical form.
+  const words = text.includes('@') ? canonicalEmail(text) : text
   return words ? searchPeople(database, question, words) : peopleByTime(database, question)
 }
 

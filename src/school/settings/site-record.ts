@@ -5,14 +5,14 @@ import { type SiteFeature, setFeature } from '../../directory/sites/site-admin.t
 import { compiledOnce, runStatement, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { checkedChange, differenceOf, findRoles, siteChange } from '../changes/change.ts'
-import { given, line, NAME_LENGTH_MAX, pageAddress, summary } from '../changes/input.ts'
+import { given, line, mailAddress, NAME_LENGTH_MAX, pageAddress, summary } from '../changes/input.ts'
 import { badInput, conflict } from '../changes/refusals.ts'
 
 const form = z
   .strictObject({
     name: line(NAME_LENGTH_MAX),
     description: summary.nullable(),
-    contactEmail: z.email('must be an e-mail address').max(254).nullable(),
+    contactEmail: mailAddress.nullable(),
     address: pageAddress.nullable(),
     timeZone: z.string().refine(isTimeZone, 'must be a time zone like Europe/Vienna').nullable(),
     language: z.string().refine(isLanguage, 'must be a language tag like de').nullable(),
