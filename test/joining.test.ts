@@ -12,6 +12,7 @@ import {
   sam,
   startWith,
 } from './support/gatehouse.ts'
+import { importRecords } from './support/import.ts'
 import { linkTo, mailsHandled, mailsTo } from './support/mail-folder.ts'
 import { hiddenField, linkOf, makePagePerson, type Seen, textOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
@@ -81,6 +82,8 @@ describe('/invitation', () => {
   it('asks a person with an account, who keeps the own name, and can decline', async () => {
     const { path, person, page } = await opened(june, 'LECTURER')
     expect(page.text).to.include('id="join-page"').and.include('lecturer')
+    for (const answer of [{}, { answer: '' }, { answer: 'yes' }, { answer: ['', 'accept'] }])
+      expect((await person.send(page, path, answer)).status).to.equal(400)
     expect(await rolesOf(service(), june.login)).to.deep.equal([])
     const declined = await person.send(page, path, { answer: 'decline' })
     expect(declined.text).to.include('You did not join')
@@ -312,6 +315,42 @@ describe('/sign-up', () => {
     // A Kelvin sign becomes a k in the stored form, so the mail must not go to another mailbox.
     await ask('\u212aate@new.example')
     expect(await linkTo(service(), 'kate@new.example')).to.include(signUp)
+  })
+
+  it('leads back to the app only in the browser that asked [457]', async () => {
+    await open()
+    const asker = makePagePerson(service().url, june)
+    await asker.submit(`${signUp}?from=abc-123`, { login: june.login }, signUp)
+    const first = await linkTo(service(), june.login)
+    const other = makePagePerson(service().url, june)
+    const joined = await other.send(await other.visit(first), first, { answer: 'accept' })
+    expect(linkOf(joined, 'continue')).to.equal('/account')
+    await asker.submit(`${signUp}?from=abc-123`, { login: june.login }, signUp)
+    const second = await linkTo(service(), june.login, 2)
+    const again = await asker.send(await asker.visit(second), second, { answer: 'accept' })
+    expect(linkOf(again, 'continue')).to.equal('/interaction/abc-123/login')
+  })
+
+  it('treats the spellings of an international domain as one mailbox', async () => {
+    await open()
+    const [typed, ascii] = ['ines@Müller.example', 'ines@xn--mller-kva.example']
+    const { person } = await ask(typed)
+    const path = await linkTo(service(), ascii)
+    await person.send(await person.visit(path), path, both)
+    for (const login of [typed, ascii]) {
+      const each = makePagePerson(service().url, { login, password: newPassword })
+      expect((await each.visit('/account')).path).to.equal('/account')
+      await ask(login)
+    }
+    await linkTo(service(), ascii, 3)
+    const mails = mailsTo(service(), ascii)
+    const later = mails.filter((mail) => mail.includes('You already have one'))
+    expect(later).to.have.length(2)
+    const record = { type: 'person', name: 'Ines', createdAt: '2020-01-01T00:00:00Z' }
+    const report = await importRecords(service().service.stores.database, [
+      { ...record, id: 'per_ines', email: typed },
+    ])
+    expect(report.rejected).to.have.length(1)
   })
 
   it('treats an address that only looks like another as another [254]', async () => {

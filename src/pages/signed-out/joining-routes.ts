@@ -14,7 +14,7 @@ import { signUpPage } from '../../../views/recover.ts'
 import { text } from '../../../views/text.ts'
 import type { OneTimeLink } from '../../directory/people/one-time-links.ts'
 import { findLook, shownText, siteLook } from '../../directory/sites/site-look.ts'
-import { nothingHere } from '../../platform/http/errors.ts'
+import { nothingHere, unknownAnswer } from '../../platform/http/errors.ts'
 import { seeOther, sendPage } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, linkPages, nameOfSite, pages } from '../../platform/http/paths.ts'
@@ -30,7 +30,6 @@ import { readNewPassword } from '../account/password-fields.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
 import { askRoutes } from './ask-routes.ts'
 import {
-  continueHref,
   explainGone,
   LinkGone,
   mayUse,
@@ -176,9 +175,10 @@ async function answerQuestion(
     await ports.joining.decline(joining)
     return joinedPageOf(joining, undefined)
   }
+  if (answer !== 'accept') throw unknownAnswer()
   const outcome = await ports.joining.accept(joining, { personId }, callerOf(ctx))
   if (outcome !== 'joined') throw new LinkGone()
-  return joinedPageOf(joining, continueHref(link))
+  return joinedPageOf(joining, openLink(ctx, link, ports.visitors.enter(ctx)).continueHref)
 }
 
 /** @param nextHref where to continue after joining; undefined if the person declined */

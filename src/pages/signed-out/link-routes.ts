@@ -58,7 +58,7 @@ export function openLink<Link extends OneTimeLink>(
 }
 
 /** Returns the path of the interaction from which a person requested a link, or the path of the account page. */
-export function continueHref({ data }: OneTimeLink): string {
+function continueHref({ data }: OneTimeLink): string {
   const { from } = data === null ? {} : (JSON.parse(data) as { from?: string })
   return from === undefined ? pages.account : addressOf(promptPages.login, { uid: from })
 }

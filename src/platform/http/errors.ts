@@ -107,6 +107,8 @@ export const unregisteredRedirectUri = (description: string): Refusal =>
 
 export const foreignForm = (): Refusal =>
   invalidRequest(403, 'the form was not sent from its own page; reload the page and try again')
+export const unknownAnswer = (): Refusal =>
+  invalidRequest(400, 'the form has no known answer; press one of its buttons')
 export const signedOut = (): Refusal =>
   custom(401, 'signed_out', 'you are signed out; reload the page to sign in')
 
@@ -138,6 +140,9 @@ export const methodNotAllowed = (allowed: string): Refusal =>
 /** The request contains a NUL character, which PostgreSQL cannot store. */
 export const nulInRequest = (): Refusal =>
   invalidRequest(400, 'the request contains a NUL character; remove it')
+/** The body is not a form (RFC 6749 §5.2). */
+export const notAForm = (): Refusal =>
+  invalidRequest(400, 'the request body must be application/x-www-form-urlencoded')
 export const unsupportedBody = (expected: string): Refusal =>
   invalidRequest(415, `the request body must be ${expected}`)
 export const bodyTooLarge = (bytesMax: number): Refusal =>
