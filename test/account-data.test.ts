@@ -162,12 +162,25 @@ forEachDatabase('the deletion of an account', (start) => {
     const row = await personOf('per_sam')
     expect(row).to.include({ name: 'Deleted person', password_hash: null, deletion_due_at: null })
     expect(row.email).to.match(/^deleted-\w{24}@deleted\.invalid$/)
-    expect([row.deleted_at, row.disabled_at]).to.not.include(null)
+    const left = Object.entries(row).flatMap(([name, value]) => (value === null ? [] : name))
+    expect(left).to.have.members([
+      ...['id', 'name', 'email', 'email_canonical', 'random_order'],
+      ...['created_at', 'imported_at', 'disabled_at', 'deleted_at'],
+    ])
     for (const each of personalRows.filter(({ isDeleted }) => isDeleted)) {
       const found = sql`select 1 from ${sql.table(each.table)} where ${areOf(each, 'per_sam')}`
       expect((await found.execute(kysely)).rows, each.table).to.deep.equal([])
     }
     expect(await rowsOf(kysely, 'customer_order')).to.deep.equal(before)
+    const keeping = personalData.filter(([, , then = '']) => !then.startsWith('deleted'))
+    const named = keeping.flatMap(([names = '']) => names.split(', '))
+    for (const { name: table, isView } of await kysely.introspection.getTables()) {
+      const { rows } = await sql`select * from ${sql.table(table)}`.execute(kysely)
+      const about = rows.filter((each) =>
+        /per_sam|sam@northlight|Sam Student(?!s)/.test(JSON.stringify(each)),
+      )
+      if (!isView && !named.includes(table)) expect(about, table).to.deep.equal([])
+    }
     const event = (await eventsOf('site.update'))[0]
     expect(event).to.deep.include({ actor_person_id: 'per_sam', address: null })
     expect(JSON.parse(event?.before ?? '')).to.deep.equal({
