@@ -198,7 +198,7 @@ const groups: readonly Group[] = [
     },
   ],
   [
-    { ...malformed('the request body must be application/x-www-form-urlencoded'), status: 415 },
+    malformed('the request body must be application/x-www-form-urlencoded'),
     {
       JSON: () => ({
         ...{ method: 'POST', path, body: '{"token":"x"}' },

@@ -265,6 +265,7 @@ describe('openapi.json describes', () => {
   })
 
   const malformed = { authorization: 'Bearer a b' }
+  const compressed = { 'content-encoding': 'gzip' }
   const identity =
     (method: Method, scope: string): Ask =>
     async (url) => {
@@ -279,14 +280,16 @@ describe('openapi.json describes', () => {
     'without openid: 403': identity('GET', 'account:read'),
     'without a token: 401': (url) => call('GET', url + paths.userinfo),
     'an unknown token: 401': (url) => call('GET', url + paths.userinfo, { token: 'nonsense' }),
-    'a malformed header: 400': (url) => call('GET', url + paths.userinfo, { headers: malformed }),
+    'a malformed header: 401': (url) => call('GET', url + paths.userinfo, { headers: malformed }),
+    'a token in the URL: 400': (url) => call('GET', `${url}${paths.userinfo}?access_token=x`),
   })
   answers('POST', paths.userinfo, {
     'with openid profile email: 200': identity('POST', 'openid profile email'),
     'without openid: 403': identity('POST', 'account:read'),
     'without a token: 401': form(paths.userinfo, {}),
-    'a malformed header: 400': form(paths.userinfo, {}, malformed),
-    'JSON: 415': json(paths.userinfo),
+    'a malformed header: 401': form(paths.userinfo, {}, malformed),
+    'JSON: 400': json(paths.userinfo),
+    'compressed: 415': form(paths.userinfo, {}, compressed),
     'too large: 413': form(paths.userinfo, { access_token: long }),
   })
 
@@ -311,7 +314,8 @@ describe('openapi.json describes', () => {
     'no token: 400': form(paths.introspection, asResourceServer),
     'no client: 401': form(paths.introspection, { token: 'x' }),
     'a wrong secret: 401': (url) => introspect(url, 'x', { client_secret: 'x' }),
-    'JSON: 415': json(paths.introspection),
+    'JSON: 400': json(paths.introspection),
+    'compressed: 415': form(paths.introspection, {}, compressed),
     'too large: 413': (url) => introspect(url, long),
   })
   answers('POST', paths.revocation, {

@@ -134,20 +134,18 @@ const groups: readonly Group[] = [
     },
   ],
   [
-    malformed('invalid authorization header value format'),
+    refused(401, 'invalid_token', 'the Authorization header has no Bearer token'),
     {
       'the scheme alone': credentials('Bearer'),
       'the scheme and a space': credentials('Bearer '),
       'two words': credentials('Bearer a b'),
       'one word': credentials('nonsense'),
+      Basic: credentials('Basic eDp5'),
+      DPoP: credentials('DPoP x'),
     },
   ],
   [
-    malformed('authorization header scheme must be `Bearer`'),
-    { Basic: credentials('Basic eDp5'), DPoP: credentials('DPoP x') },
-  ],
-  [
-    malformed('the request has several Authorization headers; send one'),
+    refused(401, 'invalid_token', 'the request has several Authorization headers; send one'),
     { 'two Authorization headers': ({ bound }) => get([...bearer(bound), ...bearer(bound)]) },
   ],
   [
@@ -176,7 +174,7 @@ const groups: readonly Group[] = [
     { 'a confidential client from a page': sent('confidential', ...origin) },
   ],
   [
-    unread(415, 'the request body must be application/x-www-form-urlencoded'),
+    malformed('the request body must be application/x-www-form-urlencoded'),
     {
       JSON: ({ bound }) => ({
         ...{ method: 'POST', path, body: '{}' },

@@ -205,12 +205,10 @@ const carrierRows = endpoints.flatMap(({ at, path, complete, alive }, index) =>
   ),
 )
 
-/** Introspection is our own route and answers 415; the engine does not check the media type. */
+/** Introspection is our own route: a form without credentials is 401. Without a media type it reads no body. */
 function refusalOfCarrier(path: string, what: string): string {
-  // Without a media type it reads no body.
   const isForm = /query|upper case|semicolons|without/.test(what)
-  if (path !== paths.introspection) return MALFORMED
-  return isForm ? '401 invalid_client' : '415 invalid_request'
+  return path === paths.introspection && isForm ? '401 invalid_client' : MALFORMED
 }
 
 const overrides = ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override'].flatMap(

@@ -85,10 +85,9 @@ const ways: readonly (readonly [
   ],
 ]
 
-/** UserInfo distinguishes malformed requests from invalid tokens; anonymous callers may use public tools. */
+/** UserInfo reads the query to reject tokens in it; anonymous callers may use public tools. */
 function answerOf(place: Place, why: string): string {
-  const isMalformed = why === 'malformed' || why === 'in the query'
-  if (place === userinfo && isMalformed) return '400 invalid_request'
+  if (place === userinfo && why === 'in the query') return '400 invalid_request'
   return place === mcp && (why === 'in the query' || why === 'as without')
     ? '200'
     : '401 invalid_token'

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 
 import type { Context, Middleware } from 'koa'
 
-import { bodyTooLarge, unsupportedBody } from './errors.ts'
+import { bodyTooLarge, notAForm, unsupportedBody } from './errors.ts'
 
 /**
  * Reads the bytes of a request body, up to a limit. Callers must reject compressed bodies first (`refuseCompressed`).
@@ -59,11 +59,11 @@ const FORM = 'application/x-www-form-urlencoded'
 /** The maximum length of a form, the same as at the engine's own endpoints. */
 const FORM_BYTES_MAX = 56 * 1024
 
-/** Reads the parameters of a form; empty without a Content-Type. @throws bodyTooLarge or unsupportedBody */
+/** Reads the parameters of a form; empty without a Content-Type. @throws bodyTooLarge, notAForm or unsupportedBody */
 export async function readForm(ctx: Context): Promise<URLSearchParams> {
   refuseCompressed(ctx)
   if (ctx.get('content-type') === '') return new URLSearchParams()
-  if (ctx.request.type.toLowerCase() !== FORM) throw unsupportedBody(FORM)
+  if (ctx.request.type.toLowerCase() !== FORM) throw notAForm()
   // The URL standard defines this format only in UTF-8, so ignore the charset in the header.
   return new URLSearchParams((await readRequestBody(ctx, FORM_BYTES_MAX)).toString())
 }

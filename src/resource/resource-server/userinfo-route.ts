@@ -11,6 +11,7 @@ import {
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 import { hasSecretInBrowser, SECRET_IN_BROWSER } from '../../platform/http/cors.ts'
 import { sendJsonError } from '../../platform/http/error-handler.ts'
+import { isRefusal } from '../../platform/http/errors.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { parameterOf, readForm, repetitionIn } from '../../platform/http/request-body.ts'
 import { logFields } from '../../platform/http/request-log.ts'
@@ -19,7 +20,7 @@ import { personKey } from '../../platform/limits/limits.ts'
 import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import { type DpopChallenge, judgeBinding, type SentToken } from './binding.ts'
 import { type Challenge, challengeHeader, logToken, provenRequest, setNonce } from './protect.ts'
-import type { ResourceParts } from './verify-bearer.ts'
+import { type ResourceParts, readToken } from './verify-bearer.ts'
 
 /**
  * Creates the UserInfo route (OpenID Connect Core §5.3), which responds like the engine's own endpoint, except that the
@@ -30,7 +31,10 @@ export function userinfoRoute(parts: ResourceParts): Middleware {
   const { baseUrl: realm, resourceMetadataUrl, oauth } = parts
   const offer = oauth.checkDpop && ({ dpop: 'offered' } as const)
   const answer = async (ctx: Context) => {
-    const answered = await claimsFor(ctx, parts)
+    const answered = await claimsFor(ctx, parts).catch((error: unknown) => {
+      if (!isRefusal(error) || error.statusCode !== 400) throw error
+      return malformedRequest(error.error_description ?? '')
+    })
     if ('claims' in answered) {
       ctx.body = answered.claims
       return
@@ -52,8 +56,7 @@ async function claimsFor(
 ): Promise<{ readonly claims: Claims } | UserinfoRefusal> {
   const { checkDpop, authorization } = oauth
   const sent = await readTokenOf(ctx, checkDpop !== undefined)
-  if (sent === 'none') return { status: 401 }
-  if ('problem' in sent) return malformedRequest(sent.problem)
+  if ('status' in sent) return sent
   const judged = await verdicts.judgeAccessToken(sent.value, { unbound: true })
   if (judged.kind === 'worthless') {
     // Send the same description for every fault. The log and the Refusals page show the reason.
@@ -86,44 +89,33 @@ async function claimsFor(
   return { claims: claimsReleased(token, authorization.conformance) }
 }
 
-/** The access token; `none` without a token; or the problem for the caller. */
-type TokenRead = SentToken | 'none' | { readonly problem: string }
-
 /**
  * Reads the token from the header or, for POST, from the form (RFC 6750 §2.1 and §2.2; OpenID Connect Core §5.3.1).
  * Rejects requests with several tokens. Rejects a token in the URL, because URLs end up in logs.
  */
-async function readTokenOf(ctx: Context, dpopEnabled: boolean): Promise<TokenRead> {
+async function readTokenOf(
+  ctx: Context,
+  dpopEnabled: boolean,
+): Promise<SentToken | UserinfoRefusal> {
   const query = new URLSearchParams(ctx.querystring)
   const form = ctx.method === 'POST' ? await readForm(ctx) : undefined
   const repetition = repetitionIn(form ?? query, ['access_token'])
-  if (repetition !== undefined) return { problem: repetition }
-  // A faulty request may have several Authorization headers.
-  const authorization = ctx.req.headersDistinct['authorization'] ?? []
-  if (authorization.length > 1)
-    return { problem: 'the request has several Authorization headers; send one' }
-  const header = authorization[0] || undefined
+  if (repetition !== undefined) return malformedRequest(repetition)
+  const authorization = ctx.req.headersDistinct['authorization']?.filter(Boolean) ?? []
   const posted = form && parameterOf(form, 'access_token')
   const inAddress = parameterOf(query, 'access_token')
-  const ways = [header, posted, inAddress].filter((way) => way !== undefined)
-  if (ways.length > 1) return { problem: 'access token must only be provided using one mechanism' }
+  const ways = [authorization[0], posted, inAddress].filter((way) => way !== undefined)
+  if (ways.length > 1)
+    return malformedRequest('access token must only be provided using one mechanism')
   if (inAddress !== undefined) {
-    return { problem: 'access tokens must not be provided via query parameter' }
+    return malformedRequest('access tokens must not be provided via query parameter')
   }
-  if (header !== undefined) return readHeader(header, dpopEnabled)
-  return posted === undefined ? 'none' : { scheme: 'Bearer', value: posted }
-}
-
-function readHeader(header: string, dpopEnabled: boolean): TokenRead {
-  // The separator is one or more spaces (RFC 6750 §2.1).
-  const [scheme = '', value, ...more] = header.split(/ +/)
-  if (value === undefined || value === '' || more.length > 0) {
-    return { problem: 'invalid authorization header value format' }
-  }
-  if (dpopEnabled && scheme.toLowerCase() === 'dpop') return { scheme: 'DPoP', value }
-  return scheme.toLowerCase() === 'bearer'
-    ? { scheme: 'Bearer', value }
-    : { problem: 'authorization header scheme must be `Bearer`' }
+  if (posted !== undefined) return { scheme: 'Bearer', value: posted }
+  const read = readToken(authorization, dpopEnabled)
+  if (!('kind' in read)) return read
+  if (read.kind === 'anonymous') return { status: 401 }
+  // A malformed header counts as a malformed token (specification, Errors 4).
+  return { status: 401, error: 'invalid_token', description: read.reason }
 }
 
 function claimsReleased(token: AccessToken, conformance: SuiteClaims | undefined): Claims {
