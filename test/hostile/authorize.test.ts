@@ -202,7 +202,13 @@ describe('authorize: unsupported features (OpenID Connect Core §6) [23]', () =>
       [{ request_uri: 'http://169.254.169.254/latest' }, 'request_uri_not_supported'],
       [{ registration: '{}' }, 'registration_not_supported'],
     ] as const) {
-      expect(redirectedError(await authorize(fields)), error).to.equal(error)
+      const answer = await authorize(fields)
+      expect(redirectedError(answer), error).to.equal(error)
+      expect(answer.headers.get('location')).to.match(
+        /[?&]error_description=\w+\+[^&]+not\+supported/,
+      )
+      const { text } = await authorize({ ...fields, response_mode: 'form_post' })
+      expect(text).to.match(/name="error_description" value="[^"]+ not supported: /)
     }
     expect(connections).to.equal(0)
   })

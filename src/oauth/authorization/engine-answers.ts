@@ -48,6 +48,10 @@ function settleRevocation(ctx: Context): void {
 // These patterns match the error description in a redirect and in a self-submitting form.
 const inAddress = /([?&#]error_description=)([^&#]*)/g
 const inForm = /(name="error_description" value=")([^"]*)(?=")/
+// Some of the engine's errors have no description. Insert their code, which `toClient` replaces.
+const bareInAddress = /[?&#]error=(\w+_not_supported)(?!.*error_description=)/
+const bareInForm =
+  /<input[^>]* name="error" value="(\w+_not_supported)"\/>(?!.*error_description)/s
 
 /** Replaces the engine's short error descriptions with instructions (specification, Errors 3; RFC 6749 §4.1.2.1). */
 function replaceSentences(ctx: Context, { route, client, params = {}, provider }: Oidc): void {
@@ -71,7 +75,8 @@ type Replace = (said: string) => string | undefined
 function replaceInAddress(ctx: Context, replace: Replace): void {
   const location = ctx.response.get('Location')
   if (!location) return
-  const replaced = location.replace(inAddress, (whole, before, words) => {
+  const described = location.replace(bareInAddress, '$&&error_description=$1')
+  const replaced = described.replace(inAddress, (whole, before, words) => {
     const sentence = replace(new URLSearchParams(`said=${words}`).get('said') ?? '')
     if (sentence === undefined) return whole
     return `${before}${new URLSearchParams({ '': sentence }).toString().slice(1)}`
@@ -83,7 +88,11 @@ function replaceInBody(ctx: Context, replace: Replace): void {
   const { body } = ctx
   if (typeof body === 'string') {
     // Our descriptions contain no special HTML characters, so they need no escaping.
-    const replaced = body.replace(
+    const described = body.replace(
+      bareInForm,
+      '$&<input type="hidden" name="error_description" value="$1"/>',
+    )
+    const replaced = described.replace(
       inForm,
       (_whole, before, said) => before + (replace(said) ?? said),
     )
@@ -92,8 +101,9 @@ function replaceInBody(ctx: Context, replace: Replace): void {
     ctx.type = 'html'
     return
   }
-  if (!errorOf(body)) return
-  const { error_description: said = '' } = body as { error_description?: string }
+  const code = errorOf(body)
+  if (!code) return
+  const { error_description: said = code } = body as { error_description?: string }
   const sentence = replace(said)
   if (sentence === undefined) return
   const challenge = ctx.response.get('WWW-Authenticate')
@@ -192,6 +202,11 @@ const toClient = sentences({
     'person who signs in',
   'unsupported response_type requested':
     'unsupported response_type requested: send response_type=code',
+  request_not_supported:
+    'request objects are not supported: send each parameter by itself, and omit request',
+  request_uri_not_supported:
+    'this use of request_uri is not supported: send each parameter by itself, and omit request_uri',
+  registration_not_supported: 'the parameter registration is not supported: omit it',
 })
 
 /** The engine's error description for an unregistered post-logout redirect URI. */
