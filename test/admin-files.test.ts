@@ -1,16 +1,20 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { globSync } from 'node:fs'
+import { globSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
+import { join } from 'node:path'
 
 import { readScope } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { rangeOf } from '../src/school/files/download-routes.ts'
 import { fitsName, kindOf } from '../src/school/files/file-kinds.ts'
+import { s3Storage } from '../src/school/files/file-storage.ts'
 import { operatorSite, startOperator } from './support/admin-api.ts'
 import { pdf, png, removeDemoFiles, type Sending, sendFile } from './support/files.ts'
 import { policyWith } from './support/gatehouse.ts'
 import { memberReader } from './support/member-api.ts'
-import { eventually } from './support/programs.ts'
+import { eventually, temporaryFolder } from './support/programs.ts'
+import { serve } from './support/serve.ts'
 import { forEachDatabase } from './support/storages.ts'
 import { answerOf, refusalOf } from './support/wire.ts'
 
@@ -304,5 +308,24 @@ describe('a download', () => {
     expect([rangeOf('bytes=10-', 10), rangeOf('bytes=-0', 10)]).to.deep.equal(['beyond', 'beyond'])
     for (const whole of ['', 'bytes=-', 'bytes=5-4', 'bytes=0-1,3-4', 'lines=1-2', 'bytes=a-b'])
       expect(rangeOf(whole, 10), whole).to.equal(undefined)
+  })
+})
+
+describe('a slow S3-compatible storage', () => {
+  it('may take longer for an upload, by its size, but not for other requests', async () => {
+    await using host = await serve((request, response) => {
+      request.resume()
+      if (request.method === 'PUT') setTimeout(() => response.end(), 600)
+    })
+    const keys = { region: 'x', accessKeyId: 'x', secretAccessKey: 'x' }
+    const location = { endpoint: host.url, bucket: 'b', ...keys }
+    const storage = s3Storage(location, { answerMs: 300, uploadBytesPerSecondMin: 10 })
+    const path = join(temporaryFolder(), 'draft')
+    writeFileSync(path, pdf)
+    const sha256 = createHash('sha256').update(pdf).digest('hex')
+    const draft = { path, sha256, sizeBytes: pdf.length, mediaType: 'application/pdf' }
+    await storage.put('key', { ...draft, [Symbol.asyncDispose]: async () => {} })
+    const refusal = await storage.get('key').catch((error: unknown) => error)
+    expect(refusal).to.include({ error: 'temporarily_unavailable' })
   })
 })

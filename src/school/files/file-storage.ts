@@ -119,17 +119,22 @@ export async function orUnavailable<Result>(work: () => Promise<Result>): Promis
 /** The endpoint and credentials of an S3-compatible storage. The bucket is the first path segment. */
 export type S3Location = NonNullable<Config['filesS3']>
 
-/** The time limit until the response headers arrive, including the upload itself. Reading the body may take longer. */
-const ANSWER_MS = 20_000
+const s3Limits = {
+  /** Time until the response headers arrive, without the time for an upload. Reading the body may take longer. */
+  answerMs: 20_000,
+  /** The slowest upload that is not aborted: 1 Mbit/s. */
+  uploadBytesPerSecondMin: 125_000,
+}
 
 /** Creates the storage in S3, with one object per file. Signs requests with Signature Version 4. */
-export function s3Storage(location: S3Location): FileStorage {
+export function s3Storage(location: S3Location, limits = s3Limits): FileStorage {
   const { endpoint, bucket, ...credentials } = location
   const ask = async (key: string, { method, headers = {}, draft }: Asking) => {
     const address = `${endpoint}/${bucket}/${key}`
     const signer = new AwsV4Signer({ url: address, method, headers, service: 's3', ...credentials })
     const giveUp = new AbortController()
-    const timer = setTimeout(() => giveUp.abort(), ANSWER_MS)
+    const uploadMs = ((draft?.sizeBytes ?? 0) / limits.uploadBytesPerSecondMin) * 1000
+    const timer = setTimeout(() => giveUp.abort(), limits.answerMs + uploadMs)
     try {
       const signed = await signer.sign()
       return await fetch(signed.url, {
