@@ -247,7 +247,7 @@ export async function countUnreadableApps(
 const appOf = async (kysely: Kysely<Schema>, personId: string) =>
   await kysely
     .selectFrom('totp')
-    .select(['sealed_secret', 'last_step', 'confirmed_at'])
+    .select(['sealed_secret', 'confirmed_at'])
     .where('person_id', '=', personId)
     .executeTakeFirst()
 
