@@ -45,8 +45,10 @@ describe('whether a change needs an approval (design 37)', () => {
 
 forEachDatabase('approvals of changes', (start) => {
   const begun = fresh(async () => {
-    const clock = { ms: Date.now() }
-    const running = await start({ demandsApprovals: true, now: () => clock.ms })
+    const clock = { aheadMs: 0 }
+    // The clock must not stand still: a page session would then seem older than its browser session, and not fresh.
+    const now = () => Date.now() + clock.aheadMs
+    const running = await start({ demandsApprovals: true, now })
     const token = await operatorToken(running.url, scope)
     const { id } = await readTool(running.url, 'create_course', { token, values: draft })
     return { ...running, token, id, clock, person: makePagePerson(running.url, olivia) }
@@ -96,7 +98,7 @@ forEachDatabase('approvals of changes', (start) => {
     await decide('approve')
     await refused('publish_course', { id: 'crs_slow_bread' })
     await refused('publish_course', { at: '2030-01-01T00:00:00Z' })
-    begun().clock.ms += 10 * MINUTE_MS + 1
+    begun().clock.aheadMs += 10 * MINUTE_MS + 1
     await refused()
     await decide('reject')
     await refused()
