@@ -17,6 +17,7 @@ import {
   startService,
 } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
+import { eventually } from './support/programs.ts'
 import {
   ASSERTION_TYPE,
   byAssertion,
@@ -358,6 +359,47 @@ describe('private_key_jwt with keys at an address', () => {
     expect([...asked.values()]).to.deep.equal([30, 30, 30, 30, 30])
     await chooseAddress(service, 'https://good.example/keys')
     expect(await introspectWith(service.url, key)).to.equal(200)
+  })
+
+  it('keeps unapproved metadata documents from blocking the keys of other clients [458]', async () => {
+    const key = await makeClientKey()
+    const waiting = Promise.withResolvers<Response>()
+    const asked = new Set<string>()
+    await using service = await startService({
+      policy: policyWith({
+        furtherPlans: { privateKeyJwt: true },
+        metadataDocuments: { openRegistration: true },
+      }),
+      fetch: async (input) => {
+        const { host } = new URL(String(input))
+        asked.add(host)
+        if (host === 'good.example') return Response.json({ keys: [key.publicJwk] })
+        return await waiting.promise
+      },
+    })
+    const hosts = Array.from({ length: 64 }, (_, index) => `https://host-${index}.example`)
+    const attempts = hosts.map(async (host) => {
+      const client_id = `${host}/client.json`
+      const document = JSON.stringify({
+        ...{ name: 'A stranger', redirectUris: [`${host}/callback`], applicationType: 'web' },
+        ...{ grantTypes: ['authorization_code'], authMethods: ['private_key_jwt'] },
+        keys: { jwksUri: `${host}/keys` },
+      })
+      const times = { first_seen_at: 1, fetched_at: Date.now(), fresh_until: Date.now() + 60_000 }
+      const row = { client_id, document, fingerprint: 'x', ...times }
+      await insert(service.kysely, 'document_client', row)
+      const ids = { iss: client_id, sub: client_id }
+      return await introspect(
+        service.url,
+        'x',
+        byAssertion(await signAssertion(key, service.url, ids)),
+      )
+    })
+    await eventually(10_000, async () => expect(asked.size).to.equal(hosts.length))
+    await chooseAddress(service, 'https://good.example/keys')
+    expect(await introspectWith(service.url, key)).to.equal(200)
+    waiting.resolve(new Response(null, { status: 500 }))
+    for (const { status } of await Promise.all(attempts)) expect(status).to.equal(401)
   })
 
   it('skips the guard only for hosts of privateHosts', async () => {

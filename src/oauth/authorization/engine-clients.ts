@@ -9,10 +9,11 @@ import { hintNotValid } from '../../platform/http/errors.ts'
 import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import type { OutgoingInit } from '../../platform/outgoing/guarded-fetch.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
-import { type EngineClient, toClientMetadata } from '../clients/client-metadata.ts'
+import { type EngineClient, factsOf, toClientMetadata } from '../clients/client-metadata.ts'
 import type { DocumentClients } from '../clients/document-clients.ts'
 import { fetchBounds, makeFetchGovernor } from '../clients/fetch-governor.ts'
 import { isLoopbackClientId } from '../clients/loopback-clients.ts'
+import { isUnreviewed } from '../clients/refused-scopes.ts'
 import { renewSession } from './browser-session.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 import { NOTICE_WITHIN_MS, type SendNotice, type SignOuts } from './sign-outs.ts'
@@ -124,8 +125,7 @@ const KEYS_FRESH_SECONDS_MAX = 600
 
 /**
  * Limits for fetching client keys. The limits are high, because fetches from failing hosts must not block other
- * clients. Operators or metadata documents set the URLs. If a host responds, its URL is fetched at most once a minute,
- * so only failing hosts can cause many requests.
+ * clients. If a host responds, its URL is fetched at most once a minute, so only failing hosts can cause many requests.
  */
 const keyBounds = { ...fetchBounds, runningMax: 64, perMinuteMax: 1200 }
 
@@ -140,12 +140,15 @@ export function engineRequests({
   furtherPlans,
   platform: { now, fetch },
 }: EngineDependencies): Pick<Configuration, 'fetch' | 'fetchResponseBodyLimits'> {
-  const governor = makeFetchGovernor(now, keyBounds)
+  // Anyone can publish metadata documents on many hosts, so unapproved ones have separate limits.
+  const unapproved = makeFetchGovernor(now, keyBounds)
+  const trusted = makeFetchGovernor(now, keyBounds)
   const ask = async (address: string, options: OutgoingInit) => {
     const privateAddress = furtherPlans.privateHosts.includes(new URL(address).host)
     return await fetch(address, { ...options, redirect: 'manual', privateAddress })
   }
-  const askForKeys = async (address: string, options: OutgoingInit) => {
+  const askForKeys = async (client: EngineClient, address: string, options: OutgoingInit) => {
+    const governor = isUnreviewed(factsOf(client)) ? unapproved : trusted
     const end = governor.begin(new URL(address).host)
     if (!end) throw new Error('too many requests for client keys: retry in a minute')
     try {
@@ -162,7 +165,8 @@ export function engineRequests({
         const signal = AbortSignal.timeout(NOTICE_WITHIN_MS)
         return await withoutBody(await ask(address, { ...options, signal }))
       }
-      if (isForKeys(address)) return await askForKeys(address, options ?? {})
+      const owner = clientOfKeys(address)
+      if (owner) return await askForKeys(owner, address, options ?? {})
       // `options` include the engine's time limit.
       const client = await documents.resolve(address, async () => await fetch(address, options))
       return Response.json(toClientMetadata(client))
@@ -188,8 +192,8 @@ function boundedFreshness(response: Response): Response {
   return new Response(response.body, { status: response.status, headers })
 }
 
-/** The jwks_uri that `keysOfClient` is fetching. */
-const keyRequest = new AsyncLocalStorage<string>()
+/** The client whose keys `keysOfClient` is fetching. */
+const keyRequest = new AsyncLocalStorage<EngineClient>()
 
 /** The engine's store of one client's keys. */
 interface KeyStore extends Iterable<JSONWebKeySet['keys'][number]> {
@@ -201,14 +205,14 @@ async function keysOfClient(provider: Provider, clientId: string): Promise<JSONW
   const client = await provider.Client.find(clientId)
   const keys = client?.['asymmetricKeyStore'] as KeyStore | undefined
   if (!client || !keys) return { keys: [] }
-  await keyRequest.run(client.jwksUri ?? '', async () => await keys.refresh())
+  await keyRequest.run(client, async () => await keys.refresh())
   return { keys: [...keys] }
 }
 
-/** Whether the engine is fetching client keys from this URL. Otherwise, it is fetching a metadata document. */
-function isForKeys(address: string): boolean {
-  const client: EngineClient | undefined = Provider.ctx?.oidc?.client
-  return address === (keyRequest.getStore() ?? client?.jwksUri)
+/** Returns the client whose keys the engine is fetching; undefined if the URL is that of a metadata document. */
+function clientOfKeys(address: string): EngineClient | undefined {
+  const client = keyRequest.getStore() ?? Provider.ctx?.oidc?.client
+  return client?.jwksUri === address ? client : undefined
 }
 
 /** Gives other parts of the service access to the engine with the current keys. */
