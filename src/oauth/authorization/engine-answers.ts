@@ -50,8 +50,7 @@ const inAddress = /([?&#]error_description=)([^&#]*)/g
 const inForm = /(name="error_description" value=")([^"]*)(?=")/
 // Some of the engine's errors have no description. Insert their code, which `toClient` replaces.
 const bareInAddress = /[?&#]error=(\w+_not_supported)(?!.*error_description=)/
-const bareInForm =
-  /<input[^>]* name="error" value="(\w+_not_supported)"\/>(?!.*error_description)/s
+const bareInForm = /<input[^>]* name="error" value="(\w+_not_supported)"\/>(?!.*error_description)/s
 
 /** Replaces the engine's short error descriptions with instructions (specification, Errors 3; RFC 6749 §4.1.2.1). */
 function replaceSentences(ctx: Context, { route, client, params = {}, provider }: Oidc): void {

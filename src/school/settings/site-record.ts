@@ -5,7 +5,14 @@ import { type SiteFeature, setFeature } from '../../directory/sites/site-admin.t
 import { compiledOnce, runStatement, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { checkedChange, differenceOf, findRoles, siteChange } from '../changes/change.ts'
-import { given, line, mailAddress, NAME_LENGTH_MAX, pageAddress, summary } from '../changes/input.ts'
+import {
+  given,
+  line,
+  mailAddress,
+  NAME_LENGTH_MAX,
+  pageAddress,
+  summary,
+} from '../changes/input.ts'
 import { badInput, conflict } from '../changes/refusals.ts'
 
 const form = z
