@@ -126,9 +126,8 @@ describe('/recover', () => {
   })
 
   it('works after a thief of the password has changed it in a session [456]', async () => {
-    await using service = await start()
-    const { person, path, page } = await opened(service)
-    const thief = makePagePerson(service.url, sam)
+    const { person, path, page } = await opened()
+    const thief = makePagePerson(service().url, sam)
     const security = '/account/security'
     const stolen = 'four boats and a bicycle'
     const typed = { current: sam.password, password: stolen, repeated: stolen }
