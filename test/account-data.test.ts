@@ -165,7 +165,7 @@ forEachDatabase('the deletion of an account', (start) => {
     const left = Object.entries(row).flatMap(([name, value]) => (value === null ? [] : name))
     expect(left).to.have.members([
       ...['id', 'name', 'email', 'email_canonical', 'random_order'],
-      ...['created_at', 'imported_at', 'disabled_at', 'deleted_at'],
+      ...['created_at', 'imported_at', 'signed_out_at', 'disabled_at', 'deleted_at'],
     ])
     for (const each of personalRows.filter(({ isDeleted }) => isDeleted)) {
       const found = sql`select 1 from ${sql.table(each.table)} where ${areOf(each, 'per_sam')}`

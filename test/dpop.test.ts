@@ -478,7 +478,7 @@ it('DPoP is not offered while the plan is off, and tokens that were bound before
   })
   const bound = { url: `http://127.0.0.1:${off.config.port}`, key, accessToken }
   expect((await ask(bound, undefined, userinfo, 'Bearer')).status).to.equal(401)
-  expect(await statusOf(bound)).to.equal(400)
+  expect(await statusOf(bound)).to.equal(401)
   expect((await refreshWith(bound.url, refreshToken, key)).body.error).to.equal('invalid_grant')
   const { headers } = await get(bound.url + paths.userinfo)
   expect(headers.get('www-authenticate')).to.not.include('DPoP')

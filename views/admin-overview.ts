@@ -20,7 +20,10 @@ export interface OverviewPage {
   readonly downloadHref: string
   readonly assistantsHref: string
   /** The latest refusals of all applications, if the page shows refusals. */
-  readonly latest: readonly (RefusalView & { readonly name: string; readonly href: string })[]
+  readonly latest: readonly (RefusalView & {
+    readonly name: string
+    readonly href: string | undefined
+  })[]
 }
 
 export const measures = ['connected', 'people', 'calls', 'signIns', 'refusals'] as const
@@ -52,6 +55,7 @@ export function overviewPage(page: OverviewPage): AreaPage {
 <span class="muted">${text(`analytics.measures.${measure}.what`)}</span></p>
 ${tabBar(text('analytics.period'), periodTabs)}</div>
 ${values.some((value) => value > 0) ? chartOf(title, bars, page) : empty(page)}
+${page.latest.length > 0 && latestOf(page)}
 <p class="small">${text('analytics.utc', { time: timeOf(page.countedAt) })} <a id="download" href="${page.downloadHref}">${text('analytics.download')}</a></p>`,
   }
 }
@@ -76,7 +80,7 @@ function total(values: readonly number[], { measure, people }: OverviewPage): Ht
   return text('analytics.inAll', { count })
 }
 
-function reasonsOf({ reasons, latest }: OverviewPage): Html {
+function reasonsOf({ reasons }: OverviewPage): Html {
   const bars = reasons.map(({ error, refusals }) => ({ label: errorWords(error), value: refusals }))
   const rows = reasons.map(({ error }, index) => ({
     label: html`${bars[index]?.label} (${error})`,
@@ -84,8 +88,12 @@ function reasonsOf({ reasons, latest }: OverviewPage): Html {
   }))
   return html`<h2 id="reasons">${text('analytics.reasons')}</h2>
 ${rowChart({ id: 'reasons-chart', title: text('analytics.reasons'), summary: html`${rows[0]?.label}: ${numberText(rows[0]?.value ?? 0)}`, bars })}
-${numbers(text('analytics.reasons'), text('analytics.reason'), text('analytics.measures.refusals'), rows)}
-${latest.length > 0 && html`<h2>${text('analytics.latest')}</h2>\n${table(text('analytics.latest'), latestColumns, latest)}`}`
+${numbers(text('analytics.reasons'), text('analytics.reason'), text('analytics.measures.refusals'), rows)}`
+}
+
+function latestOf({ latest }: OverviewPage): Html {
+  return html`<h2>${text('analytics.latest')}</h2>
+${table(text('analytics.latest'), latestColumns, latest)}`
 }
 
 const [when, ...others] = refusalColumns
@@ -93,7 +101,10 @@ const latestColumns: readonly Column<OverviewPage['latest'][number]>[] = [
   when,
   {
     heading: text('word.app'),
-    cell: ({ name, href }) => html`<a href="${href}"><bdi>${name}</bdi></a>`,
+    cell: ({ name, href }) =>
+      href === undefined
+        ? html`<bdi>${name}</bdi>`
+        : html`<a href="${href}"><bdi>${name}</bdi></a>`,
   },
   ...others,
 ]

@@ -15,6 +15,8 @@ const contracting: Readonly<Record<string, string>> = {}
 it('the files of migrations only add, so that the version before runs beside them (expand, deploy, contract)', () => {
   const files = readdirSync(folder)
   expect(files).to.have.length.greaterThan(0)
+  for (const name of files)
+    expect(name).to.match(/^[\w-]+(\.contract)?(\.(sqlite|postgres))?\.sql$/)
   const declared = files.filter((name) => effectOf(name) === 'contract')
   const removing = files.filter((name) => !onlyAdds(readFileSync(join(folder, name), 'utf8')))
   expect(declared).to.deep.equal(removing)

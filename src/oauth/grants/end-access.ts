@@ -111,11 +111,11 @@ export async function storeNewPassword(
 ): Promise<void> {
   const nowMs = actor.now
   const byMail = sessionSince === undefined
-  const { signed_out_at: signedOutAt } = await trx
+  const { email, signed_out_at: signedOutAt } = await trx
     .updateTable('person')
     .set({ password_hash: passwordHash })
     .where('id', '=', personId)
-    .returning('signed_out_at')
+    .returning(['email', 'signed_out_at'])
     .executeTakeFirstOrThrow()
   // Check after the update, which waits for a concurrent change of the password.
   if (!byMail && signedOutAt !== null && signedOutAt >= sessionSince) throw new SessionEnded()
@@ -138,5 +138,5 @@ export async function storeNewPassword(
     personId,
     after: { grantsEnded },
   })
-  await queueMail(trx, { kind: 'password_changed', personId, values: {} }, nowMs)
+  await queueMail(trx, { kind: 'password_changed', to: email, personId, values: {} }, nowMs)
 }

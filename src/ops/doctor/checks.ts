@@ -47,7 +47,9 @@ export const checks = {
   'secret.readable': wrong('make the file readable only by its owner'),
   'database.readable': wrong('make the file readable only by its owner'),
 
-  'files.unwritable': wrong('give the service user write access to the folder'),
+  'files.unwritable': wrong(
+    'give the service user write access to the folder, and check that the disk has room',
+  ),
   'files.other-folder': wrong(
     "mount one folder on all hosts, or set FILES_S3_*; if you replaced the folder, execute `delete from setting where name = 'files_folder'`",
   ),

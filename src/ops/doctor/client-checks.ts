@@ -62,7 +62,7 @@ export function judgeClients(clients: readonly ClientFacts[], now: number) {
   return [ok(findings.length === 0 ? `${all}; no weaknesses found.` : `${all}.`), ...findings]
 }
 
-/** Returns the full days since a time. Negative for an infinite time, such as `Math.min()` of an empty list. */
+/** Returns the full days since a time. Infinite for `Math.min()` or `Math.max()` of an empty list. */
 function daysSince(timestamp: number, now: number): number {
   return Math.floor((now - timestamp) / DAY_MS)
 }

@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 
 import type { Config } from '../../config/config.ts'
@@ -24,8 +24,9 @@ export function* checkPermissions({
   dataDir,
 }: Pick<Config, 'secrets' | 'databaseUrl' | 'dataDir'>): Generator<Finding> {
   const pathOf = (name: string) => join(dataDir, name)
-  for (const folder of [dataDir, pathOf('files')].filter(existsSync)) {
-    if (!isWritable(folder)) yield found('files.unwritable', `${folder} is not writable`)
+  for (const folder of [existingParent(dataDir), pathOf('files')].filter(existsSync)) {
+    const problem = writeProblem(folder)
+    if (problem) yield found('files.unwritable', `${folder} is not writable (${problem})`)
   }
   const isOpen = (path: string) => existsSync(path) && (statSync(path).mode & 0o077) !== 0
   const readable = (file: string) => `Other users of this machine can read ${file}`
@@ -38,14 +39,19 @@ export function* checkPermissions({
   for (const file of open) yield found('database.readable', readable(file))
 }
 
-function isWritable(folder: string): boolean {
+/** Returns a folder or, if it does not exist, the nearest folder above it, where the service would create it. */
+function existingParent(folder: string): string {
+  return existsSync(folder) ? folder : existingParent(dirname(resolve(folder)))
+}
+
+function writeProblem(folder: string): unknown {
   const probe = join(folder, `doctor-${randomUUID()}`)
   try {
     writeFileSync(probe, '', { mode: 0o600, flag: 'wx' })
     rmSync(probe)
-    return true
-  } catch {
-    return false
+    return undefined
+  } catch (error) {
+    return Object(error).code
   }
 }
 

@@ -31,5 +31,10 @@ export function refusalText({ code, field }: Pick<ChangeRefused, 'code' | 'field
 export function callerAtPage({ actor, site }: Operator) {
   const scopes = scopeNames('operator')
   const client = { clientId: OWN_CLIENT_ID, clientOrigin: 'first_party' }
-  return { ...actor, ...client, siteId: site.id, scopes }
+  return {
+    ...{ ...actor, ...client, siteId: site.id, scopes },
+    get now() {
+      return actor.now
+    },
+  }
 }

@@ -86,12 +86,14 @@ function overviewRoutes(operatorPages: OperatorPages, parts: AdminParts, overvie
     const overview = await overviewOf(site.id, askedDays(ctx))
     const measure = measures.find((name) => name === ctx.query['measure']) ?? 'calls'
     const latest = measure === 'refusals' ? await parts.refusals.list('app.site_id', site.id) : []
+    const hasPage = (kind: string) =>
+      kind === 'resource_server' || site.mcpConnectionsOnSince !== undefined
     return overviewPage({
       ...overview,
       measure,
       latest: latest.map(({ kind, clientId: client, ...refusal }) => ({
         ...refusal,
-        href: address(patternsOf[kind].refusals, { client }),
+        href: hasPage(kind) ? address(patternsOf[kind].refusals, { client }) : undefined,
       })),
       periods: OVERVIEW_PERIODS,
       path: ctx.path,

@@ -18,8 +18,10 @@ export function answerInArea(
   answer: Answer,
 ): WholeAnswer {
   if (typeof answer !== 'object') return answer
-  const { done } = ctx.query
-  const notice = textIfAny(`done.${answer.id}.${done}`) ?? textIfAny(`done.${done}`)
+  const done = String(ctx.query['done'])
+  // Notices about secrets belong to several pages. A dot would select the notice of another page.
+  const shared = done.includes('.') ? undefined : textIfAny(`done.${done}`)
+  const notice = textIfAny(`done.${answer.id}.${done}`) ?? shared
   const hrefs = { accountHref: pages.account, signOutAction: pages.signOut }
   return inArea(answer, { ...area, ...hrefs, person, csrf, path: ctx.path }, notice)
 }

@@ -94,5 +94,11 @@ export function makeSessions(stateStore: StateStore, settings: SessionSettings) 
 
 /** Returns the signed-in person as the actor of an audit event. */
 export function actorOf(ctx: Context, { person }: PageSession, now: () => number): Actor {
-  return { personId: person.id, ...callerOf(ctx), now: now() }
+  return {
+    ...{ personId: person.id, ...callerOf(ctx) },
+    // Read the time late. A change may wait for a lock, and must not predate the row that it finds after the wait.
+    get now() {
+      return now()
+    },
+  }
 }

@@ -75,7 +75,8 @@ export async function sendTogether<Row>(
 
 /**
  * Sends the last statements of a transaction. On PostgreSQL, does not wait for the responses, so that `commit` is sent
- * together with these statements. If one of them fails, `commit` fails with its error.
+ * together with these statements. If one of them fails, `commit` fails with its error. After a timeout, the
+ * transaction may still be committed.
  */
 export async function sendBeforeCommit(
   trx: Kysely<Schema>,

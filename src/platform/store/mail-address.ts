@@ -35,6 +35,8 @@ export function canonicalEmail(typed: string): string {
 
 /** Returns the ASCII form of a domain; undefined if it is invalid, or spelled for example in full-width letters. */
 function asciiDomain(domain: string): string | undefined {
+  // The time of the conversion grows with the square of the length.
+  if (domain.length > ADDRESS_CHARACTERS_MAX) return undefined
   const host = domainToASCII(domain)
   const plain = domain.toLowerCase().normalize('NFC')
   return plain === host || plain === domainToUnicode(host) ? host : undefined

@@ -182,7 +182,9 @@ async function connectGuarded(pool: pg.Pool, timeout: StorageTimeout) {
       failed ??= { error }
     })
     if (text === 'begin') return { command: 'BEGIN', rowCount: 0, rows: [] }
-    const result = await sent
+    const result = await sent.catch((error: unknown) => {
+      throw failed?.error ?? error
+    })
     if (text.startsWith('rollback')) failed = undefined
     if (failed) throw failed.error
     return result

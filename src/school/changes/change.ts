@@ -35,13 +35,13 @@ export interface SiteActor extends Actor {
 export interface SiteWork {
   readonly trx: Transaction<Schema>
   readonly actor: SiteActor
-  /** Records an audit event of the actor at the site, and returns its id. The event is written at the end of the work. */
+  /** Records an audit event of the actor, and returns its id. It is written after the work, which cannot read it. */
   readonly record: (
     action: Change['action'],
     subject: Change['subject'],
     values: Pick<Change, 'before' | 'after' | 'personId' | 'reportedAs'>,
   ) => string
-  /** Writes at the end of the work, before its audit events, without waiting for the result. */
+  /** Writes without rows at the end of the work, before its audit events. The work cannot read the result. */
   readonly writeLast: (query: { compile(): CompiledQuery }) => void
 }
 

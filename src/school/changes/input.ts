@@ -39,7 +39,12 @@ export const pageAddress = withoutNul(
     .max(2000),
 )
 
-export const mailAddress = z.stringFormat('email', isMailAddress, 'must be an e-mail address')
+/** The schema of an e-mail address whose domain has a dot. */
+export const mailAddress = z.stringFormat(
+  'email',
+  (value) => isMailAddress(value) && /@.+\../.test(value),
+  'must be an e-mail address',
+)
 
 export const idempotencyKey = text(100).nullish()
 

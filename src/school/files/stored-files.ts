@@ -95,11 +95,17 @@ export async function storeFile(
       return true
     })
   } finally {
-    if (!isNew) await removeBytes(storage, id)
+    if (!isNew && !(await mayHaveRow(kysely, id))) await removeBytes(storage, id)
   }
   const stored = await findByContent(kysely, siteId, after)
   if (!stored) throw conflict('the same file was deleted during the upload; upload it again')
   return { file: stored, isNew }
+}
+
+/** Whether a row may exist, for example because only the response to its `commit` was lost. */
+async function mayHaveRow(kysely: Kysely<Schema>, id: string): Promise<boolean> {
+  const row = kysely.selectFrom('stored_file').select('id').where('id', '=', id)
+  return await row.executeTakeFirst().then(Boolean, () => true)
 }
 
 async function findByContent(

@@ -75,7 +75,7 @@ export function makeInvitations(perSiteAndDayMax: number) {
       const whose = { email, siteId, data, livesSeconds: INVITATION_SECONDS }
       const id = await createLink(site.trx, { kind: 'invitation', ...whose }, nowMs)
       await send(site, email, id)
-      await site.record('member.invite', { kind: 'invitation', id }, { after: { roles } })
+      site.record('member.invite', { kind: 'invitation', id }, { after: { roles } })
       return id
     }),
 
@@ -97,7 +97,7 @@ export function makeInvitations(perSiteAndDayMax: number) {
         .execute()
       await send(site, email, id)
       const after = { roles: offer.roles }
-      await site.record('member.invite', { kind: 'invitation', id }, { before: after, after })
+      site.record('member.invite', { kind: 'invitation', id }, { before: after, after })
     }),
     withdraw,
     sendRecovery: sendMemberRecovery,
