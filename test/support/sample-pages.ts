@@ -218,7 +218,12 @@ function inAreas(values: Values): Record<string, View> {
     ...webhookPages(values),
   }
   const whole = Object.entries(all).map(([name, page]) => [name, inArea(page, area, words)])
-  return Object.fromEntries(whole)
+  const name = values.sites[0]?.name ?? ''
+  const look = { name, logoHref: wideLogo, colorsHref: hrefOf(stylesheet) }
+  return {
+    ...Object.fromEntries(whole),
+    'account-of-site': inArea(accountPages(values)['account-empty'], { ...area, look }, words),
+  }
 }
 
 /** The home of the account, connected apps and notifications, empty and full. */
@@ -242,7 +247,6 @@ function accountPages(values: Values) {
   }
   const home = { links, person, ...zones }
   const hrefs = { connectHref: address('/connect'), adminHref: address('/admin') }
-  const look = { logoHref: wideLogo, colorsHref: hrefOf(stylesheet) }
   const subscription = { id: words, topic: 'replies', channel: 'email', enabledAt: null }
   const inbox = { action: address('/notifications') }
   const hidden = { client: words }
@@ -253,10 +257,6 @@ function accountPages(values: Values) {
       sites: sites.map((site) => ({ ...site, ...hrefs })),
     }),
     'account-empty': accountHomePage({ ...home, sites: [], queriesHref: undefined }),
-    'account-of-site': {
-      ...accountHomePage({ ...home, sites: [], queriesHref: undefined }),
-      look: { ...look, name: sites[0]?.name ?? '' },
-    },
     apps: connectedAppsPage({ ...list, apps: [app], pager }),
     'apps-none': connectedAppsPage({ ...list, apps: [], pager: { ...pager, nextHref: undefined } }),
     'remove-app': confirmPage({ ...removal, title: words, effect: client.name, confirm: words }),
