@@ -21,8 +21,8 @@ export async function checkOutside(baseUrl: string, mustRespond: boolean): Promi
 }
 
 /**
- * Creates a function that sends a request and reads the response, without following redirects. It trusts only Node's
- * own list of certificate authorities and those in NODE_EXTRA_CA_CERTS.
+ * Creates a function that sends a request and reads the response, without following redirects. The function trusts
+ * the certificate authorities of Node.js and of NODE_EXTRA_CA_CERTS.
  */
 function makeAsk(baseUrl: string) {
   return async (path: string, headers: Record<string, string> = foreignPage) => {

@@ -164,7 +164,7 @@ async function* checkHashes({ firebaseSignerKey }: Config, { kysely }: Database)
   }
 }
 
-/** Checks Redis, if configured: its response and its durability. */
+/** Checks that Redis, if configured, responds and keeps acknowledged writes. */
 export async function* checkRedis(config: Config): Findings {
   yield* orFound('redis.silent', 'Redis does not respond', async function* () {
     const redis = await openRedisOf(config)

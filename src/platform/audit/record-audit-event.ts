@@ -122,13 +122,13 @@ export async function writeAuditRows(
   rows: readonly AuditRow[],
   nowMs: number,
 ): Promise<void> {
-  const insertion = insertEvents(kysely, rows).compile()
+  const statements: CompiledQuery[] = [insertEvents(kysely, rows).compile()]
   const eventIds = rows.filter(mayBeQueued).map(({ id }) => id)
-  const queueing = eventQueueing(sql`a.id in (${sql.join(eventIds)})`, nowMs)
-  await sendTogether(
-    kysely,
-    eventIds.length === 0 ? [insertion] : [insertion, queueing.compile(kysely)],
-  )
+  if (eventIds.length > 0) {
+    const queueing = eventQueueing(sql`a.id in (${sql.join(eventIds)})`, nowMs)
+    statements.push(queueing.compile(kysely))
+  }
+  await sendTogether(kysely, statements)
 }
 
 /** Skips events that are already stored: an earlier write may have succeeded despite a timeout. */

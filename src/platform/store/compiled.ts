@@ -31,10 +31,12 @@ export function compiledOnce<Values extends object, Row>(
   const queries = new Map<unknown, CompiledQuery<Row>>()
   return (kysely, values) => {
     const engine = kysely.getExecutor().adapter.constructor
-    // The builder accepts any value, such as a symbol, and returns it among the parameters.
-    const query =
-      queries.get(engine) ?? build(kysely, (name) => Symbol(String(name)) as never).compile()
-    queries.set(engine, query)
+    let query = queries.get(engine)
+    if (!query) {
+      // The builder accepts any value, such as a symbol, and returns it among the parameters.
+      query = build(kysely, (name) => Symbol(String(name)) as never).compile()
+      queries.set(engine, query)
+    }
     const parameters = query.parameters.map((parameter) =>
       typeof parameter === 'symbol' ? Reflect.get(values, parameter.description ?? '') : parameter,
     )
