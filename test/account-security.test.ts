@@ -68,7 +68,7 @@ describe(`${page}: the password`, () => {
   })
 
   describe('beside other requests', () => {
-    /** A service where checking Sam's password takes long, and pages on which Sam is signed in. */
+    /** Starts a service and signs Sam in at each browser. Then stores a password hash that takes long to check. */
     const open = async (browsers: number) => {
       const service = await startService({ policy: flushingSoon, now: Date.now })
       const people = Array.from({ length: browsers }, () => makePagePerson(service.url, sam))
@@ -128,7 +128,7 @@ describe(`${page}: the password`, () => {
     expect((await makePagePerson(service.url, sam).visit('/account')).path).to.equal('/account')
   })
 
-  it('limits wrong current passwords as sign-ins [249]', async () => {
+  it('limits wrong current passwords like failed sign-ins [249]', async () => {
     const signIn = { failuresPerAccountAndAddressMax: 2 }
     await using service = await startWith({ ...flushing, signIn })
     const wrong = { ...both, current: 'wrong' }

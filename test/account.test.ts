@@ -242,7 +242,7 @@ describe('/account', () => {
     })
   })
 
-  it('asks for a password without a promise about another app', async () => {
+  it('promises at the sign-in to an app, but not to its own pages, that the app never sees the password', async () => {
     const { url } = service()
     const ofOwnPage = await follow(makeHeadlessPerson(noor), new URL('/account', url))
     expect(ofOwnPage.text).to.include('id="login-page"').and.not.include('never sees your password')

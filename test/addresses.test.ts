@@ -38,7 +38,7 @@ const fill = (pattern: string) =>
 const { publicJwk } = await makeClientKey()
 
 describe('every address of the table', () => {
-  // Each of these settings adds pages. The upstream is never reached without a token.
+  // Each of these settings adds paths. Requests without a token never reach the upstream.
   const service = sharedService({
     policy: policyWith({
       metadataDocuments: { sources: [], openRegistration: true },
@@ -82,7 +82,7 @@ it('the reserved names of sites are those that follow /admin/ in another address
   expect(nameOfSite({ id: 'sit_1', slug: 'apis' })).to.equal('apis')
 })
 
-/** Upper case in one segment or in all, and a trailing slash. Parameters stay unchanged. */
+/** Returns the path with one segment or all in upper case, and with a trailing slash. Keeps parameters unchanged. */
 function otherSpellings(pattern: string): string[] {
   if (pattern === pages.welcome) return []
   const segments = pattern.split('/')
@@ -100,7 +100,7 @@ function otherSpellings(pattern: string): string[] {
     .map(fill)
 }
 
-/** `/applications/NEW` is not a spelling of `/applications/new`, but the application NEW. */
+/** Whether a pattern matches an address, as `/applications/:client` matches `/applications/NEW`. */
 function covers(pattern: string, address: string): boolean {
   const names = pattern.replaceAll('.', '\\.').replace(/:\w+/g, '[^/]+')
   return new RegExp(`^${names}$`).test(address)

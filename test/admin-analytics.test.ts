@@ -7,7 +7,7 @@ import { forEachDatabase } from './support/storages.ts'
 
 const at = (moment: string) => Date.parse(`${moment}Z`)
 
-/** Days without data of the demo. */
+/** A period for which the demo has no data. */
 const days = 'from: "2015-03-01T23:59:00Z", until: "2015-03-04T00:00:00Z"'
 
 const nothing = {
@@ -57,7 +57,7 @@ forEachDatabase('the Admin API: analytics', (start) => {
     expect([...first.nodes, ...second.nodes]).to.deep.equal(nodes.slice(0, 2))
   })
 
-  it('counts more than one statement reads at a single time', async () => {
+  it('counts more enrolments at one time than one statement reads', async () => {
     await enrolTwentyThousand(running().service.stores.database, at('2015-05-05T05:05:05'))
     const analytics = await value(
       `{ analytics(from: "2015-05-04T00:00:00Z", until: "2015-05-07T00:00:00Z") {
@@ -84,7 +84,7 @@ forEachDatabase('the Admin API: analytics', (start) => {
   })
 })
 
-/** Sam completes a course on the second day. Noor watches half of it; so does June, who has no role. */
+/** Sam completes a course on the second day. Noor watches half of it. So does June, who has no role at the site. */
 async function happenInMarch({ kysely }: Database): Promise<void> {
   const march = (time: string) => at(`2015-03-${time}`)
   const day = Math.floor(march('02T00:00:00') / 86_400_000)
@@ -122,7 +122,7 @@ async function happenInMarch({ kysely }: Database): Promise<void> {
     await sql.raw(`insert into ${rows}`).execute(kysely)
 }
 
-/** More than one statement reads, so that halving the period does not help. */
+/** Enrols more people at one time than one statement reads, so halving the period does not help. */
 async function enrolTwentyThousand({ kysely }: Database, purchasedAt: number): Promise<void> {
   const digits = sql.raw(Array.from({ length: 10 }, (_, i) => `select ${i} i`).join(' union all '))
   const numbers = sql`with digit as (${digits}), number as (

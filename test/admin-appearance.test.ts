@@ -79,7 +79,7 @@ forEachDatabase('the Admin API: the appearance of a site', (start) => {
     expect(sheet.headers.get('content-type')).to.match(/^text\/css/)
     expect(sheet.headers.get('cache-control')).to.include('immutable')
     const css = await sheet.text()
-    // One stylesheet a page: that of the service with the colors.
+    // The page has one stylesheet: that of the service, with the site's colors added.
     expect(text.match(/<link rel="stylesheet"/g)).to.have.length(1)
     expect(Buffer.byteLength(text + css)).to.be.below(40_000)
     expect(css)
@@ -156,7 +156,7 @@ describe('the contrast of two colors (WCAG 2.2)', () => {
   it('is the ratio of the recommendation, either way round', () => {
     expect(contrastOf('#000000', '#ffffff')).to.be.closeTo(21, 0.001)
     expect(contrastOf('#ffffff', '#ffffff')).to.equal(1)
-    // The two greys next to the limit on white.
+    // On white, these greys are just above and just below the limit of 4.5.
     expect(contrastOf('#767676', '#ffffff')).to.be.within(4.5, 4.55)
     expect(contrastOf('#ffffff', '#777777')).to.be.within(4.47, 4.5)
   })

@@ -84,7 +84,7 @@ forEachDatabase('files of a site', (start) => {
     await remove(body.id)
   })
 
-  it('are one when the same file comes several times at once', async () => {
+  it('are stored once when the same file is sent several times at once', async () => {
     const sent = await Promise.all([1, 2, 3].map(() => send({ name: 'at-once.pdf' })))
     expect(new Set(sent.map(({ body }) => body.id)).size).to.equal(1)
     expect(onDisk()).to.have.length(2)
@@ -206,7 +206,7 @@ forEachDatabase('files of a site', (start) => {
       }
       const head = await fetch(downloadUrl, { method: 'HEAD' })
       expect(head.headers.get('content-length')).to.equal(String(size))
-      // For some minutes the address is as good as a token.
+      // Until it expires, the URL gives access like a token, so the log must not contain it.
       expect(running().log.join('')).not.to.include(new URL(downloadUrl).pathname)
     })
 
@@ -293,7 +293,7 @@ describe('the kind of a file', () => {
     })
   }
 
-  it('has its own ending of names, in any case of letters', () => {
+  it('has its own file name extension, in upper or lower case', () => {
     const kind = kindOf(pdf)
     const fits = ['A.PDF', 'pdf', 'a.pdf.html'].map((name) => kind && fitsName(kind, name))
     expect(fits).to.deep.equal([true, false, false])

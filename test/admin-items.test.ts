@@ -133,7 +133,7 @@ forEachDatabase('changes by the Admin API', (start) => {
     ...Object.entries(kinds).map(([kind, input]) => [`create${kind}`, input] as const),
     ['createPost', post] as const,
   ]) {
-    it(`${mutation} creates one for each idempotency key, also at once`, async () => {
+    it(`${mutation} creates one object for each idempotency key, also for concurrent requests`, async () => {
       const input = { ...valid, ...('slug' in valid && { slug: 'once' }), idempotencyKey: mutation }
       const made = await Promise.all([1, 2, 3].map(() => value(mutationOf(mutation), { input })))
       expect(new Set(made.map(({ id }) => id)).size).to.equal(1)
@@ -299,7 +299,7 @@ forEachDatabase('changes by the Admin API', (start) => {
       expect(await refused(late)).to.equal('CONFLICT')
     })
 
-    it('lists registrations page by page, and counts those that stand', async () => {
+    it('lists registrations page by page, and counts those that are not cancelled', async () => {
       const eventId = await make('listed')
       const people = ['per_sam', 'per_noor', 'per_theo']
       const [made] = await Array.fromAsync(people, (person) => register(eventId, person))
@@ -334,7 +334,7 @@ forEachDatabase('changes of one site at once', (start) => {
   const make = async (mutation: string, input: object) =>
     (await value(mutationOf(mutation), { input })).id
 
-  it('keep all of three fields of the appearance', async () => {
+  it('keep all three fields of the appearance', async () => {
     const fields = ['displayName', 'signInWords', 'consentWords']
     for (let round = 0; round < 5; round += 1) {
       const words = `round ${round}`

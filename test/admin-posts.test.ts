@@ -15,7 +15,7 @@ const post = {
   link: 'https://northlight.example/studio',
 }
 
-/** More than two batches, so that a request cannot deliver all of them. */
+/** More subscribers than two batches contain, so that one request cannot deliver to all of them. */
 const MANY = 1300
 const subscribers = Array.from({ length: MANY }, (_, n) => `per_n${String(n).padStart(5, '0')}`)
 const everybody = [...subscribers, 'per_sam']

@@ -21,7 +21,7 @@ const operations = operationsOf(schema)
 const everyScope = scopeNames('operator')
 const { fields, inputs } = partsOf(schema)
 
-/** What a platform serves itself (docs/how-to/serve-your-own-api.md). */
+/** The areas that a platform serves itself (docs/how-to/serve-your-own-api.md). */
 const servedByThePlatform = [
   ...['membership_plans', 'coupons', 'subscriptions', 'comments', 'forms', 'pages'],
 ]
@@ -165,7 +165,7 @@ describe('the Admin API over HTTP', () => {
 
 const forLife = 'hasLifetimeAccess: true'
 
-/** Mutations with one id of the other site: the id, and the mutation with $ in its place. */
+/** Mutations with one id of the other site. In each mutation, `$` stands for the id. */
 const foreignChanges: readonly (readonly [id: string, mutation: string])[] = [
   ['crs_bread', `enrolStudent(input: { personId: "per_noor", courseId: "$", ${forLife} })`],
   ['per_june', `enrolStudent(input: { personId: "$", courseId: "crs_color", ${forLife} })`],
@@ -231,7 +231,7 @@ forEachDatabase('what another site has', (start) => {
   afterEach(async () => expect(await kitchenRows(running())).to.deep.equal(rowsBefore))
 
   for (const [id, mutation] of foreignChanges) {
-    it(`is as unknown to ${mutation}`, async () => {
+    it(`is unknown to ${mutation}, like an id that does not exist`, async () => {
       for (const given of [made[id] ?? id, `${id.slice(0, 3)}_none`]) {
         const payload = mutation.startsWith('delete') || mutation.startsWith('remove')
         const fields = payload ? 'deletedId' : 'id'
@@ -273,7 +273,7 @@ forEachDatabase('what another site has', (start) => {
     }
   })
 
-  it('is not reached by a text that no database stores: each is refused by name', async () => {
+  it('is not reached with a text that no database can store; the error names the argument', async () => {
     for (const operation of operations) {
       for (const { path, type } of slotsOf(operation)) {
         if (type !== 'ID' && type !== 'String') continue

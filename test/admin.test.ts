@@ -249,7 +249,7 @@ describe('/admin', () => {
     )
   })
 
-  it('lets no two applications of a site have one name', async () => {
+  it('lets no two applications of a site have the same name', async () => {
     const only = { ...publicEntry, name: 'Only One' }
     const page = await create(only)
     const again = await create({ ...confidentialEntry, name: 'only one' })
@@ -352,7 +352,7 @@ describe('/admin', () => {
     const rows = Array.from({ length: 45 }, (_value, number) => ({
       ...({ kind: 'site', auth_method: 'none', application_type: 'web' } as const),
       ...{ site_id: northlight, client_id: `many-${number}`, name: `Many ${number}` },
-      // Several share a moment, so the place in the list needs more than the time.
+      // Several rows have the same time, so a position in the list consists of more than the time.
       created_at: 5000 + Math.floor(number / 7),
     }))
     await insert(own.kysely, 'oauth_application', rows)

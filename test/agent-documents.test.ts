@@ -85,7 +85,7 @@ describe('documents for agents', () => {
 
   it('and the lists of tools are small', async () => {
     const { url } = running()
-    // Measured 3.8, 10.6 and 47.9 KB (decision 15).
+    // The measured sizes are 3.8, 10.6 and 47.9 KB (decision 15).
     for (const [token, bytesMax] of [
       [undefined, 4_000],
       [await memberToken(url), 11_000],

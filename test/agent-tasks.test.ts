@@ -14,7 +14,7 @@ import { makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/storages.ts'
 import type { Json } from './support/wire.ts'
 
-/** Counts the calls of a task. A call that fails ends the test. */
+/** Calls tools and counts the calls. A failed call fails the test. */
 function agentOf(url: string, token: string) {
   let calls = 0
   return {

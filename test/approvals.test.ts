@@ -20,7 +20,7 @@ const MINUTE_MS = 60_000
 
 describe('whether a change needs an approval (design 37)', () => {
   const rows = [
-    // covers, integrations exempt, origin, destructive: the decision
+    // Columns: covers, exemptsIntegrations, origin, isDestructive, expected.
     ['destructive', false, 'loopback', true, true],
     ['destructive', false, 'document', true, true],
     ['destructive', false, 'loopback', false, false],
@@ -46,7 +46,7 @@ describe('whether a change needs an approval (design 37)', () => {
 forEachDatabase('approvals of changes', (start) => {
   const begun = fresh(async () => {
     const clock = { aheadMs: 0 }
-    // The clock must not stand still: a page session would then seem older than its browser session, and not fresh.
+    // If the clock stood still, a page session would seem older than its browser session, so it would not be fresh.
     const now = () => Date.now() + clock.aheadMs
     const running = await start({ demandsApprovals: true, now })
     const token = await operatorToken(running.url, scope)
@@ -87,7 +87,7 @@ forEachDatabase('approvals of changes', (start) => {
     expect(text.match(/name="change"/g)).to.have.length(1)
     await change('publish_course')
     expect(await publishedAt()).to.not.equal(null)
-    // Replayed: the approval is used up.
+    // The approval was for one request, so a repetition needs another approval.
     await refused()
     const event = await rowOf(begun().kysely, 'audit_event', { action: 'change.approve' })
     expect([event.actor_person_id, event.site_id]).to.deep.equal(['per_olivia', 'sit_northlight'])
@@ -149,7 +149,7 @@ forEachDatabase('approvals of changes', (start) => {
     expect(await publishedAt()).to.equal(null)
     const { headers } = await person.open(page)
     expect(headers.get('content-security-policy')).to.include("frame-ancestors 'none'")
-    // Another client of the same person has no use of the approval.
+    // Another client of the same person cannot use the approval.
     await person.submit(page, forged)
     await refused('publish_course', {}, await operatorToken(url, scope))
     await change('publish_course')

@@ -36,7 +36,7 @@ const plain: Values = {
   scopes: scopeNames('member'),
 }
 
-/** Each of these ends a text or starts a command in some place. */
+/** Each part of this text ends a string or starts a command in some format. */
 const hostile =
   '"\'`;$(touch /tmp/x)\\{url}{client_id}]]\n[evil]\u007f\u2028</pre><script>&config=%22 ünï 🎓'
 const evil: Values = {
@@ -185,7 +185,7 @@ describe('the callbacks of an assistant', () => {
       expect(judge(other), other).to.equal(false)
   })
 
-  it('are named with all beginnings that people share', () => {
+  it('are listed with every prefix that the connections of several people share', () => {
     for (const { ownCallback, connections } of assistants) {
       const [begin = ''] = ownCallback?.pattern.split('{') ?? []
       if (begin.length > 'https://'.length) expect(connections).to.include(begin)
@@ -210,7 +210,7 @@ describe('the callbacks of an assistant', () => {
     expect(idsFor(['https://app.example/callback'])).to.deep.equal([])
   })
 
-  it('have the schemes of apps that are not a reversed domain name', () => {
+  it('use no private-use scheme except that of Cursor', () => {
     expect(schemesOf(assistants)).to.deep.equal(['cursor:'])
   })
 })

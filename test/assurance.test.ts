@@ -48,7 +48,7 @@ const unmet = 'unmet_authentication_requirements'
 describe('the assurance that an authorization request requires', () => {
   const service = sharedService()
   const signedIn = async () => (await obtainCode(service().url)).person
-  /** The outcome of a request in this browser: `a code`, an error, or `a page` for the person. */
+  /** Returns the outcome of a request in this browser: `a code`, the error, `a page` (the sign-in), or another path. */
   const outcome = async (person: HeadlessPerson, fields: Fields) => {
     const answer = await answerOf(await person.open(authorizeUrl(service().url, fields)))
     const location = answer.headers.get('location') ?? ''
@@ -56,7 +56,7 @@ describe('the assurance that an authorization request requires', () => {
     if (searchParams.has('code')) return 'a code'
     return searchParams.get('error') ?? (/\/login$/.test(pathname) ? 'a page' : pathname)
   }
-  /** The outcome after the person has given the password again. */
+  /** Returns the outcome after the person has entered the password again. */
   const afterPassword = async (fields: Fields, person = signedIn()) => {
     const start = authorizeUrl(service().url, fields)
     const { searchParams } = await (await person).authorize(start, notes.redirectUri)
@@ -101,7 +101,7 @@ describe('the assurance that an authorization request requires', () => {
     ]) {
       expect(await afterPassword(fields), JSON.stringify(fields)).to.equal(unmet)
     }
-    // No person can reach an unknown value, so none is asked.
+    // No person can reach an unknown value, so the service shows no page.
     const unknown = essential({ value: 'urn:example:retina' })
     expect(await outcome(await signedIn(), unknown)).to.equal(unmet)
     expect(await outcome(await signedIn(), { ...unknown, prompt: 'none' })).to.equal(unmet)
@@ -158,7 +158,7 @@ describe('the assurance that an authorization request requires', () => {
   })
 
   // [RFC 9470 §6.2; OpenID Connect Core §2; OpenID Connect Core §12.2; 340]
-  it('reached is in every id_token and at introspection, and a refresh does not renew it', async () => {
+  it('is reported as reached in every id_token and at introspection, and a refresh does not renew it', async () => {
     const { url } = service()
     const { accessToken, refreshToken, answer, person } = await obtainTokens(url)
     const { acr, amr, auth_time } = decodeJwt(String(answer.id_token))
@@ -363,7 +363,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     expect(await rowsOf(kysely, 'site_feature')).to.deep.equal(features)
     const script = { method: 'POST', headers: { 'x-form-token': csrf }, body: '{}' }
     expect((await other.open(`${site}/queries/run`, script)).status).to.equal(401)
-    // The browser of a copied cookie signs in with two factors elsewhere.
+    // If the browser later signs in again, a copied cookie of its page session must not gain the two factors.
     const copied = makePagePerson(url, olivia)
     await copied.visit('/account')
     await useTwoFactors(copied.browser, service())
@@ -424,7 +424,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     expect((await answerTo(makeHeadlessPerson(northlight))).get('error')).to.equal(unmet)
   })
 
-  /** Gives a person an authenticator app, and returns what they then answer. */
+  /** Adds an authenticator app for a person. Returns the person's answers, with a new code each time. */
   const withApp = async (who: Answers) => {
     const { codeAt } = await addApp(makePagePerson(service().url, who), Date.now() + aheadMs)
     return {

@@ -137,7 +137,7 @@ describe('the audit trail of a running service', () => {
       expect(rows.reduce((sum, { times }) => sum + (times ?? 1), 0)).to.equal(25)
       return rows
     })
-    // Several flushes may lie between the first and the last of them, and make no more rows.
+    // There may be several flushes between the first failure and the last. They add no rows.
     expect(found.length).to.be.at.most(2)
     expect(found[0]).to.include({ site_id: 'sit_northlight', reason: 'invalid secret provided' })
   })
@@ -151,7 +151,7 @@ describe('the audit trail of a running service', () => {
     await browser.authorize(authorizeUrl(url), notes.redirectUri)
     await confirmSignOut(browser, new URL(paths.endSession, url))
     expect(await newest('sign_out.browser')).to.include({ actor_person_id: 'per_olivia' })
-    // The engine has its own clock, so nobody can sign in after this.
+    // The engine's own clock is behind this one, so Olivia cannot sign in after this.
     await makePagePerson(url, olivia).submit('/account/sign-out-everywhere')
     expect(await newest('sign_out.everywhere')).to.include({ actor_person_id: 'per_olivia' })
   })

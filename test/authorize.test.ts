@@ -58,7 +58,7 @@ describe('/oauth/authorize', () => {
     type Address = readonly [client: string, address: string | undefined, good: boolean]
     const addresses: readonly Address[] = [
       [notes.clientId, 'https://notes.example/callback', true],
-      // RFC 8252 §7.3: any port of a loopback address.
+      // RFC 8252 §7.3: a loopback redirect URI matches with any port.
       [notes.clientId, 'http://127.0.0.1/callback', true],
       [notes.clientId, 'http://127.0.0.1:51234/callback', true],
       [notes.clientId, '', false],
@@ -66,7 +66,7 @@ describe('/oauth/authorize', () => {
       [portal.clientId, 'http://127.0.0.1:8787/callback', true],
       [portal.clientId, 'http://127.0.0.1:8788/callback', false],
       [portal.clientId, 'http://127.0.0.1/callback', false],
-      // Its only one need not be sent, says RFC 6749; here it must.
+      // RFC 6749 lets a client omit its only redirect URI. This service requires it.
       ['integration-chatgpt', undefined, false],
     ]
     for (const [client_id, redirect_uri, good] of addresses) {
@@ -319,7 +319,7 @@ const redirects: readonly (readonly [redirectUri: string, remembered: boolean])[
   ['http://127.0.0.1/callback', false],
   ['http://127.0.0.1:5/callback', false],
   ['com.example.notes:/callback', false],
-  // Each connection of ChatGPT has its own address, and all members share the client_id.
+  // Each connection of ChatGPT has its own redirect URI, and all members share the client_id.
   ['https://chatgpt.com/connector/oauth/mine', false],
   ['https://chatgpt.com/connector_platform_oauth_redirect', true],
 ]

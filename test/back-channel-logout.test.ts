@@ -55,11 +55,11 @@ async function startRelyingParty(openssl: string) {
   const party = { host, tokens, status: 200, answersAfterMs: 0 }
   host.serve(async (request, response) => {
     const body = new URLSearchParams(await text(request))
-    // A test may change it after the token arrives.
     if (request.method === 'POST' && request.url === '/backchannel-logout') {
       tokens.push(body.get('logout_token') ?? '')
     }
     await delay(party.answersAfterMs)
+    // A test may change the status after the token arrives.
     response.writeHead(party.status, { location: 'https://client.example/other' }).end()
   })
   return party
@@ -152,8 +152,8 @@ describe('back-channel logout', () => {
     })
   })
 
-  /** What brings each end about in the database. */
   const ofPortal = `client_id = '${portal.clientId}'`
+  /** The statement that causes each end. */
   const ends: readonly (readonly [end: SessionEnd, statement: string])[] = [
     [
       'the person signed out everywhere',
@@ -207,7 +207,7 @@ describe('back-channel logout', () => {
       expect(party.tokens).to.have.lengthOf(NOTICE_ATTEMPTS_MAX)
       const ids = party.tokens.map((token) => decodeJwt(token).jti)
       expect(new Set(ids)).to.have.property('size', NOTICE_ATTEMPTS_MAX)
-      // The page of the application shows these under Refusals.
+      // The application's page shows the failed attempts under Refusals.
       const refusal = await eventually(20_000, async () => {
         const rows = await rowsOf(service.kysely, 'client_refusal', { client_id: portal.clientId })
         expect(rows).to.have.length(NOTICE_ATTEMPTS_MAX)
@@ -218,7 +218,7 @@ describe('back-channel logout', () => {
     })
   })
 
-  // The time limit of the engine is 2.5 s.
+  // The engine's own limit for outgoing requests is 2.5 s.
   it('waits for an application that starts slowly, and does not repeat the notice meanwhile', async () => {
     await running(async ({ service, party, clock }) => {
       party.answersAfterMs = 4000
@@ -258,7 +258,7 @@ describe('back-channel logout', () => {
     })
   }
 
-  it('finds ended sessions behind many of clients without a row', async () => {
+  it('finds ended sessions behind many sessions of clients without a row', async () => {
     await running(async ({ service, party, clock }) => {
       const grant = { id: 'grant', person_id: 'per_olivia', client_id: claude.clientId }
       const times = { granted_at: clock.ms, expires_at: clock.ms + 3_600_000 }
@@ -286,7 +286,7 @@ describe('back-channel logout', () => {
     })
   })
 
-  /** Two applications get notices: the portal, and one at other.example that answers in this way. */
+  /** Starts a service that notifies the portal, and an application at other.example that responds with `answer`. */
   async function startWithOther(answer: (response: ServerResponse) => unknown) {
     const host = await startDocumentHost(openssl())
     const clock = { ms: Date.now() }
@@ -317,7 +317,7 @@ describe('back-channel logout', () => {
   it('keeps notices of an unavailable application without delaying others [147]', async () => {
     await using running = await startWithOther(() => {})
     const { service, clock, told } = running
-    // These have waited longer.
+    // The notices of the unavailable application have waited longer.
     await addNotices(service, 200, { clientId: notes.clientId, nowMs: clock.ms - 1000 })
     await addNotices(service, 1, { clientId: portal.clientId, nowMs: clock.ms })
     await received(told, 1)
@@ -349,7 +349,7 @@ describe('back-channel logout', () => {
     await eventually(20_000, async () => expect(running.others).to.be.at.least(64))
     await run(service, `delete from site_role where person_id = 'per_sam'`)
     await received(told, 1)
-    // Each of the eight has answered one batch at most.
+    // Each of the eight gets eight notices at a time, and has answered at most the first eight.
     expect(running.others).to.be.at.most(128)
     await becomes(service, { sessions: 0 })
     expect(told).to.have.lengthOf(1)
@@ -376,7 +376,7 @@ describe('back-channel logout', () => {
     expect((await pending(service)).notices).to.equal(1)
   })
 
-  it('is in no id_token while it is off', async () => {
+  it('adds no sid to an id_token while it is off', async () => {
     await using off = await startService()
     await choose(off, { backchannel_logout_uri: logoutUri })
     expect(decodeJwt((await signInAtPortal(off)).idToken)).to.not.have.property('sid')
@@ -437,7 +437,7 @@ async function received(tokens: readonly string[], count: number) {
 }
 
 withDatabases('the search for ended sessions', (open) => {
-  it('waits for its next run after a full batch without one', async () => {
+  it('waits for its next run after a full batch without an ended session', async () => {
     await using database = await open()
     const times = { expires_at: 1, granted_at: 0 }
     const grant = { id: 'grant', person_id: 'ada', client_id: 'app', client_name: 'App' }

@@ -20,7 +20,7 @@ import { importRecords } from './support/import.ts'
 import { passwordHashes } from './support/reference-data.ts'
 import { fresh } from './support/shared.ts'
 
-/** The default cost of PHP: five times that of our hashes. */
+/** The default cost of PHP, which is several times that of our own hashes. */
 const costly = { algorithm: 2, memoryCost: 65_536, timeCost: 4, parallelism: 1 } as const
 
 const person = (id: string, passwordHash?: string) => ({
@@ -50,7 +50,7 @@ withDatabases('the stand-in for accounts without a password hash', (open) => {
       const found = await Array.fromAsync({ length: 200 }, (_, n) => test(`u${n}@school.example`))
       return found.filter(Boolean).length
     }
-    // Addresses before and after an account, and those that differ by a letter, tell nothing about each other.
+    // The stand-in of an address is not that of the nearest account. Similar addresses have unrelated stand-ins.
     expect(await count(isDear)).to.be.within(50, 150)
     const differs = async (email: string) => (await isDear(email)) !== (await isDear(`${email}a`))
     expect(await count(differs)).to.be.within(50, 150)
@@ -193,7 +193,7 @@ describe('imported password hashes', () => {
     const known = await fastestOf(() => verify(theirs, 'wrong', theirs))
     const unknown = await fastestOf(() => verify(undefined, 'wrong', theirs))
     const unreadable = await fastestOf(() => verify('no hash at all', 'wrong', theirs))
-    // One of our hashes takes a fifth of it, and two of theirs twice as much.
+    // One hash of our own cost takes less than half of `known`, and two of PHP's cost take twice as long.
     for (const other of [unknown, unreadable]) expect(other).to.be.within(known / 2, known * 1.9)
   })
 
@@ -226,7 +226,7 @@ describe('imported password hashes', () => {
     [phpass.replace('B', 'J'), 'too expensive; the limit for phpass is 2^20 rounds'],
     [`$6$rounds=999999999$salt$${'a'.repeat(86)}`, 'too expensive'],
     [argon2id('m=8,t=1,p=16'), 'not a complete Argon2'],
-    // Without one character it could be a complete hash that is a byte shorter.
+    // With only one character removed, it would be a complete hash that is one byte shorter.
     [argon2id('m=19456,t=2,p=1').slice(0, -2), 'not a complete Argon2'],
     [`$scrypt$ln=14,r=8,p=1$${salt}$c2hvcnQ`, 'not a complete scrypt'],
     [`scrypt$16000$salt$8$1$${hash}=`, 'not a complete scrypt'],
@@ -310,7 +310,7 @@ describe('password hashes of other programs', () => {
       await verify(django.replace('bcrypt_sha256', 'bcrypt'), 'correct horse battery staple'),
     ).to.equal(false)
     for (const [, , hash] of rows.slice(-3)) expect(await verify(hash, hash)).to.equal(false)
-    // Of this process, because a busy machine is slow at everything.
+    // Measure the CPU time of this process, because a busy machine makes the elapsed time longer.
     const before = process.cpuUsage()
     expect(await verify(hashOf('$6$rounds=20000')[2], 'x'.repeat(1_000_000))).to.equal(false)
     // [218]

@@ -246,7 +246,7 @@ forEachDatabase('an imported person', (start) => {
     return { url, open, database, exported, olivias, bring, member }
   }
 
-  it('loses sessions with another password, and grants with accessEndedAt, once [167]', async () => {
+  it('loses sessions when the password changes, and grants when accessEndedAt is set, once [167]', async () => {
     const { url, open, database, exported, olivias, bring, member } = await prepare()
     const operator = makePagePerson(url, olivia)
     await operator.visit('/account')
@@ -290,7 +290,7 @@ forEachDatabase('an imported person', (start) => {
       expect((await member.open('/account')).status, `${disabledAt}`).to.equal(303)
     }
     expect((await openAuthorization(member, url)).pathname).to.match(/\/login$/)
-    // Sessions count whole seconds, and those of the second of the sign-out have ended too.
+    // A session stores its start in whole seconds, so one that starts in the second of the sign-out has ended too.
     await delay(1100)
     expect((await member.visit('/account')).status, 'signed in anew').to.equal(200)
   })
