@@ -28,7 +28,7 @@ const nowMs = 1_800_000_000_000
 const never = new AbortController().signal
 const pause = async () => await otherWork()
 const HOUR_MS = 3_600_000
-/** SQLite writes 4 MB of its write-ahead log back at a time. */
+/** SQLite writes its write-ahead log back when it reaches 4 MB, so the log stays well below this size. */
 const LOG_BYTES_MAX = 32_000_000
 
 withDatabases('clean-up', (open, newPlace) => {
@@ -37,7 +37,7 @@ withDatabases('clean-up', (open, newPlace) => {
     await using place = await newPlace()
     await using database = await openDatabase(place.location, { answerWithinMs: HOUR_MS })
     const rows = manyRows
-    // The time of the disk says nothing about the statements.
+    // Do not wait for the disk, because its speed says nothing about the statements.
     if (database.engine === 'sqlite') await run(database, 'pragma synchronous = off')
     await fillExpiring(database, { rows, nowMs })
     if (database.engine === 'sqlite') await run(database, 'pragma wal_checkpoint(truncate)')
@@ -73,7 +73,7 @@ withDatabases('clean-up', (open, newPlace) => {
     await fillExpiring(one, { rows: 1000, nowMs })
     const cleanUps = [one, other].map((database) => setUp({ database }))
     await Promise.all(cleanUps.map(async (cleanUp) => await cleanUp.run(never)))
-    // The other process skips rows that one of them locks.
+    // Each process skips rows that the other has locked, so some rows may be left.
     await cleanUps[0]?.run(never)
     expect(await rowsOf(one)).to.deep.equal(livingRows(1000))
     const removed = cleanUps.flatMap(({ log }) => log.map((line) => Object(line['removed'])))
@@ -160,7 +160,7 @@ describe('a background task', () => {
     expect(runs).to.equal(1)
     held.resolve()
     await delay(0)
-    // Queued turns of a tenth of a second would run at once.
+    // If the missed turns of 100 ms were queued, they would all run now.
     expect(runs).to.be.below(10)
     await eventually(10_000, async () => expect(runs).to.be.above(3))
     await tasks[Symbol.asyncDispose]()
@@ -194,7 +194,7 @@ describe('the table of clean-up', () => {
 describeOnServers('clean-up on a slow PostgreSQL server', () => {
   const postgres = sharedProgram('postgres')
 
-  /** Cleans up a hundred rows of each kind, where deleting one of the OAuth state takes so long. */
+  /** Cleans up 100 rows of each kind. Deleting a row of oauth_state takes `seconds`. */
   const cleanUpSlowly = async (seconds: number, whenCancelled = 'raise') => {
     const { location } = await postgresPlace(postgres())
     await using database = await openDatabase(location, { answerWithinMs: 250 })

@@ -14,7 +14,7 @@ import { eventually } from './support/programs.ts'
 import { sharedService } from './support/storages.ts'
 import { type Answer, basic, encode, type Fields, get, postForm, send } from './support/wire.ts'
 
-/** Faults of real libraries. Each description names the remedy. */
+/** Faults of real libraries. Each error description must name the remedy. */
 describe('the error of a faulty client', () => {
   const service = sharedService({ policy: flushingSoon })
 
@@ -184,7 +184,7 @@ describe('the error of a faulty client', () => {
   ] as const) {
     it(`names the remedy for ${title}`, async () => {
       const { href } = locationOf(await askToAuthorize(service().url, fields))
-      // Some of these come back in the fragment.
+      // Some of these errors are in the fragment of the redirect.
       const said = new URLSearchParams(href.replace(/^[^?#]*[?#]/, '')).get('error_description')
       expect(said).to.include(remedy)
       expect(said).to.match(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/)

@@ -95,7 +95,7 @@ describe('/admin/{site}/assistants', () => {
   it('adds no assistant whose callbacks are all of hosts that the deployment does not admit', async () => {
     await using strict = await startWith({ loopbackHosts: ['127.0.0.1'] })
     const person = makePagePerson(strict.url, olivia)
-    // No callback of Gemini CLI is left, so the page makes no client that cannot return.
+    // No callback of Gemini CLI is left, so the page does not create a client that no response could reach.
     const none = await person.submit(page, { assistant: 'gemini-cli' })
     expect(none.status).to.equal(422)
     expect(none.text).to.include('at least one redirect address')
@@ -220,7 +220,7 @@ describe('/connect', () => {
       expect(none.text).to.include('id="site-problem"').and.not.include('<b>nowhere')
     }
     expect((await open('/connect?site=')).status).to.equal(200)
-    // No store has a name with NUL.
+    // No store can contain a name with NUL.
     expect((await open('/connect?site=north%00light')).status).to.equal(400)
   })
 

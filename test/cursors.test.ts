@@ -40,7 +40,7 @@ describe('cursors', () => {
       expect(cursors.open(cursor, other), other.join()).to.equal(undefined)
   })
 
-  it('are accepted with a signature of the key before', () => {
+  it('are accepted with a signature by the previous key', () => {
     const [before, now] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)]
     const cursor = makeCursors([before]).seal(['a', 'b'], ['list'])
     expect(makeCursors([now, before]).open(cursor, ['list'])).to.deep.equal(['a', 'b'])

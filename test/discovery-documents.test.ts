@@ -189,7 +189,7 @@ function strangers(text: string): string[] {
   return named.filter((name) => !known.has(name))
 }
 
-/** A bare Koa with a key set that answers GET only, in place of the engine. */
+/** Starts a bare Koa application in place of the engine. It serves a key set, for GET only. */
 async function listening() {
   const app = new Koa()
   let asked = 0

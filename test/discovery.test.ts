@@ -85,7 +85,7 @@ describe('the authorization server metadata', () => {
     expect(JSON.stringify(metadata)).not.to.match(/register_uri|id-jag|assertion/i)
   })
 
-  it('advertises only addresses that answer [RFC 8414 §2]', async () => {
+  it('advertises only URLs that are served [RFC 8414 §2]', async () => {
     for (const [name, address] of addressesIn(await read(paths.openidConfiguration))) {
       const { pathname: path } = new URL(address)
       const answers = [await get(address), await send(service().url, { method: 'POST', path })]

@@ -101,7 +101,7 @@ describe('docs/how-to/production.md', () => {
     expect(nginx)
       .to.include('proxy_next_upstream error timeout;')
       .and.include('proxy_set_header Host $http_host;')
-      // A state of 4096 characters comes back in a Location header.
+      // The Location header repeats a state of up to 4096 characters.
       .and.include('proxy_buffer_size 16k;')
       .and.include('large_client_header_buffers 4 16k;')
   })
@@ -130,7 +130,7 @@ describe('the container', () => {
     const image = all(/^ENV (.+)$/m.exec(dockerfile)?.[1] ?? '', /([A-Z0-9_]+)=/g)
     const service = /\n {4}environment:\n((?: {6}.*\n)+)/.exec(read('compose.yaml'))?.[1] ?? ''
     const names = [...image, ...all(service, /^ {6}([A-Z0-9_]+):/gm)]
-    // The image and compose.yaml itself decide these.
+    // The image sets HOST and PORT. compose.yaml has no Redis cluster and no conformance profile.
     const decided = ['HOST', 'PORT', 'REDIS_CLUSTER_NODES', 'CONFORMANCE_PROFILE']
     expect(names).to.include.members(known.filter((name) => !decided.includes(name)))
     const others = ['NODE_ENV', 'NODE_COMPILE_CACHE', 'MALLOC_ARENA_MAX']

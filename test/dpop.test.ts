@@ -118,7 +118,7 @@ forEachStorage('DPoP (RFC 9449)', (start) => {
       const { configuration, options, tokens } = await getTokens(url, { ...asking, bound: true })
       const refreshToken = tokens.refresh_token ?? ''
       const next = await oidc.refreshTokenGrant(configuration, refreshToken, {}, options)
-      // FAPI 2.0 §5.3.2.1: not rotated, so that a lost response signs nobody out.
+      // FAPI 2.0 §5.3.2.1: not rotated, so that a lost response does not sign the person out.
       expect(next.refresh_token).to.equal(refreshToken)
       for (const { token_type, access_token } of [tokens, next]) {
         expect(token_type).to.equal('dpop')
@@ -420,7 +420,7 @@ describe('DPoP: the key to which a refresh binds', () => {
     expect(bound.token_type).to.equal('DPoP')
     expect(bound.refresh_token).to.not.equal(refreshToken)
     expect((await refreshWith(url, bound.refresh_token)).body.error).to.equal('invalid_grant')
-    // The old one is retried within seconds and gets the same response (design 10).
+    // The old refresh token, repeated within seconds, gets the same response (design 10).
     for (const token of [bound.refresh_token, refreshToken])
       expect((await refreshWith(url, token, key)).body.refresh_token).to.equal(bound.refresh_token)
   })

@@ -13,7 +13,7 @@ const DAY_MS = 86_400_000
 const gone = { status: 410 }
 
 forEachDatabase('an authenticator app that a person lost', (start) => {
-  /** A service whose site lets people remove lost apps, and Sam with an app. */
+  /** Starts a service, and adds an authenticator app for Sam. */
   const service = fresh(async () => {
     const clock = { aheadMs: 0 }
     const now = () => Date.now() + clock.aheadMs
@@ -29,14 +29,14 @@ forEachDatabase('an authenticator app that a person lost', (start) => {
   const forbid = async () => await remove(service().kysely, 'site_feature', RESET)
   const apps = async () => await rowsOf(service().kysely, 'totp', SAM)
 
-  /** Enters the password in a new browser. Returns the page of the second step. */
+  /** Enters the password in a new browser. Returns the page of the second step, and `ask`, which requests the mail. */
   async function firstStep(password = sam.password) {
     const { url } = service()
     const person = makePagePerson(url, sam)
     const { pathname: path } = await openAuthorization(person, url)
     const page = await person.submit(path, { login: sam.login, password })
     const action = `${path}/second-step/reset`
-    // The page may have no button for it.
+    // Post the form even if the page has no button for it.
     const ask = async () => await person.post(action, { csrf: hiddenField(page.text) })
     return { person, page, ask }
   }

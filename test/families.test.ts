@@ -148,7 +148,7 @@ forEachStorage('a family that is refreshed for weeks', (start) => {
   let time = Date.now()
   const service = sharedService({ now: () => time }, start)
 
-  it('occupies a constant space and recognises every token it ever had', async function () {
+  it('occupies constant space and recognizes every token it ever had', async function () {
     this.timeout(300_000)
     const { url, kysely } = service()
     let { refresh_token: current } = await obtain(url)

@@ -24,7 +24,7 @@ const surfaces = [
   [paths.mcpMember, tools],
 ] as const
 
-/** Configured as in docs/how-to/connect-an-application.md and operate.md. */
+/** Configured for FAPI 2.0 as in docs/how-to/operate.md (Switch on further features). */
 forEachStorage('FAPI 2.0 Security Profile', (start) => {
   const openssl = sharedProgram('openssl')
 

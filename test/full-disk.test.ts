@@ -16,7 +16,7 @@ describe('a full disk', () => {
       })
     const ready = async () => (await get(running.url + paths.ready)).status
 
-    // SQLite reports its largest size as a full disk.
+    // SQLite reports a database of the maximum size as a full disk.
     await sql`pragma max_page_count = 1`.execute(kysely)
     const statuses = new Set<number>()
     for (let turn = 0; turn < 200 && !statuses.has(503); turn += 1)
@@ -29,7 +29,7 @@ describe('a full disk', () => {
     await sql`pragma max_page_count = 1073741823`.execute(kysely)
     expect((await create('after')).status).to.equal(200)
 
-    // Reads still work, as with a disk that is full.
+    // With query_only, reads still work, as on a full disk.
     await sql`pragma query_only = on`.execute(kysely)
     expect(await ready()).to.equal(503)
     await sql`pragma query_only = off`.execute(kysely)

@@ -34,7 +34,7 @@ const added: Readonly<Record<PlanName, object>> = {
   },
 }
 
-/** Without the port, which differs between services. */
+/** Reads metadata, and replaces the URL of the service, because its port differs between services. */
 const metadataOf = async (url: string, path: string) =>
   JSON.parse((await get(url + path)).text.replaceAll(url, 'https://id.example'))
 

@@ -68,7 +68,7 @@ describe('GraphQL clients with their defaults', () => {
         )
         for (const first of [1, 2])
           expect((await ask(first))?.enrolledCourses.nodes).to.have.length(first)
-        // First the hash, then the document; the client sends no hash after the refusal.
+        // The client sends the hash first, then the document. After the refusal, it sends no hash.
         const seen = heard.map(({ status, sent }) => [status, sent.includes('enrolledCourses')])
         expect(seen).to.deep.equal([[200, false], ...[1, 2].map(() => [200, true])])
         client.stop()

@@ -219,7 +219,7 @@ describe('POST /member/graphql', () => {
         const query = asked(`${head}, $no: Boolean = false`)
         expect(await limitOf(query, variables), JSON.stringify(variables)).to.equal('cost')
       }
-      // Null means twenty, in the list and in its cost.
+      // A page size of null means 20, in the list and in its cost.
       const { body } = await ask(asked('$f: Int = 100, $no: Boolean = true'), { f: null })
       expect(body.extensions?.['cost']).to.equal(4 + 20 * (61 + 60))
     })
