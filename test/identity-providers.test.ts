@@ -60,7 +60,7 @@ describe('signing in with another Gatehouse as the identity provider', () => {
   })
 })
 
-/** Sessions of browsers, the latest first. */
+/** Returns the browser sessions, the latest first. */
 const sessionsIn = async ({ kysely }: RunningService, where: { person_id?: string } = {}) =>
   (await rowsOf(kysely, 'browser_session', where)).sort((a, b) => b.started_at - a.started_at)
 
@@ -93,7 +93,7 @@ describe('an identity provider that lies', () => {
     })
   })
 
-  /** Signs in with Acme, which says this; `sends` is the query of its response. */
+  /** Signs in with a provider that responds with `said`. `sends` replaces parameters of its redirect. */
   const signIn = async (
     said: Lie = {},
     { provider = 'acme', ...how }: { provider?: string; fields?: Fields; sends?: Fields } = {},

@@ -36,7 +36,7 @@ const post = (fields: Fields, headers: readonly string[] = []): WireRequest => (
 })
 const asked = (token: string | undefined, fields: Fields = {}) =>
   post({ ...asResourceServer, token, ...fields })
-/** A held token, which the resource server asks about, or another client. */
+/** `of` makes the resource server introspect a held token; `by` makes the given client do so. */
 const of =
   (name: keyof Held, fields: Fields = {}) =>
   (held: Held) =>
@@ -73,7 +73,7 @@ const wrong: Expected = {
   status: 401,
   body: { error: 'invalid_client', error_description: CLIENT_NOT_AUTHENTICATED },
 }
-/** A challenge answers an Authorization header only. */
+/** A wrong secret causes a challenge only if it was in an Authorization header. */
 const wrongByBasic: Expected = {
   ...wrong,
   challenge: `Basic realm="{base}", error="invalid_client", error_description="${CLIENT_NOT_AUTHENTICATED}"`,

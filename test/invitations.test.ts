@@ -29,7 +29,7 @@ forEachDatabase('the Admin API: invitations', (start) => {
 
   // [202]
   it('are answered, listed and audited in the same way for known and new addresses', async () => {
-    // Without the hash, which may be renewed after the sign-in of the operator.
+    // Omit the password hash, which the sign-in of the operator may renew.
     const people = async () =>
       (await rowsOf(kysely(), 'person')).map(({ password_hash, ...person }) => person)
     const before = await people()

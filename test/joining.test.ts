@@ -79,7 +79,7 @@ describe('/invitation', () => {
   })
 
   // [207, 262]
-  it('asks a person with an account, who keeps the own name, and can decline', async () => {
+  it('asks a person with an account, who keeps their own name and can decline', async () => {
     const { path, person, page } = await opened(june, 'LECTURER')
     expect(page.text).to.include('id="join-page"').and.include('lecturer')
     for (const answer of [{}, { answer: '' }, { answer: 'yes' }, { answer: ['', 'accept'] }])
@@ -312,7 +312,7 @@ describe('/sign-up', () => {
     await person.send(page, path, { answer: 'accept' })
     expect(await rolesOf(service(), june.login)).to.deep.equal(['June Okafor: student'])
     expect(await peopleOf(service())).to.equal(before)
-    // A Kelvin sign becomes a k in the stored form, so the mail must not go to another mailbox.
+    // The stored form of a Kelvin sign is k, so the mail must go to that mailbox, not to the one that was typed.
     await ask('\u212aate@new.example')
     expect(await linkTo(service(), 'kate@new.example')).to.include(signUp)
   })
@@ -355,7 +355,7 @@ describe('/sign-up', () => {
 
   it('treats an address that only looks like another as another [254]', async () => {
     await open()
-    // The letter a of the Cyrillic script. The domain is written in ASCII, as mail needs it.
+    // The a is the Cyrillic letter. The domain is in ASCII, as mail requires.
     const look = 's\u0430m@northlight.example'
     const { person, sent, path, page } = await opened(look)
     expect(sent.text).to.include(look)

@@ -36,7 +36,7 @@ function namesIn(nodes: readonly Node[]): string[] {
 const argumentsOf = (message: string, language: string) =>
   new Set(namesIn(new IntlMessageFormat(message, language).getAst() as Node[]))
 const catalogueOf = (language: string) => {
-  // Showing one text reads the catalogue.
+  // Formatting a text loads the catalogue.
   text('word.signIn').for({ language, timeZone: 'UTC' })
   return catalogues.get(language) ?? {}
 }
@@ -61,7 +61,7 @@ describe('languages', () => {
       const idsWith = (word: RegExp) =>
         messages.filter(([, message]) => word.test(message)).map(([id]) => id)
       const ofSite = idsWith(/(?<![a-z{])(?:sites?|sitios?)(?![a-z])|サイト/i)
-      // The introduction of passkeys speaks of other websites.
+      // The introduction to passkeys mentions other websites.
       expect(ofSite.filter((id) => id !== 'passkeys.intro')).to.deep.equal([])
       const ofPlatform =
         /^(?:client\.vendor|scope\.openid|event\.order|documentClients\.for\.all|audit\.action\.platform_reviewer|providers\.steps)/
@@ -95,7 +95,7 @@ describe('languages', () => {
   /** Texts of the sample pages, and the values that select a form of a message. */
   const samples =
     /Signing in|Your account|client_id|\bURL\b|Northlight Academy|Course Notes|[a-e] of the school|BCDF-\w+|\b(?:yes|no|new|done|type|same|first|up|down)\b|[.\w]*\.(?:png|jpg|pdf)\b/g
-  /** Sets a catalogue in which every text is a lozenge, so that other words on a page are not from a catalogue. */
+  /** Sets a catalogue in which every text is a lozenge. Any word on a page is then not from the catalogue. */
   const setPseudoLanguage = () => {
     const pseudo = Object.entries(english).map(([id, message]) => {
       const names = [...argumentsOf(message, 'en')]

@@ -106,7 +106,7 @@ describe('limits: counts in one process', () => {
 
   it('go down by what is given back, also in shared cells [186]', async () => {
     const limits = makeLimits({ policy: configured, shared: undefined, now: () => 1 })
-    // An attacker with many networks can begin very many attempts whose password is not checked (busy).
+    // An attacker with many networks can begin many attempts that are given back, because the service is too busy.
     for (let attempt = 0; attempt < 300_000; attempt += 1) {
       await limits.takeTogether('attemptsOfPair', `attacker ${attempt}`)
       await limits.giveBack('attemptsOfPair', `attacker ${attempt}`)
@@ -341,7 +341,7 @@ describe('limits: 429', () => {
     expect(graphql.status, 'another limit').to.equal(200)
   })
 
-  // A document costs something when it is new, and an invalid one each time.
+  // Preparing a document costs points unless it is cached. Invalid and long documents are not cached.
   for (const [what, max, query, expected] of [
     ['what operations cost', 4, () => '{ viewer { id name email } }', [200, 429]],
     ['operations that cost almost nothing', 800, () => '{ __typename }', [200, 200, 200, 429]],
@@ -523,7 +523,7 @@ describe('the documented limits of forms', () => {
   })
 
   it('apply to an OAuth endpoint', async () => {
-    // The form comes back in the Location header, which is too long for fetch.
+    // The Location header repeats the form, and is therefore too long for fetch.
     const status = async (bytes: number) => {
       const { body, ...rest } = form(bytes)
       const sent = request(service().url + paths.authorization, { ...rest, maxHeaderSize: 131_072 })

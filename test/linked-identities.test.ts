@@ -55,7 +55,7 @@ describe('the page of linked identities', () => {
   })
 
   // [370]
-  it('removes an own identity only, after a sign-in of now, and tells the person', async () => {
+  it('removes only identities of the person, after a fresh sign-in, and tells the person', async () => {
     const person = makePagePerson(service().url, sam)
     const page = await person.visit(list)
     expect(page.text).to.include('At acme').and.include('<bdi>Northlight')

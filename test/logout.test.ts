@@ -12,7 +12,7 @@ import { sharedService } from './support/storages.ts'
 import { encode, type Fields } from './support/wire.ts'
 
 const back = 'https://notes.example/signed-out'
-/** A token without a signature. */
+/** Returns an id_token without a signature. */
 const unsigned = (aud: string) => new UnsecuredJWT({ aud, sub: 'per_sam' }).encode()
 const toNotes = { client_id: notes.clientId, post_logout_redirect_uri: back }
 
@@ -22,7 +22,7 @@ describe('/oauth/logout [design 27]', () => {
   const address = (fields: Fields = {}) =>
     new URL(`${paths.endSession}?${encode(fields)}`, service().url)
 
-  /** Where the sign-out leads once the person confirmed it. */
+  /** Confirms the sign-out. Returns the URL to which it redirects. */
   const destination = async (person: HeadlessPerson, url: URL) => {
     const { status, headers } = await confirmSignOut(person, url)
     expect(status).to.equal(303)
@@ -126,7 +126,7 @@ describe('/oauth/logout [design 27]', () => {
     })
   }
 
-  /** With a session and a remembered consent the response is a code, and no page. */
+  /** Whether the person is signed in. If so, consent is remembered too, so the response is a code instead of a page. */
   async function stillSignedIn(person: HeadlessPerson, start: URL): Promise<boolean> {
     const { headers } = await person.open(start)
     return headers.get('location')?.includes('code=') ?? false
@@ -137,7 +137,7 @@ describe('post_logout_redirect_uri [design 27] [RP-Initiated Logout §3]', () =>
   const service = sharedService()
   const applications = '/admin/northlight/applications'
 
-  /** Signs out with the request of a library. */
+  /** Signs out with the request that openid-client builds. Returns the status and the destination. */
   async function signOut(asking: Asking, address: string) {
     const { configuration, tokens, person } = await getTokens(service().url, asking)
     const start = oidc.buildEndSessionUrl(configuration, {

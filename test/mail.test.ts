@@ -74,7 +74,7 @@ const kinds = Object.keys(messages) as MailKind[]
 const mailOf = (kind: MailKind, more: object = {}) =>
   ({ kind, to: TO, values: values[kind], ...more }) as Mail
 
-/** Mail with its own embedded database, without the rest of a service. */
+/** Starts mail with its own embedded database, without the rest of a service. */
 async function startMail(place: { smtpUrl?: string; dataDir?: string }) {
   await using opening = new AsyncDisposableStack()
   const database = opening.use(await openDatabase({ kind: 'sqlite', file: ':memory:' }, patiently))
@@ -452,7 +452,7 @@ describe('mail of a service', () => {
     ])
     const [{ to } = { to: '' }] = await inbox(service())
     expect(to).to.equal(sam.login)
-    // A recovery that ends all grants does not make the next sign-in the first.
+    // After a recovery has ended all grants, the next sign-in still does not count as the first.
     await change(kysely, 'oauth_grant', {}, { ended_at: Date.now() })
     await getTokens(url)
     await mailsHandled(service())

@@ -42,7 +42,7 @@ function expectForbidden(answer: Answer, scope: string | undefined, advice = '')
   expect(parameterOf(answer, 'error_description')).to.include(advice)
 }
 
-/** No authorization could help the client, so its model reads what to do. */
+/** Expects advice for the model instead of a challenge, because no authorization could help the client. */
 function expectRemedy({ status, headers, body }: Answer, advice: string): void {
   expect([status, headers.has('www-authenticate')]).to.deep.equal([200, false])
   expect(body.result).to.deep.include({ isError: true })

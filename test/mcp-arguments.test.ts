@@ -8,7 +8,7 @@ type Values = Record<string, unknown>
 const courseId = 'crs_reading_light'
 const lecture = { courseId, title: 'Break', durationSeconds: 60 }
 
-/** Changes whose arguments may be null, with the required arguments. */
+/** The tools with arguments that may be null, and their required arguments. */
 const clearing: Readonly<Record<string, Values>> = {
   update_site: {},
   update_course: { id: courseId },
@@ -37,7 +37,7 @@ function clearableOf(name: string): string[] {
   return properties.filter(([, { type }]) => Array.isArray(type)).map(([argument]) => argument)
 }
 
-/** Calls with one mistake, and what the answer says. */
+/** Calls with one mistake each, and the expected error text. */
 const mistakes: readonly (readonly [tool: string, values: Values, said: RegExp])[] = [
   ['create_course', { title: 'x' }, /slug is required\. summary is required\./],
   ['create_course', { slug: 5, title: 'x', summary: 'x' }, /slug must be a string\./],
@@ -83,7 +83,7 @@ forEachDatabase('the arguments of tools', (start) => {
       link: null,
     })
     expect(await readTool(service.url, 'get_site', { token })).to.include({ contactEmail: null })
-    // Elsewhere, null is an omitted argument, as some models send it.
+    // Elsewhere, null counts as omitted, because some models send null for omitted arguments.
     const values = { id: courseId, title: null, url: 'https://school.example/light' }
     const { course } = await readTool(service.url, 'update_course', { values, token })
     expect(course.title).to.be.a('string')

@@ -193,7 +193,7 @@ describe('the tool endpoint', () => {
       '{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/call","params":{"name":"get_viewer"}}',
       '{"jsonrpc":"2.0","id":1,"method":"tools\\u002fcall","params":{"name":"get\\u005fviewer"}}',
       '{"jsonrpc":"2.0","method":"tools/call","params":{"name":"get_viewer"}}',
-      // A parser that ends a name at a NUL reads another one (GHSA-q382-vc8q-7jhj).
+      // A parser that ends names at a NUL would read `method` twice (GHSA-q382-vc8q-7jhj).
       '{"jsonrpc":"2.0","id":1,"method\\u0000":"ping","method":"tools/call","params":{"name":"get_viewer"}}',
     ]
     for (const spelling of spellings)
@@ -342,7 +342,7 @@ describe('admission of hosts and origins', () => {
 describe('pages of other origins and the tool endpoint [design 28]', () => {
   const PUBLIC_HOST = 'id.campus.example'
   const atHome = sharedService()
-  /** Clients know this service by a public name; the tests are behind its proxy. */
+  /** A service with a public name. The tests send what its proxy would send. */
   const inPublic = sharedService({}, async () => {
     const SECRET = 'a-secret-of-a-test-that-is-long-enough-to-be-one'
     const environment = { BASE_URL: `https://${PUBLIC_HOST}`, SECRET }

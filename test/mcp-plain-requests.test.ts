@@ -16,7 +16,7 @@ function withMeta({ message }: Pick<Message, 'message'>, more: object) {
   return { ...message, params: { ...params, _meta: { ...Object(known), ...more } } }
 }
 
-/** Whether a request is plain after its way over HTTP, which drops undefined members. */
+/** Whether a request is plain once it has been serialized as JSON, which drops undefined members. */
 function isPlain({ headers, message }: { headers: Message['headers']; message: object }): boolean {
   return readPlainRequest(headers, JSON.parse(JSON.stringify(message)), everywhere) !== undefined
 }
