@@ -4,38 +4,21 @@ import { createServer } from 'node:http'
 
 import { Redis } from 'ioredis'
 import type { Middleware } from 'koa'
-import { type ClientMetadata, type Configuration, Provider } from 'oidc-provider'
+import { type Configuration, Provider } from 'oidc-provider'
 
 import { paths } from '../src/platform/http/paths.ts'
-import { notes, resourceServer } from '../test/support/gatehouse.ts'
 import { bareAdapter } from './bare-adapter.ts'
 
 /**
- * Runs the engine alone, for comparison with the service. It has constant clients and one person, who approves every
- * request, and writes no log. It uses the same signing algorithm and paths as the service, and rotates refresh tokens.
+ * Runs the engine alone, for comparison with the service. CLIENTS contains its clients as JSON. One person approves every
+ * request, and no log is written. It uses the same signing algorithm and paths as the service, and rotates refresh tokens.
+ * It imports nothing of the service but a table of paths, because a comparison of starts includes all imports.
  */
-const { PORT = '', REDIS_URL = '' } = process.env
-
-const clients: ClientMetadata[] = [
-  {
-    client_id: notes.clientId,
-    redirect_uris: [notes.redirectUri],
-    token_endpoint_auth_method: 'none',
-    grant_types: ['authorization_code', 'refresh_token'],
-  },
-  {
-    client_id: resourceServer.clientId,
-    client_secret: resourceServer.clientSecret,
-    token_endpoint_auth_method: 'client_secret_post',
-    redirect_uris: [],
-    response_types: [],
-    grant_types: [],
-  },
-]
+const { PORT = '', REDIS_URL = '', CLIENTS = '' } = process.env
 
 const configuration: Configuration = {
   adapter: bareAdapter(new Redis(REDIS_URL)),
-  clients,
+  clients: JSON.parse(CLIENTS),
   jwks: { keys: [signingKey()] },
   cookies: { keys: ['only-for-the-bench'] },
   clientDefaults: { id_token_signed_response_alg: 'ES256' },

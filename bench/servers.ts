@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs'
 
+import type { ClientMetadata } from 'oidc-provider'
+
 import { hashAsInProduction, placeDemoDatabase } from '../test/support/demo-database.ts'
+import { notes, resourceServer } from '../test/support/gatehouse.ts'
 import { withoutLimits } from '../test/support/limits.ts'
 import { type PostgresServer, startPostgres } from '../test/support/postgres.ts'
 import {
@@ -86,12 +89,30 @@ export async function startOurs(place: Variables, options: StartOptions): Promis
   return await startProcess(variables, commandOf('src/main.ts', { ...options, nodeFlags }))
 }
 
+/** The clients of the bare engine: those that the load generator uses at the service. */
+const bareClients: readonly ClientMetadata[] = [
+  {
+    client_id: notes.clientId,
+    redirect_uris: [notes.redirectUri],
+    token_endpoint_auth_method: 'none',
+    grant_types: ['authorization_code', 'refresh_token'],
+  },
+  {
+    client_id: resourceServer.clientId,
+    client_secret: resourceServer.clientSecret,
+    token_endpoint_auth_method: 'client_secret_post',
+    redirect_uris: [],
+    response_types: [],
+    grant_types: [],
+  },
+]
+
 export async function startBare(
   { bareRedis }: Stores,
   options: StartOptions,
 ): Promise<ServiceProcess> {
   return await startProcess(
-    { REDIS_URL: bareRedis.url },
+    { REDIS_URL: bareRedis.url, CLIENTS: JSON.stringify(bareClients) },
     commandOf('bench/bare-engine.ts', options),
   )
 }
