@@ -3,7 +3,7 @@ import { type Answer, bearer, send } from '../support/wire.ts'
 import { type Entries, numbered, type Row, tableOf } from './case.ts'
 import type { World } from './world.ts'
 
-/** Both APIs, each with a list. */
+/** The two GraphQL APIs, each with the name of one of its lists. */
 const member = {
   first: 2500,
   at: 'at the Member API',
@@ -26,7 +26,7 @@ async function post(world: World, api: Api, body: unknown, headers?: readonly st
     path: api.path,
     headers: [
       ...(headers ?? ['Content-Type', 'application/json']),
-      // With this type the status is 400 when a document was not executed (GraphQL over HTTP §6.4.2).
+      // With this media type, the status is 400 if the document was not executed (GraphQL over HTTP §6.4.2).
       ...['Accept', 'application/graphql-response+json'],
       ...bearer(await api.token(world)),
     ],
@@ -43,7 +43,7 @@ const asText = () => '{"query":"{ __typename }"}'
 const many = (count: number, one: (at: number) => string) =>
   Array.from({ length: count }, (_, at) => one(at)).join(' ')
 
-/** The list of the API with these arguments. */
+/** Creates a query of an API's list with these arguments. */
 const list =
   (args: string, variables?: object) =>
   ({ list: name }: Api) => ({
@@ -134,7 +134,7 @@ const [courses, orders] = ['courses', 'orders'].map((name) => `${name}(first: 1)
 const included = (no: boolean) =>
   `query($no: Boolean = ${no}) { ${courses} orders(first: 1) @include(if: $no) { nodes { id } } }`
 
-/** Data of others, and methods. */
+/** Requests for data of other people or beyond the scopes, and requests with other methods. */
 const others: readonly Row[] = [
   [2610, 'cursor with a NUL at the Member API', BAD, asked(member, after('notifications'))],
   [2611, 'cursor with a NUL at the Admin API', '200 BAD_INPUT', asked(admin, after('courses'))],

@@ -51,7 +51,7 @@ const severalTypes = { response_type: 'code id_token token' }
 const requestObject = `${unsignedJwt({ scope: 'openid' })}x`
 const platform = { ...asClaude, scope: 'openid account:read' }
 
-/** Single parameters with the expected answer. */
+/** Requests with one unusual parameter, and the expected answers. */
 const parameters: Entries<[fields: Fields | ((world: World) => Promise<Fields>)]> = [
   ['member scopes without a resource', TARGET, { resource: undefined }],
   ['account:write by a platform', SCOPE, { ...asClaude, scope: 'openid account:write' }],
@@ -145,7 +145,7 @@ const posts: Entries<[fields: Fields, type?: string]> = [
   ['request as text/plain, which foreign pages may send', UNSUPPORTED, {}, 'text/plain'],
 ]
 
-/** The authorization endpoint redirects POST to GET, which decides. */
+/** The authorization endpoint redirects a POST to a GET, which is then judged. */
 const postRows = numbered(1600, posts, async ({ url }, [fields, type = FORM[1] ?? '']) => {
   const { searchParams: body } = authorizeUrl(url, fields)
   const headers = ['Content-Type', type, ...HTML]

@@ -21,7 +21,7 @@ import { sharedService } from '../support/storages.ts'
 import { type Answer, answerOf, type Fields, postForm, send } from '../support/wire.ts'
 import { ask } from './world.ts'
 
-/** Hostile requests at GET /oauth/authorize. The numbers are those of docs/reference/hostile-cases.md. */
+/** Hostile requests at GET /oauth/authorize. Numbers in titles refer to docs/reference/hostile-cases.md. */
 const service = sharedService()
 
 const STATE = 'the-state'
@@ -30,7 +30,7 @@ const toInteraction = /^\/interaction\//
 
 const authorize = async (fields: Fields = {}) => await ask(service().url, fields)
 
-/** The error of a redirect, which has the state and the issuer exactly once [31]. */
+/** Returns the error code of a redirect. Expects `state` and `iss` exactly once [31]. */
 function redirectedError(answer: Answer): string {
   expect(answer.status, answer.text).to.equal(303)
   const target = new URL(answer.headers.get('location') ?? '', service().url)
@@ -42,7 +42,7 @@ function redirectedError(answer: Answer): string {
   return said.get('error') ?? ''
 }
 
-/** An error page without a redirect. */
+/** Expects an error page and no redirect. */
 function expectPage({ status, headers, text }: Answer): void {
   expect([status, headers.get('location')], text).to.deep.equal([400, null])
   expect(headers.get('content-type')).to.match(/^text\/html/)
@@ -94,7 +94,7 @@ describe('authorize: redirects to registered addresses only [RFC 6749 §3.1.2.4]
     })
   }
 
-  // redirect-uri.test.ts has the refused ones.
+  // redirect-uri.test.ts tests the rejected ports.
   // [RFC 9700 §2.1]
   it('accepts any port of the registered loopback address [RFC 8252 §7.3] [7]', async () => {
     for (const port of ['1', '9', '4711', '65535']) {

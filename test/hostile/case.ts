@@ -6,20 +6,20 @@ import { afterwards, expectWell, makeWorld, outcomeOf, type World } from './worl
 
 /** One attack: a row of docs/reference/hostile-cases.md and a test. */
 export interface HostileCase {
-  /** Never reused, so lists grow at their end. */
+  /** A number is never reused, so append new cases to the end of a list. */
   readonly number: number
   /** What is sent, with the advisory if there is one. */
   readonly attack: string
-  /** The attack and its place, where several places get the same attack. */
+  /** The attack and its target, if several targets get the same attack. */
   readonly repeated?: readonly [what: string, where: string]
-  /** The expected result of `outcomeOf`; after a semicolon a key of `afterwards`. */
+  /** The expected result of `outcomeOf`, optionally followed by a semicolon and a key of `afterwards`. */
   readonly answer: string
   readonly send: (world: World) => Promise<Answer | readonly Answer[]>
 }
 
-/** Cases of one part of the service: a section of the page. */
+/** The cases of one part of the service, which form a section of docs/reference/hostile-cases.md. */
 export interface CaseTable {
-  /** Heading and title of the tests. */
+  /** The heading of the section, and the title of the tests. */
   readonly title: string
   readonly file: string
   readonly cases: readonly HostileCase[]
@@ -33,14 +33,14 @@ export type Row = readonly [
   send: HostileCase['send'],
 ]
 
-/** Entries of a table: the attack, the expected answer, and what the request of each needs. */
+/** Entries of a table: the attack, the expected answer, and values for the request. */
 export type Entries<Needs extends readonly unknown[]> = readonly (readonly [
   what: string,
   answer: string,
   ...needs: Needs,
 ])[]
 
-/** Entries that all expect one answer. */
+/** Creates entries that all expect the same answer. */
 export function answered<Needs extends readonly unknown[]>(
   answer: string,
   entries: readonly (readonly [what: string, ...needs: Needs])[],
@@ -48,7 +48,7 @@ export function answered<Needs extends readonly unknown[]>(
   return entries.map(([what, ...needs]) => [what, answer, ...needs])
 }
 
-/** Rows of entries, with consecutive numbers. `attack` completes what an entry says. */
+/** Creates a row for each entry, with consecutive numbers. `attack` completes the description of an entry. */
 export function numbered<Needs extends readonly unknown[]>(
   at: number | { readonly first: number; readonly attack: (what: string) => Row[1] },
   entries: Entries<Needs>,

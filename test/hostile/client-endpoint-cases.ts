@@ -11,15 +11,15 @@ interface Endpoint {
   readonly at: string
   readonly path: string
   readonly client: { readonly clientId: string; readonly clientSecret: string }
-  /** A request of that client without its authentication. */
+  /** A valid request of `client`, without its authentication. */
   readonly request: (world: World) => Promise<Fields>
-  /** What still works after that request. */
+  /** What must still work after a failed `request`, as a suffix of the expected answer. */
   readonly unharmed: string
-  /** A complete request. */
+  /** A complete, valid request, possibly of another client. */
   readonly complete: (world: World) => Promise<Fields>
-  /** What still works after that request. */
+  /** What must still work after a malformed `complete` request, as a suffix of the expected answer. */
   readonly alive: string
-  /** Parameters that are sent twice. */
+  /** Parameters of `complete` to send twice, one in each test. */
   readonly names: readonly string[]
 }
 
@@ -92,7 +92,7 @@ const foreignSecret = (id: string) =>
 
 const MALFORMED = '400 invalid_request'
 
-/** Failed authentications of a confidential client; the answer is invalid_client unless given. */
+/** Client authentications that must fail. The expected answer is invalid_client by default. */
 const impostors: readonly (readonly [
   what: string,
   authentication: (id: string, secret: string) => Authentication,
@@ -205,7 +205,10 @@ const carrierRows = endpoints.flatMap(({ at, path, complete, alive }, index) =>
   ),
 )
 
-/** Introspection is our own route: a form without credentials is 401. Without a media type it reads no body. */
+/**
+ * Returns the expected response to a malformed form. Introspection responds with 401 if it finds no credentials. It
+ * ignores a body without a Content-Type, so it finds none there either.
+ */
 function refusalOfCarrier(path: string, what: string): string {
   const isForm = /query|upper case|semicolons|without/.test(what)
   return path === paths.introspection && isForm ? '401 invalid_client' : MALFORMED

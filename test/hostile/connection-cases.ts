@@ -2,7 +2,7 @@ import { paths } from '../../src/platform/http/paths.ts'
 import { get, send, sendBytes, type WireRequest } from '../support/wire.ts'
 import { type Row, tableOf } from './case.ts'
 
-/** Repeated, because headers are collected into lists. */
+/** `__proto__` occurs twice, because code may collect repeated headers into lists. */
 const inherited = ['__proto__', '__proto__', 'constructor', 'toString']
 const everyObjectHas = inherited.flatMap((name) => [name, 'x'])
 
@@ -107,7 +107,7 @@ const others: readonly Row[] = [
   ],
 ]
 
-/** Requests whose responses must not contain the foreign host. */
+/** Creates a case with requests whose responses must not contain the foreign host. */
 function asks([number, attack]: [number, string], answer: string, requests: WireRequest[]): Row {
   const sendAll: Row[3] = async ({ url }) => {
     const answers = await Promise.all(requests.map(async (request) => await send(url, request)))
@@ -118,7 +118,7 @@ function asks([number, attack]: [number, string], answer: string, requests: Wire
   return [number, attack, answer, sendAll]
 }
 
-/** Request smuggling: the connection closes after the refusal. */
+/** Heads for request smuggling. The service must reject each of them and close the connection. */
 const smuggled: readonly (readonly [what: string, head: string])[] = [
   ['two lengths', 'Content-Length: 5\r\nContent-Length: 60'],
   ['length and chunks', 'Content-Length: 5\r\nTransfer-Encoding: chunked'],

@@ -45,7 +45,7 @@ const asVerifier = verifier(codeChallenge)
 const loopback = 'http://127.0.0.1/callback'
 const upperScheme = notes.redirectUri.replace('https', 'HTTPS')
 
-/** A code is bound to its request. */
+/** Exchanges that must fail, because a code is bound to its authorization request. */
 const exchanges: Entries<[change: Change, headers?: readonly string[]]> = [
   ['by a platform (CVE-2026-28513, CVE-2026-55672)', UNUSED, { client_id: claude.clientId }],
   ['by another client with its own redirect URI (CVE-2026-28513)', UNUSED, asClaude],
@@ -103,7 +103,7 @@ const changedToken =
   (change: (token: string) => string): Change =>
   ({ refresh_token }) => ({ refresh_token: change(String(refresh_token)) })
 
-/** A refresh token is bound to its client and grant. After each request the tokens still work. */
+/** Refreshes that must fail, because a refresh token is bound to its client and grant. The tokens still work afterwards. */
 const refreshes: Entries<[Change]> = [
   ['by a platform (CVE-2026-55672)', GRANT, { client_id: claude.clientId }],
   ['by another, confidential client', GRANT, { client_id, client_secret }],
@@ -174,7 +174,7 @@ const refreshRows = numbered(
 
 const withoutResource = { scope: 'openid email', resource: undefined }
 
-/** Tokens without a resource never get one. */
+/** Tokens never gain a resource or a scope. */
 const unbound: readonly Row[] = [
   [
     1980,
@@ -206,7 +206,7 @@ const unbound: readonly Row[] = [
   ],
 ]
 
-/** Revocation by another client is a no-op (RFC 7009 §2.1). */
+/** A client cannot revoke another client's token. The response is 200, as for an unknown token (RFC 7009 §2.2; design 14). */
 const revocations = Object.entries({
   'a platform': { client_id: claude.clientId },
   'a confidential client': { client_id, client_secret },

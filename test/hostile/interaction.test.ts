@@ -31,7 +31,7 @@ async function openPage(person: HeadlessPerson, start: URL) {
   throw new Error('no page came')
 }
 
-/** Sends the form of a page with its token, which the fields may replace. */
+/** Submits the form of a page with its CSRF token, unless `fields` replace the token. */
 async function submit(
   person: HeadlessPerson,
   page: Page,
@@ -50,7 +50,7 @@ async function openSignIn(fields: Fields = {}) {
   return { person, page: await openPage(person, authorizeUrl(service().url, fields)) }
 }
 
-/** Signs in and stops where the person is asked for consent. */
+/** Signs in and returns the consent page. */
 async function openConsent(fields: Fields = {}, answers = sam) {
   const { person, page } = await openSignIn(fields)
   const posted = await submit(person, page, answers)
@@ -69,7 +69,10 @@ function expectErrorPage(text: string): void {
   expect(text).to.not.match(/sam@|Sam Student|Course Notes|name="csrf"/)
 }
 
-/** Gives a browser another one's cookies for a URL, as a sibling host can: only those that could not have `__Host-`. */
+/**
+ * Plants the attacker's cookies for a URL in the victim's browser, as a sibling host can. Plants only cookies that have
+ * a path and therefore cannot use the `__Host-` prefix.
+ */
 function plant(victim: HeadlessPerson, attacker: HeadlessPerson, url: URL): void {
   const cookies = attacker.cookiesFor(url).split('; ')
   const planted = cookies.filter((pair) => /^gatehouse_(interaction|resume|sign_in)[.=]/.test(pair))
@@ -451,7 +454,7 @@ describe('interaction: sign-in does not reveal which accounts exist (CVE-2026-23
     const person = makeHeadlessPerson(sam)
     const page = await openPage(person, authorizeUrl(own.url))
     const times = new Map(logins.map((login) => [login, [] as number[]]))
-    // In turn, so that other load of the machine slows all alike.
+    // Take turns, so that other load on the machine slows all logins alike.
     for (let run = 0; run < RUNS; run += 1) {
       for (const login of logins) {
         const started = performance.now()

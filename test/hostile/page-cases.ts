@@ -62,7 +62,7 @@ const formRows = forms.flatMap(([what, path, fields], at) =>
   ),
 )
 
-/** Pages of a site, opened without operating it (CVE-2025-64431, CVE-2026-33132). */
+/** Pages of a site that only its operators may open (CVE-2025-64431, CVE-2026-33132). */
 const places = [
   ...['', '/applications', '/applications/northlight-portal'],
   ...['/applications/northlight-portal/people', '/audit', '/beta', '/resource-servers'],
@@ -102,7 +102,7 @@ const outOfAssets = outOfFolder.map((path) => `/assets/${path}package.json`)
 const forgedFiles = ['/files/x/a.pdf', '/files/__proto__/..%2fa.pdf']
 const ofNotes = 'https://notes.example/signed-out'
 
-/** Sign-in to the pages and sign-out redirect to no other origin (CVE-2024-39694, CVE-2025-8129). */
+/** Sign-in to the pages and sign-out never redirect to another origin (CVE-2024-39694, CVE-2025-8129). */
 const passages: readonly Row[] = [
   comesBack([3302, 'with another state (login CSRF)'], 'to /account', (it) => it.set('state', 'x')),
   comesBack([3303, 'without state'], 'to /account', (it) => it.delete('state')),
@@ -176,13 +176,13 @@ type Attack = readonly [number: number, what: string]
 
 type Change = (answer: URLSearchParams) => void
 
-/** A response of the sign-in to the pages, changed on its way back. */
+/** Creates a case that changes the response of a sign-in to the pages. */
 function comesBack([number, how]: Attack, answer: string, change: Change): Row {
   const attack = `sign-in response ${how}`
   return [number, attack, answer, async (world) => await world.comeBack(change)]
 }
 
-/** Paths that a browser without a session opens. */
+/** Creates a case in which a browser without a session opens paths. */
 function opens([number, attack]: Attack, answer: string, opened: string[], headers = {}): Row {
   const sent = { Accept: 'text/html', ...headers }
   const sendAll: Row[3] = async ({ url }) =>
@@ -272,7 +272,7 @@ const takenBack = numbered(
 )
 
 async function signOutEverywhere(url: string): Promise<void> {
-  // Sessions have whole seconds; one of the same second as the sign-out ends in any case.
+  // Session times are whole seconds. A session from the same second as the sign-out would end in any case.
   await delay(1100)
   const owner = makePagePerson(url, noor)
   const asked = await owner.visit('/account/sign-out-everywhere')
@@ -289,7 +289,7 @@ async function openConsent(person: HeadlessPerson, start: URL): Promise<URL> {
   return consent
 }
 
-/** Data of people of other sites that operators could see. */
+/** Data about people of other sites, which operators must not see. */
 const strangers: readonly Row[] = [
   [
     3350,

@@ -55,7 +55,7 @@ const kinds: readonly (readonly [kind: string, first: number, client: Fields, ur
 const rows = kinds.flatMap(([kind, first, client, uri]) =>
   spellings.flatMap(([what, respell], position): Row[] => {
     const redirect_uri = respell(new URL(uri))
-    // Digits have no upper case.
+    // Skip a spelling that changes nothing, such as digits in upper case.
     if (redirect_uri === uri) return []
     const send = async ({ url }: World) => await ask(url, { ...client, redirect_uri })
     return [[first + position, [`redirect URI with ${what}`, kind], NOWHERE, send]]

@@ -72,7 +72,7 @@ const ports = Array.from({ length: 11 }, (_, port) => `http://127.0.0.1:${port +
 const foreignScheme = { client_name: 'Cursor', redirect_uris: ['com.evil.app:/oauth/callback'] }
 const uris = JSON.stringify(cli.redirect_uris)
 
-/** Malformed bodies; an object is merged with a good one. */
+/** Malformed bodies. An object replaces members of a valid body. */
 const bodies: Entries<[body: unknown, type?: string]> = [
   ['without a name', METADATA, { client_name: undefined, redirect_uris: [] }],
   ['with the name of a platform and a web redirect URI', FOREIGN, asClaude(evil)],
@@ -122,8 +122,8 @@ const bodyRows = numbered(
 )
 
 /**
- * Metadata that a client may not choose. It is ignored, because clients send one body to every server
- * (RFC 7591 §2); the response contains what was registered.
+ * Metadata that a client may not choose. It is ignored, because clients send the same body to every server
+ * (RFC 7591 §2). The response contains the registered values.
  */
 const inside = 'http://127.0.0.1:1/'
 const trusted = { origin: 'first_party', x_origin: 'site', x_site_id: 'sit_northlight' }
@@ -151,7 +151,7 @@ const choices: readonly (readonly [what: string, choice: Record<string, unknown>
     { ...trusted, skip_consent: true, require_auth_time: false },
   ],
   ['further grant types', { grant_types: grants }],
-  // RFC 7591 §2: unknown members and language tags.
+  // Unknown members (RFC 7591 §2) and language tags (§2.2).
   ['unknown members', { 'client_name#de': 'Schlicht', nonsense: { a: 1 } }],
 ]
 

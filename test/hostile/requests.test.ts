@@ -8,7 +8,7 @@ import { hiddenField, makePagePerson } from '../support/page-person.ts'
 import { forEachDatabase, sharedService } from '../support/storages.ts'
 import { send, sendBytes } from '../support/wire.ts'
 
-/** Every address of the service. Forwarded bodies are the platform's to read. */
+/** Every path of the service, except those that forward bodies to the platform. */
 const ours = everyPattern.map(someAddress).filter((address) => !address.startsWith('/admin/api/'))
 
 const bodies: readonly (readonly [type: string, body: string])[] = [
@@ -50,7 +50,7 @@ describe('a connection after a body that is too large', () => {
   const service = sharedService()
   const LARGE = 1_600_000
 
-  /** Sends so much of an endless body, and returns all that comes back. */
+  /** Sends this number of bytes of an endless body. Returns everything that the service sends, and the duration. */
   async function sendChunks(path: string, type: string, bytes: number) {
     const { host } = new URL(service().url)
     const startedAt = performance.now()
@@ -69,7 +69,7 @@ describe('a connection after a body that is too large', () => {
     [paths.introspection, form, /413/],
     [paths.registration, 'application/json', /413/],
     [paths.mcp, 'application/json', /413/],
-    // The engine answers 400.
+    // The engine responds with 400.
     [paths.token, form, /4\d\d/],
     [paths.revocation, form, /4\d\d/],
     [enginePages.confirmSignOut, form, /4\d\d/],
@@ -147,7 +147,7 @@ forEachDatabase('invalid text', (start) => {
     expect(csrf).to.not.equal('')
     const fields = ['name', 'client', 'grant', 'redirectUris', 'scopes', 'site', 'id', 'reviewed']
     for (const pattern of Object.values(pages)) {
-      // These end the session of the test.
+      // These pages end the session of the test.
       if (pattern === pages.signOut || pattern === pages.signOutEverywhere) continue
       const path = someAddress(pattern)
       for (const broken of ['\0', 'a\0b', '\ud800']) {
@@ -160,7 +160,7 @@ forEachDatabase('invalid text', (start) => {
   })
 })
 
-/** Every address with the text as each parameter, or at its end. */
+/** Returns every path with the text in place of its parameters, or at the end if it has none. */
 function brokenPaths(broken: string): string[] {
   return [...Object.values(paths), ...Object.values(pages)].map((pattern) =>
     pattern.includes(':') ? pattern.replaceAll(/:\w+/g, broken) : `${pattern}/${broken}`,

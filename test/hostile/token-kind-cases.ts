@@ -6,7 +6,7 @@ import { basic, bearer, postForm, send } from '../support/wire.ts'
 import { answered, numbered, type Row, tableOf } from './case.ts'
 import { altered, type Held, type World } from './world.ts'
 
-/** An endpoint that takes access tokens, and the body of a request that it would answer. */
+/** An endpoint that accepts access tokens, and the body of a valid request. */
 type Place = readonly [first: number, at: string, path: string, body?: string]
 
 const toolsList = '{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}'
@@ -85,7 +85,7 @@ const ways: readonly (readonly [
   ],
 ]
 
-/** UserInfo reads the query to reject tokens in it; anonymous callers may use public tools. */
+/** Returns the expected answer. UserInfo rejects tokens in the query. Public tools need no token. */
 function answerOf(place: Place, why: string): string {
   if (place === userinfo && why === 'in the query') return '400 invalid_request'
   return place === mcp && (why === 'in the query' || why === 'as without')

@@ -16,7 +16,7 @@ import {
   send,
 } from '../support/wire.ts'
 
-/** How far the clock of the service is ahead. */
+/** How far the clock of the service is ahead of real time. */
 let laterMs = 0
 const service = sharedService({ now: () => Date.now() + laterMs })
 

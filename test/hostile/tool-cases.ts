@@ -95,14 +95,14 @@ const messages: Entries<[sending: Sending]> = [
 
 const messageRows = numbered(2760, messages, async ({ url }, [sending]) => await post(url, sending))
 
-/** A call whose headers name another tool or method. */
+/** Sends a call whose headers name another tool or method. */
 const disguised = (headers: Record<string, string>) => async (world: World) => {
   const params = { name: 'get_viewer', arguments: {} }
   const { message: body, headers: own } = messageOf('tools/call', '2026-07-28', params)
   return await post(world.url, { body, headers: Object.entries({ ...own, ...headers }).flat() })
 }
 
-/** Nested brackets as an argument. */
+/** Returns a call with nested brackets as an argument. */
 const nested = (name: string, levels: number) =>
   `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${name}","arguments":{"title":${'['.repeat(levels)}${']'.repeat(levels)}}}}`
 

@@ -16,7 +16,7 @@ import { operatorToken } from '../support/mcp.ts'
 import { hiddenField, makePagePerson, targetOf } from '../support/page-person.ts'
 import { type Answer, answerOf, type Fields, get, send } from '../support/wire.ts'
 
-/** Everything that an honest client received. */
+/** The form of an honest client's code exchange, and the tokens that it received. */
 export interface Held {
   readonly form: Fields
   readonly accessToken: string
@@ -29,8 +29,8 @@ export type World = ReturnType<typeof makeWorld>
 const everyScope = 'openid profile email account:read account:write'
 
 /**
- * Puts honest people and clients into the service under attack. They sign in once and consent once,
- * so that each case can get its own code or tokens.
+ * Adds an honest person and honest clients to the service under attack. The person signs in and consents
+ * once, so that each case can quickly get its own code or tokens.
  */
 export function makeWorld(running: RunningService) {
   const { url } = running
@@ -73,7 +73,7 @@ export function makeWorld(running: RunningService) {
     operator: once(async () => await operatorToken(url, 'courses:read members:read', olivia)),
     /** Returns a shared browser of a member or an operator of Northlight, signed in to the pages. */
     browser: async (who: keyof typeof browsers) => await browsers[who](),
-    /** Returns applications, secrets, features, ended grants and sign-outs as a text. */
+    /** Returns applications, secrets, features, ended grants and sign-outs as text. */
     async decided() {
       const { kysely } = running
       const tables = ['oauth_application', 'client_secret', 'site_feature']
@@ -85,7 +85,7 @@ export function makeWorld(running: RunningService) {
       const signedOut = await out.where('signed_out_at', 'is not', null).execute()
       return JSON.stringify([...rows, await ended.execute(), signedOut])
     },
-    /** Returns from a sign-in to the pages, with a changed response that must not sign in. */
+    /** Changes the response of a sign-in to the pages, and expects that it does not sign the browser in. */
     async comeBack(change: (answer: URLSearchParams) => void) {
       const person = makeHeadlessPerson(sam)
       const start = targetOf(await person.open(new URL('/account', url)), url)
@@ -118,7 +118,7 @@ async function signedIn(url: string, answers: typeof sam) {
   return { open, csrf }
 }
 
-/** Checks after a case, by the words of the page. */
+/** Checks after a case, by their names in docs/reference/hostile-cases.md. */
 export const afterwards: Readonly<Record<string, (world: World, before: string) => Promise<void>>> =
   {
     'nothing is changed': async (world, before) => {
@@ -140,7 +140,7 @@ export const afterwards: Readonly<Record<string, (world: World, before: string) 
     },
   }
 
-/** A token with another character near its end. */
+/** Returns the token with another character near its end. */
 export function altered(token: string): string {
   return token.slice(0, -5) + (token.at(-5) === 'A' ? 'B' : 'A') + token.slice(-4)
 }
@@ -149,8 +149,8 @@ export function altered(token: string): string {
 const secrets = [portal.clientSecret, sam.password, olivia.password]
 
 /**
- * Describes an answer in the words of the page. It also checks that the answer redirects to no foreign
- * host and contains no token, secret or internals.
+ * Describes an answer in the terms of docs/reference/hostile-cases.md. Also checks that the answer redirects
+ * to no foreign host, and contains no token, secret or stack trace.
  */
 export function outcomeOf(answer: Answer, url: string): string {
   const { status, text, headers } = answer
@@ -191,7 +191,7 @@ function pageOf({ status, text, headers }: Answer): string {
   return code === undefined ? `page ${status}` : `page ${status} ${code}`
 }
 
-/** The error code of any of the protocols. */
+/** Returns the error code of a response in any of the protocols, or a word for its outcome. */
 function saidOf({ text, body }: Answer): string {
   if (text === '{"active":false}') return 'inactive'
   if (text === '{}') return 'nothing'
