@@ -147,7 +147,7 @@ describe('/admin and /account in a browser', () => {
     const resourceServer = new URL(operator.url()).pathname
     await lookAt(operator, [
       ...['disable', 'delete', 'refusals'].map((path) => `${resourceServer}/${path}`),
-      // The first of these is forbidden.
+      // The operator may not open the first of these pages.
       ...['/admin/northlight', '/account/security', '/account/sessions', '/account/data'],
       '/account/sign-out-everywhere',
     ])

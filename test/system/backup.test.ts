@@ -42,7 +42,7 @@ import { refusalOf } from '../support/wire.ts'
 const newCopy = () => join(temporaryFolder(), 'copy')
 const newData = () => join(temporaryFolder(), 'data')
 
-/** Starts a service and stops it, so that its place has keys and files. */
+/** Starts a service and stops it, to create its keys and files. */
 async function startOnce(variables: Variables): Promise<void> {
   await (await startProcess(variables, patientService)).stop()
 }
@@ -201,7 +201,7 @@ describe('a backup of PostgreSQL', () => {
     DATABASE_URL: await (await sharedPostgres(postgres())).createDatabase('nothing'),
   })
 
-  /** Puts a script in front of a program. Returns the variable by which commands find it first. */
+  /** Writes a script with the name of a program. Returns a PATH on which commands find the script first. */
   const wrap = (program: string, folder: string, script: (real: string) => string) => {
     const real = execFileSync('sh', ['-c', `command -v ${program}`])
       .toString()
@@ -266,7 +266,7 @@ describe('a backup of PostgreSQL', () => {
   })
 })
 
-/** Serve, sign in, back up under traffic, kill, restore, doctor, serve. */
+/** Tests a cycle: serve, sign in, back up under traffic, restore, run doctor, and serve again. */
 function cycle(places: () => Promise<{ from: Variables; to: () => Promise<Variables> }>): void {
   const folder = newCopy()
   let place: Awaited<ReturnType<typeof places>>

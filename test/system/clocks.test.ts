@@ -25,10 +25,10 @@ import { refusalOf } from '../support/wire.ts'
 
 const SKEW_SECONDS = 300
 const LIFE_SECONDS = 4
-/** Both ends are rounded to whole seconds somewhere, and a machine may be busy. */
+/** For times that are rounded to whole seconds, and for delays of a busy machine. */
 const TOLERANCE_SECONDS = 2
 
-// design 32: the machines of one service have clocks that are ten minutes apart.
+// The clocks of the two machines are ten minutes apart (design 32).
 describe('processes whose clocks are 5 minutes ahead and 5 minutes behind', () => {
   const opened = new AsyncDisposableStack()
   let ahead: ServiceProcess
@@ -47,7 +47,7 @@ describe('processes whose clocks are 5 minutes ahead and 5 minutes behind', () =
   })
   after(() => opened.disposeAsync())
 
-  /** Runs the check in both directions, at the same time because lives are waited for. */
+  /** Runs the check in both directions at once, because each direction waits for lifetimes to end. */
   async function both(check: (one: string, other: string) => Promise<void>): Promise<void> {
     await Promise.all([check(ahead.url, behind.url), check(behind.url, ahead.url)])
   }

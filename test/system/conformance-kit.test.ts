@@ -260,7 +260,7 @@ describe('npm run conformance -- serve', () => {
 })
 
 describe('npm run conformance -- serve --for', () => {
-  /** Starts a service of a kind, with a suite that answers. */
+  /** Starts a stub of the suite and a service of this kind, and runs `use` with both. */
   async function withService(
     kind: ServiceKind,
     use: (served: ServedOverHttps, suite: SuiteServer, metadata: Metadata) => Promise<void>,
@@ -358,7 +358,7 @@ describe('npm run conformance -- serve --for', () => {
   })
 })
 
-/** Starts a service on a free port that returns to this suite. */
+/** Starts a service on a free port. Its clients redirect to this suite. */
 async function serveFor(suite: SuiteServer, kind: ServiceKind = 'plain') {
   const port = await freePort()
   return await serveOverHttps({
@@ -374,7 +374,7 @@ interface Sent {
   readonly fields: Readonly<Record<string, string>>
 }
 
-/** The client with another key of the same kind. */
+/** Returns the client with a new key, which has the same algorithm and `kid`. */
 async function otherKeys(client: KeyClient): Promise<KeyClient> {
   const [{ alg = '', kid = '' } = {}] = client.jwks.keys
   const { privateKey } = await generateKeyPair(alg, { extractable: true })
@@ -532,7 +532,7 @@ describe('npm run conformance -- run', () => {
   })
 })
 
-/** Follows the first visit that fits the address as the suite's browser does: each task once, in order. */
+/** Opens the URL, and performs each task of the first matching visit in order, as the suite's browser does. */
 async function visit(page: Page, url: string, visits: readonly Visit[]): Promise<void> {
   await page.goto(url)
   const found = visits.find(({ match }) => fits(match, url))
@@ -557,7 +557,7 @@ async function perform(page: Page, [what, by, id, value, pattern]: Command): Pro
   if (pattern !== undefined) expect(await element.innerText()).to.match(new RegExp(String(pattern)))
 }
 
-/** The asterisk is the only wildcard of the suite's patterns. */
+/** Whether the URL matches a pattern of the suite, whose only wildcard is the asterisk. */
 function fits(pattern: string, url: string): boolean {
   const parts = pattern.split('*').map((part) => part.replaceAll(/[.?+^$()[\]{}|\\]/g, '\\$&'))
   return new RegExp(`^${parts.join('.*')}$`).test(url)

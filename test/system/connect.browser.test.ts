@@ -10,7 +10,7 @@ import { eventually } from '../support/programs.ts'
 import { serve, servePage } from '../support/serve.ts'
 import { sharedService } from '../support/storages.ts'
 
-/** The browser shows where it was sent; no server listens there. */
+/** No server listens at this redirect URI. The test reads the code from the browser's request. */
 const callback = 'http://127.0.0.1:9/callback'
 
 describe('connecting an assistant, in a browser', () => {
@@ -28,7 +28,7 @@ describe('connecting an assistant, in a browser', () => {
 
     const { page: member } = await open({ javaScriptEnabled: false })
     await member.goto(address)
-    // The only assistant of the site is unfolded.
+    // If a site has only one assistant, the page shows its details without a click.
     const command = await member.locator('#claude-code pre').first().innerText()
     const [, clientId = ''] = /--client-id (\S+)/.exec(command) ?? []
     const [, url = ''] = / (http\S+)/.exec(command) ?? []
@@ -114,7 +114,7 @@ describe('connecting an assistant, in a browser', () => {
       expect(complaints).to.deep.equal([])
       expect(followed[0]).to.satisfy((answer: string) => answer.startsWith(`${redirect_uri}?`))
       expect(new URL(followed[0] ?? '').searchParams.has('code')).to.equal(true)
-      // Another app may have claimed the scheme since then, so consent is asked again (design 17).
+      // Another app may have claimed the scheme since then, so the service asks for consent again (design 17).
       await page.goto(request)
       expect(await page.locator('#consent-page').count()).to.equal(1)
     })
@@ -165,7 +165,7 @@ const nothingChosen = {
   updated_at: 1,
 }
 
-/** The addresses with an app's scheme that the browser was willing to open. */
+/** Returns a list to which each URL with an app's scheme is added when the browser follows it. */
 async function followedSchemes(page: Page): Promise<string[]> {
   const followed: string[] = []
   const session = await page.context().newCDPSession(page)

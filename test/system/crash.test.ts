@@ -20,7 +20,7 @@ const ROUNDS = 4
 const FAMILIES = 6
 const CODES = 6
 
-/** What clients were told in a round, which must hold after the crash. `held`: the refresh token of each. */
+/** What clients received in a round, which must survive the crash. `held` has the current refresh token of each family. */
 type Ledger = { accessTokens: string[]; exchanged: ObtainedCode[]; held: string[] }
 
 describe('a crash of the process on the embedded database', function () {
@@ -45,7 +45,7 @@ describe('a crash of the process on the embedded database', function () {
   })
 })
 
-/** Refreshes and exchanges at the same time, and kills the process after so many responses. */
+/** Refreshes tokens and exchanges codes at the same time, and kills the process after `killAfter` responses. */
 async function crashUnderLoad(
   service: ServiceProcess,
   ledger: Ledger,
@@ -78,7 +78,7 @@ async function crashUnderLoad(
   await service.ended()
 }
 
-/** Undefined when the connection broke because the process is gone. */
+/** Returns the answer, or undefined if the connection broke because the process is gone. */
 async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
   return await answer.catch((error) => {
     if (!/^(ECONNRESET|ECONNREFUSED|EPIPE)$/.test(error?.code)) throw error

@@ -52,7 +52,7 @@ describe('the checks of doctor', () => {
     const unknown = names.filter((name) => {
       const [, standard = '', cited = ''] = /^(.+) §(.+)$/.exec(found(name, '').section ?? '') ?? []
       const known = standards.find((candidate) => candidate.name === standard)
-      // A part of a section is listed under its heading.
+      // A check may cite a part of a listed section, or a section of which only a part is listed.
       const isWithin = (one: string, other: string) => `${one}.`.startsWith(`${other}.`)
       const isListed = ({ section }: { section: string }) =>
         isWithin(section, cited) || isWithin(cited, section)
@@ -170,7 +170,7 @@ describe('doctor', () => {
     expect(find()).to.deep.equal([])
     chmodSync(join(dataDir, 'files'), 0o500)
     chmodSync(dataDir, 0o777)
-    // A permission does not stop root.
+    // Permissions do not stop root, so run the check as another user.
     const isRoot = process.geteuid?.() === 0
     if (isRoot) process.seteuid?.(65_534)
     try {

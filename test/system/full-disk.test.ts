@@ -9,7 +9,7 @@ import { requireProgram, skipAndSay } from '../support/skipped.ts'
 import { SECRET } from '../support/storages.ts'
 import { get, refusalOf } from '../support/wire.ts'
 
-/** A disk of its own that can be filled; skips where this user may not mount one. */
+/** Mounts a small disk that the test can fill. Skips the test if this user may not mount one. */
 function mountDisk(context: Mocha.Context) {
   try {
     return mountSmallDisk()
@@ -45,7 +45,7 @@ describe('PostgreSQL on a full disk', () => {
     fillDisk(disk.folder)
     using filled = new DisposableStack()
     filled.defer(() => emptyDisk(disk.folder))
-    // Until they need another page, tables have room.
+    // A table has room until it needs another page, so fill the last page of these tables.
     await fillTables(DATABASE_URL, {
       setting: "'name', gen_random_uuid(), 'value', ''",
       refresh_token_family: "'id', gen_random_uuid(), 'seed', '', 'token', '', 'steps', ''",
@@ -62,7 +62,7 @@ describe('PostgreSQL on a full disk', () => {
       .findLast(({ status }) => status === 503)
     expect(line.cause).to.match(/could not extend file .*: No space left on device/)
     expect(refusalOf(await exchange(url, code))).to.equal('503 temporarily_unavailable')
-    // It tries a write every five seconds.
+    // The readiness check tries a write only every five seconds.
     await eventually(10_000, async () => expect(await ready()).to.equal(503))
     expect((await userinfo(url, tokens.accessToken)).status).to.equal(200)
     expect(await listed()).to.equal(before + created)

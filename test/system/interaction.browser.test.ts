@@ -40,7 +40,7 @@ describe('the interaction pages in a browser', () => {
     await page.click('text=Use another account')
     await page.waitForSelector('#login-page')
     await signInAs(page, sam)
-    // The engine's page that ends the session before submits itself where scripts run.
+    // With scripts, the engine's page that ends the earlier session submits itself.
     await page.click('noscript button')
     await page.waitForSelector('#consent-page')
     complaints.length = 0
@@ -82,7 +82,7 @@ describe('the interaction pages in a browser', () => {
     }
   })
 
-  // sign-in.browser.test.ts has the second step itself.
+  // sign-in.browser.test.ts tests a sign-in with this second factor.
   it('set up an authenticator app without a script', async () => {
     const { page, complaints } = await open({ javaScriptEnabled: false })
     await page.goto(`${service().url}/account/second-factor`)
@@ -108,7 +108,7 @@ describe('the interaction pages in a browser', () => {
     await page.fill('#repeated', 'three horses and a tram')
     await page.click('#save')
     await page.waitForSelector('#password-set-page')
-    // A new session must not start in the second in which all earlier ones ended.
+    // A session that starts in the second in which all earlier ones ended would be invalid, too.
     await delay(1000)
     await page.click('#continue')
     await signInAs(page, { ...amir, password: 'three horses and a tram' })
@@ -152,7 +152,7 @@ describe('the interaction pages in a browser', () => {
 
 const inObject = unsignedJwt({ response_mode: 'form_post', response_type: 'code' })
 
-/** Most of these are refused before the engine looks at the redirect address. */
+/** Most of these requests are rejected before the engine checks the redirect URI. */
 const refused: readonly (readonly [what: string, request: Fields, error: string])[] = [
   ['prompt=none without a session', { prompt: 'none' }, 'login_required'],
   ['no response_type', { response_type: undefined }, 'invalid_request'],

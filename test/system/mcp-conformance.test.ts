@@ -47,7 +47,7 @@ for (const [path, tokenFor] of [
 ] as const) {
   describe(`the conformance suite of the Model Context Protocol at ${path} [design 23]`, () => {
     const running = sharedService()
-    // The suite cannot be given a token.
+    // The suite cannot send a token, so a proxy adds it.
     const service = shared(async () => {
       const { url } = running()
       if (!tokenFor) return { url }
@@ -64,9 +64,9 @@ for (const [path, tokenFor] of [
   })
 }
 
-// The suite calls tools of its own names, so a stand-in passes the calls on. Six scenarios need other kinds of input,
-// a prompt that requires input, or several rounds. Two need a `requestState`: approvals have none, because the database
-// stores the change. unsupported-methods runs against each endpoint, with all requirements above.
+// The suite calls fixture tools, so a stand-in translates these calls. The other scenarios for required input do not
+// apply. Six need other kinds of input, a prompt that requires input, or several rounds. Two need a `requestState`, which
+// approvals do not have, because the database stores the change. unsupported-methods already runs above.
 const inputScenarios = [
   ...['basic-elicitation', 'result-type', 'ignore-extra-params'],
   ...['missing-input-response', 'validate-input'],
@@ -88,8 +88,8 @@ describe('the scenarios of the conformance suite for required input, with a chan
 type Json = Record<string, unknown>
 
 /**
- * Passes calls of the suite's fixture tool on as calls of archive_course, and the name of the requested input back. When
- * the suite accepts, the person has approved the change before.
+ * Starts a proxy that turns calls of the suite's fixture tool into calls of archive_course. In responses, it renames the
+ * requested input as the suite expects. When the suite accepts, the proxy first approves the change as the person.
  */
 async function startStandIn(url: string) {
   const token = await operatorToken(url, 'courses:read courses:write')

@@ -92,7 +92,7 @@ describe('metrics', () => {
     const rises = { exchanged: 1, refused: 2, reused: 0 }
     await risen('gatehouse_code_exchanges_total', rises, async () => {
       const { code } = await obtainTokens(url)
-      // An immediate repetition is a page that ran its callback twice.
+      // An immediate repetition does not count as reuse: a page may have run its callback twice.
       await exchange(url, code)
       await exchange(url, 'no-code')
     })
@@ -189,7 +189,7 @@ describe('metrics', () => {
       await refresh(url, `token-${i}`, { client_id: `client-${i}` })
       await exchange(url, `code-${i}`, { grant_type: `grant-${i}` })
     }
-    // Background tasks use the store, whatever callers do.
+    // Exclude these metrics, because background tasks use the store independently of callers.
     const seriesOf = ({ samples }: Scrape) =>
       samples
         .filter(({ name }) => !/^gatehouse_(store|task)_/.test(name))

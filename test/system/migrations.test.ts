@@ -9,7 +9,7 @@ import { temporaryFolder } from '../support/programs.ts'
 
 const folder = join(import.meta.dirname, '../../src/platform/store/migrations')
 
-/** Migrations that remove something, with the release since which no process uses it. */
+/** Migrations that remove something, each with the first release that no longer uses it. */
 const contracting: Readonly<Record<string, string>> = {}
 
 it('the files of migrations only add, so that the version before runs beside them (expand, deploy, contract)', () => {

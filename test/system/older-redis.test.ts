@@ -30,7 +30,7 @@ import { requireProgram } from '../support/skipped.ts'
 import { postgresWithDemo } from '../support/storages.ts'
 import { get, postForm, refusalOf } from '../support/wire.ts'
 
-/** A Redis with snapshots only: SAVE, use, kill -9, and it comes back as it was at the SAVE (docs/security.md). */
+/** After kill -9, a Redis that only writes snapshots returns to the state of its last SAVE (docs/security.md). */
 describe('a Redis that comes back older', () => {
   const opened = new AsyncDisposableStack()
   let redis: RedisServer
@@ -139,7 +139,7 @@ describe('a Redis that comes back older', () => {
     expect(again.status).to.equal(401)
     expect(again.headers.get('www-authenticate')).to.include('use_dpop_nonce')
     await eventually(5_000, async () => expect((await ask(await newProof())).status).to.equal(200))
-    // At the token endpoint the engine decides.
+    // At the token endpoint, the engine checks the proof.
     const { form: later } = await obtainCode(url)
     expect((await postForm(tokenAddress, later, { dpop: exchangeProof })).status).to.equal(400)
     const good = await postForm(tokenAddress, later, { dpop: await proofOf(tokenAddress, 'POST') })
@@ -158,7 +158,7 @@ describe('a Redis that comes back older', () => {
     const undated = await signAssertion(key, url, { iat: undefined })
     expect(await forgetting(() => statusOf(used))).to.equal(200)
     expect(await statusOf(used)).to.equal(401)
-    // Without iat it may have been used before.
+    // Without iat, it may be older than the restart of Redis, and may have been used before.
     expect(await statusOf(undated)).to.equal(401)
     await eventually(5_000, async () =>
       expect(await statusOf(await signAssertion(key, url))).to.equal(200),
@@ -172,7 +172,10 @@ describe('a Redis that comes back older', () => {
   }
 })
 
-/** A proof has its time in whole seconds, and one from the second in which Redis came back counts as older. */
+/**
+ * Waits for the next second. Proofs and assertions have times in whole seconds, and one from the second in which Redis
+ * restarted counts as older than the restart.
+ */
 async function newSecond(): Promise<void> {
   const begun = Math.floor(Date.now() / 1000)
   await eventually(5_000, async () =>
@@ -180,7 +183,7 @@ async function newSecond(): Promise<void> {
   )
 }
 
-/** The cookies that a browser sends below a path, also to another port. */
+/** Returns the cookies that a browser sends to a path, even at another port. */
 async function cookieOf(open: (address: URL) => Promise<unknown>, path: string): Promise<string> {
   let cookie = ''
   await using thief = await serve(({ headers }, response) => {

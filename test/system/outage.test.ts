@@ -26,7 +26,7 @@ import { requireProgram } from '../support/skipped.ts'
 import { postgresWithDemo, SECRET } from '../support/storages.ts'
 import { type Answer, answerOf, get, refusalOf } from '../support/wire.ts'
 
-/** Design 24: an answer comes within half a second. */
+/** Design 24 requires a response within half a second. */
 const ANSWER_WITHIN_MS = 500
 const RECOVERED_WITHIN_MS = 1_000
 
@@ -38,7 +38,7 @@ const failures = [
 ] as const
 
 describe('storage out of reach [design 24]', function () {
-  // A busy machine may keep a process waiting for longer than its second.
+  // On a busy machine, a process may need more than a second to recover.
   this.retries(2)
   const opened = new AsyncDisposableStack()
   let redis: RedisServer
@@ -46,7 +46,7 @@ describe('storage out of reach [design 24]', function () {
   let withRedis: ServiceProcess
   let withoutRedis: ServiceProcess
   before(async function () {
-    // After a kill it still has what it acknowledged, as a Redis for OAuth state should.
+    // With these options, Redis keeps acknowledged writes when it is killed, as a Redis for OAuth state should.
     const durable = ['--appendonly', 'yes', '--appendfsync', 'always']
     redis = opened.use(await startRedis(requireProgram(this, 'redis-server'), durable))
     postgres = opened.use(
@@ -72,7 +72,7 @@ describe('storage out of reach [design 24]', function () {
         expect(refusalOf(exchanged)).to.equal('200 undefined')
         await expectTokensInUse(url, other)
         await expectAlive(url)
-        // The database knows the client, so the error returns to it.
+        // The client is in the database, so the service can redirect the error to it.
         const request = authorizeUrl(url).href
         const answer = await inTime(ANSWER_WITHIN_MS, () => get(request, { accept: 'text/html' }))
         const location = new URL(answer.headers.get('location') ?? '')
@@ -168,7 +168,7 @@ describe('work that storage interrupts [design 10, design 24]', function () {
     time += 60_000
     const repeated = await refresh(url, refreshToken)
     expect(refusalOf(repeated)).to.equal('200 undefined')
-    // Now that it was answered, a later use is a theft.
+    // The client received this response, so a later use counts as theft.
     time += 60_000
     expect((await refresh(url, refreshToken)).body.error).to.equal('invalid_grant')
     const { body } = await refresh(url, repeated.body.refresh_token)
@@ -221,7 +221,7 @@ describe('the Member API while storage is out of reach', () => {
     await askMember({ url: running.url, token }, { query })
 
   async function expectUnavailable(asking: () => Promise<MemberAnswer>): Promise<void> {
-    // 500 ms by design 24; the rest is for a machine that runs every test at once.
+    // Design 24 allows 500 ms. The rest is for a machine that runs many tests at once.
     const answer = await inTime(900, asking)
     expect(refusalOf(answer)).to.equal('503 temporarily_unavailable')
     expect(answer.body.data).to.equal(undefined)
@@ -251,7 +251,7 @@ describe('the Member API while storage is out of reach', () => {
     await eventually(20_000, async () => expect((await ask()).status).to.equal(200))
   })
 
-  it('answers 503 in time when the database blocks after that [design 24]', async () => {
+  it('answers 503 in time when the database blocks after the token check [design 24]', async () => {
     const query = '{ viewer { id enrolledCourses { nodes { slug } totalCount } } }'
     await whileLocked('course_purchase', async () => {
       await expectUnavailable(() => ask(query))
@@ -268,7 +268,7 @@ async function prepare(url: string) {
   return { tokens: await obtainTokens(url), code: await obtainCode(url), openPage }
 }
 
-/** Tokens are in the database: they are checked, renewed and revoked without Redis (decision 13). */
+/** Expects that tokens can be checked, refreshed and revoked without Redis, because they are in the database (decision 13). */
 async function expectTokensInUse(url: string, tokens: ObtainedTokens): Promise<void> {
   expect((await userinfo(url, tokens.accessToken)).status).to.equal(200)
   expect((await introspect(url, tokens.accessToken)).body.active).to.equal(true)
@@ -287,7 +287,7 @@ async function expectUnavailable(requests: Readonly<Record<string, () => Promise
   }
 }
 
-/** Discovery needs no storage. The process is alive, and not ready. */
+/** Expects that the process is alive but not ready, and that discovery works without storage. */
 async function expectAlive(url: string): Promise<void> {
   const { openidConfiguration, authorizationServer, jwks, health } = paths
   for (const path of [openidConfiguration, authorizationServer, jwks, health])
@@ -303,7 +303,7 @@ async function expectPage(open: () => Promise<Response>): Promise<void> {
   expect(page.text).to.include('temporarily_unavailable')
 }
 
-/** Within a second everything continues, and no token or code is lost. */
+/** Expects that the service recovers within a second and has lost no token or code. */
 async function expectRecovered(url: string, before: Awaited<ReturnType<typeof prepare>>) {
   const { tokens, code, openPage } = before
   const mendedAt = performance.now()

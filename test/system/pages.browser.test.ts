@@ -17,7 +17,7 @@ const all = {
 describe('pages in a browser', () => {
   const open = sharedBrowser()
   const served = shared(async () => {
-    // With the headers that pages really have. The response to a POST repeats what it carried.
+    // Send the Content-Security-Policy of the real pages. The response to a POST repeats its path and body.
     return await serve(async (request, response) => {
       const path = request.url ?? '/'
       const sources = all[path.slice(1)]?.scripts?.map(({ source }) => source).join(' ')
@@ -111,7 +111,7 @@ describe('pages in a browser', () => {
 })
 
 async function faultsOf(page: Page, name: string): Promise<string[]> {
-  // Long text changes the width of a page, and nothing that axe looks at.
+  // Long texts change only the width of a page, which axe does not check.
   const found = name in pages ? await violations(page) : []
   if (await shifts(page)) found.push('moves while it loads')
   if (await openMenu(page)) found.push(...(await violations(page)))
@@ -136,7 +136,7 @@ async function openMenu(page: Page): Promise<boolean> {
   return isThere
 }
 
-/** Walks the page by Tab, a group of radio buttons being one stop, and returns the controls it missed. */
+/** Presses Tab through the page. Returns the controls that never had the focus. A radio group counts as one control. */
 async function missedByTab(page: Page): Promise<string[]> {
   const describe = `(element) => element.type === 'radio' ? element.name : element.id || element.textContent`
   const controls: string[] = await page.evaluate(
@@ -144,7 +144,7 @@ async function missedByTab(page: Page): Promise<string[]> {
       .filter((element) => element.checkVisibility() && !element.matches(':disabled')).map(${describe})`,
   )
   const met = new Set<string>()
-  // One press more than there are controls: the page itself is a stop.
+  // Press once more than there are controls, because the page itself is a stop.
   for (let press = 0; press <= controls.length + 1; press += 1) {
     if (await page.evaluate('document.activeElement !== document.body')) {
       met.add(await page.evaluate(`(${describe})(document.activeElement)`))

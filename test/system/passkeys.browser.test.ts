@@ -8,7 +8,7 @@ describe('passkeys in a browser', () => {
   const service = sharedService({ host: 'localhost' })
   const open = sharedBrowser()
 
-  /** A page with an authenticator, whose owner agrees to everything. */
+  /** Opens a page with a virtual authenticator that confirms every request. */
   async function openWithAuthenticator() {
     const opened = await open({ viewport: { width: 360, height: 740 }, colorScheme: 'dark' })
     const { page } = opened

@@ -28,7 +28,7 @@ describe('the query pages in a browser', () => {
   async function run(page: Page, document: string, expected: string): Promise<void> {
     await page.locator('.graphiql-query-editor .CodeMirror').click()
     await page.keyboard.press('Control+A')
-    // Pasted, because the editor closes brackets that are typed.
+    // Insert the whole text, because the editor adds closing brackets when text is typed.
     await page.keyboard.insertText(document)
     await page.getByRole('button', { name: /Execute query/ }).click()
     await page.locator('.result-window', { hasText: expected }).waitFor()
@@ -142,7 +142,7 @@ async function expectNoBarrier(page: Page, name: string): Promise<void> {
   }
 }
 
-/** Runs in a page: a POST as Apollo's client sends it, and a GET as urql does. */
+/** Runs in a page. Sends a POST as Apollo Client does and a GET as urql does. Returns both statuses. */
 async function askAsPage({ address, token }: { address: string; token: string }) {
   const authorization = `Bearer ${token}`
   const query = '{ __schema { queryType { name fields { name } } } }'

@@ -76,7 +76,7 @@ function races(
     it('end the grant when a replaced refresh token is used later [design 10]', async () => {
       const { refreshToken } = await obtainTokens(impatient.first.url)
       const { body: next } = await refresh(impatient.first.url, refreshToken)
-      // Until the window of one second is over it is a retry, which changes nothing.
+      // Within the window of one second, this is a retry, which changes nothing.
       await eventually(20_000, async () => {
         const late = await refresh(impatient.second.url, refreshToken)
         expect(count([late])).to.deep.equal({ '400 invalid_grant': 1 })

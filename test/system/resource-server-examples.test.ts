@@ -56,7 +56,7 @@ interface Proxy {
   readonly readyWhen: RegExp
   readonly configure: (at: At) => string
   readonly words: (file: string, at: At) => readonly string[]
-  /** The status for its caller when the service refuses the proxy itself. */
+  /** The status for the caller if the service rejects the credentials of the proxy. */
   readonly whenRefused: 400 | 503
 }
 
@@ -97,13 +97,13 @@ const proxies: readonly Proxy[] = [
         .replace('port_value: 8080', `port_value: ${ports.listen}`)
         .replace('port_value: 9000', `port_value: ${ports.application}`)
         .replace('id.example, port_value: 443', `127.0.0.1, port_value: ${ports.service}`)
-        // The service of the test is without TLS.
+        // The service in this test does not use TLS.
         .replace(/ {6}transport_socket:[\s\S]*$/, ''),
     words: (file) => ['-c', file, '--disable-hot-restart'],
   },
 ]
 
-/** The programs of docs/how-to/protect-an-api.md, unchanged. */
+/** Tests the examples of docs/how-to/protect-an-api.md: programs unchanged, proxy configurations with other addresses. */
 describe('the examples of resource servers', () => {
   const service = sharedService()
   const registered = shared(async () => await registerResourceServer(service(), 'sit_northlight'))
@@ -180,7 +180,7 @@ describe('the examples of resource servers', () => {
         const environment = { XDG_CONFIG_HOME: cwd, XDG_DATA_HOME: cwd }
         await startProgram({ file, arguments: words(config, at), cwd, readyWhen, environment })
         orders = `http://127.0.0.1:${listen}/orders`
-        // 404 until it has read its routes.
+        // A proxy responds with 404 until it has read its routes.
         await eventually(10_000, async () => expect((await get(orders)).status).not.to.equal(404))
       })
       after(() => application?.[Symbol.asyncDispose]())

@@ -22,7 +22,7 @@ import { SECRET } from '../support/storages.ts'
 const mark = async ({ service }: RunningService) =>
   await service.stores.tasks.find(({ name }) => name === 'restore markers')?.run()
 
-/** Runs a service until its stores are marked again. */
+/** Runs a service until it has marked its stores twice. */
 async function serve(environment: Record<string, string>): Promise<void> {
   await using service = await startService({ environment })
   await mark(service)
@@ -30,7 +30,7 @@ async function serve(environment: Record<string, string>): Promise<void> {
   await mark(service)
 }
 
-/** What doctor says about a restore, or a store that does not respond. */
+/** Returns doctor's findings about a restore or about a store that does not respond. */
 async function restoreFindings(variables: Variables): Promise<string[]> {
   return (await runDoctor(variables)).findings
     .filter(({ check = '' }) => /^restore|^(database|redis)\.silent/.test(check))
@@ -61,7 +61,7 @@ describe('a database that was restored without restore', () => {
       expect(await restoreFindings({ DATA_DIR }), copy).to.deep.equal(['wrong restore.older'])
     }
 
-    // A service that runs on it says so, and keeps what shows it.
+    // A service on the older database logs this, and does not replace the newer marker in DATA_DIR.
     await using service = await startService({ environment: { DATA_DIR } })
     for (const _ of [1, 2]) await mark(service)
     expect(

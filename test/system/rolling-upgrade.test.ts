@@ -28,7 +28,7 @@ create table next_thing (id text not null primary key, grant_id text references 
 create index oauth_grant_by_note on oauth_grant (note);
 `
 
-/** Returns the command of a next version: a copy of this one with one more migration, which only adds. */
+/** Returns the command that starts the next version: a copy of this version with one more *expand* migration. */
 function nextVersion(): readonly string[] {
   const folder = join(temporaryFolder(), 'next')
   mkdirSync(join(folder, 'test'), { recursive: true })
@@ -84,10 +84,10 @@ it('a migration on PostgreSQL of a locked table lets readers of the table go fir
   await (await migrated)[Symbol.asyncDispose]()
 })
 
-/** Behind a migration that waits in line, a reader would wait as long. */
+/** If readers queued behind the waiting migration, they would wait this long. */
 const HELD_MS = 4_000
 
-/** By itself, with every request answered. */
+/** The exit of a process that ended by itself and without an error. */
 const ended = { code: 0, signal: null }
 
 type During = <Result>(work: () => Promise<Result>) => Promise<Result>
@@ -119,7 +119,7 @@ async function upgrade(storage: Variables, during: During): Promise<void> {
   expect(await former.stop()).to.deep.include(ended)
   await traffic.progress()
 
-  // The way back: the former version starts on the migrated database.
+  // Undo the upgrade: start the former version on the migrated database.
   await using again = await startProcess(variables, patientService)
   balancer.serve([again.url])
   await traffic.progress()

@@ -10,7 +10,7 @@ import { linkTo } from '../support/mail-folder.ts'
 import { shared } from '../support/shared.ts'
 import { sharedService } from '../support/storages.ts'
 
-/** Every way in but passkeys, walked with the keyboard. */
+/** Signs in with the keyboard in every way except passkeys. */
 describe('signing in without a mouse', () => {
   const campus = sharedService()
   const service = shared(async () => {
@@ -91,7 +91,7 @@ describe('signing in without a mouse', () => {
   it('leads to an identity provider by its button and by the address, back, and out of both', async () => {
     const { page } = await open(phone)
     const { url } = service()
-    /** Signs in at the provider, and agrees there. */
+    /** Signs in at the provider, and consents there. */
     const atCampus = async () => {
       await page.waitForURL(`${campus().url}/interaction/**`)
       if (await page.locator('#login').isVisible()) {

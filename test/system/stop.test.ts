@@ -31,7 +31,7 @@ async function expectRefused({ url }: ServiceProcess): Promise<void> {
 }
 
 describe('stopping', function () {
-  // A busy machine may stop late once; a service that waits for idle connections is late each time.
+  // On a busy machine, one stop may be late. A service that waits for idle connections is late each time.
   this.retries(2)
 
   for (const command of [undefined, ['npm', 'start']]) {

@@ -86,7 +86,7 @@ describe('A PostgreSQL server that fails', function () {
     const work = database.kysely.transaction().execute(async (transaction) => {
       await transaction.selectFrom('site').selectAll().execute()
       await server().kill()
-      // Long enough for the connection to end while no query runs.
+      // Wait until the connection has ended while no query runs on it.
       await eventually(20_000, async () => await rejection(database.ping()))
       await transaction.selectFrom('site').selectAll().execute()
     })
@@ -156,7 +156,7 @@ const HELD_UP_MS = 400
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve))
 
-/** Asks, and blocks this process until long after the limit, before the question was sent and after it. */
+/** In each turn, sends a query and blocks this process past the time limit, at a different step of the query. */
 async function askAndBlock(ask: () => Promise<unknown>, turns = [0, 1, 2, 3]): Promise<void> {
   for (const turnsBefore of turns) {
     const answer = ask()

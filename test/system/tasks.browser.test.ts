@@ -10,14 +10,14 @@ import { sharedService } from '../support/storages.ts'
 const CLICKS_MAX = 6
 const DAY_MS = 86_400_000
 
-/** Finds a link or button by its visible name, as a reader would. */
+/** Clicks the link or button with this visible name. Opens the menu if the page itself has none. */
 type Press = (what: string | RegExp | Locator) => Promise<void>
 
 describe('an owner, on a phone without scripts', () => {
   const service = sharedService()
   const open = sharedBrowser()
 
-  /** Signs in at the home of the site, does the task, and counts the clicks, those of the menu included. */
+  /** Signs in at the home page of the site, and does the task in at most six clicks, including clicks in the menu. */
   async function inSixClicks(task: (page: Page, press: Press) => Promise<unknown>) {
     const viewport = { width: 360, height: 740 }
     const { page } = await open({ viewport, javaScriptEnabled: false })

@@ -16,7 +16,7 @@ const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const SPAN = '00f067aa0ba902b7'
 const SAMPLED = `00-${TRACE}-${SPAN}-01`
 
-/** Uses a service and returns what it exported by the time it has stopped. */
+/** Runs `use` with a service, stops the service, and returns the traces that it exported. */
 async function exported<Result>(variables: Variables, use: (url: string) => Promise<Result>) {
   await using receiver = await startOtlpReceiver()
   const settings = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, LOG_LEVEL: 'info', ...variables }
@@ -135,7 +135,7 @@ describe('traces by OTLP', () => {
     expect(readTraceparent(SAMPLED)).to.deep.equal({
       ...{ traceId: TRACE, spanId: SPAN, traceFlags: 1, isRemote: true },
     })
-    // A later version may have more behind the flags.
+    // A later version of traceparent may have more fields after the flags.
     expect(readTraceparent(`01-${TRACE}-${SPAN}-03-more`)?.traceFlags).to.equal(1)
     for (const wrong of [
       ...['', 'x', `ff-${TRACE}-${SPAN}-01`, `00-${TRACE}-${SPAN}-01-more`, `${SAMPLED}0`],

@@ -28,7 +28,7 @@ interface Received {
   readonly accepted: boolean
 }
 
-/** Starts a receiver at /<endpoint>. Some fail until they are mended. */
+/** Starts a receiver with a path for each endpoint. `broken` and `hanging` fail until `mend` is called. */
 async function startReceiver() {
   const received = new Map<string, Received[]>(ENDPOINTS.map((name) => [name, []]))
   let isMended = false
@@ -48,7 +48,7 @@ async function startReceiver() {
   return { ...(await listen(server)), received, mend }
 }
 
-/** Records events while processes that deliver them, and perhaps the database, are killed. */
+/** Records events while a process that delivers them is killed, and also the database if `restart` is given. */
 async function deliver(location: DatabaseLocation, restart?: () => Promise<void>) {
   await using receiver = await startReceiver()
   await using database = await openDatabase(location, patiently)
@@ -97,7 +97,7 @@ async function deliver(location: DatabaseLocation, restart?: () => Promise<void>
   }
   const events = async () =>
     await kysely.selectFrom('audit_event').select(['id', 'subject_id']).orderBy('id').execute()
-  // Lets claims of killed processes and waits after failures end.
+  // Makes all messages due now, despite claims of killed processes and waits after failures.
   const pass = async () => await kysely.updateTable('outbox').set({ due_at: 1 }).execute()
   const left = async (names: readonly string[]) =>
     await kysely.selectFrom('outbox').select('id').where('queue', 'in', names).execute()

@@ -29,7 +29,7 @@ import {
 
 const WAIT_MS = 45_000
 const FAILURES_MAX = 4
-/** Some 200 bytes each: more than pipes and their readers hold. */
+/** About 200 bytes each. Together, this is more than pipes and their readers can buffer. */
 const LINES = 4_000
 
 const fewFailures = () =>
@@ -79,7 +79,7 @@ describe('workers', function () {
   })
 
   it('count failed sign-ins together without Redis, also when one of them dies', async () => {
-    // A guess is three requests and workers take turns, so each next guess meets the other worker.
+    // A guess takes three requests and the two workers take turns, so consecutive guesses start at different workers.
     await using service = await startWorkers(2, { CONFIG_DIR: fewFailures() })
     const statuses = await Array.fromAsync({ length: FAILURES_MAX + 3 }, () => guess(service))
     expect(statuses).to.deep.equal([401, 401, 401, 401, 429, 429, 429])
@@ -224,7 +224,7 @@ describe('workers', function () {
     await load.end()
     expect({ code, signal }).to.deep.equal({ code: 0, signal: null })
     expect(living(service)).to.deep.equal([])
-    // A connection that is closed while it is idle gives no response at all.
+    // A request on an idle connection that the service closes at the same moment gets no response.
     const others = load.outcomes.filter((outcome) => outcome !== 200)
     expect(others.length).to.be.at.most(8)
     for (const other of others) expect(other).to.match(/ECONNREFUSED|ECONNRESET|socket hang up/)
@@ -232,7 +232,7 @@ describe('workers', function () {
 
   it('end by themselves when their primary is gone', async () => {
     await using service = await startWorkers(2)
-    // Resolves when their standard output is closed, so when the last of them has ended.
+    // Resolves when standard output is closed, that is, when the last worker has ended.
     await service.kill()
     expect(living(service)).to.deep.equal([])
   })
@@ -247,7 +247,7 @@ async function guess({ url }: Workers): Promise<number> {
   return (await person.open(page, { method: 'POST', body: wrongGuess(form), headers })).status
 }
 
-/** The same on one connection, so at one worker. */
+/** Guesses like `guess`, but on one connection and therefore at one worker. */
 async function guessOn({ url }: Workers, { send }: KeptConnection): Promise<number> {
   const { answer } = await send(authorizeUrl(url).href)
   const cookie = (answer.headers['set-cookie'] ?? []).map((line) => line.split(';')[0]).join('; ')
