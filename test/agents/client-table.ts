@@ -34,12 +34,12 @@ export type Known = Readonly<Record<'reason' | 'sentence', string>>
 export interface Agent {
   readonly name: string
   readonly package: Package
-  /** In words of its own documentation. */
+  /** How users set it up, in the terms of its own documentation. */
   readonly setUp: string
-  /** The redirect URI that an operator enters for it; a loopback one has any port (RFC 8252 §7.3). */
+  /** The redirect URI that an operator enters for it. A loopback URI may use any port (RFC 8252 §7.3). */
   readonly callback: string
   readonly drive: Drive
-  /** The metadata document by which it registers itself. An operator approves it before it may change anything. */
+  /** The URL of its client metadata document. An operator must approve it before the client may change anything. */
   readonly document?: string
   readonly known?: Readonly<Partial<Record<WayName, Known>>>
 }
@@ -79,7 +79,7 @@ function of(
   return { name, package: { registry, name: module, version, with: others }, callback }
 }
 
-/** A program to build from a folder of `drivers`, whose go.mod, Cargo.toml or pom.xml has the version too. */
+/** Describes a program to build from a folder of `drivers`. Its go.mod, Cargo.toml or pom.xml must name the same version. */
 function built(name: string, registry: Package['registry'], pinned: string, folder: string) {
   const source = join(import.meta.dirname, 'drivers', folder)
   const others = of(name, pinned)

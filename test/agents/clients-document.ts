@@ -2,7 +2,7 @@ import { renderTable } from '../support/markdown.ts'
 import { type Agent, agents } from './client-table.ts'
 import { type WayName, ways } from './ways.ts'
 
-/** The columns about a client: the way in which it is driven, and the tool that must answer. */
+/** The columns with results: a title, the way, the index of its call, and a verb for a call that succeeds. */
 const columns: readonly (readonly [title: string, way: WayName, call: number, what: string])[] = [
   ['as a member', 'member', 0, 'calls'],
   ['operator: reads', 'operator', 0, 'calls'],

@@ -23,7 +23,7 @@ interface Running {
 
 export type Desk = ReturnType<typeof openDesk>
 
-/** The home and browser of one client for one user. `late` ends every program of the desk. */
+/** Opens the home directory and browser of one client for one user. When `late` aborts, all programs of the desk end. */
 export function openDesk(visit: (address: string) => Promise<string>, late: AbortSignal) {
   const home = temporaryFolder()
   const opener = writeOpeners(home)
@@ -93,7 +93,7 @@ export function openDesk(visit: (address: string) => Promise<string>, late: Abor
     run,
     transcript: () => notes.join(''),
     note: (text: string) => void notes.push(`${text}\n`),
-    /** Runs a command that must end with 0. Returns its standard output. */
+    /** Runs a command that must exit with 0. Returns its standard output. */
     async succeed(command: readonly string[], environment?: Running['environment']) {
       const { code, stdout } = await run({ command, ...(environment && { environment }) })
       if (code !== 0) throw new Error(`${command[1]} ended with ${code}`)
@@ -113,7 +113,7 @@ export function openDesk(visit: (address: string) => Promise<string>, late: Abor
   }
 }
 
-/** Writes programs that only note the address that they are given. */
+/** Writes stand-ins for the commands that open a browser. They only append the URL to a list. */
 function writeOpeners(home: string): { program: string; list: string } {
   const list = join(home, 'opened')
   const folder = join(home, 'bin')

@@ -7,7 +7,7 @@ import type { Way } from './ways.ts'
 export interface Driving {
   readonly way: Way
   readonly address: string
-  /** A member's client gets one from an operator. */
+  /** The client_id that an operator created for a member's client; undefined for a client that registers itself. */
   readonly clientId: string | undefined
   /** The scopes of the tools, for a client that does not discover them. */
   scopes(): Promise<readonly string[]>

@@ -11,7 +11,7 @@ import { wayNames } from './ways.ts'
 const RUN_TIMEOUT_MS = 8 * 60_000
 const ALL_TIMEOUT_MS = 40 * 60_000
 
-/** Without options, each day another third of the clients runs. */
+/** Without options, a different third of the clients runs each day. */
 const GROUPS = 3
 const today = Math.floor(Date.now() / 86_400_000)
 

@@ -20,10 +20,10 @@ interface OfferedTool {
 
 export type ModelServer = Awaited<ReturnType<typeof startModelServer>>
 
-/** What the instructions of the service say on changes for which the client needs more scopes. */
+/** The advice in the service's instructions for changes that need more scopes. */
 const advice = /let the person connect to an address such as \S+ that names them/
 
-/** A stub of an assistant's model that calls the chosen tool and repeats its answer and the advice, in four protocols. */
+/** Starts a stub of a model. It calls the chosen tool, and repeats the result and the advice. Supports four protocols. */
 export async function startModelServer() {
   let next = { tool: '', values: {} as Json }
   const server = createServer(async (request, response) => {
@@ -45,7 +45,7 @@ export async function startModelServer() {
   const listening = await listen(server)
   return {
     ...listening,
-    /** Chooses what the model calls from now on. */
+    /** Chooses the tool that the model calls from now on. */
     choose(tool: string, values: Json) {
       next = { tool, values }
     },

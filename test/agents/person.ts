@@ -13,7 +13,7 @@ interface Authorization {
   readonly person: Answers
 }
 
-/** Signs in and consents in a new browser. Returns the text of the client's page, or throws an error page's. */
+/** Signs in and consents in a new browser. Returns the text of the client's page. Throws the text of an error page. */
 export async function authorize(asked: Authorization): Promise<string> {
   await using context = await newLocalContext(asked.browser)
   const page = await context.newPage()
@@ -40,7 +40,7 @@ export async function answerPages(
   if (isOurs()) throw new Error(`the sign-in did not leave ${page.url()}`)
 }
 
-/** Signs in to the page on which changes wait, and approves them. */
+/** Opens the approval page, signs in and approves the change. Returns the text of the page. */
 export async function approve({ browser, address, person }: Omit<Authorization, 'serviceUrl'>) {
   await using context = await newLocalContext(browser)
   const page = await context.newPage()

@@ -111,7 +111,7 @@ function userOf({ calls }: Way, desk: Desk): Driving['use'] {
 async function makeApplication(serviceUrl: string, agent: Agent): Promise<string> {
   const operator = makePagePerson(serviceUrl, olivia)
   const page = await operator.send(await operator.visit(`${applications}/new`), applications, {
-    // The names of a site's applications are unique; several rows are versions of one client.
+    // Names of a site's applications must be unique, and several rows are versions of one client.
     name: `${agent.name} ${crypto.randomUUID().slice(0, 8)}`,
     redirect_uris: agent.callback,
     auth_method: 'none',
@@ -129,14 +129,14 @@ async function approveDocument(serviceUrl: string, client: string): Promise<void
   await operator.send(page, action)
 }
 
-/** RFC 9728 §3.1: the metadata of a resource is below the well-known address. */
+/** Returns the scopes in the metadata of a resource, whose path follows the well-known path (RFC 9728 §3.1). */
 async function scopesOf(serviceUrl: string, { path }: Way): Promise<readonly string[]> {
   const document = await fetch(`${serviceUrl}${paths.protectedResource}${path}`)
   const { scopes_supported: scopes } = (await document.json()) as { scopes_supported: string[] }
   return scopes
 }
 
-/** Ends the wait for a client that has said why it cannot go on. */
+/** Throws as soon as the client prints the sentence of a known failure, so that the run does not wait for the timeout. */
 async function readUntil(desk: Desk, { sentence }: Known): Promise<never> {
   while (!desk.transcript().includes(sentence)) {
     await delay(READ_EVERY_MS, undefined, { signal: desk.signal })

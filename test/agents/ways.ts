@@ -7,7 +7,7 @@ export type WayName = 'member' | 'operator' | 'changes' | 'later'
 export interface Call {
   readonly tool: string
   readonly values: Readonly<Record<string, unknown>>
-  /** A text of the result that needs the token. */
+  /** A text in the result. The tool returns it only with a token. */
   readonly answers: string
 }
 
@@ -30,7 +30,7 @@ export const ways: Readonly<Record<WayName, Way>> = {
     ...{ name: 'operator', path: paths.mcpAdmin, person: olivia },
     calls: [{ tool: 'get_site', values: {}, answers: 'Northlight Academy' }],
   },
-  /** The address names what may change. The second change needs an approval, and the host sends a file to the last link. */
+  /** The URL names what the client may change. The second call needs an approval. The host uploads a file to the last link. */
   changes: {
     ...{ name: 'changes', path: pathForChanges(['courses', 'storage']), person: olivia },
     calls: [
@@ -39,7 +39,7 @@ export const ways: Readonly<Record<WayName, Way>> = {
       { tool: 'request_upload', values: {}, answers: '/upload/' },
     ],
   },
-  /** A client with a grant for reads asks for more. Only for those that are known to refresh their token instead. */
+  /** A client with a grant for reads needs more scopes. Runs only for clients that are known to refresh the token instead. */
   later: {
     ...{ name: 'later', path: paths.mcpAdmin, person: olivia },
     calls: [

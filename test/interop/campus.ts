@@ -7,7 +7,7 @@ import { freePort, temporaryFolder } from '../support/programs.ts'
 import type { Library } from './library-table.ts'
 import type { Settings } from './program.ts'
 
-/** What a program needs of its client. */
+/** The properties of a program that its client registration needs. */
 type Registered = Pick<Library, 'name' | 'authentication' | 'callbackPath'>
 
 /** A library or product with the settings of its client. */
@@ -40,7 +40,7 @@ export async function makeClients<Program extends Registered>(
   )
 }
 
-/** The demo campus with an application for each of them; a folder for CONFIG_DIR. */
+/** Creates a folder for CONFIG_DIR whose demo campus has an application for each client. */
 export function campusWith(clients: readonly Client<Registered>[]): string {
   const folder = temporaryFolder()
   cpSync(configFolder, folder, { recursive: true })

@@ -10,7 +10,7 @@ const RUST_TIMEOUT_MS = 480_000
 
 const run = promisify(execFile)
 
-/** Packages that a language's own tool fetches by the file beside the program, or a package of the system. */
+/** Packages that a language's own tool fetches, as listed in a file beside the program, or a system package. */
 export type Modules =
   | { readonly registry: 'go' | 'crates' }
   | { readonly registry: 'maven'; readonly springBoot: string }

@@ -16,20 +16,20 @@ export interface Library {
   readonly family: Family
   /** Its program in the folder of its family: a file, or a folder to build. */
   readonly example: string
-  /** Files of such a folder that its page shows. */
+  /** The files of a folder that the page in docs/libraries/ shows. */
   readonly shown?: readonly string[]
-  /** Its section there, if not its name. */
+  /** The heading of its section on that page, if it is not the name. */
   readonly section?: string
   readonly package: Package | Modules
-  /** Runs with `--all` only, because it needs too much for continuous integration. */
+  /** Runs only with `--all`, because its build is too expensive for continuous integration. */
   readonly onlyWithAll?: true
   /** How the program authenticates at the token endpoint. */
   readonly authentication: 'client_secret_post' | 'client_secret_basic' | 'none'
   /** How `resource` gets into the token request. */
   readonly resource: 'a setting' | 'a call argument' | 'your own code'
   /**
-   * Who verifies the signature of the id_token; each is sent a forged one. Verification is optional, because the
-   * token comes from the service over TLS (OpenID Connect Core 1.0 §3.1.3.7).
+   * What verifies the signature of the id_token. Each program also gets a forged id_token. Verification is optional,
+   * because the token comes from the service over TLS (OpenID Connect Core 1.0 §3.1.3.7).
    */
   readonly idToken: 'the library' | 'the example, with another library' | 'none'
   /** The library sends no nonce; PKCE and `state` still bind the code. */

@@ -21,7 +21,7 @@ const { values: options } = parseArgs({
   options: {
     /** Libraries whose name or folder contains this word; may be repeated. */
     only: { type: 'string', multiple: true, default: [''] },
-    /** Also those that continuous integration leaves out. */
+    /** Also runs the libraries that continuous integration omits, and the products. */
     all: { type: 'boolean', default: false },
     /** Prints what each program printed. */
     verbose: { type: 'boolean', default: false },
@@ -58,7 +58,7 @@ async function main(): Promise<void> {
     print(title(client.library), await runLibrary(client, run))
   })
   const arrival = opened.use(await serve((_request, response) => response.end('arrived'))).url
-  // One after another: some need half a gigabyte.
+  // Run the products one at a time, because some need half a gigabyte of memory.
   for (const client of brought) {
     print(
       title({ ...client.library, family: 'product' }),

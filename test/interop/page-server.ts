@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 
 /**
  * Bundles an example that runs in a browser, as a developer's own tools would, and serves it as a
- * single-page application: every address answers the same page.
+ * single-page application: every path except /application.js returns the same page.
  */
 const [, , entry = '', settings = '{}'] = process.argv
 

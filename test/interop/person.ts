@@ -10,7 +10,7 @@ const ARRIVE_TIMEOUT_MS = 25_000
 
 interface Sitting {
   readonly browser: Browser
-  /** Pages of the service are answered; others are the application's. */
+  /** The user fills in pages of the service. All other pages belong to the application. */
   readonly serviceUrl: string
   readonly appUrl: string
   readonly person: Answers
@@ -22,13 +22,13 @@ interface Sitting {
 /** What a person does with an application: a path, or the id of a button. */
 type Step = 'login' | 'refresh' | 'logout'
 
-/** When a step has come to its end. */
+/** The conditions under which a step has ended. */
 interface Arrival {
-  /** The application shows it then. */
+  /** A text that the application shows at the end. */
   readonly text: string
-  /** Pages of the service on the way. */
+  /** The ids of the service's pages that the user must meet, in order. */
   readonly pages: readonly string[]
-  /** Whether the page can be new: single-page applications show their old text for a moment. */
+  /** Whether the page may show the new state. Single-page applications show their old text for a moment. */
   readonly isNew: () => boolean
 }
 
@@ -56,7 +56,7 @@ export async function makeApplicationUser(sitting: Sitting) {
     if (id !== undefined) answered.push(id)
   }
   return {
-    /** Takes a step to its end. Throws with the text of the page instead, or with the unexpected pages. */
+    /** Takes a step to its end. Throws if the text does not appear, or if other pages of the service appear. */
     async arrive(step: Step, { text, pages, isNew }: Arrival): Promise<void> {
       answered.length = 0
       await begin(page, appUrl, step)
@@ -99,7 +99,7 @@ export async function makeApplicationUser(sitting: Sitting) {
   }
 }
 
-/** Confirms a page of the application that leads to the service. */
+/** Submits a form with which the application asks for confirmation, if the page has one. */
 async function agree(page: Page): Promise<void> {
   const button = 'form button[type="submit"]'
   // The page may redirect meanwhile.

@@ -18,7 +18,7 @@ export interface StartedProduct extends AsyncDisposable {
   transcript(): string
   /** Answers a page of the product, if it shows one. */
   goOn?(page: Page): Promise<void>
-  /** The e-mail address of the person who signed in, given where the browser arrived; undefined before. */
+  /** Returns the e-mail address of the person who signed in. `arrived` is the URL at which the browser ended. */
   person(arrived: URL): Promise<unknown>
 }
 
@@ -26,7 +26,7 @@ const START_TIMEOUT_MS = 90_000
 const examples = join(import.meta.dirname, '../../examples/products')
 const PRODUCT_SECRET = 'a secret of this test'
 
-/** An example with the values of this run. */
+/** Returns an example with the values of this run. */
 function fill(example: string, settings: Settings): string {
   const values: Readonly<Record<string, string>> = {
     ...{ ...settings, PRODUCT_SECRET, PRODUCT_REDIRECT_URI: settings.ARRIVAL },
@@ -55,7 +55,7 @@ export async function keycloak(settings: Settings, folder: string): Promise<Star
   return {
     ...broker(settings, url, { kc_idp_hint: 'gatehouse' }),
     ...program,
-    // The service has one name per person, Keycloak wants two.
+    // The service has one name per person, but Keycloak requires two.
     async goOn(page) {
       if (!(await page.locator('#lastName').isVisible())) return
       await page.fill('#firstName', 'Sam')
@@ -74,7 +74,7 @@ export async function dex(settings: Settings): Promise<StartedProduct> {
   return { ...broker(settings, url), ...program }
 }
 
-/** The client of a broker: the code flow without PKCE. */
+/** Returns a client of a broker. It uses the code flow without PKCE. */
 function broker({ ARRIVAL }: Settings, url: string, more: Readonly<Record<string, string>> = {}) {
   const query = new URLSearchParams({
     ...{ client_id: 'product', response_type: 'code', redirect_uri: ARRIVAL, state: 's' },
@@ -95,7 +95,7 @@ function broker({ ARRIVAL }: Settings, url: string, more: Readonly<Record<string
   }
 }
 
-/** A chat server, which names its people by their e-mail address here. */
+/** Starts a chat server, which derives user names from e-mail addresses in this configuration. */
 export async function synapse(settings: Settings, folder: string): Promise<StartedProduct> {
   const place = temporaryFolder()
   const [own, provider] = [join(place, 'homeserver.yaml'), join(place, 'provider.yaml')]

@@ -108,7 +108,7 @@ const prepare: Readonly<Record<Family, Prepare>> = {
     const path = ['classes', 'dependency/*'].map((part) => join(folder, 'target', part))
     return ['java', '-cp', path.join(delimiter), 'example.Application']
   },
-  // Fetching its packages built it.
+  // The program was built when its packages were fetched.
   rust: async (_library, folder) => [join(folder, 'target/debug/relying-party')],
   apache: async (library) => ['apache2', '-f', exampleOf(library), '-DFOREGROUND'],
 }

@@ -9,7 +9,7 @@ export interface Wire {
   readonly authorizations: URLSearchParams[]
   /** `basic`: the client authenticated with HTTP Basic. */
   readonly tokenRequests: { readonly fields: URLSearchParams; readonly basic: boolean }[]
-  /** The grant type of each token that got data of the Member API. */
+  /** The grant types of the tokens that fetched data from the Member API. */
   readonly memberAnswers: string[]
   readonly signOuts: URLSearchParams[]
   /** Error responses of the token endpoint and the Member API. */
@@ -47,7 +47,7 @@ export async function startRecorder() {
       outgoing.destroy()
     }
   })
-  // As the service does: a shorter time closes some connections under a request.
+  // The same as in the service. With a shorter timeout, some connections would close during a request.
   server.keepAliveTimeout = 65_000
   return {
     ...(await listen(server)),
@@ -94,7 +94,7 @@ async function passOn(exchange: Exchange, outgoing: ServerResponse, notes: Notes
 class Notes {
   readonly forging = new Set<string>()
   readonly #wires = new Map<string, Wire>()
-  /** The client and the grant of each access token. */
+  /** The client and the grant type of each access token. */
   readonly #tokens = new Map<string, { clientId: string; grant: string }>()
 
   of(clientId: string): Wire {

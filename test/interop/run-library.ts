@@ -18,7 +18,7 @@ const NAME = 'Sam Student'
 const NAME_SHOWN = `"${NAME}"`
 /** How long an application may take to show a person that it should have refused. */
 const SETTLE_MS = 1_500
-/** The same for an application that does not verify. */
+/** How long to wait for an application that does not verify, and therefore shows the person. */
 const FOOLED_TIMEOUT_MS = 20_000
 
 interface Run {

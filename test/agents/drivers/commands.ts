@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { freePort } from '../../support/programs.ts'
 import { type Drive, type Driving, QUESTION, SERVER } from '../driving.ts'
 
-/** The command of a client that is a package of npm. */
+/** Returns the command that runs a client from npm. */
 const programOf = ({ folder }: Driving, name: string) => [
   ...[process.execPath, join(folder, 'node_modules/.bin', name)],
 ]
 
-/** The option by which a client gets the client_id of an application; nothing if it registers itself. */
+/** Returns the option that sets the client_id. Returns no option for a client that registers itself. */
 const optionOf = ({ clientId }: Driving, option: string) =>
   clientId === undefined ? [] : [option, clientId]
 
@@ -32,7 +32,7 @@ wire_api = "responses"
   await desk.succeed([...program, 'mcp', 'add', SERVER, '--url', address, ...registered])
   return await use(async (tool, values) => {
     model.choose(tool, values)
-    // Without a terminal it cannot ask its user, who has to confirm each change, too.
+    // Without a terminal, it cannot ask its user to confirm each change.
     const silent = '--dangerously-bypass-approvals-and-sandbox'
     return await desk.succeed([...program, 'exec', silent, '--skip-git-repo-check', QUESTION])
   })
@@ -57,7 +57,7 @@ export const driveClaudeCode: Drive = async (driving) => {
   const registered = clientId === undefined ? [] : ['--client-id', clientId, ...port]
   const server = ['--transport', 'http', ...registered, SERVER, address]
   await desk.succeed([program, 'mcp', 'add', '--scope', 'user', ...server], environment)
-  // It signs in only where it sees a terminal, which `script` makes.
+  // It signs in only in a terminal, which `script` provides.
   await desk.succeed(['script', '-qec', `${program} mcp login ${SERVER}`, '/dev/null'], environment)
   return await use(async (tool, values) => {
     model.choose(tool, values)
@@ -77,7 +77,7 @@ export const driveInspector: Drive = async (driving) => {
       `${name}=${value}`,
     ])
     const call = ['--method', 'tools/call', '--tool-name', tool, ...given]
-    // Without a terminal it opens a browser only with the first variable. It ends with 5 for an error of the tool.
+    // Without a terminal, it opens a browser only with the first variable. It exits with 5 if the tool returns an error.
     const environment = { MCP_AUTO_OPEN_ENABLED: 'true', MCP_INSPECTOR_SECRET_STORE: 'file' }
     return (await desk.run({ command: [...command, ...call], environment })).output
   })
@@ -92,7 +92,7 @@ export const driveMcporter: Drive = async (driving) => {
   await desk.succeed([...program, 'auth', SERVER])
   return await use(async (tool, values) => {
     const given = Object.entries(values).map(([name, value]) => `${name}=${value}`)
-    // It ends with 1 for a result that is marked as an error.
+    // It exits with 1 for a result that is marked as an error.
     return (await desk.run({ command: [...program, 'call', `${SERVER}.${tool}`, ...given] })).output
   })
 }
@@ -132,7 +132,7 @@ export const driveOpencode: Drive = async ({ address, clientId, folder, desk, mo
   })
 }
 
-/** An application with one of Python's libraries: a script beside this file, run by its own Python. */
+/** Drives an application with a Python library: a script beside this file, run in the library's virtual environment. */
 function drivePython(script: string): Drive {
   return async ({ way, address, clientId, folder, desk }) => {
     const words = [
@@ -145,7 +145,7 @@ function drivePython(script: string): Drive {
   }
 }
 
-/** An application in Go or Rust, built when it was installed. */
+/** Drives an application in Go or Rust, which was built when it was installed. */
 export const driveProgram: Drive = async ({ way, address, clientId, scopes, folder, desk }) => {
   const words = [address, JSON.stringify(way.calls), (await scopes()).join(' ')]
   const registered = clientId === undefined ? [] : [clientId]

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 
 import { type Drive, type Driving, QUESTION, SERVER } from '../driving.ts'
 
-/** One of its own names, so that it does not ask the model which model to ask. */
+/** A specific model, so that the client does not first ask a model which one to use. */
 const MODEL = 'gemini-2.5-flash'
 
 type Settings = (driving: Driving) => Promise<object>
@@ -12,7 +12,7 @@ export const driveGeminiCli: Drive = driveWith(async ({ clientId, scopes }) => (
   oauth: { ...(clientId !== undefined && { clientId }), scopes: await scopes() },
 }))
 
-/** As `gemini mcp add --transport http` alone leaves it. */
+/** Uses only the settings that `gemini mcp add --transport http` writes. */
 export const driveGeminiCliAsAdded: Drive = driveWith(async () => ({}))
 
 function driveWith(settings: Settings): Drive {
@@ -34,7 +34,7 @@ function driveWith(settings: Settings): Drive {
     const environment = {
       GEMINI_API_KEY: 'none',
       GOOGLE_GEMINI_BASE_URL: model.url,
-      // It opens a browser only where it sees a screen.
+      // It opens a browser only if there is a display.
       DISPLAY: ':0',
     }
     const { output } = await desk.run({
@@ -42,7 +42,7 @@ function driveWith(settings: Settings): Drive {
       environment,
       reply: { to: 'Do you want to continue?', type: 'Y\n' },
     })
-    // Its exit code says only that the command belongs to a terminal.
+    // The exit code says only that the command needs a terminal.
     if (!output.includes('Successfully authenticated')) throw new Error('it could not sign in')
     return await use(async (tool, values) => {
       model.choose(tool, values)

@@ -5,7 +5,7 @@ import { auth } from '@modelcontextprotocol/client'
 import type { Drive } from '../driving.ts'
 import { listenForCallback, providerOf } from './typescript-sdk.ts'
 
-/** The SDK only sends a token. So another library requests it, as an application in Java would with one of its own. */
+/** The Java SDK only sends a token, so the TypeScript SDK obtains it. A real application would use an OAuth library. */
 export const driveJava: Drive = async (driving) => {
   const { way, address: serverUrl, folder, desk } = driving
   await using callback = await listenForCallback()

@@ -6,10 +6,10 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { freePort } from '../../support/programs.ts'
 import type { Drive, Driving } from '../driving.ts'
 
-/** A host without OAuth of its own starts it, and talks with it over its standard streams. */
+/** Starts mcp-remote as a host without OAuth does, and talks to it over standard streams. */
 export const driveMcpRemote: Drive = driveWith(async () => [])
 
-/** Told which scopes to ask for, because it asks for none by itself. */
+/** Passes the scopes to mcp-remote, because it requests none by itself. */
 export const driveMcpRemoteWithScopes: Drive = driveWith(async ({ scopes }) => {
   const metadata = JSON.stringify({ scope: (await scopes()).join(' ') })
   return ['--static-oauth-client-metadata', metadata]
@@ -24,7 +24,7 @@ function driveWith(words: (driving: Driving) => Promise<string[]>): Drive {
       args: [
         join(folder, 'node_modules/mcp-remote/dist/proxy.js'),
         address,
-        // The port that it derives from the address is the same for each of its versions.
+        // By default, all versions of mcp-remote use the same port, which they derive from the URL.
         String(await freePort()),
         ...(clientId === undefined ? [] : registered),
         ...(await words(driving)),

@@ -5,19 +5,19 @@ import { pathToFileURL } from 'node:url'
 import { type Drive, type Driving, SERVER } from '../driving.ts'
 import { listenForCallback, providerOf } from './typescript-sdk.ts'
 
-/** The packages belong to the run and are not dependencies of this project, so they have no types here. */
+/** A run installs the packages. They are not dependencies of this project, so they have no types here. */
 // biome-ignore lint/suspicious/noExplicitAny: see above
 type Loaded = any
 
 type Call = (name: string, values: object) => Promise<unknown>
 
-/** An application with a library. `finish` exchanges the code of its callback. */
+/** An application that uses a library. `finish` exchanges the code that its callback received. */
 interface Library {
   connect(provider: unknown): Promise<Call>
   finish(provider: unknown, callback: URLSearchParams): Promise<unknown>
 }
 
-/** The library opens the browser and gives up. Its application exchanges the code and connects again. */
+/** Drives a library that opens the browser and then throws. Its application exchanges the code and connects again. */
 function driveLibrary(open: (driving: Driving) => Promise<Library>): Drive {
   return async (driving) => {
     await using callback = await listenForCallback()
@@ -99,7 +99,7 @@ export const driveAiSdk: Drive = driveLibrary(async (driving) => {
   }
 })
 
-/** With the provider of its own it registers nothing, but it takes any provider of the SDK. */
+/** Mastra's own provider does not register a client, but Mastra accepts any provider of the SDK. */
 export const driveMastra: Drive = driveLibrary(async (driving) => {
   const load = loaderOf(driving)
   const { MCPClient } = await load('@mastra/mcp')

@@ -1,4 +1,4 @@
-"""Calls tools with either line of the `mcp` package: ADDRESS CALLS [CLIENT_ID]."""
+"""Calls tools with either major version of the `mcp` package: ADDRESS CALLS [CLIENT_ID]."""
 
 import asyncio
 import sys
@@ -16,7 +16,7 @@ from approving import use
 try:
     import httpx2 as httpx
     from mcp import Client
-except ImportError:  # the first line
+except ImportError:  # version 1
     import httpx
     from mcp import ClientSession as Client
 
@@ -24,7 +24,7 @@ IS_FIRST = httpx.__name__ == "httpx"
 
 
 class Keepsake:
-    """What an application keeps for its user."""
+    """Stores the tokens and the client of an application's user."""
 
     def __init__(self, client_id: str | None, redirect_uri: str):
         self.tokens = None
@@ -48,7 +48,7 @@ class Keepsake:
 
 
 class Callback:
-    """The loopback address at which the code arrives."""
+    """Listens at a loopback redirect URI for the code."""
 
     def __init__(self):
         arrived: list[dict[str, str]] = []

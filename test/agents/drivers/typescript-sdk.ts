@@ -20,7 +20,7 @@ export function providerOf({ clientId, desk, address }: Driving, redirectUri: st
   return makeSdkState(client, redirectUri, async ({ href }) => await desk.open(href)).provider
 }
 
-/** The first line of the SDK, as `@modelcontextprotocol/sdk`. */
+/** Drives version 1 of the SDK, which is `@modelcontextprotocol/sdk`. */
 export const driveSdk1: Drive = async (driving) => {
   await using callback = await listenForCallback()
   const load = loaderOf(
@@ -42,7 +42,7 @@ export const driveSdk1: Drive = async (driving) => {
   return await callToolsOf(client, driving)
 }
 
-/** The second line, as `@modelcontextprotocol/client`. */
+/** Drives version 2 of the SDK, which is `@modelcontextprotocol/client`. */
 export const driveSdk2: Drive = async (driving) => {
   await using callback = await listenForCallback()
   const load = loaderOf(join(driving.folder, 'node_modules/@modelcontextprotocol/client/dist'))

@@ -8,7 +8,7 @@ import type { Desk } from '../desk.ts'
 import type { Drive } from '../driving.ts'
 import { answerPages } from '../person.ts'
 
-/** A page with the hook, and its callback. The hook opens a window for the sign-in. */
+/** The script of a page with the hook, and of its callback page. The hook opens a window for the sign-in. */
 const page = `
 import { createElement } from 'react'
 import { createRoot } from 'react-dom/client'
@@ -60,7 +60,7 @@ export const driveUseMcp: Drive = async ({
   )
 }
 
-/** In the page. */
+/** Defined in the page. */
 declare function callTool(name: string, values: object): Promise<string>
 
 async function bundle(folder: string, desk: Desk): Promise<string> {
@@ -76,7 +76,7 @@ async function bundle(folder: string, desk: Desk): Promise<string> {
   return readFileSync(script, 'utf8')
 }
 
-/** Serves the page at every path. */
+/** Serves the script at /page.js, and the page at every other path. */
 async function serve(script: string, asked: object) {
   const server = createServer(({ url, headers }, response) => {
     if (url === '/page.js') {
