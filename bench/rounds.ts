@@ -42,7 +42,7 @@ const ATTEMPTS_MAX = 5
 const ANSWERS_MIN = 500
 const ANSWERS_OF_CONNECTION_MIN = 100
 
-/** The number of codes to prepare. More than any server exchanges in a second, except peers, whose codes take long. */
+/** The number of codes to prepare. No server exchanges more in a second, except peers, whose codes take long to create. */
 const CODES_PER_SECOND = { one: 700, many: 1400 }
 const CODES_OF_PEER_PER_SECOND = { one: 100, many: 300 }
 

@@ -21,7 +21,7 @@ import {
 } from './sample.ts'
 
 export interface Filled {
-  /** The size of one of each kind in the database, with indexes. */
+  /** The size in the database of one person, one grant and one family, with indexes. */
   readonly bytes: Readonly<Record<Kind, number>>
   readonly tokens: CopiedTokens
 }

@@ -20,7 +20,7 @@ const options = {
   emailAndPassword: { enabled: true },
   rateLimit: { enabled: false },
   telemetry: { enabled: false },
-  // The provider replaces it.
+  // The OAuth provider replaces this endpoint.
   disabledPaths: ['/token'],
   plugins: [
     jwt({ disableSettingJwtHeader: true, jwks: { keyPairConfig: { alg: 'ES256' } } }),

@@ -56,7 +56,7 @@ export const betterAuth: Peer = {
     })
     const scope = `${SCOPE} offline_access`
     const start = requestUrl(`${base}/oauth2/authorize`, client_id, scope)
-    // To a request of a script, it answers with the URL instead of a redirect.
+    // better-auth sends scripts the URL instead of a redirect.
     const follow = async (_page: URL, response: Response): Promise<Step> => {
       const { url: next } = (await response.json()) as { url: string }
       return [new URL(next, base)]
@@ -70,7 +70,7 @@ export const betterAuth: Peer = {
         ...{ introspection: `${path}/introspect`, jwks: '/api/auth/jwks' },
         discovery: '/api/auth/.well-known/openid-configuration',
       },
-      // It answers introspection only to the client of the token.
+      // Only the client of a token may introspect it.
       ...{ client, caller: client },
     })
     return Object.assign(server, { supply })

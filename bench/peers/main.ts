@@ -19,8 +19,8 @@ import { makePeersPage, type PeerResults, peerSections } from './page.ts'
 import type { Peer } from './peer.ts'
 
 /**
- * `node bench/peers/main.ts` measures other authorization servers beside the service: the standard operations, on
- * PostgreSQL. Names each peer that cannot be had on this machine, with the reason.
+ * `node bench/peers/main.ts` compares the service with other authorization servers, in the standard operations and on
+ * PostgreSQL. Names each peer that cannot run on this machine, with the reason.
  */
 const peers: readonly Peer[] = [betterAuth, keycloak, hydra]
 const OURS = 'Gatehouse'

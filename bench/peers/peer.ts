@@ -31,9 +31,9 @@ export interface Place {
 
 export type StartedPeer = AsyncDisposable & Pick<Measured, 'pid' | 'supply' | 'urls'>
 
-/** The number of connections of a peer to its database. The same as of the service. */
+/** The number of connections of a peer to its database, which is the same as for the service. */
 export const DATABASE_CONNECTIONS = 10
-/** For a peer whose requests take two connections at times. With fewer than requests, all may wait for each other. */
+/** For a peer whose requests sometimes take two connections. With fewer, all requests could wait for each other. */
 export const MORE_DATABASE_CONNECTIONS = CONNECTIONS + 4
 export const SCOPE = 'openid profile email'
 
@@ -63,7 +63,7 @@ export function requestUrl(endpoint: string, clientId: string, scope: string): U
   return new URL(`${endpoint}?${encode(fields)}`)
 }
 
-/** What a person sends next. */
+/** The next request of a person. */
 export type Step = readonly [url: URL, init?: RequestInit]
 export type Person = ReturnType<typeof makeHeadlessPerson>
 
@@ -71,7 +71,7 @@ export type Person = ReturnType<typeof makeHeadlessPerson>
 export type Answer = (page: URL, response: Response) => Promise<Step>
 
 /**
- * Signs people in, each in a browser of their own, one after the other: a cold server takes seconds for many at once.
+ * Signs people in one at a time, each in a new browser, because a cold server takes seconds for many at once.
  *
  * @param signIn signs a person in before the authorization request
  */

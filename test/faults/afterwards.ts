@@ -10,7 +10,7 @@ import type { Requests } from './requests.ts'
 const RETRY_WINDOW_MS = 11_000
 const AT_ONCE = 8
 
-/** Checks after the fault everything that was answered before. Replays come last: they end their grants. */
+/** Checks everything in the ledger after the fault. Replays come last, because they end their grants. */
 export async function checkLedger(ledger: Ledger, requests: Requests, faultAtMs: number) {
   await inParallel(ledger.families, AT_ONCE, async (family) => {
     if (!family.abandoned) await checkFamily(family, ledger, requests)
@@ -39,7 +39,7 @@ async function checkFamily(family: Family, ledger: Ledger, requests: Requests) {
   ledger.refreshed(family, { used, issued, sentAtMs, nowMs: performance.now() })
 }
 
-/** Replays a refresh token at grants with an even number, and a code at the others. */
+/** Replays a refresh token of the grant if its index is even, otherwise a code. */
 async function replayAt(
   grant: number,
   families: readonly Family[],

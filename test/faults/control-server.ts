@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 
-/** Waits as src/platform/store/storage-timeout.ts does. Its delay is the delay of the machine. */
+/** Waits as src/platform/store/storage-timeout.ts does, so any further delay is caused by the machine. */
 const STEP_MS = 25
 const STEPS = 11
 

@@ -27,7 +27,7 @@ export type DeploymentKind = 'one Redis' | 'a cluster' | 'a small disk'
 
 export type Deployment = Awaited<ReturnType<typeof startDeployment>>
 
-/** Redis keeps acknowledged writes when it is killed. */
+/** With these options, Redis keeps acknowledged writes when it is killed. */
 const durableRedis = ['--appendonly', 'yes', '--appendfsync', 'always']
 
 /** Two processes on PostgreSQL and Redis with production settings except for limits. May throw DiskRefused. */
@@ -53,7 +53,7 @@ export async function startDeployment(
     DEMO_DATA: 'on',
     SECRET,
     LOG_LEVEL: 'error',
-    // All clients here are one person at one address.
+    // All clients act for one person from one IP address, and would exceed the limits.
     CONFIG_DIR: configWith(withoutLimits),
     ...(cluster
       ? { REDIS_CLUSTER_NODES: cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(',') }

@@ -10,11 +10,11 @@ const SLOW_OF_EACH_KIND = 100
 const BYTE_EVERY_MS = 1_000
 /** A slow reader requests several documents at once, and reads a byte a second. */
 const ASKED_AT_ONCE = 4
-/** Few at once, because the subject is their number, not a rush. */
+/** Few at once, because the scenario tests the number of connections, not the rate. */
 const CONNECTING_AT_ONCE = 50
 const CONNECTING_PAUSE_MS = 10
 
-/** Clients that send a head or a body, or read responses, byte by byte. */
+/** Starts clients that send a head or a body, or read responses, byte by byte. */
 export async function startSlowClients(addresses: readonly string[]): Promise<HardClients> {
   const sockets: Socket[] = []
   const timers: NodeJS.Timeout[] = []

@@ -1,7 +1,7 @@
 export type Issued = Readonly<Record<'accessToken' | 'refreshToken', string>>
 
 export interface Family {
-  /** Index of its grant: a replay of one of its tokens ends all families of the grant. */
+  /** The index of its grant. A replay of one of its tokens ends all families of the grant. */
   readonly grant: number
   held: string
   readonly accessTokens: string[]
@@ -38,7 +38,7 @@ export class Ledger {
     return this.found.filter((one) => one.fault === fault).length
   }
 
-  /** A code was exchanged. Returns nothing if that must not succeed. */
+  /** Records the exchange of a code. Returns the new family, or undefined if the code was exchanged before. */
   exchanged(code: Code, issued: Issued): Family | undefined {
     if (code.family) {
       this.#find('doubled', 'one code was exchanged twice')
@@ -54,7 +54,7 @@ export class Ledger {
     return family
   }
 
-  /** A refresh succeeded. The same response again is a retry (design 10), another one a second use. */
+  /** Records a successful refresh. The same response again is a retry (design 10); a different response is a second use. */
   refreshed(family: Family, { used, issued, sentAtMs, nowMs }: Refreshed): void {
     if (isRevoked(family, sentAtMs)) this.#find('undone', 'a revoked refresh token was refreshed')
     const before = family.used.get(used)
@@ -87,7 +87,7 @@ export class Ledger {
     family.revokedAtMs ??= nowMs
   }
 
-  /** A used code or refresh token was sent again, later than any retry. */
+  /** Records the status for a used code or refresh token that was sent again, too late for a retry. */
   replayed(what: 'code' | 'refresh token', status: number): void {
     if (status === 200) this.#find('doubled', `a used ${what} was taken again`)
   }

@@ -10,7 +10,10 @@ import type { Broken, Requests, Seen, Send } from './requests.ts'
 /** Pause of a client between two requests, so that the load does not fill the machine. */
 const PAUSE_MS = 25
 const RETRY_PAUSE_MS = 100
-/** Later, a repeated code or refresh token counts as stolen, because a write may have succeeded with a 503 (docs/how-to/operate.md). */
+/**
+ * Later, a repeated code or refresh token would count as stolen, because its first use may have been written despite a
+ * 503 (docs/how-to/operate.md).
+ */
 const REPEAT_CODE_WITHIN_MS = 4_000
 const REPEAT_REFRESH_WITHIN_MS = 9_000
 /** Codes live 60 s. */
@@ -29,7 +32,7 @@ export interface ObtainedCode extends Code {
 }
 
 export class Load {
-  /** Codes whose exchange had no response. */
+  /** The number of codes that were given up, because the outcome of their exchange is unknown. */
   codesBegunAnew = 0
   readonly #parts: LoadParts
   readonly #running: Promise<void>[]
@@ -64,7 +67,7 @@ export class Load {
     }
   }
 
-  /** Sends one code to both processes at once: exactly one of them may accept it. */
+  /** Sends one code to both processes at once. Only one of them may accept it. */
   async #exchange(own: Family[]): Promise<void> {
     const { codes, requests } = this.#parts
     const code = codes.shift()
@@ -91,7 +94,7 @@ export class Load {
     this.codesBegunAnew += 1
   }
 
-  /** Repeats until there is a response; sometimes at both processes at once, which is a retry and no second use. */
+  /** Repeats a refresh until there is a response. With `twice`, sends it to both processes at once, which is a retry. */
   async #refresh(family: Family, twice: boolean): Promise<void> {
     const used = family.held
     const startedMs = performance.now()

@@ -5,10 +5,13 @@ import { get } from '../support/wire.ts'
 
 const ANSWER_WITHIN_MS = 500
 
-/** The normal time of a tick of the clock below. */
+/** The interval of the timer below. */
 const TICK_MS = 5
 
-/** Total time that this process could not run. The times of requests exclude it: a response waiting in the socket is not late. */
+/**
+ * Sums the time in which this process could not run. Request times exclude it, because a response that waits in the
+ * socket is not late.
+ */
 export class HeldUp {
   #sumMs = 0
   #lastMs = performance.now()
@@ -70,7 +73,10 @@ export async function startControl(heldUp: HeldUp) {
 
 export type Pace = 'in time' | 'as slow as the machine' | 'too slow'
 
-/** Allows twice the time of the slowest control response (275 ms and delays of the machine), and at least twice the limit. */
+/**
+ * Judges the slowest response. It may take twice as long as the slowest control response (275 ms and delays of the
+ * machine), or twice the limit if that is longer.
+ */
 export function paceOf(slowestMs: number, controlMs: number): Pace {
   if (slowestMs <= ANSWER_WITHIN_MS) return 'in time'
   return slowestMs <= 2 * Math.max(ANSWER_WITHIN_MS, controlMs)

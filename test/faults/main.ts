@@ -13,7 +13,7 @@ import { DiskRefused } from './small-disk.ts'
 /** `npm run test:faults`: breaks processes and stores under load. Fails when a token is lost or used twice. */
 const RUN_TIMEOUT_MS = 6 * 60_000
 const IDLE_CONNECTIONS = 10_000
-/** Open files of the process that are not idle connections. */
+/** The number of open files that a process needs besides idle connections. */
 const FILES_KEPT = 1_500
 
 const CLIENTS = 12
@@ -59,7 +59,7 @@ async function runOn(files: Parameters<typeof startDeployment>[1]): Promise<void
   }
 }
 
-/** 10,000, or as many as a process may have here. */
+/** Returns 10,000, or fewer if this machine allows a process fewer open files. */
 function idleConnections(): number {
   const limit = execFileSync('sh', ['-c', 'ulimit -Hn'], { encoding: 'utf8' }).trim()
   return limit === 'unlimited'

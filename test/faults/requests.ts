@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Answer } from '../support/wire.ts'
 import type { HeldUp } from './machine.ts'
 
-/** A request without a response by then hangs. */
+/** After this time without a response, a request counts as hung. */
 const HANG_MS = 10_000
 
 export type Broken = 'refused' | 'reset' | 'hung'

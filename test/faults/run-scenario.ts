@@ -33,7 +33,7 @@ export interface Result {
 const expected = /^(200|400|401|503|refused .*|reset .*)$/
 const notFailed = /^(200|400|401)$/
 
-/** Share of failures where none is expected: on a slow machine a store exceeds its 250 ms. */
+/** Returns the tolerated share of failures where none is expected. On a slow machine, a store may exceed its 250 ms. */
 function shareMax(outcome: string): number {
   if (outcome === '503') return 0.01
   return outcome.startsWith('reset') ? 0.001 : 0

@@ -9,7 +9,7 @@ import { emptyDisk, fillDisk } from './small-disk.ts'
 export interface Scenario {
   readonly name: string
   readonly at: DeploymentKind
-  /** Whether requests may be answered 503 or break meanwhile. */
+  /** Whether requests may get a 503 or break during the fault. */
   readonly failsRequests: boolean
   readonly begin: (deployment: Deployment, sizes: Sizes) => Promise<string | undefined>
   readonly end: (deployment: Deployment) => Promise<void>
@@ -21,7 +21,7 @@ export interface Sizes {
 
 const SKEW_SECONDS = 300
 const CLUSTER_TIMEOUT_MS = 30_000
-/** More than there are empty ones. */
+/** More log files than PostgreSQL keeps in reserve, so that it must create a new one. */
 const LOG_FILES = 6
 
 let open: HardClients | undefined
@@ -123,7 +123,7 @@ export const scenarios: readonly Scenario[] = [
     ...{ name: 'the disk of PostgreSQL is full', at: 'a small disk', failsRequests: true },
     async begin({ disk = '', databaseUrl }) {
       fillDisk(disk)
-      // The server ends itself when it cannot make the next file of its log.
+      // PostgreSQL stops when it cannot create the next file of its write-ahead log.
       for (let i = 0; i < LOG_FILES; i += 1)
         await tell(databaseUrl, 'select pg_switch_wal()').catch(() => {})
       return (await answers(databaseUrl)) ? 'it goes on' : 'it ended itself'

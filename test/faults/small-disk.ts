@@ -3,12 +3,12 @@ import { chmodSync, closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSy
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/** For an empty server, its templates and the demo campus. */
+/** Enough for an empty server, its templates and the demo campus. */
 const DISK_MB = 256
 const BALLAST = 'ballast'
 const PIECE = Buffer.alloc(1024 ** 2)
 
-/** This user may not mount a disk. */
+/** Thrown if this user may not mount a disk. */
 export class DiskRefused extends Error {}
 
 /** Mounts a disk that can be filled without harm. @throws DiskRefused if this user may not */

@@ -1,6 +1,6 @@
 export type Chance = ReturnType<typeof makeChance>
 
-/** Decisions that a seed repeats (mulberry32, a generator of 32 bits). */
+/** Creates a source of random decisions, which a seed reproduces (mulberry32, a 32-bit generator). */
 export function makeChance(seed: number) {
   let state = seed >>> 0
   const next = () => {

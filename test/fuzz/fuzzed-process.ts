@@ -10,7 +10,10 @@ import { configFolder, patient } from '../support/gatehouse.ts'
 import { withoutAnyLimit } from '../support/limits.ts'
 import { everyPlan } from '../support/proofs.ts'
 
-/** The service under fuzz: every plan is on, without limits and outgoing requests. On SIGUSR2 it collects garbage and reports its memory. */
+/**
+ * Runs the service for the fuzzer, with all optional protocols and without limits or outgoing requests. On SIGUSR2,
+ * collects garbage and reports the memory.
+ */
 // biome-ignore lint/style/noProcessEnv: like main.ts, it is a process of its own
 const config = readConfig(process.env, configFolder)
 const policy = { ...patient(withoutAnyLimit(config.service)), furtherPlans: everyPlan }
@@ -26,7 +29,7 @@ await using service = await openGatehouse({ ...config, service: policy }, logger
 const server = await openServer(service.handler, config)
 
 process.on('SIGUSR2', () => {
-  // `--expose-gc` is on the command line.
+  // target.ts starts this process with `--expose-gc`.
   for (let run = 0; run < 3; run += 1) globalThis.gc?.()
   const { heapUsed, rss } = process.memoryUsage()
   writeSync(2, `memory ${heapUsed} ${rss}\n`)

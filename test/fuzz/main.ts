@@ -21,7 +21,7 @@ const { values: options, positionals } = parseArgs({
   options: {
     requests: { type: 'string', default: '100000' },
     minutes: { type: 'string', default: '4' },
-    /** Makes the same requests again, except for values of the service. */
+    /** The same seed repeats the requests, except for values that the service issues. */
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
     storage: { type: 'string', default: 'sqlite' },
     only: { type: 'string' },
@@ -31,7 +31,7 @@ const { values: options, positionals } = parseArgs({
 const AT_ONCE = 16
 const PIPELINED_MAX = 6
 const WARM_UP_SHARE = 0.25
-/** Memory that may stay after the warm-up, which fills the caches. */
+/** Allowed growth of memory after the warm-up, which fills the caches. */
 const HEAP_GROWTH_MAX_BYTES = 32 * 1024 * 1024
 const RSS_GROWTH_MAX_BYTES = 256 * 1024 * 1024
 const FINDINGS_MAX = 20
@@ -140,7 +140,7 @@ async function sendAll(run: Run, requests: readonly FuzzRequest[], chance: Chanc
   }
 }
 
-/** Whether it is wrong again: a busy machine is slow once, but a hang repeats. */
+/** Whether a finding is certain. Repeats slow requests, because a busy machine may be slow once, but a hang repeats. */
 async function stillWrong(
   { target, agent }: Run,
   { ready, seen }: { ready: readonly FuzzRequest[]; seen: Seen },

@@ -9,7 +9,7 @@ const addresses = [...Object.values(pages), ...Object.values(enginePages)]
 
 const sites = 'open-kitchen open-kitchen sit_open_kitchen northlight constructor ..'.split(' ')
 
-/** Pages and their forms, with a session and without. Forms that end sessions are sent by the operator. */
+/** Returns a request to a page or form, with or without a session. The member sends no valid form, which may end a session. */
 export function pageRequest(chance: Chance): FuzzRequest {
   if (chance.is(0.25)) return interactionRequest(chance)
   const pattern = chance.pick(addresses)
@@ -27,7 +27,7 @@ export function pageRequest(chance: Chance): FuzzRequest {
     return { method, path: targetOf(path) + query, headers }
   }
   const form = who === 'nobody' ? oddText(chance) : place(`${who}Form` as Given)
-  // The token requests need the session of the member, who must not sign out.
+  // Authorization and token requests need the member's session, so the member must not sign out.
   const token = who === 'member' ? oddText(chance) : mostly(chance, [form], 0.1)
   const body = formOf(chance, [['csrf', token], ...formFields(chance)])
   return posted(chance, targetOf(path), { body, headers })
@@ -45,7 +45,7 @@ function interactionRequest(chance: Chance): FuzzRequest {
   if (chance.is(0.5)) return { method: 'GET', path, headers }
   const body = formOf(chance, [
     ['csrf', mostly(chance, [place('interactionForm')], 0.15)],
-    // Mostly no password: hashes limit the number of sign-ins.
+    // Mostly without a password, because hashing a password takes long.
     ['login', oddText(chance)],
     ['password', chance.is(0.2) ? SECRET : ''],
     ['site', mostly(chance, ['sit_northlight', 'sit_open_kitchen'])],

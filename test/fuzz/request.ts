@@ -1,4 +1,4 @@
-/** One character for each byte. `@{name}` is a placeholder for a value of the running service. */
+/** A request whose texts have one character per byte. `@{name}` is a placeholder for a value of the running service. */
 export interface FuzzRequest {
   readonly method: string
   readonly path: string
@@ -42,7 +42,7 @@ export function filled(request: FuzzRequest, givenAs: (name: Given) => string): 
   }
 }
 
-/** The bytes of a header, without the control characters that an HTTP client does not send. */
+/** The bytes of a header, shortened, and with `?` for control characters, which an HTTP client does not send. */
 export function headerBytes(text: string): string {
   return [...bytesOf(text).slice(0, 3000)]
     .map((byte) => (byte < ' ' || byte === '\x7f' ? '?' : byte))

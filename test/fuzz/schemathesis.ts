@@ -16,7 +16,7 @@ const checks = [
   'response_schema_conformance',
 ]
 
-/** An independent fuzzer compares the service with /openapi.json. False if it found something. */
+/** Compares the service with /openapi.json by an independent fuzzer. Returns false if the fuzzer found something. */
 export async function runSchemathesis({ minutes, seed }: Record<'minutes' | 'seed', number>) {
   const over = AbortSignal.timeout(minutes * 60_000)
   const installed = await install(schemathesis, over)
@@ -30,7 +30,7 @@ export async function runSchemathesis({ minutes, seed }: Record<'minutes' | 'see
     ...['run', target.url + paths.openApi, '--no-color', '--seed', String(seed)],
     ...['--checks', checks.join(','), '--max-examples', '20'],
     ...['--header', `Authorization: Bearer ${token}`, '--request-timeout', '10'],
-    // Without flows, whose steps need a person.
+    // Without the phase `stateful`, whose steps need a person.
     ...['--phases', 'examples,coverage,fuzzing'],
   ]
   const child = spawn(join(installed.folder, 'bin/st'), words, {

@@ -1,10 +1,10 @@
 import type { Chance } from './chance.ts'
 import { bytesOf, headerBytes } from './request.ts'
 
-/** Must never be in a page unescaped. */
+/** Must never appear unescaped in a page. */
 export const MARKUP = `mk7"'><u mk7>`
 
-/** Sent as a secret; must never be in the log. */
+/** Sent as a secret. Must never appear in the log. */
 export const SECRET = 'mk7-a-secret-of-the-fuzzer'
 
 const tripping: readonly string[] = [
@@ -19,7 +19,7 @@ const tripping: readonly string[] = [
   ...['http://169.254.169.254/', 'http://127.0.0.1:1/', 'urn:x', '\\\\evil.example'],
 ]
 
-/** Odd text: one of those, several joined, or letters at random. */
+/** Returns odd text: one of the list above, two of them joined, or random characters. */
 export function oddText(chance: Chance): string {
   if (chance.is(0.6)) return chance.pick(tripping)
   if (chance.is(0.3)) return chance.pick(tripping) + chance.pick(tripping)
@@ -46,7 +46,7 @@ export function encoded(chance: Chance, text: string): string {
   return chance.is(0.02) ? percent.replaceAll('%', '%25') : percent
 }
 
-/** A form or query: names and values in turn, some twice, some gone. */
+/** Encodes a form or query. May drop, repeat or add fields. */
 export function formOf(
   chance: Chance,
   fields: readonly (readonly [name: string, value: string])[],

@@ -25,7 +25,7 @@ const methods = [
   'prompts/get',
 ]
 
-/** JSON-RPC messages of both protocol versions, at each address of the tools. */
+/** Returns a JSON-RPC message of either protocol version to one of the tool endpoints. */
 export function toolRequest(chance: Chance, tools: readonly ListedTool[]): FuzzRequest {
   const method = chance.is(0.97) ? chance.pick(methods) : oddText(chance)
   const { message, headers } = messageOf(method, chance.pick(eras), paramsOf(chance, method, tools))

@@ -12,10 +12,10 @@ export interface Seen {
   readonly tookMs: number
 }
 
-/** A response that takes longer hangs. */
+/** The time limit for a response. */
 const PATIENCE_MS = 20_000
 
-/** Sends a request on a kept connection, and again on a new one if that had just ended. */
+/** Sends a request on a kept connection, and again on a new one if that fails, because the kept one may have ended. */
 export async function sendOne(agent: Agent, url: string, request: FuzzRequest): Promise<Seen> {
   try {
     return await sendOnce(agent, url, request)
@@ -24,7 +24,7 @@ export async function sendOne(agent: Agent, url: string, request: FuzzRequest): 
   }
 }
 
-/** The service may close the connection of a large refused body, which can lose the response. */
+/** Whether the response may be lost, because the service closes the connection when it rejects a large body. */
 export function mayBeCutOff({ body = '' }: FuzzRequest, error: unknown): boolean {
   return body.length > 10_000 && /ECONNRESET|EPIPE|socket hang up/.test(String(error))
 }
@@ -38,7 +38,7 @@ async function sendOnce(agent: Agent | false, url: string, request: FuzzRequest)
   const outgoing = ask({
     ...{ agent, hostname, port, method, path, setHost: false },
     headers: ['Host', host, ...request.headers, ...length],
-    // As browsers.
+    // The limit of browsers.
     maxHeaderSize: 262_144,
     signal: AbortSignal.timeout(PATIENCE_MS),
   })

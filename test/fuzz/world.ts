@@ -18,7 +18,7 @@ export type World = Awaited<ReturnType<typeof openWorld>>
 
 const KEPT_MAX = 40
 
-/** Signs in a member and an operator of another site, so that nothing of the member depends on the operator. */
+/** Signs in a member and an operator of another site, so that the operator's changes do not affect the member. */
 export async function openWorld(url: string) {
   const member = makeHeadlessPerson(sam)
   const scope = 'openid profile email account:read account:write'

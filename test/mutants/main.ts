@@ -7,14 +7,14 @@ import { parseArgs } from 'node:util'
 import { endWithTests, isContinuousIntegration, temporaryFolder } from '../support/programs.ts'
 import { type Mutant, mutants } from './table.ts'
 
-/** `npm run test:mutants`: fails for a mutant that lives unexplained, and for an explained one that is killed. */
+/** `npm run test:mutants`: fails for a surviving mutant without an explanation, and for a killed one with an explanation. */
 const { values: options } = parseArgs({
   options: {
     only: { type: 'string', default: '' },
     /** A number of mutants, spread over the table; another seed chooses others. */
     sample: { type: 'string' },
     seed: { type: 'string', default: '0' },
-    /** The run ends after this time and names the rest. */
+    /** Ends the run after this time, and reports how many mutants were not run. */
     minutes: { type: 'string', default: '60' },
     atOnce: { type: 'string', default: '2' },
   },
@@ -96,7 +96,7 @@ async function passes(tree: string, test: string): Promise<boolean> {
   const child = spawn(process.execPath, ['node_modules/mocha/bin/mocha.js', ...words, test], {
     cwd: tree,
     // Some mutants are killed on PostgreSQL or Redis only.
-    // biome-ignore lint/style/noProcessEnv: what tests find programs by
+    // biome-ignore lint/style/noProcessEnv: tests find programs by these variables
     env: { ...process.env, TEST_STORES: 'all' },
     stdio: 'ignore',
     timeout: TEST_TIMEOUT_MS,

@@ -1,7 +1,7 @@
 /** Source lines and how to break them, for `npm run test:mutants`. */
 export interface Mutant {
   readonly file: string
-  /** Occurs exactly once in the file. */
+  /** The text to replace, which occurs exactly once in the file. */
   readonly text: string
   readonly replacement: string
   /** At least one of these test files must fail. */
