@@ -160,7 +160,7 @@ export const agents: readonly Agent[] = [
     ...{ setUp: '`MultiServerMCPClient` with `auth`', drive: driveLangchain },
   },
   {
-    // The client of FastMCP without its server.
+    // Installs only the client of FastMCP, without its server.
     ...of('FastMCP', 'fastmcp-slim[client]==4.1.6', 'http://localhost/callback'),
     ...{ setUp: '`OAuth(client_id=…)`', drive: driveFastMcp },
   },

@@ -59,7 +59,7 @@ export function openDesk(visit: (address: string) => Promise<string>, late: Abor
       cwd: home,
       env: { ...environment, ...own },
       stdio: ['pipe', 'pipe', 'pipe'],
-      // Its own process group, so that what the client starts ends with it.
+      // A process group of its own, so that all processes that the client starts end with it.
       detached: true,
     })
     endWithTests(child, () => killGroup(child))

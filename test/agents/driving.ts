@@ -13,10 +13,10 @@ export interface Driving {
   scopes(): Promise<readonly string[]>
   readonly folder: string
   readonly desk: Desk
-  /** For a client that is a page. */
+  /** The browser for a client that is a web page. */
   readonly browser: Browser
   readonly model: ModelServer
-  /** Calls the tools of the way, and repeats a call that the person had to approve. Returns all results. */
+  /** Calls the tools of the way in order, and repeats a call after the person has approved it. Returns all results. */
   use(
     call: (tool: string, values: Readonly<Record<string, unknown>>) => Promise<string>,
   ): Promise<string>

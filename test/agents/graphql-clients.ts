@@ -16,7 +16,7 @@ interface GraphqlClient {
   readonly run: (folder: string, url: string, token: string) => Promise<string>
 }
 
-/** A page of an application as in Relay's documentation: an object by its id, and a list with pages. */
+/** A query and fragments as in Relay's documentation, for an object by its id and for a paginated list. */
 const page = `import { graphql } from 'relay-runtime'
 
 export const query = graphql\`

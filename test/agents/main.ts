@@ -7,7 +7,7 @@ import { graphqlClients, runGraphqlClient } from './graphql-clients.ts'
 import { runAgent } from './run-agent.ts'
 import { wayNames } from './ways.ts'
 
-/** `npm run test:agents`: fails when a client that ran did not do what the table says. */
+/** `npm run test:agents`: fails when the result of a client differs from client-table.ts. */
 const RUN_TIMEOUT_MS = 8 * 60_000
 const ALL_TIMEOUT_MS = 40 * 60_000
 

@@ -80,7 +80,7 @@ async function openSockets(address: string, count: number): Promise<Socket[]> {
   const sockets = Array.from({ length: count }, () => connect(Number(port), hostname))
   await Promise.all(sockets.map(async (socket) => void (await once(socket, 'connect'))))
   await delay(CONNECTING_PAUSE_MS)
-  // The service may close them.
+  // Ignore errors, because the service may close the connections.
   for (const socket of sockets) socket.on('error', () => {}).resume()
   return sockets
 }

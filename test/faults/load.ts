@@ -7,7 +7,7 @@ import { type KeptConnection, keepConnection } from '../support/workers.ts'
 import type { Code, Family, Issued, Ledger } from './ledger.ts'
 import type { Broken, Requests, Seen, Send } from './requests.ts'
 
-/** Pause of a client between two requests, so that the load does not fill the machine. */
+/** Pause of a client between two requests, so that the load does not overload the machine. */
 const PAUSE_MS = 25
 const RETRY_PAUSE_MS = 100
 /**
@@ -16,7 +16,7 @@ const RETRY_PAUSE_MS = 100
  */
 const REPEAT_CODE_WITHIN_MS = 4_000
 const REPEAT_REFRESH_WITHIN_MS = 9_000
-/** Codes live 60 s. */
+/** Less than the lifetime of a code, which is 60 s. */
 const CODE_USABLE_MS = 50_000
 const FAMILIES_PER_CLIENT = 4
 

@@ -36,7 +36,7 @@ const HEAP_GROWTH_MAX_BYTES = 32 * 1024 * 1024
 const RSS_GROWTH_MAX_BYTES = 256 * 1024 * 1024
 const FINDINGS_MAX = 20
 const SLOW_ATTEMPTS = 2
-/** Requests between two checks that tokens and sessions still work. */
+/** The number of requests between two checks that tokens and sessions still work. */
 const REOPEN_EVERY = 1000
 const REOPEN_TIMEOUT_MS = 10_000
 
@@ -92,7 +92,7 @@ async function reopen(run: Run): Promise<void> {
   run.reopened += 1
 }
 
-/** Sends the requests of a part, several at once. @returns how many were sent */
+/** Sends the requests number `from` to `to`, several at once. @returns how many were sent */
 async function fuzz(run: Run, part: Record<'from' | 'to' | 'seed' | 'endsAt', number>) {
   const { from, to, seed, endsAt } = part
   let next = from
@@ -116,7 +116,7 @@ async function fuzz(run: Run, part: Record<'from' | 'to' | 'seed' | 'endsAt', nu
   return next - from
 }
 
-/** Sends one request, or several on one connection, and keeps those that fail. */
+/** Sends one request, or several on one connection, and stores those that fail as seeds. */
 async function sendAll(run: Run, requests: readonly FuzzRequest[], chance: Chance): Promise<void> {
   const { target, world, agent, findings, statuses } = run
   const ready = requests.map((request) => filled(request, world.valuesFor(chance)))

@@ -157,7 +157,7 @@ function userinfo(chance: Chance): FuzzRequest {
   }
 }
 
-/** An Authorization header that is mostly valid. */
+/** Returns an Authorization header, which is usually valid. */
 export function mostlyBearer(chance: Chance, right: string = place('memberToken')): string[] {
   if (chance.is(0.1)) return []
   if (chance.is(0.1)) {
@@ -185,7 +185,7 @@ function endSession(chance: Chance): FuzzRequest {
     ['post_logout_redirect_uri', mostly(chance, ['https://notes.example/signed-out'])],
     ['state', oddText(chance)],
   ])
-  // Without the cookie, so that no session ends.
+  // Send no cookie, so that no session ends.
   const form = { body: query, headers: ['Accept', 'text/html'] }
   if (chance.is(0.2))
     return posted(chance, paths.endSession + chance.pick(['', '/confirm', '/success']), form)

@@ -16,7 +16,7 @@ export type Given = (typeof given)[number]
 
 export const place = (name: Given): string => `@{${name}}`
 
-/** The bytes of a text in UTF-8; those of a lone surrogate are invalid. */
+/** Encodes a text in UTF-8, one character per byte. Also encodes lone surrogates, whose bytes are invalid. */
 export function bytesOf(text: string): string {
   const bytes = Buffer.alloc(text.length * 3)
   let length = 0

@@ -7,7 +7,7 @@ import type { FuzzRequest } from './request.ts'
 /** Requests that once made the service fail. Each run sends them first. */
 interface Seed {
   readonly found: string
-  /** Several if they were sent on one connection. */
+  /** More than one if they were pipelined on one connection. */
   readonly requests: readonly FuzzRequest[]
 }
 

@@ -28,12 +28,12 @@ export function oddText(chance: Chance): string {
   return String.fromCharCode(...Array.from({ length }, () => chance.number(below)))
 }
 
-/** A valid value, or with this probability an odd one. */
+/** Returns a valid value, or odd text with the probability `odd`. */
 export function mostly(chance: Chance, right: readonly string[], odd = 0.25): string {
   return chance.is(odd) ? oddText(chance) : chance.pick(right)
 }
 
-/** Text as a part of a form or query: encoded, encoded twice, half encoded, or not at all. */
+/** Encodes text for a form or query, sometimes twice or incompletely. Does not change placeholders. */
 export function encoded(chance: Chance, text: string): string {
   if (text.startsWith('@{')) return text
   const bytes = bytesOf(text)

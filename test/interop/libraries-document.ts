@@ -21,19 +21,19 @@ export function renewDocument(text: string): string {
   )
 }
 
-/** The cells of the table below a heading. */
+/** Returns the rows of the table below a heading, as cells. */
 export function rowsBelow(heading: string, file: string): string[][] {
   const [, section = ''] = readDocument(file).split(`\n## ${heading}\n`)
   const [, , ...rows] = section.split('\n## ', 1)[0]?.match(/^\|.*\|$/gm) ?? []
   return rows.map((row) => row.slice(2, -2).split(' | '))
 }
 
-/** The examples that a document quotes, below examples/. */
+/** Returns the paths, below examples/, of the examples that a document quotes. */
 export function quotedIn(text: string): string[] {
   return [...text.matchAll(/<!-- example: (\S+) -->/g)].map(([, file = '']) => file)
 }
 
-/** The files that show the program of a library, below examples/. */
+/** Returns the paths, below examples/, of the files that a page shows for a library. */
 export function exampleFiles({ family, example, shown }: Library): string[] {
   const program = `${family}/${example}`
   return shown?.map((file) => `${program}/${file}`) ?? [program]

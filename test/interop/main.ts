@@ -19,7 +19,7 @@ const RUN_TIMEOUT_MS = 9 * 60_000
 
 const { values: options } = parseArgs({
   options: {
-    /** Libraries whose name or folder contains this word; may be repeated. */
+    /** Runs only programs whose name or folder contains this word. May be repeated. */
     only: { type: 'string', multiple: true, default: [''] },
     /** Also runs the libraries that continuous integration omits, and the products. */
     all: { type: 'boolean', default: false },

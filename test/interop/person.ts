@@ -38,7 +38,7 @@ interface Reading {
   readonly isAnswered: () => boolean
 }
 
-/** A person in a new browser who uses an application and answers the service's pages. */
+/** Opens a new browser for a person who uses an application and fills in the service's pages. */
 export async function makeApplicationUser(sitting: Sitting) {
   const { browser, serviceUrl, appUrl, person, signal, complaints } = sitting
   const context = await newLocalContext(browser)
@@ -81,7 +81,7 @@ export async function makeApplicationUser(sitting: Sitting) {
         )
       }
     },
-    /** Takes a step until the service has answered, waits for a text, and returns the text of the page. */
+    /** Takes a step until `isAnswered`, waits up to `waitMs` for a text, and returns the text of the page. */
     async read(step: Step, { text, waitMs, isAnswered }: Reading): Promise<string> {
       const deadlineMs = performance.now() + ARRIVE_TIMEOUT_MS
       await begin(page, appUrl, step)
@@ -102,7 +102,7 @@ export async function makeApplicationUser(sitting: Sitting) {
 /** Submits a form with which the application asks for confirmation, if the page has one. */
 async function agree(page: Page): Promise<void> {
   const button = 'form button[type="submit"]'
-  // The page may redirect meanwhile.
+  // Ignore a failed click, because the page may redirect meanwhile.
   if (await isVisible(page, button)) await page.click(button).catch(() => {})
 }
 

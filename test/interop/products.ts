@@ -35,7 +35,7 @@ function fill(example: string, settings: Settings): string {
   return text.replaceAll(/\$([A-Z_]+)/g, (_all, name: string) => values[name] ?? '')
 }
 
-/** Keycloak signs in a client without PKCE, and is itself a client with PKCE. */
+/** Starts Keycloak. It uses PKCE at the service, and has a client that does not. */
 export async function keycloak(settings: Settings, folder: string): Promise<StartedProduct> {
   const home = join(folder, 'program')
   rmSync(join(home, 'data'), { recursive: true, force: true })
@@ -65,7 +65,7 @@ export async function keycloak(settings: Settings, folder: string): Promise<Star
   }
 }
 
-/** Dex signs in a client without PKCE, and is itself a client with PKCE. */
+/** Starts Dex. It uses PKCE at the service, and has a client that does not. */
 export async function dex(settings: Settings): Promise<StartedProduct> {
   const file = join(temporaryFolder(), 'dex.yaml')
   writeFileSync(file, fill('dex.yaml', settings))
@@ -138,7 +138,7 @@ export async function synapse(settings: Settings, folder: string): Promise<Start
   }
 }
 
-/** Signs a person in to a cluster: prints a credential for kubectl. */
+/** Starts kubelogin, which signs a person in and prints a credential for kubectl. */
 export async function kubelogin(settings: Settings): Promise<StartedProduct> {
   const program = await startCommand(
     [

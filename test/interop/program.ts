@@ -47,7 +47,7 @@ export async function startCommand(
     cwd: place,
     env: { TMPDIR: place, HOME: place, PATH: searchPath, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // Its own process group, because a web server starts processes that outlive it.
+    // A process group of its own, because a web server starts processes that outlive it.
     detached: true,
   })
   const kill = () => killGroup(child)

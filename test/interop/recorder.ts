@@ -159,7 +159,7 @@ class Notes {
 
 const fieldsOf = (body: Buffer): URLSearchParams => new URLSearchParams(body.toString())
 
-/** RFC 6749 §2.3.1: both halves are form-encoded before they are joined. */
+/** Returns the client_id in a Basic header. Both halves are form-encoded before they are joined (RFC 6749 §2.3.1). */
 function basicIdOf(authorization = ''): string | undefined {
   const [, encoded] = /^Basic (.+)$/i.exec(authorization) ?? []
   if (encoded === undefined) return undefined
@@ -171,7 +171,7 @@ function audienceOf(idToken: string | null): string {
   return String(JSON.parse(Buffer.from(claims, 'base64url').toString())['aud'])
 }
 
-/** Changes one bit of the signature. */
+/** Returns the id_token with one changed bit in its signature. */
 function forged(idToken: string): string {
   const [head, claims, signature = ''] = idToken.split('.')
   const bytes = Buffer.from(signature, 'base64url')

@@ -16,7 +16,7 @@ const LIBRARY_TIMEOUT_MS = 120_000
 const NAME = 'Sam Student'
 /** The name in the response, which every example shows. */
 const NAME_SHOWN = `"${NAME}"`
-/** How long an application may take to show a person that it should have refused. */
+/** How long to watch whether an application shows a person that it should have rejected. */
 const SETTLE_MS = 1_500
 /** How long to wait for an application that does not verify, and therefore shows the person. */
 const FOOLED_TIMEOUT_MS = 20_000

@@ -11,7 +11,7 @@ import { type Mutant, mutants } from './table.ts'
 const { values: options } = parseArgs({
   options: {
     only: { type: 'string', default: '' },
-    /** A number of mutants, spread over the table; another seed chooses others. */
+    /** Runs only this number of mutants, spread over the table. Another seed chooses other mutants. */
     sample: { type: 'string' },
     seed: { type: 'string', default: '0' },
     /** Ends the run after this time, and reports how many mutants were not run. */
@@ -126,7 +126,7 @@ function report(chosen: readonly Mutant[], outcomes: readonly Outcome[]): void {
     process.stdout.write(`- ${why}: ${file}: ${text.split('\n')[0]}\n`)
   }
   for (const test of unsound) process.stdout.write(`- ${test} fails without any mutant\n`)
-  // `npm test` reports failing files; a busy machine must not fail this run.
+  // In CI, `npm test` reports failing test files, and a busy machine must not fail this run.
   if (wrong.length > 0 || (unsound.size > 0 && !isContinuousIntegration)) process.exitCode = 1
 }
 

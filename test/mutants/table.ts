@@ -6,14 +6,14 @@ export interface Mutant {
   readonly replacement: string
   /** At least one of these test files must fail. */
   readonly tests: readonly string[]
-  /** Why it may survive: it has no visible effect. */
+  /** Why the mutant has no visible effect, and may survive. */
   readonly lives?: string
 }
 
 /** A source text with its change marked, `before«old→new»after`. `lives`: why the mutant may survive. */
 type Change = string | readonly [change: string, lives: string]
 
-/** The mutants of one file, and the names of the tests that must notice them. */
+/** Creates the mutants of one file. `tests` names the test files that must notice them. */
 function inFile(file: string, tests: string, changes: readonly Change[]): Mutant[] {
   return changes.map((change) => {
     const [marked, lives] = [change].flat()

@@ -176,7 +176,7 @@ describe('the examples of resource servers', () => {
         const at = { text, cwd, ...ports }
         const config = join(cwd, example)
         writeFileSync(config, configure(at))
-        // Caddy keeps copies of its configuration there.
+        // Caddy stores copies of its configuration in these folders.
         const environment = { XDG_CONFIG_HOME: cwd, XDG_DATA_HOME: cwd }
         await startProgram({ file, arguments: words(config, at), cwd, readyWhen, environment })
         orders = `http://127.0.0.1:${listen}/orders`

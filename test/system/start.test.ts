@@ -119,7 +119,7 @@ describe('starting', () => {
     await (await startProcess({ DATA_DIR })).stop()
     const reachable = await refusedStart({ DATA_DIR, SECRET, BASE_URL: 'https://id.example' })
     expect(reachable).to.include('the embedded database contains the demo campus')
-    // HOST alone makes it reachable, whatever BASE_URL says.
+    // HOST alone makes the service reachable, whatever BASE_URL is.
     for (const HOST of ['0.0.0.0', '::', '192.0.2.1']) {
       const heard = await refusedStart({ DATA_DIR, HOST, PORT: String(await freePort()) })
       expect(heard).to.include(`HOST ${HOST}). Use an empty database`)

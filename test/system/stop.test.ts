@@ -48,7 +48,7 @@ describe('stopping', function () {
       expect(stdout).to.include('"status":400')
       if (command) return
       expect({ code, signal }).to.deep.equal({ code: 0, signal: null })
-      // The welcome and nothing else.
+      // Only the welcome message is printed.
       expect(stderr).to.match(/^Gatehouse serves [^\n]+\n(.+\n)*$/)
     })
   }

@@ -91,7 +91,7 @@ describe('A PostgreSQL server that fails', function () {
       await transaction.selectFrom('site').selectAll().execute()
     })
     try {
-      // The message is the driver's own or that of the socket.
+      // The message comes from the driver or from the socket.
       expect((await rejection(work)).message).to.match(/connection|ECONNRESET/i)
     } finally {
       await server().restart()
@@ -168,7 +168,7 @@ async function askAndBlock(ask: () => Promise<unknown>, turns = [0, 1, 2, 3]): P
 }
 
 describe('A store is not given up because this process was busy [design 24]', function () {
-  // On a busy machine a store is late by itself now and then.
+  // On a busy machine, the store itself may be late.
   this.retries(4)
   const postgres = sharedProgram('postgres')
   const redis = sharedProgram('redis-server')

@@ -40,7 +40,7 @@ wire_api = "responses"
 
 export const driveClaudeCode: Drive = async (driving) => {
   const { address, clientId, folder, desk, model, use } = driving
-  // The package's own command only starts this program.
+  // Run this program directly, because the package's command only starts it.
   const program = join(
     ...[
       folder,

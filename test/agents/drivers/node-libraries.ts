@@ -22,7 +22,7 @@ function driveLibrary(open: (driving: Driving) => Promise<Library>): Drive {
   return async (driving) => {
     await using callback = await listenForCallback()
     const provider = providerOf(driving, callback.uri)
-    // What the libraries log belongs to the transcript. The report itself does not use the console.
+    // Add what the libraries log to the transcript. The report itself does not use the console.
     const note = (...said: unknown[]) => driving.desk.note(said.map(String).join(' '))
     Object.assign(console, { log: note, info: note, warn: note, error: note })
     const library = await open(driving)
@@ -51,7 +51,7 @@ export const driveLangchainJs: Drive = driveLibrary(async (driving) => {
     async connect(authProvider) {
       const server = { transport: 'http', url: address, authProvider, automaticSSEFallback: false }
       const tools = await new MultiServerMCPClient({ [SERVER]: server }).getTools()
-      // It throws the text of a result that is marked as an error.
+      // The library throws the text of a result that is marked as an error.
       return async (name, values) =>
         await tools
           .find((tool: { name: string }) => tool.name === name)

@@ -7,7 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
 
-/** Calls tools with the Java SDK: ADDRESS CALLS. The SDK signs nobody in, so it is given ACCESS_TOKEN. */
+/** Calls tools with the Java SDK: ADDRESS CALLS. The SDK cannot sign in, so it gets ACCESS_TOKEN. */
 public class Program {
   record Call(String tool, Map<String, Object> values, String answers) {}
 

@@ -54,7 +54,7 @@ func Use(calls string, call func(tool string, values map[string]any) string) {
 	}
 }
 
-// Must ends the program with an error.
+// Must panics if there is an error.
 func Must(err error) {
 	if err != nil {
 		panic(err)
