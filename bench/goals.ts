@@ -134,7 +134,7 @@ function inRoundTrips({ counted }: Results): Goal[] {
   })
 }
 
-/** Omits exchange and refresh, because only SQLite waits for the disk in this bench. */
+/** Compares SQLite with the first storage. Omits exchange and refresh, because only SQLite waits for the disk here. */
 function sqliteAgainstMain({ figures }: Results): Goal[] {
   return operationNames.flatMap((name) => {
     const [main, sqlite] = [MAIN, storages.sqlite].map((storage) => figures.get(storage)?.get(name))

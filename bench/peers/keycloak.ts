@@ -20,7 +20,7 @@ const version = '26.7.0'
 const BUILD_TIMEOUT_MS = 600_000
 const IMPORT_TIMEOUT_MS = 300_000
 
-/** A server in Java, with one realm: signed access tokens, ES256, rotated refresh tokens. */
+/** A server in Java with one realm, signed access tokens (ES256) and rotated refresh tokens. */
 export const keycloak: Peer = {
   name: 'Keycloak',
   version,
@@ -51,7 +51,7 @@ export const keycloak: Peer = {
       { JAVA_OPTS_KC_HEAP: '-Xms64m -Xmx1g' },
       { ...place, url: `${url}/realms/bench` },
     )
-    // It answers before it has imported the realm.
+    // Keycloak responds before it has imported the realm.
     await eventually(IMPORT_TIMEOUT_MS, async () => {
       const { status } = await fetch(`${url}/realms/bench`)
       if (status !== 200) throw new Error(`the realm answers ${status}`)

@@ -16,7 +16,7 @@ export interface Peer {
   readonly name: string
   readonly version: string
   install(signal: AbortSignal): Promise<Installed>
-  /** Starts it on an empty database, with one client, and signs people in for the tokens of the load. */
+  /** Starts the peer on an empty database with one client, and signs people in to get the tokens for the load. */
   start(folder: string, place: Place): Promise<StartedPeer>
 }
 
