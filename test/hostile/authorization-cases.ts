@@ -145,7 +145,7 @@ const posts: Entries<[fields: Fields, type?: string]> = [
   ['request as text/plain, which foreign pages may send', UNSUPPORTED, {}, 'text/plain'],
 ]
 
-/** The authorization endpoint redirects a POST to a GET, which is then judged. */
+/** Requests by POST. If the endpoint redirects a POST to a GET, the response to the GET counts. */
 const postRows = numbered(1600, posts, async ({ url }, [fields, type = FORM[1] ?? '']) => {
   const { searchParams: body } = authorizeUrl(url, fields)
   const headers = ['Content-Type', type, ...HTML]

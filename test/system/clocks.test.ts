@@ -28,7 +28,7 @@ const LIFE_SECONDS = 4
 /** For times that are rounded to whole seconds, and for delays of a busy machine. */
 const TOLERANCE_SECONDS = 2
 
-// The clocks of the two machines are ten minutes apart (design 32).
+// The clocks of the two processes are ten minutes apart, as on different machines (design 32).
 describe('processes whose clocks are 5 minutes ahead and 5 minutes behind', () => {
   const opened = new AsyncDisposableStack()
   let ahead: ServiceProcess

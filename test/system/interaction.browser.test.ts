@@ -40,7 +40,7 @@ describe('the interaction pages in a browser', () => {
     await page.click('text=Use another account')
     await page.waitForSelector('#login-page')
     await signInAs(page, sam)
-    // With scripts, the engine's page that ends the earlier session submits itself.
+    // Without scripts, the engine's page that ends the earlier session does not submit itself.
     await page.click('noscript button')
     await page.waitForSelector('#consent-page')
     complaints.length = 0

@@ -131,7 +131,7 @@ describe('a database that was restored without restore', () => {
         url,
         "select * from pg_settings where name = 'data_directory'",
       )
-      // Use an ordinary role, because such a role may read the timeline.
+      // Use an ordinary role, which is sufficient to read the timeline.
       await query(url, 'create role plain login; grant all on schema public to plain')
       await query(url, 'grant all on all tables in schema public to plain')
       const variables = variablesOf(url.replace('postgres@', 'plain@'))
