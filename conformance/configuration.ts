@@ -110,7 +110,7 @@ function keyClientsOf(plan: PlanName, { baseUrl, keyClients = [] }: About) {
   return { client, client2, ...(serviceOf(plan) === 'fapi2' && { resource }) }
 }
 
-/** Returns, by module, the browser tasks of the modules that need other tasks than the plan. */
+/** Returns the browser tasks that replace those of the plan, by module. */
 function overridesOf(about: About): Readonly<Record<string, readonly Visit[]>> {
   const twice = [signIn(about, { first: [seen('login-page', 'Sign in', KEEP_IF_ASKED)] })]
   const refused = [errorAt(`${about.baseUrl}${paths.authorization}*`)]

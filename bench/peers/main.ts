@@ -19,7 +19,7 @@ import { makePeersPage, type PeerResults, peerSections } from './page.ts'
 import type { Peer } from './peer.ts'
 
 /**
- * `node bench/peers/main.ts` compares the service with other authorization servers, in the standard operations and on
+ * `node bench/peers/main.ts` compares the service with other authorization servers, in the standard operations on
  * PostgreSQL. Names each peer that cannot run on this machine, with the reason.
  */
 const peers: readonly Peer[] = [betterAuth, keycloak, hydra]

@@ -92,7 +92,7 @@ async function reopen(run: Run): Promise<void> {
   run.reopened += 1
 }
 
-/** Sends the requests number `from` to `to`, several at once. @returns how many were sent */
+/** Sends the requests with numbers from `from` up to `to`, several at once. @returns how many were sent */
 async function fuzz(run: Run, part: Record<'from' | 'to' | 'seed' | 'endsAt', number>) {
   const { from, to, seed, endsAt } = part
   let next = from
