@@ -72,7 +72,7 @@ forEachStorage('resources at the tool endpoint', (start) => {
     expect(body.result).to.deep.equal({ resources: listed })
     for (const [index, { uri }] of bought.entries()) {
       const told = JSON.parse((await read(url, uri, asking)).body.result.contents[0].text)
-      // The link to a file differs each time.
+      // The download URL differs each time.
       expect({ ...told, downloadUrl: '' }).to.deep.equal({ ...nodes[index], downloadUrl: '' })
     }
   })

@@ -33,7 +33,7 @@ const made = { slug: 'by-a-tool', title: 'By a tool', summary: 'Made by a model.
 const times = { startsAt: '2030-01-01T10:00:00Z', endsAt: '2030-01-01T12:00:00Z' }
 const courseId = 'crs_reading_light'
 
-/** Arguments with which each tool changes the demo campus, any number of times. */
+/** Sample arguments of tools that change the demo campus. Each call can be repeated. */
 const changingSamples: Record<string, Values> = {
   update_site: { description: 'A school of seeing.' },
   create_course: made,
@@ -63,7 +63,7 @@ const changingSamples: Record<string, Values> = {
   get_site_revenue: { by: 'MONTH' },
 }
 
-/** Tools that change what another call made; test/operator-assistant.test.ts calls them. */
+/** Tools that need an object of an earlier call. test/operator-assistant.test.ts calls some of them. */
 const changedElsewhere = [
   ...['update_section', 'remove_member', 'update_enrolment', 'end_enrolment'],
   ...['cancel_registration', 'get_site_post', 'update_post', 'publish_post'],
@@ -118,7 +118,7 @@ const [everywhere] = toolAddresses
 
 const scopesOf = (access: ToolAccess): readonly string[] => scopesNeeded(access, () => [])
 
-/** What every host hands to every model (decision 15). */
+/** The JSON Schema keywords that every host passes on to models (decision 15). */
 const plainKeywords = ['type', 'description', 'properties', 'required', 'enum', 'items']
 
 function keywordsIn(schema: JsonSchema): string[] {
@@ -130,7 +130,7 @@ function keywordsIn(schema: JsonSchema): string[] {
 const ajv = new Ajv2020({ strict: true, allErrors: true })
 formats.default(ajv)
 
-/** Tokens for every tool: Sam's as a member, Olivia's as an operator of the same site. */
+/** Returns a function that picks the token for a tool: Sam's as a member, or Olivia's as an operator. */
 async function tokensAt(url: string) {
   const member = await memberToken(url)
   const operator = await operatorToken(url, toolScopes.join(' '))
@@ -196,7 +196,7 @@ forEachStorage('every tool', (start) => {
   it('continues a list where the page before ended, to the end', async () => {
     await using service = await start()
     const tokenFor = await tokensAt(service.url)
-    // A signed address names the time at which it ends.
+    // A signed URL contains its expiry, so it differs between calls.
     const withoutLinks = (nodes: unknown[]) =>
       JSON.parse(JSON.stringify(nodes).replace(/\/files\/[\w-]+\//g, '/files/signed/'))
     const search = { site: 'northlight', search: 'LIGHT' }

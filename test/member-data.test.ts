@@ -70,7 +70,7 @@ withDatabases('the member data', (open) => {
       enrolledCourses(first: $first) { totalCount nodes { slug lastWatchedLecture { lectureId } } }
       eventRegistrations(first: $first) { edges { node { slug } } }
     } notifications(first: $first) { nodes { title } } unreadNotificationCount }`
-    // Schools, courses, their count, last lectures, registrations, notifications, the unread count.
+    // One statement each: schools, courses, their count, last lectures, registrations, notifications, the unread count.
     for (const first of [1, 100]) {
       counts.length = 0
       await read(query, { first })

@@ -33,7 +33,7 @@ const inactive = { active: false }
 const HOUR_MS = 3_600_000
 
 interface Setup {
-  /** Admits documents of any host, or none. */
+  /** Whether documents of any host or of none are admitted; by default, those of client.example. */
   readonly admits?: 'any' | 'none'
   readonly begin?: Start
 }
@@ -502,7 +502,7 @@ describe('Client ID Metadata Documents', () => {
       expect(test.host.requests).to.have.length(30)
       expect((await test.begin()).status).to.equal(303)
       expect(test.host.requests).to.have.length(31)
-      // When the copy is too old, only a new one avoids refusals.
+      // The stored copy is now too old, so the request succeeds only if the service fetches a new one.
       test.later(8 * 24 * HOUR_MS)
       await flood('later/')
       expect((await test.begin()).status).to.equal(303)
@@ -517,7 +517,7 @@ describe('Client ID Metadata Documents', () => {
       connections += 1
     })
     await using listening = await listen(inside)
-    // As if the name resolved to this machine.
+    // Resolves every name to this machine.
     const lookUp = async () => [{ address: '127.0.0.1', family: 4 }]
     const { fetch, failures } = guardedFetch({ lookUp, port: listening.port })
     const policy = policyWith({ metadataDocuments: { sources: ['client.example'] } })
@@ -534,7 +534,7 @@ async function advertised(url: string): Promise<unknown[]> {
   return answers.map(({ body }) => body.client_id_metadata_document_supported)
 }
 
-/** Where the browser of a sign-in goes when the request is opened again. */
+/** Opens the request of a sign-in again in its browser. Returns the redirect target, or the page's text. */
 async function nextStop({ person, start }: Awaited<ReturnType<typeof signIn>>): Promise<string> {
   const response = await person.open(start)
   return response.headers.get('location') ?? (await response.text())

@@ -313,7 +313,7 @@ const approved: Decision = { review: 'approved', fingerprint: current }
 const stale: Decision = { review: 'approved', fingerprint: 'stale' }
 const blocked: Decision = { review: 'blocked', fingerprint: 'stale' }
 
-/** By the review of the platform: the state where the site has none, an approval, a stale one, a block. */
+/** Each review by the platform, with the states for a site's review: none, an approval, a stale one, a block. */
 const reviews: readonly [string, Decision | undefined, ...ReviewState[]][] = [
   ['none', undefined, 'unreviewed', 'approved', 'changed', 'blocked'],
   ['approved', approved, 'approved', 'approved', 'approved', 'blocked'],

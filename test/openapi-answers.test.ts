@@ -67,7 +67,7 @@ async function call(method: Method, address: string, { token, headers, body }: C
   return await answerOf(await fetch(address, init))
 }
 
-/** An operator's token, one per service and scope: an address may register only a few clients. */
+/** Operators' tokens by service and scope. Reused, because an address may register only a few clients. */
 const operatorTokens = new Map<string, Promise<string>>()
 function operatorBearer(url: string, scope: string): Promise<string> {
   const key = `${url} ${scope}`
@@ -90,7 +90,7 @@ const upstream = paths.upstream.replace(':path', '{path}')
 const shown = documentCoverage()
 
 const mistake = 'a mistake in the code'
-/** What the document describes and these tests cannot show, with the reason. */
+/** What the document describes but these tests cannot provoke, with the reason. */
 const unshown: Readonly<Record<string, string>> = {
   'GET /admin/api/{path} 500 application/json': mistake,
   'GET /admin/graphql 500 application/json': 'as by POST',
@@ -131,7 +131,7 @@ async function expectDescribed(
 describe('openapi.json describes', () => {
   const service = sharedService({}, startWithPlatform)
 
-  /** A test for each row: "what is sent: the status". */
+  /** Defines a test for each row. A title states what is sent and ends with the expected status. */
   function answers(method: Method, path: string, rows: Readonly<Record<string, Ask>>) {
     for (const [title, ask] of Object.entries(rows)) {
       it(`${method} ${path}, ${title}`, async () => {

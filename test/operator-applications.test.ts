@@ -24,7 +24,7 @@ const redirect_uri = 'https://school.example/callback'
 const chosen = ['courses:read', 'courses:write']
 const scope = `openid ${chosen.join(' ')}`
 let created = 0
-/** Each application of a site has a name of its own. */
+/** Application names are unique within a site. */
 const makeEntry = () => {
   created += 1
   return { name: `School server ${created}`, redirect_uris: redirect_uri, scope: chosen }
@@ -67,7 +67,7 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
     expect(tokens.scope.split(' ')).to.have.members(scope.split(' '))
     const { courses } = (await readCourses(url, tokens.access_token)).body.data
     expect(courses.totalCount).to.be.above(0)
-    // It needs no approval to publish: an owner registered it (decision 23).
+    // The application needs no approval to publish, because an owner registered it (decision 23).
     const mutate = async (query: string) =>
       (await postJson(url + paths.adminGraphql, { query }, { token: tokens.access_token })).body
     const draft = 'slug: "hills", title: "Hills", summary: "Hills."'
@@ -122,7 +122,7 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
       const { body } = await refresh(service.url, refresh_token, app.client)
       expect(body.error, how).to.equal('invalid_grant')
     }
-    // Without an entry in the grant, the role is judged at each use.
+    // Removing a role directly in the database ends no grant, but each use checks the role.
     const { access_token } = await connect(service, app)
     const mine = { person_id: 'per_olivia', role: 'owner' as const }
     await remove(kysely, 'site_role', mine)
@@ -130,7 +130,7 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
     await insert(kysely, 'site_role', { ...mine, site_id: site, granted_at: 1 })
   })
 
-  /** Connects an application, and refreshes every 20 days by a clock of its own. */
+  /** Starts a service with its own clock and an application, and returns a function that refreshes every 20 days. */
   async function begin(more: Record<string, string> = {}) {
     const clock = { ms: Date.now() }
     const service = await start({ now: () => clock.ms })

@@ -19,7 +19,7 @@ import { makeCertificate } from './support/document-host.ts'
 import { listen } from './support/listen.ts'
 import { requireProgram } from './support/skipped.ts'
 
-/** The special-purpose registries of IANA for IPv4 and IPv6, and addresses that embed them. */
+/** Addresses of IANA's special-purpose registries, IPv6 addresses that embed IPv4 addresses, and invalid addresses. */
 const inner: Readonly<Record<string, readonly string[]>> = {
   'this network': ['0.0.0.0', '0.255.255.255', '::'],
   'private use': ['10.0.0.0', '10.255.255.255', '172.16.0.1', '172.31.255.255', '192.168.0.1'],
@@ -265,7 +265,7 @@ describe('a name from a client', () => {
       await send(`https://${number}.silent.example/`).catch(() => {})
       ended += 1
     })
-    // With the resolver of the system, which the database uses after a lost connection.
+    // Also try the system's resolver, which the database uses to reconnect.
     await lookup('127.0.0.1')
     await Promise.all([lookup('localhost'), lookUp('four.example', never)])
     expect(ended).to.equal(0)

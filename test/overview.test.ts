@@ -220,7 +220,7 @@ describe('/admin/<site>/overview and /audit', () => {
     const second = await operator.visit(next)
     expect(second.text.match(eventRow)?.length).to.be.within(1, 4)
     expect(second.text).to.include('<option value="consent.given" selected>')
-    // A cursor belongs to one filter.
+    // A cursor of another filter is ignored.
     const cursor = new URLSearchParams(next.split('?')[1]).get('after')
     const foreign = await operator.visit(`${address}?action=sign_in.success&after=${cursor}`)
     expect(foreign.text).to.include('signed in to the application <strong><bdi>Course Notes')

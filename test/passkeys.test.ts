@@ -31,7 +31,7 @@ describe('passkeys', () => {
   })
   const here = () => service().url
 
-  /** Adds a passkey with what the page of a person says, and lies. */
+  /** Adds a passkey with the options on a person's page. `lies` are false values in the response. */
   const enrol = async (
     answers: typeof sam,
     {
@@ -94,7 +94,7 @@ describe('passkeys', () => {
       async () => await rowOf(service().kysely, 'audit_event', { action, reason }),
     )
 
-  it('are added with a sign-in of now, and sign in without a password', async () => {
+  it('are added after a fresh sign-in, and sign in without a password', async () => {
     const { device, seen } = await enrol(sam)
     expect(seen).to.include({ status: 200, path: `${list}?done=added` })
     expect(seen.text).to.include('Phone').and.include('On one device only')

@@ -46,7 +46,7 @@ describe('the password check of the platform', () => {
     return { status, text, ms: performance.now() - startedMs }
   }
 
-  /** Starts the service and a platform that answers in this way. */
+  /** Starts the service, and a platform that responds with `answer`. */
   async function startBoth(answer: RequestListener, timeoutMs = 1000) {
     const asked: { email: string; password: string }[] = []
     const server = createServer(certificate, async (request, response) => {
@@ -149,7 +149,7 @@ describe('the password check of the platform', () => {
     for (const typed of [stranger, sam, { ...olivia, password: 'wrong' }])
       expect((await signIn(service, typed)).status).to.equal(401)
     await disable(service, sam, null)
-    // Only one of parallel sign-ins stores the hash; the others find it.
+    // Only one of these parallel sign-ins stores the hash; the others find it stored.
     const all = await Promise.all(Array.from({ length: 4 }, () => signIn(service, sam)))
     expect(all.map(({ status }) => status)).to.deep.equal([303, 303, 303, 303])
   })

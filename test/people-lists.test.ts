@@ -10,7 +10,7 @@ import { shared } from './support/shared.ts'
 const PEOPLE = 60_000
 const siteId = 'sit_1'
 const small = 'sit_2'
-/** The index of all words, in order: the table itself on SQLite, which has no row ids there. */
+/** Matches the index of words in a query plan. On SQLite, it is the table itself, which is WITHOUT ROWID. */
 const WORDS = /person_word_pkey|SEARCH person_word USING PRIMARY KEY/
 
 withDatabases('the lists of a site with very many people', (open) => {

@@ -43,7 +43,7 @@ interface Signing {
   readonly claims?: Record<string, unknown>
 }
 
-/** Signs a JWT for a body, as the documentation says. An undefined claim is left out. */
+/** Signs a JWT for a request body, as documented. Omits undefined claims. */
 async function sign(url: string, body: string, signing: Signing = {}): Promise<string> {
   const now = Math.floor(Date.now() / 1000)
   return await new SignJWT({
@@ -65,7 +65,7 @@ async function write(url: string, records: readonly object[]): Promise<Answer> {
   return await post(url, body, await sign(url, body))
 }
 
-/** The result of each line: `changed`, `unchanged` or the error. */
+/** Returns the result of each line: `changed`, `unchanged` or the error. */
 const resultsOf = ({ body }: Answer): string[] =>
   body.results.map(({ changed, error }: Record<string, unknown>) =>
     String(error ?? (changed ? 'changed' : 'unchanged')),
@@ -103,7 +103,7 @@ forEachStorage('records of the platform', (start) => {
     const counted = events.map(({ subject_id, after }) => [subject_id, JSON.parse(after ?? '')])
     expect(counted).to.deep.equal([[path, { site: 1, person: 1, course: 1, coursePurchase: 1 }]])
 
-    // The same records again change nothing; one field changes one record.
+    // Sending the same records again changes nothing. A changed field changes only its record.
     expect(resultsOf(await write(url, records))).to.deep.equal(Array(4).fill('unchanged'))
     const [site, ada, wheel, purchase] = records as [object, object, object, object]
     const moved = { ...wheel, lectures: lectures.toReversed() }

@@ -38,7 +38,7 @@ const on = withPlans({ privateKeyJwt: true })
 const withFapi = withPlans({ privateKeyJwt: true, pushedAuthorizationRequests: true })
 const asPortalSecret = { client_id: portal.clientId, client_secret: portal.clientSecret }
 
-/** Statuses of the engine's check and of our own, each for an assertion of its own. */
+/** Returns the statuses of revocation (the engine's check) and introspection (ours), each for a new assertion. */
 async function statusesAt(url: string, sign: () => Promise<string>, more: Fields = {}) {
   const revoked = await revoke(url, 'x', { ...byAssertion(await sign()), ...more })
   const introspected = await introspect(url, 'x', { ...byAssertion(await sign()), ...more })

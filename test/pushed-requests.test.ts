@@ -159,7 +159,7 @@ describe('pushed authorization requests that are refused', () => {
     const answer = await push(service.url, tooLong)
     expect(refusalOf(answer)).to.equal('400 invalid_request')
     expect(answer.body.error_description).to.include('the parameter state has 4097 bytes')
-    // That one counts as five kilobytes and the next as one.
+    // The refused request counts as five kilobytes and the next one as one.
     expect((await push(service.url)).status).to.equal(201)
     const limited = await push(service.url, tooLong)
     expect(refusalOf(limited)).to.equal('429 too_many_requests')

@@ -56,7 +56,7 @@ describe('/recover', () => {
     const rows = await service().kysely.selectFrom('one_time_link').select('person_id').execute()
     expect(rows.map(({ person_id }) => person_id === null)).to.have.members([true, false])
     expect(mailsTo(service())).to.have.length(1)
-    // The letter case of the stored address does not appear, so it reveals no account.
+    // The page repeats the address as typed, not as stored, so it reveals no account.
     for (const login of ['SAM@Northlight.example', 'NOBODY@Northlight.example'])
       expect((await ask(login)).sent.text).to.include(login)
   })

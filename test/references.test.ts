@@ -24,7 +24,7 @@ import {
   threats,
 } from './support/reference-data.ts'
 
-// What comments, titles and documents refer to exists: requirements, decisions, hostile cases, files and tests.
+// Comments, titles and documents must refer to existing requirements, decisions, hostile cases, files and tests.
 const root = join(import.meta.dirname, '..')
 const self = 'test/references.test.ts'
 const code = globSync('{src,views,test,bench}/**/*.{ts,sql,graphql}', { cwd: root }).filter(
@@ -255,7 +255,7 @@ function namesOf(tables: readonly Table[], prefix: (table: Table) => string): st
   return tables.flatMap((table) => table.rows.map(([row]) => `${prefix(table)}${row}`))
 }
 
-/** Its table of contents, without the introduction and headings without text. */
+/** The sections of RFC 9700, without the introduction and without headings that have no text. */
 const sectionsOfRfc9700 = [
   ...['2.1', '2.1.1', '2.1.2', '2.2.1', '2.2.2', '2.3', '2.4', '2.5', '2.6', '3'],
   ...['4.1.1', '4.1.2', '4.1.3', '4.2.1', '4.2.2', '4.2.3', '4.2.4', '4.3.1', '4.3.2'],

@@ -24,7 +24,7 @@ const registration = {
   scope: 'openid',
 } as const
 
-/** Loopback clients on a database, with a clock and a count of their writes. */
+/** Creates loopback clients on a database, with a clock and a count of their writes. */
 function watch(database: Database, given?: StateStore, loopbackHosts = ['127.0.0.1', 'localhost']) {
   const clock = { ms: Date.now() }
   const now = () => clock.ms

@@ -5,7 +5,7 @@ import { withoutLimits } from './support/limits.ts'
 import { sharedService } from './support/storages.ts'
 import { refusalOf } from './support/wire.ts'
 
-/** Bodies that real clients send, with the expected response (design 6). */
+/** A body that a real client sends (design 6). */
 interface Body {
   readonly [name: string]: unknown
   readonly redirect_uris?: readonly string[] | null
@@ -202,7 +202,7 @@ describe('registration with bodies of real clients (Client registration 1 to 4)'
         const answer = await register(service().url, sent)
         expect(refusalOf(answer)).to.equal(`400 ${error}`)
         expect(answer.body.error_description).to.match(says)
-        // RFC 7591 §3.2.2 permits only the characters of RFC 6749 §5.2.
+        // RFC 7591 §3.2.2 requires ASCII. We use the characters of RFC 6749 §5.2, as in other errors.
         expect(answer.body.error_description).to.match(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/)
       })
     }

@@ -13,7 +13,7 @@ const long = (length: number) => 'x'.repeat(length)
 const limits: RequestLengths = { stateBytesMax: 4096, bytesMax: 8192 }
 
 const honest: Readonly<Record<string, number>> = {
-  // ASP.NET behind another ASP.NET: a page that is sealed twice, with the first request.
+  // A chain of two ASP.NET services: the encrypted state of the second contains the request and state of the first.
   state: 3000,
   nonce: 150,
   id_token_hint: 1600,
@@ -39,7 +39,7 @@ describe('the length of an authorization request (RFC 6749 §3.1)', () => {
       [{ state: long(4097) }, 'the parameter state has 4097 bytes; send at most 4096'],
       [{ anything: long(513) }, 'send at most 512'],
       [{ resource: Array(30).fill(long(99)) }, '2048'],
-      // As stored: six bytes for a control character, three for a CJK character.
+      // Bytes as stored: six for a control character, three for a CJK character.
       [{ nonce: '\u0001'.repeat(86) }, '516 bytes'],
       [{ nonce: '名'.repeat(171) }, '513 bytes'],
       [

@@ -19,7 +19,7 @@ const good = accessToken({ scopes: ['a', 'b'], audience: origin })
 
 type Find = Tokens['findAccessToken']
 
-/** Storage that counts calls and returns a good token with changes, unless `find` replaces it. */
+/** Storage that records calls and returns a good token with `changes`, unless `given` replaces the look-up. */
 function storage(changes: Partial<AccessToken> = {}, given?: Find) {
   const find: Find = given ?? (async () => ({ ...good, ...changes }))
   const calls: string[] = []

@@ -34,14 +34,14 @@ forEachStorage('a database in which everything ended', (start) => {
     const consent = await openAuthorization(person, url, { prompt: 'consent' })
 
     expect((await endEverything(database, service.service.now())).grants).to.be.at.least(1)
-    // A repetition finds nothing.
+    // A second call finds nothing to end.
     expect(await endEverything(database, service.service.now())).to.include({ grants: 0 })
 
     expect((await userinfo(url, before.accessToken)).status).to.equal(401)
     expect((await introspect(url, before.accessToken)).body).to.deep.equal({ active: false })
     expect((await refresh(url, before.refreshToken)).body.error).to.equal('invalid_grant')
     expect((await exchange(url, code)).body.error).to.equal('invalid_grant')
-    // The session of the browser has ended, with its open consent.
+    // The browser's session has ended, and so has its open consent page.
     expect((await openAuthorization(person, url)).pathname).to.match(/\/login$/)
     const open = await person.open(consent)
     expect(open.status === 200 && (await open.text()).includes('per_sam')).to.equal(false)
@@ -49,7 +49,7 @@ forEachStorage('a database in which everything ended', (start) => {
 
     const events = await rowsOf(database.kysely, 'audit_event', { action: 'grants.end_everything' })
     expect(events).to.have.length(2)
-    // Sessions count whole seconds, and those of the second of the end count as earlier.
+    // Session times are whole seconds. A session of the second in which everything ended still counts as earlier.
     await delay(1000 - (Date.now() % 1000))
     const after = await obtainTokens(url)
     expect((await userinfo(url, after.accessToken)).status).to.equal(200)

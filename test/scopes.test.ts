@@ -11,7 +11,7 @@ import type { Client } from '../src/oauth/clients/client.ts'
 import { adviseScopes } from '../src/oauth/clients/scope-advice.ts'
 import { english } from './support/sample-pages.ts'
 
-/** The table of the specification (Scopes), word for word. */
+/** The scope names in the table of the specification (Scopes). */
 const specified = `openid profile email courses:read courses:write students:read students:write
   members:read members:write analytics:read curriculum:read curriculum:write orders:read school:read
   school:write appearance:read appearance:write events:read events:write membership_plans:read
@@ -109,7 +109,7 @@ describe('the scopes that a challenge names [design 23]', () => {
     document: { fingerprint: 'one', reviewed: true, approvedSomewhere: true },
   }
 
-  /** The scopes to request, or a part of what the person has to do. */
+  /** The expected scopes, or a part of the expected remedy. */
   type Advice = readonly string[] | string
   const rows: readonly (readonly [
     of: Client,

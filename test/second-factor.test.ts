@@ -29,7 +29,7 @@ const page = '/account/second-factor'
 const STEP_MS = 30_000
 
 forEachDatabase('second factors', (start) => {
-  /** Sam with an authenticator app. */
+  /** Starts a service where Sam has an authenticator app. */
   const account = fresh(async () => {
     const ahead = { ms: 0 }
     const now = () => Date.now() + ahead.ms
@@ -37,7 +37,7 @@ forEachDatabase('second factors', (start) => {
     const service = await start({ policy, now })
     const person = makePagePerson(service.url, sam)
     const { form, done, codeAt } = await addApp(person, now())
-    /** Waits for the next code of the app. */
+    /** Moves the clock to the next step. Returns the app's code. */
     const next = () => {
       ahead.ms += STEP_MS
       return codeAt(now())
@@ -52,7 +52,7 @@ forEachDatabase('second factors', (start) => {
   const listed = ({ text }: Seen) =>
     /<code>([A-Z2-7\n-]+)<\/code>/.exec(text)?.[1]?.split('\n') ?? []
 
-  /** Sends the right password, and returns what sends the second step. */
+  /** Sends the right password. The returned `send` sends the code of the second step. */
   const firstStep = async (url: string, who: Answers = sam) => {
     const person = makeHeadlessPerson(who)
     const login = await openAuthorization(person, url)
@@ -243,7 +243,7 @@ forEachDatabase('second factors', (start) => {
   })
 
   // [363]
-  it('stays in the session after a new password, which then needs a sign-in of now', async () => {
+  it('stays in the session after a new password, which then needs a fresh sign-in', async () => {
     const { url, answers, ahead } = account()
     const security = '/account/security'
     const person = makePagePerson(url, answers)

@@ -34,13 +34,13 @@ describe('pages that need a fresh sign-in', () => {
     aheadMs = 0
   })
 
-  /** The authorization request to which a page or form redirects; undefined if it does not. */
+  /** Returns the parameters of the authorization request to which a response redirects, or undefined. */
   const asked = (response: Response) => {
     const { pathname, searchParams } = targetOf(response, service().url)
     return pathname === '/oauth/authorize' ? Object.fromEntries(searchParams) : undefined
   }
 
-  /** The engine's cookies of a browser, for another browser to keep. */
+  /** Returns the engine's cookies of a browser, in a form that another browser can keep. */
   const engineCookies = ({ browser }: ReturnType<typeof makePagePerson>) =>
     browser
       .cookiesFor(new URL(service().url))
@@ -167,7 +167,7 @@ describe('sessions of browsers', () => {
       redirect: 'manual',
       headers: { accept: 'text/html', cookie, ...init.headers },
     })
-  /** Whether these cookies open our pages, and continue at applications without the password. */
+  /** Whether these cookies open our pages, and whether they open applications without the password. */
   const lives = async (cookie: string) => {
     const page = await request(pages.account, cookie)
     const authorization = await request(authorizeUrl(service().url), cookie)
@@ -315,7 +315,7 @@ describe('sessions of browsers', () => {
     await kysely.transaction().execute((trx) => endSessions(trx, ['per_olivia'], Date.now()))
     const resumed = await person.open(targetOf(given, url))
     expect(resumed.headers.get('location')).to.match(/\/login$/)
-    // The next pages still have the result of the sign-in.
+    // A consent page opened before the sessions end still has the result of the sign-in.
     const other = await enter(olivia)
     const late = makeHeadlessPerson(olivia)
     const signedIn = await submitPage(late, await openAuthorization(late, url), olivia)

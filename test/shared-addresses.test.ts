@@ -18,7 +18,7 @@ import { type Calling, callTool, operatorToken } from './support/mcp.ts'
 import { askMember, memberToken } from './support/member-api.ts'
 import { basic, get, postForm, refusalOf, send } from './support/wire.ts'
 
-/** Uses up the failures of the address, as a stranger behind the same proxy does. */
+/** Uses up the failures that the address is allowed, as a stranger behind the same proxy can. */
 async function useUpFailures(url: string) {
   const form = { grant_type: 'refresh_token', refresh_token: 'x', client_id: portal.clientId }
   await postForm(url + paths.token, { ...form, client_secret: 'guessed' })
@@ -128,7 +128,7 @@ describe('a proxy whose X-Forwarded-For is ignored', () => {
     expect([await warnings(), await warnings()]).to.deep.equal([1, 1])
     nowMs += 13 * 3_600_000
     expect(await warnings()).to.equal(2)
-    // The time is stored behind the request.
+    // The service stores the time of the warning in the background.
     while ((await findings(config)).join() !== 'proxy.ignored') await delay(20)
     expect(await findings({ ...config, trustProxy: true })).to.deep.equal([])
     const open = { ...config, trustProxy: true, host: '0.0.0.0' }

@@ -196,7 +196,7 @@ const right = { personId: 'per_sam', passwordHash: 'right', disabled: false }
 
 const hash = async () => 'unused'
 
-/** A sign-in to one account, whose password is compared as it is. */
+/** Creates the sign-in to one account. By default, compares the password with the hash as text. */
 function signInTo(
   account: () => typeof right | undefined,
   ports: Partial<Parameters<typeof makeSignIn>[0]> = {},
@@ -230,7 +230,7 @@ describe('sign-in: the capacity for passwords', () => {
     expect(kinds.filter((kind) => kind === 'signed-in').length).to.be.within(5, 6)
     const busy = kinds.indexOf('busy')
     expect(busy).to.be.at.least(0)
-    // Three wrong passwords are free. If `busy` counted, the third would be limited.
+    // Three wrong passwords are allowed. If `busy` counted as one, the third would be limited.
     for (let more = 0; more < 3; more += 1) expect(await attempt(busy, 'wrong')).to.equal('refused')
     expect(await attempt(busy, 'right')).to.equal('limited')
   })
@@ -278,7 +278,7 @@ describe('sign-in: the capacity for passwords', () => {
   })
 
   it('never holds up the event loop', async function () {
-    // A busy machine may hold the loop up itself; hashes in it would do so each time.
+    // A busy machine can delay the event loop, too, but hashes in the loop would delay it at every attempt.
     this.retries(2)
     await using service = await startWith(
       { failuresPerAccountAndAddressMax: 1000 },
@@ -292,7 +292,7 @@ describe('sign-in: the capacity for passwords', () => {
     await Promise.all(guesses)
     delay.disable()
     expect(health.status).to.equal(200)
-    // One hash takes some 30 ms of processor time; forty in the loop would hold it for a second.
+    // A hash takes about 30 ms of processor time, so forty in the event loop would block it for a second.
     expect(delay.percentile(90) / 1e6).to.be.below(50)
   })
 })

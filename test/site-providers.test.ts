@@ -53,7 +53,7 @@ describe('the identity provider of a site', () => {
     expect((await row()).sealed_secret).to.not.include('a-client-secret')
   })
 
-  /** Signs in as a new or linked person, with the session of that browser. */
+  /** Signs in through the provider as a new or linked person. Returns the browser and its page. */
   const signIn = async (claims: Record<string, unknown>, iss = ISSUER, metadata = {}) => {
     const said = { claims, metadata }
     return await signInWith(network, service(), { provider: (await row()).id, iss, said })
@@ -140,7 +140,7 @@ describe('the identity provider of a site', () => {
     expect((await member.visit(page)).status).to.equal(403)
   })
 
-  /** Sends a form of the page as its owner. */
+  /** Sends a form of the provider page as the owner of the site. */
   const change = async (action: string, fields: Record<string, string>) => {
     const form = action === 'domains' ? `${page}/${(await row()).id}/domains` : action
     return await makePagePerson(service().url, olivia).submit(page, fields, form)
@@ -263,7 +263,7 @@ describe('the identity provider of a site', () => {
   it('is signed out of, too, and comes back to where the sign-out leads', async () => {
     const { url } = service()
     const signOut = async (metadata: Record<string, unknown>) => {
-      // Metadata is kept for an hour.
+      // Use a new issuer each time, because metadata is cached for an hour.
       const sub = Math.random().toString(36).slice(2)
       const issuer = `https://${sub}.example`
       await set({ issuer })

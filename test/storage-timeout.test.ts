@@ -4,7 +4,7 @@ import { BUSY_LIMITS_MAX, StorageTimeout } from '../src/platform/store/storage-t
 
 const LIMIT_MS = 50
 
-it('the time limit of store calls ends calls to a silent store, and only late those to a store that responds to others', async () => {
+it('the time limit ends calls to a silent store, and later also calls to a store that responds to others', async () => {
   const timeout = new StorageTimeout(LIMIT_MS)
   const startedMs = performance.now()
   const ended: [string, number][] = []

@@ -30,7 +30,7 @@ export type WorkerResult = { outcomes: (Consumption | undefined)[] } | { problem
 // Long, because these processes contend for two cores.
 const QUERY_TIMEOUT_MS = 10_000
 
-// The parent sends the task, hears that this process is prepared, and says "go" to all at once.
+// The parent sends the task, waits until every process is prepared, and then sends "go" to all of them.
 process.on('message', (message: WorkerTask | 'go') => {
   if (message === 'go') go.resolve()
   else void answer(message)

@@ -57,7 +57,7 @@ describe('data of strangers in the stores', () => {
     }),
   })
 
-  // A new path that stores something needs a row.
+  // A new path that stores data needs a row in test/support/strangers/kept.ts.
   it('is stored only by the paths of the table, in its tables', async () => {
     const left = await leftAt(service())
     const stored = table.filter(({ where }) => !writtenLater.some((name) => where.includes(name)))
@@ -96,7 +96,7 @@ describe('data of strangers in the stores', () => {
     return { path: pathname + search }
   }
 
-  /** Sends a request and expects that the rows of a table grow by a quarter of its maximum at least. */
+  /** Sends a request. Expects the stored state to grow by between a quarter of a row's maximum and the maximum. */
   async function measure(where: string, limit: Limit, status: number, request: WireRequest) {
     const max = table.find((each) => each.where.includes(where))?.[limit] ?? 0
     const before = await countBytes(service())
@@ -127,11 +127,11 @@ describe('data of strangers in the stores', () => {
 
   it('is no larger than the table says for requests counted as one kilobyte', async () => {
     const ofLength = (make: (state: string) => string, perCharacter: number) => {
-      // More would exceed the maximum of a state.
+      // A longer `state` would exceed its maximum.
       const count = Math.min(Math.floor((1023 - make('').length) / perCharacter), 682)
       return make('\u0001'.repeat(count))
     }
-    // A form need not escape them.
+    // A form need not escape control characters.
     const query = authorizeUrl(service().url, { state: undefined }).search.slice(1)
     const body = ofLength((state) => `${query}&state=${state}`, 1)
     const request = ofLength((state) => asking({ state }).path, 3)
@@ -157,7 +157,7 @@ async function leftAt(running: RunningService): Promise<Map<string, ReadonlySet<
   return left
 }
 
-/** Written some seconds later, by requests to any path. */
+/** Tables that are written some seconds after a request, whatever its path. */
 const writtenLater = ['client_refusal', 'site_refusal_day', 'audit_event', 'request_count']
 
 async function countRows({ kysely }: RunningService): Promise<Record<string, number>> {

@@ -132,7 +132,7 @@ describe('tidy', () => {
       .flatMap((text) => text.match(/\baction(?:Of)?\b[^,]*|\brecord\([^,]*/g) ?? [])
       .flatMap((text) => [...text.matchAll(/'([a-z_]+\.[a-z_]+)'/g)])
       .map(([, action]) => action)
-    // Each kind of released items writes the same seven actions, named after its table.
+    // Each kind of released item writes the same seven actions, prefixed with the name of its table.
     const changes = ['create', 'update', 'publish', 'unpublish', 'archive', 'restore', 'delete']
     const ofItems = texts
       .flatMap((text) => [...text.matchAll(/releasedItems\(\{\n\s+table: '(\w+)'/g)])
@@ -167,17 +167,17 @@ function pairsOf(
   )
 }
 
-/** compose.ts, and the file of each room that creates its parts, such as `src/oauth/oauth.ts`. */
+/** Whether a file is compose.ts or creates the parts of a room, such as `src/oauth/oauth.ts`. */
 function isComposition(file: string): boolean {
   return file === 'src/compose.ts' || /^src\/(?!config)(\w+)\/\1\.ts$/.test(file)
 }
 
-/** The room `oauth` of `src/oauth/token/claims.ts`; `src/main.ts` is its own room. */
+/** Returns the room of a file: `oauth` for `src/oauth/token/claims.ts`. `src/main.ts` is its own room. */
 function roomOf(file: string): string {
   return file.startsWith('views/') ? 'views' : (/^src\/([\w-]+)/.exec(file)?.[1] ?? '')
 }
 
-/** A folder of `src`, `views`, or `src/main.ts`. All files that compose count as one. */
+/** Returns the folder of a file. Files directly in `src` stand for themselves. All files that compose count as one. */
 function folderOf(file: string): string {
   if (isComposition(file)) return 'compose'
   return dirname(file) === 'src' ? file : dirname(file)

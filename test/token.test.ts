@@ -110,7 +110,7 @@ describe('POST /api/oauth/token', () => {
     const { access_token, refresh_token, id_token, ...others } = body
     expect(others).to.deep.equal({ expires_in: 3600, scope: MEMBER_SCOPE, token_type: 'Bearer' })
     expect(id_token).to.be.a('string')
-    // Family, generation, time of issue and MAC: nothing of the person or the grant.
+    // Family, generation, time of issue, scopes (empty for all) and MAC: nothing about the person or the grant.
     expect(access_token).to.match(/^[\w-]{43}\.0\.[\da-z]+\.\.[\w-]{43}$/)
     expect(refresh_token).to.match(/^[\w-]{43}\.0\.[\w-]{43}$/)
   })
@@ -195,7 +195,7 @@ describe('POST /api/oauth/token', () => {
     await person.authorize(authorizeUrl(url), notes.redirectUri)
     const asked = await person.open(authorizeUrl(url, { prompt: 'consent' }))
     const [, uid = ''] = /^\/interaction\/([^/]+)/.exec(asked.headers.get('location') ?? '') ?? []
-    // The engine reads the clock once for each end of these two, between which a second may begin.
+    // The engine reads the clock separately for `iat` and `exp` here, so a second may begin between the two.
     expect(await lifetime('Interaction', uid)).to.be.closeTo(3600, 1)
     const cookies = asked.headers.getSetCookie().join(', ')
     const [, session = ''] = /(?:^|, )gatehouse=([^;]+)/.exec(cookies) ?? []
@@ -229,7 +229,7 @@ describe('POST /api/oauth/token', () => {
 
   it('keeps a grant alive as long as the refresh tokens of a second consent [design 9]', async () => {
     const dayMs = 86_400_000
-    // The grant lives 14 days from its last use, as the engine lets it live from its first.
+    // With these lifetimes, a grant lives 14 days from its last authorization; the engine would count from the first.
     const lifetimes = { refreshTokenSeconds: 12 * 86_400, refreshTokenAbsoluteSeconds: 12 * 86_400 }
     await using short = await startWith({ lifetimes }, { now: () => Date.now() })
     const { person } = await obtainCode(short.url)

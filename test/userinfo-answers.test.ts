@@ -28,7 +28,7 @@ const post = (fields: Fields, headers: readonly string[] = [], query = ''): Wire
   ...{ method: 'POST', path: path + query, headers: [...FORM, ...headers] },
   body: encode(fields),
 })
-/** A held token in the header, with others. */
+/** Returns a request with a held token in its Authorization header, and with these other headers. */
 const sent =
   (name: Exclude<keyof Held, 'idToken'>, ...others: readonly string[]) =>
   (held: Held) =>

@@ -52,7 +52,7 @@ const { messages } = JSON.parse(
 ).channels.endpoint
 const eventSchema = (type: string): object => messages[type].payload
 
-/** Answers by host; 204 by default. */
+/** The responses by host; 204 by default. */
 const answers = new Map<string, RequestListener>()
 const received: Message[] = []
 const at = (host: string) => received.filter((message) => message.host === host)
@@ -60,7 +60,7 @@ const respond = (status: number, headers = {}): RequestListener => {
   return (_request, response) => response.writeHead(status, headers).end('no')
 }
 
-/** Starts a receiver on this machine. Requests to claude.ai get its address, too, and the guard must refuse it. */
+/** Starts a receiver on this machine, to which all names resolve. The guard must refuse it only for claude.ai. */
 async function startReceiver(openssl: string) {
   const { key, cert } = await makeCertificate(openssl)
   const server = createServer({ key, cert }, async (request, response) => {
@@ -106,7 +106,7 @@ forEachDatabase('webhooks', (start) => {
   const { running, kysely } = site
   const owner = () => makePagePerson(running().url, olivia)
 
-  /** Adds an endpoint on the page of the owner. @returns its page and a function that presses a button */
+  /** Adds an endpoint as the owner. Returns its page, and functions that read the page and press its buttons. */
   const add = async (host: string, types: readonly string[] = [...eventTypes.keys()]) => {
     const typed = { url: `https://${host}/hook`, types: [...types], payload: 'full' }
     const page = await owner().submit(PAGE, typed)
@@ -115,7 +115,7 @@ forEachDatabase('webhooks', (start) => {
     const press = async (act: string, more = {}) => await owner().submit(path, { act, ...more })
     return { page, read, press, path }
   }
-  // A new token, because the clock may have moved.
+  // Obtains a new token each time, because the clock may have moved.
   const value: Operator['value'] = async (...asked) =>
     await (await startOperator(running())).value(...asked)
   const createCourse = async (slug: string) =>
@@ -491,7 +491,7 @@ forEachDatabase('webhooks', (start) => {
 
   // [391, 392, 393, 394]
   it('are managed by programs, with the scopes of the events', async () => {
-    // The same client, because idempotency keys belong to it.
+    // Use one client for all calls, because idempotency keys belong to a client.
     const { value } = await startOperator(running())
     const input = { url: `https://${ONE}/hook`, types: ['course.published'] }
     const create = mutationOf('createWebhookEndpoint', 'id isNew secret endpoint { types }')

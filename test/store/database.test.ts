@@ -203,7 +203,7 @@ function columnsOfTypes(): string[] {
     [...body.matchAll(/(\w+): ([^\n{};]+?) *[\n};]/g)].map(
       ([, column, kind]) => `${column}${kind?.endsWith('| null') ? '?' : ''}`,
     )
-  // Columns of several tables have an interface of their own: `Shared & { … }`.
+  // Columns that several tables share have their own interface: `Shared & { … }`.
   const columnsOf = (type: string): string[] =>
     type.split(/ &\s+/).flatMap((part) => {
       const [, body = part] = text.split(`interface ${part} `)

@@ -32,7 +32,7 @@ withEveryDatabase('invitations', (open, newPlace) => {
     await importRecords(database, records)
     const { invite } = makeInvitations(MAX)
     const asked = []
-    // The first invitation compiles statements, which are recorded only then.
+    // Compiled statements are recorded only when they are compiled, here by the first invitation.
     for (const name of ['first', 'june', 'unknown']) {
       const statements: CompiledQuery[] = []
       await invite(watched(database, statements), actor, {

@@ -15,7 +15,7 @@ const worker = `${import.meta.dirname}/../store-worker.ts`
 
 type Backend = Awaited<ReturnType<typeof redisBackend>>
 
-/** Short enough to wait for in Redis, which has its own clock. The clock of the databases stands still. */
+/** Short, because tests wait for the real clock of Redis. For databases, the tests move the clock. */
 const SHORT_TTL_SECONDS = 0.05
 const STARTED_AT_MS = 1_900_000_000_000
 

@@ -215,7 +215,7 @@ describe('Statements on PostgreSQL', () => {
     await sql`alter table setting add column of_a_newer_version text`.execute(database.kysely)
     for (const { rows } of [...(await readOften()), ...(await readOften())])
       expect(rows).to.have.length(1)
-    // The connections that had prepared for the old table are closed.
+    // Connections with statements prepared for the old table are closed.
     await eventually(20_000, async () => expect(await connectionsOf(database)).to.be.at.most(4))
   })
 

@@ -66,7 +66,7 @@ export interface Lies {
 
 const [PRESENT, VERIFIED, ATTESTED] = [1, 4, 64]
 
-/** Creates an authenticator with one ES256 passkey, in memory. `copy` creates another one with the same counter. */
+/** Creates an authenticator with one ES256 passkey, in memory. `copy` clones it with its key and counter. */
 export function makeAuthenticator(
   origin: string,
   made?: { key: KeyObject; id: Buffer; counter: number },

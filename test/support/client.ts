@@ -11,7 +11,7 @@ import { hiddenField, targetOf } from './page-person.ts'
 import { MEMBER_SCOPE } from './relying-party.ts'
 import { type Answer, bearer, encode, type Fields, get, postForm, send } from './wire.ts'
 
-// By default, requests use the demo's public member client. Given fields replace its own; undefined removes them.
+// By default, requests use the demo's public member client. Given fields replace the defaults; undefined removes one.
 
 export const asPortal = {
   client_id: portal.clientId,
@@ -83,7 +83,7 @@ export async function authorize(url: string, fields: Fields = {}, person: Answer
   return (await makeHeadlessPerson(person).authorize(address, redirectUri)).searchParams
 }
 
-/** Opens an authorization request in a browser. Returns the page or the callback to which it leads. */
+/** Opens an authorization request in a browser. Returns the URL of the page or callback to which it leads. */
 export async function openAuthorization(
   person: { open(address: URL): Promise<Response> },
   url: string,

@@ -19,7 +19,7 @@ export async function loadDemo(database: Database, now: () => number = Date.now)
   await loadDemoCampus(database, await readCampusFolder(demoFolder), { hashPassword, now })
 }
 
-/** The cheapest Argon2id settings: sign-ins verify at the cost of the stored hash. */
+/** The cheapest Argon2id settings. A sign-in uses the settings of the stored hash, so it is cheap, too. */
 const cheapest = { algorithm: 2, memoryCost: 8, timeCost: 1, parallelism: 1 }
 const hashCheaply = async (password: string) => hashSync(password, cheapest)
 let hashPassword = hashCheaply
@@ -31,7 +31,7 @@ export function hashAsInProduction(): void {
 
 let prepared: ReturnType<typeof prepare> | undefined
 
-/** Places an embedded database with the demo campus in a folder. A service then migrates and loads nothing. */
+/** Places an embedded database with the demo campus in a folder, so that a service need not migrate or load it. */
 export async function placeDemoDatabase(folder: string, nowMs: number = Date.now()): Promise<void> {
   prepared ??= prepare()
   const { file, loadedAtMs } = await prepared

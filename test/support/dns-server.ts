@@ -2,7 +2,7 @@ import { createSocket } from 'node:dgram'
 import dns from 'node:dns/promises'
 import { once } from 'node:events'
 
-/** The number of its type (1 for A, 16 for TXT, 28 for AAAA) and its data. */
+/** The number of a record's type (1 for A, 16 for TXT, 28 for AAAA) and its data. */
 export type DnsRecord = readonly [type: number, data: readonly number[]]
 
 /** Starts a DNS server (RFC 1035 §4), which does not respond to names below silent.example. */
@@ -31,7 +31,7 @@ export async function startNameServer(records: Readonly<Record<string, DnsRecord
   }
 }
 
-/** Makes this process ask a DNS server with these TXT records until it is disposed of. */
+/** Makes this process use a DNS server with these TXT records. Disposal restores the previous servers. */
 export async function useTextRecords(texts: Readonly<Record<string, string>>) {
   const recordOf = (text: string): DnsRecord => [16, [text.length, ...Buffer.from(text)]]
   const records = Object.entries(texts).map(([name, text]) => [name, recordOf(text)] as const)

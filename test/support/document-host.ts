@@ -35,7 +35,7 @@ export async function startDocumentHost(file: string) {
   return {
     ...listening,
     requests,
-    /** Node's fetch with all options, connected to this host. The engine's guard would reject the host's address. */
+    /** Node's fetch, connected to this host for every URL. The engine's guard would reject the host's address. */
     fetch: connectingFetch(open),
     serve(next: RequestListener | object) {
       answer = typeof next === 'function' ? (next as RequestListener) : documentAnswer(next)
@@ -70,7 +70,7 @@ type AgentClass = new (options: {
   connect: (target: { hostname: string }, done: Connected) => void
 }) => object
 
-/** Opens a connection for each request, so no connection outlives a change of the host. */
+/** Returns a `fetch` that opens a connection for each request, so none outlives a change of the host. */
 function connectingFetch(open: (hostname: string) => TLSSocket): typeof fetch {
   return async (input, init) => {
     const { dispatcher } = init as unknown as { dispatcher: { constructor: AgentClass } }

@@ -59,7 +59,7 @@ async function timed(over: AbortSignal, tryOut: () => Promise<Outcome>): Promise
   return { kind, detail: `${detail} (${seconds} s)`.trim(), transcript }
 }
 
-/** Opens the browser of a run. Returns undefined without Chromium, but throws in continuous integration. */
+/** Opens the browser of a run. Without Chromium, returns undefined, or throws in continuous integration. */
 export async function openRunBrowser(opened: AsyncDisposableStack) {
   if (findProgram('chromium') === undefined && !isContinuousIntegration) return undefined
   return opened.adopt(await openBrowser(), (closing) => closing.close())

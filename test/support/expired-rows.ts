@@ -7,13 +7,13 @@ import { usualRetention } from './clean-up.ts'
 // biome-ignore lint/style/noProcessEnv: a run chooses its number of rows; a million take half an hour
 const { CLEAN_UP_ROWS: wanted } = process.env
 
-/** The number of rows: ten times the maximum per statement. */
+/** The number of rows; by default, ten times the maximum per statement. */
 export const manyRows = wanted === undefined ? 10_000 : Number(wanted)
 
 const DAY_MS = 86_400_000
 const YEAR_MS = 365 * DAY_MS
 
-/** Disables and enables foreign keys. All references are valid, and checking them would take longer than the inserts. */
+/** Disable and enable foreign keys. All references are valid, and checking them would take longer than the inserts. */
 const unchecked = {
   sqlite: ['pragma foreign_keys = off', 'pragma foreign_keys = on'],
   postgres: ['set session_replication_role = replica', 'set session_replication_role = default'],
@@ -56,7 +56,7 @@ export async function fillExpiring(
   const many = (last: number, insert: string) =>
     `with recursive n (i) as (select cast(1 as bigint) union all select i + 1 from n where i < ${last})
       insert into ${insert}`
-  // A prime scatters consecutive rows, as random ids do.
+  // Multiplying by a prime scatters consecutive rows, as random ids would.
   const id = (name: string) =>
     `'${name}-' || cast((i * 7919) % 1000003 as text) || '-' || cast(i as text)`
   const family = `'${'s'.repeat(22)}', '{"scope":"openid","bound":false}', 1, '${nowMs}', 0`

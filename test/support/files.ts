@@ -37,7 +37,7 @@ export async function sendFile(sending: Sending): Promise<Answer> {
     },
     body: bytes,
     ...(signal && { signal }),
-    // Required for a stream: the response may arrive while the body is sent (WHATWG Fetch).
+    // WHATWG Fetch requires this for a body that is a stream.
     duplex: 'half',
   } as RequestInit)
   return await answerOf(response)

@@ -25,7 +25,7 @@ export const noor = { login: 'noor@northlight.example', password: 'correct-horse
 export const june = { login: 'june@openkitchen.example', password: 'correct-horse-june' }
 export const notes = {
   clientId: 'northlight-notes',
-  // An https URI: consent is remembered (design 17).
+  // An https URI, so that consent is remembered (design 17).
   redirectUri: 'https://notes.example/callback',
 }
 export const portal = {
@@ -45,7 +45,7 @@ export const resourceServer = {
 export type RunningService = Readonly<Awaited<ReturnType<typeof startService>>>
 
 export interface ServiceSetup {
-  /** Whether sites demand approvals, as they do by default. */
+  /** Whether sites demand approvals, as in the default configuration. False by default in tests. */
   readonly demandsApprovals?: boolean
   /** Environment variables; by default, the service uses an embedded database in a new folder. */
   readonly environment?: Record<string, string>
@@ -116,7 +116,7 @@ export async function startService(setup: ServiceSetup = {}) {
 
 type Changes = { readonly [Section in keyof ServicePolicy]?: Partial<ServicePolicy[Section]> }
 
-/** Changes settings of some sections, and replaces lists. */
+/** Returns a function that changes settings of a policy's sections. Replaces lists as a whole. */
 export function policyWith(changes: Changes) {
   return (policy: ServicePolicy): ServicePolicy => ({
     ...policy,

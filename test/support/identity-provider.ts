@@ -19,7 +19,7 @@ import { encode, type Fields } from './wire.ts'
 
 export type Person = ReturnType<typeof makeHeadlessPerson>
 
-/** Opens a URL and follows redirects, until a page or the callback of the application. */
+/** Opens a URL and follows redirects until a page, or a redirect to another origin. */
 export async function follow(person: Person, start: URL, init: RequestInit = {}) {
   let [url, sent] = [start, init]
   for (let step = 0; step < 10; step += 1) {
@@ -43,7 +43,7 @@ export const refusalIn = ({ target }: Page) => target?.searchParams.get('error')
 export const isSignedIn = ({ target, text }: Page) =>
   Boolean(target?.searchParams.get('code')) || text.includes('id="consent-page"')
 
-/** Starts a service whose identity provider `campus` is another Gatehouse; its portal is the client. */
+/** Starts a service whose identity provider is `campus`, where the service is the client `portal`. */
 export async function startAtCampus(campus: RunningService): Promise<RunningService> {
   const { clientId: client_id, clientSecret } = portal
   const provider = {
@@ -73,14 +73,14 @@ export async function leave({ url }: Pick<RunningService, 'url'>, provider: stri
 interface Returning {
   readonly provider: string
   readonly iss: string
-  /** What the provider says. Its metadata is kept for an hour, so it is the same from the first request on. */
+  /** False values in the provider's responses. Metadata applies from the first request on, because it is cached. */
   readonly said?: Lie
   readonly fields?: Fields
-  /** Changes to the query of its response. */
+  /** Changes to the query of the callback. */
   readonly sends?: Fields
 }
 
-/** Signs in with a provider of this network, up to the page after its callback. */
+/** Signs in with a provider of this network. Returns the page after its callback. */
 export async function signInWith(
   network: Awaited<ReturnType<typeof makeLyingProviders>>,
   { url }: Pick<RunningService, 'url'>,
@@ -113,7 +113,7 @@ export const linksOf = async ({ kysely }: RunningService) =>
 
 export const ISSUER = 'https://id.acme.example'
 
-/** Creates a `fetch` with two identity providers, for a service. `says` sets their next responses. */
+/** Creates a `fetch` that responds like identity providers, whatever their URL. `says` falsifies their responses. */
 export async function makeLyingProviders() {
   const [own, other] = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')])
   const lie: Lie = {}

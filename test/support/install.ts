@@ -15,20 +15,20 @@ import { promisify } from 'node:util'
 // biome-ignore lint/style/noProcessEnv: the cache belongs to the machine, not to the service
 const { CLIENTS_CACHE, XDG_CACHE_HOME } = process.env
 
-/** The cache, with a folder for each package and version, for later runs. */
+/** The cache folder, which later runs reuse. It has a folder for each package and version. */
 export const cacheFolder: string =
   CLIENTS_CACHE ?? join(XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'gatehouse-clients')
 
 const INSTALL_TIMEOUT_MS = 180_000
 const BUILD_TIMEOUT_MS = 420_000
 export interface Package {
-  /** From Maven without a source, a zip with one folder, which becomes `program`. */
+  /** For `maven` without `source`, the package is a zip with one folder, which is renamed to `program`. */
   readonly registry: 'npm' | 'pypi' | 'go' | 'crates' | 'maven'
   readonly name: string
   readonly version: string
   /** Packages to install with it, each in one exact version: `a@1.2.3`, `b==1.2.3`. */
   readonly with?: readonly string[]
-  /** The folder of a program to build. A file in it has the exact versions. */
+  /** The folder of a program to build. A file in it pins the versions. */
   readonly source?: string
 }
 
@@ -62,7 +62,7 @@ async function installInto(
   signal: AbortSignal,
 ): Promise<Installed> {
   const { registry, source } = wanted
-  // A build is part of this project, and the tools of its language rebuild only what has changed.
+  // A program with `source` is part of this project, so build it again. Its tools rebuild only what has changed.
   if (source !== undefined) rmSync(folder, { recursive: true, force: true })
   if (silent.has(registry) && !isComplete(folder))
     return { kind: 'missing', why: `${registry} did not answer before` }
@@ -83,7 +83,7 @@ async function installInto(
 export const installOnce = (label: string, fill: (folder: string) => Promise<unknown>) =>
   fillOnce(folderOf(label), fill)
 
-/** Fills a folder, unless it is complete. Removes it if that fails. */
+/** Fills a folder, unless it is complete. Removes the folder if filling fails. */
 async function fillOnce(
   folder: string,
   fill: (folder: string) => Promise<unknown>,

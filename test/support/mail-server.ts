@@ -16,7 +16,7 @@ export interface Received {
   readonly user: string | undefined
 }
 
-/** A real SMTP server on this machine. `before` runs for each message before the server accepts it. */
+/** Starts a real SMTP server on this machine. `before` runs for each message before the server accepts it. */
 export async function startMailServer(
   options: SMTPServerOptions & { readonly before?: (received: Received) => Promise<void> } = {},
 ) {

@@ -8,7 +8,7 @@ import { olivia } from './gatehouse.ts'
 import { getTokens } from './relying-party.ts'
 import { type Answer, type Json, postJson } from './wire.ts'
 
-/** Versions of the protocol (design 23). */
+/** The versions of MCP that tests use (design 23). */
 export const eras = ['2026-07-28', '2025-11-25'] as const
 export type Era = (typeof eras)[number]
 

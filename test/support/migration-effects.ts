@@ -1,4 +1,4 @@
-/** Whether the SQL of a migration only adds to the schema, for every version that may run beside it. */
+/** Whether the SQL of a migration only adds to the schema, so that the previous version can run with it. */
 export function onlyAdds(sql: string): boolean {
   const own = new Set<string>()
   return split(sql).every((statement) => statementOnlyAdds(statement, own))

@@ -3,7 +3,7 @@ import { buffer } from 'node:stream/consumers'
 
 import { listen } from './listen.ts'
 
-/** Receives traces like a collector: OTLP over HTTP, in protobuf (opentelemetry-proto 1.x). */
+/** Starts a receiver of traces, like a collector: OTLP over HTTP, in protobuf (opentelemetry-proto 1.x). */
 export async function startOtlpReceiver() {
   const spans: ReturnType<typeof spansIn> = []
   const bodies: Buffer[] = []

@@ -17,7 +17,7 @@ type Typed = Readonly<Record<string, string | readonly string[]>>
 /** A person with a separate browser who uses /account and /admin, and signs in when asked. */
 export type PagePerson = ReturnType<typeof makePagePerson>
 
-/** `url` is a function for a person whom the tests of a block share, because their service starts later. */
+/** Creates a person. `url` is a function if the tests of a block share one, because their service starts later. */
 export function makePagePerson(url: string | (() => string), answers: Answers) {
   const browser = makeHeadlessPerson(answers)
   const base = () => (typeof url === 'string' ? url : url())
@@ -48,7 +48,7 @@ export function makePagePerson(url: string | (() => string), answers: Answers) {
   return {
     browser,
     visit: async (path: string) => await follow(path),
-    /** Sends the form with this action of a page, with the typed values. */
+    /** Sends the form of a page that has this action, with the typed values. */
     send,
     /** Opens a page and sends its form. The action of the form is the path of the page, unless it is given. */
     submit: async (path: string, typed: Typed = {}, action: string = path) =>

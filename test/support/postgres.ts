@@ -43,7 +43,7 @@ export async function startPostgres(
       arguments: [
         ...['-D', join(folder, 'data'), '-k', folder, '-p', `${port}`, '-h', '127.0.0.1'],
         ...['-c', 'fsync=off', '-c', 'full_page_writes=off', '-c', 'synchronous_commit=off'],
-        // The shared memory of a killed server is then removed with its folder.
+        // With mmap, the shared memory of a killed server is removed with its folder.
         ...['-c', 'dynamic_shared_memory_type=mmap'],
         ...['-c', 'shared_buffers=16MB', '-c', 'max_connections=100', '-c', 'autovacuum=off'],
         ...settings.flatMap((setting) => ['-c', setting]),
@@ -60,7 +60,7 @@ export async function startPostgres(
     kill: () => program.kill(),
     async restart() {
       await program.kill()
-      // The old processes release their memory shortly after they end.
+      // The killed processes release their memory only shortly after they end, so the first starts can fail.
       program = await eventually(30_000, start)
     },
     async [Symbol.asyncDispose]() {
@@ -78,7 +78,7 @@ function serverOwner(): { uid: number; gid: number } | undefined {
   return { uid: id('-u'), gid: id('-g') }
 }
 
-/** Copies template databases, so migrations and the demo run only once per server. */
+/** Creates databases as copies of templates, so migrations and the demo run only once per server. */
 function databaseCreator(url: (name: string) => string) {
   let count = 0
   const create = async (template: string) => {
@@ -107,7 +107,7 @@ function databaseCreator(url: (name: string) => string) {
   return async (content: Content = 'tables') => url(await create(await templateOf(content)))
 }
 
-/** Opens a connection to a database, until it is disposed of. */
+/** Opens a connection to a database. Disposal closes it. */
 export async function connectTo(url: string) {
   const client = new pg.Client({ connectionString: url })
   await client.connect()
@@ -116,7 +116,7 @@ export async function connectTo(url: string) {
 
 let shared: Promise<PostgresServer> | undefined
 
-/** The server that the tests of a process share; each test has its own databases. */
+/** Returns the server that the tests of a process share. Each test has its own databases. */
 export async function sharedPostgres(file: string): Promise<PostgresServer> {
   shared ??= startPostgres(file)
   return await shared

@@ -109,7 +109,7 @@ globalThis.Date = class Date extends true_ {
 export async function refusedStart(variables: Variables): Promise<string> {
   const { code, stdout, stderr } = await runToEnd(['src/main.ts'], variables)
   expect(code).to.equal(1)
-  // With workers it logs, too, which of them could not start.
+  // With workers, the primary also logs which worker could not start.
   if (variables['WORKERS'] !== '2') expect(stdout).to.equal('')
   return stderr
 }
@@ -118,7 +118,7 @@ export async function refusedStart(variables: Variables): Promise<string> {
 export const runGatehouse = (words: readonly string[], variables: Variables, timeoutMs?: number) =>
   runToEnd(['src/ops/cli/gatehouse.ts', ...words], variables, timeoutMs)
 
-/** Runs a command and expects this exit code. Returns what it prints to either stream. */
+/** Runs a command of `gatehouse` and expects this exit code. Returns the output of both streams. */
 export async function gatehouse(words: readonly string[], variables: Variables, expectedCode = 0) {
   const { code, stdout, stderr } = await runGatehouse(words, variables)
   expect(code, stdout + stderr).to.equal(expectedCode)
@@ -193,7 +193,7 @@ function isDemo(folder: string): boolean {
     .every(([own, delivered]) => own && delivered && own.equals(delivered))
 }
 
-/** Copies the configuration with another policy, for CONFIG_DIR. */
+/** Copies the configuration with a changed policy. Returns the new folder, for CONFIG_DIR. */
 export function configWith(change: (policy: ServicePolicy) => ServicePolicy): string {
   const folder = temporaryFolder()
   cpSync(configFolder, folder, { recursive: true })
@@ -226,7 +226,7 @@ export async function startBalancer(added: Readonly<Record<string, string>> = {}
   // The same as in the service: a shorter timeout could close a connection during a request.
   server.keepAliveTimeout = 65_000
   return {
-    /** The public address: BASE_URL of all processes behind it. */
+    /** The public address, which is the BASE_URL of all processes behind it. */
     ...(await listen(server)),
     sent,
     serve(next: readonly string[]) {
@@ -237,7 +237,7 @@ export async function startBalancer(added: Readonly<Record<string, string>> = {}
 
 export type Pair = Awaited<ReturnType<typeof startPair>>
 
-/** Starts two processes with the same storage, secret and issuer. The default issuer is the first one's URL. */
+/** Starts two processes with the same storage, secret and issuer. The default issuer is the URL of the first. */
 export async function startPair(shared: Variables, command?: readonly string[]) {
   await using opening = new AsyncDisposableStack()
   const PORT = String(await freePort())

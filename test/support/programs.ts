@@ -13,7 +13,7 @@ const { PATH = '', PG_BIN: postgresFolder, CI: ci } = inherited
 /** The search path for this Node version and the programs of the machine. */
 export const searchPath = `${dirname(process.execPath)}${delimiter}${PATH}`
 
-/** Continuous integration must not skip anything. */
+/** Whether tests run in continuous integration, which must not skip any. */
 export const isContinuousIntegration = ci === 'true'
 
 export function findProgram(name: string): string | undefined {
@@ -145,7 +145,7 @@ function send(pid: number, signal: NodeJS.Signals): void {
   } catch {}
 }
 
-/** PostgreSQL gives every connection a process in a group of its own. */
+/** Returns the ids of the child processes. PostgreSQL starts one per connection, each in its own process group. */
 function childrenOf(parent: number | undefined): number[] {
   // Without an id, a line without numbers would match, and signalling process 0 would signal this process group.
   if (parent === undefined) return []
@@ -169,7 +169,7 @@ export function removeFolder(folder: string): void {
 
 let cleans = false
 
-/** Cleans up when the process ends. Adds signal handlers late: services import this module, and drain on a signal. */
+/** Cleans up when the process ends. Handlers are added on first use, so services that import this can still drain. */
 function cleanAtEnd(): void {
   if (cleans) return
   cleans = true
@@ -182,11 +182,11 @@ function cleanAtEnd(): void {
   }
 }
 
-/** Below the ephemeral ports, so no connection takes one. Redis bus ports (+10 000) fit above. */
+/** Below the ephemeral ports, so no outgoing connection takes one. Redis bus ports (+10,000) fit between. */
 const ports = { first: 10_000, last: 22_000 }
 let lastPort = ports.first + Math.floor(Math.random() * (ports.last - ports.first))
 
-/** Returns a free port, never the same one twice. */
+/** Returns a free port. Successive calls in a process return different ports. */
 export async function freePort(): Promise<number> {
   for (;;) {
     lastPort = lastPort < ports.last ? lastPort + 1 : ports.first

@@ -30,7 +30,7 @@ export async function makeClientKey(alg = 'ES256', kid = `key-${alg}`) {
     ...(await exportJWK(pair.publicKey)),
     kid,
     use: 'sig',
-    // Libraries sign with the newer name of the same algorithm.
+    // Omit the alg of EdDSA, because libraries sign with its newer name, Ed25519.
     ...(alg !== 'EdDSA' && { alg }),
   }
   return { ...pair, alg, kid, publicJwk, thumbprint: await calculateJwkThumbprint(publicJwk) }

@@ -55,7 +55,7 @@ export async function startRedis(file: string, extraArguments: readonly string[]
 const SLOTS = 16_384
 const MASTERS = 3
 
-/** Starts three masters that share the slots. `replicas` adds a replica of each, which takes over after a second. */
+/** Starts three masters that share the slots. `replicas` adds a replica of each, for failover. */
 export async function startRedisCluster(file: string, { replicas = false } = {}) {
   const extra = ['--cluster-enabled', 'yes']
   if (replicas) extra.push('--cluster-node-timeout', '1000')

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Tables of test/data: `# ` begins a section, `: ` its introduction; cells are separated by ` | `. */
+/** A table of test/data: `# ` begins a section, `: ` its introduction; cells are separated by ` | `. */
 export interface Table {
   readonly title: string
   readonly about: string

@@ -29,7 +29,7 @@ export interface RoundTrips {
   readonly redisCommands: number
   /** Commands that are sent together count once. */
   readonly redisBatches: number
-  /** The number of round trips that ran one after the other. */
+  /** The number of sequential round trips. */
   readonly deep: number
 }
 
@@ -39,7 +39,7 @@ const REQUESTS = 20
 /** An interval that disables background work, which would be counted too. */
 const NEVER_SECONDS = 3600
 
-/** Counts each operation in a service in this process. */
+/** Counts the round trips of each operation, in a service that runs in this process. */
 export async function countRoundTrips({
   postgresFile,
   redisUrl,
@@ -67,7 +67,7 @@ export async function countRoundTrips({
   const counted: Partial<Record<CountedOperation, RoundTrips>> = {}
   for (const [name, prepare] of Object.entries(operations) as [CountedOperation, Prepare][]) {
     const request = await prepare(running)
-    // The first request connects, compiles and prepares.
+    // The first request opens connections, and compiles and prepares statements.
     await expectGood(name, request)
     counted[name] = await counter.count(() => expectGood(name, request))
   }
@@ -152,8 +152,8 @@ async function codesOf(url: string, count: number): Promise<string[]> {
 }
 
 /**
- * Matches statements that may run at any time: every ten seconds, the clock of the database is read (store/clock.ts),
- * a first sign-in stores a new password hash afterwards, and a new connection sets its timeout.
+ * Matches statements that may run at any time: reading the clock of the database every ten seconds (store/clock.ts),
+ * storing a new password hash after a first sign-in, and setting the timeout of a new connection.
  */
 const isBackground = /clock_timestamp|^update "person" set "password_hash"|^set statement_timeout/
 
@@ -214,7 +214,7 @@ async function redisCounters(redis: Redis): Promise<{ commands: number; batches:
   return { commands: read('total_commands_processed'), batches: read('total_reads_processed') }
 }
 
-/** The longest chain of calls that began one after the other. */
+/** The longest chain of calls, each of which began after the previous one had ended. */
 class Depth {
   deepest = 0
 

@@ -27,7 +27,7 @@ export function operationsOf(schema: GraphQLSchema): RootOperation[] {
   )
 }
 
-/** A place of a value in an operation's arguments: `input.id`, `after`. */
+/** The place of a value in an operation's arguments, such as `input.id` or `after`. */
 interface Slot {
   readonly path: readonly string[]
   readonly type: string
@@ -90,7 +90,7 @@ const examples: Readonly<Record<string, unknown>> = {
   DateTime: '2026-06-01T00:00:00Z',
 }
 
-/** Selects all fields down to a depth: nodes of lists, but no edges. */
+/** Selects all fields down to a depth, except `edges` and fields with required arguments. */
 function selectionOf(type: GraphQLOutputType, depth: number): string {
   const named = getNamedType(type)
   if (!isObjectType(named)) return ''

@@ -3,7 +3,7 @@ import { appendFileSync } from 'node:fs'
 import { isContinuousIntegration } from './programs.ts'
 import { notesOfRun } from './run-notes.ts'
 
-/** In continuous integration, a failed test runs a second time, except in suites of races with `retries(0)`. */
+/** In continuous integration, a failed test runs a second time, unless it sets its own number of retries. */
 
 const notes = notesOfRun('SECOND_ATTEMPTS_FILE')
 /** The file to which the paths of failed test files are written. */
@@ -27,7 +27,7 @@ function attemptsOf(test: Mocha.Test): number {
   return (test as unknown as { currentRetry(): number }).currentRetry()
 }
 
-/** Records the files with failures. Failures of tests with one attempt are final. */
+/** Records the file of each failed test, or `final` for a test that may not run again. */
 export function mochaGlobalSetup(this: Mocha.Runner): void {
   notes.begin()
   if (failedFiles === undefined) return

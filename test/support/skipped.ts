@@ -22,7 +22,7 @@ export function describeOnServers(title: string, suite: (this: Mocha.Suite) => v
   if (storesOfRun.servers) describe(title, suite)
 }
 
-/** Returns the path of a program. Without the program, skips the suite, but throws in continuous integration. */
+/** Returns the path of a program. If it is missing, skips the suite, or throws in continuous integration. */
 export function requireProgram(context: Mocha.Context, name: string): string {
   const file = findProgram(name)
   if (file !== undefined) return file
@@ -39,7 +39,7 @@ export function sharedProgram(name: string): () => string {
   return () => file
 }
 
-/** Returns the path of a program from a registry. Without the program, skips the suite, even in CI. */
+/** Returns the path of an optional program. If it is missing, skips the suite, even in CI. */
 export function askForProgram(context: Mocha.Context, name: string): string {
   return findProgram(name) ?? skipAndSay(context, name)
 }

@@ -12,7 +12,7 @@ export type ModuleScript =
       readonly later?: 'FAILED' | 'GONE'
     }
   | { readonly breaks: number }
-  /** No browser task fits this address, and the module waits for a person. */
+  /** The module waits for a person to open this address, which no browser task matches. */
   | { readonly wants: string }
 
 interface Call {

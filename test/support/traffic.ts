@@ -5,7 +5,7 @@ import { eventually } from './programs.ts'
 
 const FAMILIES = 3
 
-/** Starts members who use their tokens, refresh them, and sign in, until `stop`. */
+/** Starts requests of members, who use and refresh their tokens and sign in until `stop` is called. */
 export function startTraffic(url: string) {
   let running = true
   let count = 0

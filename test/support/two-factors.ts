@@ -19,7 +19,7 @@ export async function useTwoFactors(
   await change(kysely, 'browser_session', { id: String(session['uid']) }, { acr: MFA_ACR })
 }
 
-/** Adds an authenticator app to an account. Returns the pages of its key and of the recovery codes, and what makes its codes. */
+/** Adds an authenticator app to an account. Returns the pages with the key and recovery codes, and its generator. */
 export async function addApp(person: PagePerson, nowMs: number) {
   const page = '/account/second-factor'
   const form = await person.submit(page, {}, `${page}/app`)

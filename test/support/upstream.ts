@@ -33,7 +33,7 @@ export async function startPlatform(port: number, issuer: string) {
   })
   return {
     ...program,
-    /** The requests with an accepted token, and the paths of requests that have ended. */
+    /** Returns the requests with an accepted token, and the paths of requests that have ended. */
     async seen() {
       const response = await fetch(`http://127.0.0.1:${port}/seen`)
       return (await response.json()) as { seen: SeenRequest[]; closed: string[] }

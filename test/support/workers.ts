@@ -11,7 +11,7 @@ import { eventually } from './programs.ts'
 
 interface LogLine {
   readonly pid: number
-  /** In lines of the primary: the worker that the line is about. */
+  /** The worker that a line of the primary is about. */
   readonly worker?: number
   readonly msg: string
   readonly cause?: string
@@ -24,7 +24,7 @@ const SAYS_TIMEOUT_MS = 45_000
 
 /** Starts a service of several processes, and waits until all of them serve. */
 export async function startWorkers(count: number, variables: Variables = {}, command?: string[]) {
-  // Some tests send thousands of requests for one person.
+  // No limits, because some tests send thousands of requests for one person.
   const CONFIG_DIR = configWith(withoutLimits)
   const setup = { LOG_LEVEL: 'info', WORKERS: String(count), CONFIG_DIR, ...variables }
   const service = await startProcess(setup, command)
@@ -33,7 +33,7 @@ export async function startWorkers(count: number, variables: Variables = {}, com
   const workers = {
     ...service,
     lines,
-    /** Returns the workers that have served, in order. */
+    /** Returns the ids of the workers that began to accept requests, in the order of the log. */
     served: () => saying('a worker accepts requests').map(({ worker = 0 }) => worker),
     /** Waits until the log contains a message this many times. Returns the last line. */
     says: async (msg: string, times = 1) =>
@@ -69,7 +69,7 @@ function stateOf(pid: number): string {
 
 export type KeptConnection = ReturnType<typeof keepConnection>
 
-/** Opens a connection that stays open. Its requests reject when it breaks. */
+/** Creates a client with one connection that stays open. A request rejects when the connection breaks. */
 export function keepConnection(url: string, headers: Record<string, string> = {}) {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   const send = async (path: string, own: Record<string, string> = {}, form?: URLSearchParams) => {

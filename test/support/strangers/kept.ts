@@ -42,9 +42,9 @@ const REGISTERED_BYTES_MAX = 20 * 515 + 400
 const DOCUMENT_BYTES_MAX = 5120
 const URI_BYTES_MAX = 512
 const AUDIT_EVENT_BYTES_MAX = 800
-/** Largest JSON of a kilobyte of a URL. Three characters can encode a control character, which takes six bytes. */
+/** Largest JSON of a kilobyte of a URL. A control character takes three bytes in a URL and six in JSON. */
 const OF_ADDRESS_BYTES_MAX = 2 * 1024
-/** The same for a form, where one byte can be a control character. */
+/** The same for a form, where a control character can take one byte. */
 const OF_FORM_BYTES_MAX = 6 * 1024
 const DAY_SECONDS = 86_400
 const HOUR_SECONDS = 3600
@@ -93,7 +93,7 @@ export function keptForStrangers({ service, integrations }: InForce): readonly K
       at: [pages.login, paths.registration],
       where: 'database, `request_count`, or Redis',
       seconds: service.signIn.failureWindowSeconds,
-      // Key with the caller's digest, two numbers, and both in an index.
+      // The key with the caller's digest, two numbers, and the indexes of the key and of one number.
       bytesMax: 250,
       // An attempt counts four times: for the pair, the wide network, the account, and the reserved attempts.
       ...counted(service, 'pagesOfAddress', 4),
