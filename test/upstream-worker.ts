@@ -8,8 +8,8 @@ import {
   validateJwtAccessToken,
 } from 'oauth4webapi'
 
-// The API of a platform, in its own process. It knows only the issuer of the service: it discovers the keys and
-// validates tokens (RFC 9068 §4) with an independent library.
+// The API of a platform, in its own process. It discovers the keys of the issuer and validates tokens (RFC 9068 §4)
+// with an independent library.
 const [port = '', issuer = '', audience = ''] = process.argv.slice(2)
 const insecure = { [allowInsecureRequests]: true }
 

@@ -1,6 +1,6 @@
 import { expect } from 'chai'
 
-/** Returns the result of work that ends within a limit. Tries three times, because a busy machine can delay any run. */
+/** Returns the result of work within a time limit. Tries up to three times, because a busy machine can delay a run. */
 export async function inTime<T>(limitMs: number, work: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
     const startedAtMs = performance.now()

@@ -95,7 +95,7 @@ export function keptForStrangers({ service, integrations }: InForce): readonly K
       seconds: service.signIn.failureWindowSeconds,
       // The key with the caller's digest, two numbers, and the indexes of the key and of one number.
       bytesMax: 250,
-      // An attempt counts four times: for the pair, the wide network, the account, and the reserved attempts.
+      // An attempt counts four times: for account and address, wide network, account, and reserved attempts.
       ...counted(service, 'pagesOfAddress', 4),
     },
   ]
