@@ -36,7 +36,7 @@ export type NotSignedIn =
         | 'wrong second factor'
         | 'disabled account'
         | 'too long'
-        | 'other way needed'
+        | 'wrong sign-in method'
         | PasskeyRefusal
       /** The person with this e-mail address or passkey, if any. */
       readonly personId?: string | undefined
@@ -217,7 +217,7 @@ const INVALID_PASSKEY = text('failure.passkey')
 
 const problems: Readonly<Record<string, Html>> = {
   'wrong second factor': text('failure.code'),
-  'other way needed': text('failure.otherWay'),
+  'wrong sign-in method': text('failure.otherWay'),
   'unknown passkey': INVALID_PASSKEY,
   'invalid passkey response': INVALID_PASSKEY,
   'stale passkey': INVALID_PASSKEY,

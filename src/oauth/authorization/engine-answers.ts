@@ -48,7 +48,7 @@ function settleRevocation(ctx: Context): void {
 // These patterns match the error description in a redirect and in a self-submitting form.
 const inAddress = /([?&#]error_description=)([^&#]*)/g
 const inForm = /(name="error_description" value=")([^"]*)(?=")/
-// Some of the engine's errors have no description. Insert their code, which `toClient` replaces.
+// Some of the engine's errors have no description. Insert the error code as a description, which `toClient` replaces.
 const bareInAddress = /[?&#]error=(\w+_not_supported)(?!.*error_description=)/
 const bareInForm = /<input[^>]* name="error" value="(\w+_not_supported)"\/>(?!.*error_description)/s
 
@@ -116,7 +116,7 @@ const GRANT_TYPE_NOT_ALLOWED = 'requested grant type is not allowed for this cli
 
 function settleFailure(ctx: Context): void {
   const { error_description: said } = (ctx.body ?? {}) as { error_description?: string }
-  // The engine sends invalid_request (RFC 6749 §5.2).
+  // The engine sends invalid_request, but RFC 6749 §5.2 defines unauthorized_client for this case.
   if (said === GRANT_TYPE_NOT_ALLOWED)
     Object.assign(ctx.body as object, { error: 'unauthorized_client' })
   const error = errorOf(ctx.body)
@@ -202,9 +202,9 @@ const toClient = sentences({
   'unsupported response_type requested':
     'unsupported response_type requested: send response_type=code',
   request_not_supported:
-    'request objects are not supported: send each parameter by itself, and omit request',
+    'request objects are not supported: send each parameter separately, and omit request',
   request_uri_not_supported:
-    'this use of request_uri is not supported: send each parameter by itself, and omit request_uri',
+    'this use of request_uri is not supported: send each parameter separately, and omit request_uri',
   registration_not_supported: 'the parameter registration is not supported: omit it',
 })
 

@@ -22,7 +22,7 @@ export function promptPolicy(dependencies: EngineDependencies) {
   for (const check of [...loginChecks(), ...assuranceChecks(dependencies)]) login?.checks.add(check)
 
   login?.checks.add(
-    new Check('other_site', 'the session is not valid here', 'login_required', async (ctx) => {
+    new Check('other_site', 'the session is for another site', 'login_required', async (ctx) => {
       const from = siteOfSession(ctx.oidc)
       const { origin, siteId } = ctx.oidc.client ? factsOf(ctx.oidc.client) : {}
       // Our own pages check the site themselves, because the request does not name the page.
@@ -102,7 +102,7 @@ function loginChecks() {
   ]
 }
 
-/** Returns the clause that tells rejected people where to find the instructions for connecting. */
+/** Returns the clause of an error description that says where the instructions for connecting are. */
 function connectHint({ oidc }: KoaContextWithOIDC): string {
   return `${oidc.provider.issuer}${pages.connectHome} explains how a site's members connect`
 }

@@ -21,7 +21,8 @@ export function explainRefusedScopes(
   baseUrl: string,
 ): string {
   const refused = scope.split(' ').filter((name) => findScope(name) && !client.open.includes(name))
-  const named = refused.length > NAMED_MAX ? `${refused.length} scopes` : listed.format(refused)
+  const count = refused.length
+  const named = count > NAMED_MAX ? `${count} of the requested scopes` : listed.format(refused)
   const open = describeOpenScopes(client, baseUrl)
   if (isOfSite(client)) {
     const who = client.origin === 'site' ? 'Operators' : 'Owners'

@@ -34,7 +34,7 @@ export type Refuse = Step<[NotSignedIn, Pick<SignInPage, 'login' | 'hidden'>?]>
 /** A completed first step of a sign-in. Until the second step succeeds, it has no effect. */
 export interface FirstStep extends Omit<Authentication, 'methods'> {
   readonly method: FirstMethod
-  /** Whether the person has an authenticator app. */
+  /** Whether the sign-in still requires a code of the person's authenticator app. */
   readonly needsSecondFactor: boolean
   readonly isNewBrowser: boolean
   /** The new value of the known-browser cookie. */
@@ -97,7 +97,7 @@ function makeLaterSteps(dependencies: InteractionPorts, promptPages: PromptPages
     const siteId = await linkAndJudge(ctx, pending, first, dependencies)
     if (siteId === 'refused') {
       const { personId } = first
-      return await refuse(ctx, pending, { kind: 'refused', why: 'other way needed', personId })
+      return await refuse(ctx, pending, { kind: 'refused', why: 'wrong sign-in method', personId })
     }
     keepBrowser(ctx, browser, dependencies.directory.knownBrowserSeconds)
     const methods = second ? ([method, second] as const) : ([method] as const)
@@ -157,8 +157,8 @@ function makeLaterSteps(dependencies: InteractionPorts, promptPages: PromptPages
 }
 
 /**
- * Links the pending identity, and decides at which site the sign-in is valid. Returns a site, undefined if all sites
- * are valid, or `refused` if the site accepts only its own identity providers.
+ * Links the pending identity, and decides at which site the sign-in is valid. Returns a site, undefined for all sites,
+ * or `refused` if the site accepts only its own identity providers.
  */
 async function linkAndJudge(
   ctx: Context,

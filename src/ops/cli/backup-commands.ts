@@ -168,7 +168,7 @@ async function endEverythingNow(database: Database, now: () => number) {
 
 function* notesOf({ baseUrl, redis }: Config, manifest: Manifest): Generator<string> {
   if (manifest.issuer !== baseUrl) {
-    yield `The issuer in the backup is ${manifest.issuer}, but BASE_URL is ${baseUrl}: clients will see a different issuer.`
+    yield `The issuer in the backup is ${manifest.issuer}, but BASE_URL is ${baseUrl}. Set BASE_URL to ${manifest.issuer}, unless you want to change the issuer for all clients.`
   }
   if (manifest.files === 'bucket')
     yield 'Uploaded files are not in the backup: restore their bucket, too.'

@@ -27,7 +27,7 @@ export const errorCodes = (
   'upstream_timeout use_dpop_nonce'
 ).split(' ')
 
-/** The beginning of each logged reason, by label value. The rest of a reason may quote client input. */
+/** The beginnings of frequent logged reasons, by label value. The rest of a reason may quote client input. */
 export const reasonSentences = {
   account_disabled: 'the account is disabled',
   client_deleted: 'the client was deleted',
@@ -49,7 +49,7 @@ export const reasonSentences = {
   refresh_reused: 'the refresh token was used before',
   refresh_revoked: 'the refresh token was revoked',
   refresh_unknown: 'the refresh token is unknown',
-  store_is_older: 'the token is newer than the data, as after a restore',
+  store_is_older: 'the token is newer than the stored data, as after a restore',
   foreign_client: 'the refresh token belongs to another client',
 } as const
 
@@ -164,12 +164,12 @@ const metrics = {
   gatehouse_password_checks_waiting: { type: 'gauge', help: 'Password checks in the queue.' },
   gatehouse_outbox_messages_waiting: {
     type: 'gauge',
-    help: 'Mail, events for webhooks and sign-out notices that are not delivered yet.',
+    help: 'Undelivered messages: mail, webhook events and sign-out notices.',
     ofHost: 'max',
   },
   gatehouse_outbox_oldest_seconds: {
     type: 'gauge',
-    help: 'Age of the oldest message that no mail server has accepted yet.',
+    help: 'Age of the oldest undelivered message.',
     ofHost: 'max',
   },
   gatehouse_outbox_attempts_total: {
