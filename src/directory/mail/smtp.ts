@@ -47,7 +47,7 @@ const CONNECT_WITHIN_MS = 10_000
 const ANSWER_WITHIN_MS = 20_000
 const CONNECTIONS_MAX = 4
 
-/** Creates a transport that sends messages to an SMTP server. The first message opens a pool of connections. */
+/** Creates a transport that sends messages to an SMTP server. The first use opens a pool of connections. */
 export function openSmtp(url: string): MailTransport & { verify(): Promise<void> } {
   const open = async () => (await nodemailer()).createTransport(smtpOptions(url))
   let opening: ReturnType<typeof open> | undefined

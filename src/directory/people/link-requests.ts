@@ -25,7 +25,7 @@ export interface LinkRequest {
 
 export type LinkRequests = ReturnType<typeof makeLinkRequests>
 
-/** How long the link in a recovery e-mail works, in seconds. It lets the person set a password or remove an app. */
+/** How long a recovery link works, in seconds. It lets the person set a password or remove an authenticator app. */
 const RECOVERY_SECONDS = 1200
 /** How long the link that confirms the address of a new account works, in seconds. */
 const SIGN_UP_SECONDS = 3600

@@ -279,7 +279,7 @@ async function replaceCodes(
   return codes.map((code) => code.replace(/.{4}(?=.)/g, '$&-'))
 }
 
-/** How long an app cannot be removed by e-mail after a password was set by e-mail. */
+/** How long after a password was set by e-mail an app cannot be removed by e-mail. */
 const HOLD_MS = 7 * 86_400_000
 
 /**

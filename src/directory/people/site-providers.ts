@@ -92,7 +92,7 @@ const about = ({ id, siteId }: Pick<IdentityProvider, 'id' | 'siteId'>) => ({
   ...{ subject: { kind: 'identity_provider', id }, siteId },
 })
 
-/** Creates the function that lists the providers for a site: those of the platform, and its own. */
+/** Creates the function that lists a site's providers: its own and, unless that is the only way, the platform's. */
 export function makeListProviders(
   ofPlatform: readonly IdentityProvider[],
   siteProviders: Pick<SiteProviders, 'list'>,

@@ -13,7 +13,7 @@ export interface AssuranceDemand {
   readonly maxAgeSeconds?: number | undefined
 }
 
-/** Mutations of the Admin API. Operator pages that need a recent sign-in have the same requirement. */
+/** Sensitive at every site with requirements, as are the operator pages that need a recent sign-in. */
 export const sensitiveOperations: ReadonlySet<string> = new Set([
   // Roles.
   ...['inviteMember', 'resendInvitation', 'setMemberRoles', 'removeMember'],

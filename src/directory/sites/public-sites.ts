@@ -143,10 +143,7 @@ export function makePublicCourses({ kysely }: Database) {
   }
 }
 
-/**
- * Creates the query that lists the slugs of public sites, in order, that have the prefix `start`. It returns at most
- * `limit` slugs.
- */
+/** Creates the query that lists, in order, at most `limit` slugs of public sites with the prefix `start`. */
 function makeSlugsStartingWith(kysely: Kysely<Schema>) {
   const beginning = compiled(
     kysely,

@@ -14,7 +14,7 @@ export interface SiteColors {
   readonly backgroundColor: string | null
 }
 
-/** The appearance of a site's pages. All values but the id and name are null until an operator sets them. */
+/** The appearance of a site's pages. Colors, words and logo are null unless an operator sets them. */
 export type Look = NonNullable<Awaited<ReturnType<typeof findLook>>>
 
 /** Finds a site's appearance. */

@@ -70,7 +70,7 @@ export function authorizationRequests(
     if (tooLong) throw parameterTooLong(tooLong)
     const hint = ctx.query['id_token_hint']
     const aud = unverifiedClaims(hint)?.aud
-    // The engine relies on the token's single audience before it validates the token.
+    // The engine uses the hint's single audience to find the client before it validates the hint.
     if (typeof hint === 'string' && (typeof aud !== 'string' || aud === '')) throw hintNotValid()
     await next()
   })
@@ -103,8 +103,8 @@ function areasIn(named: readonly string[]): string[] {
 
 /**
  * Replaces `invalid_scope` with a page that offers to approve the client. Applies to an unapproved client whose
- * `resource` names areas to change. Otherwise, the person would see only an error in the client. The page links to the
- * original response.
+ * `resource` names areas to change. Without the page, the person would see only an error in the client. The page links
+ * to the original response.
  */
 function offerApproval(ctx: Context, areas: readonly string[], baseUrl: string): void {
   const { oidc } = ctx as Context & { oidc?: KoaContextWithOIDC['oidc'] }
@@ -175,7 +175,7 @@ const bytesMax: Readonly<Record<string, number>> = {
   resource: 2048,
 }
 
-/** The length limit of each other parameter, such as nonce, login_hint, prompt and acr_values. */
+/** The length limit of every other parameter, such as nonce, login_hint, prompt and acr_values. */
 const OTHERS_BYTES_MAX = 512
 
 /** Explains which parameter of a request is too long. Returns undefined if the request is within the limits. */

@@ -12,7 +12,7 @@ import type { Grant } from '../grants/judge-access.ts'
  *
  * - The redirect URI is on the person's own device (loopback or custom scheme). Any program on that device could claim
  *   to be the client, because a client_id is not secret (RFC 8252 §8.6).
- * - The client has a metadata document, and it is not approved or the site is not chosen yet.
+ * - The client has a metadata document that is not approved, or whose site is not chosen yet.
  * - The redirect URI belongs to a single connection of a platform or an assistant. All connections share the client_id.
  *
  * @param sites the possible sites of the grant; used only for metadata-document clients

@@ -84,7 +84,7 @@ function grantAdapter({ grants: { findGrant, store } }: EngineDependencies): Par
   }
 }
 
-/** Whether the current request is part of a browser authorization. Requests to our own pages have no engine route. */
+/** Whether the current request is part of a browser authorization. Interaction pages have no engine route. */
 function asksPerson(): boolean {
   const route = Provider.ctx?.oidc.route
   return route === undefined || route === 'authorization' || route === 'resume'
@@ -139,7 +139,7 @@ function sessionAdapter(
       if (ctx && route === 'end_session_confirm' && session?.accountId) {
         const chosen = { id: session.uid, others: false }
         const [ended] = await browserSessions.end(session.accountId, chosen)
-        // Next, the person is signed out at the identity provider of the session (interaction/provider-routes.ts).
+        // provider-routes.ts then signs the person out at the identity provider of this session.
         ctx['state']['endedSession'] = ended
       }
       await records.destroy(id)
@@ -149,9 +149,9 @@ function sessionAdapter(
 
 /**
  * Uses the digest of a cookie to bind each interaction to the browser that began it. The engine's own interaction
- * cookies have a path, so they cannot use the `__Host-` prefix, and other hosts of the domain could plant them. Our own
- * pages have no engine context. They read the stored digest and check the cookie (engine-interactions.ts). Omits the id
- * of the browser session, which the engine adds but does not read.
+ * cookies have a path, so they cannot use the `__Host-` prefix, and other hosts of the domain could plant them.
+ * Interaction pages have no engine context. They read the stored digest and check the cookie (engine-interactions.ts).
+ * Omits the id of the browser session, which the engine adds but does not read.
  */
 function interactionAdapter(
   { visitors }: EngineDependencies,

@@ -206,7 +206,7 @@ function features(dependencies: EngineDependencies): Configuration['features'] {
   }
 }
 
-/** Validates the audience and issue time of a client assertion. @throws InvalidClientAuth */
+/** Validates the algorithm, audience and issue time of a client assertion. @throws InvalidClientAuth */
 function assertAssertion(
   { oidc }: KoaContextWithOIDC,
   claims: { readonly aud?: unknown; readonly iat?: number },

@@ -52,8 +52,8 @@ export const NO_CLIENT_ID =
   'client authentication is missing: send client_id, and client_secret if the client has one'
 
 /**
- * Reads the client credentials from the form or from HTTP Basic (all Authorization headers). Returns a problem if they
- * are missing, malformed, repeated, contradictory, or sent in more than one way.
+ * Reads the client credentials from the form or from HTTP Basic. Returns a problem if they are missing, malformed,
+ * repeated, contradictory, or sent in more than one way. `authorization` has the values of all Authorization headers.
  */
 export function readClientCredentials(
   form: URLSearchParams,

@@ -122,7 +122,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
   }
 }
 
-/** Creates the function that stores a valid document, or returns its problem. Also limits the number of documents. */
+/** Creates the function that stores a valid document, or returns its problem. It also limits the unused documents. */
 function makeKeepText(
   { unusedMax = UNUSED_DOCUMENTS_MAX, ...rules }: DocumentClientSettings,
   { database, now }: DocumentPorts,

@@ -40,7 +40,7 @@ export function makeClients(
   return {
     loopback,
     callbacks,
-    /** Whether the configuration allows the host of a client's metadata document; true for other clients. */
+    /** Whether the configuration allows the host of a client's metadata document; true if there is no document. */
     admitsOrigin: (clientId: string) =>
       !clientId.startsWith('https://') || documents.admitsAddress(clientId),
     /** Counts a registration against the limit of the caller's network. @returns the limit if it is exceeded */

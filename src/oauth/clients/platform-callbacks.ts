@@ -12,7 +12,7 @@ interface PlatformCallbackDependencies {
 
 const DAY_MS = 86_400_000
 
-/** The maximum number of used callbacks per person and platform. Each connection of an assistant has its own. */
+/** The maximum number of used callbacks per person and platform. Each connection of an assistant has one. */
 const CALLBACKS_PER_PERSON_MAX = 50
 
 /**

@@ -1,4 +1,4 @@
-/** A consent in the engine's format: OpenID Connect scopes and claims, and resource scopes. Nothing can be refused. */
+/** A consent in the engine's format, without rejected scopes: people can only accept or deny all requested scopes. */
 export interface Allowed {
   readonly openid?: { readonly scope?: string; readonly claims?: readonly string[] } | undefined
   readonly resources?: Readonly<Record<string, string>> | undefined

@@ -99,10 +99,10 @@ export class SessionEnded extends Error {}
 
 /**
  * Stores a person's new password, and ends all sessions that began at or before `actor.now`. One of them may be an
- * attacker's (OWASP ASVS 5.0, 7.4.3). Deletes the links for deletion, removing a second factor and, after a recovery,
- * other recoveries. Ends grants if `endApps` is set, records an audit event, and mails the person.
+ * attacker's (OWASP ASVS 5.0, 7.4.3). Deletes mailed links for deletion, for removing a second factor and, after a
+ * recovery, for recovery. Ends grants if `endApps` is set, records an audit event, and mails the person.
  *
- * @throws SessionEnded if the person signed out everywhere after `sessionSince`
+ * @throws SessionEnded if all sessions of the person were ended at or after `sessionSince`
  */
 export async function storeNewPassword(
   trx: Transaction<Schema>,

@@ -53,7 +53,7 @@ export type EndReason =
 const BATCH_ROWS_MAX = 1000
 
 /**
- * Ends grants, and records an audit event for each application of a site.
+ * Ends grants, and records an audit event for each grant at a site.
  *
  * @returns how many grants ended
  */

@@ -15,7 +15,7 @@ import type { AccessFacts, FindGrant, Grant, PersonFacts } from './judge-access.
 export interface AdmittedClients {
   /** The client ids of the platforms in the current configuration. */
   readonly integrations: ReadonlySet<string>
-  /** Whether the configuration allows the host of a client's metadata document; true for other clients. */
+  /** Whether the configuration allows the host of a client's metadata document; true if there is no document. */
   admitsOrigin(clientId: string): boolean
 }
 

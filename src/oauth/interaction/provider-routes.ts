@@ -143,7 +143,7 @@ type EndedSession = Awaited<ReturnType<BrowserSessions['end']>>[number]
 
 /**
  * Finds the person linked to an identity. At a first sign-in, creates an account, or prepares to link the identity to
- * the account of the next sign-in. @throws ProviderFailure if there is no account
+ * the account of the next sign-in. @throws ProviderFailure if the person cannot sign in
  */
 async function personOf(
   ctx: Context,

@@ -108,7 +108,7 @@ async function describeEvents(kysely: Kysely<Schema>, rows: readonly FoundEvent[
   })
 }
 
-/** Whether an id tells operators nothing: that of the site itself, or of an invitation whose address was deleted. */
+/** Whether an id tells operators nothing, such as that of the site itself or of a deleted invitation. */
 function idSaysNothing({ subject_kind: kind }: FoundEvent): boolean {
   return kind === 'site' || kind === 'invitation'
 }

@@ -82,12 +82,12 @@ const queueOne = compiledOnce((kysely, value: Valued<AuditRow>) => ({
 
 let latest = { nowMs: 0, count: 0 }
 
-/** Generates a UUIDv7 (RFC 9562 §5.7). Events of the same millisecond sort in the order in which they were recorded. */
+/** Generates a UUIDv7 (RFC 9562 §5.7). Within a millisecond, consecutive ids of one process are in order. */
 function newEventId(nowMs: number): string {
   latest = { nowMs, count: nowMs === latest.nowMs ? latest.count + 1 : 0 }
   const [time, count] = [nowMs.toString(16).padStart(12, '0'), latest.count % 0x1000]
   const prefix = `${time.slice(0, 8)}-${time.slice(8)}-7${count.toString(16).padStart(3, '0')}`
-  // The rest of a UUIDv4: the same variant, and 62 random bits.
+  // Take the rest from a UUIDv4, which has the same variant and 62 random bits.
   return `${prefix}-${randomUUID().slice(19)}`
 }
 

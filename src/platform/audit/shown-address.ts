@@ -4,9 +4,9 @@ import { LRUCache } from 'lru-cache'
 const ADDRESS_CHARACTERS_MAX = 64
 
 /**
- * Creates the function that shortens client IP addresses for the audit trail. `full` keeps addresses unchanged.
- * `network` keeps the IPv4 /24 or IPv6 /48, which identifies a provider or place but rarely a person. With `none`, or
- * for an invalid address, the function returns undefined.
+ * Creates the function that shortens client IP addresses for the audit trail. `full` keeps the whole address. `network`
+ * keeps the IPv4 /24 or IPv6 /48, which identifies a provider or place but rarely a person. With `none`, or for an
+ * invalid address, the function returns undefined.
  */
 export function makeShownAddress(shown: 'full' | 'network' | 'none') {
   const show = (address: string) => {

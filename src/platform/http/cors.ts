@@ -11,7 +11,7 @@ const allowHeaders = [
   'Cache-Control,Pragma,traceparent,tracestate',
 ]
 
-/** Allows CORS from any origin, without credentials: access depends on the token, never on a cookie (design 28). */
+/** Allows CORS from any origin, without credentials. Access depends on the token, never on a cookie (design 28). */
 export function openCors(methods: readonly string[]): Middleware {
   return cors({
     origin: '*',

@@ -11,7 +11,7 @@ interface Preferences {
   readonly request?: readonly Tag[]
   readonly person?: Tag
   readonly site?: Tag
-  /** The languages to which the site of the page is limited. */
+  /** The languages that the site of the page offers; undefined for all languages. */
   readonly languages?: readonly string[] | undefined
   readonly timeZone?: Tag
 }

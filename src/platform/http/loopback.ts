@@ -1,4 +1,4 @@
-/** The only list of loopback hosts: for the issuer, redirect URIs, pages and tool endpoints. */
+/** The loopback hosts. The issuer, redirect URIs, pages and tool endpoints all use this list. */
 export const loopbackHosts = ['127.0.0.1', '[::1]', 'localhost'] as const
 
 /** The default listening address. */
@@ -9,7 +9,7 @@ export function isLoopbackHost(hostname: string): boolean {
   return loopbackHosts.some((host) => host === hostname)
 }
 
-/** Whether a host is `localhost`, a name that may resolve to another address (RFC 8252 §8.3). */
+/** Whether a host is the name `localhost`, which may resolve to another address (RFC 8252 §8.3). */
 export function isNamedLoopback(hostname: string): boolean {
   return isLoopbackHost(hostname) && /^[a-z]/.test(hostname)
 }

@@ -35,7 +35,7 @@ export async function orUnavailable<Result>(
   }
 }
 
-/** Whether PostgreSQL rejected text with a NUL: the caller's mistake, even if our own validation missed it. */
+/** Whether PostgreSQL rejected text with a NUL. That is the caller's mistake, even if our own validation missed it. */
 function isNulError(error: unknown): boolean {
   const { code } = Object(error) as { code?: unknown }
   return code === '22021' || code === '22P05'

@@ -31,7 +31,7 @@ export function parseJson(text: string): unknown {
 
 const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:]/g
 
-/** Finds duplicate names, `__proto__` and excessive depth in valid JSON. Only a member name precedes a colon. */
+/** Finds duplicate names, `__proto__` and excessive depth in valid JSON. A string before a colon is a member name. */
 function findAmbiguity(text: string): string | undefined {
   const open: Set<string>[] = []
   let lastString = '""'

@@ -13,7 +13,7 @@ interface Gate {
   readonly shape: ErrorShape
   /** Points to charge before the request is handled. */
   readonly before?: (ctx: Context) => number
-  /** Points to charge for the response. */
+  /** Points to charge after the request is handled. */
   readonly after?: (ctx: Context, limits: Limits) => number
   /** Whether OPTIONS is an ordinary request at this path, not a preflight. */
   readonly takesOptions?: true
@@ -139,7 +139,7 @@ function kilobytesOf({ url }: Context): number {
   return 1 + Math.floor(url.length / KILOBYTE)
 }
 
-/** Points for a pushed request: one, and one more per full KiB of its body. Without Content-Length, the maximum. */
+/** Points for a pushed request: one, and one more per full KiB of its body. The maximum without Content-Length. */
 function kilobytesPushed(ctx: Context): number {
   return 1 + Math.floor(Number(ctx.get('content-length') || PUSHED_BYTES_MAX) / KILOBYTE)
 }

@@ -31,7 +31,7 @@ export class WindowCounts {
   readonly #windowMs: number
   readonly #now: () => number
   readonly #keysMax: number
-  /** A random seed per process, so no caller can choose which keys share a cell. */
+  /** A random seed, so no caller can choose which keys share a cell. */
   readonly #seed = randomUUID()
   #young: Generation = { counts: new Map() }
   #old: Generation = { counts: new Map() }

@@ -73,7 +73,7 @@ export function makeGuardedFetch(options: GuardedFetchOptions = {}): SendOutgoin
 
 const withoutBrackets = (hostname: string) => hostname.replace(/^\[(.*)\]$/, '$1')
 
-/** Whether the host of a URL is a private address, so guarded requests to it always fail. */
+/** Whether the host of a URL is a private address, so guarded requests to it fail unless `privateAddress` is set. */
 export function isPrivateHost(hostname: string): boolean {
   const host = withoutBrackets(hostname)
   return isIP(host) !== 0 && !isPublicAddress(host)

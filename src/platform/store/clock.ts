@@ -50,7 +50,7 @@ async function readClock({ kysely }: Database) {
   return { storeMs: Number(rows[0]?.ms), countedMs: startedMs + halfMs, uncertaintyMs: halfMs }
 }
 
-/** Creates a task that logs when the machine clock differs from the database clock, and when it is right again. */
+/** Creates a task that logs when the machine clock differs from the database clock, and when they agree again. */
 export function makeClockWatch(
   measure: () => Promise<number>,
   logger: Pick<Logger, 'warn' | 'info'>,

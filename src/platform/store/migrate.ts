@@ -67,7 +67,7 @@ export async function migrate(session: MigrationSession, options: EngineOptions)
 
 export type MigrationStatus = Awaited<ReturnType<typeof readMigrationStatus>>
 
-/** Returns the migrations that `migrate` would apply, and changes nothing. @throws if `pending` throws */
+/** Returns the pending migrations, and the number of applied ones. Changes nothing. @throws if `pending` throws */
 export async function readMigrationStatus(session: MigrationSession) {
   const scripts = await readScripts(ownMigrations, session.engine)
   const applied = await listApplied(session)

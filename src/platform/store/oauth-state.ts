@@ -225,7 +225,7 @@ if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`,
 }
 
-/** The commands to use: those that servers and clusters both support. */
+/** The commands in use, all of which both servers and clusters support. */
 interface Commands extends Redis {
   gatehouseConsume(key: string, nowMs: number): Promise<[first: number, atMs: string] | null>
   gatehouseForget(key: string, value: string): Promise<unknown>

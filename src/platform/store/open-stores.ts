@@ -143,7 +143,7 @@ export async function openDatabase(
   return await openPostgres(location, complete)
 }
 
-/** Returns the applied and the pending migrations. Does not create or change the database. */
+/** Returns the pending migrations, and the number of applied ones. Does not create or change the database. */
 export async function readSchemaStatus(location: DatabaseLocation): Promise<MigrationStatus> {
   if (location.kind === 'sqlite') {
     const { readSqliteStatus } = await import('./sqlite.ts')

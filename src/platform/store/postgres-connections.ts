@@ -45,8 +45,8 @@ export async function sendQuery(
     return await answerTo(client, name === undefined ? query : { ...query, name }, options)
   } catch (error) {
     const stale = error instanceof pg.DatabaseError && error.code === TABLE_CHANGED
-    // The query had no effect, so retry it. Inside a transaction, the retry fails, too, unless `commit` was already sent.
-    // `writeLast` therefore takes only queries without rows, whose plans cannot become stale.
+    // The query had no effect, so retry it. Inside a transaction, the retry fails, too, unless `commit` was already
+    // sent. `sendBeforeCommit` therefore takes only queries without rows, whose plans cannot become stale.
     const again = stale ? answerTo(client, query, options) : undefined
     // Only a response from the server proves that the connection is in sync.
     if (stale || !(error instanceof pg.DatabaseError)) options.onUnusable(error)

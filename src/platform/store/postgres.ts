@@ -141,7 +141,7 @@ function statementRunner(
   }
 }
 
-/** Matches statements that only read. A `with` clause may contain writes. */
+/** Matches statements that only read. Excludes statements with a `with` clause, which may contain writes. */
 const SELECT = /^\s*select\s/
 
 /** Waits for a close operation up to a time limit, because an unresponsive server must not block the exit. */

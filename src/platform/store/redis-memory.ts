@@ -62,7 +62,7 @@ export async function openRedisMemory(
     /** Returns the time, by the database clock, before which writes may have been lost. */
     since: () =>
       Math.max(unknownSince ?? 0, ...present.map((runId) => seenAt.get(runId) ?? Infinity), 0),
-    /** Checks the run ids again. Never rejects. Afterwards, `since` returns when a new server was first seen. */
+    /** Checks the run ids again. Never rejects. If a server is new, `since` then returns when it was first seen. */
     async look() {
       // A single server changes only if the client reconnects, but the masters of a cluster can change at any time.
       if ('nodes' in client || unknownSince !== undefined) await look().catch(() => {})

@@ -111,7 +111,7 @@ async function answerTo(outgoing: ClientRequest, ctx: Context, wanted: Forwarded
   }
 }
 
-/** Sends the request body. After an error, a `pipeline` would close the caller's connection before the response. */
+/** Sends the request body without `pipeline`, which would close the caller's connection after an error. */
 function sendBody(
   incoming: IncomingMessage,
   outgoing: ClientRequest,
