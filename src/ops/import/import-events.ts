@@ -1,4 +1,4 @@
-/** Records the events of imported people, offers, purchases, announcements and applications. */
+/** Records the events of imported people, offers, purchases, announcements, site appearances and applications. */
 
 import { type RawBuilder, sql } from 'kysely'
 
