@@ -35,7 +35,7 @@ function expectRefusal(answer: Answer, expected: string): void {
 }
 
 describe('token requests [53]', () => {
-  it('takes a name with brackets for another parameter', async () => {
+  it('treats a name with brackets as another parameter', async () => {
     const { form } = await obtainCode(service().url)
     expect((await token({ ...form, 'code[]': 'x', __proto__: 'x' })).status).to.equal(200)
   })
@@ -44,7 +44,7 @@ describe('token requests [53]', () => {
 // [RFC 6749 §4.1.2; RFC 9700 §4.5.3.1; OpenID Connect Core §3.1.3.2; Token 2.1; threat 9]
 describe('codes', () => {
   // [RFC 6749 §10.5; RFC 9700 §4.2.4]
-  it('ends the tokens of a code that is repeated, except within seconds [design 11] [57]', async () => {
+  it('ends the tokens of a repeated code, except within five seconds [design 11] [57]', async () => {
     const { form, accessToken, refreshToken } = await obtainTokens(service().url)
     expectRefusal(await token(form), '400 invalid_grant')
     expect((await userinfo(bearer(accessToken))).status, 'a callback ran twice').to.equal(200)

@@ -57,7 +57,7 @@ describe('an upgrade beside a running service', () => {
   })
 })
 
-it('a migration on PostgreSQL of a locked table lets readers of the table go first until its lock ends', async function () {
+it('a migration on PostgreSQL that waits for a locked table does not block readers of the table', async function () {
   const { DATABASE_URL: url } = await postgresWithDemo(requireProgram(this, 'postgres'))
   const migrationsFolder = join(temporaryFolder(), 'migrations')
   cpSync(join(root, 'src/platform/store/migrations'), migrationsFolder, { recursive: true })

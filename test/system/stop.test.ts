@@ -53,7 +53,7 @@ describe('stopping', function () {
     })
   }
 
-  it('still answers on connections from before, new ones and kept ones', async () => {
+  it('still answers on connections that were opened before, unused or kept alive', async () => {
     await using service = await startProcess()
     const { hostname, port, host } = new URL(service.url)
     const ask = `GET ${paths.health} HTTP/1.1\r\nHost: ${host}\r\n\r\n`

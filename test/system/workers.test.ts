@@ -106,7 +106,7 @@ describe('workers', function () {
     expect(statuses.at(-1)).to.equal(429)
   })
 
-  it('one of them sweeps, and when it dies another one', async () => {
+  it('sweep in one worker at a time, and in another one when that worker dies', async () => {
     const CONFIG_DIR = configWith(policyWith({ storage: { sweepSeconds: 1 } }))
     const DATA_DIR = await dataFolderWithDemo()
     await using service = await startWorkers(2, { CONFIG_DIR, DATA_DIR })
