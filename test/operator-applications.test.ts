@@ -134,7 +134,7 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
   async function begin(more: Record<string, string> = {}) {
     const clock = { ms: Date.now() }
     const service = await start({ now: () => clock.ms })
-    // Created first, because the pages do not follow the clock.
+    // Create it before the clock moves, because the owner's pages do not follow the clock.
     const app = await create(service, more)
     const refreshFor200Days = async () => {
       let { refresh_token } = await connect(service, app)

@@ -196,7 +196,7 @@ describe('private_key_jwt refuses', () => {
     }
     expect(await statuses(3600), 'an hour').to.deep.equal([401, 401])
     expect(await statuses(280), 'a clock that is off').to.deep.equal([200, 200])
-    // FAPI 2.0 Security Profile §5.3.2.1: accept 10 seconds ahead, refuse more than 60.
+    // FAPI 2.0 Security Profile §5.3.2.1: accept `iat` up to 10 seconds ahead, refuse more than 60.
     await choose(service, { pushed_requests_required_at: 1 })
     expect(await statuses(90), 'FAPI').to.deep.equal([401, 401])
     expect(await statuses(10), 'FAPI').to.deep.equal([200, 200])

@@ -1,6 +1,6 @@
 /**
- * The rooms of `src`, lowest first: which rooms each one imports, its folders, and the files of each folder that
- * other rooms import. `test/tidy.test.ts` compares this table with the imports, in both directions.
+ * A room of `src`: the rooms that it imports, its folders, and the files of each folder that other rooms import. The
+ * table lists the lowest room first. `test/tidy.test.ts` compares it with the imports, in both directions.
  */
 export interface Room {
   readonly mayImport: readonly string[]

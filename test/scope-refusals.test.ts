@@ -10,7 +10,7 @@ describe('the description of invalid_scope [Errors 3]', () => {
   const described = (parameters: URLSearchParams) => {
     expect(parameters.get('error')).to.equal('invalid_scope')
     const description = parameters.get('error_description') ?? ''
-    // RFC 6749 §4.1.2.1
+    // The characters that RFC 6749 §4.1.2.1 permits.
     expect(description).to.match(/^[\x20-\x21\x23-\x5b\x5d-\x7e]+$/)
     return description
   }

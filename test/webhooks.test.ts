@@ -60,7 +60,7 @@ const respond = (status: number, headers = {}): RequestListener => {
   return (_request, response) => response.writeHead(status, headers).end('no')
 }
 
-/** Starts a receiver on this machine, to which all names resolve. The guard must refuse it only for claude.ai. */
+/** Starts a receiver on this machine, to which all names resolve. For claude.ai, the guard must refuse this address. */
 async function startReceiver(openssl: string) {
   const { key, cert } = await makeCertificate(openssl)
   const server = createServer({ key, cert }, async (request, response) => {

@@ -76,7 +76,7 @@ export async function register(url: string, metadata: unknown, headers: readonly
   })
 }
 
-/** Sends an authorization request, answers its pages, and returns the parameters of the callback. */
+/** Sends an authorization request, completes its pages, and returns the parameters of the callback. */
 export async function authorize(url: string, fields: Fields = {}, person: Answers = sam) {
   const address = authorizeUrl(url, fields)
   const redirectUri = address.searchParams.get('redirect_uri') ?? ''

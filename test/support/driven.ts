@@ -8,7 +8,7 @@ import { findProgram, isContinuousIntegration } from './programs.ts'
 
 /** The outcome of testing a third-party program against the service. */
 export interface Outcome {
-  /** `known`: failed as its table states. */
+  /** `known`: failed as the table of tested programs states. */
   readonly kind: 'passed' | 'known' | 'failed' | 'not run'
   readonly detail: string
   readonly transcript: string

@@ -50,7 +50,7 @@ export function makePagePerson(url: string | (() => string), answers: Answers) {
     visit: async (path: string) => await follow(path),
     /** Sends the form of a page that has this action, with the typed values. */
     send,
-    /** Opens a page and sends its form. The action of the form is the path of the page, unless it is given. */
+    /** Opens a page and sends its form. The action of the form defaults to the path of the page. */
     submit: async (path: string, typed: Typed = {}, action: string = path) =>
       await send(await follow(path), action, typed),
     /** Posts fields to a path, without the anti-forgery token of a page. */

@@ -66,10 +66,10 @@ export async function startProgram(start: ProgramStart) {
     throw error
   }
   return {
-    /** Suspends all its processes, like a machine that hangs. */
+    /** Suspends the program and its children, like a machine that hangs. */
     freeze: () => signalAll(child, 'SIGSTOP'),
     thaw: () => signalAll(child, 'SIGCONT'),
-    /** Kills the program at once, like a power failure. */
+    /** Kills the program and its children at once, like a power failure. */
     kill: () => endNow(child, () => signalAll(child, 'SIGKILL')),
   }
 }

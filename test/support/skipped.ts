@@ -10,7 +10,7 @@ if (!['sqlite', 'servers', 'all'].includes(chosen)) {
   throw new Error(`TEST_STORES is ${chosen}; set it to sqlite, servers or all.`)
 }
 
-/** Stores of the run: SQLite (`npm test`), servers (`npm run test:servers`), or `TEST_STORES=all`. */
+/** The stores of the run: SQLite (`npm test`), servers (`npm run test:servers`), or both (`TEST_STORES=all`). */
 export const storesOfRun = { sqlite: chosen !== 'servers', servers: chosen !== 'sqlite' } as const
 
 /** `npm run test:servers` selects suites by these words. */
