@@ -125,13 +125,13 @@ forEachDatabase('the arguments of tools', (start) => {
     expect(made.lecture).to.include({ title: 'Break', sectionId: null })
     const merged = await create()
     expect([merged.id, merged.isNew]).to.deep.equal([made.id, false])
-    expect(merged.note).to.match(/^already existed/)
+    expect(merged.note).to.match(/^The object already existed/)
     expect((await create({ idempotencyKey: 'another' })).id).to.not.equal(made.id)
     const values = { personId: 'per_noor', courseId: 'crs_documentary', hasLifetimeAccess: true }
     for (const isNew of [true, false]) {
       const enrolled = await readTool(service.url, 'enrol_student', { values, token })
-      expect([enrolled.isNew, enrolled.note?.slice(0, 15)]).to.deep.equal(
-        isNew ? [true, undefined] : [false, 'already existed'],
+      expect([enrolled.isNew, enrolled.note?.slice(0, 26)]).to.deep.equal(
+        isNew ? [true, undefined] : [false, 'The object already existed'],
       )
       expect(enrolled.enrolment).to.deep.include({ personId: 'per_noor', hasLifetimeAccess: true })
     }

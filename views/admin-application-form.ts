@@ -136,7 +136,7 @@ ${choices.map(({ name, words }) =>
 )}</fieldset>`
 }
 
-/** The option for applications that act for an owner. The hidden field submits this kind. */
+/** The option for grants that do not expire, and the hidden field that makes the application act for an owner. */
 function endlessField({ typed }: ApplicationFormPage): Html {
   return html`<input type="hidden" name="auth_method" value="operator">
 ${choice(

@@ -27,7 +27,7 @@ interface PendingChangeView {
   readonly expiresAt: number
 }
 
-/** Lists the pending changes of a person's assistants, with the form for the policy. */
+/** Lists the pending changes that a person's assistants request, with the form for the policy. */
 export function approvalsPage(page: ApprovalsPage): AreaPage {
   return {
     title: text('adminNav.approvals'),

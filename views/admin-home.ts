@@ -166,7 +166,7 @@ function attentionCard({ figures, state, hrefs }: AdminHomePage): Html {
     rows.map((row) => html`<span class="tag warning">${text('adminHome.look')}</span> ${row}`),
   )
   const good = html`<p><span class="tag good">${text('adminHome.good')}</span></p>`
-  // A tile above shows every rise, so say that this one needs no attention.
+  // A tile above shows every rise, so say that a usual rise needs no attention.
   const note = change === 'usual' && html`<p>${text('adminHome.refusalsUsual', counted)}</p>`
   return card('attention', html`${rows.length === 0 ? good : list}\n${note}`)
 }

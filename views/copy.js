@@ -1,4 +1,4 @@
-// Offers to copy each text that a reader needs elsewhere. Without this script, one click selects the text.
+// Shows the buttons that copy a text. Without this script, one click selects the text.
 for (const button of document.querySelectorAll('.copyable > button')) {
   if (!navigator.clipboard) break
   button.hidden = false

@@ -39,8 +39,8 @@
       document.head.append(element)
     })
 
-  // CodeMirror's fields have no labels, and its scroll areas are not in the tab order. History entries have a label
-  // that differs from their text.
+  // Repairs the accessibility of GraphiQL: CodeMirror's fields have no labels, its scroll areas are not in the tab
+  // order, and history entries have a label that differs from their text.
   const repair = () => {
     for (const entry of place.querySelectorAll('.graphiql-history-item-label')) {
       entry.removeAttribute('aria-label')

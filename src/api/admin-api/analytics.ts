@@ -8,7 +8,7 @@ import { runInTurn } from './site-queue.ts'
 
 const DAYS_DEFAULT = 30
 
-/** A period, in epoch milliseconds. Each end has a default. */
+/** The start and end of a period, in epoch milliseconds. Both have defaults. */
 export interface Interval {
   readonly from?: number | null
   readonly until?: number | null

@@ -9,7 +9,7 @@ import type { Invitations } from '../../school/members/invitations.ts'
 import type { WebhookEndpoints } from '../../school/webhooks/webhook-endpoints.ts'
 import type { OneOfMany } from '../graphql/batch-loader.ts'
 
-/** The caller of a request. Each change in the request records this caller as its actor, and adds its own time. */
+/** The caller of a request. Each change in the request has this caller as its actor, but its own time. */
 export type AdminCaller = Omit<SiteActor, 'now'> & {
   readonly clientId: string
   /** The origin of the client. Approvals depend on it. */

@@ -103,7 +103,7 @@ export function payloadWith(name: string, find: Find): Payload {
   })
 }
 
-/** Creates the resolver of a mutation that creates an object. It changes nothing if the object already exists. */
+/** Creates the resolver of a mutation that creates an object. If the object already exists, `isNew` is false. */
 export function creates<Input>(create: Change<Input, Created>, payload: Payload) {
   return async (_source: unknown, { input }: { readonly input: Input }, context: AdminContext) => {
     const { id, isNew } = await create(context.parts.database, actorOf(context), input)

@@ -79,7 +79,7 @@ ${creations.has(payload) ? isNew : ''}
 `
 }
 
-/** Matches `Create…` inputs that share fields with an `Update…` input. In the latter, all fields are optional. */
+/** Matches `Create…` inputs whose fields an `Update…` input repeats, with all fields optional. */
 const updatable =
   /^(?:extend )?input Create(Course|DigitalProduct|Event|Post|WebhookEndpoint)Input \{\n([^}]*)\}/gm
 

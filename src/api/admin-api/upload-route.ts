@@ -43,7 +43,7 @@ interface Uploads {
   readonly limits: FileLimits
 }
 
-/** Registers POST /admin/files. The body is the file; GraphQL would have to hold the whole file in memory. */
+/** Registers POST /admin/files. The body is the file, because GraphQL would need to hold the whole file in memory. */
 export function uploadRoute(
   router: Router,
   { verifyBearer }: Pick<EndpointPorts, 'verifyBearer'>,
@@ -67,9 +67,9 @@ export function uploadRoute(
 export type ReceiveUpload = ReturnType<typeof makeReceiveUpload>
 
 /**
- * Creates the function that receives a file within the limits of the person and the site, and responds with its
- * metadata. By default, the file is the body of the request, with the name in the query. Returns the file, and throws
- * HTTP errors.
+ * Creates the function that receives a file within the limits of the person and the site. The function responds with
+ * the metadata of the file, and returns the file. By default, the file is the request body, and its name is in the
+ * query. Throws HTTP errors.
  */
 export function makeReceiveUpload(
   { database, requestLimits, now }: EndpointPorts['platform'],
@@ -101,8 +101,8 @@ export function makeReceiveUpload(
 }
 
 /**
- * Creates the function that stores a file from a form. It stores the file at the site of the caller, returns the id,
- * and throws the errors of `receiveFile`.
+ * Creates the function that stores a file from a form at the site of the caller. The function returns the id of the
+ * file, and throws the errors of `receiveFile`.
  */
 export function makeStoreFile(
   { database, now }: Pick<EndpointPorts['platform'], 'database' | 'now'>,

@@ -75,7 +75,7 @@ function reads({ scopes }: AdminCaller, type: string): boolean {
   return area !== undefined && scopes.includes(readScope(area))
 }
 
-/** Requires the read scope of each event type, so `school:write` alone gives no access to data. @throws ChangeRefused */
+/** Requires the read scope of each event type, so `school:write` alone reveals no data. @throws ChangeRefused */
 function mustRead(caller: AdminCaller, types: readonly string[]): void {
   const type = types.find((name) => eventTypes.has(name) && !reads(caller, name))
   if (type === undefined) return

@@ -103,7 +103,7 @@ function listed(words: readonly string[], conjunction: 'and' | 'or'): string {
   return marked.length === 0 ? last : `${marked.join(', ')} ${conjunction} ${last}`
 }
 
-/** Renders a Markdown table of the scopes of an audience. With `uses`, adds the paths to which each scope grants access. */
+/** Renders a Markdown table of an audience's scopes. With `uses`, adds the paths to which each scope grants access. */
 function scopeTable(audience: Audience, uses?: ServiceFacts['scopeUses']): string {
   const opens = (name: string) =>
     uses ? [listed(uses.addressesOf(name), 'and') || 'nothing here yet'] : []

@@ -35,7 +35,7 @@ import {
 
 const preflightMaxAgeSeconds = 3600
 
-/** Creates the discovery routes and the cache of engine documents. Also creates functions that look up published values. */
+/** Creates the discovery routes, the cache of engine documents, and functions that look up published values. */
 export function makeDiscovery(facts: ServiceFacts & { readonly scopeUses: ScopeUses }) {
   return {
     scopeUses: facts.scopeUses,

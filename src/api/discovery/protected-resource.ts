@@ -68,7 +68,7 @@ export function protectedResourceScopes(
   return [...scopes(scopeUses), ...areas.map(writeScope)]
 }
 
-/** Creates the metadata of a resource (RFC 9728 §2). Clients reject it if `resource` is not the expected URL (§3.3). */
+/** Creates a resource's metadata (RFC 9728 §2). Clients reject it if `resource` is not the expected URL (§3.3). */
 export function protectedResourceMetadata(
   { baseUrl, service, scopeUses }: ServiceFacts,
   resource: ProtectedResource,

@@ -56,7 +56,7 @@ export function takeChanges(
   return limits.take(limit, personKey({ personId, clientId: '', siteId }), changes)
 }
 
-/** Returns the number of changes in an operation: the root fields of a mutation. */
+/** Returns the number of changes in an operation: the number of root fields of a mutation. */
 export function changesIn(document: DocumentNode, operation: OperationDefinitionNode): number {
   if (operation.operation !== 'mutation') return 0
   return makeFold(document, add, () => 1)(operation.selectionSet, 1)

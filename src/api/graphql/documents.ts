@@ -128,12 +128,12 @@ const depthOfField: FieldNumber = ({ name, selectionSet }, within, fold) => {
   return introspects && depth <= INTROSPECTION_DEPTH_MAX ? 1 : depth
 }
 
-/** Reduces selections to a number. `within` is a number that the parent field passes down. */
+/** Computes a number from selections. The parent field passes the number `within`, such as a page size. */
 type Fold = (selections: SelectionSetNode, within: number) => number
 
 type FieldNumber = (field: FieldNode, within: number, fold: Fold) => number
 
-/** Creates a function that reduces selections to a number. It evaluates each fragment once per `within`. */
+/** Creates a function that computes a number from selections. Evaluates each fragment once per value of `within`. */
 export function makeFold(
   document: DocumentNode,
   join: (total: number, part: number) => number,

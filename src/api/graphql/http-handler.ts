@@ -65,7 +65,7 @@ async function runOperation<Caller>(
   { api, callerOf, costLimit, protection }: Handling<Caller>,
 ): Promise<void> {
   const { operation } = getOperationAST(document, params.operationName) ?? {}
-  // Mutations require POST, regardless of the scopes of the token (GraphQL over HTTP §6.2).
+  // Mutations require POST, regardless of the scopes of the token (GraphQL over HTTP, GET).
   if (ctx.method === 'GET' && operation === 'mutation') return sendRefusal(ctx, 405)
   const needed = api.scopesNeeded(document, params.operationName)
   // The names of the fields are needed only to check whether two factors are required.
@@ -139,7 +139,7 @@ async function readParameters(ctx: Context, body: string): Promise<RequestParams
   return undefined
 }
 
-/** Whether a request has the hash of a document but no document. */
+/** Whether a request has the hash of a persisted document, but not the document itself. */
 function sendsHashOnly({ method, querystring }: Context, body: string): boolean {
   const search = new URLSearchParams(querystring)
   const { query, extensions } =

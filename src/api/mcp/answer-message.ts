@@ -97,7 +97,7 @@ function usedBy(method: unknown, params: Params, address: ToolAddress): Use | un
   }
 }
 
-/** The schemas of the methods with parameters that are validated here. The SDK itself validates `initialize`. */
+/** The schemas of the methods whose parameters are validated here. The SDK itself validates `initialize`. */
 const schemas = new Map<unknown, SpecTypeName>([
   ['completion/complete', 'CompleteRequest'],
   ['prompts/get', 'GetPromptRequest'],

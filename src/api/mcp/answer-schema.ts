@@ -17,7 +17,7 @@ import { PAGE_SIZE_MAX } from '../graphql/schema-text.ts'
 import type { JsonSchema, Tool } from './tool.ts'
 import { leafSchema } from './tool-arguments.ts'
 
-/** Returns the JSON Schema of a tool's result. Clients get it only with the setting `structuredResults` (decision 15). */
+/** Returns the JSON Schema of a tool's result. Clients get it only if `structuredResults` is on (decision 15). */
 export function answerSchemaOf({ name, runs }: Tool): JsonSchema {
   if (runs) return answerSchema(runs)
   const answer = answers[name]
@@ -80,7 +80,7 @@ const answers: Readonly<Record<string, z.ZodType>> = {
   }),
 }
 
-/** The result of a fixed GraphQL document with one operation, without aliases or fragments. */
+/** Returns the JSON Schema of a document's result. The document has one operation, and no aliases or fragments. */
 function answerSchema({ document, pick, optional }: NonNullable<Tool['runs']>): JsonSchema {
   const { schema, operation } = document()
   const root = schema.getRootType(operation.operation)

@@ -35,7 +35,7 @@ export function invalidParams(message: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, message)
 }
 
-/** The maximum number of characters of a result. About 25,000 tokens, the lowest limit of any host. */
+/** The maximum number of characters of a result. They are about 25,000 tokens, the lowest limit of the known hosts. */
 export const ANSWER_LENGTH_MAX = 80_000
 
 /** Runs a tool. A caller's mistake, or a result that is too long, becomes a result marked as an error (MCP, tools). */
@@ -86,11 +86,11 @@ async function answerWithin(tool: Tool, values: unknown, call: ToolCall): Promis
     list && fittingCount(list, ANSWER_LENGTH_MAX - NOTE_LENGTH - (length - lengthOf(list)))
   if (!name || !list || !count) throw new ToolProblem(TOO_LONG)
   if (name !== 'nodes') {
-    const note = `${name} are the first ${count} of ${list.length}: the rest does not fit.`
+    const note = `Only the first ${count} of ${list.length} ${name} fit into the result.`
     return { ...Object(answer), [name]: list.slice(0, count), note }
   }
   const page = await answerWithin(tool, { ...Object(values), first: count }, call)
-  const note = `Only ${count} of these objects fit. For the next ones, call again with after: pageInfo.endCursor.`
+  const note = `Only ${count} of these objects fit. For the next page, call again with after: pageInfo.endCursor.`
   return { ...Object(page), note }
 }
 

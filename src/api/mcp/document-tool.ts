@@ -29,7 +29,7 @@ import {
   withKey,
 } from './tool-arguments.ts'
 
-/** The message for an invalid cursor, such as one from another list. */
+/** The message for an invalid cursor, such as a cursor of another list. */
 export const FOREIGN_CURSOR =
   'after must be pageInfo.endCursor of a page of the same list. Omit it for the first page.'
 
@@ -153,8 +153,8 @@ function nothingFor({ given, taken, listedBy }: Asked): ToolProblem {
 
 function alreadyExisted({ taken }: Asked): string {
   return taken.some(({ name }) => name === 'idempotencyKey')
-    ? 'already existed: an equal call created it. To create another, send a new idempotencyKey.'
-    : 'already existed and is unchanged'
+    ? 'The object already existed: an equal call created it. To create another, send a new idempotencyKey.'
+    : 'The object already existed and is unchanged.'
 }
 
 /** Converts a GraphQL error to an error for the caller. It names the argument, and a tool that lists valid values. */

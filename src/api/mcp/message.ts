@@ -113,7 +113,7 @@ export async function sendResponse(ctx: Context, response: Response): Promise<vo
   ctx.status = response.status
   for (const [name, value] of response.headers) ctx.set(name, value)
   if (!response.body) {
-    // An empty body sets the status to 204.
+    // Koa sets the status to 204 for a null body, so set the status again.
     ctx.body = null
     ctx.status = response.status
   } else if (response.headers.get('content-type')?.startsWith('text/event-stream')) {

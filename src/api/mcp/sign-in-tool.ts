@@ -144,5 +144,5 @@ function nextStepOf(caller: AccessToken): string {
   return opens(caller, 'operator')
     ? `List the tools again: the list now includes the operator tools that your scopes allow. ${RECONNECT}${more}`
     : 'This token gives access only to the public tools. Call sign_in with as: "member" for purchases at a site, ' +
-        `or with as: "operator" to run one; or connect to ${paths.mcpMember} or ${paths.mcpAdmin}.`
+        `or with as: "operator" to run a site; or connect to ${paths.mcpMember} or ${paths.mcpAdmin}.`
 }

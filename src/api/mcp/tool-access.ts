@@ -18,7 +18,7 @@ export function addressFor(audience: ToolAudience): ToolAddress {
   return address
 }
 
-/** Whether an endpoint serves a tool, prompt or resource. All endpoints serve those without an audience. */
+/** Whether an endpoint serves a tool, prompt or resource. Each endpoint serves everything that has no audience. */
 export function isServedAt({ audience }: ToolAddress, offered: Pick<Tool, 'access'>): boolean {
   const own = audienceOf(offered)
   return !audience || !own || own === audience

@@ -120,7 +120,7 @@ function nameWords(name: string): string[] {
     .filter((word) => word !== '')
 }
 
-/** Verbs that models confuse. They make `remove_course` nearest to tools that delete or archive. */
+/** Groups of verbs that models confuse. Names with verbs of one group are similar: `remove_course`, `delete_course`. */
 const verbs: readonly (readonly string[])[] = [
   ['delete', 'remove', 'archive', 'end', 'cancel', 'unassign', 'destroy'],
   ['create', 'add', 'new', 'make', 'insert'],

@@ -37,7 +37,7 @@ export type ToolAccess =
       /** The mutation that the tool runs, which may be sensitive. */
       readonly operation?: string | undefined
     }
-  /** A token with any scope of the audience and with all of `also`. A challenge also names the scopes of the address. */
+  /** A token with a scope of the audience and all of `also`. A challenge also names the scopes in the metadata. */
   | {
       readonly kind: 'audience'
       readonly audience: ToolAudience

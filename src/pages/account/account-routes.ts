@@ -42,7 +42,7 @@ export function accountRoutes(accountPages: AccountPages, queries: MemberQueries
       queriesHref: sites.length === 0 ? undefined : pages.memberQueries,
       languageAction: pages.language,
       language: own,
-      // Offer the person's language even if no site offers it, so that saving a time zone does not change it.
+      // Offer the person's language even if no site offers it, so that saving a time zone keeps the language.
       languages: languages.filter((each) => each === own || offered.includes(each)),
     })
   })

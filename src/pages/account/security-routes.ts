@@ -65,7 +65,7 @@ export function securityRoutes(
     }
     const read = await readNewPassword(ctx, person, ports)
     if ('problems' in read) return refuse(read.status, read.problems)
-    // Take the time after hashing, so that sessions which the old password opened meanwhile end too.
+    // Read the time after hashing, to also end sessions that were opened with the old password in the meantime.
     const actor = { ...asked.actor, now: now() }
     const { personId } = actor
     const sessionSince = session.browser.authenticatedAt
@@ -78,7 +78,7 @@ export function securityRoutes(
       if (error instanceof SessionEnded) return false
       throw error
     })
-    // The page then asks the person to sign in.
+    // The session ended in the meantime, so the page asks the person to sign in.
     if (!isStored) return pages.security
     // All sessions have ended, because their cookies may have been copied. This browser gets a new session.
     const authenticatedAt = actor.now + 1

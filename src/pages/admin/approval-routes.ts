@@ -12,8 +12,9 @@ import type { AdminParts } from './admin-parts.ts'
 import type { OperatorPages } from './operator-pages.ts'
 
 /**
- * Registers the page on which operators approve changes of their assistants (design 37), and the form for the site's
- * policy. Operators see and approve only changes of their own assistants. Only owners may change the policy.
+ * Registers the page on which operators approve changes that their assistants request (design 37), and the form for the
+ * site's policy. Operators see and approve only the changes that their own assistants request. Only owners may change
+ * the policy.
  */
 export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { database, findClientName, now } = parts

@@ -11,13 +11,13 @@ const OLD_SECRET_MS = 365 * 86_400_000
 const EXCHANGE_MS = 10 * 60_000
 const ROWS_SHOWN_MAX = 5
 
-/** Whether the application has an active grant, `given`, for which the condition holds. */
+/** Returns the SQL condition for applications with an active grant, named `given`, that meets `condition`. */
 function hasGrant(condition: RawBuilder<unknown>) {
   return sql<boolean>`exists (select 1 from oauth_grant as given
     where given.client_id = app.client_id and given.ended_at is null and ${condition})`
 }
 
-/** Whether the code of a grant was exchanged: the grant has a token family, or its tokens were used. */
+/** The SQL condition for grants whose code was exchanged: they have a token family, or their tokens were used. */
 const wasExchanged = sql`(given.last_used_at is not null
   or exists (select 1 from refresh_token_family as family where family.grant_id = given.id))`
 

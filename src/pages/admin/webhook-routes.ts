@@ -29,7 +29,7 @@ const acts: ReadonlyMap<string, Act> = new Map<string, Act>([
   ['delete', (webhooks, by, id) => webhooks.remove(by, id)],
 ])
 
-/** The actions that have the same notice as another one. */
+/** The actions that show the notice of another action: the keys show the notices of the values. */
 const sharedNotices: Readonly<Record<string, string>> = { 'replay-one': 'replay', skip: 'resume' }
 
 /** Registers the pages for webhook endpoints. They require a recent sign-in, because endpoints receive data. */

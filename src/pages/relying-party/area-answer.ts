@@ -10,7 +10,7 @@ import type { PageSession } from './page-session.ts'
 export type Answer = AreaPage | string | undefined
 export type WholeAnswer = Page | string | undefined
 
-/** Adds an area to a page, and the notice that the parameter `done` selects. A link cannot change the text of a notice. */
+/** Adds an area to a page, and the notice that the parameter `done` selects. A link cannot change a notice's text. */
 export function answerInArea(
   ctx: Context,
   { person, csrf }: PageSession,
@@ -19,7 +19,7 @@ export function answerInArea(
 ): WholeAnswer {
   if (typeof answer !== 'object') return answer
   const done = String(ctx.query['done'])
-  // Notices about secrets belong to several pages. A dot would select the notice of another page.
+  // Several pages share the notices about secrets. A name with a dot would select the notice of another page.
   const shared = done.includes('.') ? undefined : textIfAny(`done.${done}`)
   const notice = textIfAny(`done.${answer.id}.${done}`) ?? shared
   const hrefs = { accountHref: pages.account, signOutAction: pages.signOut }

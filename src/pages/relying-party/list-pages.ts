@@ -13,7 +13,7 @@ type Place = Pick<Context, 'path' | 'query'>
 
 /** Creates the functions that paginate the lists on our own pages. The query parameter `after` contains the cursor. */
 export function makeListPages(cursors: Cursors) {
-  // Binds a cursor to its list: the path and the filters.
+  // Bind each cursor to its list, which the path and the filters identify.
   const scopeOf = ({ path }: Place, kept: URLSearchParams) => ['pages', addressOf(path, kept)]
   return {
     /** Reads the requested page: the first, unless the URL has a cursor of this list. `kept` contains the filters. */

@@ -101,7 +101,7 @@ export function makeSignedInPages(
         send(ctx, await show(ctx as PageContext, session))
       },
 
-    /** Handles a submitted form. Rejects a wrong CSRF token and NUL characters. */
+    /** Handles a submitted form. Rejects a form with a wrong CSRF token or a NUL character. */
     form:
       (answer: PageHandler): Middleware =>
       async (ctx) => {
@@ -135,7 +135,7 @@ export function makeSignedInPages(
     signInAgain: async (ctx: Context, { person }: PageSession, returnTo: string, acr?: string) =>
       await startSignIn(ctx, ports, returnTo, { login: person.email, acr }),
 
-    /** Handles a request that a script on one of our pages sends. Rejects a missing session and a wrong CSRF token. */
+    /** Handles a request from a script on one of our pages. Requires a session and its CSRF token. */
     script:
       (answer: Handler<void>): Middleware =>
       async (ctx) => {
@@ -177,7 +177,7 @@ export function makeSignedInPages(
   return signedInPages
 }
 
-/** Rejects a session that a site's identity provider authenticated. Administration pages check the site themselves. */
+/** Rejects a session of a site's identity provider, except on administration pages. Returns whether it did so. */
 async function isElsewhere(ctx: Context, session: PageSession, ports: PendingPorts) {
   const { browser, person } = session
   if (browser.siteId === undefined || ctx.path.startsWith(`${pages.admin}/`)) return false

@@ -73,7 +73,7 @@ export function joiningRoutes(signedOut: SignedOutPorts): Router {
   return router
 }
 
-/** Registers the pages on which a person asks for a link to sign up. They exist only if the site allows self sign-up. */
+/** Registers the pages on which a person requests a sign-up link. They exist only if the site allows self sign-up. */
 function signUpRoutes(router: Router, ports: Ports): void {
   askRoutes(router, ports, {
     kind: 'address',

@@ -29,7 +29,7 @@ const PIECE_MS = 7 * DAY_MS
 
 /**
  * Adds up orders and refunds by period and currency. An order counts when it was placed, and a refund when it was made.
- * So a later refund does not change an earlier period. Days are in UTC. Sorted by period and currency.
+ * So a later refund does not change an earlier period. Days are in UTC. Sorts the sums by period and currency.
  */
 export async function sumRevenue(
   { kysely }: Database,

@@ -8,7 +8,7 @@ import type { ApprovalCover } from '../../platform/store/schema.ts'
 import { newId, type SiteActor } from './change.ts'
 import { approvalRequired, limitReached } from './refusals.ts'
 
-/** The changes of a site that need an approval, and whether vendor integrations are exempt. */
+/** Which changes to a site need an approval, and whether vendor integrations are exempt. */
 export interface ApprovalPolicy {
   readonly covers: ApprovalCover
   readonly exemptsIntegrations: boolean
@@ -34,7 +34,7 @@ export function needsApproval(
 
 /** How long a person has to approve a change, and how long the approval is valid, in seconds. */
 const APPROVAL_SECONDS = 600
-/** The maximum number of changes of one client that wait for one person. */
+/** The maximum number of changes that one client may have waiting for one person. */
 const PENDING_MAX = 50
 
 /** A change that a client requests: the mutation and its arguments. */
@@ -144,7 +144,7 @@ export async function setApprovalPolicy(
   })
 }
 
-/** Lists a person's pending changes at a site, oldest first. With `clientId`, lists only changes of that client. */
+/** Lists a person's pending changes at a site, oldest first. With `clientId`, lists only that client's requests. */
 export async function listPendingChanges(
   database: Database,
   person: Pick<SiteActor, 'siteId' | 'personId' | 'now'>,

@@ -35,18 +35,18 @@ export interface SiteActor extends Actor {
 export interface SiteWork {
   readonly trx: Transaction<Schema>
   readonly actor: SiteActor
-  /** Records an audit event of the actor, and returns its id. It is written after the work, which cannot read it. */
+  /** Records an audit event of the actor, and returns its id. The event is written later, so `work` cannot read it. */
   readonly record: (
     action: Change['action'],
     subject: Change['subject'],
     values: Pick<Change, 'before' | 'after' | 'personId' | 'reportedAs'>,
   ) => string
-  /** Writes without rows at the end of the work, before its audit events. The work cannot read the result. */
+  /** Defers a write without result rows until `work` has finished. It runs before the audit events are written. */
   readonly writeLast: (query: { compile(): CompiledQuery }) => void
 }
 
 /**
- * Runs a change of the actor's site in one transaction. Changes of the same site run one after the other.
+ * Runs a change to the actor's site in one transaction. Changes to the same site run one after another.
  *
  * @throws ChangeRefused if the actor is no longer an operator of the site, or if `work` throws ChangeRefused
  */
@@ -155,8 +155,8 @@ const KEY_SECONDS = 7 * 86_400
 
 /**
  * Creates a function that creates a row. If a client repeats an idempotency key at the site, the function creates no
- * second row while the first row exists. It returns the id of the row, and whether the row is new. It throws ChangeRefused for
- * an invalid input, for a key that was used with a different input, and if `changeSite` throws it.
+ * second row while the first row exists. It returns the id of the row, and whether the row is new. It throws
+ * ChangeRefused for an invalid input, for a key that was used with a different input, and if `changeSite` throws it.
  */
 export function siteCreation<
   Input extends z.ZodType<{ readonly idempotencyKey?: string | null | undefined }>,

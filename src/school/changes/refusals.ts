@@ -64,7 +64,7 @@ export function limitReached(message: string): ChangeRefused {
 /** Creates the error for a change that must be approved on the page at `address`. */
 export function approvalRequired(address: string): ChangeRefused {
   const message =
-    'nothing was changed: an operator must approve this change first. Let the person open ' +
+    'nothing was changed: an operator must approve this change first. Ask the operator to approve it at ' +
     `${address} within ten minutes, then repeat the request with the same arguments`
   return new ChangeRefused('APPROVAL_REQUIRED', message, { address })
 }

@@ -295,7 +295,7 @@ function firstPublicationOf(
   return seen.length > 0 ? Math.min(...(seen as number[])) : null
 }
 
-/** Returns the action that webhooks report if a change restores a published item from the archive. */
+/** Returns the webhook action of a change that restores a published item; undefined for all other changes. */
 function publicationBy({ kind }: ReleaseChange, table: ItemTable, { publishedAt }: Release) {
   return kind === 'restore' && publishedAt !== null ? (`${table}.publish` as const) : undefined
 }

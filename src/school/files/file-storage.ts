@@ -120,7 +120,7 @@ export async function orUnavailable<Result>(work: () => Promise<Result>): Promis
 export type S3Location = NonNullable<Config['filesS3']>
 
 const s3Limits = {
-  /** Time until the response headers arrive, without the time for an upload. Reading the body may take longer. */
+  /** The time limit for the response headers, without the time for an upload. Reading the body may take longer. */
   answerMs: 20_000,
   /** The slowest upload that is not aborted: 1 Mbit/s. */
   uploadBytesPerSecondMin: 125_000,

@@ -166,7 +166,7 @@ async function rarestOf(kysely: Kysely<Schema>, words: readonly string[]): Promi
   return rarest.word
 }
 
-/** Keeps the people with all words. Keeps only one row per person: the first word that begins with the rarest word. */
+/** The condition for people with all words. Keeps one row per person: the first word that begins with `rarest`. */
 function hasWords({ engine }: Database, rarest: string, words: readonly string[]) {
   const placeOf = (text: unknown) =>
     sql`${sql.raw(engine === 'sqlite' ? 'instr' : 'strpos')}(found.words, ${text})`

@@ -70,7 +70,7 @@ export function webhookHandler(ports: DeliveryPorts): MessageHandler {
           .where('error', 'is', null)
           .limit(1)
           .executeTakeFirst()
-        // The receiver works, but rejects this event, which stays in the log as failed.
+        // The endpoint has accepted another event since, so keep it enabled. The log shows this event as failed.
         if (accepted && reason !== GONE_REASON) return
         await disable(trx, { id: queue, reason, nowMs: now() })
       })
@@ -125,7 +125,7 @@ async function post(
     const answer = await fetch(endpoint.url, init)
     status = answer.status
     const { bytes } = await readStart(answer, RESPONSE_BYTES_MAX)
-    // Databases reject NUL.
+    // PostgreSQL cannot store NUL.
     response = bytes.toString('utf8').replaceAll('\0', '\ufffd') || null
     if (status === GONE) error = GONE_REASON
     else if (status < 200 || status > 299) error = `the receiver responded with status ${status}`
