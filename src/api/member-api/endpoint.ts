@@ -65,7 +65,7 @@ function explanation(baseUrl: string) {
   })
 }
 
-/** Returns the verdict, or a refusal for a token without the read scope or a site. Mutations need the read scope too. */
+/** Returns the verdict, or a refusal for a token without the read scope or a site. Mutations need this scope too. */
 function requireMember(verdict: Verdict): Verdict {
   const demanded = demandScopes(verdict, [MEMBER_READ])
   if (demanded.kind !== 'granted' || demanded.token.siteId !== undefined) return demanded
