@@ -20,8 +20,8 @@ import { newPlace, type Stores, startBare, startOurs, startStores } from './serv
 import { measureSignIns } from './sign-ins.ts'
 import { measureStarts } from './starts.ts'
 import { CONNECTIONS, makeSupply } from './supply.ts'
+import { measureWatched, measureWorkers } from './variants.ts'
 import { describeVersions } from './versions.ts'
-import { measureWatched } from './watched.ts'
 
 /**
  * `npm run bench`: compares the service on each storage with the bare engine. The main figure is processor time, which
@@ -48,6 +48,9 @@ async function main(options: Options): Promise<void> {
     ...(await measureServers(stores, options, cores)),
     watched: options.sections.has('watched')
       ? await measureWatched(stores, options, cores)
+      : new Map(),
+    workers: options.sections.has('workers')
+      ? await measureWorkers(stores, options, cores)
       : new Map(),
     counted: options.sections.has('counted') ? await count(stores) : undefined,
     growth: options.sections.has('growth') ? await measureGrowth(stores, options, cores) : [],

@@ -11,7 +11,7 @@ export const storages = {
 export type Storage = keyof typeof storages
 
 /** The measurements besides single operations. */
-const sections = ['sign-ins', 'import', 'watched', 'counted', 'start', 'growth'] as const
+const sections = ['sign-ins', 'import', 'watched', 'workers', 'counted', 'start', 'growth'] as const
 export type Section = (typeof sections)[number]
 
 export interface Options {

@@ -18,6 +18,8 @@ export interface Results {
   readonly imports: Map<Storage, ImportFigure>
   /** The figures with metrics and traces, by setting, on the first storage. */
   readonly watched: Figures
+  /** The figures with one and with two processes, on the first storage. */
+  readonly workers: Figures
   /** The round trips, on PostgreSQL and Redis. */
   readonly counted: Readonly<Record<CountedOperation, RoundTrips>> | undefined
   readonly starts: ReadonlyMap<string, StartFigure>

@@ -1,0 +1,130 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+import type { Variables } from '../test/support/process.ts'
+import { freePort } from '../test/support/programs.ts'
+import type { Cores } from './cores.ts'
+import { type OperationName, operations } from './operations.ts'
+import type { Options } from './options.ts'
+import { showProgress } from './progress.ts'
+import { type Figures, type Measured, measureRounds } from './rounds.ts'
+import { newPlace, type Stores, startOurs } from './servers.ts'
+import { makeSupply } from './supply.ts'
+
+const watched = ['refresh', 'userinfo'] as const
+const shared = ['exchange', 'refresh', 'userinfo', 'introspection'] as const
+const OFF = 'off'
+export const ONE_WORKER = 'one process'
+export const TWO_WORKERS = '`WORKERS=2`'
+
+/** The names of servers that differ only in these environment variables. */
+type Variants = readonly (readonly [name: string, variables: Variables])[]
+
+/** Measures operations with each combination of metrics and traces. */
+export async function measureWatched(
+  stores: Stores,
+  options: Options,
+  cores: Cores | undefined,
+): Promise<Figures> {
+  await using collector = await startSink()
+  const traces = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+    OTEL_TRACES_SAMPLER: 'traceidratio',
+  }
+  const some = { ...traces, OTEL_TRACES_SAMPLER_ARG: '0.01' }
+  const variants: Variants = [
+    [OFF, {}],
+    ['metrics', { METRICS_PORT: String(await freePort()) }],
+    ['traces of all', { ...traces, OTEL_TRACES_SAMPLER_ARG: '1' }],
+    ['traces of one in a hundred', some],
+    ['both', { ...some, METRICS_PORT: String(await freePort()) }],
+  ]
+  return await measureVariants(stores, { ...options, operations: watched }, cores, variants)
+}
+
+/** Measures operations with one process and with two, on one core. */
+export async function measureWorkers(
+  stores: Stores,
+  options: Options,
+  cores: Cores | undefined,
+): Promise<Figures> {
+  const variants: Variants = [
+    [ONE_WORKER, {}],
+    [TWO_WORKERS, { WORKERS: '2' }],
+  ]
+  return await measureVariants(stores, { ...options, operations: shared }, cores, variants)
+}
+
+/** Measures the servers in turn, on the first storage of the options. */
+async function measureVariants(
+  stores: Stores,
+  options: Options,
+  cores: Cores | undefined,
+  variants: Variants,
+): Promise<Figures> {
+  await using opened = new AsyncDisposableStack()
+  const storage = options.storages[0] ?? 'postgres-redis'
+  const servers: Measured[] = []
+  for (const [name, variables] of variants) {
+    const place = { ...(await newPlace(storage, stores)), ...variables }
+    const { url, pid } = opened.use(await startOurs(place, { cores }))
+    servers.push({ name, kind: 'ours', url, pid, supply: await makeSupply(url, 'ours') })
+  }
+  const steps = (options.rounds + 1) * servers.length * options.operations.length
+  const progress = showProgress(variants.at(-1)?.[0] ?? '', steps)
+  const figures = await measureRounds(servers, options, progress)
+  progress.end()
+  return figures
+}
+
+/** Starts a trace collector that discards all data. */
+async function startSink(): Promise<AsyncDisposable & { readonly url: string }> {
+  const server = createServer((request, response) => {
+    request.resume().once('end', () => response.end())
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.close()
+      server.closeAllConnections()
+      await once(server, 'close')
+    },
+  }
+}
+
+/** Renders the figures of metrics and traces as a section of the page. */
+export function watchedPart(figures: Figures) {
+  return {
+    title: 'With metrics and traces',
+    text: 'Processor time per operation in microseconds, with metrics and traces ([operate](../how-to/operate.md#monitor-the-service)); in parentheses, relative to the row *off*.',
+    rows: rowsOf(figures, watched),
+  }
+}
+
+/** Renders the figures of several processes as a section of the page. */
+export function workersPart(figures: Figures) {
+  return {
+    title: 'With several processes',
+    text: 'Processor time of all processes per operation in microseconds; in parentheses, relative to one process.',
+    rows: rowsOf(figures, shared),
+  }
+}
+
+/** Creates a row for each variant, with its time relative to the first one. */
+function rowsOf(figures: Figures, names: readonly OperationName[]): string[][] {
+  const [first] = figures.values()
+  const timeOf = (found: typeof first, name: OperationName) =>
+    found?.get(name)?.processorMicroseconds ?? Number.NaN
+  return [
+    ['µs', ...names.map((name) => operations[name].title)],
+    ...[...figures].map(([who, found]) => [
+      who,
+      ...names.map((name) => {
+        const cost = timeOf(found, name)
+        return `${cost.toFixed(0)} (${(cost / timeOf(first, name)).toFixed(2)})`
+      }),
+    ]),
+  ]
+}
