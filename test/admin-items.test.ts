@@ -1,3 +1,4 @@
+import { eventActions } from '../src/platform/audit/audit-actions.ts'
 import { mutationOf, operatorSite, startOperator } from './support/admin-api.ts'
 import { insert, rowsOf } from './support/database.ts'
 import { amir } from './support/gatehouse.ts'
@@ -147,9 +148,9 @@ forEachDatabase('changes by the Admin API', (start) => {
   }
 
   it('names the field that is wrong, and changes nothing', async () => {
-    const before = await kysely().selectFrom('audit_event').select('id').execute()
-    for (const [mutation, valid, ...changes] of wrong) {
-      for (const change of changes) {
+    const before = await changes()
+    for (const [mutation, valid, ...wrongChanges] of wrong) {
+      for (const change of wrongChanges) {
         const [field] = Object.keys(change)
         const said = await refused(mutationOf(mutation), { input: { ...valid, ...change } })
         expect(said, JSON.stringify(change)).to.equal(`BAD_INPUT ${field}`)
@@ -161,8 +162,16 @@ forEachDatabase('changes by the Admin API', (start) => {
       const { body } = await ask(mutationOf(mutation), { input })
       expect(body.errors?.[0]?.message).to.equal(message)
     }
-    expect(await kysely().selectFrom('audit_event').select('id').execute()).to.deep.equal(before)
+    expect(await changes()).to.deep.equal(before)
   })
+
+  /** Returns the audit events of changes. Others, such as those of sign-ins, are written late. */
+  const changes = async () =>
+    await kysely()
+      .selectFrom('audit_event')
+      .select('id')
+      .where('action', 'not in', eventActions)
+      .execute()
 
   it('shows a course to visitors only while it is published', async () => {
     const { id } = await value(mutationOf('createCourse'), { input: { ...item, slug: 'visible' } })
