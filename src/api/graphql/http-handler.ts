@@ -65,7 +65,7 @@ async function runOperation<Caller>(
   { api, callerOf, costLimit, protection }: Handling<Caller>,
 ): Promise<void> {
   const { operation } = getOperationAST(document, params.operationName) ?? {}
-  // Mutations require POST, regardless of the scopes of the token (GraphQL over HTTP, GET).
+  // Mutations require POST, regardless of the scopes of the token (GraphQL over HTTP, section GET).
   if (ctx.method === 'GET' && operation === 'mutation') return sendRefusal(ctx, 405)
   const needed = api.scopesNeeded(document, params.operationName)
   // The names of the fields are needed only to check whether two factors are required.

@@ -34,7 +34,7 @@ export type ToolAccess =
   | {
       readonly kind: 'scopes'
       readonly needed: readonly string[]
-      /** The mutation that the tool runs, which may be sensitive. */
+      /** The mutation that the tool runs. Sites may require two factors for it. */
       readonly operation?: string | undefined
     }
   /** A token with a scope of the audience and all of `also`. A challenge also names the scopes in the metadata. */

@@ -142,7 +142,7 @@ export function deletionRoutes(ports: SignedOutPorts, accountDeletionSeconds: nu
       })
       if (!owned) throw new LinkGone()
       if (owned.length > 0) return await show(ctx, opened)
-      // A sign-in cancels a scheduled deletion, so the notice is true even if no deletion was scheduled.
+      // The link requires a sign-in, which cancels the deletion. So its notice `kept` is true in any case.
       sendPage(ctx, deletionScheduledPage({ dueAt, keepHref: `${pages.data}?done=kept` }))
     },
   })

@@ -15,7 +15,7 @@ import { areOf, personalRows } from './personal-data.ts'
  * Schedules the deletion of an account, and ends its sessions and grants. Signing in before the account is deleted
  * cancels the deletion. Does nothing if the person is the last owner of a site.
  *
- * @returns the names of the sites that need another owner first; undefined if there is no such account
+ * @returns the names of sites that need another owner first, none on success; undefined if there is no such account
  */
 export async function scheduleDeletion(
   trx: Transaction<Schema>,

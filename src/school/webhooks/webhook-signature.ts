@@ -1,4 +1,4 @@
-/** Signs webhooks by Standard Webhooks: HMAC-SHA256 (`v1`) and Ed25519 (`v1a`). */
+/** Signs webhooks according to Standard Webhooks, with HMAC-SHA256 (`v1`) and Ed25519 (`v1a`). */
 
 import {
   createHmac,
