@@ -202,7 +202,7 @@ describe('POST /member/graphql', () => {
           expect(headers.get('content-type')).to.equal(`${accept}; charset=utf-8`)
           expect(body.errors?.[0]?.extensions).to.include({ code: 'LIMIT_EXCEEDED', limit })
           expect(body.errors?.[0]?.message).to.match(
-            new RegExp(`limit on ${limit}, which is \\d+; select less$`),
+            new RegExp(`limit on ${limit}, which is \\d+; simplify it$`),
           )
         }
       })

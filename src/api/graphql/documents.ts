@@ -29,7 +29,7 @@ export function limitsInForce(limits: ApiLimits): Readonly<Record<string, number
 /** Creates the error that names an exceeded limit and its value. */
 export function limitExceeded(limit: string, max: number): GraphQLError {
   return new GraphQLError(
-    `the document exceeds the limit on ${limit}, which is ${max}; select less`,
+    `the document exceeds the limit on ${limit}, which is ${max}; simplify it`,
     {
       extensions: { code: 'LIMIT_EXCEEDED', limit, max },
     },

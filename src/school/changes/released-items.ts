@@ -131,7 +131,7 @@ export function releasedItems<
         const fields = values as unknown as Fields
         check?.(fields)
         if ((await countRows(rowsOf(trx, actor.siteId))) >= ITEMS_PER_SITE_MAX) {
-          throw limitReached(`a site has at most ${ITEMS_PER_SITE_MAX} ${noun}s; delete a draft`)
+          throw limitReached(`a site can have up to ${ITEMS_PER_SITE_MAX} ${noun}s; delete a draft`)
         }
         await mustBeFree(trx, actor.siteId, fields.slug)
         await insert(trx, table, { id, siteId: actor.siteId, ...fields, createdAt: actor.now })

@@ -37,7 +37,7 @@ export const createSection = siteCreation({
     await courses.mustFind(trx, actor.siteId, courseId)
     const sections = await listSections(trx, [courseId])
     if (sections.length >= SECTIONS_PER_COURSE_MAX) {
-      throw limitReached(`a course has at most ${SECTIONS_PER_COURSE_MAX} sections; delete one`)
+      throw limitReached(`a course can have up to ${SECTIONS_PER_COURSE_MAX} sections; delete one`)
     }
     const made = { id, position: sections.length + 1, title }
     await trx
@@ -81,7 +81,7 @@ export const createLecture = siteCreation({
     const section = await sectionWithin(trx, actor.siteId, courseId, wanted.sectionId)
     const present = await listLectures(trx, [courseId])
     if (present.length >= LECTURES_PER_COURSE_MAX) {
-      throw limitReached(`a course has at most ${LECTURES_PER_COURSE_MAX} lectures; delete one`)
+      throw limitReached(`a course can have up to ${LECTURES_PER_COURSE_MAX} lectures; delete one`)
     }
     const position = present.length + 1
     await trx

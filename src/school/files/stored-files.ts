@@ -132,9 +132,9 @@ async function mustHaveRoom(
     .where('site_id', '=', siteId)
     .executeTakeFirstOrThrow()
   if (Number(files) >= siteFilesMax)
-    throw limitReached(`a site has at most ${siteFilesMax} files; delete one`)
+    throw limitReached(`a site can have up to ${siteFilesMax} files; delete one`)
   if (Number(used ?? 0) + bytes > siteBytesMax) {
-    throw limitReached(`a site has at most ${siteBytesMax} bytes of files; delete some`)
+    throw limitReached(`a site can have up to ${siteBytesMax} bytes of files; delete some`)
   }
 }
 

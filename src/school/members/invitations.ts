@@ -125,7 +125,7 @@ const sendMemberRecovery = siteChange(async ({ trx, actor, record }, personId: s
     .executeTakeFirstOrThrow()
   const max = RECOVERIES_PER_DAY_MAX
   if (Number(events) >= max)
-    throw limitReached(`a member gets at most ${max} recovery e-mails in 24 hours; try again later`)
+    throw limitReached(`a member can get ${max} recovery e-mails in 24 hours; try again later`)
   await sendRecovery(trx, { personId, siteId }, now)
   record('password.send_recovery', { kind: 'person', id: personId }, { personId })
 })

@@ -64,7 +64,7 @@ export const assignLecturer = siteChange(
       .where('course_id', '=', courseId)
       .where('person_id', '!=', personId)
     if ((await countRows(others)) >= LECTURERS_PER_COURSE_MAX) {
-      throw limitReached(`a course has at most ${LECTURERS_PER_COURSE_MAX} lecturers; remove one`)
+      throw limitReached(`a course can have ${LECTURERS_PER_COURSE_MAX} lecturers; remove one`)
     }
     const made = await trx
       .insertInto('course_lecturer')

@@ -82,7 +82,7 @@ export const createPost = siteCreation({
   find: findPost,
   async insert({ trx, actor, record, writeLast }, id, post) {
     if ((await countRows(postsOf(trx, actor.siteId))) >= POSTS_PER_SITE_MAX) {
-      throw limitReached(`a site has at most ${POSTS_PER_SITE_MAX} posts; delete one`)
+      throw limitReached(`a site can have up to ${POSTS_PER_SITE_MAX} posts; delete one`)
     }
     const times = { created_at: actor.now, updated_at: actor.now }
     writeLast(

@@ -149,7 +149,7 @@ function creation(seals: Seals) {
     async insert({ trx, actor, record }, id, { url, types, payload }) {
       const { siteId: site_id, now: created_at } = actor
       if ((await endpointsOf(trx, site_id).execute()).length >= ENDPOINTS_PER_SITE_MAX) {
-        throw limitReached(`a site has at most ${ENDPOINTS_PER_SITE_MAX} webhooks; delete one`)
+        throw limitReached(`a site can have up to ${ENDPOINTS_PER_SITE_MAX} webhooks; delete one`)
       }
       const sealed_secret = seals.seal(newWebhookSecret(), labelOf(id))
       const row = { id, site_id, url, payload, sealed_secret, created_at }
