@@ -34,7 +34,7 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
     const kept = new URLSearchParams(search && { search })
     const request = listPages.requestOf(ctx, kept)
     const found = await listApplications(database.kysely, site.id, request, { search })
-    // PostgreSQL rejects an empty list.
+    // Include an empty id, because PostgreSQL rejects an empty list.
     const ids = ['', ...found.rows.map(({ clientId }) => clientId)]
     const uses = await summarizeUse(database.kysely, ids, now())
     const refused = await countRefusals(database.kysely, ids, now() - 7 * DAY_MS)

@@ -89,7 +89,7 @@ async function viewsOf(
   { site, address }: Operator,
   { database }: Pick<AdminParts, 'database'>,
 ) {
-  // PostgreSQL rejects an empty list.
+  // Include an empty id, because PostgreSQL rejects an empty list.
   const ids = ['', ...people.map(({ id }) => id)]
   const held = await listHeldRoles(database.kysely, ids, site.id)
   return people.map(({ id, name, email }) => {

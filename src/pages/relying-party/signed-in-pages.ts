@@ -177,7 +177,7 @@ export function makeSignedInPages(
   return signedInPages
 }
 
-/** Rejects a session of a site's identity provider, except on administration pages. Returns whether it did so. */
+/** Rejects a session of a site's identity provider, except for administration and sign-out. Returns whether it did. */
 async function isElsewhere(ctx: Context, session: PageSession, ports: PendingPorts) {
   const { browser, person } = session
   if (browser.siteId === undefined || ctx.path.startsWith(`${pages.admin}/`)) return false

@@ -102,7 +102,7 @@ export async function storeFile(
   return { file: stored, isNew }
 }
 
-/** Whether the row may exist: its commit may have succeeded, with a lost response. Also true if the query fails. */
+/** Whether the row may exist: its commit may have succeeded although the response was lost. True if the query fails. */
 async function mayHaveRow(kysely: Kysely<Schema>, id: string): Promise<boolean> {
   const row = kysely.selectFrom('stored_file').select('id').where('id', '=', id)
   return await row.executeTakeFirst().then(Boolean, () => true)

@@ -52,7 +52,7 @@ export function webhookHandler(ports: DeliveryPorts): MessageHandler {
       const { endpoints, events } = await load({ queue, eventId })
       const endpoint = endpoints.get(queue)
       const row = events.get(eventId)
-      // A disabled endpoint gets the event when an operator enables it and chooses to send missed events.
+      // Skip a disabled endpoint. An operator who enables it again can choose to send the missed events.
       const event = endpoint && row && webhookEventOf(row, endpoint.payload)
       if (!event) return
       const result = await post(event, endpoint, posting, signal)
