@@ -104,7 +104,7 @@ forEachDatabase('the deletion of an account', (start) => {
   const eventsOf = async (action: string) =>
     await rowsOf(service().kysely, 'audit_event', { action })
 
-  /** Asks for the deletion of an account. Returns the person, the page seen and the path in the mail. */
+  /** Asks for the deletion of an account. Returns the person, the resulting page and the path of the link in the mail. */
   const ask = async (whose = sam) => {
     const person = makePagePerson(service().url, whose)
     const asked = await person.submit(page, {}, `${page}/delete`)
@@ -123,7 +123,7 @@ forEachDatabase('the deletion of an account', (start) => {
         const now = service().service.now()
         await scheduleDeletion(trx, databaseOf(service()), deletion, { now })
       })
-  /** Makes the deletion of people due and runs it. Returns the subjects and recipients of the mails. */
+  /** Makes deletions due and runs them `processes` times at once. Returns the subject and recipient of each mail. */
   const deleteNow = async (ids: readonly string[], processes = 1) => {
     const earlier = mailsTo(service()).length
     const nowMs = service().service.now()
@@ -250,7 +250,7 @@ forEachDatabase('the deletion of an account', (start) => {
     await confirm()
     const people = [1, 2].map(() => makePagePerson(service().url, sam))
     const seen = await Promise.all(people.map((each) => each.visit(`${page}?done=kept`)))
-    // The same text is true for a person who opens this link when no deletion is planned.
+    // The text must also be true for a person who opens this link when no deletion is planned.
     for (const { text } of seen) expect(text).to.include('Your account stays: no deletion is')
     expect(await eventsOf('account.deletion_cancelled')).to.have.length(1)
     ahead.ms = 8 * DAY_MS

@@ -68,7 +68,7 @@ describe(`${page}: the password`, () => {
   })
 
   describe('beside other requests', () => {
-    /** Starts a service and signs Sam in at each browser. Then stores a password hash that takes long to check. */
+    /** Starts a service and signs Sam in with several browsers. Then stores a password hash that is slow to check. */
     const open = async (browsers: number) => {
       const service = await startService({ policy: flushingSoon, now: Date.now })
       const people = Array.from({ length: browsers }, () => makePagePerson(service.url, sam))

@@ -82,7 +82,7 @@ it('the reserved names of sites are those that follow /admin/ in another address
   expect(nameOfSite({ id: 'sit_1', slug: 'apis' })).to.equal('apis')
 })
 
-/** Returns the path with one segment or all in upper case, and with a trailing slash. Keeps parameters unchanged. */
+/** Returns other spellings of a path: one or all segments in upper case, or a trailing slash. Keeps parameters. */
 function otherSpellings(pattern: string): string[] {
   if (pattern === pages.welcome) return []
   const segments = pattern.split('/')

@@ -84,7 +84,7 @@ forEachDatabase('the Admin API: analytics', (start) => {
   })
 })
 
-/** Sam completes a course on the second day. Noor watches half of it. So does June, who has no role at the site. */
+/** Stores activity in March 2015: Sam completes a course. Noor, and June without a role at the site, watch half of it. */
 async function happenInMarch({ kysely }: Database): Promise<void> {
   const march = (time: string) => at(`2015-03-${time}`)
   const day = Math.floor(march('02T00:00:00') / 86_400_000)
@@ -122,7 +122,7 @@ async function happenInMarch({ kysely }: Database): Promise<void> {
     await sql.raw(`insert into ${rows}`).execute(kysely)
 }
 
-/** Enrols more people at one time than one statement reads, so halving the period does not help. */
+/** Enrols 20,000 people at the same instant, more than one statement reads. Halving the period does not help. */
 async function enrolTwentyThousand({ kysely }: Database, purchasedAt: number): Promise<void> {
   const digits = sql.raw(Array.from({ length: 10 }, (_, i) => `select ${i} i`).join(' union all '))
   const numbers = sql`with digit as (${digits}), number as (

@@ -165,7 +165,7 @@ forEachDatabase('changes by the Admin API', (start) => {
     expect(await changes()).to.deep.equal(before)
   })
 
-  /** Returns the audit events of changes. Others, such as those of sign-ins, are written late. */
+  /** Returns the audit events of changes. Leaves out other events, such as sign-ins, because they are written late. */
   const changes = async () =>
     await kysely()
       .selectFrom('audit_event')

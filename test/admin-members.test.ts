@@ -99,7 +99,7 @@ forEachDatabase('the Admin API: members of the site', (start) => {
       expect(said).to.deep.equal(['CONFLICT roles', 'CONFLICT roles'])
     }
     await kept()
-    // Theo's account is disabled.
+    // Theo's account is disabled, so his ownership does not count.
     await change('per_theo', 'OWNER')
     await kept()
     await run(remove, { id: 'per_theo' })

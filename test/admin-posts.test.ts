@@ -15,7 +15,7 @@ const post = {
   link: 'https://northlight.example/studio',
 }
 
-/** More subscribers than two batches contain, so that one request cannot deliver to all of them. */
+/** More subscribers than fit into two batches. Publishing delivers only the first batch. */
 const MANY = 1300
 const subscribers = Array.from({ length: MANY }, (_, n) => `per_n${String(n).padStart(5, '0')}`)
 const everybody = [...subscribers, 'per_sam']
@@ -23,7 +23,7 @@ const everybody = [...subscribers, 'per_sam']
 forEachDatabase('the Admin API: announcements', (start) => {
   const { running, value, refused, kysely } = operatorSite(start, {
     each: true,
-    // The tests deliver the rest themselves.
+    // Keep the background task from running: the tests deliver the other batches themselves.
     policy: (policy) => ({ ...policy, posts: { deliverySeconds: 600 } }),
   })
 

@@ -273,7 +273,7 @@ forEachDatabase('what another site has', (start) => {
     }
   })
 
-  it('is not reached with a text that no database can store; the error names the argument', async () => {
+  it('is not reached with a text that PostgreSQL cannot store; the error names the argument', async () => {
     for (const operation of operations) {
       for (const { path, type } of slotsOf(operation)) {
         if (type !== 'ID' && type !== 'String') continue

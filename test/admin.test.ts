@@ -318,7 +318,7 @@ describe('/admin', () => {
       expect(decided.text).to.include(`was ${review}`)
     }
     expect(await home()).not.to.include('not reviewed')
-    // The decision is about the document that the page showed.
+    // A decision applies only to the version of the document that the page showed.
     const address = `${list}/approved`
     const open = await person.visit(`${address}?client=${encodeURIComponent(client)}`)
     expect(open.text).to.match(/Approve.*Planner.*planner\.example\/callback/s)
@@ -352,7 +352,7 @@ describe('/admin', () => {
     const rows = Array.from({ length: 45 }, (_value, number) => ({
       ...({ kind: 'site', auth_method: 'none', application_type: 'web' } as const),
       ...{ site_id: northlight, client_id: `many-${number}`, name: `Many ${number}` },
-      // Several rows have the same time, so a position in the list consists of more than the time.
+      // Seven rows share each time, so a cursor must contain more than the time.
       created_at: 5000 + Math.floor(number / 7),
     }))
     await insert(own.kysely, 'oauth_application', rows)

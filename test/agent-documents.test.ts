@@ -30,7 +30,7 @@ describe('documents for agents', () => {
     expect(links).to.have.length.greaterThan(8)
     for (const { path } of toolAddresses) expect(links).to.include(url + path)
     for (const link of links) {
-      // test/connect.test.ts tests this page for people.
+      // This page is for people. test/connect.test.ts tests it.
       if (link === url + pages.connectHome) continue
       expect((await fetch(link)).status, link).to.be.oneOf([200, 401, 405])
     }

@@ -279,7 +279,7 @@ function shapeOf(found: unknown, values: Values): unknown {
     const texts = Array.isArray(value) ? [value.join(' '), ...value] : [value]
     for (const [index, text] of texts.entries()) {
       names.set(text, `<${name} ${index}>`)
-      // A line break would start a command in a shell.
+      // In commands, a space replaces control characters, because a line break would start another command.
       names.set(text.replace(/\p{Cc}+/gu, ' '), `<${name} ${index}>`)
     }
   }

@@ -405,7 +405,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     })
     await demand('*')
 
-    // The choice of the site comes after the sign-in.
+    // The person chooses the site only after the sign-in.
     const role = { person_id: 'per_olivia', site_id: 'sit_open_kitchen', granted_at: 1 }
     await insert(kysely, 'site_role', { ...role, role: 'admin' })
     const chooser = (await obtainCode(url, {}, olivia)).person
@@ -424,7 +424,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     expect((await answerTo(makeHeadlessPerson(northlight))).get('error')).to.equal(unmet)
   })
 
-  /** Adds an authenticator app for a person. Returns the person's answers, with a new code each time. */
+  /** Adds an authenticator app for a person. Each call of the returned `code` moves the clock and returns the next code. */
   const withApp = async (who: Answers) => {
     const { codeAt } = await addApp(makePagePerson(service().url, who), Date.now() + aheadMs)
     return {

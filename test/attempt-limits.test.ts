@@ -28,7 +28,7 @@ function limitsOf(redis?: Redis) {
   const limits = makeAttemptLimits(requestLimits)
   return {
     size: requestLimits.size,
-    /** Begins an attempt, and gives it back if it succeeds. Returns the seconds to wait if it is limited. */
+    /** Begins an attempt, and gives it back if it succeeds. Returns undefined, or the seconds to wait if it is refused. */
     async begin(attempt: Attempt, succeeds = false) {
       const begun = await limits.begin(attempt)
       if ('waitSeconds' in begun) return begun.waitSeconds

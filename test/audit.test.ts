@@ -137,7 +137,7 @@ describe('the audit trail of a running service', () => {
       expect(rows.reduce((sum, { times }) => sum + (times ?? 1), 0)).to.equal(25)
       return rows
     })
-    // There may be several flushes between the first failure and the last. They add no rows.
+    // The first flush writes one row. Later failures of the same minute wait for its end, so no other flush adds a row.
     expect(found.length).to.be.at.most(2)
     expect(found[0]).to.include({ site_id: 'sit_northlight', reason: 'invalid secret provided' })
   })
@@ -151,12 +151,12 @@ describe('the audit trail of a running service', () => {
     await browser.authorize(authorizeUrl(url), notes.redirectUri)
     await confirmSignOut(browser, new URL(paths.endSession, url))
     expect(await newest('sign_out.browser')).to.include({ actor_person_id: 'per_olivia' })
-    // The engine's own clock is behind this one, so Olivia cannot sign in after this.
+    // The engine uses the real time, which is behind the test's clock, so Olivia cannot sign in after this.
     await makePagePerson(url, olivia).submit('/account/sign-out-everywhere')
     expect(await newest('sign_out.everywhere')).to.include({ actor_person_id: 'per_olivia' })
   })
 
-  it('accepts a client_id that no database stores, and loses no other event', async () => {
+  it('accepts a client_id that PostgreSQL cannot store, and loses no other event', async () => {
     const { url } = service()
     await askToAuthorize(url, { client_id: 'nul\0\ud800' })
     await introspect(url, 'a-token', { client_id: 'x\0', client_secret: 'y\0' })

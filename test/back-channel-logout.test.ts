@@ -59,7 +59,7 @@ async function startRelyingParty(openssl: string) {
       tokens.push(body.get('logout_token') ?? '')
     }
     await delay(party.answersAfterMs)
-    // A test may change the status after the token arrives.
+    // Read the status only now, because a test may change it after the token arrives.
     response.writeHead(party.status, { location: 'https://client.example/other' }).end()
   })
   return party
@@ -83,7 +83,7 @@ describe('back-channel logout', () => {
     await use({ service, party, clock })
   }
 
-  /** Signs Sam in at the portal and exchanges the code. */
+  /** Signs Sam in at the portal and exchanges the code. Returns the id_token, and `signOut`, which ends the session. */
   async function signInAtPortal({ url }: RunningService) {
     const obtained = await obtainCode(url, asPortalWithoutSecret)
     const idToken = String((await redeem(url, withSecret(obtained))).body.id_token)
@@ -153,7 +153,7 @@ describe('back-channel logout', () => {
   })
 
   const ofPortal = `client_id = '${portal.clientId}'`
-  /** The statement that causes each end. */
+  /** Each cause that ends a session at an application, with the SQL statement that produces it. */
   const ends: readonly (readonly [end: SessionEnd, statement: string])[] = [
     [
       'the person signed out everywhere',
@@ -218,8 +218,8 @@ describe('back-channel logout', () => {
     })
   })
 
-  // The engine's own limit for outgoing requests is 2.5 s.
-  it('waits for an application that starts slowly, and does not repeat the notice meanwhile', async () => {
+  // The application responds after 4 s. The engine's own limit for outgoing requests is 2.5 s.
+  it('waits for an application that responds slowly, and does not repeat the notice meanwhile', async () => {
     await running(async ({ service, party, clock }) => {
       party.answersAfterMs = 4000
       await (await signInAtPortal(service)).signOut()
@@ -286,7 +286,7 @@ describe('back-channel logout', () => {
     })
   })
 
-  /** Starts a service that notifies the portal, and an application at other.example that responds with `answer`. */
+  /** Starts a service that notifies the portal and an application at other.example, which responds with `answer`. */
   async function startWithOther(answer: (response: ServerResponse) => unknown) {
     const host = await startDocumentHost(openssl())
     const clock = { ms: Date.now() }
@@ -317,7 +317,7 @@ describe('back-channel logout', () => {
   it('keeps notices of an unavailable application without delaying others [147]', async () => {
     await using running = await startWithOther(() => {})
     const { service, clock, told } = running
-    // The notices of the unavailable application have waited longer.
+    // The unavailable application's notices are older, so the service tries them first.
     await addNotices(service, 200, { clientId: notes.clientId, nowMs: clock.ms - 1000 })
     await addNotices(service, 1, { clientId: portal.clientId, nowMs: clock.ms })
     await received(told, 1)
@@ -349,7 +349,7 @@ describe('back-channel logout', () => {
     await eventually(20_000, async () => expect(running.others).to.be.at.least(64))
     await run(service, `delete from site_role where person_id = 'per_sam'`)
     await received(told, 1)
-    // Each of the eight gets eight notices at a time, and has answered at most the first eight.
+    // Each of the eight applications gets eight notices at a time, and has responded to at most the first eight.
     expect(running.others).to.be.at.most(128)
     await becomes(service, { sessions: 0 })
     expect(told).to.have.lengthOf(1)

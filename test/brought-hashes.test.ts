@@ -50,7 +50,7 @@ withDatabases('the stand-in for accounts without a password hash', (open) => {
       const found = await Array.fromAsync({ length: 200 }, (_, n) => test(`u${n}@school.example`))
       return found.filter(Boolean).length
     }
-    // The stand-in of an address is not that of the nearest account. Similar addresses have unrelated stand-ins.
+    // The stand-in is not simply the hash of the next account by address. Similar addresses have unrelated stand-ins.
     expect(await count(isDear)).to.be.within(50, 150)
     const differs = async (email: string) => (await isDear(email)) !== (await isDear(`${email}a`))
     expect(await count(differs)).to.be.within(50, 150)
@@ -180,7 +180,7 @@ describe('imported password hashes', () => {
 
   it('take the time of the substitute when there is no hash', async function () {
     this.retries(4)
-    // A busy machine makes runs slower, never faster, so compare the fastest.
+    // A busy machine makes runs slower, never faster, so compare the fastest runs.
     const fastestOf = async (check: () => Promise<boolean>) => {
       let fastestMs = Number.POSITIVE_INFINITY
       for (let run = 0; run < 7; run += 1) {
@@ -193,7 +193,7 @@ describe('imported password hashes', () => {
     const known = await fastestOf(() => verify(theirs, 'wrong', theirs))
     const unknown = await fastestOf(() => verify(undefined, 'wrong', theirs))
     const unreadable = await fastestOf(() => verify('no hash at all', 'wrong', theirs))
-    // One hash of our own cost takes less than half of `known`, and two of PHP's cost take twice as long.
+    // A check at our own cost takes less than half of `known`. Two checks at PHP's cost take twice as long.
     for (const other of [unknown, unreadable]) expect(other).to.be.within(known / 2, known * 1.9)
   })
 

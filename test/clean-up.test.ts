@@ -28,7 +28,7 @@ const nowMs = 1_800_000_000_000
 const never = new AbortController().signal
 const pause = async () => await otherWork()
 const HOUR_MS = 3_600_000
-/** SQLite writes its write-ahead log back when it reaches 4 MB, so the log stays well below this size. */
+/** The limit of this test for the write-ahead log. SQLite checkpoints the log at 4 MB, so it stays well below. */
 const LOG_BYTES_MAX = 32_000_000
 
 withDatabases('clean-up', (open, newPlace) => {
@@ -37,7 +37,7 @@ withDatabases('clean-up', (open, newPlace) => {
     await using place = await newPlace()
     await using database = await openDatabase(place.location, { answerWithinMs: HOUR_MS })
     const rows = manyRows
-    // Do not wait for the disk, because its speed says nothing about the statements.
+    // Do not wait for the disk: the test is about the statements.
     if (database.engine === 'sqlite') await run(database, 'pragma synchronous = off')
     await fillExpiring(database, { rows, nowMs })
     if (database.engine === 'sqlite') await run(database, 'pragma wal_checkpoint(truncate)')
@@ -114,7 +114,7 @@ withDatabases('clean-up', (open, newPlace) => {
     await using database = await open()
     await fillExpiring(database, { rows: 1000, nowMs })
     let clockMs = 0
-    // The first statement seems to take an hour, so the pause after it takes two.
+    // Each reading of the clock adds an hour, so the first statement seems to take one hour, and the pause takes two.
     const clock = () => (clockMs += HOUR_MS)
     const { run: cleanUp, log, logger } = setUp({ database, runSeconds: 24 * 3600, clock })
     const task = { name: 'clean-up', everySeconds: 0.01, run: cleanUp }
@@ -160,7 +160,7 @@ describe('a background task', () => {
     expect(runs).to.equal(1)
     held.resolve()
     await delay(0)
-    // If the missed turns of 100 ms were queued, they would all run now.
+    // If the turns missed in 100 ms were queued, they would all run now.
     expect(runs).to.be.below(10)
     await eventually(10_000, async () => expect(runs).to.be.above(3))
     await tasks[Symbol.asyncDispose]()
@@ -194,7 +194,7 @@ describe('the table of clean-up', () => {
 describeOnServers('clean-up on a slow PostgreSQL server', () => {
   const postgres = sharedProgram('postgres')
 
-  /** Cleans up 100 rows of each kind. Deleting a row of oauth_state takes `seconds`. */
+  /** Cleans up 100 rows of each kind. Each delete in oauth_state takes `seconds`. A cancelled one runs `whenCancelled`. */
   const cleanUpSlowly = async (seconds: number, whenCancelled = 'raise') => {
     const { location } = await postgresPlace(postgres())
     await using database = await openDatabase(location, { answerWithinMs: 250 })

@@ -18,7 +18,7 @@ const documents: readonly Described[] = JSON.parse(
   readFileSync(join(configFolder, 'metadata-documents.json'), 'utf8'),
 )
 
-// Local programs choose their port each time.
+// The redirect URIs that the clients send. Local programs may use another port at each sign-in.
 const redirects = [
   ['Claude', claude.redirectUri],
   ['Claude Code', 'http://localhost:54212/callback'],

@@ -14,7 +14,7 @@ import { eventually } from './support/programs.ts'
 import { sharedService } from './support/storages.ts'
 import { type Answer, basic, encode, type Fields, get, postForm, send } from './support/wire.ts'
 
-/** Faults of real libraries. Each error description must name the remedy. */
+/** Each test repeats a fault of a real client library. The error description must name the remedy. */
 describe('the error of a faulty client', () => {
   const service = sharedService({ policy: flushingSoon })
 
@@ -31,7 +31,7 @@ describe('the error of a faulty client', () => {
     return body.error_description
   }
 
-  /** Returns the sentence that these refusals of a grant share. */
+  /** Expects the same invalid_grant refusal in all answers. Returns its description. */
   function onlySentenceOf(answers: readonly Answer[]): string {
     const sentences = answers.map((answer) => {
       expect(answer.body.error).to.equal('invalid_grant')
@@ -92,7 +92,7 @@ describe('the error of a faulty client', () => {
       expect(sentenceOf(twice, 400)).to.include(
         'either in the form, without any Authorization header, or with HTTP Basic',
       )
-      // @okta/okta-auth-js sends the client_id without a colon and a secret.
+      // @okta/okta-auth-js encodes only the client_id, without a colon or a secret.
       for (const header of [`Basic ${Buffer.from(client_id).toString('base64')}`, 'Bearer x']) {
         const answer = await post(path, fields, ['Authorization', header])
         expect(sentenceOf(answer, 400)).to.include('the base64 encoding of client_id:client_secret')

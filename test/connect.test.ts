@@ -92,10 +92,10 @@ describe('/admin/{site}/assistants', () => {
     await submit(`/admin/northlight/applications/${app?.client_id}/delete`)
   })
 
-  it('adds no assistant whose callbacks are all of hosts that the deployment does not admit', async () => {
+  it('adds no assistant if the deployment admits none of its callback hosts', async () => {
     await using strict = await startWith({ loopbackHosts: ['127.0.0.1'] })
     const person = makePagePerson(strict.url, olivia)
-    // No callback of Gemini CLI is left, so the page does not create a client that no response could reach.
+    // No callback of Gemini CLI is admitted, so the page creates no client: it could never receive a response.
     const none = await person.submit(page, { assistant: 'gemini-cli' })
     expect(none.status).to.equal(422)
     expect(none.text).to.include('at least one redirect address')
@@ -220,7 +220,7 @@ describe('/connect', () => {
       expect(none.text).to.include('id="site-problem"').and.not.include('<b>nowhere')
     }
     expect((await open('/connect?site=')).status).to.equal(200)
-    // No store can contain a name with NUL.
+    // The service rejects NUL, because PostgreSQL cannot store it.
     expect((await open('/connect?site=north%00light')).status).to.equal(400)
   })
 

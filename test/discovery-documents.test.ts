@@ -189,7 +189,7 @@ function strangers(text: string): string[] {
   return named.filter((name) => !known.has(name))
 }
 
-/** Starts a bare Koa application in place of the engine. It serves a key set, for GET only. */
+/** Starts cacheDocuments with a stand-in for the engine that serves a key set. `asked` counts its GET requests. */
 async function listening() {
   const app = new Koa()
   let asked = 0

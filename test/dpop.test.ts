@@ -118,7 +118,7 @@ forEachStorage('DPoP (RFC 9449)', (start) => {
       const { configuration, options, tokens } = await getTokens(url, { ...asking, bound: true })
       const refreshToken = tokens.refresh_token ?? ''
       const next = await oidc.refreshTokenGrant(configuration, refreshToken, {}, options)
-      // FAPI 2.0 §5.3.2.1: not rotated, so that a lost response does not sign the person out.
+      // Bound refresh tokens are not rotated (FAPI 2.0 §5.3.2.1), so a lost response does not sign the person out.
       expect(next.refresh_token).to.equal(refreshToken)
       for (const { token_type, access_token } of [tokens, next]) {
         expect(token_type).to.equal('dpop')
@@ -472,7 +472,7 @@ it('DPoP is not offered while the plan is off, and tokens that were bound before
   await using service = await startService(on)
   const { key, accessToken, refreshToken } = await boundToken(service.url)
   const { port } = new URL(service.url)
-  // A second process on the same database, as after a change of the configuration.
+  // Start a second process on the same database without the plan, as after a change of the configuration.
   await using off = await startService({
     environment: { DATA_DIR: service.config.dataDir, BASE_URL: `http://localhost:${port}` },
   })

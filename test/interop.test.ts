@@ -52,9 +52,8 @@ describe('tables of libraries and clients', () => {
   })
 
   it('name every program of examples', () => {
-    // test/system/resource-server-examples.test.ts runs those of resource servers, test/interop/products.ts
-    // the products, test/password-hook.test.ts the password check, test/platform-records.test.ts
-    // the sender of records.
+    // Other tests run the excluded examples: test/system/resource-server-examples.test.ts,
+    // test/interop/products.ts, test/password-hook.test.ts and test/platform-records.test.ts.
     const programs = globSync('examples/*/*', { cwd: root }).filter(
       (file) => !/^examples\/(resource-servers|products|password-check|records)\//.test(file),
     )

@@ -36,7 +36,7 @@ const post = (fields: Fields, headers: readonly string[] = []): WireRequest => (
 })
 const asked = (token: string | undefined, fields: Fields = {}) =>
   post({ ...asResourceServer, token, ...fields })
-/** `of` makes the resource server introspect a held token; `by` makes the given client do so. */
+/** `of` returns a request of the resource server to introspect a held token. `by` returns one of the given client. */
 const of =
   (name: keyof Held, fields: Fields = {}) =>
   (held: Held) =>
@@ -64,7 +64,7 @@ const malformed = (error_description: string): Expected => ({
 })
 const twice = (name: string) => malformed(`'${name}' parameter must not be provided twice`)
 const needed = 'authenticate as a client or a resource server to introspect tokens'
-/** The caller sent nothing that authenticates a client. */
+/** The response to a request without client authentication. */
 const anonymous: Expected = {
   ...{ status: 401, challenge: 'Basic realm="{base}"' },
   body: { error: 'invalid_client', error_description: needed },

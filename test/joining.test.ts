@@ -355,7 +355,7 @@ describe('/sign-up', () => {
 
   it('treats an address that only looks like another as another [254]', async () => {
     await open()
-    // The a is the Cyrillic letter. The domain is in ASCII, as mail requires.
+    // The letter a is Cyrillic. The domain is in ASCII, as mail requires.
     const look = 's\u0430m@northlight.example'
     const { person, sent, path, page } = await opened(look)
     expect(sent.text).to.include(look)

@@ -141,7 +141,7 @@ withDatabases('copies of metadata documents', (open) => {
       await resolve(name)
     }
     expect(await known()).to.have.members(['c', 'd', 'e', 'reviewed', 'used'].map(addressOf))
-    // A refreshed copy counts as a later one.
+    // A refreshed copy counts as new, so `f` replaces `d` and not `c`.
     nowMs += 3_600_000
     await resolve('c')
     await resolve('f')

@@ -92,10 +92,10 @@ describe('languages', () => {
     expect(files).to.have.members(languages.map((language) => `${language}.json`))
   })
 
-  /** Texts of the sample pages, and the values that select a form of a message. */
+  /** Matches data on the sample pages, and the values that select a form of a message. */
   const samples =
     /Signing in|Your account|client_id|\bURL\b|Northlight Academy|Course Notes|[a-e] of the school|BCDF-\w+|\b(?:yes|no|new|done|type|same|first|up|down)\b|[.\w]*\.(?:png|jpg|pdf)\b/g
-  /** Sets a catalogue in which every text is a lozenge. Any word on a page is then not from the catalogue. */
+  /** Sets a catalogue for `ar` in which every text is a lozenge. Any word on a page then comes from elsewhere. */
   const setPseudoLanguage = () => {
     const pseudo = Object.entries(english).map(([id, message]) => {
       const names = [...argumentsOf(message, 'en')]
@@ -106,7 +106,7 @@ describe('languages', () => {
     })
     catalogues.set('ar', Object.fromEntries(pseudo))
   }
-  /** Returns the words of a page that are not from the catalogue. */
+  /** Returns the words of a page that are not from the catalogue. Ignores the elements in `data`. */
   const wordsOf = (markup: string, data: string) => {
     expect(markup).to.include('<html lang="ar" dir="rtl">')
     const left = markup.replaceAll(new RegExp(`<(${data})\\b.*?</\\1>`, 'gs'), '')
@@ -193,7 +193,7 @@ describe('languages', () => {
     }
   })
 
-  it('prefers the language of the person to that of the site, and it to that of the browser', async () => {
+  it('prefers the language of the person, then that of the site, then that of the browser', async () => {
     const { kysely, url } = service()
     await change(kysely, 'site', { id: 'sit_northlight' }, { language: 'es-MX' })
     expect(languageOf(await signInPage({}, 'fr'))).to.equal('es')

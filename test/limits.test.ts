@@ -106,7 +106,7 @@ describe('limits: counts in one process', () => {
 
   it('go down by what is given back, also in shared cells [186]', async () => {
     const limits = makeLimits({ policy: configured, shared: undefined, now: () => 1 })
-    // An attacker with many networks can begin many attempts that are given back, because the service is too busy.
+    // An attacker with many networks can begin many attempts that the service gives back because it is too busy.
     for (let attempt = 0; attempt < 300_000; attempt += 1) {
       await limits.takeTogether('attemptsOfPair', `attacker ${attempt}`)
       await limits.giveBack('attemptsOfPair', `attacker ${attempt}`)
@@ -347,7 +347,7 @@ describe('limits: 429', () => {
     ['operations that cost almost nothing', 800, () => '{ __typename }', [200, 200, 200, 429]],
     ['unknown fields', 1500, (turn: number) => `{ nothing${turn} }`, [200, 200, 200, 429]],
     ['new documents', 1500, (turn: number) => `{ viewer { id } } # ${turn}`, [200, 200, 200, 429]],
-    ['long ones', 1500, () => `{ ${'viewer { id } '.repeat(300)} }`, [400, 400, 400, 429]],
+    ['long documents', 1500, () => `{ ${'viewer { id } '.repeat(300)} }`, [400, 400, 400, 429]],
     ['no known document', 1500, () => '{ viewer { id } }', [200, 200, 200, 200]],
   ] as const) {
     it(`counts of GraphQL ${what}`, async () => {
@@ -500,13 +500,13 @@ it('limits: the table has a row for each setting, and a maximum for each row', (
   const figures = Object.keys(configured.limits).map((name) => `limits.${name}`)
   expect(figures.filter((name) => !settings.some((setting) => setting === name))).to.deep.equal([
     'limits.windowSeconds',
-    // Counted in the database (test/invitations.test.ts).
+    // This limit is counted in the database (test/invitations.test.ts).
     'limits.invitationsPerSiteAndDayMax',
   ])
   for (const { max } of Object.values(limitsInForce(configured))) expect(max).to.be.at.least(1)
 })
 
-/** The documented limits of endpoints, sign-in pages and pages for signed-in people. */
+/** The documented limits of form bodies, in bytes: at endpoints, at sign-in pages, and for signed-in people. */
 const [atEndpoint = 0, atSignIn = 0, whenSignedIn = 0] =
   limitRows
     .find(([what = '']) => what.startsWith('Form body'))?.[1]

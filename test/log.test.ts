@@ -276,7 +276,7 @@ describe('log: a fault is one line with its cause, and the client sees only the 
       const line = await lineOf(service, answer)
       expect(line.cause).to.match(/driver has already been destroyed|not open/)
     }
-    // Background tasks log their own failures.
+    // Skip the lines of background tasks, which log their own failures.
     const lines = service.log.slice(first).filter((line) => 'status' in JSON.parse(line))
     expect(lines, 'one line each').to.have.length(3)
     const probe = await send(service.url, { path: paths.ready })

@@ -83,7 +83,7 @@ forEachDatabase('the arguments of tools', (start) => {
       link: null,
     })
     expect(await readTool(service.url, 'get_site', { token })).to.include({ contactEmail: null })
-    // Elsewhere, null counts as omitted, because some models send null for omitted arguments.
+    // For other arguments, null counts as omitted, because some models send null for them.
     const values = { id: courseId, title: null, url: 'https://school.example/light' }
     const { course } = await readTool(service.url, 'update_course', { values, token })
     expect(course.title).to.be.a('string')

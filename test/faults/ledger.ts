@@ -41,7 +41,7 @@ export class Ledger {
   /** Records the exchange of a code. Returns the new family, or undefined if the code was exchanged before. */
   exchanged(code: Code, issued: Issued): Family | undefined {
     if (code.family) {
-      this.#find('doubled', 'one code was exchanged twice')
+      this.#find('doubled', 'a code was exchanged twice')
       return undefined
     }
     const family: Family = {
@@ -56,11 +56,11 @@ export class Ledger {
 
   /** Records a successful refresh. The same response again is a retry (design 10); a different response is a second use. */
   refreshed(family: Family, { used, issued, sentAtMs, nowMs }: Refreshed): void {
-    if (isRevoked(family, sentAtMs)) this.#find('undone', 'a revoked refresh token was refreshed')
+    if (isRevoked(family, sentAtMs)) this.#find('undone', 'a revoked refresh token was accepted')
     const before = family.used.get(used)
     if (before) {
       if (before.successor === issued.refreshToken) return
-      this.#find('doubled', 'one refresh token gave two successors')
+      this.#find('doubled', 'a refresh token was exchanged for two different successors')
       return
     }
     family.used.set(used, { successor: issued.refreshToken, atMs: nowMs })
@@ -70,16 +70,16 @@ export class Ledger {
 
   refused(family: Family, error: string): void {
     if (family.revoking || family.abandoned) return
-    this.#find('lost', `a refresh token that was answered and never used is ${error}`)
+    this.#find('lost', `a live refresh token was refused with ${error}`)
     family.abandoned = true
   }
 
   judged(family: Family, isGood: boolean, sentAtMs: number): void {
     if (isGood && isRevoked(family, sentAtMs)) {
-      this.#find('undone', 'an access token of a revoked family is good')
+      this.#find('undone', 'an access token of a revoked family was accepted')
     }
     if (!isGood && !family.revoking && !family.abandoned) {
-      this.#find('lost', 'an access token that was answered is not good')
+      this.#find('lost', 'a live access token was not accepted')
     }
   }
 
@@ -89,11 +89,11 @@ export class Ledger {
 
   /** Records the status for a used code or refresh token that was sent again, too late for a retry. */
   replayed(what: 'code' | 'refresh token', status: number): void {
-    if (status === 200) this.#find('doubled', `a used ${what} was taken again`)
+    if (status === 200) this.#find('doubled', `a used ${what} was accepted again`)
   }
 
   codeLost(error: string): void {
-    this.#find('lost', `a code that was answered and never used is ${error}`)
+    this.#find('lost', `an unused code was refused with ${error}`)
   }
 
   #find(fault: Fault, sentence: string): void {
