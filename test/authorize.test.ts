@@ -11,6 +11,7 @@ import {
   askToAuthorize,
   authorize,
   authorizeUrl,
+  errorOf,
   exchange,
   getCode,
   introspect,
@@ -80,11 +81,45 @@ describe('/oauth/authorize', () => {
     }
   })
 
+  // [Errors 1]
+  it('sends a page to browsers, and JSON to programs, if it cannot redirect', async () => {
+    const { href } = authorizeUrl(service().url, { client_id: 'unknown' })
+    for (const [accept, type] of [
+      ['text/html,application/xhtml+xml,*/*;q=0.8', 'text/html'],
+      ['application/json', 'application/json'],
+      ['*/*', 'application/json'],
+    ] as const) {
+      const answer = await get(href, ['Accept', accept])
+      expect(answer.status).to.equal(400)
+      expect(answer.headers.get('content-type')).to.match(new RegExp(`^${type}`))
+      if (type === 'application/json')
+        expect(answer.body).to.deep.equal({
+          error: 'invalid_client',
+          error_description:
+            'This application is not registered with this service. Check its client ID.',
+        })
+    }
+    const { headers, body } = await get(service().url + paths.authorization)
+    expect(headers.get('cache-control')).to.equal('no-store')
+    expect(body).to.include({ error: 'invalid_request' })
+    expect(body.error_description).to.include('client_id')
+  })
+
   // [OpenID Connect Core §11]
   it('ignores unknown scopes and offline_access beside known ones [OpenID Connect Core §3.1.2.1]', async () => {
     const scope = 'openid account:read courses:delete offline_access'
     const tokens = await obtain(service().url, { authorization: { scope } })
     expect(tokens.scope).to.equal('openid account:read')
+  })
+
+  // [RFC 6749 §3.1; Authorization 9]
+  it('ignores a nonce without openid, and rejects a repeated one', async () => {
+    const fields = { scope: 'account:read', nonce: 'one' }
+    const tokens = await obtain(service().url, { authorization: fields })
+    expect(tokens.scope).to.equal('account:read')
+    expect(tokens).to.not.have.property('id_token')
+    const twice = await askToAuthorize(service().url, { ...fields, nonce: ['one', 'one'] })
+    expect(errorOf(twice)).to.equal('invalid_request')
   })
 
   // [RFC 8707 §2; RFC 8707 §2.1; MCP Authorization §Resource Parameter Implementation; MCP

@@ -177,7 +177,7 @@ describe('the error of a faulty client', () => {
     ['no method of PKCE', { code_challenge_method: undefined }, 'code_challenge_method=S256'],
     ['an implicit response', { response_type: 'id_token' }, 'response_type=code'],
     ['unknown scopes and a nonce', { scope: 'api', nonce: 'n' }, 'can request openid'],
-    ['a nonce without openid', { scope: 'profile', nonce: 'n' }, 'add openid to scope'],
+    ['claims without openid', { scope: 'profile', claims: '{}' }, 'add openid to scope'],
     ['an essential acr that nobody reaches', essentialAcr, 'values of acr_values_supported'],
     ['no resource', { resource: undefined }, 'send resource=http'],
     ['another resource', { resource: 'http://localhost:1/' }, 'send resource=http'],

@@ -497,6 +497,7 @@ describe('openapi.json describes a service that fails', () => {
   const toolList = { headers: asTool, body: { jsonrpc: '2.0', id: 1, method: 'tools/list' } }
   const operations: Readonly<Record<string, Ask>> = {
     [`GET ${paths.authorization}`]: (url) => askToAuthorize(url),
+    [`GET ${paths.authorization} by a program`]: (url) => call('GET', authorizeUrl(url).href),
     [`GET ${paths.endSession}`]: sent('GET', signOut),
     [`GET ${paths.endSession} in a browser`]: sent('GET', signOut, { headers: asBrowser }),
     [`POST ${paths.token}`]: (url) => exchange(url, 'nonsense'),

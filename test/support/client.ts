@@ -53,8 +53,9 @@ export function authorizeUrl(url: string, fields: Fields = {}): URL {
   return new URL(`${paths.authorization}?${encode(complete)}`, url)
 }
 
+/** Opens an authorization request as a browser does. */
 export async function askToAuthorize(url: string, fields: Fields = {}): Promise<Answer> {
-  return await get(authorizeUrl(url, fields).href)
+  return await get(authorizeUrl(url, fields).href, ['Accept', 'text/html'])
 }
 
 export function locationOf({ headers }: Answer): URL {

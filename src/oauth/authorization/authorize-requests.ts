@@ -31,7 +31,7 @@ const FORM_BYTES_MAX = '56kb'
  * Creates the routes that prepare browser requests for the engine:
  *
  * - GET authorization: replaces every accepted spelling of `resource` with the audience, because a grant and its tokens
- *   have a single resource (design 3). Renames `acr_values` and `max_age` in requests without `openid`. Adds
+ *   have a single resource (design 3). Without `openid`, renames `acr_values` and `max_age`, and removes `nonce`. Adds
  *   `response_mode=form_post` if only a request object contains it. If the conformance profile is on, removes the
  *   scopes of the conformance suite from the requests of all other clients.
  * - GET sign-out: rejects parameters that are too long, and an id_token_hint whose audience is not a single client.
@@ -122,8 +122,10 @@ function offerApproval(ctx: Context, areas: readonly string[], baseUrl: string):
   ctx.status = 403
 }
 
-/** Renames parameters that the engine accepts only with `openid`. */
+/** Renames or removes parameters that the engine accepts only with `openid`. Many clients always send a `nonce`. */
 function renamePlain(query: URLSearchParams): void {
+  // A repeated parameter is an error (RFC 6749 §3.1), so leave it to the engine.
+  if (query.getAll('nonce').length === 1) query.delete('nonce')
   for (const [name, plain] of Object.entries(plainNames)) {
     for (const value of query.getAll(name)) query.append(plain, value)
     query.delete(name)

@@ -12,7 +12,10 @@ import { isLoopbackClientId } from '../clients/loopback-clients.ts'
 import { shownUri } from '../clients/redirect-difference.ts'
 import { UNREGISTERED_AFTER_SIGN_OUT } from './engine-answers.ts'
 
-/** Routes that browsers visit. Errors at all other routes are JSON, regardless of the Accept header. */
+/**
+ * Routes that browsers visit. Errors at all other routes are JSON, regardless of the Accept header. Errors at the
+ * authorization endpoint are JSON for clients that do not prefer HTML (specification, Errors 1).
+ */
 const pageRoutes: ReadonlySet<string> = new Set([
   'authorization',
   'resume',
@@ -22,8 +25,8 @@ const pageRoutes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Creates the function that renders the engine's errors. Routes that browsers visit get a page. All other routes get
- * JSON (RFC 6749 §5.2). By default, the engine's token endpoint would send HTML to a client that accepts it.
+ * Creates the function that renders the engine's errors: as a page for browsers, as JSON for programs (RFC 6749 §5.2).
+ * By default, the engine's token endpoint would send HTML to a client that accepts it.
  */
 export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
   return (ctx: KoaContextWithOIDC, out: ErrorOut, error: Error): void => {
@@ -35,11 +38,11 @@ export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
     }
     const clientId = out.error === 'invalid_client' && ctx.oidc.params?.['client_id']
     const why = whyUnknownClient(clientId, admitsAddress)
-    sendErrorPage(
-      ctx,
-      why === undefined ? body : { ...body, error_description: why },
-      rejectedUri(ctx, out),
-    )
+    // Omits the `state` and `iss` of the engine, which are for redirects.
+    const explained = { error: body.error, error_description: why ?? body.error_description }
+    const asJson = ctx.oidc.route === 'authorization' && ctx.accepts('json', 'html') !== 'html'
+    if (asJson) ctx.body = explained
+    else sendErrorPage(ctx, explained, rejectedUri(ctx, out))
   }
 }
 
