@@ -162,7 +162,7 @@ forEachDatabase('people and orders of the Admin API', (start) => {
     ])
   })
 
-  it('assigns and unassigns a lecturer once, who needs the role', async () => {
+  it('assigns and unassigns a lecturer once, and refuses a person without the role', async () => {
     const teaching = (name: string) =>
       `mutation ($input: TeachingInput!) { ${name}(input: $input) { lecturers { id } } }`
     const input = { courseId: 'crs_documentary', personId: 'per_lena' }

@@ -26,7 +26,7 @@ function agentOf(url: string, token: string) {
   }
 }
 
-describe('the tasks of an agent, with what each answer says', () => {
+describe('the tasks of an agent that knows only what each answer says', () => {
   const running = sharedService()
 
   it('an operator makes, publishes, fills, reports and takes back a course in at most 18 calls', async () => {

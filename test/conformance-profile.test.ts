@@ -17,7 +17,7 @@ import { basic, type Fields, get, postForm, refusalOf } from './support/wire.ts'
 
 const redirectUri = 'https://localhost.emobix.co.uk:8443/test/a/gatehouse/callback'
 
-/** The request of the suite: no PKCE, no resource. */
+/** The authorization request that the suite sends, without PKCE and without resource. */
 const asSuite = {
   client_id: 'oidf-1',
   redirect_uri: redirectUri,

@@ -240,7 +240,7 @@ describe('/connect', () => {
     expect(text).to.include('They can add <bdi>Claude</bdi>, <bdi>ChatGPT</bdi>, <bdi>Cursor</bdi>')
   })
 
-  it('says what to tell the operator of a site without assistants, and 404 for no site', async () => {
+  it('says what to tell the operator of a site without assistants, and answers 404 for an unknown site', async () => {
     const { text } = await open('/connect/open-kitchen')
     expect(text).to.include('id="no-assistants"')
     expect(text).to.include(`${service().url}/admin/open-kitchen/assistants`)
@@ -248,7 +248,7 @@ describe('/connect', () => {
       expect((await open(`/connect/${name}`)).status, name).to.equal(404)
   })
 
-  it('hides disabled assistants, those that cannot return, and those of a site with MCP off', async () => {
+  it('hides disabled assistants, those without a working callback, and all of a site with MCP off', async () => {
     const address = `/admin/northlight/applications/${await clientIdOf('vscode')}`
     const shown = async () => shownIds((await open('/connect/northlight')).text)
     await submit(`${address}/disable`)

@@ -18,7 +18,7 @@ describe('refusals', () => {
 
   for (const { name, status, error } of rows) {
     it(`${name} answers ${status} ${error}`, () => {
-      // The arguments of a maker do not affect its status and error.
+      // Any argument works: it affects neither the status nor the error code.
       const make = Reflect.get(makers, name) as (value: unknown) => errors.OIDCProviderError
       const refusal = make(name === 'scopeNotGranted' ? ['a'] : 'detail')
       expect(refusal).to.include({ statusCode: status, error })

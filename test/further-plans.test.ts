@@ -101,7 +101,7 @@ describe('further plans', () => {
     }
   })
 
-  it('are required by what an application promises', () => {
+  it('are required by applications that push requests, bind tokens or authenticate with a key', () => {
     const off = { dpop: false, pushedAuthorizationRequests: false, privateKeyJwt: false }
     for (const [promise, lacks] of [
       [{ authMethod: 'client_secret_post' }, false],

@@ -42,7 +42,7 @@ describe('signing in with another Gatehouse as the identity provider', () => {
   }
 
   // [OpenID Connect Core §3.1.2.1; 321]
-  it('asks a person with an account to sign in as before, links it, and signs in by it from then on', async () => {
+  it('asks a person with an account to sign in as before, links the identity, and signs in with it from then on', async () => {
     const { person, page } = await signInAt()
     expect(page.status).to.equal(200)
     expect(isSignedIn(page)).to.equal(false)

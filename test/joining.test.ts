@@ -79,7 +79,7 @@ describe('/invitation', () => {
   })
 
   // [207, 262]
-  it('asks a person with an account, who keeps their own name and can decline', async () => {
+  it('asks a person with an account to accept or decline, and keeps their name', async () => {
     const { path, person, page } = await opened(june, 'LECTURER')
     expect(page.text).to.include('id="join-page"').and.include('lecturer')
     for (const answer of [{}, { answer: '' }, { answer: 'yes' }, { answer: ['', 'accept'] }])

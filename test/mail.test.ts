@@ -470,7 +470,7 @@ describe('mail of a service', () => {
     expect((await send(url, { path: '/' })).text).to.include('href="/mail"')
   })
 
-  it('is shown only by the names of its files [232]', async () => {
+  it('is shown by its file name, and no other file is shown [232]', async () => {
     const { url, config } = service()
     writeFileSync(join(mailFolder(config.dataDir), 'other.eml'), 'text/html\n\nsecret')
     for (const file of [
