@@ -123,6 +123,9 @@ describe('the notification inbox of the Member API', () => {
           'mutation { ...change } fragment change on Mutation { markAllNotificationsRead { markedCount } }',
       },
       { query: 'mutation { markAllNotificationsRead @skip(if: true) { markedCount } }' },
+      // Missing scopes are reported before errors in the document.
+      { query: 'mutation { markAllNotificationsRead }' },
+      { query: 'mutation { markNotificationRead(id: "not_sam_14") { nothing } }' },
     ]) {
       const answer = await ask(body, reader)
       expect(answer.status, body.query).to.equal(403)

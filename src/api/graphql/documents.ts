@@ -39,9 +39,12 @@ export function limitExceeded(limit: string, max: number): GraphQLError {
 /** An executable document or its errors, and whether the document was cached. */
 export type PreparedDocument = PreparedSource & { readonly isKept: boolean }
 
+type Invalid = { readonly kind: 'invalid'; readonly errors: readonly GraphQLError[] }
 type PreparedSource =
-  | { readonly kind: 'valid'; readonly document: DocumentNode }
-  | { readonly kind: 'invalid'; readonly errors: readonly GraphQLError[] }
+  | { readonly kind: 'valid'; readonly document: DocumentNode; readonly errors?: undefined }
+  | (Invalid & { readonly document: DocumentNode })
+  /** The source does not parse. */
+  | (Invalid & { readonly document?: undefined })
   /** The document exceeds a limit, so it was not validated. */
   | { readonly kind: 'refused'; readonly error: GraphQLError }
 
@@ -67,9 +70,9 @@ function prepare(source: string, schema: GraphQLSchema, limits: ApiLimits): Prep
   if (nestsDeeperThan(source, limits.nestingMax)) {
     return { kind: 'refused', error: limitExceeded('levels of brackets', limits.nestingMax) }
   }
-  let parsed: DocumentNode
+  let document: DocumentNode
   try {
-    parsed = parse(source, { maxTokens: limits.documentTokensMax })
+    document = parse(source, { maxTokens: limits.documentTokensMax })
   } catch (error) {
     if (!(error instanceof GraphQLError)) throw error
     // graphql-js has no error code for its token limit, so match the message.
@@ -77,10 +80,10 @@ function prepare(source: string, schema: GraphQLSchema, limits: ApiLimits): Prep
       ? { kind: 'refused', error: limitExceeded('tokens', limits.documentTokensMax) }
       : { kind: 'invalid', errors: [error] }
   }
-  const exceeded = findExceededLimit(parsed, limits)
+  const exceeded = findExceededLimit(document, limits)
   if (exceeded) return { kind: 'refused', error: exceeded }
-  const errors = validate(schema, parsed)
-  return errors.length > 0 ? { kind: 'invalid', errors } : { kind: 'valid', document: parsed }
+  const errors = validate(schema, document)
+  return errors.length > 0 ? { kind: 'invalid', errors, document } : { kind: 'valid', document }
 }
 
 /** Whether brackets nest too deeply for the recursive parser. An estimate: it also counts brackets in strings. */

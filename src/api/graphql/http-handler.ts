@@ -44,15 +44,14 @@ export async function handleRequest<Caller>(
   const prepared = api.prepare(params.query)
   if (!prepared.isKept) countPreparing(token, costLimit)
   if (prepared.kind === 'refused') return sendResult(ctx, 400, { errors: [prepared.error] }, type)
-  if (prepared.kind === 'valid') {
-    return await runOperation(ctx, token, { document: prepared.document, params, type }, handling)
-  }
-  logFields(ctx).outcome = 'errors'
-  sendErrors(ctx, prepared.errors, type)
+  if (!prepared.document) return sendErrors(ctx, prepared.errors, type)
+  await runOperation(ctx, token, { ...prepared, params, type }, handling)
 }
 
 interface Prepared {
   readonly document: DocumentNode
+  /** The errors of validation. */
+  readonly errors?: readonly GraphQLError[] | undefined
   readonly params: RequestParams
   /** The media type of the response. */
   readonly type: string
@@ -61,7 +60,7 @@ interface Prepared {
 async function runOperation<Caller>(
   ctx: Context,
   token: Granted['token'],
-  { document, params, type }: Prepared,
+  { document, errors, params, type }: Prepared,
   { api, callerOf, costLimit, protection }: Handling<Caller>,
 ): Promise<void> {
   const { operation } = getOperationAST(document, params.operationName) ?? {}
@@ -72,6 +71,8 @@ async function runOperation<Caller>(
   const operations = token.unmetDemand ? api.fieldNames(document, params.operationName) : []
   const verdict = demandScopes({ kind: 'granted', token }, needed, { operations })
   if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)
+  // Reported after missing scopes, because a client without them should request them first.
+  if (errors) return sendErrors(ctx, errors, type)
   const { cost, changes, excess } = api.measure(document, params)
   if (excess) return sendResult(ctx, 400, { errors: [excess] }, type)
   if (answerTooMany(ctx, takeChanges(token, changes, costLimit), 'graphql')) return
@@ -103,6 +104,7 @@ function sendResult(ctx: Context, status: number, result: object, type: string):
 
 /** Sends the errors of a document. The status is 200 for application/json, otherwise 400 (GraphQL over HTTP). */
 function sendErrors(ctx: Context, errors: readonly GraphQLError[], type: string): void {
+  logFields(ctx).outcome = 'errors'
   sendResult(ctx, type === JSON_TYPE ? 200 : 400, { errors }, type)
 }
 

@@ -12,10 +12,7 @@ import { isLoopbackClientId } from '../clients/loopback-clients.ts'
 import { shownUri } from '../clients/redirect-difference.ts'
 import { UNREGISTERED_AFTER_SIGN_OUT } from './engine-answers.ts'
 
-/**
- * Routes that browsers visit. Errors at all other routes are JSON, regardless of the Accept header. Errors at the
- * authorization endpoint are JSON for clients that do not prefer HTML (specification, Errors 1).
- */
+/** Routes that browsers visit. Errors at all other routes are JSON, regardless of the Accept header. */
 const pageRoutes: ReadonlySet<string> = new Set([
   'authorization',
   'resume',
@@ -25,8 +22,8 @@ const pageRoutes: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Creates the function that renders the engine's errors: as a page for browsers, as JSON for programs (RFC 6749 §5.2).
- * By default, the engine's token endpoint would send HTML to a client that accepts it.
+ * Creates the function that renders the engine's errors: as a page for browsers, as JSON for programs (specification,
+ * Errors 1). By default, the engine's token endpoint would send HTML to a client that accepts it.
  */
 export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
   return (ctx: KoaContextWithOIDC, out: ErrorOut, error: Error): void => {
