@@ -45,7 +45,7 @@ const endReasons = [
   'a replaced refresh token was used again',
   'the client revoked it',
 ] as const
-const kind = 'sign_out_notice'
+const kind = 'sign_out_notice' as const
 const EVENT = 'http://schemas.openid.net/event/backchannel-logout'
 
 /** Starts a relying party that keeps the logout tokens it receives. */

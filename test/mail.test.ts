@@ -147,7 +147,7 @@ describe('mail', () => {
     expect(message?.content).to.match(/^Auto-Submitted: auto-generated\r$/m)
     expect(message?.content).to.match(/^Message-ID: <[0-9a-f-]{36}@gatehouse\.example>\r$/m)
     await soon(() => expect(mail.heard).to.deep.equal(['sent']))
-    expect((await waitingMessages(mail)).count).to.equal(0)
+    expect((await waitingMessages(mail, 'mail')).count).to.equal(0)
   })
 
   it('is a readable file by default, only for its owner, with equal text and HTML', async () => {
@@ -243,7 +243,7 @@ describe('mail', () => {
       await using mail = await startMail({ smtpUrl: server.url })
       await mail.queue(mailOf('password_changed', { personId: 'per_june', siteId: 'sit_a' }))
       await soon(() => expect(mail.heard).to.deep.equal([outcome]))
-      expect((await waitingMessages(mail)).count).to.equal(outcome === 'dropped' ? 0 : 1)
+      expect((await waitingMessages(mail, 'mail')).count).to.equal(outcome === 'dropped' ? 0 : 1)
       const failed = mail.failed.map((note) => ({ ...note, reason: '' }))
       const whose = { aboutPersonId: 'per_june', siteId: 'sit_a', reason: '' }
       expect(failed).to.deep.equal(

@@ -36,7 +36,8 @@ forEachDatabase('second factors', (start) => {
     const policy = policyWith({ ...flushing, signIn: { freshSeconds: 60 } })
     const service = await start({ policy, now })
     const person = makePagePerson(service.url, sam)
-    const { form, done, codeAt } = await addApp(person, now())
+    const addedMs = now()
+    const { form, done, codeAt } = await addApp(person, addedMs)
     /** Moves the clock to the next step. Returns the app's code. */
     const next = () => {
       ahead.ms += STEP_MS
@@ -44,7 +45,7 @@ forEachDatabase('second factors', (start) => {
     }
     const answers: Answers = { ...sam, code: next }
     return {
-      ...{ service, url: service.url, person, form, now, ahead, codeAt, next, answers },
+      ...{ service, url: service.url, person, form, now, addedMs, ahead, codeAt, next, answers },
       recovery: listed(done),
       [Symbol.asyncDispose]: () => service[Symbol.asyncDispose](),
     }
@@ -104,9 +105,9 @@ forEachDatabase('second factors', (start) => {
 
   // [304]
   it('accepts a code once, in any interaction, and also if two requests send it together', async () => {
-    const { url, form, next, codeAt, now } = account()
+    const { url, form, next, codeAt, addedMs } = account()
     expect(form.text).to.include('data:image/svg+xml,')
-    const sent = codeAt(now())
+    const sent = codeAt(addedMs)
     expect((await (await firstStep(url)).send(sent)).status, 'the code of the set-up').to.equal(401)
     const [one, other] = await Promise.all([firstStep(url), firstStep(url)])
     const code = next()

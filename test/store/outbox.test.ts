@@ -4,6 +4,8 @@ import { join } from 'node:path'
 
 import { pino } from 'pino'
 
+import { readProcess } from '../../src/platform/monitoring/readings.ts'
+import { openMetrics, render } from '../../src/platform/monitoring/registry.ts'
 import {
   CLAIM_MS,
   type MessageHandler,
@@ -16,9 +18,11 @@ import {
 import { startBackgroundTasks } from '../../src/platform/process/background-tasks.ts'
 import type { Database } from '../../src/platform/store/database.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
+import type { MessageKind } from '../../src/platform/store/schema.ts'
 import type { WorkerTask } from '../store-worker.ts'
 import { patiently, rowOf, withEveryDatabase } from '../support/database.ts'
 import { startMailServer } from '../support/mail-server.ts'
+import { parseScrape } from '../support/metrics.ts'
 import { endWithTests, eventually, race } from '../support/programs.ts'
 import { rejection } from '../support/rejection.ts'
 
@@ -76,7 +80,7 @@ withEveryDatabase('the outbox', (open, newPlace) => {
     await race(worker, [task])
     expect(idsIn(server.received)).to.have.length(2)
     expect(new Set(idsIn(server.received)).size).to.equal(1)
-    expect(await waitingMessages(database)).to.include({ count: 0 })
+    expect(await waitingMessages(database, 'mail')).to.include({ count: 0 })
   })
 
   it('claims for longer than an attempt takes, and stores nothing if the transaction fails', async () => {
@@ -87,7 +91,27 @@ withEveryDatabase('the outbox', (open, newPlace) => {
       throw new Error('no')
     })
     expect(await rejection(failing)).to.have.property('message', 'no')
-    expect(await waitingMessages(database)).to.include({ count: 0, oldestAt: undefined })
+    expect(await waitingMessages(database, 'mail')).to.include({ count: 0, oldestAt: undefined })
+  })
+
+  it('reports the number and the age of the messages of each kind as metrics', async () => {
+    await using database = await open()
+    await storeMessage(database.kysely, { kind: 'webhook', queue: 'w', payload: {}, nowMs: 10_000 })
+    const sources = {
+      database,
+      waitingMessages: async (kind: MessageKind) => await waitingMessages(database, kind),
+      now: () => 70_000,
+      ...{ passwords: { waiting: () => 0 }, rings: { current: () => ({ madeAt: {} }) } },
+    }
+    const metrics = openMetrics()
+    using _ = readProcess(metrics, sources, sources)
+    const { sum } = parseScrape(await render([await metrics.snapshot()]))
+    const [messages, age] = ['gatehouse_outbox_messages_waiting', 'gatehouse_outbox_oldest_seconds']
+    const values = ['webhook', 'mail'].map((kind) => [sum(messages, { kind }), sum(age, { kind })])
+    expect(values).to.deep.equal([
+      [1, 60],
+      [0, 0],
+    ])
   })
 
   it('waits longer after each failure, while a slow message delays no other', async () => {

@@ -1,5 +1,6 @@
 /** The table of metrics and the allowed values of their labels. No behavior depends on metrics. */
 
+import type { MessageKind } from '../store/schema.ts'
 import { storeOperations } from '../store/store-use.ts'
 
 /** The allowed values of a label: a list, or a maximum number of different values. Any other value becomes `other`. */
@@ -13,6 +14,8 @@ export interface Metric {
   /** How to aggregate the values of all processes on a host; `sum` by default. */
   readonly ofHost?: 'sum' | 'max'
 }
+
+export const messageKinds: readonly MessageKind[] = ['mail', 'webhook', 'sign_out_notice']
 
 /** The error codes in docs/reference/errors.md, as label values. MCP errors without a code are `other`. */
 export const errorCodes = (
@@ -164,18 +167,20 @@ const metrics = {
   gatehouse_password_checks_waiting: { type: 'gauge', help: 'Password checks in the queue.' },
   gatehouse_outbox_messages_waiting: {
     type: 'gauge',
-    help: 'Undelivered messages: mail, webhook events and sign-out notices.',
+    help: 'Undelivered messages.',
+    labels: { kind: messageKinds },
     ofHost: 'max',
   },
   gatehouse_outbox_oldest_seconds: {
     type: 'gauge',
     help: 'Age of the oldest undelivered message.',
+    labels: { kind: messageKinds },
     ofHost: 'max',
   },
   gatehouse_outbox_attempts_total: {
     type: 'counter',
     help: 'Attempts to send a message; dropped: the message was rejected, or had waited for three days.',
-    labels: { kind: ['mail'], outcome: ['sent', 'postponed', 'dropped'] },
+    labels: { kind: messageKinds, outcome: ['sent', 'postponed', 'dropped'] },
   },
   gatehouse_task_last_success_timestamp_seconds: {
     type: 'gauge',

@@ -1,11 +1,18 @@
 import packageJson from '../../../package.json' with { type: 'json' }
 import type { Database } from '../store/database.ts'
+import type { MessageKind } from '../store/schema.ts'
+import { messageKinds } from './metric-table.ts'
 import type { Metrics } from './registry.ts'
+
+interface Waiting {
+  readonly count: number
+  readonly oldestAt?: number | undefined
+}
 
 interface Sources {
   readonly database: Database
-  /** Counts undelivered messages, and finds when the oldest message was stored. */
-  readonly waitingMessages: () => Promise<{ count: number; oldestAt?: number | undefined }>
+  /** Counts the undelivered messages of a kind, and finds when the oldest message was stored. */
+  readonly waitingMessages: (kind: MessageKind) => Promise<Waiting>
   readonly passwords: { readonly waiting: () => number }
   readonly now: () => number
   /** `madeAt` is the creation time of the current signing key for each use, in epoch milliseconds. */
@@ -36,13 +43,17 @@ export function readProcess(
   metrics.read('gatehouse_signing_key_made_timestamp_seconds', () =>
     readingsOf('use', rings.current().madeAt, 1000),
   )
-  metrics.read('gatehouse_outbox_messages_waiting', async () =>
-    single((await waitingMessages()).count),
+  const ofEachKind = async (read: (found: Waiting) => number) =>
+    await Promise.all(
+      messageKinds.map(async (kind) => ({
+        labels: { kind },
+        value: read(await waitingMessages(kind)),
+      })),
+    )
+  metrics.read('gatehouse_outbox_messages_waiting', () => ofEachKind(({ count }) => count))
+  metrics.read('gatehouse_outbox_oldest_seconds', () =>
+    ofEachKind(({ oldestAt = now() }) => Math.max(0, now() - oldestAt) / 1000),
   )
-  metrics.read('gatehouse_outbox_oldest_seconds', async () => {
-    const { oldestAt = now() } = await waitingMessages()
-    return single(Math.max(0, now() - oldestAt) / 1000)
-  })
   return watchEventLoop(metrics)
 }
 

@@ -13,7 +13,7 @@ import type { Logger } from 'pino'
 import type { BackgroundTask } from '../process/background-tasks.ts'
 import type { Database } from '../store/database.ts'
 import { inBatches } from '../store/in-batches.ts'
-import type { Schema } from '../store/schema.ts'
+import type { MessageKind, Schema } from '../store/schema.ts'
 
 /** A stored message. Every attempt to send it has the same id. */
 interface OutboxMessage {
@@ -79,7 +79,7 @@ export const outboxTask = (handlers: Handlers, ports: OutboxPorts): BackgroundTa
 })
 
 interface NewMessage {
-  readonly kind: string
+  readonly kind: MessageKind
   readonly queue?: string
   readonly payload: object
   readonly nowMs: number
@@ -98,14 +98,11 @@ export async function storeMessage(
     .execute()
 }
 
-/**
- * Counts the stored messages of one kind, or of all kinds. Also returns when the oldest message was stored, and an
- * error of a postponed message.
- */
-export async function waitingMessages({ kysely }: Pick<Database, 'kysely'>, kind?: string) {
+/** Counts the stored messages of one kind. Also returns when the oldest was stored, and an error of a postponed one. */
+export async function waitingMessages({ kysely }: Pick<Database, 'kysely'>, kind: MessageKind) {
   const { count, oldestAt, error } = await kysely
     .selectFrom('outbox')
-    .$if(kind !== undefined, (query) => query.where('kind', '=', kind ?? ''))
+    .where('kind', '=', kind)
     .select(({ fn }) => [
       fn.countAll<number>().as('count'),
       fn.min('created_at').as('oldestAt'),

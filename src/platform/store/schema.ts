@@ -10,6 +10,8 @@ export type ApprovalCover = 'every' | 'destructive' | 'never'
 
 export type SiteRole = 'owner' | 'admin' | 'lecturer' | 'student'
 export type NotificationChannel = 'inbox' | 'email'
+/** What the outbox contains. */
+export type MessageKind = 'mail' | 'webhook' | 'sign_out_notice'
 export type OneTimeLinkKind =
   | 'recovery'
   | 'second_factor'
