@@ -63,7 +63,7 @@ const changingSamples: Record<string, Values> = {
   get_site_revenue: { by: 'MONTH' },
 }
 
-/** Tools that need an object of an earlier call. test/operator-assistant.test.ts calls some of them. */
+/** Tools that need an object of an earlier call. test/operator-assistant.test.ts calls them. */
 const changedElsewhere = [
   ...['update_section', 'remove_member', 'update_enrolment', 'end_enrolment'],
   ...['cancel_registration', 'get_site_post', 'update_post', 'publish_post'],

@@ -10,7 +10,9 @@ import { forEachDatabase } from './support/storages.ts'
 import type { Json } from './support/wire.ts'
 
 const areas = ['courses', 'curriculum', 'students', 'posts'] as const
-const scopes = [...areas.map(writeScope), ...areas.map(readScope)]
+const furtherAreas = [...areas, 'digital_products', 'events', 'members'] as const
+const scopesOf = (some: readonly (typeof furtherAreas)[number][]) =>
+  [...some.map(writeScope), ...some.map(readScope)].join(' ')
 
 async function openAssistant({ url }: RunningService, token: string) {
   const transport = new StreamableHTTPClientTransport(new URL(url + paths.mcp), {
@@ -29,8 +31,8 @@ async function openAssistant({ url }: RunningService, token: string) {
   }
 }
 
-const openOperatorsAssistant = async (running: RunningService) =>
-  await openAssistant(running, await operatorToken(running.url, scopes.join(' ')))
+const openOperatorsAssistant = async (running: RunningService, scopes = scopesOf(areas)) =>
+  await openAssistant(running, await operatorToken(running.url, scopes))
 
 forEachDatabase('an operator’s assistant', (start) => {
   it('creates a course, enrols a person and announces it, and the person sees both at once', async () => {
@@ -94,5 +96,38 @@ forEachDatabase('an operator’s assistant', (start) => {
     expect(trail.map(({ action }) => action)).to.have.members(actions)
     for (const { actor_person_id, request_id } of trail)
       expect([actor_person_id, request_id !== null]).to.deep.equal(['per_olivia', true])
+  })
+  it('takes back what was not published, a registration, an enrolment and a role', async () => {
+    await using running = await start()
+    await using assistant = await openOperatorsAssistant(running, scopesOf(furtherAreas))
+    const draft = { slug: 'draft', title: 'Draft', summary: 'Not yet.' }
+    const times = { startsAt: '2027-05-01T09:00:00Z', endsAt: '2027-05-01T11:00:00Z' }
+    const { id: courseId } = await assistant.call('create_course', draft)
+    const made = { ...draft, fileName: 'draft.pdf' }
+    const { id: productId } = await assistant.call('create_digital_product', made)
+    const { id: eventId } = await assistant.call('create_event', { ...draft, ...times })
+    const deleted = [
+      await assistant.call('delete_course', { id: courseId }),
+      await assistant.call('delete_digital_product', { id: productId }),
+      await assistant.call('delete_event', { id: eventId }),
+    ]
+    expect(deleted.map(({ deletedId }) => deletedId)).to.deep.equal([courseId, productId, eventId])
+
+    const ids = { eventId: 'evt_dawn_walk', personId: 'per_noor' }
+    await assistant.call('register_for_event', ids)
+    const { registrations } = await assistant.call('get_site_event', { slug: 'dawn-walk' })
+    const mine = registrations.nodes.find(({ personId }: Json) => personId === ids.personId)
+    const { registration } = await assistant.call('cancel_registration', { id: mine.id })
+    expect(registration).to.include({ personId: 'per_noor' })
+    expect(registration.cancelledAt).to.be.a('string')
+
+    const { enrolments } = await assistant.call('get_site_student', { id: 'per_sam' })
+    const expireDate = '2030-01-01T00:00:00Z'
+    const updated = { id: enrolments[0].id, expireDate }
+    const { enrolment } = await assistant.call('update_enrolment', updated)
+    expect(Date.parse(enrolment.expireDate)).to.equal(Date.parse(expireDate))
+    await assistant.call('remove_member', { id: 'per_sam' })
+    const { nodes } = await assistant.call('list_site_members', { search: 'sam@' })
+    expect(nodes).to.deep.equal([])
   })
 })
