@@ -107,7 +107,7 @@ describe('/admin', () => {
   })
 
   // [What the service does 9]
-  it('shows OAuth applications once the operator enables MCP connections', async () => {
+  it('shows OAuth applications under Developers once the operator enables MCP connections', async () => {
     const person = makePagePerson(service().url, marco)
     const site = '/admin/open-kitchen'
     await person.submit(`${site}/beta/off`)
@@ -116,7 +116,8 @@ describe('/admin', () => {
 
     const on = await person.submit(`${site}/beta`, {}, `${site}/beta/on`)
     expect(on.text).to.include('id="beta-state"').and.include('On')
-    expect((await person.visit(site)).text).to.include(`href="${site}/applications"`)
+    const [, developers = ''] = (await person.visit(site)).text.split('>Developers</p>')
+    expect(developers.split('</ul>')[0]).to.include(`href="${site}/applications"`)
     const audit = await person.visit(`${site}/audit`)
     expect(audit.text).to.match(/Marco Bellini.*switched MCP connections on.*Marco Bellini.*off/s)
   })

@@ -176,7 +176,6 @@ function areaOf({ path }: Context, { site, address }: Operator, { reviews }: Adm
       group('adminNav.apps', [
         link(pages.assistants, 'adminNav.assistants', 'bot'),
         link(pages.approvals, 'adminNav.approvals', 'check'),
-        ...(isOn ? [link(pages.applications, 'adminNav.applications', 'layout-grid')] : []),
         ...(reviews
           ? [link(pages.documentClients, 'adminNav.documentClients', 'circle-check')]
           : []),
@@ -190,6 +189,7 @@ function areaOf({ path }: Context, { site, address }: Operator, { reviews }: Adm
         link(pages.twoFactors, 'adminNav.twoFactors', 'shield-check'),
       ]),
       group('adminNav.developers', [
+        ...(isOn ? [link(pages.applications, 'adminNav.applications', 'layout-grid')] : []),
         link(pages.webhooks, 'adminNav.webhooks', 'bell'),
         link(pages.resourceServers, 'adminNav.resourceServers', 'server'),
         link(pages.queries, 'adminNav.queries', 'terminal'),
