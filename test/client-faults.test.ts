@@ -230,7 +230,7 @@ describe('the error of a faulty client', () => {
   it('shows operators the required authentication method', async () => {
     expect((await ask({ client_id: notes.clientId, client_secret: 'one' })).status).to.equal(401)
     expect(await reasonsOf(notes.clientId, 'invalid_client')).to.include(
-      'the client is registered for the authentication method none, but used another method',
+      'the client is registered for the authentication method none, but used another; use the registered one, or change the registration',
     )
   })
 

@@ -24,7 +24,7 @@ const redirectUri = uri.refine(
 )
 const redirectPattern = uri.refine(
   isRedirectPattern,
-  `must be a URL of https or a private-use scheme, with one path segment ${FREE_SEGMENT}`,
+  `must be an https URL or a URI with a private-use scheme, and exactly one of its path segments must be ${FREE_SEGMENT}`,
 )
 
 const integration = z.strictObject({

@@ -221,7 +221,7 @@ const toOperator = sentences({
   'the provided authentication mechanism does not match the registered client authentication method':
     ({ client }) =>
       client &&
-      `the client is registered for the authentication method ${client.clientAuthMethod}, but used another method`,
+      `the client is registered for the authentication method ${client.clientAuthMethod}, but used another; use the registered one, or change the registration`,
   // The store does not return expired codes, so the engine reports them as not found.
   'authorization code not found':
     'the code is unknown: it has expired, is truncated, or comes from another service',

@@ -134,7 +134,7 @@ export async function authenticateClient(
   if (client.authMethod !== (assertion === undefined ? method : 'private_key_jwt')) {
     return {
       client,
-      refused: `the client is registered for the authentication method ${client.authMethod}, but used another method`,
+      refused: `the client is registered for the authentication method ${client.authMethod}, but used another; use the registered one, or change the registration`,
     }
   }
   if (assertion !== undefined) {

@@ -70,7 +70,7 @@ function judgeLoss({ address, appends, appendFsync, unsavedChanges }: Durability
   if (!appends) {
     const now = unsavedChanges === 1 ? '1 change' : `${unsavedChanges} changes`
     const sentence =
-      `Redis at ${address} can lose acknowledged writes: it saves snapshots only (appendonly no), and would lose ${now} if it stopped now. ` +
+      `Redis at ${address} can lose acknowledged writes: it saves snapshots only (appendonly no), and would lose ${now} if it crashed now. ` +
       'Redis contains no tokens, but people may have to sign in again. To prevent that, set appendonly yes.'
     return { kind: 'note', sentence }
   }

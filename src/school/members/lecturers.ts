@@ -8,7 +8,7 @@ import { courses } from '../courses/course-store.ts'
 import { PERSON_FIELDS } from './people-list.ts'
 import { mustHaveRoles } from './site-roles.ts'
 
-const LECTURERS_PER_COURSE_MAX = 100
+const LECTURERS_MAX = 100
 
 /** Lists the courses that people teach at a site, sorted by slug, with one query. */
 export async function listTaughtCourses(
@@ -63,8 +63,8 @@ export const assignLecturer = siteChange(
       .selectFrom('course_lecturer')
       .where('course_id', '=', courseId)
       .where('person_id', '!=', personId)
-    if ((await countRows(others)) >= LECTURERS_PER_COURSE_MAX) {
-      throw limitReached(`a course can have ${LECTURERS_PER_COURSE_MAX} lecturers; remove one`)
+    if ((await countRows(others)) >= LECTURERS_MAX) {
+      throw limitReached(`a course can have up to ${LECTURERS_MAX} lecturers; remove one`)
     }
     const made = await trx
       .insertInto('course_lecturer')
