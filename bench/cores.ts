@@ -31,7 +31,7 @@ function affinityOf(pid: number): number[] | undefined {
   })
 }
 
-/** Returns the command that runs on the core of the measured server. */
+/** Pins a command to the measured server's core. Returns it unchanged if no core is reserved. */
 export function pinned(cores: Cores | undefined, command: readonly string[]): readonly string[] {
   return cores ? ['taskset', '-c', cores.server, ...command] : command
 }

@@ -1,10 +1,12 @@
+/**
+ * A minimal HTTP/1.1 client. It uses raw sockets, because Node's HTTP client costs several times as much as the
+ * measured responses. It supports only the features that the servers use: Content-Length, chunks and persistent
+ * connections.
+ */
+
 import { connect, type Socket } from 'node:net'
 
-/**
- * The requests of one connection. This client sends prepared requests over raw sockets, because the HTTP client of
- * Node.js costs several times as much as the measured responses. It supports only the features of HTTP/1.1 that the
- * servers use: Content-Length, chunks and persistent connections.
- */
+/** The requests of one connection. */
 export interface Source {
   /** Returns the next request of the connection; undefined if there is none left. */
   next(): Buffer | undefined

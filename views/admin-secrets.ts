@@ -28,7 +28,7 @@ export function clientPage(
   }
 }
 
-/** The data that the settings of applications and resource servers share. */
+/** The data common to the pages of applications and resource servers. */
 export interface SharedView extends ClientFrame {
   readonly secrets: readonly {
     readonly hint: HtmlValue

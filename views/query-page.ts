@@ -4,7 +4,7 @@ import { type Html, type HtmlValue, html } from './html.ts'
 import { inCode, inLink, text } from './text.ts'
 
 export interface QueryPage {
-  /** The address of the person, to whom the state that GraphiQL stores belongs. */
+  /** The person's e-mail address. GraphiQL stores its state under this address. */
   readonly owner: string
   readonly api: 'member' | 'admin'
   /** The sites of the person, including the current site. */

@@ -38,7 +38,7 @@ interface Reading {
   readonly isAnswered: () => boolean
 }
 
-/** Opens a new browser for a person who uses an application and fills in the service's pages. */
+/** Opens a browser context and simulates a person who uses an application. Fills in the service's pages. */
 export async function makeApplicationUser(sitting: Sitting) {
   const { browser, serviceUrl, appUrl, person, signal, complaints } = sitting
   const context = await newLocalContext(browser)

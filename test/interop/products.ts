@@ -18,7 +18,7 @@ export interface StartedProduct extends AsyncDisposable {
   transcript(): string
   /** Answers a page of the product, if it shows one. */
   goOn?(page: Page): Promise<void>
-  /** Returns the e-mail address of the person who signed in. `arrived` is the URL at which the browser ended. */
+  /** Returns the e-mail address of the person who signed in. `arrived` is the browser's final URL. */
   person(arrived: URL): Promise<unknown>
 }
 

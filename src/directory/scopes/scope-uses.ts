@@ -34,8 +34,8 @@ export function makeScopeUses(list: () => readonly ScopedAddress[]) {
 }
 
 /**
- * Reads the areas in the address of a tool endpoint: `courses.students` (design 38). Alphabetical order without
- * repetitions is the only accepted spelling, so each set of areas has one address.
+ * Parses the areas in the path of a tool endpoint, such as `courses.students` (design 38). Areas must be in
+ * alphabetical order without repetitions, so each set of areas has one canonical path.
  */
 export function readChangeAreas(
   text: string,

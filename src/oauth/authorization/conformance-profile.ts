@@ -81,7 +81,7 @@ function digestsOf({ client_secret: secret }: ConformanceSettings['clients'][num
   return secret === undefined ? [] : [sha256(secret)]
 }
 
-/** Returns the engine's settings with the exceptions of the conformance profile. */
+/** Adds the conformance profile to the engine's settings: its clients, key, scopes, claims, RS256 and relaxed PKCE. */
 export function overlay(configuration: Configuration, profile: ConformanceProfile): Configuration {
   return {
     ...configuration,

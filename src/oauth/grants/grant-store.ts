@@ -18,7 +18,7 @@ import type { Grant } from './judge-access.ts'
  * each use of a code or token reads the row. So even a token that is issued at the same moment is rejected.
  */
 export interface NewGrant extends Omit<Grant, 'grantedAt' | 'expiresAt' | 'endedBecause'> {
-  /** The client's name at the consent, in case the client is removed later. */
+  /** The client's name when the person consented, in case the client is removed later. */
   readonly clientName: string
 }
 

@@ -99,7 +99,7 @@ function showProgress(size: number) {
   }
 }
 
-/** Describes the problems of an import: invalid lines, dependent lines, and missing people that were not handled. */
+/** Describes an import's problems: invalid lines, records that refer to them, and why missing people are unchanged. */
 function problems({ rejected, rejectedCount, dependents, absent }: ImportReport): string {
   const lines = rejected.map(({ source, line, problem }) =>
     asOneLine(`${source}:${line}: ${problem}`),

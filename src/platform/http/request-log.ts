@@ -46,8 +46,8 @@ export interface RequestListeners {
 }
 
 /**
- * Gives each request an id, which `X-Request-Id` and error pages show, and writes one JSON line per request. The line
- * has the matched route pattern instead of the URL, which may contain a code, a token or an interaction id.
+ * Assigns each request an id, and logs the request as one JSON line. `X-Request-Id` and error pages show the id. The
+ * line has the matched route pattern instead of the URL, which may contain a code, a token or an interaction id.
  */
 export function requestLog(
   logger: Logger,

@@ -84,7 +84,7 @@ function refusePrivate(addresses: readonly LookupAddress[]): void {
   throw new Error('the host has no address, or an address outside the public network')
 }
 
-/** Creates the lookup of a connection, which fails if `check` throws. */
+/** Creates a DNS lookup function for a connection. The lookup fails if `check` throws. */
 function checkedLookup(
   find: () => Promise<readonly LookupAddress[]>,
   check: (addresses: readonly LookupAddress[]) => void,
