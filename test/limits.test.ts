@@ -392,11 +392,30 @@ describe('limits: 429', () => {
     await using service = await startWith({ pagesPerAddressMax: 1 })
     const statusOf = async (path: string) => (await send(service.url, { path })).status
     expect(await statusOf(pages.connectHome)).to.equal(200)
-    for (const path of [pages.connectHome, pages.account, pages.admin, enginePages.signedOut])
+    const callback = pages.providerCallback.replace(':provider', 'x')
+    for (const path of [
+      pages.connectHome,
+      pages.account,
+      pages.admin,
+      enginePages.signedOut,
+      callback,
+    ])
       expect(await statusOf(path), path).to.equal(429)
     for (const path of [pages.welcome, paths.openApi, paths.adminSchema, paths.health])
       expect(await statusOf(path), path).to.equal(200)
   })
+
+  for (const path of [paths.mcp, paths.mcpMember, paths.mcpAdmin, '/mcp/admin/change/courses']) {
+    it(`covers ${path} with an invalid token and without a token`, async () => {
+      const limits = { tokenFailurePointsPerAddressMax: 3 }
+      const policy = policyWith({ limits, mcp: { requestsPerAddressMax: 1 } })
+      await using service = await startService({ policy })
+      const statusesWith = async (...headers: readonly string[]) =>
+        await statusesOf(2, async () => await send(service.url, { method: 'POST', path, headers }))
+      expect(await statusesWith('Authorization', 'Bearer x')).to.deep.equal([401, 429])
+      expect((await statusesWith())[1]).to.equal(429)
+    })
+  }
 
   it('comes ten times as soon for links that do not exist', async () => {
     const path = pages.download.replace(':token', 'x').replace(':name', 'y')

@@ -1,6 +1,14 @@
 import type { Context, Middleware, Next } from 'koa'
 
-import { addressOf, forwardAuthFor, linkPages, pages, paths, planPaths } from '../http/paths.ts'
+import {
+  addressOf,
+  changePaths,
+  forwardAuthFor,
+  linkPages,
+  pages,
+  paths,
+  planPaths,
+} from '../http/paths.ts'
 import { logFields } from '../http/request-log.ts'
 import { networkOf } from './client-network.ts'
 import type { LimitName } from './limit-table.ts'
@@ -72,6 +80,7 @@ const exact: ReadonlyMap<string, Gate | undefined> = new Map<string, Gate | unde
 const byPrefix: readonly (readonly [string, Gate])[] = [
   [forwardAuthFor, proxies],
   [addressOf(paths.upstream, { path: '' }), protectedAddress],
+  [prefixOf(changePaths.mcp), tools],
   [prefixOf(pages.siteLogo), files],
   [prefixOf(pages.download), files],
   [`${paths.authorization}/`, page],
@@ -82,6 +91,7 @@ const byPrefix: readonly (readonly [string, Gate])[] = [
   [prefixOf(linkPages.upload), page],
   [prefixOf(pages.signUp), page],
   [prefixOf(pages.signUpSent), page],
+  [prefixOf(pages.providerCallback), page],
   [pages.signedIn, page],
   [pages.signOut, page],
   [pages.switchAccount, page],
