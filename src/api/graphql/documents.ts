@@ -39,12 +39,11 @@ export function limitExceeded(limit: string, max: number): GraphQLError {
 /** An executable document or its errors, and whether the document was cached. */
 export type PreparedDocument = PreparedSource & { readonly isKept: boolean }
 
-type Invalid = { readonly kind: 'invalid'; readonly errors: readonly GraphQLError[] }
+type Errors = readonly GraphQLError[]
 type PreparedSource =
   | { readonly kind: 'valid'; readonly document: DocumentNode; readonly errors?: undefined }
-  | (Invalid & { readonly document: DocumentNode })
-  /** The source does not parse. */
-  | (Invalid & { readonly document?: undefined })
+  | { readonly kind: 'invalid'; readonly document: DocumentNode; readonly errors: Errors }
+  | { readonly kind: 'unparsed'; readonly errors: Errors }
   /** The document exceeds a limit, so it was not validated. */
   | { readonly kind: 'refused'; readonly error: GraphQLError }
 
@@ -78,7 +77,7 @@ function prepare(source: string, schema: GraphQLSchema, limits: ApiLimits): Prep
     // graphql-js has no error code for its token limit, so match the message.
     return error.message.includes('Parsing aborted')
       ? { kind: 'refused', error: limitExceeded('tokens', limits.documentTokensMax) }
-      : { kind: 'invalid', errors: [error] }
+      : { kind: 'unparsed', errors: [error] }
   }
   const exceeded = findExceededLimit(document, limits)
   if (exceeded) return { kind: 'refused', error: exceeded }

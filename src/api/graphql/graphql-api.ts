@@ -66,7 +66,7 @@ export function makeGraphqlApi<Caller>(
   const executeOwn: Execute<Caller> = async (source, variables, caller) => {
     const prepared = prepare(source)
     if (prepared.kind === 'refused') throw prepared.error
-    if (prepared.kind === 'invalid') {
+    if (prepared.kind !== 'valid') {
       throw new AggregateError(prepared.errors, 'a built-in GraphQL document is invalid')
     }
     return await run(prepared.document, { variables }, caller)

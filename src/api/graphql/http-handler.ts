@@ -44,7 +44,7 @@ export async function handleRequest<Caller>(
   const prepared = api.prepare(params.query)
   if (!prepared.isKept) countPreparing(token, costLimit)
   if (prepared.kind === 'refused') return sendResult(ctx, 400, { errors: [prepared.error] }, type)
-  if (!prepared.document) return sendErrors(ctx, prepared.errors, type)
+  if (prepared.kind === 'unparsed') return sendErrors(ctx, prepared.errors, type)
   await runOperation(ctx, token, { ...prepared, params, type }, handling)
 }
 

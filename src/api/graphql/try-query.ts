@@ -21,7 +21,7 @@ export function makeTryQuery<Caller extends Person>(
     const prepared = api.prepare(typed.source)
     if (!prepared.isKept) countPreparing(counted, costLimit)
     if (prepared.kind === 'refused') return { problem: prepared.error.message }
-    if (prepared.kind === 'invalid') return { result: { errors: prepared.errors } }
+    if (prepared.kind !== 'valid') return { result: { errors: prepared.errors } }
     const { document } = prepared
     const problem = operationProblem(document, typed)
     if (problem) return { problem }

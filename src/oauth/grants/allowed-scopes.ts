@@ -1,4 +1,4 @@
-/** A consent in the engine's format, without rejected scopes: people can only accept or deny all requested scopes. */
+/** A consent in the engine's format. It rejects no single scope, because people accept or deny all of them. */
 export interface Allowed {
   readonly openid?: { readonly scope?: string; readonly claims?: readonly string[] } | undefined
   readonly resources?: Readonly<Record<string, string>> | undefined
