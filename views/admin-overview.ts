@@ -1,9 +1,9 @@
 import { type RefusalView, refusalColumns } from './admin-application-use.ts'
 import { type AreaPage, tabBar } from './area.ts'
-import { type Bar, columnChart, rowChart } from './chart.ts'
+import { type Bar, columnChart } from './chart.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import { type Column, table } from './table.ts'
-import { dayText, errorWords, numberText, text, timeOf } from './text.ts'
+import { dayText, errorWords, inCode, numberText, text, timeOf } from './text.ts'
 
 export interface OverviewPage {
   /** The figure that the page shows. */
@@ -68,8 +68,17 @@ ${measure !== 'refusals' && html`<a class="button second" href="${assistantsHref
 function chartOf(title: HtmlValue, bars: readonly Bar[], page: OverviewPage): Html {
   const values = bars.map(({ value }) => value)
   const summary = html`${total(values, page)}; ${text('analytics.most', { count: Math.max(...values) })}.`
-  return html`${columnChart({ id: 'chart', title, summary, bars })}
-${numbers(title, text('analytics.day'), title, bars.toReversed())}
+  const caption = text('analytics.numbers', { title })
+  return html`${columnChart(title, summary, bars)}
+<details>
+<summary>${caption}</summary>
+<table class="figures">
+<caption class="hidden">${caption}</caption>
+<thead><tr><th scope="col">${text('analytics.day')}</th><th scope="col">${title}</th></tr></thead>
+<tbody>
+${bars.toReversed().map(({ label, value }) => html`<tr><th scope="row">${label}</th><td>${numberText(value)}</td></tr>\n`)}</tbody>
+</table>
+</details>
 ${page.measure === 'refusals' && reasonsOf(page)}`
 }
 
@@ -81,15 +90,22 @@ function total(values: readonly number[], { measure, people }: OverviewPage): Ht
 }
 
 function reasonsOf({ reasons }: OverviewPage): Html {
-  const bars = reasons.map(({ error, refusals }) => ({ label: errorWords(error), value: refusals }))
-  const rows = reasons.map(({ error }, index) => ({
-    label: html`${bars[index]?.label} (${error})`,
-    value: bars[index]?.value ?? 0,
-  }))
   return html`<h2 id="reasons">${text('analytics.reasons')}</h2>
-${rowChart({ id: 'reasons-chart', title: text('analytics.reasons'), summary: html`${rows[0]?.label}: ${numberText(rows[0]?.value ?? 0)}`, bars })}
-${numbers(text('analytics.reasons'), text('analytics.reason'), text('analytics.measures.refusals'), rows)}`
+${table(text('analytics.reasons'), reasonColumns, reasons)}`
 }
+
+const reasonColumns: readonly Column<OverviewPage['reasons'][number]>[] = [
+  {
+    heading: text('analytics.reason'),
+    cell: ({ error }) =>
+      html`<span class="long">${errorWords(error)} (${inCode(error)})</span>`,
+  },
+  {
+    heading: text('analytics.measures.refusals'),
+    cell: ({ refusals }) => numberText(refusals),
+    isNumber: true,
+  },
+]
 
 function latestOf({ latest }: OverviewPage): Html {
   return html`<h2>${text('analytics.latest')}</h2>
@@ -108,17 +124,3 @@ const latestColumns: readonly Column<OverviewPage['latest'][number]>[] = [
   },
   ...others,
 ]
-
-/** The numbers of a chart as a table. `of` and `measure` are the headings of its columns. */
-function numbers(title: HtmlValue, of: HtmlValue, measure: HtmlValue, rows: readonly Bar[]): Html {
-  const caption = text('analytics.numbers', { title })
-  return html`<details>
-<summary>${caption}</summary>
-<table class="figures">
-<caption class="hidden">${caption}</caption>
-<thead><tr><th scope="col">${of}</th><th scope="col">${measure}</th></tr></thead>
-<tbody>
-${rows.map(({ label, value }) => html`<tr><th scope="row">${label}</th><td>${numberText(value)}</td></tr>\n`)}</tbody>
-</table>
-</details>`
-}
