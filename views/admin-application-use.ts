@@ -15,7 +15,6 @@ interface ConnectedPerson extends Pick<GrantView, 'grantedAt' | 'lastUsedAt' | '
 
 export interface ApplicationPeoplePage extends ClientFrame, ListView {
   readonly people: readonly ConnectedPerson[]
-  readonly removeAllHref: string
 }
 
 /** Lists the people who connected an application. */
@@ -26,7 +25,7 @@ export function applicationPeoplePage(page: ApplicationPeoplePage): AreaPage {
   return clientPage(page, title, {
     id: 'people-page',
     body: html`${table(title, peopleColumns, people, { none, paging: page.pager })}
-${people.length > 0 && html`<p><a id="remove-all" class="button danger" href="${page.removeAllHref}">${text('applications.endAllLink')}</a></p>`}`,
+${people.length > 0 && html`<p><a id="remove-all" class="button danger" href="${page.href}/people/end-all">${text('applications.endAllLink')}</a></p>`}`,
   })
 }
 

@@ -90,59 +90,36 @@ const listColumns: readonly Column<ListedApplication>[] = [
 ]
 
 export interface ApplicationPage extends SharedView {
-  readonly application: ClientFacts & {
-    readonly confidential: boolean
+  readonly app: ClientFacts & {
     readonly isOperator: boolean
     readonly isEndless: boolean
-    readonly authMethod: 'none' | 'client_secret_post' | 'private_key_jwt'
     readonly redirectUris: readonly string[]
     readonly postLogoutRedirectUris: readonly string[]
-    readonly scopes: readonly { readonly name: string; readonly words: HtmlValue }[]
   }
-  readonly hrefs: SharedView['hrefs'] & {
-    readonly edit: string
-    /** The page for optional protocols; undefined if none is enabled. */
-    readonly security: string | undefined
-  }
-}
-
-/** The settings that the application's developer enters into an OAuth library. */
-export interface SettingsView {
-  readonly issuer: string
-  readonly discoveryHref: string
-  readonly scope: string
-  readonly resource: string
-  readonly authMethod: string
-  /** The pushed authorization request endpoint, if the application must use it. */
-  readonly pushesTo: string | undefined
-  readonly bindsTokens: boolean
-  /** The URL of the MCP endpoint for members. */
-  readonly toolAddress: string
+  readonly scopes: readonly { readonly name: string; readonly words: HtmlValue }[]
+  /** Whether the deployment enables optional protocols. */
+  readonly offersChoices: boolean
 }
 
 /** Shows the settings of an application, its secrets, and links to edit, disable or delete it. */
 export function applicationPage(page: ApplicationPage): AreaPage {
-  return sharedPage(page, {
-    id: 'application-page',
-    settings: facts(page),
-    hasSecrets: page.application.confidential,
-  })
+  return sharedPage(page, 'application-page', facts(page))
 }
 
-function facts({ application, hrefs }: ApplicationPage): Html {
-  const { redirectUris, postLogoutRedirectUris, scopes, authMethod } = application
+function facts({ app, scopes, href, offersChoices }: ApplicationPage): Html {
+  const { redirectUris, postLogoutRedirectUris, authMethod } = app
   const allowed = scopes.map(({ name, words }) => html`<code>${name}</code>: ${words}`)
-  return html`${application.isOperator && powerNotice()}<dl class="facts">
-<div><dt><code>client_id</code></dt><dd><code id="client-id">${application.clientId}</code></dd></div>
+  return html`${app.isOperator && powerNotice()}<dl class="facts">
+<div><dt><code>client_id</code></dt><dd><code id="client-id">${app.clientId}</code></dd></div>
 <div><dt>${text('applications.kind')}</dt><dd>${text(`applications.methods.${authMethod}`)}</dd></div>
 <div><dt>${text('applications.redirects')}</dt><dd>${plainList(redirectUris.map(inCode))}</dd></div>
 ${postLogoutRedirectUris.length > 0 && html`<div><dt>${text('applications.afterSignOut')}</dt><dd>${plainList(postLogoutRedirectUris.map(inCode))}</dd></div>`}
 <div><dt>${text('applications.mayRequest')}</dt><dd>${plainList([text('applications.identity'), ...allowed])}</dd></div>
-${application.isOperator && html`<div><dt>${text('applications.accessEnds')}</dt><dd>${text(application.isEndless ? 'applications.ends.unused' : 'applications.ends.absolute')}</dd></div>`}
-<div><dt>${text('applications.created')}</dt><dd>${createdBy(application)}</dd></div>
+${app.isOperator && html`<div><dt>${text('applications.accessEnds')}</dt><dd>${text(app.isEndless ? 'applications.ends.unused' : 'applications.ends.absolute')}</dd></div>`}
+<div><dt>${text('applications.created')}</dt><dd>${createdBy(app)}</dd></div>
 </dl>
-<div class="actions"><a id="edit" class="button" href="${hrefs.edit}">${text('applications.edit')}</a>
-${hrefs.security !== undefined && html`<a id="security" class="button second" href="${hrefs.security}">${text('nav.security')}</a>`}</div>`
+<div class="actions"><a id="edit" class="button" href="${href}/edit">${text('applications.edit')}</a>
+${offersChoices && html`<a id="security" class="button second" href="${href}/security">${text('nav.security')}</a>`}</div>`
 }
 
 /** The warning about an application that acts for an owner. */
@@ -151,8 +128,15 @@ export function powerNotice(): Html {
 }
 
 export interface SetUpPage extends ClientFrame {
-  readonly clientId: string
-  readonly settings: SettingsView
+  /** The issuer, which is also the value of `resource`. */
+  readonly issuer: string
+  readonly discoveryHref: string
+  readonly scope: string
+  /** The pushed authorization request endpoint, if the application must use it. */
+  readonly pushesTo: string | undefined
+  readonly bindsTokens: boolean
+  /** The URL of the MCP endpoint for members. */
+  readonly toolAddress: string
   /** The assistants whose callback is a redirect URI of this public application; undefined for confidential ones. */
   readonly assistants: readonly ConnectStepsView[] | undefined
   readonly assistantsHref: string
@@ -165,22 +149,21 @@ export function setUpPage(page: SetUpPage): AreaPage {
   return clientPage(page, text('applications.setUp'), { id: 'set-up-page', body })
 }
 
-function settings({ clientId, settings: of }: SetUpPage): Html {
-  const { pushesTo } = of
+function settings({ app, issuer, pushesTo, ...page }: SetUpPage): Html {
   return html`<p>${text('applications.setUpIntro')}</p>
 <dl class="facts" id="settings">
-<div><dt>${text('identities.issuer')}</dt><dd><code>${of.issuer}</code></dd></div>
-<div><dt>${text('applications.discovery')}</dt><dd><a href="${of.discoveryHref}"><bdi>${of.discoveryHref}</bdi></a></dd></div>
-<div><dt><code>client_id</code></dt><dd><code>${clientId}</code></dd></div>
-<div><dt>${text('applications.authentication')}</dt><dd><code>${of.authMethod}</code></dd></div>
-<div><dt><code>scope</code></dt><dd><code>${of.scope}</code></dd></div>
-<div><dt><code>resource</code></dt><dd><code>${of.resource}</code> <span class="muted">${text('applications.resource')}</span></dd></div>
+<div><dt>${text('identities.issuer')}</dt><dd><code>${issuer}</code></dd></div>
+<div><dt>${text('applications.discovery')}</dt><dd><a href="${page.discoveryHref}"><bdi>${page.discoveryHref}</bdi></a></dd></div>
+<div><dt><code>client_id</code></dt><dd><code>${app.clientId}</code></dd></div>
+<div><dt>${text('applications.authentication')}</dt><dd><code>${app.authMethod}</code></dd></div>
+<div><dt><code>scope</code></dt><dd><code>${page.scope}</code></dd></div>
+<div><dt><code>resource</code></dt><dd><code>${issuer}</code> <span class="muted">${text('applications.resource')}</span></dd></div>
 <div><dt>${text('applications.flow')}</dt><dd>${text('applications.flowOf')}</dd></div>
 ${pushesTo !== undefined && html`<div><dt>${text('applications.pushed')}</dt><dd>${text('applications.pushedTo', { url: inCode(pushesTo) })}</dd></div>\n`}${
-  of.bindsTokens &&
+  page.bindsTokens &&
   html`<div><dt>${text('applications.bound')}</dt><dd>${text('applications.boundNeeds')}</dd></div>\n`
 }<div><dt><code>id_token</code></dt><dd>${text('applications.signed')}</dd></div>
-<div><dt>${text('applications.tools')}</dt><dd><code>${of.toolAddress}</code></dd></div>
+<div><dt>${text('applications.tools')}</dt><dd><code>${page.toolAddress}</code></dd></div>
 </dl>`
 }
 

@@ -1,11 +1,4 @@
-import {
-  type ClientFacts,
-  createdBy,
-  disabledTag,
-  type ListedClient,
-  type SharedView,
-  sharedPage,
-} from './admin-secrets.ts'
+import { createdBy, disabledTag, type SharedView, sharedPage } from './admin-secrets.ts'
 import { type AreaPage, cards, type ListView } from './area.ts'
 import { foreignName } from './client-view.ts'
 import { inputField, postForm, submitButton } from './forms.ts'
@@ -13,7 +6,9 @@ import { type Html, type HtmlValue, html } from './html.ts'
 import { inCode, text } from './text.ts'
 
 export interface ResourceServersPage extends ListView {
-  readonly resourceServers: readonly ListedClient[]
+  readonly resourceServers: readonly (Readonly<Record<'name' | 'clientId' | 'href', string>> & {
+    readonly disabled: boolean
+  })[]
   /** The name as entered, if it was rejected; otherwise empty. */
   readonly typed: string
   readonly problem: HtmlValue
@@ -47,31 +42,27 @@ ${postForm({}, fields)}`,
 
 export interface ResourceServerPage extends SharedView {
   readonly siteName: string
-  readonly resourceServer: ClientFacts
-  readonly settings: Readonly<
-    Record<'introspection' | 'forwardAuth' | 'issuer' | 'audience', string>
-  >
+  readonly introspection: string
+  readonly forwardAuth: string
+  /** The issuer, which is also the audience. */
+  readonly issuer: string
 }
 
 /** Shows a resource server: its settings, its secrets, and links to disable or delete it. */
 export function resourceServerPage(page: ResourceServerPage): AreaPage {
-  return sharedPage(page, {
-    id: 'resource-server-page',
-    settings: settings(page),
-    hasSecrets: true,
-  })
+  return sharedPage(page, 'resource-server-page', settings(page))
 }
 
-function settings({ resourceServer, settings: of, siteName }: ResourceServerPage): Html {
+function settings({ app, issuer, siteName, ...page }: ResourceServerPage): Html {
   const claim = (name: string) => text('resourceServers.everyToken', { claim: inCode(name) })
   return html`<h2>${text('applications.settings')}</h2>
 <dl class="facts" id="settings">
-<div><dt><code>client_id</code></dt><dd><code id="client-id">${resourceServer.clientId}</code></dd></div>
-<div><dt>${text('resourceServers.introspection')}</dt><dd><code>${of.introspection}</code> <span class="muted">${text('resourceServers.byPost')}</span></dd></div>
-<div><dt>${text('resourceServers.forwardAuth')}</dt><dd><code>${of.forwardAuth}</code> <span class="muted">${text('resourceServers.byHeader')}</span></dd></div>
-<div><dt>${text('identities.issuer')}</dt><dd><code>${of.issuer}</code></dd></div>
-<div><dt>${claim('aud')}</dt><dd><code>${of.audience}</code> <span class="muted">${text('resourceServers.audience')}</span></dd></div>
+<div><dt><code>client_id</code></dt><dd><code id="client-id">${app.clientId}</code></dd></div>
+<div><dt>${text('resourceServers.introspection')}</dt><dd><code>${page.introspection}</code> <span class="muted">${text('resourceServers.byPost')}</span></dd></div>
+<div><dt>${text('resourceServers.forwardAuth')}</dt><dd><code>${page.forwardAuth}</code> <span class="muted">${text('resourceServers.byHeader')}</span></dd></div>
+<div><dt>${text('identities.issuer')}</dt><dd><code>${issuer}</code></dd></div>
+<div><dt>${claim('aud')}</dt><dd><code>${issuer}</code> <span class="muted">${text('resourceServers.audience')}</span></dd></div>
 <div><dt>${claim('org_id')}</dt><dd>${text('resourceServers.orgId', { site: html`<bdi>${siteName}</bdi>` })}</dd></div>
-<div><dt>${text('resourceServers.registered')}</dt><dd>${createdBy(resourceServer)}</dd></div>
+<div><dt>${text('resourceServers.registered')}</dt><dd>${createdBy(app)}</dd></div>
 </dl>`
 }

@@ -1,4 +1,4 @@
-import type { AreaPage, Tab } from './area.ts'
+import type { AreaPage } from './area.ts'
 import { snippet } from './connect-steps.ts'
 import { buttonForm } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
@@ -6,11 +6,27 @@ import { copyScript } from './script.ts'
 import { type Column, table } from './table.ts'
 import { inCode, text, timeOf } from './text.ts'
 
-/** The data that all pages of an application or resource server share: its list, its name and its tabs. */
-export interface ClientFrame extends Required<Pick<AreaPage, 'back'>> {
+/** The data that all pages of an application or resource server share: its list, itself and its tabs. */
+export interface ClientFrame extends Required<Pick<AreaPage, 'back' | 'tabs'>> {
+  readonly app: ClientFacts
+  /** The path of its first page. The paths of its other pages and of its forms begin with it. */
+  readonly href: string
+}
+
+export interface ClientFacts {
+  readonly clientId: string
   readonly name: string
+  readonly authMethod: 'none' | 'client_secret_post' | 'private_key_jwt'
+  readonly createdAt: number
+  readonly createdBy: string | undefined
   readonly disabledAt: number | undefined
-  readonly tabs: readonly Tab[]
+  readonly secrets: readonly Secret[]
+}
+
+interface Secret {
+  readonly id: string
+  readonly hint: HtmlValue
+  readonly createdAt: number
 }
 
 /** Creates a page of an application or resource server. @param what the subject of the page, for its title */
@@ -19,7 +35,8 @@ export function clientPage(
   what: HtmlValue,
   page: Pick<AreaPage, 'id' | 'body'>,
 ): AreaPage {
-  const { name, disabledAt, back, tabs } = frame
+  const { back, tabs } = frame
+  const { name, disabledAt } = frame.app
   return {
     ...{ ...page, back, tabs },
     scripts: [copyScript],
@@ -28,36 +45,12 @@ export function clientPage(
   }
 }
 
-/** The data common to the pages of applications and resource servers. */
+/** The first page of an application or resource server. */
 export interface SharedView extends ClientFrame {
-  readonly secrets: readonly {
-    readonly hint: HtmlValue
-    readonly createdAt: number
-    /** The page that removes the secret; undefined for the only secret, which cannot be removed. */
-    readonly removeHref: string | undefined
-  }[]
   /** Whether another secret can be created: at most two are valid at a time. */
   readonly mayAddSecret: boolean
   /** A secret that was just created. It is shown only once. */
   readonly newSecret: string | undefined
-  /** `remove` and `disable` ask for confirmation; `addSecret` and `enable` are the URLs of forms. */
-  readonly hrefs: Readonly<Record<'addSecret' | 'remove' | 'disable' | 'enable', string>>
-}
-
-/** A resource server in a list. */
-export interface ListedClient {
-  readonly name: string
-  readonly clientId: string
-  readonly disabled: boolean
-  readonly href: string
-}
-
-export interface ClientFacts {
-  readonly clientId: string
-  readonly name: string
-  readonly createdAt: number
-  readonly createdBy: string | undefined
-  readonly disabledAt: number | undefined
 }
 
 /** States when, and by whom if known, an application or resource server was created. */
@@ -68,30 +61,24 @@ export function createdBy({ createdAt, createdBy: name }: ClientFacts): Html {
     : text('applications.by', { time, name: html`<bdi>${name}</bdi>` })
 }
 
-interface Parts {
-  readonly id: string
-  readonly settings: Html
-  /** Whether secrets can be created and removed. */
-  readonly hasSecrets: boolean
-}
-
 /** Shows the settings and secrets of an application or resource server, and links to disable or delete it. */
-export function sharedPage(page: SharedView, parts: Parts): AreaPage {
-  const { newSecret, hrefs, disabledAt } = page
+export function sharedPage(page: SharedView, id: string, settings: Html): AreaPage {
+  const { newSecret, href } = page
+  const { authMethod, disabledAt } = page.app
   return clientPage(page, undefined, {
-    id: parts.id,
+    id,
     body: html`${newSecret !== undefined && secretNotice(newSecret)}
-${parts.settings}
-${parts.hasSecrets && secretSection(page)}
+${settings}
+${authMethod !== 'none' && secretSection(page)}
 <h2>${text('secrets.stop')}</h2>
 ${
   disabledAt !== undefined &&
   html`<p>${text('secrets.disabledSince', { time: timeOf(disabledAt) })}</p>
-${buttonForm({ action: hrefs.enable }, 'enable', text('secrets.enable'))}`
+${buttonForm({ action: `${href}/enable` }, 'enable', text('secrets.enable'))}`
 }
 <div class="actions">
-${disabledAt === undefined && html`<a id="disable" class="button second" href="${hrefs.disable}">${text('secrets.disable')}</a>`}
-<a id="delete" class="button danger" href="${hrefs.remove}">${text('secrets.delete')}</a>
+${disabledAt === undefined && html`<a id="disable" class="button second" href="${href}/disable">${text('secrets.disable')}</a>`}
+<a id="delete" class="button danger" href="${href}/delete">${text('secrets.delete')}</a>
 </div>`,
   })
 }
@@ -105,23 +92,24 @@ ${snippet(secret, 'new-secret')}
 </div>`
 }
 
-const secretColumns: readonly Column<SharedView['secrets'][number]>[] = [
+const secretColumns: readonly Column<Secret>[] = [
   {
     heading: text('secrets.secret'),
     cell: ({ hint }) => text('secrets.endsWith', { hint: inCode(hint) }),
   },
   { heading: text('applications.created'), cell: ({ createdAt }) => timeOf(createdAt) },
-  {
-    heading: text('word.action'),
-    cell: ({ hint, removeHref }) =>
-      removeHref !== undefined &&
-      html`<a class="remove-secret" href="${removeHref}">${text('secrets.removeLink', { hint: inCode(hint) })}</a>`,
-  },
 ]
 
-function secretSection({ secrets, mayAddSecret, hrefs }: SharedView): Html {
+function secretSection({ app: { secrets }, href, mayAddSecret }: SharedView): Html {
+  const removal: Column<Secret> = {
+    heading: text('word.action'),
+    cell: ({ id, hint }) =>
+      html`<a class="remove-secret" href="${href}/secrets/${encodeURIComponent(id)}/remove">${text('secrets.removeLink', { hint: inCode(hint) })}</a>`,
+  }
+  // The only secret cannot be removed.
+  const columns = secrets.length > 1 ? [...secretColumns, removal] : secretColumns
   return html`<h2>${text('secrets.title')}</h2>
 <p>${text('secrets.intro')}</p>
-${table(text('secrets.title'), secrets.length > 1 ? secretColumns : secretColumns.slice(0, 2), secrets)}
-${mayAddSecret && buttonForm({ action: hrefs.addSecret }, 'add-secret', text('secrets.add'), 'second')}`
+${table(text('secrets.title'), columns, secrets)}
+${mayAddSecret && buttonForm({ action: `${href}/secrets` }, 'add-secret', text('secrets.add'), 'second')}`
 }

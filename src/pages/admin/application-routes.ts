@@ -63,23 +63,13 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
   })
 
   const onApplication = operatorPages.of('site')
-  onApplication.page(pages.application, async (app, operator, ctx) => {
-    const { address } = operator
-    const { hrefs, ...shared } = await sharedView(app, operator, ctx, parts)
-    return applicationPage({
-      ...shared,
-      application: {
-        ...app,
-        confidential: app.authMethod !== 'none',
-        scopes: choosableScopes(app.isOperator).filter(({ name }) => app.scopes.includes(name)),
-      },
-      hrefs: {
-        edit: address(pages.editApplication),
-        security: offersChoices ? address(pages.applicationSecurity) : undefined,
-        ...hrefs,
-      },
-    })
-  })
+  onApplication.page(pages.application, async (app, operator, ctx) =>
+    applicationPage({
+      ...(await sharedView(app, operator, ctx, parts)),
+      scopes: choosableScopes(app.isOperator).filter(({ name }) => app.scopes.includes(name)),
+      offersChoices,
+    }),
+  )
   onApplication.page(pages.setUpApplication, (app, operator, ctx) =>
     setUpPage({ ...frameOf(app, operator, ctx), ...instructionsFor(app, operator, parts) }),
   )
@@ -105,17 +95,12 @@ function instructionsFor(
     .filter((assistant) => app.scopes.length > 0 && canReturnTo(assistant, app))
     .filter(({ id }) => app.assistant === undefined || app.assistant === id)
   return {
-    clientId: app.clientId,
-    settings: {
-      issuer: baseUrl,
-      discoveryHref: baseUrl + paths.openidConfiguration,
-      scope: [...scopeNames('identity'), ...app.scopes].join(' '),
-      resource: baseUrl,
-      authMethod: app.authMethod,
-      pushesTo: app.further.pushesRequests ? baseUrl + planPaths.pushedAuthorization : undefined,
-      bindsTokens: app.further.bindsTokens,
-      toolAddress: url,
-    },
+    issuer: baseUrl,
+    discoveryHref: baseUrl + paths.openidConfiguration,
+    scope: [...scopeNames('identity'), ...app.scopes].join(' '),
+    pushesTo: app.further.pushesRequests ? baseUrl + planPaths.pushedAuthorization : undefined,
+    bindsTokens: app.further.bindsTokens,
+    toolAddress: url,
     assistants:
       app.authMethod === 'none'
         ? fitting.map((assistant) => memberSteps(assistant, site, app, url))
@@ -139,7 +124,6 @@ function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
         mayChange: describeScopes(scopes, scopeUses).canChange.length > 0,
         removeHref: address(pages.endGrant, { person: personId }),
       })),
-      removeAllHref: address(pages.endAllGrants),
       pager: listPages.pagerOf(ctx, found),
     })
   })

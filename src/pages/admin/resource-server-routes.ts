@@ -54,18 +54,13 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
     return `${address(pages.resourceServer, { client })}?done=registered`
   })
 
-  operatorPages.of('resource_server').page(pages.resourceServer, async (server, operator, ctx) => {
-    const { site } = operator
-    return resourceServerPage({
-      siteName: site.name,
-      resourceServer: server,
+  operatorPages.of('resource_server').page(pages.resourceServer, async (server, operator, ctx) =>
+    resourceServerPage({
       ...(await sharedView(server, operator, ctx, parts)),
-      settings: {
-        introspection: baseUrl + paths.introspection,
-        forwardAuth: baseUrl + paths.forwardAuth,
-        issuer: baseUrl,
-        audience: baseUrl,
-      },
-    })
-  })
+      siteName: operator.site.name,
+      introspection: baseUrl + paths.introspection,
+      forwardAuth: baseUrl + paths.forwardAuth,
+      issuer: baseUrl,
+    }),
+  )
 }

@@ -1,5 +1,4 @@
 import { refusalsPage } from '../../../views/admin-application-use.ts'
-import type { ClientFrame } from '../../../views/admin-secrets.ts'
 import { confirmPage } from '../../../views/area.ts'
 import { foreignName } from '../../../views/client-view.ts'
 import { html } from '../../../views/html.ts'
@@ -122,19 +121,16 @@ function secretRoutes(
 }
 
 /** Returns the data that all pages of an application or resource server share. */
-export function frameOf(
-  { kind, name, disabledAt }: Application,
-  { address }: Operator,
-  { path }: PageContext,
-): ClientFrame {
-  const { list, one, refusals } = patternsOf[kind]
+export function frameOf(app: Application, { address }: Operator, { path }: PageContext) {
+  const { list, one, refusals } = patternsOf[app.kind]
   const tab = (label: TextId, pattern: string) => {
     const href = address(pattern)
     return { label: text(label), href, current: path === href }
   }
-  const isSite = kind === 'site'
+  const isSite = app.kind === 'site'
   return {
-    ...{ name, disabledAt },
+    app,
+    href: address(one),
     back: {
       href: address(list),
       name: text(isSite ? 'adminNav.applications' : 'adminNav.resourceServers'),
@@ -152,30 +148,16 @@ export function frameOf(
   }
 }
 
-/** Returns the links, the secret hints and, once, the new secret for the page of an application or resource server. */
+/** Returns the data of the first page of an application or resource server, with a new secret once. */
 export async function sharedView(
   app: Application,
   operator: Operator,
   ctx: PageContext,
   { newSecrets }: Pick<AdminParts, 'newSecrets'>,
 ) {
-  const { clientId, kind, secrets } = app
-  const { session, address } = operator
-  const { removeSecret, ...patterns } = patternsOf[kind]
   return {
     ...frameOf(app, operator, ctx),
-    hrefs: {
-      addSecret: address(patterns.secrets),
-      remove: address(patterns.remove),
-      disable: address(patterns.disable),
-      enable: address(patterns.enable),
-    },
-    secrets: secrets.map(({ id, hint, createdAt }) => ({
-      hint,
-      createdAt,
-      removeHref: secrets.length > 1 ? address(removeSecret, { secret: id }) : undefined,
-    })),
-    mayAddSecret: secrets.length < LIVE_SECRETS_MAX,
-    newSecret: await newSecrets.take(session.sessionId, clientId),
+    mayAddSecret: app.secrets.length < LIVE_SECRETS_MAX,
+    newSecret: await newSecrets.take(operator.session.sessionId, app.clientId),
   }
 }
