@@ -10,7 +10,7 @@ import {
 import { type AreaPage, type ListView, plainList } from './area.ts'
 import { avatar } from './avatar.ts'
 import { type ConnectStepsView, connectSteps } from './connect-steps.ts'
-import { searchForm } from './forms.ts'
+import { filterForm, searchField } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import { logoOf } from './icon.ts'
 import { type Column, table } from './table.ts'
@@ -20,7 +20,6 @@ export interface ApplicationsPage extends ListView {
   /** The text that filters the list; empty for all applications. */
   readonly search: string
   readonly applications: readonly ListedApplication[]
-  readonly action: string
   readonly newHref: string
   /** The form for an application that acts for an owner; undefined for admins, who may not create one. */
   readonly newOperatorHref: string | undefined
@@ -43,9 +42,10 @@ interface ListedApplication {
 
 /** Lists the OAuth applications of a site and their use, with a search form. */
 export function applicationsPage(page: ApplicationsPage): AreaPage {
-  const { applications, search, action } = page
-  const none = html`<div class="empty" id="no-applications"><p>${search === '' ? text('applications.none') : text('applications.noMatch')}</p>
-${search === '' && html`<a class="button second" href="${page.assistantsHref}">${text('applications.addAssistant')}</a>`}</div>`
+  const { applications, search } = page
+  const isNarrowed = search !== ''
+  const none = html`<div class="empty" id="no-applications"><p>${text(isNarrowed ? 'applications.noMatch' : 'applications.none')}</p>
+${!isNarrowed && html`<a class="button second" href="${page.assistantsHref}">${text('applications.addAssistant')}</a>`}</div>`
   return {
     title: text('adminNav.applications'),
     id: 'applications-page',
@@ -55,7 +55,7 @@ ${search === '' && html`<a class="button second" href="${page.assistantsHref}">$
     })}</p>
 <div class="actions"><a id="new-application" class="button" href="${page.newHref}">${text('applications.add')}</a>
 ${page.newOperatorHref !== undefined && html`<a id="new-operator-application" class="button second" href="${page.newOperatorHref}">${text('applications.addOperator')}</a>`}</div>
-${(applications.length > 0 || search !== '') && searchForm({ action, label: text('word.name'), search })}
+${(applications.length > 0 || isNarrowed) && filterForm(searchField(text('word.name'), search), { isNarrowed })}
 ${table(text('adminNav.applications'), listColumns, applications, { none, paging: page.pager })}`,
   }
 }

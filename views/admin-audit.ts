@@ -1,4 +1,5 @@
 import type { AreaPage, ListView } from './area.ts'
+import { filterForm } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import { type Column, table } from './table.ts'
 import { actionText, listText, text, timeOf } from './text.ts'
@@ -6,9 +7,8 @@ import { actionText, listText, text, timeOf } from './text.ts'
 export interface AuditPage extends ListView {
   /** The filters of the form; an empty filter matches everything. */
   readonly question: AuditQuestion
-  readonly actions: readonly { readonly name: string; readonly words: HtmlValue }[]
+  readonly actions: readonly string[]
   readonly entries: readonly AuditEntryView[]
-  readonly action: string
   readonly downloads: readonly { readonly href: string; readonly label: string }[]
   readonly downloadMax: number
 }
@@ -41,28 +41,22 @@ export interface AuditDifference {
 
 /** Lists audit events, newest first, with a form to filter them and links to download them. */
 export function auditPage(page: AuditPage): AreaPage {
-  const { question, entries, action, downloads, downloadMax: max } = page
+  const { question, entries, downloads, downloadMax: max } = page
   const isNarrowed = Object.values(question).some(Boolean)
   const none = text(isNarrowed ? 'audit.noMatch' : 'audit.none')
   const formats = listText(downloads.map(({ href, label }) => html`<a href="${href}">${label}</a>`))
   return {
     title: text('adminNav.audit'),
     id: 'audit-page',
-    body: html`<form id="audit-filter" class="filter" method="get" action="${action}">
-${filterFields(page)}
-<div class="actions">
-<button type="submit" class="second">${text('audit.filter')}</button>
-${isNarrowed && html`<a id="show-all" href="${action}">${text('word.showAll')}</a>`}
-</div>
-</form>
+    body: html`${filterForm(filterFields(page), { button: text('audit.filter'), isNarrowed })}
 ${table(text('adminWebhooks.events'), columns, entries, { none: html`<p id="no-events" class="empty">${none}</p>`, paging: page.pager })}
 ${entries.length > 0 && html`<p class="small">${text('audit.download', { formats, max })}</p>`}`,
   }
 }
 
 function filterFields({ question, actions }: AuditPage): Html {
-  const option = ({ name, words }: AuditPage['actions'][number]) =>
-    html`<option value="${name}"${name === question.action && html` selected`}>${words}</option>\n`
+  const option = (name: string) =>
+    html`<option value="${name}"${name === question.action && html` selected`}>${actionText(name)}</option>\n`
   const field = (
     id: keyof AuditQuestion,
     label: HtmlValue,
@@ -73,11 +67,13 @@ function filterFields({ question, actions }: AuditPage): Html {
 <input id="${id}" name="${id}" type="${type}" value="${question[id]}" autocomplete="off"${hint !== undefined && html` placeholder="${hint}"`}></div>`
   return html`<div><label for="action">${text('word.action')}</label>
 <select id="action" name="action">
-${option({ name: '', words: text('audit.anyAction') })}${actions.map(option)}</select></div>
+<option value="">${text('audit.anyAction')}</option>
+${actions.map(option)}</select></div>
 ${field('person', text('word.person'), 'text', text('form.email'))}
 ${field('client', text('word.app'), 'text', 'client_id')}
 ${field('from', text('audit.from'), 'date')}
-${field('to', text('audit.to'), 'date')}`
+${field('to', text('audit.to'), 'date')}
+`
 }
 
 const columns: readonly Column<AuditEntryView>[] = [

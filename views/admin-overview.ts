@@ -15,8 +15,6 @@ export interface OverviewPage {
   /** The number of distinct people who used an application in the whole period. */
   readonly people: number
   readonly reasons: readonly { readonly error: string; readonly refusals: number }[]
-  /** The path of the page. */
-  readonly path: string
   readonly downloadHref: string
   readonly assistantsHref: string
   /** The latest refusals of all applications, if the page shows refusals. */
@@ -33,8 +31,8 @@ export type OverviewDayView = Readonly<Record<Measure, number>> & { readonly dat
 
 /** Shows a usage figure of the apps at a site for each of the last days, as a chart and a table. */
 export function overviewPage(page: OverviewPage): AreaPage {
-  const { days, measure, periods, path } = page
-  const link = (shown: Measure, count: number) => `${path}?measure=${shown}&days=${count}`
+  const { days, measure, periods } = page
+  const link = (shown: Measure, count: number) => `?measure=${shown}&days=${count}`
   const title = text(`analytics.measures.${measure}`)
   const values = days.map((day) => day[measure])
   const bars = days.map((day) => ({ label: dayText(day.date), value: day[measure] }))

@@ -3,10 +3,11 @@ import { avatar } from './avatar.ts'
 import {
   buttonForm,
   fieldProblem,
+  filterForm,
   inputField,
   postForm,
   problemAlert,
-  searchForm,
+  searchField,
   submitButton,
 } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
@@ -55,7 +56,7 @@ export function peoplePage(page: PeoplePage): AreaPage {
   const none = text(isNarrowed ? 'adminPeople.noMatch' : 'adminPeople.none')
   const found = isNarrowed ? 'yes' : 'no'
   const invitationsTitle = text('adminPeople.invitations')
-  const more = html`<div><label for="filter-role">${text('adminPeople.role')}</label>
+  const fields = html`${searchField(text('adminPeople.search'), search)}<div><label for="filter-role">${text('adminPeople.role')}</label>
 <select id="filter-role" name="role">
 <option value="">${text('adminPeople.anyRole')}</option>
 ${roles.map((name) => html`<option value="${name}"${name === role && html` selected`}>${roleName(name)}</option>\n`)}</select></div>
@@ -64,7 +65,7 @@ ${roles.map((name) => html`<option value="${name}"${name === role && html` selec
     title: text('adminNav.people'),
     id: 'members-page',
     body: html`<p>${text('adminPeople.count', { found, total, a: inLink('#invite') })}</p>
-${searchForm({ action: page.action, label: text('adminPeople.search'), search, more, isNarrowed })}
+${filterForm(fields, { isNarrowed, action: page.action })}
 ${table(text('adminNav.people'), columns, people, { none: html`<p class="empty" id="no-people">${none}</p>`, paging: page.pager })}
 ${
   invitations.length > 0 &&

@@ -144,21 +144,27 @@ export function choice({ type, name, value, checked }: Choice, words: Html): Htm
 `
 }
 
-/** A form that filters a list by entered text and the fields in `more`, with a link to the unfiltered list. */
-export function searchForm(form: {
-  readonly action: string
-  readonly label: HtmlValue
-  readonly search: string
-  readonly more?: Html
-  readonly isNarrowed?: boolean
-}): Html {
-  const { action, label, search, more, isNarrowed = search !== '' } = form
-  return html`<form id="search-form" class="filter" method="get" action="${action}">
-<div><label for="search">${label}</label>
-<input id="search" name="search" type="search" maxlength="300" value="${search}" autocomplete="off"></div>
-${more}<div class="actions">
-<button type="submit" class="second">${text('word.search')}</button>
+interface FilterOptions {
+  readonly button?: HtmlValue
+  readonly isNarrowed: boolean
+  /** The path of the list. By default, the path of the page. */
+  readonly action?: string
+}
+
+/** A form that filters a list by `fields`, with a link to the unfiltered list. */
+export function filterForm(fields: HtmlValue, options: FilterOptions): Html {
+  const { button = text('word.search'), isNarrowed, action = ownPath } = options
+  return html`<form class="filter" method="get" action="${action}">
+${fields}<div class="actions">
+<button type="submit" class="second">${button}</button>
 ${isNarrowed && html`<a id="show-all" href="${action}">${text('word.showAll')}</a>`}
 </div>
 </form>`
+}
+
+/** The field of a filter for the text that a list is searched for. */
+export function searchField(label: HtmlValue, search: string): Html {
+  return html`<div><label for="search">${label}</label>
+<input id="search" name="search" type="search" maxlength="300" value="${search}" autocomplete="off"></div>
+`
 }

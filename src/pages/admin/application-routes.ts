@@ -51,7 +51,6 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
           href: address(pages.application, { client: clientId }),
         }
       }),
-      action: address(pages.applications),
       newHref: address(pages.newApplication),
       newOperatorHref: site.roles.includes('owner')
         ? `${address(pages.newApplication)}?kind=${OPERATOR}`

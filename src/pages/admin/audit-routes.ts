@@ -1,7 +1,6 @@
 import { z } from 'zod'
 
 import { type AuditEntryView, type AuditQuestion, auditPage } from '../../../views/admin-audit.ts'
-import { text } from '../../../views/text.ts'
 import { auditActions } from '../../platform/audit/audit-actions.ts'
 import { type AuditFilter, findPersonId, listEvents } from '../../platform/audit/audit-list.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
@@ -31,9 +30,8 @@ export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): vo
     const found = await listEvents(database, filter, listPages.requestOf(ctx, kept))
     return auditPage({
       question,
-      actions: auditActions.map((name) => ({ name, words: text(`audit.action.${name}`) })),
+      actions: auditActions,
       entries: found.rows,
-      action: ctx.path,
       downloads: Object.entries(downloadFormats).map(([format, label]) => ({
         href: `${address(pages.auditDownload, { format })}?${kept}`,
         label,

@@ -96,7 +96,6 @@ function overviewRoutes(operatorPages: OperatorPages, parts: AdminParts, overvie
         href: hasPage(kind) ? address(patternsOf[kind].refusals, { client }) : undefined,
       })),
       periods: OVERVIEW_PERIODS,
-      path: ctx.path,
       downloadHref: `${address(pages.overviewDownload)}?days=${overview.days.length}`,
       assistantsHref: address(pages.assistants),
     })
