@@ -37,7 +37,7 @@ export function sparkline(values: readonly number[]): Html {
   const points = values.map(
     (value, index) => `${round(index * step)},${round(29 - (value / most) * 28)}`,
   )
-  return html`<svg class="spark" viewBox="0 0 100 30" preserveAspectRatio="none" aria-hidden="true"><polyline points="${points.join(' ')}"/></svg>`
+  return html`<svg class="spark" viewBox="0 0 100 30" preserveAspectRatio="none" aria-hidden="true"><polyline vector-effect="non-scaling-stroke" points="${points.join(' ')}"/></svg>`
 }
 
 function round(value: number): number {
