@@ -116,7 +116,7 @@ function homeRoutes(operatorPages: OperatorPages, parts: AdminParts, overviewOf:
       siteName: site.name,
       isOn: site.mcpConnectionsOnSince !== undefined,
       figures: await overviewOf(site.id),
-      state: await readSiteState(database, operator, parts),
+      state: await readSiteState(operator, parts),
       memberAddress: baseUrl + addressOf(pages.connect, { site: site.slug }),
       hrefs: {
         appearance: address(pages.appearance),

@@ -1,10 +1,10 @@
 import { type RawBuilder, sql } from 'kysely'
 
 import type { SiteStateView } from '../../../views/admin-home.ts'
-import type { DocumentReviews } from '../../oauth/clients/document-review.ts'
-import { pages } from '../../platform/http/paths.ts'
-import type { Database } from '../../platform/store/database.ts'
+import { findLook } from '../../directory/sites/site-look.ts'
+import type { AdminParts } from './admin-parts.ts'
 import type { Operator } from './operator-pages.ts'
+import { patternsOf } from './stop-and-secret-routes.ts'
 
 const OLD_SECRET_MS = 365 * 86_400_000
 /** How long an application may take to exchange the code after consent. The code itself expires after a minute. */
@@ -23,10 +23,10 @@ const wasExchanged = sql`(given.last_used_at is not null
 
 /** Reads the set-up of a site, and the items that its operators should check. */
 export async function readSiteState(
-  { kysely }: Database,
-  { site, address }: Pick<Operator, 'site' | 'address'>,
-  { reviews, now }: { readonly reviews: DocumentReviews | undefined; readonly now: () => number },
+  { site, address }: Operator,
+  { database, reviews, siteProviders, now }: AdminParts,
 ): Promise<SiteStateView> {
+  const { kysely } = database
   const applications = kysely
     .selectFrom('oauth_application as app')
     .where('app.site_id', '=', site.id)
@@ -57,26 +57,16 @@ export async function readSiteState(
     .where('site_id', '=', site.id)
     .where('role', 'in', ['owner', 'admin'])
     .executeTakeFirstOrThrow()
-  const logo = await kysely
-    .selectFrom('site_appearance')
-    .select('logo_file_id')
-    .where('site_id', '=', site.id)
-    .executeTakeFirst()
-  const providers = await kysely
-    .selectFrom('identity_provider')
-    .select('name')
-    .where('site_id', '=', site.id)
-    .orderBy('created_at')
-    .execute()
-  const pageOf = { site: pages.application, resource_server: pages.resourceServer }
+  const look = await findLook(database, site.id)
+  const providers = await siteProviders.list(site.id)
   const view = ({ client_id, name, kind }: (typeof oldSecrets)[number]) => ({
     name,
-    href: address(pageOf[kind], { client: client_id }),
+    href: address(patternsOf[kind].one, { client: client_id }),
   })
   return {
     applications: Number(counted),
     operators: Number(operators),
-    hasLogo: typeof logo?.logo_file_id === 'string',
+    hasLogo: typeof look?.logoFileId === 'string',
     providers: providers.map(({ name }) => name),
     unreviewed: (await reviews?.countUnreviewed(site.id)) ?? 0,
     oldSecrets: oldSecrets.map(view),
