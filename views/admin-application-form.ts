@@ -44,7 +44,7 @@ export function applicationFormPage(page: ApplicationFormPage): AreaPage {
       wrong: wrong ? 'yes' : 'no',
       name: editing,
     })
-  const wrong = page.problem !== undefined || Object.keys(problems).length > 0
+  const wrong = page.problem !== undefined || Object.values(problems).some(Boolean)
   const save = text(editing === undefined ? 'applications.create' : 'word.save')
   const fields = html`${nameField(page)}
 ${redirectField(page)}

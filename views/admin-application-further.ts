@@ -13,13 +13,13 @@ export interface FurtherPage {
     readonly logoutUri: string
     readonly demands: readonly string[]
   }
-  readonly problems: { readonly keys?: Html; readonly logoutUri?: Html }
+  readonly problems: { readonly keys?: Html | undefined; readonly logoutUri?: Html | undefined }
 }
 
 /** The form for the optional protocols of an application. Contains only protocols that the deployment enables. */
 export function furtherPage(page: FurtherPage): AreaPage {
   const { name, on, problems } = page
-  const wrong = Object.keys(problems).length > 0
+  const wrong = Object.values(problems).some(Boolean)
   const title = (wrong: boolean) =>
     text('applications.security.title', { name, wrong: wrong ? 'yes' : 'no' })
   const fields = html`${on.keys && keysField(page)}
@@ -74,11 +74,9 @@ function box(
   value: 'pushed_requests' | 'bound_tokens' | 'logout_session',
   { demands }: FurtherPage['typed'],
 ): Html {
-  const field = {
-    type: 'checkbox',
-    name: 'demand',
-    value,
-    checked: demands.includes(value),
-  } as const
-  return choice(field, text(`applications.demand.${value}`))
+  const checked = demands.includes(value)
+  return choice(
+    { type: 'checkbox', name: 'demand', value, checked },
+    text(`applications.demand.${value}`),
+  )
 }

@@ -166,6 +166,6 @@ async function admitAssistant(
 }
 
 function sentencesOf(problems: EntryProblems): Html {
-  const sentences = Object.values(problems).flat()
+  const sentences = Object.values(problems).flat().filter(Boolean)
   return html`${sentences.map((sentence) => html`${sentence} `)}`
 }

@@ -76,23 +76,18 @@ export function checkEntry(
     .map((scope) => scope.name)
 
   const rules: UriRules = { authMethod, isOperator, loopbackHosts, appSchemes }
+  const isKnownKind = isServer || typed.authMethod === 'none'
   const problems: EntryProblems = {
-    ...optional('name', problemOfName(name)),
-    ...optional(
-      'redirectUris',
+    name: problemOfName(name),
+    redirectUris:
       redirectUris.length === 0
         ? [text('applications.wrong.noUri')]
         : problemsOfUris(redirectUris, rules),
-    ),
-    ...optional('postLogoutRedirectUris', problemsOfUris(postLogoutRedirectUris, rules)),
-    ...(!isServer &&
-      typed.authMethod !== 'none' && { authMethod: text('applications.wrong.kind') }),
-    ...(scopes.length < new Set(typed.scopes).size && {
-      scopes: text('applications.wrong.scopes'),
-    }),
-    ...(isOperator && scopes.length === 0 && { scopes: text('applications.wrong.noScope') }),
+    postLogoutRedirectUris: problemsOfUris(postLogoutRedirectUris, rules),
+    authMethod: isKnownKind ? undefined : text('applications.wrong.kind'),
+    scopes: problemOfScopes(scopes, typed, isOperator),
   }
-  if (Object.keys(problems).length > 0) return { kind: 'bad', problems }
+  if (Object.values(problems).some(Boolean)) return { kind: 'bad', problems }
   const applicationType = typeOf(redirectUris, authMethod)
   const addresses = { redirectUris, postLogoutRedirectUris }
   const isEndless = isOperator && typed.isEndless === true
@@ -107,9 +102,9 @@ function linesOf(text: string): string[] {
     .filter((line) => line !== '')
 }
 
-/** Omits the key of a field without problems, because `checkEntry` counts the keys. */
-function optional<Key extends keyof EntryProblems>(key: Key, problem: EntryProblems[Key]) {
-  return problem === undefined ? {} : { [key]: problem }
+function problemOfScopes(scopes: readonly string[], typed: TypedEntry, isOperator: boolean) {
+  if (isOperator && scopes.length === 0) return text('applications.wrong.noScope')
+  return scopes.length < new Set(typed.scopes).size ? text('applications.wrong.scopes') : undefined
 }
 
 /** Returns the problem with the name of an application or resource server, if any. */

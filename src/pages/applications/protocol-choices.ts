@@ -58,11 +58,8 @@ export function checkChoices(
     hasLogout && logoutUri !== undefined
       ? addressProblem(logoutUri, before.redirectUris, plans)
       : undefined
-  const problems: ChoiceProblems = {
-    ...(keys.problem !== undefined && { keys: keys.problem }),
-    ...(logoutProblem !== undefined && { logoutUri: logoutProblem }),
-  }
-  if (Object.keys(problems).length > 0) return { kind: 'bad', problems }
+  const problems: ChoiceProblems = { keys: keys.problem, logoutUri: logoutProblem }
+  if (Object.values(problems).some(Boolean)) return { kind: 'bad', problems }
   const isTicked = (isOn: boolean, box: string, was: boolean) =>
     isOn ? typed.demands.includes(box) : was
   const wantsSession = isTicked(hasLogout, 'logout_session', before.logoutSessionRequired)
