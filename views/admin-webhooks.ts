@@ -102,8 +102,6 @@ interface DeliveryView {
 /** Shows an endpoint: its keys, its log, and the forms that test, replay, disable and delete it. */
 export function webhookPage(page: WebhookPage): AreaPage {
   const { listHref, endpoint, types, typed, deliveries, nowMs, problem } = page
-  const form = (act: string, label: TextId, kind?: 'second' | 'danger', fields?: Html) =>
-    postForm({ hidden: { act } }, html`${fields}${submitButton(act, text(label), { kind })}`)
   const isOn = endpoint.disabledAt === null
   return {
     title: text('adminWebhooks.title'),
@@ -120,7 +118,7 @@ ${form('save', 'word.save', 'second', endpointFields(types, typed ?? endpoint))}
 <p>${text('adminWebhooks.publicKey', { key: html`<code id="public-key">${endpoint.publicKey}</code>` })}</p>
 ${endpoint.previousUntil !== null && endpoint.previousUntil > nowMs && html`<p class="notice" id="rotating">${text('adminWebhooks.rotating', { time: timeOf(endpoint.previousUntil) })}</p>`}
 ${form('rotate', 'adminWebhooks.rotate', 'second')}
-${isOn ? sending(form, endpoint.types) : enabling(form)}
+${isOn ? sending(endpoint.types) : enabling()}
 <h2>${text('adminWebhooks.deliveries')}</h2>
 ${table(
   text('adminWebhooks.deliveries'),
@@ -153,9 +151,12 @@ ${form('delete', 'adminWebhooks.delete', 'danger')}`,
   }
 }
 
-type ActForm = (act: string, label: TextId, kind?: 'second' | 'danger', fields?: Html) => Html
+/** A form for the action `act`. */
+function form(act: string, label: TextId, kind?: 'second' | 'danger', fields?: Html): Html {
+  return postForm({ hidden: { act } }, html`${fields}${submitButton(act, text(label), { kind })}`)
+}
 
-function sending(form: ActForm, types: readonly string[]): Html {
+function sending(types: readonly string[]): Html {
   return html`<h2>${text('adminWebhooks.testing')}</h2>
 ${form(
   'test',
@@ -169,7 +170,7 @@ ${form('replay', 'adminWebhooks.replay', 'second', inputField({ id: 'since', lab
 ${form('replay-one', 'adminWebhooks.replayOne', 'second', inputField({ id: 'eventId', label: text('adminWebhooks.eventId'), hint: text('adminWebhooks.eventIdHint'), attributes: html` type="text" maxlength="60" autocomplete="off" required` }))}</details>`
 }
 
-function enabling(form: ActForm): Html {
+function enabling(): Html {
   return html`<h2>${text('secrets.enable')}</h2>
 <p>${text('adminWebhooks.missed')}</p>
 ${form('resume', 'adminWebhooks.resume')}
