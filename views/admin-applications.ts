@@ -20,11 +20,10 @@ export interface ApplicationsPage extends ListView {
   /** The text that filters the list; empty for all applications. */
   readonly search: string
   readonly applications: readonly ListedApplication[]
-  readonly newHref: string
-  /** The form for an application that acts for an owner; undefined for admins, who may not create one. */
-  readonly newOperatorHref: string | undefined
-  readonly assistantsHref: string
-  readonly resourceServersHref: string
+  /** Whether the person may create an application that acts for an owner. */
+  readonly isOwner: boolean
+  /** The path of the site's home page. The paths of its other pages begin with it. */
+  readonly siteHref: string
 }
 
 interface ListedApplication {
@@ -42,19 +41,19 @@ interface ListedApplication {
 
 /** Lists the OAuth applications of a site and their use, with a search form. */
 export function applicationsPage(page: ApplicationsPage): AreaPage {
-  const { applications, search } = page
+  const { applications, search, siteHref } = page
   const isNarrowed = search !== ''
   const none = html`<div class="empty" id="no-applications"><p>${text(isNarrowed ? 'applications.noMatch' : 'applications.none')}</p>
-${!isNarrowed && html`<a class="button second" href="${page.assistantsHref}">${text('applications.addAssistant')}</a>`}</div>`
+${!isNarrowed && html`<a class="button second" href="${siteHref}/assistants">${text('applications.addAssistant')}</a>`}</div>`
   return {
     title: text('adminNav.applications'),
     id: 'applications-page',
     body: html`<p>${text('applications.intro', {
-      a: inLink(page.assistantsHref),
-      r: (name) => html`<a id="resource-servers" href="${page.resourceServersHref}">${name}</a>`,
+      a: inLink(`${siteHref}/assistants`),
+      r: (name) => html`<a id="resource-servers" href="${siteHref}/resource-servers">${name}</a>`,
     })}</p>
-<div class="actions"><a id="new-application" class="button" href="${page.newHref}">${text('applications.add')}</a>
-${page.newOperatorHref !== undefined && html`<a id="new-operator-application" class="button second" href="${page.newOperatorHref}">${text('applications.addOperator')}</a>`}</div>
+<div class="actions"><a id="new-application" class="button" href="${siteHref}/applications/new">${text('applications.add')}</a>
+${page.isOwner && html`<a id="new-operator-application" class="button second" href="${siteHref}/applications/new?kind=operator">${text('applications.addOperator')}</a>`}</div>
 ${(applications.length > 0 || isNarrowed) && filterForm(searchField(text('word.name'), search), { isNarrowed })}
 ${table(text('adminNav.applications'), listColumns, applications, { none, paging: page.pager })}`,
   }

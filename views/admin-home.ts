@@ -29,25 +29,12 @@ export interface AdminHomePage {
   readonly state: SiteStateView
   /** The URL of the page with the steps for members. */
   readonly memberAddress: string
-  readonly hrefs: Readonly<
-    Record<
-      | 'appearance'
-      | 'applications'
-      | 'assistants'
-      | 'beta'
-      | 'documentClients'
-      | 'identityProviders'
-      | 'overview'
-      | 'people',
-      string
-    >
-  >
-  readonly selfSignUp: {
-    readonly isOn: boolean
-    readonly signUpHref: string
-    /** The URL of the form that turns self sign-up on or off; undefined if the person may not do so. */
-    readonly action: string | undefined
-  }
+  /** The path of this page. The paths of the site's other pages begin with it. */
+  readonly href: string
+  readonly signUpHref: string
+  readonly hasSelfSignUp: boolean
+  /** Whether the person may turn self sign-up on and off. */
+  readonly isOwner: boolean
 }
 
 /** The set-up of a site, and the items that its operators should check. */
@@ -79,7 +66,7 @@ export function adminHomePage(page: AdminHomePage): AreaPage {
     id: 'admin-page',
     scripts: [copyScript],
     body: html`<p id="summary">${summary(page)}</p>
-${page.state.applications > 0 ? tiles(page) : html`<p><a class="button" href="${page.hrefs.assistants}">${text('adminHome.addFirst')}</a></p>`}
+${page.state.applications > 0 ? tiles(page) : html`<p><a class="button" href="${page.href}/assistants">${text('adminHome.addFirst')}</a></p>`}
 <div class="cards">
 ${attentionCard(page)}
 ${stepsCard(page)}
@@ -89,24 +76,24 @@ ${signInCard(page)}
   }
 }
 
-function summary({ isOn, state, hrefs }: AdminHomePage): Html {
+function summary({ isOn, state, href }: AdminHomePage): Html {
   const { applications: apps } = state
   if (apps === 0) return text('adminHome.noApp')
-  if (!isOn) return text('adminHome.off', { a: inLink(hrefs.beta) })
-  return text('adminHome.use', { apps, a: inLink(hrefs.applications) })
+  if (!isOn) return text('adminHome.off', { a: inLink(`${href}/beta`) })
+  return text('adminHome.use', { apps, a: inLink(`${href}/applications`) })
 }
 
 const WEEK = 7
 const sum = (values: readonly number[]) => values.reduce((one, other) => one + other, 0)
 
-function tiles({ figures: { days, peopleByWeek }, hrefs }: AdminHomePage): Html {
+function tiles({ figures: { days, peopleByWeek }, href }: AdminHomePage): Html {
   const tile = (
     measure: Measure,
     label: TextId,
     now: number,
     before: number,
   ) => html`<li class="card">
-<a href="${hrefs.overview}?measure=${measure}">${text(label)}</a>
+<a href="${href}/overview?measure=${measure}">${text(label)}</a>
 <strong>${numberText(now)}</strong>
 <span class="small">${changeOf(now, before)}</span>
 ${sparkline(days.map((day) => day[measure]))}
@@ -144,17 +131,17 @@ export function judgeRefusals(last: number, before: number): 'rose' | 'usual' | 
   return last >= MANY_REFUSALS && last >= 2 * before ? 'rose' : 'usual'
 }
 
-function attentionCard({ figures, state, hrefs }: AdminHomePage): Html {
+function attentionCard({ figures, state, href: home }: AdminHomePage): Html {
   const refusals = figures.days.map((day) => day.refusals)
   const [last, before] = [sum(refusals.slice(-WEEK)), sum(refusals.slice(-2 * WEEK, -WEEK))]
   const { unreviewed: count, oldSecrets, neverExchanged } = state
   const change = judgeRefusals(last, before)
-  const reasons = inLink(`${hrefs.overview}?measure=refusals&days=7#reasons`)
+  const reasons = inLink(`${home}/overview?measure=refusals&days=7#reasons`)
   const counted = { before, last, many: MANY_REFUSALS, a: reasons }
   const app = (name: string) => html`<bdi>${name}</bdi>`
   const rows = [
     change === 'rose' && text('adminHome.refusalsRose', counted),
-    count > 0 && text('adminHome.unreviewed', { count, a: inLink(hrefs.documentClients) }),
+    count > 0 && text('adminHome.unreviewed', { count, a: inLink(`${home}/self-declared-clients`) }),
     ...oldSecrets.map(({ name, href }) =>
       text('adminHome.oldSecret', { app: app(name), a: inLink(href) }),
     ),
@@ -171,17 +158,17 @@ function attentionCard({ figures, state, hrefs }: AdminHomePage): Html {
   return card('attention', html`${rows.length === 0 ? good : list}\n${note}`)
 }
 
-function stepsCard({ state, hrefs }: AdminHomePage): Html | undefined {
+function stepsCard({ state, href: home }: AdminHomePage): Html | undefined {
   const steps = [
-    { isDone: state.applications > 0, words: text('adminHome.stepApp'), href: hrefs.assistants },
-    { isDone: state.hasLogo, words: text('adminHome.stepLogo'), href: hrefs.appearance },
-    { isDone: state.operators > 1, words: text('adminHome.stepColleague'), href: hrefs.people },
+    { isDone: state.applications > 0, words: text('adminHome.stepApp'), page: 'assistants' },
+    { isDone: state.hasLogo, words: text('adminHome.stepLogo'), page: 'appearance' },
+    { isDone: state.operators > 1, words: text('adminHome.stepColleague'), page: 'people' },
   ]
   if (steps.every(({ isDone }) => isDone)) return undefined
-  const rows = steps.map(({ isDone, words, href }) =>
+  const rows = steps.map(({ isDone, words, page }) =>
     isDone
       ? html`<span class="tag good">${text('adminHome.done')}</span> ${words}`
-      : html`<span class="tag">${text('adminHome.toDo')}</span> <a href="${href}">${words}</a>`,
+      : html`<span class="tag">${text('adminHome.toDo')}</span> <a href="${home}/${page}">${words}</a>`,
   )
   return card('steps', plainList(rows))
 }
@@ -195,9 +182,9 @@ function membersCard({ isOn, state, memberAddress }: AdminHomePage): Html | unde
   )
 }
 
-function signInCard({ state, hrefs, selfSignUp }: AdminHomePage): Html {
-  const { isOn, signUpHref, action } = selfSignUp
-  const [on, hidden] = [isOn ? 'yes' : 'no', { on: isOn ? 'no' : 'yes' }]
+function signInCard({ state, href, signUpHref, hasSelfSignUp, isOwner }: AdminHomePage): Html {
+  const [on, other] = hasSelfSignUp ? ['yes', 'no'] : ['no', 'yes']
+  const target = { action: `${href}/self-sign-up`, hidden: { on: other } }
   const ways = listText([
     ...state.providers.map((name) => html`<bdi>${name}</bdi>`),
     text('adminHome.password'),
@@ -206,9 +193,9 @@ function signInCard({ state, hrefs, selfSignUp }: AdminHomePage): Html {
   const label = text('adminHome.switchSignUp', { on })
   return card(
     'signIn',
-    html`<p>${text('adminHome.ways', { ways, a: inLink(hrefs.identityProviders) })}</p>
+    html`<p>${text('adminHome.ways', { ways, a: inLink(`${href}/identity-providers`) })}</p>
 <p id="sign-up-state">${text('adminHome.signUpState', { on, a: inLink(signUpHref) })}</p>
-${action !== undefined && buttonForm({ action, hidden }, 'switch-sign-up', label, 'second')}`,
+${isOwner && buttonForm(target, 'switch-sign-up', label, 'second')}`,
   )
 }
 

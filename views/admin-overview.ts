@@ -15,8 +15,8 @@ export interface OverviewPage {
   /** The number of distinct people who used an application in the whole period. */
   readonly people: number
   readonly reasons: readonly { readonly error: string; readonly refusals: number }[]
-  readonly downloadHref: string
-  readonly assistantsHref: string
+  /** The path of the site's home page. The paths of its other pages begin with it. */
+  readonly siteHref: string
   /** The latest refusals of all applications, if the page shows refusals. */
   readonly latest: readonly (RefusalView & {
     readonly name: string
@@ -54,13 +54,13 @@ export function overviewPage(page: OverviewPage): AreaPage {
 ${tabBar(text('analytics.period'), periodTabs)}</div>
 ${values.some((value) => value > 0) ? chartOf(title, bars, page) : empty(page)}
 ${page.latest.length > 0 && latestOf(page)}
-<p class="small">${text('analytics.utc', { time: timeOf(page.countedAt) })} <a id="download" href="${page.downloadHref}">${text('analytics.download')}</a></p>`,
+<p class="small">${text('analytics.utc', { time: timeOf(page.countedAt) })} <a id="download" href="${page.siteHref}/overview/download?days=${days.length}">${text('analytics.download')}</a></p>`,
   }
 }
 
-function empty({ measure, assistantsHref }: OverviewPage): Html {
+function empty({ measure, siteHref }: OverviewPage): Html {
   return html`<div class="empty" id="no-figures"><p>${text('analytics.empty')}</p>
-${measure !== 'refusals' && html`<a class="button second" href="${assistantsHref}">${text('account.connect')}</a>`}</div>`
+${measure !== 'refusals' && html`<a class="button second" href="${siteHref}/assistants">${text('account.connect')}</a>`}</div>`
 }
 
 function chartOf(title: HtmlValue, bars: readonly Bar[], page: OverviewPage): Html {

@@ -10,7 +10,7 @@ import { summarizeUse } from '../../oauth/grants/grant-lists.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { isLoopbackUrl } from '../../platform/http/loopback.ts'
 import { pages, paths, planPaths } from '../../platform/http/paths.ts'
-import { choosableScopes, OPERATOR } from '../applications/application-form.ts'
+import { choosableScopes } from '../applications/application-form.ts'
 import {
   type Application,
   countRefusals,
@@ -51,12 +51,8 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
           href: address(pages.application, { client: clientId }),
         }
       }),
-      newHref: address(pages.newApplication),
-      newOperatorHref: site.roles.includes('owner')
-        ? `${address(pages.newApplication)}?kind=${OPERATOR}`
-        : undefined,
-      assistantsHref: address(pages.assistants),
-      resourceServersHref: address(pages.resourceServers),
+      isOwner: site.roles.includes('owner'),
+      siteHref: address(pages.site),
       pager: listPages.pagerOf(ctx, found, kept),
     })
   })

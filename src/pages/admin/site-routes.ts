@@ -96,8 +96,7 @@ function overviewRoutes(operatorPages: OperatorPages, parts: AdminParts, overvie
         href: hasPage(kind) ? address(patternsOf[kind].refusals, { client }) : undefined,
       })),
       periods: OVERVIEW_PERIODS,
-      downloadHref: `${address(pages.overviewDownload)}?days=${overview.days.length}`,
-      assistantsHref: address(pages.assistants),
+      siteHref: address(pages.site),
     })
   })
   operatorPages.page(
@@ -118,21 +117,10 @@ function homeRoutes(operatorPages: OperatorPages, parts: AdminParts, overviewOf:
       figures: await overviewOf(site.id),
       state: await readSiteState(operator, parts),
       memberAddress: baseUrl + addressOf(pages.connect, { site: site.slug }),
-      hrefs: {
-        appearance: address(pages.appearance),
-        applications: address(pages.applications),
-        assistants: address(pages.assistants),
-        beta: address(pages.beta),
-        documentClients: address(pages.documentClients),
-        identityProviders: address(pages.identityProviders),
-        overview: address(pages.overview),
-        people: address(pages.members),
-      },
-      selfSignUp: {
-        isOn: site.hasSelfSignUp,
-        signUpHref: address(pages.signUp),
-        action: site.roles.includes('owner') ? address(pages.selfSignUp) : undefined,
-      },
+      href: address(pages.site),
+      signUpHref: address(pages.signUp),
+      hasSelfSignUp: site.hasSelfSignUp,
+      isOwner: site.roles.includes('owner'),
     })
   })
   operatorPages.ofOwners.freshForm(
