@@ -1,12 +1,13 @@
 import { COUNT_DAYS, makeGrantStore } from '../src/oauth/grants/grant-store.ts'
 import { makeGrantUsage } from '../src/oauth/grants/grant-usage.ts'
 import { makeRefusedRequests } from '../src/pages/applications/refused-requests.ts'
+import { pages } from '../src/platform/http/paths.ts'
 import { countOverview, OVERVIEW_PERIODS } from '../src/school/analytics/overview.ts'
 import { judgeRefusals } from '../views/admin-home.ts'
 import { obtainTokens, refresh, userinfo } from './support/client.ts'
 import { change, insert, remove, rowsOf, withDatabases } from './support/database.ts'
 import { marco, olivia, policyWith, sam } from './support/gatehouse.ts'
-import { makePagePerson } from './support/page-person.ts'
+import { decode, makePagePerson } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { sharedService } from './support/storages.ts'
 
@@ -251,6 +252,27 @@ describe('/admin/<site>/overview and /audit', () => {
     expect((await operator.visit(`${address}/xls`)).status).to.equal(404)
     const stranger = makePagePerson(service().url, marco)
     expect((await stranger.visit(`${address}/csv`)).status).to.equal(403)
+  })
+
+  it('and every other page of the site link to pages and forms that exist', async () => {
+    const operator = makePagePerson(service().url, olivia)
+    const patterns = Object.values(pages).map((pattern) => pattern.replaceAll(/:\w+/g, '[^/]+'))
+    const isKnown = (path: string) => patterns.some((each) => new RegExp(`^${each}$`).test(path))
+    const found = new Set(['/admin/northlight'])
+    // A set also iterates over the paths that the loop adds.
+    for (const path of found) {
+      const { status, text } = await operator.visit(path)
+      expect(status, path).to.equal(200)
+      for (const [, name, address = ''] of text.matchAll(/ (href|action)="([^"]*)"/g)) {
+        const { pathname, search } = new URL(decode(address), service().url + path)
+        if (!pathname.startsWith('/admin/northlight/')) continue
+        expect(isKnown(pathname), `${pathname} on ${path}`).to.equal(true)
+        // The rule for second factors needs a second factor.
+        const isLeftOut = pathname.includes('/download') || pathname.endsWith('/two-factors')
+        if (name === 'href' && !isLeftOut) found.add(pathname + search)
+      }
+    }
+    expect(found.size).to.be.above(40)
   })
 
   it('begin at a home page with the next steps, figures and what needs attention', async () => {

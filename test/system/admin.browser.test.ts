@@ -169,7 +169,7 @@ describe('/admin and /account in a browser', () => {
     expect(await calls.locator('desc').textContent()).to.match(
       /^[\d,]+ in all; at most \d+ a day\.$/,
     )
-    expect(await calls.locator('rect.bar').count()).to.equal(30)
+    expect(await calls.locator('rect').count()).to.equal(30)
     await page.locator('summary', { hasText: 'Calls: the numbers' }).focus()
     await page.keyboard.press('Enter')
     const table = page.getByRole('table', { name: 'Calls: the numbers' })
