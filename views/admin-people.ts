@@ -2,6 +2,7 @@ import type { AreaPage, ListView } from './area.ts'
 import { avatar } from './avatar.ts'
 import {
   buttonForm,
+  choice,
   fieldProblem,
   filterForm,
   inputField,
@@ -14,7 +15,7 @@ import { type Html, type HtmlValue, html } from './html.ts'
 import { type Column, table } from './table.ts'
 import { inLink, text, textIfAny, timeOf } from './text.ts'
 
-/** A person with a role at the site. Roles are named as in the Admin API, such as `OWNER`. */
+/** A person with a role at the site. */
 export interface MemberView {
   readonly name: string
   readonly email: string
@@ -44,10 +45,10 @@ export interface PeoplePage extends ListView {
   readonly problem: { readonly field: string | undefined; readonly text: HtmlValue } | undefined
 }
 
-/** The roles as the Admin API names them, highest first. */
-const roles = ['OWNER', 'ADMIN', 'LECTURER', 'STUDENT'] as const
+/** The roles, highest first. */
+export const siteRoles = ['owner', 'admin', 'lecturer', 'student'] as const
 
-const roleName = (role: string) => textIfAny(`adminPeople.roleOf.${role}`) ?? role
+const roleName = (role: string) => textIfAny(`adminPeople.roleOf.${role.toUpperCase()}`) ?? role
 
 /** Lists the people of a site, with a search, and the pending invitations. */
 export function peoplePage(page: PeoplePage): AreaPage {
@@ -59,7 +60,7 @@ export function peoplePage(page: PeoplePage): AreaPage {
   const fields = html`${searchField(text('adminPeople.search'), search)}<div><label for="filter-role">${text('adminPeople.role')}</label>
 <select id="filter-role" name="role">
 <option value="">${text('adminPeople.anyRole')}</option>
-${roles.map((name) => html`<option value="${name}"${name === role && html` selected`}>${roleName(name)}</option>\n`)}</select></div>
+${siteRoles.map((name) => html`<option value="${name}"${name === role && html` selected`}>${roleName(name)}</option>\n`)}</select></div>
 `
   return {
     title: text('adminNav.people'),
@@ -126,7 +127,7 @@ function inviteForm({ inviteAction, typed, problem }: PeoplePage): Html {
     ...{ id: 'name', label: text('adminPeople.name'), problem: at('name') },
     attributes: html` type="text" autocomplete="off" maxlength="120" value="${typed.name}"`,
   })
-  const held = problem ? typed.roles.map((role) => role.toUpperCase()) : ['STUDENT']
+  const held = problem ? typed.roles : ['student']
   return html`${problem && !known && problemAlert('people-problem', problem.text)}
 ${postForm(
   { action: inviteAction },
@@ -138,15 +139,15 @@ ${submitButton('send-invitation', text('adminPeople.send'))}`,
 }
 
 function roleFields(held: readonly string[], problem?: HtmlValue): Html {
-  const box = (name: (typeof roles)[number]) => html`<label class="choice">
-<input type="checkbox" name="role" value="${name.toLowerCase()}"${held.includes(name) && html` checked`}>
-<span>${roleName(name)}<span class="muted">${textIfAny(`adminPeople.does.${name}`)}</span></span>
-</label>
-`
+  const box = (value: string) =>
+    choice(
+      { type: 'checkbox', name: 'role', value, checked: held.includes(value) },
+      html`${roleName(value)}<span class="muted">${textIfAny(`adminPeople.does.${value.toUpperCase()}`)}</span>`,
+    )
   return html`<fieldset>
 <legend>${text('adminPeople.roles')}</legend>
 ${fieldProblem('role', problem)}
-${roles.map(box)}</fieldset>`
+${siteRoles.map(box)}</fieldset>`
 }
 
 export interface MemberPage {

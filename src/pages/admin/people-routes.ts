@@ -1,4 +1,4 @@
-import { memberPage, peoplePage } from '../../../views/admin-people.ts'
+import { memberPage, peoplePage, siteRoles } from '../../../views/admin-people.ts'
 import { confirmPage } from '../../../views/area.ts'
 import { html } from '../../../views/html.ts'
 import { text } from '../../../views/text.ts'
@@ -23,7 +23,6 @@ import { callerAtPage, type Problem, problemOf } from './page-changes.ts'
 
 const APPS_SHOWN_MAX = 50
 const INVITATIONS_SHOWN_MAX = 50
-const siteRoles = ['owner', 'admin', 'lecturer', 'student'] as const
 
 /** Registers the pages for a site's people: the list, invitations, and each person. */
 export function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
@@ -32,8 +31,8 @@ export function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): v
   const list = async (operator: Operator, ctx: PageContext, problem?: Problem) => {
     const { site, address } = operator
     const search = filterOf(ctx, 'search')
-    const role = siteRoles.find((each) => each.toUpperCase() === ctx.query['role'])
-    const shown = { search, role: role?.toUpperCase() ?? '' }
+    const role = siteRoles.find((each) => each === filterOf(ctx, 'role').toLowerCase())
+    const shown = { search, role: role ?? '' }
     const kept = new URLSearchParams(shown)
     // A rejected invitation shows this page, too.
     const place = { path: address(pages.members), query: ctx.query }
@@ -45,10 +44,10 @@ export function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): v
       ...shown,
       total: await runInTurn(`counts of ${site.id}`, people.count, `members of the page ${kept}`),
       people: await viewsOf(found.rows, operator, parts),
-      invitations: invited.rows.map(({ data, ...invitation }) => {
-        const { name, roles } = readOffer(data)
-        return { ...invitation, name, roles: roles.map((each) => each.toUpperCase()) }
-      }),
+      invitations: invited.rows.map(({ data, ...invitation }) => ({
+        ...readOffer(data),
+        ...invitation,
+      })),
       action: address(pages.members),
       inviteAction: address(pages.invitations),
       typed: typedOf(ctx),
@@ -96,7 +95,7 @@ async function viewsOf(
     const roles = held.get(id) ?? []
     return {
       ...{ name, email, since: roles[0]?.since ?? 0 },
-      roles: roles.map(({ role }) => role.toUpperCase()),
+      roles: roles.map(({ role }) => role),
       href: address(pages.member, { person: id }),
     }
   })
