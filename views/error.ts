@@ -8,7 +8,6 @@ export interface ErrorPage {
   readonly description: string
   /** The id of the request in the log. */
   readonly errorId?: string | undefined
-  readonly title?: HtmlValue
   /** The page that explains how to connect an assistant. */
   readonly connectHref?: string | undefined
   /** The unregistered redirect URI that the application sent. Shown as text, never as a link. */
@@ -44,7 +43,7 @@ const codesOfConnecting: ReadonlySet<string> = new Set([
 
 /** Explains the error and what the person can do, with a button for the next step. */
 export function errorPage(page: ErrorPage): Page {
-  const { title = textIfAny(`error.title.${page.code}`) ?? text('error.title') } = page
+  const title = textIfAny(`error.title.${page.code}`) ?? text('error.title')
   return {
     title,
     id: 'error-page',

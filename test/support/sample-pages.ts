@@ -178,7 +178,7 @@ function pagesOf(values: Values): Record<string, View> {
     ...uploadPages(values),
     ...joiningPages(values),
     error: errorPage({
-      ...{ code: words, description: problem, errorId: words, title: words },
+      ...{ code: words, description: problem, errorId: words },
       ...{ connectHref: address('/connect'), sentAddress: address('http://portal.example/') },
     }),
     'error-forbidden': errorPage({
