@@ -45,8 +45,7 @@ async function readFilter(database: Database, given: Given): Promise<AuditFilter
     action,
     clientId: client,
     siteId: site === undefined ? undefined : await findSiteId(database, site),
-    // Also accept the id of a deleted person.
-    personId: person === undefined ? undefined : ((await findPersonId(database, person)) ?? person),
+    personId: person === undefined ? undefined : await findPersonId(database, person),
     fromMs: readTime('since', given.since) ?? Date.now() - DAY_MS,
     untilMs: readTime('until', given.until),
   }

@@ -7,6 +7,7 @@ import { nothingHere } from '../../platform/http/errors.ts'
 import { pages } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { PlaceInList } from '../../platform/store/keyset.ts'
+import { filterOf } from '../relying-party/list-pages.ts'
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import { sendCsv, sendDownload } from './downloads.ts'
@@ -26,7 +27,7 @@ export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): vo
   operatorPages.page(pages.audit, async ({ site, address }, ctx) => {
     const question = questionOf(ctx)
     const kept = new URLSearchParams(Object.entries(question).filter(([, value]) => value !== ''))
-    const filter = await filterOf(question, site.id, database)
+    const filter = await auditFilterOf(question, site.id, database)
     const found = await listEvents(database, filter, listPages.requestOf(ctx, kept))
     return auditPage({
       question,
@@ -43,7 +44,7 @@ export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): vo
   operatorPages.page(pages.auditDownload, async ({ site }, ctx) => {
     const format = ctx.params['format'] ?? ''
     if (!Object.hasOwn(downloadFormats, format)) throw nothingHere()
-    const filter = await filterOf(questionOf(ctx), site.id, database)
+    const filter = await auditFilterOf(questionOf(ctx), site.id, database)
     const events = await readEvents(database, filter)
     if (format === 'csv') return await sendCsv(ctx, 'audit', events.map(csvRowOf))
     const lines = events.map((event) => `${JSON.stringify(event)}\n`)
@@ -53,7 +54,7 @@ export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): vo
 
 const downloadFormats = { csv: 'CSV', ndjson: 'NDJSON' } as const
 
-async function filterOf(
+async function auditFilterOf(
   { action, client, person, from, to }: AuditQuestion,
   siteId: string,
   database: Database,
@@ -63,8 +64,7 @@ async function filterOf(
     siteId,
     action: action || undefined,
     clientId: client || undefined,
-    // Keep an unknown id or e-mail address as entered. An unknown address matches no event.
-    personId: person === '' ? undefined : ((await findPersonId(database, person)) ?? person),
+    personId: person === '' ? undefined : await findPersonId(database, person),
     fromMs: startOfDay(from),
     untilMs: lastDay === undefined ? undefined : lastDay + DAY_MS,
   }
@@ -93,11 +93,7 @@ function csvRowOf(event: AuditEntryView) {
 
 /** Reads the filters from the query. An invalid filter is ignored. */
 function questionOf(ctx: PageContext) {
-  const field = (name: string) => {
-    const value = ctx.query[name]
-    const given = typeof value === 'string' ? value.trim() : ''
-    return given.length > FIELD_CHARACTERS_MAX || given.includes('\0') ? '' : given
-  }
+  const field = (name: string) => filterOf(ctx, name, FIELD_CHARACTERS_MAX).trim()
   const action = field('action')
   return {
     action: auditActions.some((each) => each === action) ? action : '',

@@ -38,9 +38,9 @@ export function makeListPages(cursors: Cursors) {
 const FILTER_CHARACTERS_MAX = 300
 
 /** Reads the filter text of a list from the query; empty if the text is invalid or too long. */
-export function filterOf({ query }: Context, name: string): string {
+export function filterOf({ query }: Context, name: string, max = FILTER_CHARACTERS_MAX): string {
   const value = query[name]
-  return typeof value === 'string' && value.length <= FILTER_CHARACTERS_MAX ? value : ''
+  return typeof value === 'string' && value.length <= max ? value : ''
 }
 
 const nothing = new URLSearchParams()

@@ -126,15 +126,12 @@ function formatFact(field: string, value: unknown): string {
 /** Fields of `before` and `after` that contain the id of an object. */
 const idFields = ['personId', 'lecturer', 'course', 'eventId']
 
-/** Returns the id of the person with this id or e-mail address; undefined if no such person exists. */
-export async function findPersonId(
-  { kysely }: Pick<Database, 'kysely'>,
-  written: string,
-): Promise<string | undefined> {
+/** Returns the id of the person with this id or e-mail address. Returns an unknown one, of a deleted person, as is. */
+export async function findPersonId({ kysely }: Pick<Database, 'kysely'>, written: string) {
   const person = await kysely
     .selectFrom('person')
     .select('id')
     .where((eb) => eb.or({ id: written, email_canonical: canonicalEmail(written) }))
     .executeTakeFirst()
-  return person?.id
+  return person?.id ?? written
 }
