@@ -24,12 +24,7 @@ export interface AreaView {
 /** A group of links in the navigation. */
 export interface AreaGroup {
   readonly name?: HtmlValue
-  readonly links: readonly {
-    readonly href: string
-    readonly label: HtmlValue
-    readonly icon?: IconName | undefined
-    readonly current: boolean
-  }[]
+  readonly links: readonly (Tab & { readonly icon?: IconName | undefined })[]
 }
 
 /** A page of an area, before `inArea` adds the navigation. Its forms get the CSRF token of the area. */

@@ -1,4 +1,4 @@
-import type { AreaPage } from './area.ts'
+import type { AreaPage, Tab } from './area.ts'
 import { ownToken, postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import { inCode, inLink, text } from './text.ts'
@@ -7,8 +7,8 @@ export interface QueryPage {
   /** The person's e-mail address. GraphiQL stores its state under this address. */
   readonly owner: string
   readonly api: 'member' | 'admin'
-  /** The sites of the person, including the current site. */
-  readonly sites?: readonly SiteLink[] | undefined
+  /** The page for each site of the person, including the current site. */
+  readonly sites?: readonly Tab[] | undefined
   readonly hidden?: Readonly<Record<string, string>> | undefined
   /** The full URL of the API. */
   readonly endpoint: string
@@ -21,12 +21,6 @@ export interface QueryPage {
   readonly problem?: HtmlValue
   /** GraphiQL, which can replace the form if scripts run; undefined if it is not installed. */
   readonly tool?: QueryTool | undefined
-}
-
-export interface SiteLink {
-  readonly name: string
-  readonly href: string
-  readonly current: boolean
 }
 
 export interface QueryTool {
@@ -47,26 +41,18 @@ export function queryPage(page: QueryPage): AreaPage {
   return {
     title: text(page.api === 'member' ? 'account.queries' : 'adminNav.queries'),
     id: 'query-page',
+    tabs: page.sites,
     head: tool && html`<script defer nonce="${tool.nonce}" src="${tool.loader}"></script>`,
     body: html`<p>${text(`query.intro.${page.api}`, {
       endpoint: inCode(page.endpoint),
       a: inLink(page.schemaHref),
     })}</p>
-${page.sites && siteLinks(page.sites)}
 ${tool && toolPlace(tool, page)}
 <div id="plain">
 ${form(page)}
 ${answerOf(page)}
 </div>`,
   }
-}
-
-function siteLinks(sites: readonly SiteLink[]): Html {
-  return html`<nav aria-label="${text('query.sites')}"><ul class="links">
-${sites.map(
-  ({ name, href, current }) =>
-    html`<li><a href="${href}"${current && html` aria-current="page"`}><bdi>${name}</bdi></a></li>\n`,
-)}</ul></nav>`
 }
 
 function toolPlace({ address, scripts, stylesheet }: QueryTool, { owner }: QueryPage): Html {

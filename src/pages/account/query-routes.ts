@@ -1,3 +1,4 @@
+import { html } from '../../../views/html.ts'
 import {
   readFormQuery,
   readScriptQuery,
@@ -44,7 +45,7 @@ export function memberQueryRoutes(
       owner: person.email,
       api: 'member' as const,
       sites: sites.map(({ slug, name }) => ({
-        name,
+        label: html`<bdi>${name}</bdi>`,
         href: `${pages.memberQueries}?${new URLSearchParams({ site: slug })}`,
         current: slug === site.slug,
       })),
