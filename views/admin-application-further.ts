@@ -6,8 +6,10 @@ import { text } from './text.ts'
 export interface FurtherPage {
   readonly name: string
   readonly cancelHref: string
-  /** Which of the optional protocols the deployment enables. */
-  readonly on: Readonly<Record<'keys' | 'pushedRequests' | 'boundTokens' | 'logout', boolean>>
+  /** Which of the optional protocols the application may use. */
+  readonly plans: Readonly<
+    Record<'privateKeyJwt' | 'pushedAuthorizationRequests' | 'dpop' | 'backChannelLogout', boolean>
+  >
   readonly typed: {
     readonly keys: string
     readonly logoutUri: string
@@ -18,13 +20,13 @@ export interface FurtherPage {
 
 /** The form for the optional protocols of an application. Contains only protocols that the deployment enables. */
 export function furtherPage(page: FurtherPage): AreaPage {
-  const { name, on, problems } = page
+  const { name, plans, problems } = page
   const wrong = Object.values(problems).some(Boolean)
   const title = (wrong: boolean) =>
     text('applications.security.title', { name, wrong: wrong ? 'yes' : 'no' })
-  const fields = html`${on.keys && keysField(page)}
+  const fields = html`${plans.privateKeyJwt && keysField(page)}
 ${demandsField(page)}
-${on.logout && logoutField(page)}
+${plans.backChannelLogout && logoutField(page)}
 ${submitButton('save', text('word.save'), page)}`
   return {
     title: title(wrong),
@@ -47,10 +49,10 @@ function keysField({ typed, problems }: FurtherPage): Html {
   return textField(field, typed.keys)
 }
 
-function demandsField({ typed, on }: FurtherPage): Html | undefined {
+function demandsField({ typed, plans }: FurtherPage): Html | undefined {
   const rows = [
-    on.pushedRequests && box('pushed_requests', typed),
-    on.boundTokens && box('bound_tokens', typed),
+    plans.pushedAuthorizationRequests && box('pushed_requests', typed),
+    plans.dpop && box('bound_tokens', typed),
   ]
   if (!rows.some(Boolean)) return undefined
   return html`<fieldset>

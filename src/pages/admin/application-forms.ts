@@ -120,12 +120,7 @@ function furtherRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
     furtherPage({
       name,
       cancelHref: address(pages.application),
-      on: {
-        keys: plans.privateKeyJwt && authMethod !== 'none',
-        pushedRequests: plans.pushedAuthorizationRequests,
-        boundTokens: plans.dpop,
-        logout: plans.backChannelLogout,
-      },
+      plans: { ...plans, privateKeyJwt: plans.privateKeyJwt && authMethod !== 'none' },
       typed,
       problems,
     })
