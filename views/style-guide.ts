@@ -41,11 +41,9 @@ ${['display', 'title', 'large', 'normal', 'small'].map((name) => html`<svg width
 <dl class="facts">
 ${Object.entries(tokens.light)
   .filter(([name]) => name.startsWith('space-'))
-  .map(([name, width]) =>
-    fact(
-      name,
-      html`<svg width="${width}" height="12" aria-hidden="true"><rect width="100%" height="12" fill="var(--accent)"/></svg> ${width}`,
-    ),
+  .map(
+    ([name, width]) =>
+      html`<div><dt>${name}</dt><dd><svg width="${width}" height="12" aria-hidden="true"><rect width="100%" height="12" fill="var(--accent)"/></svg> ${width}</dd></div>\n`,
   )}</dl>
 ${colors(contrastOf)}
 <h2>Buttons</h2>
@@ -64,10 +62,6 @@ ${forms()}
 <h2>Icons</h2>
 <ul>${iconNames.map((name) => html`<li>${icon(name)} ${name}</li>\n`)}</ul>`,
   }
-}
-
-function fact(name: string, value: Html): Html {
-  return html`<div><dt>${name}</dt><dd>${value}</dd></div>\n`
 }
 
 function colors(contrastOf: ContrastOf): Html {
