@@ -141,7 +141,8 @@ function attentionCard({ figures, state, href: home }: AdminHomePage): Html {
   const app = (name: string) => html`<bdi>${name}</bdi>`
   const rows = [
     change === 'rose' && text('adminHome.refusalsRose', counted),
-    count > 0 && text('adminHome.unreviewed', { count, a: inLink(`${home}/self-declared-clients`) }),
+    count > 0 &&
+      text('adminHome.unreviewed', { count, a: inLink(`${home}/self-declared-clients`) }),
     ...oldSecrets.map(({ name, href }) =>
       text('adminHome.oldSecret', { app: app(name), a: inLink(href) }),
     ),

@@ -95,8 +95,7 @@ ${table(text('analytics.reasons'), reasonColumns, reasons)}`
 const reasonColumns: readonly Column<OverviewPage['reasons'][number]>[] = [
   {
     heading: text('analytics.reason'),
-    cell: ({ error }) =>
-      html`<span class="long">${errorWords(error)} (${inCode(error)})</span>`,
+    cell: ({ error }) => html`<span class="long">${errorWords(error)} (${inCode(error)})</span>`,
   },
   {
     heading: text('analytics.measures.refusals'),
