@@ -102,7 +102,7 @@ export interface ApplicationPage extends SharedView {
 
 /** Shows the settings of an application, its secrets, and links to edit, disable or delete it. */
 export function applicationPage(page: ApplicationPage): AreaPage {
-  return sharedPage(page, 'application-page', facts(page))
+  return sharedPage(page, { id: 'application-page', settings: facts(page) })
 }
 
 function facts({ app, scopes, href, offersChoices }: ApplicationPage): Html {

@@ -50,7 +50,7 @@ export interface ResourceServerPage extends SharedView {
 
 /** Shows a resource server: its settings, its secrets, and links to disable or delete it. */
 export function resourceServerPage(page: ResourceServerPage): AreaPage {
-  return sharedPage(page, 'resource-server-page', settings(page))
+  return sharedPage(page, { id: 'resource-server-page', settings: settings(page) })
 }
 
 function settings({ app, issuer, siteName, ...page }: ResourceServerPage): Html {

@@ -62,7 +62,10 @@ export function createdBy({ createdAt, createdBy: name }: ClientFacts): Html {
 }
 
 /** Shows the settings and secrets of an application or resource server, and links to disable or delete it. */
-export function sharedPage(page: SharedView, id: string, settings: Html): AreaPage {
+export function sharedPage(
+  page: SharedView,
+  { id, settings }: { readonly id: string; readonly settings: Html },
+): AreaPage {
   const { newSecret, href } = page
   const { authMethod, disabledAt } = page.app
   return clientPage(page, undefined, {
