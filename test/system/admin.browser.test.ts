@@ -181,7 +181,7 @@ describe('/admin and /account in a browser', () => {
     await page.locator('.tabs').getByRole('link', { name: 'Refusals' }).click()
     await page.locator('.tabs').getByRole('link', { name: '90 days' }).click()
     await page.locator('#reasons').waitFor()
-    expect(await page.locator('#chart rect.bar').count()).to.equal(90)
+    expect(await page.locator('#chart rect').count()).to.equal(90)
     await look(page, 'refusals of 90 days')
   })
 
