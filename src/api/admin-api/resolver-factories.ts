@@ -142,7 +142,7 @@ interface Items {
   readonly list: (database: Database, question: never) => PagedRows<object>
   readonly create: Change<never, Created>
   readonly update: Change<never, void>
-  readonly release: Change<{ readonly id: string; readonly change: ReleaseChange }, void>
+  readonly release: Change<ReleaseChange & { readonly id: string }, void>
   readonly remove: Change<string, void>
 }
 
@@ -155,25 +155,20 @@ export function itemResolvers(
   const one = type.charAt(0).toLowerCase() + type.slice(1)
   const payload = payloadWith(one, items.mustFind)
   const releases =
-    (changeOf: (at: number | undefined) => ReleaseChange) =>
-    async (
-      _source: unknown,
-      { id, at }: { readonly id: string; readonly at?: number | null },
-      context: AdminContext,
-    ) => {
-      const change = changeOf(at ?? undefined)
-      await items.release(context.parts.database, actorOf(context), { id, change })
-      return payload(id, context)
+    (kind: ReleaseChange['kind']) =>
+    async (_source: unknown, asked: { readonly id: string }, context: AdminContext) => {
+      await items.release(context.parts.database, actorOf(context), { ...asked, kind })
+      return payload(asked.id, context)
     }
   return {
     Query: { [`${one}s`]: listed(`${one}s`, items.list), [one]: foundBy('slug', items.find) },
     Mutation: {
       [`create${type}`]: creates(items.create, payload),
       [`update${type}`]: updates(items.update, payload),
-      [`publish${type}`]: releases((at) => ({ kind: 'publish', at })),
-      [`unpublish${type}`]: releases(() => ({ kind: 'unpublish' })),
-      [`archive${type}`]: releases(() => ({ kind: 'archive' })),
-      [`restore${type}`]: releases(() => ({ kind: 'restore' })),
+      [`publish${type}`]: releases('publish'),
+      [`unpublish${type}`]: releases('unpublish'),
+      [`archive${type}`]: releases('archive'),
+      [`restore${type}`]: releases('restore'),
       [`delete${type}`]: deletes(items.remove),
     },
     [type]: {

@@ -1,5 +1,5 @@
-import { type Kysely, type RawBuilder, type SelectQueryBuilder, type Simplify, sql } from 'kysely'
-import type { z } from 'zod'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { z } from 'zod'
 
 import type { Database } from '../../platform/store/database.ts'
 import {
@@ -12,8 +12,8 @@ import {
 import type { Schema } from '../../platform/store/schema.ts'
 import { containsText } from '../../platform/store/search.ts'
 import { differenceOf, siteChange, siteCreation } from './change.ts'
-import { given, readInput } from './input.ts'
-import { conflict, limitReached, notFound } from './refusals.ts'
+import { given, idempotencyKey, readInput } from './input.ts'
+import { conflict, limitReached, mustBeThere } from './refusals.ts'
 
 /** Tables of items, with a release state and a slug that is unique at the site. */
 type ItemTable = 'course' | 'digital_product' | 'event'
@@ -34,7 +34,7 @@ const heldRows = {
 
 export type ItemKey = { readonly id: string } | { readonly slug: string }
 
-/** The fields that every kind of item has. Each field is named like its column, but in camel case. */
+/** The members that every kind of item has. Each is named like its column, but in camel case. */
 interface ItemRow extends Release {
   /** When the item was first visible, even if it is a draft again; null if it never was. */
   readonly firstPublishedAt: number | null
@@ -44,31 +44,29 @@ interface ItemRow extends Release {
   readonly createdAt: number
 }
 
+/** The sort orders that every kind of item has. */
+const itemOrders = {
+  SLUG: orderBy('slug', 'asc', 'slug'),
+  TITLE: orderBy('title', 'asc', 'title'),
+  NEWEST: orderBy('createdAt', 'desc', 'created_at'),
+}
+
+/** The columns that operators do not set. */
+const ownColumns = ['id', 'publishedAt', 'archivedAt', 'firstPublishedAt', 'createdAt']
+
 /** A kind of item that a site publishes under a slug. */
-interface ItemKind<
-  Table extends keyof Schema,
-  Row,
-  Fields extends { readonly slug: string },
-  Creation,
-  Changes,
-  Sort extends string,
-> {
+interface ItemKind<Fields extends z.ZodObject, Linked extends string> {
   readonly table: ItemTable
   /** The prefix of the item ids, such as `crs`. */
   readonly prefix: string
-  readonly rowsOf: (
-    kysely: Kysely<Schema>,
-    siteId: string,
-  ) => SelectQueryBuilder<Schema, Table, Row>
-  readonly orders: Readonly<Record<Sort, ListOrder<NoInfer<Simplify<Row>>>>>
-  readonly sortedBy: NoInfer<Sort>
-  readonly creation: z.ZodType<Fields & { idempotencyKey?: string | null | undefined }, Creation>
-  readonly changes: z.ZodType<
-    { [Field in keyof NoInfer<Fields>]?: NoInfer<Fields>[Field] | undefined },
-    Changes
-  >
+  /** The fields that operators set, named like their columns. A new item may omit those that may be null. */
+  readonly fields: Fields
+  /** Further columns, which other changes set. */
+  readonly linked?: readonly Linked[]
+  /** Further sort orders; the first is the default. */
+  readonly orders?: Readonly<Record<string, ListOrder<ItemRow & z.output<NoInfer<Fields>>>>>
   /** Checks all fields of the item together. Throws ChangeRefused if they contradict each other. */
-  readonly check?: (fields: NoInfer<Fields>) => void
+  readonly check?: (fields: z.output<NoInfer<Fields>>) => void
 }
 
 interface ItemQuestion {
@@ -77,31 +75,65 @@ interface ItemQuestion {
   /** Text to find in any part of the title or slug, ignoring case. */
   readonly search?: string | null | undefined
   readonly state?: ReleaseState | null | undefined
+  readonly sort?: string | null | undefined
 }
 
 const ITEMS_PER_SITE_MAX = 10_000
 
-/** Creates the functions that read and change one kind of item. Each change is one transaction with its audit event. */
-export function releasedItems<
-  Table extends keyof Schema,
-  Row extends ItemRow,
-  Fields extends { readonly slug: string },
-  Creation,
-  Changes,
-  Sort extends string,
->(kind: ItemKind<Table, Row, Fields, Creation, Changes, Sort>) {
-  const { table, prefix, rowsOf, check } = kind
-  const noun = table.replaceAll('_', ' ')
+/** The values of some fields of an item. */
+interface Values {
+  readonly slug?: string
+}
 
-  const find = async (kysely: Kysely<Schema>, siteId: string, by: ItemKey) =>
-    await rowsOf(kysely, siteId).where(isItem(table, by)).executeTakeFirst()
+/** Creates the functions that read one kind of item. */
+function itemReaders<Fields extends z.ZodObject, Linked extends string>({
+  table,
+  fields,
+  linked = [],
+  orders: ownOrders,
+}: ItemKind<Fields, Linked>) {
+  type Item = ItemRow & z.output<Fields> & Readonly<Record<Linked, string | null>>
+  const names = [...ownColumns, ...Object.keys(fields.shape), ...linked]
+  const columns = names.map((name) => columnOf(name).as(name))
+  const orders = Object.entries({ ...ownOrders, ...itemOrders })
 
-  /** Finds an item of the site by id. @throws ChangeRefused if the site has no such item */
-  const mustFind = async (kysely: Kysely<Schema>, siteId: string, id: string) => {
-    const item = await find(kysely, siteId, { id })
-    if (!item) throw notFound(noun)
-    return item
+  const rowsOf = (kysely: Kysely<Schema>, siteId: string) =>
+    kysely.selectFrom(table).select(columns).where('site_id', '=', siteId).$castTo<ItemRow>()
+
+  const find = async (kysely: Kysely<Schema>, siteId: string, by: ItemKey) => {
+    const item = rowsOf(kysely, siteId).where((e) => e.and(by))
+    return (await item.executeTakeFirst()) as Item | undefined
   }
+
+  return {
+    rowsOf,
+    find,
+
+    /** Finds an item of the site by id. @throws ChangeRefused if the site has no such item */
+    mustFind: async (kysely: Kysely<Schema>, siteId: string, id: string) =>
+      mustBeThere(await find(kysely, siteId, { id }), table.replaceAll('_', ' ')),
+
+    /** Lists the items of a site that match the filters. Runs one query for a page, and one for the count. */
+    list({ kysely }: Database, question: ItemQuestion): PagedRows<ItemRow> {
+      const { siteId, nowMs, search, state, sort } = question
+      const [, order] = orders.find(([name]) => name === sort) ?? orders[0] ?? []
+      const found = rowsOf(kysely, siteId)
+        .$if(search != null, (query) => query.where(nameContains(search ?? '')))
+        .$if(state != null, (query) => query.where(isInState(state ?? 'DRAFT', nowMs)))
+      return pagedRows(found, order as ListOrder<ItemRow>)
+    },
+  }
+}
+
+/** Creates the functions that read and change one kind of item. Each change is one transaction with its audit event. */
+export function releasedItems<Fields extends z.ZodObject, Linked extends string = never>(
+  kind: ItemKind<Fields, Linked>,
+) {
+  const { table, prefix, fields } = kind
+  const { rowsOf, ...readers } = itemReaders(kind)
+  const { find, mustFind } = readers
+  const noun = table.replaceAll('_', ' ')
+  const check = (values: Values) => kind.check?.(values as never)
 
   const mustBeFree = async (trx: Kysely<Schema>, siteId: string, slug: string | undefined) => {
     if (slug === undefined || !(await find(trx, siteId, { slug }))) return
@@ -109,45 +141,32 @@ export function releasedItems<
   }
 
   return {
-    find,
-    mustFind,
-
-    /** Lists the items of a site that match the filters. Runs one query for a page, and one for the count. */
-    list(
-      { kysely }: Database,
-      question: ItemQuestion & { readonly sort?: Sort | null | undefined },
-    ): PagedRows<Simplify<Row>> {
-      const found = rowsOf(kysely, question.siteId).where(itemMatches(table, question))
-      return pagedRows(found, kind.orders[question.sort ?? kind.sortedBy])
-    },
+    ...readers,
 
     /** Creates a draft. Throws ChangeRefused for an invalid value, a taken slug, or too many items at the site. */
     create: siteCreation({
       prefix,
-      schema: kind.creation,
+      schema: creationOf(fields),
       find: async (trx, siteId, id) => await find(trx, siteId, { id }),
-      async insert({ trx, actor, record }, id, values) {
-        // All members of the creation schema except the idempotency key are fields.
-        const fields = values as unknown as Fields
-        check?.(fields)
+      async insert({ trx, actor, record }, id, values: Values) {
+        check(values)
         if ((await countRows(rowsOf(trx, actor.siteId))) >= ITEMS_PER_SITE_MAX) {
           throw limitReached(`a site can have up to ${ITEMS_PER_SITE_MAX} ${noun}s; delete a draft`)
         }
-        await mustBeFree(trx, actor.siteId, fields.slug)
-        await insert(trx, table, { id, siteId: actor.siteId, ...fields, createdAt: actor.now })
-        record(`${table}.create`, { kind: table, id }, { after: { ...fields } })
+        await mustBeFree(trx, actor.siteId, values.slug)
+        await insert(trx, table, { id, siteId: actor.siteId, ...values, createdAt: actor.now })
+        record(`${table}.create`, { kind: table, id }, { after: { ...values } })
       },
     }),
 
     /** Changes the given fields. Throws ChangeRefused for an unknown item, an invalid value, or a taken slug. */
     update: siteChange(
-      async ({ trx, actor, record }, { id, ...input }: Changes & { readonly id: string }) => {
-        const wanted = given(readInput(kind.changes, input)) as Partial<Fields>
-        // Every field is also a column of the row.
-        const item = (await mustFind(trx, actor.siteId, id)) as unknown as Fields
-        const change = differenceOf<Fields>(item, wanted)
+      async ({ trx, actor, record }, { id, ...input }: Values & Pick<ItemRow, 'id'>) => {
+        const wanted: Values = given(readInput<z.ZodObject>(fields.partial(), input))
+        const item: Values = await mustFind(trx, actor.siteId, id)
+        const change = differenceOf(item, wanted)
         if (!change) return
-        check?.({ ...item, ...wanted })
+        check({ ...item, ...wanted })
         await mustBeFree(trx, actor.siteId, change.after.slug)
         await write(trx, table, id, change.after)
         record(`${table}.update`, { kind: table, id }, change)
@@ -156,8 +175,8 @@ export function releasedItems<
 
     /** Changes the release state. Throws ChangeRefused for an unknown item, or if an archived item is published. */
     release: siteChange(
-      async ({ trx, actor, record }, { id, change }: { id: string; change: ReleaseChange }) => {
-        const item = await mustFind(trx, actor.siteId, id)
+      async ({ trx, actor, record }, { id, ...change }: ReleaseChange & Pick<ItemRow, 'id'>) => {
+        const item: ItemRow = await mustFind(trx, actor.siteId, id)
         const wanted = decideRelease(item, change, { nowMs: actor.now, noun })
         const difference = differenceOf<Release>(item, wanted)
         if (!difference) return
@@ -173,7 +192,7 @@ export function releasedItems<
      * or bought it.
      */
     remove: siteChange(async ({ trx, actor, record }, id: string) => {
-      const { slug, title, ...release } = await mustFind(trx, actor.siteId, id)
+      const { slug, title, ...release }: ItemRow = await mustFind(trx, actor.siteId, id)
       const held = await countReferring(table, heldRows[table])(trx, [id])
       if (firstPublicationOf(release, release, actor.now) !== null || held.size > 0) {
         throw conflict(`the ${noun} was published or is in use; archive it instead`)
@@ -182,6 +201,14 @@ export function releasedItems<
       record(`${table}.delete`, { kind: table, id }, { before: { slug, title } })
     }),
   }
+}
+
+/** Returns the schema of a new item: fields that may be null are optional, and it may have an idempotency key. */
+function creationOf(fields: z.ZodObject) {
+  const shape = Object.entries(fields.shape).map(([name, field]) => {
+    return [name, field.safeParse(null).success ? field.default(null) : field] as const
+  })
+  return z.strictObject({ ...Object.fromEntries(shape), idempotencyKey })
 }
 
 /** Creates a function that counts each item's referring rows that match a condition. Omits items without such rows. */
@@ -199,40 +226,8 @@ export function countReferring(
   }
 }
 
-function isItem(table: ItemTable, by: ItemKey) {
-  const [column, value] = 'id' in by ? ['id', by.id] : ['slug', by.slug]
-  return sql<boolean>`${sql.ref(`${table}.${column}`)} = ${value}`
-}
-
-function itemMatches(table: ItemTable, { nowMs, search, state }: ItemQuestion) {
-  const words = search ?? ''
-  const found = sql<boolean>`(${containsText(`${table}.title`, words)} or ${containsText(`${table}.slug`, words)})`
-  const conditions = [
-    search == null ? sql`1 = 1` : found,
-    state == null ? sql`1 = 1` : isInState(state, nowMs),
-  ]
-  return sql<boolean>`${sql.join(conditions, sql` and `)}`
-}
-
-/** Returns the columns that every kind of item has, for `select`. */
-export function itemColumns<Table extends ItemTable>(table: Table) {
-  return [
-    `${table}.id`,
-    `${table}.slug`,
-    `${table}.title`,
-    `${table}.summary`,
-    `${table}.published_at as publishedAt`,
-    `${table}.archived_at as archivedAt`,
-    `${table}.first_published_at as firstPublishedAt`,
-    `${table}.created_at as createdAt`,
-  ] as const
-}
-
-/** The sort orders that every kind of item has. */
-export const itemOrders = {
-  SLUG: orderBy('slug', 'asc', 'slug'),
-  TITLE: orderBy('title', 'asc', 'title'),
-  NEWEST: orderBy('createdAt', 'desc', 'created_at'),
+function nameContains(text: string) {
+  return sql<boolean>`(${containsText('title', text)} or ${containsText('slug', text)})`
 }
 
 async function insert(trx: Kysely<Schema>, table: ItemTable, values: object): Promise<void> {
@@ -277,11 +272,10 @@ function isInState(state: ReleaseState, nowMs: number) {
 }
 
 /** A change of the release state. `at` is the publication time, which may be in the future. */
-export type ReleaseChange =
-  | { readonly kind: 'publish'; readonly at: number | undefined }
-  | { readonly kind: 'unpublish' }
-  | { readonly kind: 'archive' }
-  | { readonly kind: 'restore' }
+export interface ReleaseChange {
+  readonly kind: 'publish' | 'unpublish' | 'archive' | 'restore'
+  readonly at?: number | null | undefined
+}
 
 /** Returns when an item was first visible, given a change at `nowMs`. Ignores future times, which may still change. */
 function firstPublicationOf(

@@ -7,37 +7,20 @@ import type { Database } from '../../platform/store/database.ts'
 import { countRows, orderBy, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { findRoles, newId, siteChange } from '../changes/change.ts'
-import { idempotencyKey, itemFields, line, pageAddress } from '../changes/input.ts'
+import { itemFields, line, pageAddress } from '../changes/input.ts'
 import { badInput, conflict, mustBeThere, notFound } from '../changes/refusals.ts'
-import {
-  countReferring,
-  itemColumns,
-  itemOrders,
-  releasedItems,
-} from '../changes/released-items.ts'
-
-const location = line(300).nullable()
-const joinUrl = pageAddress.nullable()
-const fields = itemFields.extend({ location, joinUrl, startsAt: z.int(), endsAt: z.int() })
+import { countReferring, releasedItems } from '../changes/released-items.ts'
 
 export const events = releasedItems({
   table: 'event',
   prefix: 'evt',
-  rowsOf: (kysely: Kysely<Schema>, siteId: string) =>
-    kysely
-      .selectFrom('event')
-      .select(itemColumns('event'))
-      .select(['event.location', 'event.join_url as joinUrl'])
-      .select(['event.starts_at as startsAt', 'event.ends_at as endsAt'])
-      .where('event.site_id', '=', siteId),
-  orders: { ...itemOrders, START: orderBy('startsAt', 'asc', 'starts_at') },
-  sortedBy: 'START',
-  creation: fields.extend({
-    location: location.default(null),
-    joinUrl: joinUrl.default(null),
-    idempotencyKey,
+  fields: itemFields.extend({
+    location: line(300).nullable(),
+    joinUrl: pageAddress.nullable(),
+    startsAt: z.int(),
+    endsAt: z.int(),
   }),
-  changes: fields.partial(),
+  orders: { START: orderBy('startsAt', 'asc', 'starts_at') },
   check: ({ startsAt, endsAt }) => {
     if (endsAt <= startsAt) throw badInput('endsAt', 'must be after startsAt')
   },
