@@ -39,21 +39,32 @@ function itemText(template: string, type: keyof typeof items): string {
     .replace(/\{\{(\w+)\}\}/g, (_, name: string) => words[name] ?? '')
 }
 
-/** Payloads with one changed object. Columns: payload type, field and type of the object, area of the scopes. */
-const payloads = [
-  ['CoursePayload', 'course', 'Course', 'courses'],
-  ['DigitalProductPayload', 'digitalProduct', 'DigitalProduct', 'digital_products'],
-  ['EventPayload', 'event', 'Event', 'events'],
-  ['UpdateSitePayload', 'site', 'Site', 'school'],
-  ['AppearancePayload', 'appearance', 'Appearance', 'appearance'],
-  ['SectionPayload', 'section', 'Section', 'curriculum'],
-  ['LecturePayload', 'lecture', 'Lecture', 'curriculum'],
-  ['EnrolStudentPayload', 'enrolment', 'Enrolment', 'students'],
-  ['EnrolmentPayload', 'enrolment', 'Enrolment', 'students'],
-  ['EventRegistrationPayload', 'registration', 'EventRegistration', 'events'],
-  ['PostPayload', 'post', 'Post', 'posts'],
-  ['WebhookPayload', 'endpoint', 'WebhookEndpoint', 'school'],
-] as const
+/**
+ * Payloads with what a mutation changed. Columns: payload type, field and its type, area of the scopes, and the noun of
+ * the identifier, by default that of the field.
+ */
+const payloads: readonly (readonly [string, string, string, string, string?])[] = [
+  ['CoursePayload', 'course', 'Course!', 'courses'],
+  ['DigitalProductPayload', 'digitalProduct', 'DigitalProduct!', 'digital_products'],
+  ['EventPayload', 'event', 'Event!', 'events'],
+  ['UpdateSitePayload', 'site', 'Site!', 'school'],
+  ['AppearancePayload', 'appearance', 'Appearance!', 'appearance', 'site'],
+  ['SectionPayload', 'section', 'Section!', 'curriculum'],
+  ['LecturePayload', 'lecture', 'Lecture!', 'curriculum'],
+  ['EnrolStudentPayload', 'enrolment', 'Enrolment!', 'students'],
+  ['EnrolmentPayload', 'enrolment', 'Enrolment!', 'students'],
+  ['EventRegistrationPayload', 'registration', 'EventRegistration!', 'events'],
+  ['PostPayload', 'post', 'Post!', 'posts'],
+  ['WebhookPayload', 'endpoint', 'WebhookEndpoint!', 'school'],
+  ['MemberRolesPayload', 'roles', '[HeldRole!]! @listSize(assumedSize: 2)', 'members', 'person'],
+  [
+    'CourseLecturersPayload',
+    'lecturers',
+    '[CourseLecturer!]! @listSize(assumedSize: 5)',
+    'lecturers',
+    'course',
+  ],
+]
 
 /** The payloads of mutations that create an object. */
 const creations: ReadonlySet<string> = new Set([
@@ -61,7 +72,7 @@ const creations: ReadonlySet<string> = new Set([
   ...['EnrolStudentPayload', 'PostPayload'],
 ])
 
-function payloadText([payload, field, type, area]: (typeof payloads)[number]): string {
+function payloadText([payload, field, type, area, of]: (typeof payloads)[number]): string {
   const noun = nounOf(field)
   const isNew = `
   "True if this request created the ${noun}; false if it already existed."
@@ -70,26 +81,29 @@ function payloadText([payload, field, type, area]: (typeof payloads)[number]): s
   return `
 "The result of changing the ${noun}."
 type ${payload} {
-  "The identifier of the ${field === 'appearance' ? 'site' : noun}."
+  "The identifier of the ${of ?? noun}."
   id: ID!
 ${creations.has(payload) ? isNew : ''}
   "The ${noun} after the change."
-  ${field}: ${type}! @needs(scopes: ["${area}:read"])
+  ${field}: ${type} @needs(scopes: ["${area}:read"])
 }
 `
 }
 
 /** Matches `Create…` inputs whose fields an `Update…` input repeats, with all fields optional. */
 const updatable =
-  /^(?:extend )?input Create(Course|DigitalProduct|Event|Post|WebhookEndpoint)Input \{\n([^}]*)\}/gm
+  /^(extend )?input Create(Course|DigitalProduct|Event|Post|WebhookEndpoint)Input \{\n([^}]*)\}/gm
 
 /**
  * Inserts the repeated parts of the schema. Each mutation gets the `@needs` of its block, and each `Update…` input gets
  * the fields of the matching `Create…` input. Adds an idempotency key to each `Create…` input.
  */
 function repeatParts(text: string): string {
-  const updates = Array.from(text.matchAll(updatable), ([, type, fields = '']) => {
-    return `\nextend input Update${type}Input {\n${fields.replace(/!$| = .*$/gm, '')}}\n`
+  const updates = Array.from(text.matchAll(updatable), ([, extend, type = '', fields = '']) => {
+    const noun = nounOf(type)
+    const head = extend ?? `"Changes to the ${noun}."\n`
+    const id = extend ? '' : `  "The identifier of the ${noun}."\n  id: ID!\n\n`
+    return `\n${head}input Update${type}Input {\n${id}${fields.replace(/!$| = .*$/gm, '')}}\n`
   })
   return (text + updates.join(''))
     .replace(
