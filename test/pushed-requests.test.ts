@@ -127,7 +127,7 @@ describe('pushed authorization requests that are refused', () => {
     it(`${what}: ${refusal} [RFC 9126 §2.1; RFC 9126 §2.3; RFC 9126 §7.2]`, async () => {
       const answer = await push(running().url, fields)
       expect(refusalOf(answer)).to.equal(refusal)
-      const says = /scope/.test(refusal) ? 'this application cannot request' : /\w+ \w+/
+      const says = /scope/.test(refusal) ? 'this client cannot request' : /\w+ \w+/
       expect(answer.body.error_description).to.match(new RegExp(says))
     })
   }

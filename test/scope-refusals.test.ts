@@ -27,17 +27,21 @@ describe('the description of invalid_scope [Errors 3]', () => {
       const redirect_uri = 'http://127.0.0.1:1/cb'
       const { client_id } = (await register(service().url, { redirect_uris: [redirect_uri] })).body
       const description = await ask({ client_id, redirect_uri, scope })
-      expect(description).to.match(/can request account:read( and account:write)?; ask an operator/)
-      expect(description).to.include(`ask an operator for a client_id (see ${connect()}), or`)
-      expect(description).to.include('or request fewer scopes. This client can request')
+      expect(description).to.match(
+        /^this client cannot request account:read( and account:write)?: /,
+      )
+      expect(description).to.include(
+        'need an application created by a site operator: ask an operator',
+      )
+      expect(description).to.include(`for a client_id, as described at ${connect()}, or`)
+      expect(description).to.include('or request fewer scopes. It can request')
       expect(description).to.include('for example openid courses:read').and.include(list())
     })
   }
 
   it('tells a platform that requests account scopes where to connect', async () => {
     const description = await ask({ ...asClaude, scope: 'openid account:read account:write' })
-    const expected =
-      'only an application created by a site operator can request account:read and account:write; '
+    const expected = 'this client cannot request account:read and account:write: member scopes need'
     expect(description.slice(0, expected.length)).to.equal(expected)
     expect(description).to.include(connect())
   })
@@ -45,9 +49,9 @@ describe('the description of invalid_scope [Errors 3]', () => {
   it('tells an application of a site which scopes it has', async () => {
     const description = await ask({ ...portal, scope: 'openid courses:read' })
     expect(description).to.match(
-      /^this application cannot request courses:read\. It can request openid/,
+      /^this client cannot request courses:read: a site's application cannot have operator scopes: /,
     )
-    expect(description).to.include('in the admin area')
+    expect(description).to.include('It can request openid')
   })
 
   it('is in the fragment and the form of other response modes', async () => {

@@ -69,6 +69,11 @@ export function requestableScopes({ origin, chosenScopes, document }: Client): s
   })
 }
 
+/** Whether the client cannot get write scopes yet, because its metadata document is not approved for any site. */
+export function isUnreviewed({ origin, document }: Pick<Client, 'origin' | 'document'>): boolean {
+  return origin === 'document' && document?.approvedSomewhere !== true
+}
+
 export const grantTypesServed = ['authorization_code', 'refresh_token'] as const
 
 /**

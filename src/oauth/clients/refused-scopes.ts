@@ -1,6 +1,7 @@
 import { findScope } from '../../directory/scopes/catalogue.ts'
-import { pages, paths } from '../../platform/http/paths.ts'
-import type { Client } from './client.ts'
+import { paths } from '../../platform/http/paths.ts'
+import { type Client, isUnreviewed } from './client.ts'
+import { remedyFor } from './scope-advice.ts'
 
 /** The client properties that explanations of rejected scopes depend on. */
 export interface RefusedClient extends Pick<Client, 'origin' | 'document'> {
@@ -24,17 +25,7 @@ export function explainRefusedScopes(
   const count = refused.length
   const named = count > NAMED_MAX ? `${count} of the requested scopes` : listed.format(refused)
   const open = describeOpenScopes(client, baseUrl)
-  if (isOfSite(client)) {
-    const who = client.origin === 'site' ? 'Operators' : 'Owners'
-    return `this application cannot request ${named}. It ${open} ${who} of the site choose its scopes in the admin area.`
-  }
-  const members = refused.filter((name) => findScope(name)?.audience === 'member')
-  if (members.length > 0) {
-    return `only an application created by a site operator can request ${listed.format(members)}; ask an operator for a client_id (see ${baseUrl}${pages.connectHome}), or request fewer scopes. This client ${open}`
-  }
-  return isUnreviewed(client)
-    ? `this client can request ${named} after an operator has approved it in the admin area. Until then, it ${open}`
-    : `this client cannot request ${named}; request other scopes instead. It ${open}`
+  return `this client cannot request ${named}: ${remedyFor(client, refused, baseUrl)}, or request fewer scopes. It ${open}`
 }
 
 /** The error description for scopes separated by commas (RFC 6749 §3.3), which some libraries send by default. */
@@ -60,17 +51,8 @@ export function problemOfScopes(
 /** Lists all scopes of a site's application. Gives only examples for other clients, which have many scopes. */
 function describeOpenScopes(client: RefusedClient, baseUrl: string): string {
   const list = `${baseUrl}${paths.authMd}#scopes`
-  if (isOfSite(client)) return `can request ${client.open.join(' ') || 'no scopes'} (${list}).`
+  if (client.origin === 'site' || client.origin === 'operator')
+    return `can request ${client.open.join(' ') || 'no scopes'} (${list}).`
   const areas = isUnreviewed(client) ? 'read scopes' : 'operator scopes'
   return `can request openid, profile, email and ${areas}, for example openid courses:read (${list}).`
-}
-
-/** Whether the client is a site's application, so that operators choose its scopes. */
-function isOfSite({ origin }: Pick<Client, 'origin'>): boolean {
-  return origin === 'site' || origin === 'operator'
-}
-
-/** Whether the client cannot get write scopes yet, because its metadata document is not approved for any site. */
-export function isUnreviewed({ origin, document }: Pick<Client, 'origin' | 'document'>): boolean {
-  return origin === 'document' && document?.approvedSomewhere !== true
 }

@@ -1,8 +1,7 @@
 import { needsOperator, needsResource } from '../../directory/scopes/policy.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
-import { type Client, requestableScopes } from './client.ts'
+import { type Client, isUnreviewed, requestableScopes } from './client.ts'
 import type { Clients } from './find-client.ts'
-import { isUnreviewed } from './refused-scopes.ts'
 
 /** The scopes that an operation needs, and the scopes of the client's token. */
 export interface WantedScopes {
@@ -45,16 +44,21 @@ export function adviseScopes(
   return { scopes: open.filter((scope) => held.includes(scope) || needed.includes(scope)) }
 }
 
-function remedyFor(client: Client, needed: readonly string[], baseUrl: string): string {
+/** Returns the way for a client, or for the person who uses it, to scopes that it cannot request: a clause. */
+export function remedyFor(
+  client: Pick<Client, 'origin' | 'document'>,
+  needed: readonly string[],
+  baseUrl: string,
+): string {
   const isOfSite = client.origin === 'site'
   const scopes = needed.length === 1 ? 'the required scope' : 'the required scopes'
+  if (needsOperator(needed) && isOfSite) {
+    return `a site's application cannot have operator scopes: connect to ${baseUrl}${paths.mcpAdmin} without its client_id`
+  }
   if (needsResource(needed)) {
     return isOfSite
       ? `an operator of the site can add ${scopes} to this application`
       : `member scopes need an application created by a site operator: ask an operator for a client_id, as described at ${baseUrl}${pages.connectHome}`
-  }
-  if (needsOperator(needed) && isOfSite) {
-    return `a site's application cannot have operator scopes: connect to ${baseUrl}${paths.mcpAdmin} without its client_id`
   }
   if (needsOperator(needed) && client.origin === 'operator')
     return `an owner of the site can add ${scopes} to this application`
