@@ -215,7 +215,6 @@ describe('post_logout_redirect_uri [design 27] [RP-Initiated Logout §3]', () =>
     const judged = judgeDocument(address, text, {
       ...{ loopbackHosts: ['127.0.0.1'], privateKeyJwt: false },
     })
-    const accepted = judged.kind === 'accepted' && judged.document.postLogoutRedirectUris
-    expect(accepted).to.deep.equal([own, loopback])
+    expect(judged).to.deep.include({ postLogoutRedirectUris: [own, loopback] })
   })
 })

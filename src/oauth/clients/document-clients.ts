@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 
 import { decideReview, decisionOf } from '../../directory/sites/review-policy.ts'
 import { readDocumentAddress } from '../../platform/http/client-addresses.ts'
+import { readStart } from '../../platform/outgoing/read-start.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Client } from './client.ts'
 import { fetchBounds, makeFetchGovernor } from './fetch-governor.ts'
@@ -128,12 +129,12 @@ function makeKeepText(
   { database, now }: DocumentPorts,
 ) {
   return async (address: URL, text: string, cacheControl: string | null) => {
-    const judgement = judgeDocument(address, text, rules)
-    if (judgement.kind === 'refused') return judgement.why
+    const document = judgeDocument(address, text, rules)
+    if ('problem' in document) return document.problem
     const fetched_at = now()
     const copy = {
-      document: JSON.stringify(judgement.document),
-      fingerprint: fingerprintOf(judgement.document),
+      document: JSON.stringify(document),
+      fingerprint: fingerprintOf(document),
       fetched_at,
       fresh_until: fetched_at + freshSeconds(cacheControl) * 1000,
     }
@@ -172,17 +173,9 @@ async function readDocument(
       await body?.cancel()
       return { why, gone: status === 404 || status === 410 }
     }
-    const chunks: Uint8Array[] = []
-    let length = 0
-    // Leaving the loop early cancels the stream, which closes the connection.
-    for await (const chunk of body ?? []) {
-      length += chunk.length
-      if (length > DOCUMENT_BYTES_MAX) {
-        return { why: `it is larger than ${DOCUMENT_BYTES_MAX} bytes`, gone: false }
-      }
-      chunks.push(chunk)
-    }
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.concat(chunks))
+    const { bytes, isLonger } = await readStart(response, DOCUMENT_BYTES_MAX)
+    if (isLonger) return { why: `it is larger than ${DOCUMENT_BYTES_MAX} bytes`, gone: false }
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
     return { text, cacheControl: headers.get('cache-control') }
   } catch (error) {
     if (!(error instanceof Error)) return { why: String(error), gone: false }
@@ -266,17 +259,14 @@ const REMOVED_MAX = 100
 
 /** Removes the oldest unused copies above the maximum. Any caller can add copies by naming a URL. */
 async function removeOldest(database: Database, max: number): Promise<void> {
-  const tooMany = await unusedDocuments(database)
+  const tooMany = unusedDocuments(database)
     .orderBy('d.fetched_at', 'desc')
     .orderBy('d.client_id')
     .offset(max)
     .limit(REMOVED_MAX)
-    .execute()
-  if (tooMany.length === 0) return
-  const ids = tooMany.map((row) => row.client_id)
   await database.kysely
     .deleteFrom('document_client')
-    .where('client_id', 'in', ids)
+    .where('client_id', 'in', tooMany)
     .where('review', 'is', null)
     .execute()
 }

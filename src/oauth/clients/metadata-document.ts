@@ -31,10 +31,6 @@ export type ClientDocument = z.infer<typeof clientDocument>
 export type DocumentRules = Pick<ServicePolicy, 'loopbackHosts'> &
   Pick<ServicePolicy['furtherPlans'], 'privateKeyJwt'>
 
-export type DocumentJudgement =
-  | { readonly kind: 'accepted'; readonly document: ClientDocument }
-  | { readonly kind: 'refused'; readonly why: string }
-
 const REDIRECT_URIS_MAX = 20
 
 /** Whether documents from at least one host or address are allowed. */
@@ -77,14 +73,14 @@ export function judgeDocument(
   address: URL,
   text: string,
   { loopbackHosts, privateKeyJwt }: DocumentRules,
-): DocumentJudgement {
+): ClientDocument | { readonly problem: string } {
   const read = parseStrictObject(text)
-  if ('problem' in read) return refused(read.problem)
+  if ('problem' in read) return read
   const parsed = documentShape.safeParse(read.value)
-  if (!parsed.success) return refused(describeShapeFault(parsed.error))
+  if (!parsed.success) return { problem: describeShapeFault(parsed.error) }
   const body = parsed.data
   const name = readClientName(body.client_name)
-  if ('problem' in name) return refused(name.problem)
+  if ('problem' in name) return name
 
   const isLoopback = (uri: string) => isLoopbackRedirect(uri, loopbackHosts)
   const counts = (uri: string) => isLoopback(uri) || isUnderHost(uri, address)
@@ -92,22 +88,19 @@ export function judgeDocument(
   const postLogoutRedirectUris = (body.post_logout_redirect_uris ?? []).filter(counts)
   const grantTypes = grantTypesServed.filter((type) => body.grant_types?.includes(type) ?? true)
   const problem = problemOfDocument({ ...body, name: name.name, redirectUris, grantTypes }, address)
-  if (problem !== undefined) return refused(problem)
+  if (problem !== undefined) return { problem }
   const authentication = readAuthentication(body, address, privateKeyJwt)
-  if ('problem' in authentication) return refused(authentication.problem)
+  if ('problem' in authentication) return authentication
   return {
-    kind: 'accepted',
-    document: {
-      name: name.name ?? address.host,
-      redirectUris: [...new Set(redirectUris)],
-      ...(postLogoutRedirectUris.length > 0 && {
-        postLogoutRedirectUris: [...new Set(postLogoutRedirectUris)],
-      }),
-      grantTypes,
-      // Few documents state application_type. Only native clients may vary the port of a loopback URI (RFC 8252 §7.3).
-      applicationType: redirectUris.some(isLoopback) ? 'native' : 'web',
-      ...authentication,
-    },
+    name: name.name ?? address.host,
+    redirectUris: [...new Set(redirectUris)],
+    ...(postLogoutRedirectUris.length > 0 && {
+      postLogoutRedirectUris: [...new Set(postLogoutRedirectUris)],
+    }),
+    grantTypes,
+    // Few documents state application_type. Only native clients may vary the port of a loopback URI (RFC 8252 §7.3).
+    applicationType: redirectUris.some(isLoopback) ? 'native' : 'web',
+    ...authentication,
   }
 }
 
@@ -173,8 +166,4 @@ export function freshSeconds(cacheControl: string | null): number {
     []
   const asked = /no-store|no-cache|private/.test(directives) ? 0 : Number(seconds ?? 0)
   return Math.min(FRESH_SECONDS_MAX, Math.max(FRESH_SECONDS_MIN, asked))
-}
-
-function refused(why: string): DocumentJudgement {
-  return { kind: 'refused', why }
 }

@@ -14,11 +14,12 @@ import { isLoopbackUrl } from '../../platform/http/loopback.ts'
 import { seeOther, sendPublicPage } from '../../platform/http/page.ts'
 import { addressOf, nameOfSite, pages, paths } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
-import type { Database } from '../../platform/store/database.ts'
 import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 import { canReturnTo, memberSteps } from './connect-steps.ts'
 
 const SLUG_LENGTH_MAX = 80
+
+type Database = OwnPages['database']
 
 /** Creates /connect, which lists public sites, and /connect/:site, which shows the steps for members of any site. */
 export function connectRoutes(ownPages: OwnPages, assistants: readonly Assistant[]): Router {
