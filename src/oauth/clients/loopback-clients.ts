@@ -107,7 +107,7 @@ async function countUnused(
     .insertInto('unused_client')
     .values({ client_id: clientId, network, registered_at, expires_at })
     .execute()
-  const displaced = await kysely
+  const tooMany = kysely
     .selectFrom('unused_client')
     .select('client_id')
     .where('network', '=', network)
@@ -115,11 +115,9 @@ async function countUnused(
     .orderBy('client_id')
     .offset(max)
     .limit(max)
-    .execute()
-  const ids = displaced.map((row) => row.client_id)
-  if (ids.length === 0) return []
-  await kysely.deleteFrom('unused_client').where('client_id', 'in', ids).execute()
-  return ids
+  const deletion = kysely.deleteFrom('unused_client').where('client_id', 'in', tooMany)
+  const displaced = await deletion.returning('client_id').execute()
+  return displaced.map((row) => row.client_id)
 }
 
 function clientOf(

@@ -33,23 +33,19 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
       const expires_at = registered_at + unusedCallbackSeconds * 1000
       const row = { client_id: clientId, used_at: null, used_by: null, registered_at, expires_at }
       const distinct = [...new Set(uris)]
-      const added = await kysely
+      const stored = await kysely
         .insertInto('platform_callback')
         .values(distinct.map((uri) => ({ ...row, uri })))
-        .onConflict((conflict) => conflict.columns(['client_id', 'uri']).doNothing())
-        .returning('uri')
+        .onConflict((conflict) =>
+          conflict
+            .columns(['client_id', 'uri'])
+            .doUpdateSet({ expires_at })
+            .where('platform_callback.expires_at', '<', expires_at),
+        )
+        .returning('registered_at as since')
         .execute()
-      if (added.length < distinct.length) {
-        await kysely
-          .updateTable('platform_callback')
-          .set({ expires_at })
-          .where('client_id', '=', clientId)
-          .where('uri', 'in', distinct)
-          .where('expires_at', '<', expires_at)
-          .execute()
-      }
       // A registration with only known callbacks displaces no other callbacks and is never rejected.
-      if (added.length === 0) return true
+      if (!stored.some(({ since }) => since === registered_at)) return true
       await removeOldestUnused(database, clientId, callbacksPerPlatformMax)
       // If too many other callbacks are in use, some of the new ones have just been removed.
       const kept = await callbacksOf(database, clientId).where('uri', 'in', distinct).execute()
@@ -61,10 +57,10 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
       // Check the current patterns, because removing a pattern must also disable stored callbacks.
       if (!patterns.get(clientId)?.some((pattern) => matchesPattern(uri, pattern))) return false
       const row = await callbacksOf(database, clientId)
-        .select('expires_at')
         .where('uri', '=', uri)
+        .where('expires_at', '>', now())
         .executeTakeFirst()
-      return row !== undefined && row.expires_at > now()
+      return row !== undefined
     },
 
     /** Marks a callback as used by the first person who consented. Extends its lifetime, at most once a day. */
@@ -95,20 +91,17 @@ function callbacksOf({ kysely }: Database, clientId: string) {
  * one account could use up the platform's limit and block everyone else.
  */
 async function releaseOldest(database: Database, clientId: string, personId: string) {
-  const tooMany = await callbacksOf(database, clientId)
+  const tooMany = callbacksOf(database, clientId)
     .where('used_by', '=', personId)
     .orderBy('used_at', 'desc')
     .orderBy('uri')
     .offset(CALLBACKS_PER_PERSON_MAX)
     .limit(CALLBACKS_PER_PERSON_MAX)
-    .execute()
-  const uris = tooMany.map(({ uri }) => uri)
-  if (uris.length === 0) return
   await database.kysely
     .updateTable('platform_callback')
     .set({ used_at: null, used_by: null })
     .where('client_id', '=', clientId)
-    .where('uri', 'in', uris)
+    .where('uri', 'in', tooMany)
     .execute()
 }
 

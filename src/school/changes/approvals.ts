@@ -3,6 +3,7 @@ import { addressOf, pages } from '../../platform/http/paths.ts'
 import { compiledOnce, runStatement, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
+import { countRows } from '../../platform/store/keyset.ts'
 import { findNames } from '../../platform/store/object-names.ts'
 import type { ApprovalCover } from '../../platform/store/schema.ts'
 import { newId, type SiteActor } from './change.ts'
@@ -71,14 +72,12 @@ export async function demandApproval(
     .returning('id')
     .executeTakeFirst()
   if (used) return
-  const waiting = await kysely
+  const others = kysely
     .selectFrom('pending_change')
-    .select((e) => e.fn.countAll<number>().as('count'))
     .where((e) => e.and({ site_id, person_id, client_id }))
     .where('digest', '<>', digest)
     .where('expires_at', '>', now)
-    .executeTakeFirstOrThrow()
-  if (Number(waiting.count) >= PENDING_MAX) {
+  if ((await countRows(others)) >= PENDING_MAX) {
     throw limitReached(
       `${PENDING_MAX} changes are waiting for approval; ask the person to approve or reject some first`,
     )

@@ -35,9 +35,8 @@ export async function findOrder(
   siteId: string,
   by: { readonly id: string } | { readonly number: string },
 ) {
-  const [column, value] =
-    'id' in by ? (['placed.id', by.id] as const) : (['placed.number', by.number] as const)
-  return await ordersOf(kysely, siteId).where(column, '=', value).executeTakeFirst()
+  const found = ordersOf(kysely, siteId).where((e) => e.and(by))
+  return await found.executeTakeFirst()
 }
 
 function ordersOf(kysely: Kysely<Schema>, siteId: string) {

@@ -87,31 +87,27 @@ const lasting = z.strictObject({
   hasLifetimeAccess: z.boolean().nullish(),
 })
 
-const wish = lasting.extend({ personId: z.string(), courseId: z.string() })
-
 /**
  * Enrols a member in a course without an order, and grants the student role. A person has at most one enrolment per
  * course: an existing enrolment stays unchanged, even if it has ended. Returns the id of the enrolment, and whether it
  * is new. Throws ChangeRefused for an unknown member or course, or an invalid end.
  */
 export const enrolStudent = checkedChange(
-  wish,
+  lasting.extend({ personId: z.string(), courseId: z.string() }),
   async ({ trx, actor, record }, { personId, courseId, ...input }) => {
     const expiresAt = endOf(input, actor.now)
     const roles = await mustHaveRoles(trx, actor.siteId, personId)
     await courses.mustFind(trx, actor.siteId, courseId)
     const newest = newId('pur')
     const ofPerson = { person_id: personId, course_id: courseId, order_id: null }
-    await trx
+    const { id } = await trx
       .insertInto('course_purchase')
       .values({ id: newest, ...ofPerson, purchased_at: actor.now, expires_at: expiresAt })
-      .onConflict((known) => known.columns(['person_id', 'course_id']).doNothing())
-      .execute()
-    const { id } = await trx
-      .selectFrom('course_purchase')
-      .select('id')
-      .where('person_id', '=', personId)
-      .where('course_id', '=', courseId)
+      // For an existing enrolment, a no-op update returns its id.
+      .onConflict((known) =>
+        known.columns(['person_id', 'course_id']).doUpdateSet({ person_id: personId }),
+      )
+      .returning('id')
       .executeTakeFirstOrThrow()
     if (!roles.includes('student')) {
       await grantRoles(trx, actor, personId, ['student'])
