@@ -28,10 +28,17 @@ function renderTools(): string {
 }
 
 function renderPrompts(): string {
-  const rows = promptCatalogue.map(({ name, access, title, description, arguments: taken }) => {
-    const words = taken.map((each) => code(each.name) + (each.required ? '' : ' (optional)'))
-    return [code(name), accessWords(access), words.join(', ') || 'none', `${title} ${description}`]
-  })
+  const rows = promptCatalogue.map(
+    ({ name, access, title, description, arguments: taken = [] }) => {
+      const words = taken.map((each) => code(each.name) + (each.required ? '' : ' (optional)'))
+      return [
+        code(name),
+        accessWords(access),
+        words.join(', ') || 'none',
+        `${title} ${description}`,
+      ]
+    },
+  )
   return renderTable(['prompt', 'needs', 'arguments', 'text'], rows)
 }
 

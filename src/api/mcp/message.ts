@@ -110,17 +110,13 @@ export function fetchRequest(ctx: Context, url: string, body: string): Request {
 /** Sends a Fetch API `Response` to the caller. */
 export async function sendResponse(ctx: Context, response: Response): Promise<void> {
   ctx.set('Cache-Control', 'no-store')
-  ctx.status = response.status
   for (const [name, value] of response.headers) ctx.set(name, value)
-  if (!response.body) {
-    // Koa sets the status to 204 for a null body, so set the status again.
-    ctx.body = null
-    ctx.status = response.status
-  } else if (response.headers.get('content-type')?.startsWith('text/event-stream')) {
-    ctx.body = Readable.fromWeb(response.body as ReadableStream)
-  } else {
-    ctx.body = await response.text()
-  }
+  const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
+  ctx.body = isStream
+    ? Readable.fromWeb(response.body as ReadableStream)
+    : (await response.text()) || null
+  // Set the status last, because Koa sets it to 204 for a null body.
+  ctx.status = response.status
 }
 
 export function sendText(ctx: Context, text: string): void {

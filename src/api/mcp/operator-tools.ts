@@ -1,9 +1,11 @@
-import { writeScope } from '../../directory/scopes/catalogue.ts'
+import { readScope, writeScope } from '../../directory/scopes/catalogue.ts'
 import { pageOf } from './document-tool.ts'
 import { changes, find, itemTools, operatorTool, readBoth } from './operator.ts'
 import type { Tool } from './tool.ts'
 
 const lecture = 'id courseId sectionId position title durationSeconds'
+const appearance = `displayName logoFileId accentColor backgroundColor signInWords consentWords
+  texts { language displayName signInWords consentWords }`
 
 /** All tools for operators of a site, by area. */
 export const operatorTools: readonly Tool[] = [
@@ -44,14 +46,15 @@ export const operatorTools: readonly Tool[] = [
     'course',
     'id slug title summary state publishedAt archivedAt createdAt lectureCount enrolmentCount',
   ),
-  find('courses', {
+  operatorTool({
     name: 'get_site_curriculum',
     title: 'Get the curriculum of a course',
     description:
       'Returns the sections and lectures of a course by id or slug, in order. Lectures without a section ' +
       'come first.',
-    also: 'curriculum',
-    field: 'course',
+    scopes: [readScope('courses'), readScope('curriculum')],
+    path: ['course'],
+    listedBy: 'list_site_courses',
     selection: `id slug title sections { id position title } lectures { ${lecture} }`,
   }),
   find('curriculum', {
@@ -101,7 +104,6 @@ export const operatorTools: readonly Tool[] = [
   }),
   ...changes('storage', {
     request_upload: {
-      title: 'Request an upload',
       description:
         'Returns a URL for one upload, valid for ten minutes. Let the person open it, or append ?name=guide.pdf ' +
         'and PUT the bytes. Then call list_site_files.',
@@ -134,14 +136,8 @@ export const operatorTools: readonly Tool[] = [
   ...changes(
     'posts',
     {
-      create_post: {
-        title: 'Create an announcement',
-        description: 'Creates an announcement as a draft. publish_post sends it.',
-      },
-      update_post: {
-        title: 'Change an announcement',
-        description: 'Changes a draft announcement. Omitted arguments keep their values.',
-      },
+      create_post: 'Creates an announcement as a draft. publish_post sends it.',
+      update_post: 'Changes a draft announcement. Omitted arguments keep their values.',
       publish_post: {
         title: 'Send an announcement',
         description:
@@ -149,10 +145,7 @@ export const operatorTools: readonly Tool[] = [
           'Afterwards, it can only be removed.',
         effect: 'destroys',
       },
-      delete_post: {
-        title: 'Remove an announcement',
-        description: 'Removes an announcement, sent or not, and its notifications.',
-      },
+      delete_post: 'Removes an announcement, sent or not, and its notifications.',
     },
     'post { topic title publishedAt deliveredAt }',
   ),
@@ -161,8 +154,7 @@ export const operatorTools: readonly Tool[] = [
     title: "Get the site's appearance",
     description: 'Returns the name, logo, colors and texts of the sign-in and consent pages.',
     field: 'appearance',
-    selection:
-      'displayName logoFileId accentColor backgroundColor signInWords consentWords texts { language displayName signInWords consentWords } updatedAt',
+    selection: `${appearance} updatedAt`,
   }),
   ...changes('appearance', {
     update_appearance: {
@@ -170,9 +162,7 @@ export const operatorTools: readonly Tool[] = [
       description:
         'Changes the name, logo, colors or texts of the sign-in and consent pages. Omit an argument to keep its ' +
         'current value.',
-      returns:
-        'appearance { displayName logoFileId accentColor backgroundColor signInWords consentWords ' +
-        'texts { language displayName signInWords consentWords } }',
+      returns: `appearance { ${appearance} }`,
     },
   }),
   find('analytics', {
@@ -218,11 +208,9 @@ export const operatorTools: readonly Tool[] = [
   ...changes(
     'students',
     {
-      enrol_student: {
-        description:
-          'Enrols a person in a course, without an order. The person must have a role at the site. Send either ' +
-          'expireDate or hasLifetimeAccess: true.',
-      },
+      enrol_student:
+        'Enrols a person in a course, without an order. The person must have a role at the site. Send either ' +
+        'expireDate or hasLifetimeAccess: true.',
       update_enrolment:
         'Changes the end of an enrolment. Send either expireDate or hasLifetimeAccess: true. get_site_student ' +
         'returns the ids of enrolments.',

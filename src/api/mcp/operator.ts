@@ -31,15 +31,13 @@ function listToolOf(area: string): string {
 interface FindDefinition
   extends Pick<DocumentDefinition, 'name' | 'title' | 'description' | 'selection'> {
   readonly field: string
-  /** A second area, whose read scope the tool also needs. */
-  readonly also?: string
 }
 
 /** Creates a tool that returns one object of an area. */
-export function find(area: string, { field, also, ...described }: FindDefinition): Tool {
+export function find(area: string, { field, ...described }: FindDefinition): Tool {
   return operatorTool({
     ...described,
-    scopes: [area, ...(also === undefined ? [] : [also])].map(readScope),
+    scopes: [readScope(area)],
     path: [field],
     listedBy: listToolOf(area),
   })
@@ -158,12 +156,17 @@ export function itemTools(noun: string, selection: string, details = ''): Tool[]
 
 /** Returns the title of a tool: `Change a lecture` for `update_lecture`. */
 function titleOf(name: string): string {
-  const [verb = '', ...noun] = name.split('_')
-  const title = `${verbs[verb] ?? verb} ${withArticle(noun.join(' '))}`
+  const [verb = '', ...noun] = name.split('_').map((word) => shownWords[word] ?? word)
+  const title = `${verb} ${withArticle(noun.join(' '))}`
   return title.charAt(0).toUpperCase() + title.slice(1)
 }
 
-const verbs: Readonly<Record<string, string>> = { update: 'change', delete: 'remove' }
+/** The words for titles, where they differ from those of tool names. */
+const shownWords: Readonly<Record<string, string>> = {
+  update: 'change',
+  delete: 'remove',
+  post: 'announcement',
+}
 
 function withArticle(words: string): string {
   return `${/^[aeiou]/.test(words) ? 'an' : 'a'} ${words}`

@@ -12,7 +12,7 @@ export interface Prompt {
   readonly title: string
   readonly description: string
   readonly access: ToolAccess
-  readonly arguments: readonly ReturnType<typeof asks>[]
+  readonly arguments?: ReturnType<typeof asks>[]
   /** Returns the message to the model, which names tools but does not repeat their descriptions. */
   readonly text: (values: Readonly<Record<string, string>>) => string
 }
@@ -57,7 +57,6 @@ export const promptCatalogue: readonly Prompt[] = [
     title: 'What is new for me?',
     description: 'Summarizes the unread notifications.',
     access: needs(MEMBER_READ),
-    arguments: [],
     text: () =>
       'What is new for me? Call list_notifications with unreadOnly: true and summarize them by topic, ' +
       'newest first, with their links. Mark nothing as read unless I say so.',
@@ -67,7 +66,6 @@ export const promptCatalogue: readonly Prompt[] = [
     title: 'Where did I stop?',
     description: 'Finds the lecture to continue with.',
     access: needs(MEMBER_READ),
-    arguments: [],
     text: () =>
       'Where did I stop learning? Call list_enrolled_courses with access: ACTIVE and look at ' +
       'lastWatchedLecture. Name the course that I watched last, the lecture and the minute, and then ' +
@@ -78,7 +76,6 @@ export const promptCatalogue: readonly Prompt[] = [
     title: 'How did the week go?',
     description: 'Compares the statistics of the last seven days with the seven before.',
     access: needs(readScope('analytics')),
-    arguments: [],
     text: () =>
       'How did the last week go? Call get_site_analytics for the last fourteen days and compare the last ' +
       'seven with the seven before: enrolments, active members, completed courses, sign-ins. Say what rose, what ' +
@@ -117,7 +114,8 @@ const VALUE_LENGTH_MAX = 500
 
 /** Creates the text of a prompt from values that a person entered. @throws ProtocolError for invalid values */
 export function promptText(prompt: Prompt, values: Readonly<Record<string, string>>): string {
-  const known = prompt.arguments.map(({ name }) => name)
+  const taken = prompt.arguments ?? []
+  const known = taken.map(({ name }) => name)
   const fits =
     known.length > 0 ? `The prompt takes ${known.join(', ')}.` : 'The prompt takes no arguments.'
   for (const [name, value] of Object.entries(values)) {
@@ -128,7 +126,7 @@ export function promptText(prompt: Prompt, values: Readonly<Record<string, strin
   }
   // Some hosts send an empty string for an omitted value.
   const given = Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''))
-  const missing = prompt.arguments.find(({ name, required }) => required && !(name in given))
+  const missing = taken.find(({ name, required }) => required && !(name in given))
   if (missing) throw invalidParams(`${missing.name} is required: ${missing.description}`)
   return prompt.text(given)
 }
@@ -144,14 +142,7 @@ export function offerPrompts(server: Server, { caller, address }: ToolCall): voi
     isServedAt(address, prompt) && isListed(prompt.access, caller)
 
   server.setRequestHandler('prompts/list', () => ({
-    prompts: promptCatalogue
-      .filter(isOffered)
-      .map(({ name, title, description, arguments: taken }) => ({
-        name,
-        title,
-        description,
-        ...(taken.length > 0 && { arguments: [...taken] }),
-      })),
+    prompts: promptCatalogue.filter(isOffered).map(({ access: _, text: __, ...shown }) => shown),
   }))
 
   server.setRequestHandler('prompts/get', ({ params }) => {

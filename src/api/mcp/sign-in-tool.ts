@@ -13,6 +13,7 @@ import { operatorTools } from './operator-tools.ts'
 import {
   defineTool,
   signedInCaller,
+  type Tool,
   type ToolAccess,
   type ToolAudience,
   ToolProblem,
@@ -39,18 +40,13 @@ export function areasToGain(caller: AccessToken | undefined): readonly string[] 
 
 const anyToken = { kind: 'token', asked: scopeNames('identity') } as const satisfies ToolAccess
 
-/**
- * The tool that starts a sign-in. Some clients sign in only after a rejected call, but public tools need no sign-in. So
- * calls to this tool are rejected until the token gives the access that the arguments request.
- */
-export const signInTool = defineTool({
+const signIn = defineTool({
   name: 'sign_in',
   title: 'Sign in',
   description:
     'Starts the sign-in, or requests missing scopes, through a challenge that the client follows. If no scope ' +
     'is missing, returns the signed-in person, the site and the next step.',
   access: anyToken,
-  accessFor: requestedAccess,
   takes: z.strictObject({
     as: z
       .enum(audiences)
@@ -66,11 +62,6 @@ export const signInTool = defineTool({
         'For an operator: all areas that your task changes. The sign-in then covers reading and these changes.',
       ),
   }),
-  inputFor: (caller, input) => {
-    if (canGetChanges(caller)) return input
-    const { change: _, ...properties } = input['properties'] as Readonly<Record<string, unknown>>
-    return { ...input, properties }
-  },
   async run({ change }, call) {
     if (!call.caller && change !== undefined) {
       throw new ToolProblem(
@@ -90,6 +81,21 @@ export const signInTool = defineTool({
     }
   },
 })
+
+/**
+ * The tool that starts a sign-in. Some clients sign in only after a rejected call, but public tools need no sign-in. So
+ * calls to this tool are rejected until the token gives the access that the arguments request.
+ */
+export const signInTool: Tool = {
+  ...signIn,
+  accessFor: requestedAccess,
+  input(caller) {
+    const input = signIn.input()
+    if (canGetChanges(caller)) return input
+    const { change: _, ...properties } = input['properties'] as Readonly<Record<string, unknown>>
+    return { ...input, properties }
+  },
+}
 
 /** Returns the access that a call requires. Invalid arguments require none, so the call fails without a sign-in. */
 function requestedAccess(values: unknown): ToolAccess {

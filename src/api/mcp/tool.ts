@@ -139,22 +139,20 @@ export class ApprovalNeeded extends ToolProblem {
 
 /** The definition of a tool. `takes` validates the arguments; the JSON Schema for clients is derived from it. */
 interface ToolDefinition<Input extends z.ZodType>
-  extends Pick<Tool, 'name' | 'title' | 'description' | 'access' | 'accessFor'> {
+  extends Pick<Tool, 'name' | 'title' | 'description' | 'access'> {
   readonly takes: Input
-  /** Derives the JSON Schema for one caller from the schema for all callers. */
-  readonly inputFor?: (caller: AccessToken | undefined, input: JsonSchema) => JsonSchema
   readonly run: (values: z.output<Input>, call: ToolCall) => Promise<object | string>
 }
 
 /** Creates a read-only tool. */
 export function defineTool<Input extends z.ZodType>(definition: ToolDefinition<Input>): Tool {
-  const { takes, run, inputFor = (_caller, input) => input, ...described } = definition
+  const { takes, run, ...described } = definition
   // With `io: 'input'`, arguments with a default are optional.
   const input = once(() => plainSchema(z.toJSONSchema(takes, { io: 'input' })))
   return {
     ...described,
     effect: 'reads',
-    input: (caller) => inputFor(caller, input()),
+    input,
     run: async (values, call) => await run(parseArguments(takes, values, input()), call),
   }
 }
