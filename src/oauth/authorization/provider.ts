@@ -217,13 +217,10 @@ function assertAssertion(
     client['tokenEndpointAuthSigningAlg'] !== alg
   )
     throw new errors.InvalidClientAuth(`alg must be one of ${proofAlgorithms.join(', ')}`)
-  const problem = problemOfAssertion(claims, {
-    issuer: oidc.issuer,
-    accepted: [...oidc.clientJwtAuthExpectedAudience()],
-    choseFapi: choseFapi(client),
-    // The engine uses this clock for the assertion's other times, too.
-    nowMs: Date.now(),
-  })
+  const audiences = [oidc.issuer, ...oidc.clientJwtAuthExpectedAudience()]
+  // The engine uses this clock for the assertion's other times, too.
+  const rules = { choseFapi: choseFapi(client), nowMs: Date.now() }
+  const problem = problemOfAssertion(claims, audiences, rules)
   if (problem !== undefined) throw new errors.InvalidClientAuth(problem)
 }
 

@@ -35,15 +35,15 @@ export function makeProofs(
 ) {
   const { now } = ports
   const useOnce = makeUseOnce(ports)
-  // Audiences that are accepted in addition to the issuer (RFC 7523 §3). The engine's endpoints accept the same ones.
-  const accepted = [issuer + paths.token, issuer + paths.introspection]
+  // The audiences of assertions, the issuer first (RFC 7523 §3). The engine's endpoints accept the same ones.
+  const audiences = [issuer, issuer + paths.token, issuer + paths.introspection]
   return {
     nonceKey,
     useOnce,
     checkDpop: dpop ? makeCheckDpop(nonceKey, useOnce, now) : undefined,
     /** Creates the verifier of assertions. @param findKeys returns a client's public keys, fetched if it has a jwks_uri */
     verifyAssertionWith: (findKeys: (clientId: string) => Promise<JSONWebKeySet>) =>
-      privateKeyJwt ? makeVerifyAssertion(findKeys, { issuer, accepted }, useOnce, now) : undefined,
+      privateKeyJwt ? makeVerifyAssertion(findKeys, audiences, useOnce, now) : undefined,
   }
 }
 
@@ -103,16 +103,16 @@ export type VerifyAssertion = (presented: {
 
 function makeVerifyAssertion(
   findKeys: (clientId: string) => Promise<JSONWebKeySet>,
-  { issuer, accepted }: Audiences,
+  audiences: readonly string[],
   useOnce: UseOnce,
   now: () => number,
 ): VerifyAssertion {
   return async ({ clientId, assertion, choseFapi }) => {
     const keys = await findKeys(clientId).catch(() => undefined)
     if (!keys) return 'the keys of the client could not be fetched'
-    const claims = { issuer: clientId, subject: clientId, audience: [issuer, ...accepted] }
+    const claims = { issuer: clientId, subject: clientId, audience: [...audiences] }
     const check = (payload: JWTPayload) =>
-      problemOfAssertion(payload, { issuer, accepted, choseFapi, nowMs: now() })
+      problemOfAssertion(payload, audiences, { choseFapi, nowMs: now() })
     return await verifyOnce(assertion, { keys, claims, whose: clientId, check, useOnce, now })
   }
 }
@@ -167,12 +167,6 @@ const replayProblems = {
     'the assertion may have been used before the service lost its record of used assertions: send a new one',
 } as const
 
-interface Audiences {
-  readonly issuer: string
-  /** Values of `aud` that are accepted in addition to the issuer: URLs of the service's endpoints (RFC 7523 §3). */
-  readonly accepted: readonly string[]
-}
-
 /** The maximum number of seconds that the `iat` of an assertion may be in the future. */
 const AHEAD_SECONDS_MAX = { others: 300, fapi: 60 }
 
@@ -181,19 +175,20 @@ const AHEAD_SECONDS_MAX = { others: 300, fapi: 60 }
  * another server too, that server could replay it here (audience injection, CVE-2025-27370 and CVE-2025-27371). If an
  * assertion is dated in the future and the replay store loses its data, the assertion could be replayed.
  *
+ * @param audiences the issuer, then the URLs of the service's endpoints, which may be named instead (RFC 7523 §3)
  * @param choseFapi whether the client chose a part of the FAPI 2.0 Security Profile, which accepts only the issuer as
  * `aud`, and only an `iat` at most a minute ahead (§5.3.2.1)
  * @returns the problem, or undefined
  */
 export function problemOfAssertion(
   { aud, iat }: { readonly aud?: unknown; readonly iat?: number },
-  { issuer, accepted, choseFapi, nowMs }: Audiences & { choseFapi: boolean; nowMs: number },
+  audiences: readonly unknown[],
+  { choseFapi, nowMs }: { readonly choseFapi: boolean; readonly nowMs: number },
 ): string | undefined {
-  if (aud !== issuer) {
+  if (aud !== audiences[0]) {
     if (choseFapi) return 'the audience (aud) of the assertion must equal the issuer URL'
-    const named: unknown[] = [aud].flat()
-    const areOurs = named.every((one) => one === issuer || accepted.some((known) => known === one))
-    if (!areOurs) return 'the audience (aud) of the assertion must name only this server'
+    if (![aud].flat().every((one) => audiences.includes(one)))
+      return 'the audience (aud) of the assertion must name only this server'
   }
   const aheadMax = AHEAD_SECONDS_MAX[choseFapi ? 'fapi' : 'others']
   return iat !== undefined && iat > nowMs / 1000 + aheadMax
