@@ -20,11 +20,11 @@ export function authMd(facts: ServiceFacts): string {
     localhost: loopbackHosts.includes('localhost'),
     other_names: listed(
       integrations.flatMap(({ other_names }) => other_names),
-      'and',
+      'conjunction',
     ),
     connect: pages.connectHome,
     metadata_document_hosts:
-      !metadataDocuments.openRegistration && listed(metadataDocuments.sources, 'and'),
+      !metadataDocuments.openRegistration && listed(metadataDocuments.sources, 'conjunction'),
     id_token_lives: inWords(lifetimes.idTokenSeconds),
     refresh_token_lives: inWords(lifetimes.refreshTokenSeconds),
     refresh_token_lives_in_all: inWords(lifetimes.refreshTokenAbsoluteSeconds),
@@ -34,7 +34,7 @@ export function authMd(facts: ServiceFacts): string {
     key_clients: service.furtherPlans.privateKeyJwt,
     sign_out_notices: service.furtherPlans.backChannelLogout,
     further_plans: Object.values(service.furtherPlans).includes(true),
-    proof_algorithms: listed(proofAlgorithms, 'or'),
+    proof_algorithms: listed(proofAlgorithms, 'disjunction'),
     documents_live: inWords(service.documents.cacheSeconds),
     identity_scopes: scopeTable('identity'),
     member_scopes: scopeTable('member'),
@@ -52,10 +52,10 @@ function guideValues({ baseUrl, service, integrations }: ServiceFacts) {
   return {
     service_name: name,
     base_url: baseUrl,
-    loopback_hosts: listed(loopbackHosts, 'or'),
+    loopback_hosts: listed(loopbackHosts, 'disjunction'),
     known_platforms: listed(
       integrations.map(({ client_name }) => client_name),
-      'or',
+      'disjunction',
     ),
     metadata_documents: metadataDocuments.openRegistration || metadataDocuments.sources.length > 0,
     code_lives: inWords(lifetimes.authorizationCodeSeconds),
@@ -97,16 +97,14 @@ const second = ['second', 1] as const
 const units = [['day', 86_400], ['hour', 3600], ['minute', 60], second] as const
 
 /** Formats words as a list in Markdown: "`a`, `b` and `c`". */
-function listed(words: readonly string[], conjunction: 'and' | 'or'): string {
-  const marked = words.map((word) => `\`${word}\``)
-  const last = marked.pop() ?? ''
-  return marked.length === 0 ? last : `${marked.join(', ')} ${conjunction} ${last}`
+function listed(words: readonly string[], type: 'conjunction' | 'disjunction'): string {
+  return new Intl.ListFormat('en-GB', { type }).format(words.map((word) => `\`${word}\``))
 }
 
 /** Renders a Markdown table of an audience's scopes. With `uses`, adds the paths to which each scope grants access. */
 function scopeTable(audience: Audience, uses?: ServiceFacts['scopeUses']): string {
   const opens = (name: string) =>
-    uses ? [listed(uses.addressesOf(name), 'and') || 'nothing here yet'] : []
+    uses ? [listed(uses.addressesOf(name), 'conjunction') || 'nothing here yet'] : []
   const head = ['Scope', 'Access', 'Grants', ...(uses ? ['Opens'] : [])]
   const rows = catalogue
     .filter((scope) => scope.audience === audience)

@@ -20,10 +20,8 @@ export type ApiLimits = ServicePolicy['memberApi']
 
 /** Returns the limits that callers see: all except the limits of the cache. */
 export function limitsInForce(limits: ApiLimits): Readonly<Record<string, number>> {
-  const { costMax, depthMax, fieldsMax, aliasesMax, directivesMax, nestingMax } = limits
-  const { documentTokensMax, bodyBytesMax } = limits
-  const ofDocuments = { costMax, depthMax, fieldsMax, aliasesMax, directivesMax, nestingMax }
-  return { ...ofDocuments, documentTokensMax, bodyBytesMax }
+  const isOfCache = ([name]: [string, number]) => name.startsWith('cached')
+  return Object.fromEntries(Object.entries(limits).filter((limit) => !isOfCache(limit)))
 }
 
 /** Creates the error that names an exceeded limit and its value. */

@@ -67,7 +67,7 @@ async function answerRegistration(
   noteEvent({ action: 'client.registered', clientId, reason, ...callerOf(ctx) })
   ctx.status = 201
   ctx.set('Cache-Control', 'no-store')
-  ctx.body = record
+  ctx.body = { ...record, response_types: ['code'], scope: decision.scope }
 }
 
 async function readBody(ctx: Context): Promise<Readonly<Record<string, unknown>>> {
@@ -81,7 +81,7 @@ async function readBody(ctx: Context): Promise<Readonly<Record<string, unknown>>
 /** Registers the callbacks of a platform. Returns the response, which has no secret and no client_id_issued_at. */
 async function registerIntegration(
   ctx: Context,
-  { integration, redirectUris, byPattern, scope }: Extract<Decision, { integration: unknown }>,
+  { integration, redirectUris, byPattern }: Extract<Decision, { integration: unknown }>,
   clients: Clients,
 ) {
   // Reject a disabled platform at registration rather than at its first authorization.
@@ -100,14 +100,12 @@ async function registerIntegration(
     redirect_uris: redirectUris,
     token_endpoint_auth_method: integration.token_endpoint_auth_method,
     grant_types: grantTypesServed,
-    response_types: ['code'],
-    scope,
   }
 }
 
 async function registerLoopback(
   ctx: Context,
-  { registration, scope }: Exclude<Decision, { integration: unknown }>,
+  { registration }: Exclude<Decision, { integration: unknown }>,
   { loopback }: Clients,
 ) {
   const { name, redirectUris, postLogoutRedirectUris = [], grantTypes } = registration
@@ -124,8 +122,6 @@ async function registerLoopback(
     }),
     token_endpoint_auth_method: 'none',
     grant_types: grantTypes,
-    response_types: ['code'],
-    scope,
   }
 }
 

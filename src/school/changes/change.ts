@@ -90,10 +90,9 @@ export function checkedChange<Input extends z.ZodType, Result>(
   schema: Input,
   work: (site: SiteWork, input: z.output<Input>) => Promise<Result>,
 ) {
-  return async (database: Database, actor: SiteActor, input: z.input<Input>): Promise<Result> => {
-    const checked = readInput(schema, input)
-    return await changeSite(database, actor, async (site) => await work(site, checked))
-  }
+  const change = siteChange(work)
+  return async (database: Database, actor: SiteActor, input: z.input<Input>): Promise<Result> =>
+    await change(database, actor, readInput(schema, input))
 }
 
 /**
@@ -214,11 +213,8 @@ async function useKey(
   return undefined
 }
 
-/** The columns that a change modifies, with their values before and after the change. */
-interface Difference<Row> {
-  readonly before: Partial<Row> & Record<string, unknown>
-  readonly after: Partial<Row> & Record<string, unknown>
-}
+/** The values of some columns of a row. */
+type Columns<Row> = Partial<Row> & Record<string, unknown>
 
 /** Compares a row with new values for some of its columns. @returns undefined if none differs */
 export function differenceOf<Row extends object>(row: Row, wanted: Partial<Row>) {
@@ -227,6 +223,6 @@ export function differenceOf<Row extends object>(row: Row, wanted: Partial<Row>)
   )
   if (names.length === 0) return undefined
   const pick = (from: Partial<Row>) =>
-    Object.fromEntries(names.map((name) => [name, from[name]])) as Difference<Row>['before']
+    Object.fromEntries(names.map((name) => [name, from[name]])) as Columns<Row>
   return { before: pick(row), after: pick(wanted) }
 }

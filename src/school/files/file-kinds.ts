@@ -33,19 +33,14 @@ const kinds: readonly FileKind[] = [
 
 export const mediaTypes: readonly string[] = kinds.map(({ mediaType }) => mediaType)
 
-export type FilePurpose = 'DOWNLOAD' | 'LOGO'
-
-interface FileRules {
-  readonly mediaTypes: readonly string[]
-  readonly bytesMax: number
-}
-
 /** The uses of a file, with the accepted media types and the maximum size. */
-export const filePurposes: Readonly<Record<FilePurpose, FileRules>> = {
+export const filePurposes = {
   DOWNLOAD: { mediaTypes, bytesMax: Number.POSITIVE_INFINITY },
   // Every sign-in page loads the logo. GIF is excluded, because many GIFs are animated.
   LOGO: { mediaTypes: ['image/png', 'image/jpeg', 'image/webp'], bytesMax: 512 * 1024 },
 }
+
+export type FilePurpose = keyof typeof filePurposes
 
 /** Returns the file extensions of media types, such as `.png`. */
 export function extensionsOf(types: readonly string[]): string[] {

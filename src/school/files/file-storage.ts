@@ -96,12 +96,8 @@ function diskStorage(folder: string): FileStorage {
 
 /** Syncs a folder to disk. Otherwise a crash could undo the rename of a file in it. */
 async function persistFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r')
-  try {
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
+  await using handle = await open(folder, 'r')
+  await handle.sync()
 }
 
 /** Runs file system calls. @throws FileMissing for ENOENT, storageUnavailable for any other failure */

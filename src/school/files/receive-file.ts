@@ -156,26 +156,23 @@ async function receiveDraft(stream: Readable, receiving: Receiving): Promise<Dra
   return { path, ...content, [Symbol.asyncDispose]: () => removing.disposeAsync() }
 }
 
-async function receiveInto(handle: FileHandle, stream: Readable, receiving: Receiving) {
+async function receiveInto(opened: FileHandle, stream: Readable, receiving: Receiving) {
+  await using handle = opened
   const { bytesMax, seconds, check } = receiving
   const hash = createHash('sha256')
   let sizeBytes = 0
   let kind: FileKind | undefined
-  try {
-    for await (const piece of inPieces(stream, seconds)) {
-      sizeBytes += piece.length
-      if (sizeBytes > bytesMax) throw bodyTooLarge(bytesMax)
-      kind ??= detectKind(piece, check)
-      hash.update(piece)
-      await handle.writeFile(piece).catch((cause: unknown) => {
-        throw storageUnavailable(cause)
-      })
-    }
-    if (!kind) throw badUpload('the body is empty; send the bytes of the file')
-    await handle.sync()
-  } finally {
-    await handle.close()
+  for await (const piece of inPieces(stream, seconds)) {
+    sizeBytes += piece.length
+    if (sizeBytes > bytesMax) throw bodyTooLarge(bytesMax)
+    kind ??= detectKind(piece, check)
+    hash.update(piece)
+    await handle.writeFile(piece).catch((cause: unknown) => {
+      throw storageUnavailable(cause)
+    })
   }
+  if (!kind) throw badUpload('the body is empty; send the bytes of the file')
+  await handle.sync()
   return { sizeBytes, sha256: hash.digest('hex'), mediaType: kind.mediaType }
 }
 

@@ -27,15 +27,7 @@ export interface JoiningPorts {
 }
 
 /** A valid link that lets the owner of an address join a site. */
-export interface Joining {
-  readonly link: OneTimeLink
-  readonly site: { readonly id: string; readonly slug: string; readonly name: string }
-  readonly roles: readonly SiteRole[]
-  /** The suggested name for a new account. */
-  readonly name: string | undefined
-  /** The account with the address of the link; undefined if there is none. */
-  readonly accountId: string | undefined
-}
+export type Joining = NonNullable<Awaited<ReturnType<typeof read>>>
 
 /** The account that joins: an existing or a new account. */
 export type Joiner =
@@ -118,8 +110,11 @@ export async function joinSite(
   await recordAuditEvent(trx, actor, { action: 'member.join', ...change })
 }
 
-/** Reads the site and roles of a link. Returns undefined if the site is gone, or joining is no longer permitted. */
-async function read(kysely: Kysely<Schema>, link: OneTimeLink): Promise<Joining | undefined> {
+/**
+ * Reads the site and roles of a link, the suggested name for a new account, and the id of the account with the address,
+ * if any. Returns undefined if the site is gone, or joining is no longer permitted.
+ */
+async function read(kysely: Kysely<Schema>, link: OneTimeLink) {
   const site = await kysely
     .selectFrom('site')
     .select(['id', 'slug', 'name'])
@@ -129,8 +124,9 @@ async function read(kysely: Kysely<Schema>, link: OneTimeLink): Promise<Joining 
   const account = await accountOf(kysely, link.email).select('id').executeTakeFirst()
   const found = { link, site, accountId: account?.id }
   if (link.kind === 'address') {
+    const roles: readonly SiteRole[] = ['student']
     const isOn = await hasFeature({ kysely }, site.id, SELF_SIGN_UP)
-    return isOn ? { ...found, roles: ['student'], name: undefined } : undefined
+    return isOn ? { ...found, roles, name: undefined } : undefined
   }
   const offer = readOffer(link.data)
   const { roles, name } = offer

@@ -61,24 +61,21 @@ function postsOf(kysely: Kysely<Schema>, siteId: string) {
     .where('post.removed_at', 'is', null)
 }
 
-const TOPIC_DEFAULT = 'announcements'
-
 const fields = z.strictObject({
   topic: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,79}$/, 'must be a topic like course_updates'),
   title,
   body: summary,
   link: pageAddress.nullable(),
 })
-const creation = fields.extend({
-  topic: fields.shape.topic.default(TOPIC_DEFAULT),
-  link: fields.shape.link.default(null),
-  idempotencyKey,
-})
 
 /** Creates a draft. Throws ChangeRefused for an invalid value, or if the site has too many announcements. */
 export const createPost = siteCreation({
   prefix: 'pst',
-  schema: creation,
+  schema: fields.extend({
+    topic: fields.shape.topic.default('announcements'),
+    link: fields.shape.link.default(null),
+    idempotencyKey,
+  }),
   find: findPost,
   async insert({ trx, actor, record, writeLast }, id, post) {
     if ((await countRows(postsOf(trx, actor.siteId))) >= POSTS_PER_SITE_MAX) {
