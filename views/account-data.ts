@@ -3,7 +3,7 @@ import { postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { codeField, type LinkForm } from './recover.ts'
-import { text, timeOf } from './text.ts'
+import { text } from './text.ts'
 
 export interface DataPage {
   readonly downloadAction: string
@@ -52,10 +52,10 @@ export interface DeletionPage extends LinkForm {
 export function deletionPage(page: DeletionPage): Page {
   const button = submitButton('confirm', text('data.delete'), { kind: 'danger' })
   return {
-    title: text('data.confirmTitle', { wrong: page.problem ? 'yes' : 'no' }),
+    title: text('data.confirmHeading'),
+    isWrong: page.problem !== undefined,
     id: 'deletion-page',
-    body: html`<h1>${text('data.confirmHeading')}</h1>
-<p>${text('form.for', { email: html`<bdi>${page.email}</bdi>` })}</p>
+    body: html`<p>${text('form.for', { email: html`<bdi>${page.email}</bdi>` })}</p>
 ${problemAlert('form-problem', page.problem && text('data.notDeleted'))}
 <ul>
 <li>${text('data.atOnce')}</li>
@@ -63,19 +63,5 @@ ${problemAlert('form-problem', page.problem && text('data.notDeleted'))}
 <li>${text('data.stays')}</li>
 </ul>
 ${ownedNotice(page.owned) ?? postForm(page, [page.needsCode && codeField(page.problem), button])}`,
-  }
-}
-
-/** Says when the account will be deleted, and how to keep it. */
-export function deletionScheduledPage(page: {
-  readonly dueAt: number
-  readonly keepHref: string
-}): Page {
-  return {
-    title: text('data.scheduled'),
-    id: 'deletion-scheduled-page',
-    body: html`<h1>${text('data.scheduled')}</h1>
-<p>${text('data.dueAt', { time: timeOf(page.dueAt) })}</p>
-<p><a id="keep" class="button second" href="${page.keepHref}">${text('data.keep')}</a></p>`,
   }
 }

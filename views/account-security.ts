@@ -32,8 +32,8 @@ ${newPasswordFields(page)}
 ${endAppsField(page.endApps)}
 ${submitButton('save', text('password.change'))}`
   return {
-    title: text('password.title', { wrong: wrong ? 'yes' : 'no' }),
-    heading: text('password.label'),
+    title: text('password.label'),
+    isWrong: wrong,
     id: 'security-page',
     scripts: [showPasswordScript],
     body: html`${problemAlert('form-problem', wrong ? text('password.notChanged') : undefined)}

@@ -73,8 +73,8 @@ export function addPasskeyPage({ listHref, name, ...page }: AddPasskeyPage): Are
   const attributes = html` type="text" autocomplete="off" maxlength="${length}" required value="${name}"`
   const fields = inputField({ id: 'name', label: text('word.name'), attributes })
   return {
-    title: text('passkeys.addTitle', { wrong: problem ? 'yes' : 'no' }),
-    heading: text('passkeys.button.create'),
+    title: text('passkeys.button.create'),
+    isWrong: problem !== undefined,
     id: 'add-passkey-page',
     scripts: [passkeyScript],
     back: { href: listHref, name: text('passkeys.title') },

@@ -147,8 +147,8 @@ export function lookPreviewPage({ look, siteName, words, language }: LookPreview
     id: 'preview-page',
     language,
     look,
-    body: html`<h1>${text('word.signIn')}</h1>
-<p class="muted">${text('appearance.previewIntro')}</p>
+    heading: text('word.signIn'),
+    body: html`<p class="muted">${text('appearance.previewIntro')}</p>
 ${siteWords({ siteName, text: words })}
 <fieldset disabled>
 <label for="login">${text('form.email')}</label>

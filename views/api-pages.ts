@@ -22,10 +22,9 @@ interface ApiPage {
 /** The page shown when the URL of the Admin API is opened in a browser. */
 export function adminApiPage({ endpoint, links }: ApiPage): Page {
   return {
-    title: 'Admin API',
+    title: inEnglish('Admin API'),
     id: 'admin-api-page',
-    body: html`<h1>${inEnglish('Admin API')}</h1>
-<p>${text('api.admin')}</p>
+    body: html`<p>${text('api.admin')}</p>
 ${example(endpoint, 'courses(first: 5) { nodes { slug title state } }')}
 <p>${text('api.adminScopes')}</p>
 ${linkList(links)}`,
@@ -41,10 +40,9 @@ export interface MemberApiPage extends ApiPage {
 export function memberApiPage({ endpoint, readScope, writeScope, links }: MemberApiPage): Page {
   const query = 'viewer { name enrolledCourses(first: 5) { nodes { slug expireDate } } }'
   return {
-    title: 'Member API',
+    title: inEnglish('Member API'),
     id: 'member-api-page',
-    body: html`<h1>${inEnglish('Member API')}</h1>
-<p>${text('api.member')}</p>
+    body: html`<p>${text('api.member')}</p>
 ${example(endpoint, query)}
 <p>${text('api.memberScopes', { read: inCode(readScope), write: inCode(writeScope) })}</p>
 ${linkList(links)}`,

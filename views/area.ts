@@ -28,11 +28,7 @@ export interface AreaGroup {
 }
 
 /** A page of an area, before `inArea` adds the navigation. Its forms get the CSRF token of the area. */
-export interface AreaPage extends Pick<Page, 'title' | 'id' | 'head' | 'scripts' | 'body'> {
-  /** The h1, if it differs from the title. */
-  readonly heading?: HtmlValue
-  /** The target of the link above the heading. */
-  readonly back?: { readonly href: string; readonly name: HtmlValue }
+export interface AreaPage extends Omit<Page, 'navigation' | 'language' | 'leadsToClient' | 'look'> {
   /** The tabs of related pages, including this page. */
   readonly tabs?: readonly Tab[] | undefined
   /** A notice that an action succeeded. */
@@ -41,10 +37,8 @@ export interface AreaPage extends Pick<Page, 'title' | 'id' | 'head' | 'scripts'
 
 /** Adds the navigation of an area and a button to sign out. @param notice shown unless the page has its own */
 export function inArea(page: AreaPage, area: AreaView, notice?: HtmlValue): Page {
-  const { title, heading = title, back, tabs, done = notice, body } = page
-  const whole = html`${back && html`<p class="small"><a href="${back.href}"><bdi>${back.name}</bdi></a></p>`}
-<h1>${heading}</h1>
-${tabs && tabBar(title, tabs)}
+  const { title, tabs, done = notice, body } = page
+  const whole = html`${tabs && tabBar(title, tabs)}
 ${done !== undefined && html`<p class="notice done" id="done" role="status">${done}</p>`}
 ${body}`
   return {

@@ -23,8 +23,7 @@ export function connectPage(page: ConnectPage): Page {
   return {
     title: text('account.connect'),
     id: 'connect-page',
-    body: html`<h1>${text('account.connect')}</h1>
-<p>${text('connect.intro', { a: inLink(page.appsHref) })}</p>
+    body: html`<p>${text('connect.intro', { a: inLink(page.appsHref) })}</p>
 <h2>${text('siteChoice.heading')}</h2>
 <ul class="links" id="sites">
 ${page.sites.map(({ name, slug, href }) => html`<li><a href="${href}"><bdi>${name}</bdi></a> <span class="muted">${slug}</span></li>\n`)}</ul>
@@ -63,12 +62,11 @@ export interface ConnectSitePage {
 export function connectSitePage(page: ConnectSitePage): Page {
   const { siteName, assistants, look } = page
   return {
-    title: text('connect.title', { site: siteName }),
+    title: text('connect.title', { site: html`<bdi>${siteName}</bdi>` }),
     id: 'connect-site-page',
     scripts: [copyScript],
     look,
-    body: html`<h1>${text('connect.title', { site: html`<bdi>${siteName}</bdi>` })}</h1>
-${assistants.length > 0 ? admitted(page) : nothingYet(page)}`,
+    body: assistants.length > 0 ? admitted(page) : nothingYet(page),
   }
 }
 

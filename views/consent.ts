@@ -43,9 +43,9 @@ export function consentPage(page: ConsentPage): Page {
   const changes = Math.min(canChange.length, Math.max(2, LINES_MAX - canSee.length))
   return {
     title: text('consent.title'),
+    heading: text('consent.heading', { app: html`<bdi>${client.name}</bdi>` }),
     id: 'consent-page',
-    body: html`<h1>${text('consent.heading', { app: html`<bdi>${client.name}</bdi>` })}</h1>
-<p class="muted">${kindSentence(client)}</p>
+    body: html`<p class="muted">${kindSentence(client)}</p>
 ${warning(client)}
 ${added && html`<p class="notice" id="asks-more">${text('consent.asksMore', { app: foreignName(client.name) })}</p>`}
 ${siteWords(page.words)}

@@ -47,8 +47,7 @@ export function errorPage(page: ErrorPage): Page {
   return {
     title,
     id: 'error-page',
-    body: html`<h1>${title}</h1>
-<p id="error-message">${messageOf(page)}</p>
+    body: html`<p id="error-message">${messageOf(page)}</p>
 <h2>${text('error.whatToDo')}</h2>
 <p>${adviceOf(page)}</p>
 ${actionsOf(page)}

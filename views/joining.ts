@@ -6,7 +6,7 @@ import { roleList } from './person-view.ts'
 import { codeField, type LinkForm } from './recover.ts'
 import { showPasswordScript } from './script.ts'
 import type { SiteLook } from './site-look.ts'
-import { inLink, text } from './text.ts'
+import { text } from './text.ts'
 
 /** The values that the pages about joining a site show. */
 export interface JoinPage {
@@ -43,12 +43,12 @@ ${inputField({
 ${newPasswordFields(page)}
 ${submitButton('save', text('join.create'))}`
   return {
-    title: text('join.title', { wrong: isWrong ? 'yes' : 'no' }),
+    title: text('join.heading', { site: html`<bdi>${page.siteName}</bdi>` }),
+    isWrong,
     id: 'new-account-page',
     scripts: [showPasswordScript],
     look: page.look,
-    body: html`<h1>${text('join.heading', { site: html`<bdi>${page.siteName}</bdi>` })}</h1>
-<p>${text('join.for', { email: html`<bdi>${email}</bdi>` })} ${rolesSentence(page.roles)}</p>
+    body: html`<p>${text('join.for', { email: html`<bdi>${email}</bdi>` })} ${rolesSentence(page.roles)}</p>
 ${problemAlert('form-problem', isWrong ? text('join.notCreated') : undefined)}
 ${postForm(page, fields)}`,
   }
@@ -61,11 +61,10 @@ export function joinPage(page: JoinPage): Page {
 <button id="decline" type="submit" name="answer" value="decline" class="second">${text('join.decline')}</button>
 </div>`
   return {
-    title: text('join.ask', { site: page.siteName }),
+    title: text('join.ask', { site: html`<bdi>${page.siteName}</bdi>` }),
     id: 'join-page',
     look: page.look,
-    body: html`<h1>${text('join.ask', { site: html`<bdi>${page.siteName}</bdi>` })}</h1>
-<p>${text('join.signedInAs', { email: html`<bdi>${page.email}</bdi>` })} ${rolesSentence(page.roles)}</p>
+    body: html`<p>${text('join.signedInAs', { email: html`<bdi>${page.email}</bdi>` })} ${rolesSentence(page.roles)}</p>
 <p>${text('join.shows', { site: html`<bdi>${page.siteName}</bdi>` })}</p>
 ${postForm(page, answers)}`,
   }
@@ -77,32 +76,8 @@ export function otherAccountPage(page: JoinPage & { readonly signedInAs: string 
     title: text('join.other'),
     id: 'other-account-page',
     look: page.look,
-    body: html`<h1>${text('join.other')}</h1>
-<p>${text('join.otherText', { email: html`<bdi>${page.email}</bdi>`, signedInAs: html`<bdi>${page.signedInAs}</bdi>`, site: html`<bdi>${page.siteName}</bdi>` })}</p>
+    body: html`<p>${text('join.otherText', { email: html`<bdi>${page.email}</bdi>`, signedInAs: html`<bdi>${page.signedInAs}</bdi>`, site: html`<bdi>${page.siteName}</bdi>` })}</p>
 ${buttonForm({ ...page, hidden: { answer: 'switch' } }, 'switch', text('join.switch'))}`,
-  }
-}
-
-export interface JoinedPage extends Pick<JoinPage, 'siteName' | 'look'> {
-  readonly isDeclined: boolean
-  readonly continueHref: string
-  readonly connectHref: string
-}
-
-/** Confirms that the person joined, or declined. */
-export function joinedPage(page: JoinedPage): Page {
-  const { siteName, isDeclined } = page
-  const site = html`<bdi>${siteName}</bdi>`
-  const [title, heading] = isDeclined
-    ? [text('join.declinedTitle'), text('join.declined', { site })]
-    : [text('join.joinedTitle'), text('join.joined', { site })]
-  return {
-    title,
-    id: 'joined-page',
-    look: page.look,
-    body: html`<h1>${heading}</h1>
-${isDeclined ? html`<p>${text('join.again')}</p>` : html`<p>${text('join.connect', { a: inLink(page.connectHref) })}</p>`}
-<p><a id="continue" class="button" href="${page.continueHref}">${text('word.continue')}</a></p>`,
   }
 }
 

@@ -8,8 +8,14 @@ import { languageAttributes, text } from './text.ts'
 
 /** A page, before `layout` adds the document and the header around it. */
 export interface Page {
-  /** The title of the document, shown without its tags. The h1 is in `body`. */
+  /** The h1 and, without its tags, the title of the document. */
   readonly title: HtmlValue
+  /** The h1, if it differs from the title. */
+  readonly heading?: HtmlValue
+  /** Whether the page asks the person to correct a form. The title of the document then says so. */
+  readonly isWrong?: boolean
+  /** The target of the link above the heading. */
+  readonly back?: { readonly href: string; readonly name: HtmlValue }
   /** The id of `main`, by which tests and the conformance suite identify the page. */
   readonly id: string
   readonly body: Html
@@ -38,7 +44,9 @@ const icon = `data:image/svg+xml,${encodeURIComponent(iconSvg)}`
 
 /** Renders the whole document of a page. */
 export function layout(page: Page, { serviceName, stylesheetHref }: Frame): Html {
-  const { title, id, body, navigation, head, look, scripts = [] } = page
+  const { title, heading = title, isWrong, back, id, body, navigation, head, look } = page
+  const { scripts = [] } = page
+  const shownTitle = isWrong ? text('layout.wrong', { title }) : title
   const brand = look ? siteBrand(look, serviceName) : ownBrand(serviceName)
   return html`<!doctype html>
 <html${languageAttributes}>
@@ -46,7 +54,7 @@ export function layout(page: Page, { serviceName, stylesheetHref }: Frame): Html
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${withoutTags(title)} – ${serviceName}</title>
+<title>${withoutTags(shownTitle)} – ${serviceName}</title>
 <link rel="icon" href="${icon}">
 <link rel="stylesheet" href="${look?.colorsHref ?? stylesheetHref}">
 ${head}
@@ -54,6 +62,8 @@ ${head}
 <body${navigation && html` class="with-side"`}>
 ${navigation ? side(page, navigation, brand) : brand}
 <main id="${id}">
+${back && html`<p class="small"><a href="${back.href}"><bdi>${back.name}</bdi></a></p>`}
+<h1>${heading}</h1>
 ${body}
 </main>
 ${scripts.map(({ element }) => element)}</body>

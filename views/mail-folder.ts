@@ -12,8 +12,7 @@ export function mailFolderPage({ folder, messages }: MailFolderPage): Page {
   return {
     title: text('mailFolder.title'),
     id: 'mail-page',
-    body: html`<h1>${text('mailFolder.title')}</h1>
-<p>${text('mailFolder.intro', { folder: inCode(folder) })}</p>
+    body: html`<p>${text('mailFolder.intro', { folder: inCode(folder) })}</p>
 ${
   messages.length === 0
     ? html`<p>${text('mailFolder.none')}</p>`

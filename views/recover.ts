@@ -24,10 +24,10 @@ export interface AddressForm {
 /** Asks for the e-mail address of the account to recover. */
 export function recoverPage(form: AddressForm): Page {
   return {
-    title: text('recover.title', { wrong: form.problem ? 'yes' : 'no' }),
+    title: text('recover.heading'),
+    isWrong: form.problem !== undefined,
     id: 'recover-page',
-    body: html`<h1>${text('recover.heading')}</h1>
-<p>${text('recover.intro')}</p>
+    body: html`<p>${text('recover.intro')}</p>
 ${addressForm(form)}`,
   }
 }
@@ -35,10 +35,10 @@ ${addressForm(form)}`,
 /** Asks for the address of a new account, which joins a site. */
 export function signUpPage(form: AddressForm, siteName: HtmlValue): Page {
   return {
-    title: text('signUp.title', { wrong: form.problem ? 'yes' : 'no' }),
+    title: text('signIn.signUp'),
+    isWrong: form.problem !== undefined,
     id: 'sign-up-page',
-    body: html`<h1>${text('signIn.signUp')}</h1>
-<p>${text('signUp.intro', { site: html`<bdi>${siteName}</bdi>` })}</p>
+    body: html`<p>${text('signUp.intro', { site: html`<bdi>${siteName}</bdi>` })}</p>
 ${addressForm(form)}`,
   }
 }
@@ -70,8 +70,7 @@ export function linkSentPage(page: LinkSentPage): Page {
   return {
     title: text('linkSent.title'),
     id: 'link-sent-page',
-    body: html`<h1>${text('linkSent.title')}</h1>
-<p>${text(page.isCertain ? 'linkSent.certain' : 'linkSent.perhaps', { login: html`<bdi>${page.login}</bdi>` })} ${text('linkSent.works', { minutes: page.minutes })}</p>
+    body: html`<p>${text(page.isCertain ? 'linkSent.certain' : 'linkSent.perhaps', { login: html`<bdi>${page.login}</bdi>` })} ${text('linkSent.works', { minutes: page.minutes })}</p>
 ${page.isDelayed && html`<p class="notice" id="delayed">${text('linkSent.delayed')}</p>`}
 <p>${text('linkSent.code')}</p>
 <p><strong id="code">${page.code}</strong></p>
@@ -105,12 +104,12 @@ ${newPasswordFields(page)}
 ${endAppsField(page.endApps)}
 ${submitButton('save', text('newPassword.save'))}`
   return {
-    title: text('newPassword.title', { wrong: isWrong ? 'yes' : 'no' }),
+    title: text('recover.heading'),
+    isWrong,
     id: 'new-password-page',
     scripts: [showPasswordScript],
     look: page.look,
-    body: html`<h1>${text('recover.heading')}</h1>
-<p>${text('form.for', { email: html`<bdi>${page.email}</bdi>` })}</p>
+    body: html`<p>${text('form.for', { email: html`<bdi>${page.email}</bdi>` })}</p>
 ${problemAlert('form-problem', isWrong ? text('password.notChanged') : undefined)}
 ${postForm(page, fields)}`,
   }
@@ -127,17 +126,6 @@ export function codeField(problem: HtmlValue): Html {
   })
 }
 
-/** Confirms that the password was set. */
-export function passwordSetPage({ continueHref }: { readonly continueHref: string }): Page {
-  return {
-    title: text('passwordSet.title'),
-    id: 'password-set-page',
-    body: html`<h1>${text('passwordSet.heading')}</h1>
-<p>${text('passwordSet.text')}</p>
-${signInLink(continueHref)}`,
-  }
-}
-
 /** Asks whether to remove a lost authenticator app. */
 export function factorResetPage(page: LinkForm & { readonly problem: HtmlValue }): Page {
   const title = text('secondFactor.remove')
@@ -145,35 +133,8 @@ export function factorResetPage(page: LinkForm & { readonly problem: HtmlValue }
   return {
     title,
     id: 'factor-reset-page',
-    body: html`<h1>${title}</h1>
-<p>${text('form.for', { email: html`<bdi>${page.email}</bdi>` })}</p>
+    body: html`<p>${text('form.for', { email: html`<bdi>${page.email}</bdi>` })}</p>
 <p>${text('factorReset.text')}</p>
 ${postForm(page, [page.needsCode && codeField(page.problem), button])}`,
-  }
-}
-
-/** Confirms that the authenticator app was removed. */
-export function factorResetDonePage({ continueHref }: { readonly continueHref: string }): Page {
-  return {
-    title: text('factorReset.done'),
-    id: 'factor-reset-done-page',
-    body: html`<h1>${text('factorReset.done')}</h1>
-<p>${text('factorReset.next')}</p>
-${signInLink(continueHref)}`,
-  }
-}
-
-const signInLink = (href: string) =>
-  html`<p><a id="continue" class="button" href="${href}">${text('word.signIn')}</a></p>`
-
-/** Says that a link was used, has expired or is incomplete. */
-export function linkGonePage({ againHref }: { readonly againHref: string | undefined }): Page {
-  const again = text('linkGone.again')
-  return {
-    title: text('linkGone.title'),
-    id: 'link-gone-page',
-    body: html`<h1>${text('linkGone.heading')}</h1>
-<p>${text('linkGone.text')}</p>
-<p>${againHref === undefined ? again : html`<a id="again" class="button" href="${againHref}">${again}</a>`}</p>`,
   }
 }

@@ -36,11 +36,11 @@ export function secondStepPage(page: SecondStepPage): Page {
   const kind = hasApp ? 'second' : undefined
   const passkey = options && passkeyForm({ ...form, options, purpose: 'second', kind })
   return {
-    title: text('secondStep.title', { wrong: problem ? 'yes' : 'no' }),
+    title: text('secondStep.heading'),
+    isWrong: problem !== undefined,
     id: 'second-step-page',
     scripts: options && [passkeyScript],
-    body: html`<h1>${text('secondStep.heading')}</h1>
-<p>${text('signIn.to', { app: foreignName(page.client.name) })}</p>
+    body: html`<p>${text('signIn.to', { app: foreignName(page.client.name) })}</p>
 ${problemAlert('login-problem', problem)}
 ${hasApp ? codeForms(form, passkey, page.reset) : passkeyAlone(passkey)}
 <div class="actions"><button id="login-cancel" type="submit" form="refusal" class="quiet">${text('signIn.cancel')}</button></div>
@@ -141,8 +141,8 @@ export interface NewAuthenticatorPage {
 export function newAuthenticatorPage(page: NewAuthenticatorPage): AreaPage {
   const { action, cancelHref, sealed, problem } = page
   return {
-    title: text('secondFactor.newTitle', { wrong: problem ? 'yes' : 'no' }),
-    heading: text('secondFactor.add'),
+    title: text('secondFactor.add'),
+    isWrong: problem !== undefined,
     id: 'new-authenticator-page',
     scripts: [copyScript],
     body: html`<ol>

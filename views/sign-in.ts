@@ -52,14 +52,14 @@ export interface SignInPage {
 export function signInPage(page: SignInPage): Page {
   const isForOthers = page.client.kind !== 'own'
   return {
-    title: text('signIn.title', { wrong: page.problem ? 'yes' : 'no' }),
+    title: text('word.signIn'),
+    isWrong: page.problem !== undefined,
     id: 'login-page',
     scripts: [
       ...(page.isOnly ? [] : [showPasswordScript]),
       ...(page.passkey ? [passkeyScript] : []),
     ],
-    body: html`<h1>${text('word.signIn')}</h1>
-${
+    body: html`${
   page.confirms
     ? html`<p id="confirms">${text('signIn.confirms')}</p>`
     : html`<p>${text('signIn.to', { app: foreignName(page.client.name) })}${

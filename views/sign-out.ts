@@ -20,8 +20,7 @@ export function signOutPage({ form, client, addressIgnored }: SignOutPage): Page
   return {
     title: text('signOut.title'),
     id: 'logout-page',
-    body: html`<h1>${text('signOut.title')}</h1>
-${client && html`<p>${text('signOut.asks', { app: foreignName(client.name) })}</p>`}
+    body: html`${client && html`<p>${text('signOut.asks', { app: foreignName(client.name) })}</p>`}
 <p>${text('signOut.text')}</p>
 ${addressIgnored && ignored}${form}
 <div class="actions">
@@ -39,10 +38,9 @@ export interface SignedOutPage {
 
 export function signedOutPage({ client, homeHref }: SignedOutPage): Page {
   return {
-    title: text('signOut.doneTitle'),
+    title: text('signOut.done'),
     id: 'logout-success',
-    body: html`<h1>${text('signOut.done')}</h1>
-<p>${client ? text('signOut.backTo', { app: foreignName(client.name) }) : text('signOut.close')}</p>
+    body: html`<p>${client ? text('signOut.backTo', { app: foreignName(client.name) }) : text('signOut.close')}</p>
 <p class="small">${text('signOut.shared')}</p>
 <p><a href="${homeHref}">${text('signOut.home')}</a></p>`,
   }

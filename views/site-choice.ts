@@ -28,10 +28,10 @@ export interface SiteChoice {
 /** Asks which of the person's sites the application may access. */
 export function siteChoicePage(page: SiteChoicePage): Page {
   return {
-    title: text('siteChoice.title', { wrong: page.problem ? 'yes' : 'no' }),
+    title: text('siteChoice.heading'),
+    isWrong: page.problem !== undefined,
     id: 'site-page',
-    body: html`<h1>${text('siteChoice.heading')}</h1>
-<p>${text('siteChoice.intro', { app: foreignName(page.client.name) })}</p>
+    body: html`<p>${text('siteChoice.intro', { app: foreignName(page.client.name) })}</p>
 ${problemAlert('site-problem', page.problem)}
 ${siteForm(page)}
 ${refusalForm(page)}

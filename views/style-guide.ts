@@ -34,8 +34,7 @@ export function styleGuidePage(contrastOf: ContrastOf): Page {
     title: 'Style guide',
     language: 'en',
     id: 'style-guide-page',
-    body: html`<h1>Style guide</h1>
-<h2>Text</h2>
+    body: html`<h2>Text</h2>
 ${['display', 'title', 'large', 'normal', 'small'].map((name) => html`<svg width="100%" height="2rem"><text y="1.5rem" font-size="${tokens.light[name]}" fill="currentColor">${name}, ${tokens.light[name]}</text></svg>\n`)}
 <h2>Spaces</h2>
 <dl class="facts">

@@ -19,10 +19,9 @@ export interface UnapprovedClientPage {
 export function unapprovedClientPage(page: UnapprovedClientPage): Page {
   const { name, areas, approveHref, readingAddress, returnHref } = page
   return {
-    title: text('unapproved.title', { name }),
+    title: text('unapproved.title', { name: foreignName(name) }),
     id: 'unapproved-client-page',
-    body: html`<h1>${text('unapproved.title', { name: foreignName(name) })}</h1>
-<p>${text('unapproved.text')}</p>
+    body: html`<p>${text('unapproved.text')}</p>
 ${plainList(areas.map(areaText))}
 <h2>${text('unapproved.change')}</h2>
 <p><a class="button" id="approve" href="${approveHref}">${text('unapproved.approve')}</a></p>

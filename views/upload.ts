@@ -37,10 +37,10 @@ ${submitButton('upload', text('upload.send'))}
   const done = html`<p>${text('upload.done', { ...names, file: foreignName(file?.name) })}</p>
 <p>${text('upload.id')} <code id="file-id" translate="no">${file?.id}</code></p>`
   return {
-    title: text('upload.title', { state: file ? 'done' : (problem ?? 'new') }),
+    title: text('upload.title', { state: file ? 'done' : 'new' }),
+    isWrong: problem !== undefined,
     id: 'upload-page',
     look: page.look,
-    body: html`<h1>${text('upload.title', { state: file ? 'done' : 'new' })}</h1>
-${file ? done : form}`,
+    body: file ? done : form,
   }
 }

@@ -22,8 +22,7 @@ export function welcomePage(page: WelcomePage): Page {
   return {
     title: text('welcome.title'),
     id: 'welcome-page',
-    body: html`<h1>${text('welcome.title')}</h1>
-<p>${text('welcome.intro')}</p>
+    body: html`<p>${text('welcome.intro')}</p>
 <p>${text('welcome.where', {
       a: (name) => html`<a id="account" href="${accountHref}">${name}</a>`,
       c: (name) => html`<a id="connect" href="${connectHref}">${name}</a>`,

@@ -1,9 +1,8 @@
 import { contrastOf } from '../../src/directory/sites/site-look.ts'
 import { connectedAppsPage } from '../../views/account-apps.ts'
-import { deletionPage, deletionScheduledPage } from '../../views/account-data.ts'
+import { deletionPage } from '../../views/account-data.ts'
 import { accountHomePage } from '../../views/account-home.ts'
 import { notificationsPage } from '../../views/account-notifications.ts'
-import { otherWayPage } from '../../views/account-sessions.ts'
 import { identitiesPage, passkeysPage } from '../../views/account-sign-in-methods.ts'
 import { appearancePage, lookPreviewPage } from '../../views/admin-appearance.ts'
 import { twoFactorsPage } from '../../views/admin-two-factors.ts'
@@ -14,16 +13,14 @@ import type { ClientView } from '../../views/client-view.ts'
 import { consentPage } from '../../views/consent.ts'
 import { errorPage } from '../../views/error.ts'
 import { trusted } from '../../views/html.ts'
-import { joinedPage, joinPage, newAccountPage, otherAccountPage } from '../../views/joining.ts'
+import { joinPage, newAccountPage, otherAccountPage } from '../../views/joining.ts'
 import { layout, type Page as View } from '../../views/layout.ts'
 import { mailFolderPage } from '../../views/mail-folder.ts'
+import { notePage } from '../../views/note-page.ts'
 import {
-  factorResetDonePage,
   factorResetPage,
-  linkGonePage,
   linkSentPage,
   newPasswordPage,
-  passwordSetPage,
   recoverPage,
   signUpPage,
 } from '../../views/recover.ts'
@@ -38,6 +35,7 @@ import { signedOutPage, signOutPage } from '../../views/sign-out.ts'
 import { siteChoicePage } from '../../views/site-choice.ts'
 import { styleGuidePage } from '../../views/style-guide.ts'
 import { stylesheet } from '../../views/stylesheet.ts'
+import { inLink, timeOf } from '../../views/text.ts'
 import { uploadPage } from '../../views/upload.ts'
 import { welcomePage } from '../../views/welcome.ts'
 import { png } from './files.ts'
@@ -139,7 +137,7 @@ function pagesOf(values: Values): Record<string, View> {
   const links = [{ href: address('/docs'), label: words, what: words }]
   return {
     'sign-in': signInPage(signIn),
-    'other-way': otherWayPage({ againHref: address('/account') }),
+    'other-way': notePage('other-way', address('/account')),
     'sign-in-with-provider': signInPage({
       ...signIn,
       note: words,
@@ -361,7 +359,7 @@ function joiningPages({ client, person, sites, csrf, problem, address }: Values)
   const account = { ...link, name: person.name, charactersMin: 15, needsCode: true }
   const problems = { name: problem, code: problem, password: problem, repeated: problem }
   const again = { from: undefined, login: person.email, problem }
-  const end = { ...view, continueHref: '/account', connectHref: '/connect' }
+  const end = { site: view.siteName, a: inLink('/connect') }
   return {
     'sign-up': signUpPage({ ...view, from: 'a-uid', login: person.email }, view.siteName),
     'sign-up-again': signUpPage({ ...view, ...again }, view.siteName),
@@ -369,8 +367,8 @@ function joiningPages({ client, person, sites, csrf, problem, address }: Values)
     'new-account-again': newAccountPage({ ...account, problems }),
     join: joinPage(link),
     'other-account': otherAccountPage({ ...link, signedInAs: client.name }),
-    joined: joinedPage({ ...end, isDeclined: false }),
-    declined: joinedPage({ ...end, isDeclined: true }),
+    joined: notePage('joined', '/account', end),
+    declined: notePage('declined', '/account', end),
   }
 }
 
@@ -389,9 +387,9 @@ function recoveryPages({ person: { email }, csrf, problem, address }: Values) {
     'new-password-again': newPasswordPage({ ...set, ...wrong, needsCode: true, endApps: false }),
     'factor-reset': factorResetPage({ ...set, problem: undefined, needsCode: false }),
     'factor-reset-again': factorResetPage({ ...set, problem, needsCode: true }),
-    'factor-reset-done': factorResetDonePage({ continueHref: address('/interaction') }),
-    'password-set': passwordSetPage({ continueHref: address('/interaction') }),
-    'link-gone': linkGonePage({ againHref: address('/recover') }),
+    'factor-reset-done': notePage('factor-reset-done', address('/interaction')),
+    'password-set': notePage('password-set', address('/interaction')),
+    'link-gone': notePage('link-gone', address('/recover')),
   }
 }
 
@@ -416,6 +414,8 @@ function deletionPages({ person: { email }, sites, csrf, problem, address }: Val
     deletion: deletionPage(page),
     'deletion-again': deletionPage({ ...page, needsCode: true, problem }),
     'deletion-of-owner': deletionPage({ ...page, owned: sites.map(({ name }) => name) }),
-    'deletion-scheduled': deletionScheduledPage({ dueAt: 1.8e12, keepHref: address('/account') }),
+    'deletion-scheduled': notePage('deletion-scheduled', address('/account'), {
+      time: timeOf(1.8e12),
+    }),
   }
 }

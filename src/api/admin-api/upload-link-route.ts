@@ -1,7 +1,7 @@
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 
-import { linkGonePage } from '../../../views/recover.ts'
+import { notePage } from '../../../views/note-page.ts'
 import { type UploadPage, uploadPage } from '../../../views/upload.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
 import { openCors } from '../../platform/http/cors.ts'
@@ -61,7 +61,7 @@ export function uploadLinkRoute(router: Router, ports: UploadLinkRoutePorts): vo
     const link = await find(ctx)
     if (!link) {
       ctx.status = 410
-      return sendPage(ctx, linkGonePage({ againHref: undefined }))
+      return sendPage(ctx, notePage('link-gone'))
     }
     if (ctx.method !== 'POST') return await show(ctx, link, {})
     try {

@@ -1,5 +1,6 @@
-import { sessionsPage, signedOutEverywherePage } from '../../../views/account-sessions.ts'
+import { sessionsPage } from '../../../views/account-sessions.ts'
 import { confirmPage } from '../../../views/area.ts'
+import { notePage } from '../../../views/note-page.ts'
 import { text } from '../../../views/text.ts'
 import type { BrowserSessions, ChosenSessions } from '../../directory/people/browser-sessions.ts'
 import type { SignOuts } from '../../oauth/authorization/sign-outs.ts'
@@ -77,6 +78,6 @@ export function sessionRoutes(
   })
   // This page needs no session, because the browser is already signed out.
   router.get(pages.signedOutEverywhere, (ctx) => {
-    sendPage(ctx, signedOutEverywherePage({ againHref: pages.account }))
+    sendPage(ctx, notePage('signed-out-everywhere', pages.account))
   })
 }

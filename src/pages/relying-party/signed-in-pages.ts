@@ -6,11 +6,8 @@ import { bodyParser } from '@koa/bodyparser'
 import type { Context, Middleware } from 'koa'
 import type Router from 'koa-router'
 
-import {
-  otherWayPage,
-  signInCancelledPage,
-  twoFactorsNeededPage,
-} from '../../../views/account-sessions.ts'
+import { notePage } from '../../../views/note-page.ts'
+import { inLink } from '../../../views/text.ts'
 import type { SiteProviders } from '../../directory/people/site-providers.ts'
 import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import { isRefusal, signedOut, signInIncomplete } from '../../platform/http/errors.ts'
@@ -24,9 +21,8 @@ import {
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
-import type { Limits } from '../../platform/limits/limits.ts'
 import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
-import type { Database } from '../../platform/store/database.ts'
+import type { Platform } from '../../platform/platform.ts'
 import type { WholeAnswer } from './area-answer.ts'
 import type { ListPages } from './list-pages.ts'
 import type { PageSession, Sessions } from './page-session.ts'
@@ -53,14 +49,12 @@ export interface SignedInPagesPorts extends PendingPorts {
 }
 
 /** The dependencies that the routes of our own pages share. */
-export interface OwnPages {
-  readonly database: Database
+export interface OwnPages extends Pick<Platform, 'database' | 'now'> {
   readonly baseUrl: string
   readonly scopeUses: ScopeUses
   readonly signedInPages: SignedInPages
   readonly listPages: ListPages
   readonly siteProviders: SiteProviders
-  readonly now: () => number
 }
 
 const FORM_BYTES_MAX = '32kb'
@@ -79,7 +73,7 @@ async function parse(ctx: Context): Promise<void> {
  * `followLogout`. The middleware limits the number of requests of each person.
  */
 export function makeSignedInPages(
-  { requestLimits, now }: { readonly requestLimits: Limits; readonly now: () => number },
+  { requestLimits, now }: Pick<Platform, 'requestLimits' | 'now'>,
   ports: SignedInPagesPorts,
 ) {
   const { sessions, freshSeconds } = ports
@@ -186,7 +180,7 @@ async function isElsewhere(ctx: Context, session: PageSession, ports: PendingPor
     seeOther(ctx, await startSignIn(ctx, ports, ctx.path, { login: person.email }))
   } else {
     ctx.status = 403
-    sendPage(ctx, otherWayPage({ againHref: `${ctx.path}?sign-in=again` }))
+    sendPage(ctx, notePage('other-way', `${ctx.path}?sign-in=again`))
   }
   return true
 }
@@ -231,11 +225,12 @@ async function finishSignIn(ctx: Context, ports: SignedInPagesPorts, now: () => 
   if (error === 'access_denied') {
     // The person declined to sign in again, and is still signed in.
     if (await sessions.find(ctx)) return seeOther(ctx, areaOf(pending.returnTo))
-    return sendPage(ctx, signInCancelledPage({ againHref: pending.returnTo }))
+    return sendPage(ctx, notePage('not-signed-in', pending.returnTo))
   }
   if (error === 'unmet_authentication_requirements') {
-    const { returnTo: againHref } = pending
-    return sendPage(ctx, twoFactorsNeededPage({ againHref, factorHref: pages.secondFactor }))
+    const { returnTo } = pending
+    const links = { add: inLink(pages.secondFactor), again: inLink(returnTo) }
+    return sendPage(ctx, notePage('two-factors-needed', returnTo, links))
   }
   if (error !== null) throw signInIncomplete(error)
   try {

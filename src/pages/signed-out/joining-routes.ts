@@ -3,15 +3,16 @@
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 
+import { html } from '../../../views/html.ts'
 import {
-  joinedPage,
   joinPage,
   type NewAccountProblems,
   newAccountPage,
   otherAccountPage,
 } from '../../../views/joining.ts'
+import { notePage } from '../../../views/note-page.ts'
 import { signUpPage } from '../../../views/recover.ts'
-import { text } from '../../../views/text.ts'
+import { inLink, text } from '../../../views/text.ts'
 import type { OneTimeLink } from '../../directory/people/one-time-links.ts'
 import { findLook, shownText, siteLook } from '../../directory/sites/site-look.ts'
 import { nothingHere, unknownAnswer } from '../../platform/http/errors.ts'
@@ -173,7 +174,7 @@ async function answerQuestion(
   if (personId !== accountId) return questionFor(ctx, joining, session)
   if (answer === 'decline') {
     await ports.joining.decline(joining)
-    return joinedPageOf(joining, undefined)
+    return joinedPageOf(joining)
   }
   if (answer !== 'accept') throw unknownAnswer()
   const outcome = await ports.joining.accept(joining, { personId }, callerOf(ctx))
@@ -182,10 +183,9 @@ async function answerQuestion(
 }
 
 /** @param nextHref where to continue after joining; undefined if the person declined */
-const joinedPageOf = ({ site, shown }: FoundJoining, nextHref: string | undefined) =>
-  joinedPage({
-    ...shown,
-    isDeclined: nextHref === undefined,
-    continueHref: nextHref ?? pages.account,
-    connectHref: addressOf(pages.connect, { site: nameOfSite(site) }),
-  })
+function joinedPageOf({ site, shown: { siteName, look } }: FoundJoining, nextHref?: string) {
+  const connectHref = addressOf(pages.connect, { site: nameOfSite(site) })
+  const values = { site: html`<bdi>${siteName}</bdi>`, a: inLink(connectHref) }
+  const name = nextHref === undefined ? 'declined' : 'joined'
+  return { ...notePage(name, nextHref ?? pages.account, values), look }
+}

@@ -3,7 +3,8 @@ import type Router from 'koa-router'
 import type { Transaction } from 'kysely'
 
 import type { HtmlValue } from '../../../views/html.ts'
-import { type LinkForm, linkGonePage } from '../../../views/recover.ts'
+import { notePage } from '../../../views/note-page.ts'
+import type { LinkForm } from '../../../views/recover.ts'
 import type { LinkRequests } from '../../directory/people/link-requests.ts'
 import {
   isForBrowser,
@@ -63,7 +64,7 @@ function continueHref({ data }: OneTimeLink): string {
   return from === undefined ? pages.account : addressOf(promptPages.login, { uid: from })
 }
 
-interface Handlers {
+export interface LinkHandlers {
   /** The page on which to request a new link. */
   readonly againHref: string
   readonly show: (ctx: Context, opened: OpenedLink, problem?: HtmlValue) => Promise<void>
@@ -76,7 +77,7 @@ export function linkRoutes(
   router: Router,
   kind: 'recovery' | 'second_factor' | 'deletion',
   ports: SignedOutPorts,
-  { againHref, show, submit }: Handlers,
+  { againHref, show, submit }: LinkHandlers,
 ): void {
   const { database, links, visitors, now } = ports
   const open = async (ctx: Context, visitor: Visitor) => {
@@ -106,7 +107,7 @@ export function explainGone(againHref?: string): Middleware {
     } catch (error) {
       if (!(error instanceof LinkGone)) throw error
       ctx.status = 410
-      sendPage(ctx, linkGonePage({ againHref }))
+      sendPage(ctx, notePage('link-gone', againHref))
     }
   }
 }

@@ -3,15 +3,10 @@
 import type { Context } from 'koa'
 import type Router from 'koa-router'
 
-import { deletionPage, deletionScheduledPage } from '../../../views/account-data.ts'
-import type { HtmlValue } from '../../../views/html.ts'
-import {
-  factorResetDonePage,
-  factorResetPage,
-  newPasswordPage,
-  passwordSetPage,
-  recoverPage,
-} from '../../../views/recover.ts'
+import { deletionPage } from '../../../views/account-data.ts'
+import { notePage } from '../../../views/note-page.ts'
+import { factorResetPage, newPasswordPage, recoverPage } from '../../../views/recover.ts'
+import { timeOf } from '../../../views/text.ts'
 import { useLink } from '../../directory/people/one-time-links.ts'
 import { findResetTime, removeSecondFactors } from '../../directory/people/second-factors.ts'
 import { findLook, siteLook } from '../../directory/sites/site-look.ts'
@@ -27,6 +22,7 @@ import { readNewPassword } from '../account/password-fields.ts'
 import { askRoutes, sentRoute } from './ask-routes.ts'
 import {
   LinkGone,
+  type LinkHandlers,
   linkRoutes,
   mayUse,
   type OpenedLink,
@@ -82,7 +78,7 @@ async function setPassword(ctx: Context, opened: OpenedLink, ports: SignedOutPor
     const change = { personId: actor.personId, passwordHash: read.hash, endApps }
     await storeNewPassword(trx, change, actor)
   })
-  sendPage(ctx, passwordSetPage({ continueHref }))
+  sendPage(ctx, notePage('password-set', continueHref))
 }
 
 /** Registers the pages on which a person removes a lost authenticator app, with a link mailed at the second step. */
@@ -105,7 +101,7 @@ function factorResetRoutes(router: Router, ports: SignedOutPorts): void {
         await removeSecondFactors(trx, personId, actor, 'second_factor.reset')
         await endSessions(trx, [personId], actor.now)
       })
-      sendPage(ctx, factorResetDonePage({ continueHref }))
+      sendPage(ctx, notePage('factor-reset-done', continueHref))
     },
   })
 }
@@ -121,7 +117,7 @@ export function deletionRoutes(ports: SignedOutPorts, accountDeletionSeconds: nu
   const { database, now } = ports
   const { kysely } = database
   const days = Math.round(accountDeletionSeconds / 86_400)
-  const show = async (ctx: Context, { link, form }: OpenedLink, problem?: HtmlValue) => {
+  const show: LinkHandlers['show'] = async (ctx, { link, form }, problem) => {
     const owned = (await listSolelyOwned(kysely, link.personId)).map(({ name }) => name)
     sendPage(ctx, deletionPage({ ...form, problem, owned, days }))
   }
@@ -143,7 +139,8 @@ export function deletionRoutes(ports: SignedOutPorts, accountDeletionSeconds: nu
       if (!owned) throw new LinkGone()
       if (owned.length > 0) return await show(ctx, opened)
       // The link requires a sign-in, which cancels the deletion. So its notice `kept` is true in any case.
-      sendPage(ctx, deletionScheduledPage({ dueAt, keepHref: `${pages.data}?done=kept` }))
+      const keepHref = `${pages.data}?done=kept`
+      sendPage(ctx, notePage('deletion-scheduled', keepHref, { time: timeOf(dueAt) }))
     },
   })
   return router
