@@ -23,6 +23,15 @@ export interface ClientView {
   readonly describedAt?: string | undefined
 }
 
+/** What the pages between an authorization request and its response share: their forms, and the client. */
+export interface PromptView {
+  readonly action: string
+  readonly csrf: string
+  /** The URL to which the refusal is submitted. */
+  readonly deny: string
+  readonly client: ClientView
+}
+
 /** Describes the kind of a client in one sentence. */
 export function kindSentence(view: Pick<ClientView, 'kind' | 'siteName' | 'describedAt'>): Html {
   const { kind, siteName, describedAt } = view

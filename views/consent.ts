@@ -1,4 +1,4 @@
-import { type ClientView, foreignName, kindSentence } from './client-view.ts'
+import { type ClientView, foreignName, kindSentence, type PromptView } from './client-view.ts'
 import { postForm, refusalForm } from './forms.ts'
 import type { ScopeText } from './grant-view.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
@@ -7,13 +7,7 @@ import { type PersonView, rolesPhrase } from './person-view.ts'
 import { type SiteWords, siteWords } from './site-look.ts'
 import { text, textIfAny } from './text.ts'
 
-export interface ConsentPage {
-  /** The URL to which the approval is submitted. */
-  readonly action: string
-  /** The URL to which the refusal is submitted. */
-  readonly deny: string
-  readonly csrf: string
-  readonly client: ClientView
+export interface ConsentPage extends PromptView {
   readonly person: PersonView
   /** The site to which the access is limited. */
   readonly site?: { readonly name: HtmlValue; readonly roles: readonly string[] } | undefined

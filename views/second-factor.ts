@@ -1,5 +1,5 @@
 import type { AreaPage } from './area.ts'
-import { type ClientView, foreignName } from './client-view.ts'
+import { foreignName, type PromptView } from './client-view.ts'
 import { snippet } from './connect-steps.ts'
 import {
   buttonForm,
@@ -16,11 +16,7 @@ import { passkeyForm } from './passkey-form.ts'
 import { copyScript, passkeyScript } from './script.ts'
 import { text, timeOf } from './text.ts'
 
-export interface SecondStepPage {
-  readonly action: string
-  readonly csrf: string
-  readonly deny: string
-  readonly client: ClientView
+export interface SecondStepPage extends PromptView {
   readonly hasApp: boolean
   /** The options for using a passkey; undefined if the person has none. */
   readonly options: object | undefined

@@ -1,4 +1,4 @@
-import { type ClientView, foreignName } from './client-view.ts'
+import { foreignName, type PromptView } from './client-view.ts'
 import {
   loginField,
   passwordField,
@@ -14,20 +14,15 @@ import { passkeyScript, showPasswordScript } from './script.ts'
 import { type SiteWords, siteWords } from './site-look.ts'
 import { text } from './text.ts'
 
-export interface SignInPage {
-  readonly action: string
-  readonly csrf: string
+export interface SignInPage extends PromptView {
   /** The login entered before, or the `login_hint` of the client. */
   readonly login?: string | undefined
   /** Why the last input was rejected, as a sentence. */
   readonly problem?: HtmlValue
-  readonly client: ClientView
   /** The page for people who do not know their password. */
   readonly recoverHref: string
   /** The page for people without an account; undefined if the site of the application does not allow sign-up. */
   readonly signUpHref?: string | undefined
-  /** The URL to which the refusal is submitted. */
-  readonly deny: string
   /** The text that the site adds to this page. */
   readonly words?: SiteWords | undefined
   /** Additional values that the form sends. */

@@ -1,18 +1,13 @@
-import { type ClientView, foreignName } from './client-view.ts'
+import { foreignName, type PromptView } from './client-view.ts'
 import { choice, postForm, problemAlert, refusalForm } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { type PersonView, rolesPhrase } from './person-view.ts'
 import { text } from './text.ts'
 
-export interface SiteChoicePage {
-  readonly action: string
-  readonly csrf: string
-  readonly client: ClientView
+export interface SiteChoicePage extends PromptView {
   readonly person: PersonView
   readonly sites: readonly SiteChoice[]
-  /** The URL to which the refusal is submitted. */
-  readonly deny: string
   /** The id of the site that the person chose before. */
   readonly selected?: string | undefined
   /** Why the last input was rejected, as a sentence. */

@@ -13,10 +13,10 @@ export interface Attempt {
   readonly browserId?: string | undefined
 }
 
-/** The limits to which an attempt was charged, with their keys. */
-type Taken = readonly (readonly [LimitName, string])[]
+/** A limit to which an attempt was charged, with its key. */
+type Charge = readonly [limit: LimitName, key: string]
 
-type AttemptStart = { readonly taken: Taken } | { readonly waitSeconds: number }
+type AttemptStart = { readonly taken: readonly Charge[] } | { readonly waitSeconds: number }
 
 type Counts = Pick<Limits, 'takeTogether' | 'giveBack' | 'exceeded' | 'count'>
 
@@ -31,51 +31,43 @@ type Counts = Pick<Limits, 'takeTogether' | 'giveBack' | 'exceeded' | 'count'>
  * limited per account too, so one person cannot occupy all hash threads.
  */
 export function makeAttemptLimits(limits: Counts) {
-  const takeAll = async (wanted: Taken): Promise<AttemptStart> => {
-    for (const [name, key] of wanted) {
-      // Charge the limits in sequence: once a limit is exceeded, the remaining limits must not be charged.
-      const exceeded = await limits.takeTogether(name, key)
-      if (exceeded) return { waitSeconds: exceeded.waitSeconds }
-    }
-    return { taken: wanted }
-  }
-
-  const beginUnknown = async ({ login, address }: Attempt): Promise<AttemptStart> => {
-    const account = sha256(login)
-    const network = networkOf(address)
-    // If the network's limit is exhausted, do not charge the limits of the account.
-    const exceeded = limits.exceeded('attemptsOfAddress', network)
-    if (exceeded) return { waitSeconds: exceeded.waitSeconds }
-    const near = await takeAll([
-      ['attemptsOfPair', `${account}:${network}`],
-      ['attemptsOfAddress', network],
-    ])
-    if ('waitSeconds' in near) return near
-    const wide = ['attemptsFromAfar', `${account}:${wideNetworkOf(address)}`] as const
-    const isFresh = (await limits.takeTogether(...wide)) === undefined
-    const ofAccount = await takeAll([['attemptsOfAccount', account]])
-    if ('taken' in ofAccount) return { taken: [...near.taken, wide, ...ofAccount.taken] }
-    if (!isFresh) return ofAccount
-    const reserved = await takeAll([['reservedAttempts', account]])
-    if ('waitSeconds' in reserved) return reserved
-    return { taken: [...near.taken, wide, ...reserved.taken] }
-  }
-
   return {
     /** Counts an attempt, or returns how long to wait if a limit is exceeded. */
-    async begin(attempt: Attempt): Promise<AttemptStart> {
-      const { login, browserId } = attempt
-      const exceeded = limits.exceeded('signIns', sha256(login))
-      if (exceeded) return { waitSeconds: exceeded.waitSeconds }
-      if (browserId === undefined) return await beginUnknown(attempt)
-      return await takeAll([['attemptsOfBrowser', `${sha256(login)}:${browserId}`]])
+    async begin({ login, address, browserId }: Attempt): Promise<AttemptStart> {
+      const account = sha256(login)
+      const taken: Charge[] = []
+      // Charge the limits in sequence: once a limit is exceeded, the remaining limits must not be charged.
+      const take = async (...charge: Charge) => {
+        const exceeded = await limits.takeTogether(...charge)
+        if (!exceeded) taken.push(charge)
+        return exceeded
+      }
+      const takeAsUnknown = async () => {
+        const network = networkOf(address)
+        const near =
+          // If the network's limit is exhausted, do not charge the limits of the account.
+          limits.exceeded('attemptsOfAddress', network) ??
+          (await take('attemptsOfPair', `${account}:${network}`)) ??
+          (await take('attemptsOfAddress', network))
+        if (near) return near
+        const wide = ['attemptsFromAfar', `${account}:${wideNetworkOf(address)}`] as const
+        const isFresh = (await limits.takeTogether(...wide)) === undefined
+        taken.push(wide)
+        const exceeded = await take('attemptsOfAccount', account)
+        return exceeded && isFresh ? await take('reservedAttempts', account) : exceeded
+      }
+      const takeAsKnown = async () => await take('attemptsOfBrowser', `${account}:${browserId}`)
+      const exceeded =
+        limits.exceeded('signIns', account) ??
+        (await (browserId === undefined ? takeAsUnknown() : takeAsKnown()))
+      return exceeded ? { waitSeconds: exceeded.waitSeconds } : { taken }
     },
     signedIn(login: string): void {
       limits.count('signIns', sha256(login))
     },
     /** Refunds an attempt that did not fail. */
-    async giveBack(taken: Taken): Promise<void> {
-      await Promise.all(taken.map(([name, key]) => limits.giveBack(name, key)))
+    async giveBack(taken: readonly Charge[]): Promise<void> {
+      await Promise.all(taken.map((charge) => limits.giveBack(...charge)))
     },
   }
 }

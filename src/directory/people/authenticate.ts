@@ -1,7 +1,7 @@
 import type { Logger } from 'pino'
 
 import type { Html } from '../../../views/html.ts'
-import { text } from '../../../views/text.ts'
+import { type TextId, text } from '../../../views/text.ts'
 import { canonicalEmail } from '../../platform/store/mail-address.ts'
 import type { Attempt, AttemptLimits } from './attempt-limits.ts'
 import type { CredentialStore } from './credential-store.ts'
@@ -204,37 +204,26 @@ export function explainFailure(outcome: NotSignedIn): Explained {
   if (outcome.kind === 'provider') return outcome
   if (outcome.kind === 'refused') {
     const { why: reason } = outcome
-    return { status: 401, problem: problems[reason] ?? WRONG_PASSWORD, reason }
+    const usual = reason.includes('passkey') ? 'failure.passkey' : 'failure.password'
+    return { status: 401, problem: text(problems[reason] ?? usual), reason }
   }
-  if (outcome.kind !== 'limited') return failures[outcome.kind]
+  if (outcome.kind !== 'limited') {
+    return { status: 503, problem: text(`failure.${outcome.kind}`), reason: faults[outcome.kind] }
+  }
   const minutes = Math.ceil(outcome.waitSeconds / 60)
   const problem = text('failure.limited', { minutes })
   return { status: 429, problem, reason: 'too many attempts' }
 }
 
-const WRONG_PASSWORD = text('failure.password')
-const INVALID_PASSKEY = text('failure.passkey')
-
-const problems: Readonly<Record<string, Html>> = {
-  'wrong second factor': text('failure.code'),
-  'wrong sign-in method': text('failure.otherWay'),
-  'unknown passkey': INVALID_PASSKEY,
-  'invalid passkey response': INVALID_PASSKEY,
-  'stale passkey': INVALID_PASSKEY,
-  'passkey of a disabled account': INVALID_PASSKEY,
-  'copied passkey': text('failure.copied'),
-  'unverified passkey': text('failure.unverified'),
+/** The explanations of refusals that differ from that of a wrong password or passkey. */
+const problems: Readonly<Record<string, TextId>> = {
+  'wrong second factor': 'failure.code',
+  'wrong sign-in method': 'failure.otherWay',
+  'copied passkey': 'failure.copied',
+  'unverified passkey': 'failure.unverified',
 }
 
-const failures = {
-  busy: {
-    status: 503,
-    problem: text('failure.busy'),
-    reason: 'too many sign-ins at once',
-  },
-  unavailable: {
-    status: 503,
-    problem: text('failure.unavailable'),
-    reason: 'the platform did not check the password',
-  },
+const faults = {
+  busy: 'too many sign-ins at once',
+  unavailable: 'the platform did not check the password',
 }

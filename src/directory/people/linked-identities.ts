@@ -15,11 +15,12 @@ export type LinkedIdentities = ReturnType<typeof makeLinkedIdentities>
 
 export interface NewIdentity extends Pick<ProvidedIdentity, 'issuer' | 'subject'> {
   readonly provider: Pick<IdentityProvider, 'id' | 'name' | 'siteId' | 'role'>
+  /** The e-mail address from the provider. */
+  readonly email: string
 }
 
 /** An identity that belongs to no account yet. */
 export interface Newcomer extends NewIdentity, Pick<ProvidedIdentity, 'name'> {
-  readonly email: string
   /** The site whose application the person wants to use, if any. */
   readonly siteId: string | undefined
 }
@@ -44,13 +45,13 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
   return {
     /** Finds the person to whom an identity is linked, records the use of the identity, and makes the browser known. */
     async use(
-      identity: NewIdentity,
+      identity: IdentityKey,
       cookie: string | undefined,
     ): Promise<SignedInPerson | 'disabled' | undefined> {
       const row = await kysely
         .updateTable('linked_identity')
         .set({ last_used_at: now() })
-        .where(isIdentity({ ...identity, providerId: identity.provider.id }))
+        .where(isIdentity(identity))
         .returning('person_id')
         .executeTakeFirst()
       if (!row) return undefined
@@ -71,13 +72,9 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
       (await accountOf(kysely, email).select('id').executeTakeFirst()) !== undefined,
 
     /** Links an identity to the person with this address. @returns false if the address differs or a link exists */
-    async link(
-      { email, ...identity }: NewIdentity & { readonly email: string },
-      personId: string,
-      caller: Caller,
-    ): Promise<boolean> {
-      return await kysely.transaction().execute(async (trx) => {
-        const person = await accountOf(trx, email).select('id').executeTakeFirst()
+    link: async (identity: NewIdentity, personId: string, caller: Caller): Promise<boolean> =>
+      await kysely.transaction().execute(async (trx) => {
+        const person = await accountOf(trx, identity.email).select('id').executeTakeFirst()
         if (person?.id !== personId || !(await addIdentity(trx, identity, personId, now())))
           return false
         const { id: provider, name, siteId } = identity.provider
@@ -88,8 +85,7 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
         const values = { provider: name }
         await queueMail(trx, { kind: 'identity_linked', personId, siteId, values }, now())
         return true
-      })
-    },
+      }),
 
     ...makeIdentityList(ports),
   }

@@ -11,7 +11,7 @@ import { checkFormToken, formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import type { PendingInteraction, PromptName } from '../authorization/engine-interactions.ts'
-import { cancelAddresses, formToken, makePromptPages, type PromptPages } from './prompt-pages.ts'
+import { cancellations, formToken, makePromptPages, type PromptPages } from './prompt-pages.ts'
 import { providerRoutes } from './provider-routes.ts'
 import { eventOf, makeSignInSteps, type Step } from './sign-in-steps.ts'
 import type { InteractionPorts } from './ways.ts'
@@ -39,9 +39,9 @@ export function interactionRoutes(dependencies: InteractionPorts): Router {
   const steps = { login, ...laterPrompts(dependencies, promptPages) }
   for (const prompt of ['login', 'select_account', 'consent'] as const) {
     declare(pages[prompt], prompt, steps[prompt])
-    declare(cancelAddresses[prompt], prompt, {
+    const { action, reason } = cancellations[prompt]
+    declare(action, prompt, {
       async answer(ctx, pending) {
-        const reason = refusedAt[prompt]
         noteEvent({ ...eventOf(ctx, pending), action: 'consent.refused', reason })
         seeOther(ctx, await interactions.refused(ctx, 'the person refused the request'))
       },
@@ -61,13 +61,6 @@ interface Handlers {
   readonly show: Step
   readonly answer: Step
 }
-
-/** Reasons for the audit trail, by the page that the person cancelled. */
-const refusedAt = {
-  login: 'did not sign in',
-  select_account: 'chose no site',
-  consent: 'did not consent',
-} as const satisfies Record<PromptName, string>
 
 /** Finds the pending interaction of this browser. @throws interactionGone if there is none for this path */
 async function findPending(

@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto'
 
 import type { Context } from 'koa'
 
+import type { PromptView } from '../../../views/client-view.ts'
 import { consentPage } from '../../../views/consent.ts'
 import type { Page } from '../../../views/layout.ts'
 import { type SecondStepPage, secondStepPage } from '../../../views/second-factor.ts'
@@ -15,7 +16,7 @@ import { readerOf } from '../../platform/http/language.ts'
 import { sendPage } from '../../platform/http/page.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
-import type { PendingInteraction } from '../authorization/engine-interactions.ts'
+import type { PendingInteraction, PromptName } from '../authorization/engine-interactions.ts'
 import { clientView, namedSites } from './client-view.ts'
 import { findWays, type InteractionPorts } from './ways.ts'
 
@@ -24,14 +25,21 @@ export type PromptPages = ReturnType<typeof makePromptPages>
 /** Creates the functions that send the page of each prompt. */
 export function makePromptPages(dependencies: InteractionPorts) {
   const { database, formKey, scopeUses } = dependencies
-  const frameOf = (pending: PendingInteraction) => {
+  /** Sends a page in the look of the application's site. Its forms may redirect to the client. */
+  const send = async (
+    ctx: Context,
+    pending: PendingInteraction,
+    pageOf: (view: PromptView, site: Awaited<ReturnType<typeof lookOf>>) => Page,
+  ) => {
     const { uid, prompt } = pending
-    return {
+    const site = await lookOf(ctx, pending, database)
+    const view = {
       action: addressOf(pages[prompt], { uid }),
-      deny: addressOf(cancelAddresses[prompt], { uid }),
+      deny: addressOf(cancellations[prompt].action, { uid }),
       csrf: formToken(uid, formKey),
       client: clientView(pending),
     }
+    sendPage(ctx, { ...pageOf(view, site), look: site.look, leadsToClient: true })
   }
 
   return {
@@ -40,24 +48,22 @@ export function makePromptPages(dependencies: InteractionPorts) {
       pending: PendingInteraction,
       said: Pick<SignInPage, 'login' | 'problem' | 'hidden'> = {},
     ) {
-      const { look, signInWords: words } = await lookOf(ctx, pending, database)
-      const { link, passkey, ...shown } = await waysOf(ctx, pending, dependencies)
+      const { link, ...ways } = await waysOf(ctx, pending, dependencies)
       const { uid, client, person, loginHint } = pending
       // Our own pages ask a person who is signed in to sign in again (`fresh` in pages/relying-party).
       const isAgain = client.origin === 'first_party' && loginHint !== undefined
-      const confirms = isAgain && person?.email === loginHint
-      const recoverHref = `${pages.recover}?${wayBack(ctx, uid)}`
-      const login = said.login ?? link?.email ?? loginHint
-      const all = {
-        ...frameOf(pending),
-        ...shown,
-        passkey,
+      const page = {
+        ...ways,
         // This text does not reveal whether the account exists.
         note: link && text('signIn.link', { name: link.provider.name, email: link.email }),
-        recoverHref,
+        recoverHref: `${pages.recover}?${wayBack(ctx, uid)}`,
+        confirms: isAgain && person?.email === loginHint,
+        ...said,
+        login: said.login ?? link?.email ?? loginHint,
       }
-      const page = signInPage({ ...all, ...said, login, words, confirms })
-      showPage(ctx, { ...page, look })
+      await send(ctx, pending, (view, { signInWords: words }) =>
+        signInPage({ ...view, ...page, words }),
+      )
     },
 
     async secondStep(
@@ -65,34 +71,30 @@ export function makePromptPages(dependencies: InteractionPorts) {
       pending: PendingInteraction,
       asked: Pick<SecondStepPage, 'problem' | 'hasApp' | 'options' | 'reset'>,
     ) {
-      const { look } = await lookOf(ctx, pending, database)
       const action = addressOf(pages.secondStep, { uid: pending.uid })
-      const page = secondStepPage({ ...frameOf(pending), action, ...asked })
-      showPage(ctx, { ...page, look })
+      await send(ctx, pending, (view) => secondStepPage({ ...view, action, ...asked }))
     },
 
     async siteChoice(ctx: Context, pending: PendingInteraction, problem?: SignInPage['problem']) {
-      const { person, sites } = await namedSites(pending, database)
-      const { look } = await lookOf(ctx, pending, database)
-      const page = siteChoicePage({ ...frameOf(pending), person, sites, problem })
-      showPage(ctx, { ...page, look })
+      const named = await namedSites(pending, database)
+      await send(ctx, pending, (view) => siteChoicePage({ ...view, ...named, problem }))
     },
 
     async consent(ctx: Context, pending: PendingInteraction) {
-      const { look, consentWords: words } = await lookOf(ctx, pending, database)
       const { person, sites } = await namedSites(pending, database)
       const { newScopes } = pending
-      const page = consentPage({
-        ...frameOf(pending),
-        client: { ...clientView(pending), siteName: look?.name },
-        person,
-        site: sites[0],
-        ...describeScopes(pending.scopes, scopeUses),
-        added: newScopes.length === 0 ? undefined : new Set(newScopes),
-        signOutHref: pending.otherAccountHref,
-        words,
-      })
-      showPage(ctx, { ...page, look })
+      await send(ctx, pending, (view, { look, consentWords: words }) =>
+        consentPage({
+          ...view,
+          client: { ...view.client, siteName: look?.name },
+          person,
+          site: sites[0],
+          ...describeScopes(pending.scopes, scopeUses),
+          added: newScopes.length === 0 ? undefined : new Set(newScopes),
+          signOutHref: pending.otherAccountHref,
+          words,
+        }),
+      )
     },
   }
 }
@@ -144,12 +146,12 @@ function wayBack(ctx: Context, from: string): URLSearchParams {
   return new URLSearchParams({ from, ui_locales: readerOf(ctx).language })
 }
 
-/** Form actions of the *Cancel* button, by prompt. */
-export const cancelAddresses = {
-  login: pages.cancelLogin,
-  select_account: pages.cancelSiteChoice,
-  consent: pages.cancelConsent,
-} as const
+/** The form action of the *Cancel* button of each prompt, and the reason in the audit trail. */
+export const cancellations = {
+  login: { action: pages.cancelLogin, reason: 'did not sign in' },
+  select_account: { action: pages.cancelSiteChoice, reason: 'chose no site' },
+  consent: { action: pages.cancelConsent, reason: 'did not consent' },
+} as const satisfies Record<PromptName, object>
 
 /**
  * Returns the anti-forgery token for the forms of an interaction (RFC 6749 §10.12). It protects browsers without
@@ -157,9 +159,4 @@ export const cancelAddresses = {
  */
 export function formToken(uid: string, formKey: Buffer): string {
   return createHmac('sha256', formKey).update(`interaction ${uid}`).digest('base64url')
-}
-
-/** Sends a page with forms that redirect to the client. */
-function showPage(ctx: Context, page: Page): void {
-  sendPage(ctx, { ...page, leadsToClient: true })
 }

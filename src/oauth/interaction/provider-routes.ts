@@ -14,7 +14,7 @@ import {
   type ProvidedIdentity,
   ProviderUnreachable,
 } from '../../directory/people/identity-providers.ts'
-import type { SignedInPerson } from '../../directory/people/linked-identities.ts'
+import type { NewIdentity, SignedInPerson } from '../../directory/people/linked-identities.ts'
 import { interactionGone, nothingHere } from '../../platform/http/errors.ts'
 import { makeKeptValues } from '../../platform/http/kept-values.ts'
 import { seeOther } from '../../platform/http/page.ts'
@@ -23,14 +23,7 @@ import { addressOf, enginePages, pages } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import type { PendingInteraction } from '../authorization/engine-interactions.ts'
 import { browserCookieOf, type FirstStep, type Refuse, type Step } from './sign-in-steps.ts'
-import {
-  findWays,
-  type InteractionPorts,
-  KEPT_SECONDS,
-  type PendingLink,
-  pathOf,
-  pendingLinks,
-} from './ways.ts'
+import { findWays, type InteractionPorts, KEPT_SECONDS, pathOf, pendingLinks } from './ways.ts'
 
 /** The steps that all sign-in methods share. */
 interface Steps extends InteractionPorts {
@@ -42,11 +35,11 @@ interface Steps extends InteractionPorts {
 
 /** A failed sign-in with a provider. The message is the reason for the log and the audit trail. */
 class ProviderFailure extends Error {
-  readonly explained: Explained
+  readonly page: Omit<Explained, 'reason'>
 
-  constructor(explained: Explained) {
-    super(explained.reason)
-    this.explained = explained
+  constructor(status: number, problem: Html, reason: string) {
+    super(reason)
+    this.page = { status, problem }
   }
 }
 
@@ -66,7 +59,7 @@ export function providerRoutes(router: Router, form: Middleware, steps: Steps): 
       await answer(ctx, pending, provider).catch(async (error) => {
         if (!(error instanceof ProviderFailure)) throw error
         const reason = `identity provider ${provider.id}: ${error.message}`
-        const failed = { kind: 'provider', ...error.explained, reason } as const
+        const failed = { kind: 'provider', ...error.page, reason } as const
         await refuse(ctx, pending, failed, { hidden: { way: 'here' } })
       })
     })
@@ -150,18 +143,20 @@ async function personOf(
   { client: { siteId } }: PendingInteraction,
   identity: ProvidedIdentity & { readonly provider: IdentityProvider },
   { directory, createMember }: Steps,
-): Promise<SignedInPerson | PendingLink> {
+): Promise<SignedInPerson | NewIdentity> {
   const { provider, issuer, subject, email, name } = identity
   const { identities } = directory
+  const key = { providerId: provider.id, issuer, subject }
   const use = async () => {
-    const person = await identities.use(identity, browserCookieOf(ctx))
+    const person = await identities.use(key, browserCookieOf(ctx))
     if (person !== 'disabled') return person
-    throw refusal(text('signIn.disabled'), 'disabled account')
+    throw new ProviderFailure(403, text('signIn.disabled'), 'disabled account')
   }
   const known = await use()
   if (known) return known
   if (email === undefined) {
-    throw refusal(text('signIn.noAddress', { provider: provider.name }), 'no address')
+    const problem = text('signIn.noAddress', { provider: provider.name })
+    throw new ProviderFailure(403, problem, 'no address')
   }
   const { clientSecret: _, ...named } = provider
   const link = { provider: named, issuer, subject, email }
@@ -170,11 +165,8 @@ async function personOf(
   const isCreated = await createMember({ ...link, name, siteId }, callerOf(ctx))
   const person = isCreated ? await use() : undefined
   if (person) return person
-  throw refusal(text('signIn.noAccount', { email }), 'no such account')
+  throw new ProviderFailure(403, text('signIn.noAccount', { email }), 'no such account')
 }
-
-const refusal = (problem: Html, reason: string) =>
-  new ProviderFailure({ status: 403, problem, reason })
 
 /** Creates the handler that explains a failed request to a provider. @throws ProviderFailure */
 function explainFor({ name }: IdentityProvider) {
@@ -182,7 +174,7 @@ function explainFor({ name }: IdentityProvider) {
     const [status, id] = explain(error)
     // Log only the message, because properties of the error may contain a token or a code.
     const reason = error instanceof Error ? error.message : String(error)
-    throw new ProviderFailure({ status, problem: text(id, { provider: name }), reason })
+    throw new ProviderFailure(status, text(id, { provider: name }), reason)
   }
 }
 

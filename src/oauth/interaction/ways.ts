@@ -12,11 +12,6 @@ import type { callerOf } from '../../platform/http/request-log.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { Interactions, PendingInteraction } from '../authorization/engine-interactions.ts'
 
-/** An identity to link at the next sign-in, with the e-mail address from its provider. */
-export interface PendingLink extends NewIdentity {
-  readonly email: string
-}
-
 /** The dependencies of the pages of an interaction. */
 export interface InteractionPorts extends Pick<Platform, 'database' | 'noteEvent' | 'now'> {
   readonly directory: Directory
@@ -38,8 +33,9 @@ export const KEPT_SECONDS = 3600
 /** Returns the path to which the cookies of an interaction are sent. */
 export const pathOf = (uid: string) => addressOf(pages.login, { uid })
 
+/** The identity to link at the next sign-in. */
 export const pendingLinks = (ports: InteractionPorts) =>
-  makeKeptValues<PendingLink>('gatehouse_link', KEPT_SECONDS, ports, pathOf)
+  makeKeptValues<NewIdentity>('gatehouse_link', KEPT_SECONDS, ports, pathOf)
 
 /** Finds the sign-in methods for a request. */
 export async function findWays(

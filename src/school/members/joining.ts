@@ -191,11 +191,9 @@ async function insertPerson(
  * false if the site does not allow self sign-up.
  */
 export function makeNewcomers({ kysely }: Database, now: () => number) {
-  return async (
-    { email, name, siteId, ...identity }: Newcomer,
-    caller: Caller,
-  ): Promise<boolean> => {
-    const { siteId: ofSite, role = 'student' } = identity.provider
+  return async (newcomer: Newcomer, caller: Caller): Promise<boolean> => {
+    const { email, name, siteId, provider } = newcomer
+    const { siteId: ofSite, role = 'student' } = provider
     if (siteId === undefined) return false
     if (ofSite === undefined && !(await hasFeature({ kysely }, siteId, SELF_SIGN_UP))) return false
     const nowMs = now()
@@ -209,7 +207,7 @@ export function makeNewcomers({ kysely }: Database, now: () => number) {
     return await kysely.transaction().execute(async (trx) => {
       const personId = await insertPerson(trx, row)
       if (personId === undefined) return false
-      const isAdded = await addIdentity(trx, identity, personId, nowMs)
+      const isAdded = await addIdentity(trx, newcomer, personId, nowMs)
       // The rollback also removes the account, which no person could sign in to.
       if (!isAdded) throw new Error('a parallel sign-in has linked the identity')
       await joinSite(trx, { ...caller, siteId, personId, now: nowMs }, [role])
