@@ -41,5 +41,5 @@ function app(view: ConnectedAppView): Html {
 ${siteName !== undefined && html`<div><dt>${text('word.site')}</dt><dd><bdi>${siteName}</bdi></dd></div>`}
 ${grantFacts(view)}
 </dl>
-<p><a class="button second" href="${removeHref}">${text('apps.remove')} <span class="hidden"><bdi>${name}</bdi></span></a></p>`
+<p><a class="button second" href="${removeHref}">${text('word.disconnect')} <span class="hidden"><bdi>${name}</bdi></span></a></p>`
 }

@@ -130,6 +130,6 @@ function identityCard(identity: IdentityView, { removeAction }: IdentitiesPage):
 </dl>
 ${postForm(
   { action: removeAction, hidden },
-  html`<div class="actions"><button type="submit" class="danger">${text('identities.remove')} <span class="hidden"><bdi>${providerName}</bdi></span></button></div>`,
+  html`<div class="actions"><button type="submit" class="danger">${text('word.disconnect')} <span class="hidden"><bdi>${providerName}</bdi></span></button></div>`,
 )}`
 }

@@ -81,7 +81,7 @@ function lostApp({ csrf }: FormTarget, reset: SecondStepPage['reset']): Html | u
   if (notBefore !== false)
     return html`<p class="small">${text('secondStep.resetFrom', { time: timeOf(notBefore) })}</p>`
   return html`<p>${text('secondStep.reset')}</p>
-${buttonForm({ action, csrf }, 'reset', text('secondStep.sendReset'), 'second')}`
+${buttonForm({ action, csrf }, 'reset', text('recover.ask'), 'second')}`
 }
 
 /** The field for a code of six digits. */

@@ -6,20 +6,16 @@ import type { ChosenSessions } from '../../directory/people/browser-sessions.ts'
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import { MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
 import { type MessageHandler, storeMessage, Undeliverable } from '../../platform/outbox/outbox.ts'
+import type { Platform } from '../../platform/platform.ts'
 import type { BackgroundTask } from '../../platform/process/background-tasks.ts'
-import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { type FindGrant, judgeAccess, type LostReason } from '../grants/judge-access.ts'
 import type { BegunSession } from '../token/authorization-code.ts'
 
-export interface SignOutPorts {
-  readonly database: Database
+export interface SignOutPorts extends Pick<Platform, 'database' | 'now' | 'sweeps'> {
   readonly findGrant: FindGrant
-  readonly now: () => number
   /** Records that an application did not accept a notice. */
   readonly noteFailure: (clientId: string, reason: string) => void
-  /** Whether this process runs the background tasks for all processes on its host. */
-  readonly sweeps: BackgroundTask['onlyWhen']
 }
 
 /** Sends a notice. @throws if the application does not respond with 200 or 204 */

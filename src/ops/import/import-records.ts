@@ -229,16 +229,14 @@ function rejectUnusable(
   { lines, rejected }: Batch,
   { hashPassword, firebaseSignerKey }: Run,
 ): void {
-  const problemOf = ({ record: { values } }: ReadLine) => {
-    if (!hashPassword && values['password'] != null) return PASSWORD_NOT_HASHED
-    const isFirebase = String(values['passwordHash']).startsWith('$firescrypt$')
-    return isFirebase && firebaseSignerKey === undefined ? NO_SIGNER_KEY : undefined
+  for (const { line, record } of lines.splice(0)) {
+    const { password, passwordHash } = record.values
+    const isFirebase = String(passwordHash).startsWith('$firescrypt$')
+    const hasKey = !isFirebase || firebaseSignerKey !== undefined
+    if (!hashPassword && password != null) rejected.push({ line, problem: PASSWORD_NOT_HASHED })
+    else if (hasKey) lines.push({ line, record })
+    else rejected.push({ line, problem: NO_SIGNER_KEY })
   }
-  const { good = [], bad = [] } = Object.groupBy(lines, (line) =>
-    problemOf(line) ? 'bad' : 'good',
-  )
-  rejected.push(...bad.map((each) => ({ line: each.line, problem: problemOf(each) ?? '' })))
-  lines.splice(0, lines.length, ...good)
 }
 
 const PASSWORD_NOT_HASHED = 'password: is accepted only by the import command; send passwordHash'

@@ -52,7 +52,7 @@ export function accountRoutes(accountPages: AccountPages, queries: MemberQueries
     const language = chosen === '' ? null : availableLanguage([chosen])
     // Ignore an unknown language, like an unknown time zone.
     if (language !== undefined) await setLanguage(database, language, actor)
-    return `${pages.account}?done=language`
+    return `${pages.account}?done=saved`
   })
   appRoutes(accountPages)
   notificationRoutes(accountPages)

@@ -19,7 +19,7 @@ export function answerInArea(
 ): WholeAnswer {
   if (typeof answer !== 'object') return answer
   const done = String(ctx.query['done'])
-  // Several pages share the notices about secrets. A name with a dot would select the notice of another page.
+  // Several pages share some notices. A name with a dot would select the notice of another page.
   const shared = done.includes('.') ? undefined : textIfAny(`done.${done}`)
   const notice = textIfAny(`done.${answer.id}.${done}`) ?? shared
   const hrefs = { accountHref: pages.account, signOutAction: pages.signOut }

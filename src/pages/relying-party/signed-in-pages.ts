@@ -4,7 +4,6 @@ import type { RequestListener } from 'node:http'
 
 import { bodyParser } from '@koa/bodyparser'
 import type { Context, Middleware } from 'koa'
-import type Router from 'koa-router'
 
 import { notePage } from '../../../views/note-page.ts'
 import { inLink } from '../../../views/text.ts'
@@ -21,8 +20,9 @@ import {
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
+import type { Limits } from '../../platform/limits/limits.ts'
 import { answerTooMany } from '../../platform/limits/too-many-requests.ts'
-import type { Platform } from '../../platform/platform.ts'
+import type { Database } from '../../platform/store/database.ts'
 import type { WholeAnswer } from './area-answer.ts'
 import type { ListPages } from './list-pages.ts'
 import type { PageSession, Sessions } from './page-session.ts'
@@ -49,12 +49,14 @@ export interface SignedInPagesPorts extends PendingPorts {
 }
 
 /** The dependencies that the routes of our own pages share. */
-export interface OwnPages extends Pick<Platform, 'database' | 'now'> {
+export interface OwnPages {
+  readonly database: Database
   readonly baseUrl: string
   readonly scopeUses: ScopeUses
   readonly signedInPages: SignedInPages
   readonly listPages: ListPages
   readonly siteProviders: SiteProviders
+  readonly now: () => number
 }
 
 const FORM_BYTES_MAX = '32kb'
@@ -73,7 +75,7 @@ async function parse(ctx: Context): Promise<void> {
  * `followLogout`. The middleware limits the number of requests of each person.
  */
 export function makeSignedInPages(
-  { requestLimits, now }: Pick<Platform, 'requestLimits' | 'now'>,
+  { requestLimits, now }: { readonly requestLimits: Limits; readonly now: () => number },
   ports: SignedInPagesPorts,
 ) {
   const { sessions, freshSeconds } = ports
@@ -142,7 +144,7 @@ export function makeSignedInPages(
       },
 
     /** Creates the routes for the sign-in callback, and for switching the account. */
-    routes(): Router {
+    routes() {
       const router = makeRouter()
       router.get(pages.signedIn, async (ctx) => await finishSignIn(ctx, ports, now))
       router.get(pages.switchAccount, async (ctx) => {
