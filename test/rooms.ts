@@ -32,7 +32,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       outbox: 'outbox',
       outgoing: 'guarded-fetch read-start',
       process: 'background-tasks open-log primary server welcome worker',
-      store: `clock compiled cursor database digest entered-text in-batches keyset mail-address migrate
+      store: `clock compiled cursor database digest entered-text in-batches insert-new keyset mail-address migrate
         oauth-state oauth-tables object-names open-stores postgres redis-durability redis-memory redis remove-expired
         restore-marker schema search settings`,
     },

@@ -4,6 +4,7 @@ import type { ExpressionBuilder, Kysely, Transaction } from 'kysely'
 
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
+import { insertNew } from '../../platform/store/insert-new.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { queueMail } from '../mail/messages.ts'
 import type { SignIn } from './authenticate.ts'
@@ -175,12 +176,7 @@ export async function addIdentity(
   personId: string,
   nowMs: number,
 ): Promise<boolean> {
+  const identity = { provider_id: provider.id, issuer, subject, person_id: personId }
   const times = { linked_at: nowMs, last_used_at: nowMs }
-  const added = await trx
-    .insertInto('linked_identity')
-    .values({ provider_id: provider.id, issuer, subject, person_id: personId, ...times })
-    .onConflict((linked) => linked.doNothing())
-    .returning('subject')
-    .executeTakeFirst()
-  return added !== undefined
+  return await insertNew(trx, 'linked_identity', { ...identity, ...times })
 }

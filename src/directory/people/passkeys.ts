@@ -6,6 +6,7 @@ import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-
 import { networkOf } from '../../platform/limits/client-network.ts'
 import type { Limits } from '../../platform/limits/limits.ts'
 import type { Database } from '../../platform/store/database.ts'
+import { insertNew } from '../../platform/store/insert-new.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { queueMail } from '../mail/messages.ts'
 import type { KnownBrowsers } from './known-browsers.ts'
@@ -191,9 +192,7 @@ function makePasskeyStore({ database: { kysely }, now }: FactorPorts) {
         const public_key = Buffer.from(publicKey).toString('base64url')
         const times = { created_at: now(), backed_up_at: info.credentialBackedUp ? now() : null }
         const row = { id, person_id, public_key, counter, name, ...times }
-        const insert = trx.insertInto('passkey').values(row).returning('id')
-        const added = await insert.onConflict((on) => on.doNothing()).executeTakeFirst()
-        if (!added) return 'known'
+        if (!(await insertNew(trx, 'passkey', row))) return 'known'
         return await report('add', person_id, name, actor)(trx)
       }),
     remove: async (id: string, actor: Actor) =>

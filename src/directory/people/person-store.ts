@@ -5,6 +5,7 @@ import { type Kysely, sql } from 'kysely'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
+import { insertNew } from '../../platform/store/insert-new.ts'
 import { canonicalEmail } from '../../platform/store/mail-address.ts'
 import { EVERYTHING_ENDED } from '../../platform/store/redis-memory.ts'
 import type { Schema } from '../../platform/store/schema.ts'
@@ -78,11 +79,7 @@ export function makePersonStore({ kysely }: Database, now: () => number) {
     /** Records a sign-out on our own pages, because a restored session store may still contain the session. */
     async signOutSession(sessionId: string, keptSeconds: number): Promise<void> {
       const times = { signed_out_at: now(), kept_until: now() + keptSeconds * 1000 }
-      await kysely
-        .insertInto('signed_out_session')
-        .values({ digest: sha256(sessionId), ...times })
-        .onConflict((conflict) => conflict.doNothing())
-        .execute()
+      await insertNew(kysely, 'signed_out_session', { digest: sha256(sessionId), ...times })
     },
 
     /** Cancels the scheduled deletion of an account, if any, and records an audit event. */

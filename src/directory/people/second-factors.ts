@@ -11,6 +11,7 @@ import {
 } from '../../platform/audit/record-audit-event.ts'
 import { openOrNothing, type Seals } from '../../platform/http/kept-values.ts'
 import { sha256 } from '../../platform/store/digest.ts'
+import { insertNew } from '../../platform/store/insert-new.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { queueMail } from '../mail/messages.ts'
 import { FACTOR_RESET } from '../sites/site-admin.ts'
@@ -80,13 +81,8 @@ export function makeSecondFactors(ports: FactorPorts, more: SecondFactorPorts) {
       return await kysely.transaction().execute(async (trx) => {
         const sealed_secret = seals.seal(secret, LABEL)
         const row = { person_id: actor.personId, sealed_secret, confirmed_at: actor.now, last_step }
-        const added = await trx
-          .insertInto('totp')
-          .values(row)
-          .onConflict((conflict) => conflict.doNothing())
-          .returning('person_id')
-          .executeTakeFirst()
-        return added && (await replaceCodes(trx, actor, { action: 'second_factor.added' }))
+        if (!(await insertNew(trx, 'totp', row))) return undefined
+        return await replaceCodes(trx, actor, { action: 'second_factor.added' })
       })
     },
 

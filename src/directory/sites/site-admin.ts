@@ -4,6 +4,7 @@ import type { Transaction } from 'kysely'
 
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
+import { insertNew } from '../../platform/store/insert-new.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import type { AssuranceDemand } from '../scopes/sensitive-operations.ts'
 import { type HeldSite, makeFindHeldSites, OWN_SIGN_IN, operates } from './site-choice.ts'
@@ -137,20 +138,12 @@ export async function setFeature(
   { siteId, feature, on }: FeatureSwitch,
   actor: Actor,
 ): Promise<boolean> {
-  const changed = on
-    ? await trx
-        .insertInto('site_feature')
-        .values({ site_id: siteId, feature, enabled_at: actor.now })
-        .onConflict((conflict) => conflict.doNothing())
-        .returning('site_id')
-        .executeTakeFirst()
-    : await trx
-        .deleteFrom('site_feature')
-        .where('site_id', '=', siteId)
-        .where('feature', '=', feature)
-        .returning('site_id')
-        .executeTakeFirst()
-  if (!changed) return false
+  const row = { site_id: siteId, feature }
+  const deletion = trx.deleteFrom('site_feature').where((eb) => eb.and(row))
+  const isChanged = on
+    ? await insertNew(trx, 'site_feature', { ...row, enabled_at: actor.now })
+    : (await deletion.executeTakeFirstOrThrow()).numDeletedRows > 0n
+  if (!isChanged) return false
   const { field, ...switched } = features[feature]
   await recordAuditEvent(trx, actor, {
     ...(on ? switched.on : switched.off),

@@ -8,6 +8,7 @@ import { MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
 import { type MessageHandler, storeMessage, Undeliverable } from '../../platform/outbox/outbox.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { BackgroundTask } from '../../platform/process/background-tasks.ts'
+import { insertNew } from '../../platform/store/insert-new.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { type FindGrant, judgeAccess, type LostReason } from '../grants/judge-access.ts'
 import type { BegunSession } from '../token/authorization-code.ts'
@@ -106,20 +107,16 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
 
   return {
     begin: async (session: BegunSession) => {
-      await kysely
-        .insertInto('relying_party_session')
-        .values({
-          family_id: session.id,
-          grant_id: session.grantId,
-          client_id: session.clientId,
-          person_id: session.personId,
-          sid: session.token.sid ?? null,
-          browser_session_id: session.browserSessionId ?? null,
-          started_at: session.startedAt,
-          expires_at: session.keptUntil,
-        })
-        .onConflict((conflict) => conflict.doNothing())
-        .execute()
+      await insertNew(kysely, 'relying_party_session', {
+        family_id: session.id,
+        grant_id: session.grantId,
+        client_id: session.clientId,
+        person_id: session.personId,
+        sid: session.token.sid ?? null,
+        browser_session_id: session.browserSessionId ?? null,
+        started_at: session.startedAt,
+        expires_at: session.keptUntil,
+      })
     },
 
     /** Ends the person's sessions at an application: with this `sid`, or all if it is undefined. Queues a notice. */

@@ -1,4 +1,5 @@
 import type { Database } from './database.ts'
+import { insertNew } from './insert-new.ts'
 import type { RedisClient } from './redis.ts'
 
 /** The name of the setting that stores when all sessions and grants were last ended, in epoch milliseconds. */
@@ -25,12 +26,9 @@ export async function openRedisMemory(
   const register = async (runIds: readonly string[]): Promise<void> => {
     const nowMs = now()
     const known = await kysely.selectFrom('redis_server').select('run_id').executeTakeFirst()
-    await kysely
-      .insertInto('redis_server')
-      // Nothing was stored before the first server was used, so nothing can be lost.
-      .values(runIds.map((runId) => ({ run_id: runId, seen_at: known ? nowMs : 0 })))
-      .onConflict((conflict) => conflict.doNothing())
-      .execute()
+    // Nothing was stored before the first server was used, so nothing can be lost.
+    const seen_at = known ? nowMs : 0
+    await insertNew(kysely, 'redis_server', ...runIds.map((run_id) => ({ run_id, seen_at })))
     const stored = kysely.selectFrom('redis_server').where('run_id', 'in', runIds)
     for (const row of await stored.selectAll().execute()) seenAt.set(row.run_id, row.seen_at)
   }

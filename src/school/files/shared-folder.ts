@@ -6,6 +6,7 @@ import { join } from 'node:path'
 
 import { otherFilesFolder } from '../../platform/http/errors.ts'
 import type { Database } from '../../platform/store/database.ts'
+import { insertNew } from '../../platform/store/insert-new.ts'
 import { readSetting } from '../../platform/store/settings.ts'
 import { orUnavailable } from './file-storage.ts'
 
@@ -30,12 +31,7 @@ export async function mustShareFolder({ engine, kysely }: Database, folder: stri
   await kysely.transaction().execute(async (trx) => {
     const value = (await readMarker(folder)) ?? randomUUID()
     const row = { name: MARKER, value, updated_at: nowMs }
-    const insert = trx
-      .insertInto('setting')
-      .values(row)
-      .onConflict((it) => it.doNothing())
-    const added = await insert.returning('name').executeTakeFirst()
-    if (!added) return
+    if (!(await insertNew(trx, 'setting', row))) return
     // Parallel uploads wait until the inserted row is committed, so they find this file.
     await orUnavailable(async () => {
       await mkdir(folder, { recursive: true, mode: 0o700 })

@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely'
 
+import { insertNew } from '../../platform/store/insert-new.ts'
 import { countRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { siteChange } from '../changes/change.ts'
@@ -66,13 +67,8 @@ export const assignLecturer = siteChange(
     if ((await countRows(others)) >= LECTURERS_MAX) {
       throw limitReached(`a course can have up to ${LECTURERS_MAX} lecturers; remove one`)
     }
-    const made = await trx
-      .insertInto('course_lecturer')
-      .values({ course_id: courseId, person_id: personId })
-      .onConflict((known) => known.doNothing())
-      .returning('person_id')
-      .executeTakeFirst()
-    if (!made) return
+    const row = { course_id: courseId, person_id: personId }
+    if (!(await insertNew(trx, 'course_lecturer', row))) return
     const subject = { kind: 'course', id: courseId }
     record('lecturer.assign', subject, { after: { lecturer: personId } })
   },

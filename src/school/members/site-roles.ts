@@ -4,6 +4,7 @@ import { type Kysely, sql, type Transaction } from 'kysely'
 import { z } from 'zod'
 
 import { endGrantsWithEvents } from '../../oauth/grants/end-grants.ts'
+import { insertNew } from '../../platform/store/insert-new.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
 import { checkedChange, findRoles, newId, type SiteActor, siteChange } from '../changes/change.ts'
 import { conflict, notFound } from '../changes/refusals.ts'
@@ -64,11 +65,7 @@ export async function grantRoles(
 ): Promise<void> {
   if (given.length === 0) return
   const row = { person_id: personId, site_id: siteId, granted_at: now }
-  await trx
-    .insertInto('site_role')
-    .values(given.map((role) => ({ ...row, role })))
-    .onConflict((held) => held.doNothing())
-    .execute()
+  await insertNew(trx, 'site_role', ...given.map((role) => ({ ...row, role })))
 }
 
 /** Subscribes a new member to announcements in the inbox, but not by e-mail. Keeps earlier choices of the member. */
@@ -78,14 +75,9 @@ export async function subscribe(
   personId: string,
 ): Promise<void> {
   const subscription = { person_id: personId, site_id: siteId, topic: 'announcements' }
-  await trx
-    .insertInto('notification_subscription')
-    .values([
-      { id: newId('sub'), ...subscription, channel: 'inbox', enabled_at: now },
-      { id: newId('sub'), ...subscription, channel: 'email', enabled_at: null },
-    ])
-    .onConflict((decided) => decided.doNothing())
-    .execute()
+  const byInbox = { id: newId('sub'), ...subscription, channel: 'inbox', enabled_at: now } as const
+  const byMail = { id: newId('sub'), ...subscription, channel: 'email', enabled_at: null } as const
+  await insertNew(trx, 'notification_subscription', byInbox, byMail)
 }
 
 export const rolesSchema = z
