@@ -8,8 +8,6 @@ import { text } from './text.ts'
 export interface SiteChoicePage extends PromptView {
   readonly person: PersonView
   readonly sites: readonly SiteChoice[]
-  /** The id of the site that the person chose before. */
-  readonly selected?: string | undefined
   /** Why the last input was rejected, as a sentence. */
   readonly problem?: HtmlValue
 }
@@ -34,14 +32,14 @@ ${refusalForm(page)}
   }
 }
 
-function siteForm({ sites, selected, problem, ...page }: SiteChoicePage): Html {
-  // Preselect no site on the first attempt, so people do not grant access to a site without reading.
+function siteForm({ sites, problem, ...page }: SiteChoicePage): Html {
+  // Preselect no site, so people do not grant access to a site without reading.
   const described = problem !== undefined && html` aria-describedby="site-problem"`
   const fields = html`<fieldset${described}>
 <legend>${text('account.sites')}</legend>
 ${sites.map(({ id, name, roles }) =>
   choice(
-    { type: 'radio', name: 'site', value: id, checked: id === selected },
+    { type: 'radio', name: 'site', value: id },
     html`<strong><bdi>${name}</bdi></strong> <span class="muted">${rolesPhrase(roles)}</span>`,
   ),
 )}

@@ -160,7 +160,7 @@ function pagesOf(values: Values): Record<string, View> {
       ...{ look: undefined, siteName: siteWords.siteName, words, language: undefined },
     }),
     'site-choice': siteChoicePage(choice),
-    'site-choice-again': siteChoicePage({ ...choice, selected: sites.at(-1)?.id, problem }),
+    'site-choice-again': siteChoicePage({ ...choice, problem }),
     ...Object.fromEntries(
       kinds.map((kind) => [
         `consent-${kind}`,
