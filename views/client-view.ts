@@ -23,6 +23,15 @@ export interface ClientView {
   readonly describedAt?: string | undefined
 }
 
+/** The kinds of clients by origin. Clients of other origins are self-declared. */
+export const kindOfOrigin: ReadonlyMap<string, ClientView['kind']> = new Map([
+  ['integration', 'vendor'],
+  ['site', 'operator-created'],
+  ['operator', 'acts-for-owner'],
+  ['loopback', 'loopback'],
+  ['first_party', 'own'],
+])
+
 /** What the pages between an authorization request and its response share: their forms, and the client. */
 export interface PromptView {
   readonly action: string

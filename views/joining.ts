@@ -5,7 +5,6 @@ import type { Page } from './layout.ts'
 import { roleList } from './person-view.ts'
 import { codeField, type LinkForm } from './recover.ts'
 import { showPasswordScript } from './script.ts'
-import type { SiteLook } from './site-look.ts'
 import { text } from './text.ts'
 
 /** The values that the pages about joining a site show. */
@@ -13,7 +12,6 @@ export interface JoinPage {
   readonly siteName: HtmlValue
   readonly action: string
   readonly csrf: string
-  readonly look: SiteLook | undefined
   readonly email: string
   readonly roles: readonly string[]
 }
@@ -47,7 +45,6 @@ ${submitButton('save', text('join.create'))}`
     isWrong,
     id: 'new-account-page',
     scripts: [showPasswordScript],
-    look: page.look,
     body: html`<p>${text('join.for', { email: html`<bdi>${email}</bdi>` })} ${rolesSentence(page.roles)}</p>
 ${problemAlert('form-problem', isWrong ? text('join.notCreated') : undefined)}
 ${postForm(page, fields)}`,
@@ -63,7 +60,6 @@ export function joinPage(page: JoinPage): Page {
   return {
     title: text('join.ask', { site: html`<bdi>${page.siteName}</bdi>` }),
     id: 'join-page',
-    look: page.look,
     body: html`<p>${text('join.signedInAs', { email: html`<bdi>${page.email}</bdi>` })} ${rolesSentence(page.roles)}</p>
 <p>${text('join.shows', { site: html`<bdi>${page.siteName}</bdi>` })}</p>
 ${postForm(page, answers)}`,
@@ -75,7 +71,6 @@ export function otherAccountPage(page: JoinPage & { readonly signedInAs: string 
   return {
     title: text('join.other'),
     id: 'other-account-page',
-    look: page.look,
     body: html`<p>${text('join.otherText', { email: html`<bdi>${page.email}</bdi>`, signedInAs: html`<bdi>${page.signedInAs}</bdi>`, site: html`<bdi>${page.siteName}</bdi>` })}</p>
 ${buttonForm({ ...page, hidden: { answer: 'switch' } }, 'switch', text('join.switch'))}`,
   }

@@ -8,7 +8,6 @@ import { inputField, loginField, postForm, problemAlert, submitButton } from './
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
 import { showPasswordScript } from './script.ts'
-import type { SiteLook } from './site-look.ts'
 import { inLink, text } from './text.ts'
 
 /** The form in which a person asks for a link by e-mail. */
@@ -91,7 +90,6 @@ export interface NewPasswordPage extends LinkForm {
   readonly charactersMin: number
   readonly problems?: PasswordProblems | undefined
   readonly endApps: boolean
-  readonly look?: SiteLook | undefined
 }
 
 /** Asks for the new password. */
@@ -108,7 +106,6 @@ ${submitButton('save', text('newPassword.save'))}`
     isWrong,
     id: 'new-password-page',
     scripts: [showPasswordScript],
-    look: page.look,
     body: html`<p>${text('form.for', { email: html`<bdi>${page.email}</bdi>` })}</p>
 ${problemAlert('form-problem', isWrong ? text('password.notChanged') : undefined)}
 ${postForm(page, fields)}`,

@@ -353,8 +353,7 @@ function appearancePages({ sites, words, address, problem }: Values) {
 
 /** The pages for joining a site, in every state. */
 function joiningPages({ client, person, sites, csrf, problem, address }: Values) {
-  const site = { siteName: sites[0]?.name ?? '', look: undefined }
-  const view = { ...site, action: address('/sign-up'), csrf }
+  const view = { siteName: sites[0]?.name ?? '', action: address('/sign-up'), csrf }
   const link = { ...view, email: person.email, roles: sites[0]?.roles ?? [] }
   const account = { ...link, name: person.name, charactersMin: 15, needsCode: true }
   const problems = { name: problem, code: problem, password: problem, repeated: problem }

@@ -1,4 +1,4 @@
-import type { ClientView } from '../../../views/client-view.ts'
+import { type ClientView, kindOfOrigin } from '../../../views/client-view.ts'
 import type { HtmlValue } from '../../../views/html.ts'
 import { text } from '../../../views/text.ts'
 import { findSiteNames } from '../../directory/sites/site-choice.ts'
@@ -6,15 +6,6 @@ import { interactionGone } from '../../platform/http/errors.ts'
 import { isLoopbackHost } from '../../platform/http/loopback.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { PendingInteraction } from '../authorization/engine-interactions.ts'
-
-const kindOf = {
-  integration: 'vendor',
-  site: 'operator-created',
-  operator: 'acts-for-owner',
-  document: 'self-declared',
-  loopback: 'loopback',
-  first_party: 'own',
-} as const satisfies Record<PendingInteraction['client']['origin'], ClientView['kind']>
 
 /** Returns the application's details for the pages of an interaction. */
 export function clientView({ client, redirectUri }: PendingInteraction): ClientView {
@@ -32,7 +23,7 @@ function kindOfClient(
   redirectUri: string,
 ): ClientView['kind'] {
   if (reviewed === true) return 'reviewed'
-  if (origin !== 'integration') return kindOf[origin]
+  if (origin !== 'integration') return kindOfOrigin.get(origin) ?? 'self-declared'
   if (!redirectUri.startsWith('https:')) return 'vendor-on-device'
   return byPattern ? 'vendor-connection' : 'vendor'
 }

@@ -4,7 +4,7 @@ import { connectedAppsPage } from '../../../views/account-apps.ts'
 import { accountHomePage } from '../../../views/account-home.ts'
 import { notificationsPage } from '../../../views/account-notifications.ts'
 import { confirmPage } from '../../../views/area.ts'
-import { type ClientView, foreignName } from '../../../views/client-view.ts'
+import { foreignName, kindOfOrigin } from '../../../views/client-view.ts'
 import { html } from '../../../views/html.ts'
 import { availableLanguage, languages, siteLanguages, text } from '../../../views/text.ts'
 import { setLanguage } from '../../directory/people/person-store.ts'
@@ -67,8 +67,8 @@ function appRoutes({ database, listPages, scopeUses, now, page, form }: AccountP
     const nameOf = await findSiteNames(database, person.id)
     const apps = found.rows.map(({ clientId, clientName, clientOrigin, site, scopes, ...use }) => ({
       name: clientName,
-      // `clientOrigin` dates from when the client was connected. Origins that `kinds` does not list are unverified.
-      kind: kinds.get(clientOrigin) ?? 'self-declared',
+      // `clientOrigin` dates from when the client was connected.
+      kind: kindOfOrigin.get(clientOrigin) ?? 'self-declared',
       siteName: site && nameOf(site),
       removeHref: `${pages.removeApp}?${new URLSearchParams({ client: clientId, site: site?.id ?? '' })}`,
       ...describeScopes(scopes, scopeUses),
@@ -108,13 +108,6 @@ function appRoutes({ database, listPages, scopeUses, now, page, form }: AccountP
 function lineOf({ person }: PageSession, clientId: string, site: string): AppLine {
   return { personId: person.id, clientId, siteId: site === '' ? undefined : site }
 }
-
-const kinds: ReadonlyMap<string, ClientView['kind']> = new Map([
-  ['integration', 'vendor'],
-  ['site', 'operator-created'],
-  ['operator', 'acts-for-owner'],
-  ['loopback', 'loopback'],
-])
 
 /** Registers the page on which a person chooses the notifications of each site. */
 function notificationRoutes({ database, now, page, form }: AccountPages): void {

@@ -123,7 +123,9 @@ function showForm(
   { opened: { form }, ...typed }: Typed,
   { passwordCharactersMin: charactersMin }: Ports,
 ): void {
-  sendPage(ctx, newAccountPage({ ...shown, ...form, ...typed, roles, charactersMin }))
+  const { siteName, look } = shown
+  const page = newAccountPage({ siteName, ...form, ...typed, roles, charactersMin })
+  sendPage(ctx, { ...page, look })
 }
 
 async function createAccount(
@@ -155,10 +157,11 @@ async function createAccount(
 /** Returns the page that asks whether to join or, if another account is signed in, a page that says so. */
 function questionFor(ctx: Context, joining: FoundJoining, { person, csrf }: PageSession) {
   const { link, shown, roles, accountId } = joining
-  const page = { ...shown, action: ctx.path, csrf, email: link.email, roles }
-  if (person.id === accountId) return joinPage(page)
+  const { siteName, look } = shown
+  const page = { siteName, action: ctx.path, csrf, email: link.email, roles }
+  if (person.id === accountId) return { ...joinPage(page), look }
   ctx.status = 403
-  return otherAccountPage({ ...page, signedInAs: person.email })
+  return { ...otherAccountPage({ ...page, signedInAs: person.email }), look }
 }
 
 async function answerQuestion(

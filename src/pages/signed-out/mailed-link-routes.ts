@@ -58,7 +58,7 @@ async function showNewPassword(
   { database, passwordCharactersMin: charactersMin }: SignedOutPorts,
 ): Promise<void> {
   const look = siteId === null ? undefined : siteLook(ctx, await findLook(database, siteId))
-  sendPage(ctx, newPasswordPage({ ...form, ...typed, charactersMin, look }))
+  sendPage(ctx, { ...newPasswordPage({ ...form, ...typed, charactersMin }), look })
 }
 
 async function setPassword(ctx: Context, opened: OpenedLink, ports: SignedOutPorts): Promise<void> {
