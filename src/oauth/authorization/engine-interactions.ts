@@ -107,16 +107,13 @@ function mayStillAsk(client: EngineClient, params: Record<string, unknown>): boo
 
 function describe({ details, person, client, redirectUri, byPattern, mustPush }: Waiting) {
   const { uid, prompt, params } = details
-  const { clientId, origin, document } = client
-  // This only narrows the type: resource servers have no redirect URIs, so they cannot start an authorization.
-  if (origin === 'resource_server') throw interactionGone()
+  const { clientId, document } = client
   const { reviewed = document?.reviewed } = prompt.details as PromptDetails
   return {
     uid,
     prompt: prompt.name as PromptName,
     client: {
       ...client,
-      origin,
       /** The host of the client's metadata document; undefined if it has none. */
       describedAt: document && new URL(clientId).host,
       /** Whether the metadata document is approved at the site, or for all sites. Undefined if there is no document. */
