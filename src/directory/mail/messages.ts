@@ -23,11 +23,8 @@ export interface MailValues {
   new_sign_in: { readonly device: string }
   new_app: { readonly clientId: string; readonly app: string }
   password_changed: NoValues
-  passkey_added: { readonly passkey: string }
-  passkey_removed: { readonly passkey: string }
-  passkey_copied: { readonly passkey: string }
-  identity_linked: { readonly provider: string }
-  identity_removed: { readonly provider: string }
+  passkey_changed: { readonly passkey: string; readonly change: 'added' | 'removed' | 'copied' }
+  identity_changed: { readonly provider: string; readonly change: 'linked' | 'removed' }
   /** A change of the authenticator app or the recovery codes, or the use of a recovery code. */
   second_factor: {
     readonly change: string
@@ -116,11 +113,8 @@ export const messages: { readonly [Kind in MailKind]: Message<Kind> } = {
   new_sign_in: { notice: true, blocks: ['text', 'mail.wasYou', ...notYou] },
   new_app: { notice: true, blocks: ['text', 'wasYou', ...notYou] },
   password_changed: { blocks: ['text', 'mail.wasYou', 'notYou', 'mail.openAccount'] },
-  passkey_added: { blocks: ['text', ...notYou] },
-  passkey_removed: { blocks: ['text', ...notYou] },
-  passkey_copied: { blocks: ['text', ...notYou] },
-  identity_linked: { blocks: ['text', ...notYou] },
-  identity_removed: { blocks: ['text', ...notYou] },
+  passkey_changed: { blocks: ['text', ...notYou] },
+  identity_changed: { blocks: ['text', ...notYou] },
   second_factor: {
     blocks: ({ change }) => {
       const left = /^re(moved|set)$/.test(change) ? 'alone' : 'left'

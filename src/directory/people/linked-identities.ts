@@ -83,8 +83,8 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
         const subject = { kind: 'person', id: personId }
         const change = { action: 'identity.link', subject, siteId, after: { provider } } as const
         await recordAuditEvent(trx, actor, change)
-        const values = { provider: name }
-        await queueMail(trx, { kind: 'identity_linked', personId, siteId, values }, now())
+        const values = { provider: name, change: 'linked' } as const
+        await queueMail(trx, { kind: 'identity_changed', personId, siteId, values }, now())
         return true
       }),
 
@@ -130,8 +130,8 @@ function makeIdentityList(ports: IdentitiesPorts) {
         const about = { kind: 'person', id: personId }
         const change = { action: 'identity.unlink', subject: about, siteId } as const
         await recordAuditEvent(trx, actor, { ...change, before: { provider: providerId } })
-        const values = { provider: nameOf(row) }
-        await queueMail(trx, { kind: 'identity_removed', personId, siteId, values }, now())
+        const values = { provider: nameOf(row), change: 'removed' } as const
+        await queueMail(trx, { kind: 'identity_changed', personId, siteId, values }, now())
         return false
       }),
   }

@@ -141,24 +141,27 @@ interface PasskeyUse extends Checked {
 
 const PASSKEYS_MAX = 20
 
-const changes = {
-  add: { action: 'passkey.add', kind: 'passkey_added' },
-  remove: { action: 'passkey.remove', kind: 'passkey_removed' },
-  clone: { action: 'passkey.clone', kind: 'passkey_copied' },
+const actions = {
+  added: 'passkey.add',
+  removed: 'passkey.remove',
+  copied: 'passkey.clone',
 } as const
 
 /** Creates the functions that store passkeys. Each addition, removal and copy is audited and mailed to the person. */
 function makePasskeyStore({ database: { kysely }, now }: FactorPorts) {
-  /** Returns the step that reports a change. A copy's event has no actor, because it is unknown who used the copy. */
-  const report =
-    (change: keyof typeof changes, personId: string, passkey: string, actor: Partial<Actor>) =>
-    async (trx: Transaction<Schema>) => {
-      const { action, kind } = changes[change]
-      const event = { action, subject: { kind: 'person', id: personId }, after: { passkey } }
-      const by = { ...actor, now: now() }
-      await recordAuditEvent(trx, by, { ...event, siteId: undefined, personId })
-      await queueMail(trx, { kind, personId, values: { passkey } }, now())
-    }
+  /** Reports a change. A copy's event has no actor, because it is unknown who used the copy. */
+  const report = async (
+    trx: Transaction<Schema>,
+    change: keyof typeof actions,
+    { person_id: personId, name: passkey }: Pick<Schema['passkey'], 'person_id' | 'name'>,
+    actor: Partial<Actor>,
+  ) => {
+    const subject = { kind: 'person', id: personId }
+    const event = { action: actions[change], subject, siteId: undefined, after: { passkey } }
+    await recordAuditEvent(trx, { ...actor, now: now() }, { ...event, personId })
+    const values = { passkey, change }
+    await queueMail(trx, { kind: 'passkey_changed', personId, values }, now())
+  }
   return {
     /** Finds a passkey with its person. */
     find: async (id: string) =>
@@ -193,20 +196,20 @@ function makePasskeyStore({ database: { kysely }, now }: FactorPorts) {
         const times = { created_at: now(), backed_up_at: info.credentialBackedUp ? now() : null }
         const row = { id, person_id, public_key, counter, name, ...times }
         if (!(await insertNew(trx, 'passkey', row))) return 'known'
-        return await report('add', person_id, name, actor)(trx)
+        return await report(trx, 'added', row, actor)
       }),
     remove: async (id: string, actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {
-        const removal = trx.deleteFrom('passkey').where('id', '=', id).returning('name')
+        const removal = trx.deleteFrom('passkey').where('id', '=', id).returningAll()
         const row = await removal.where('person_id', '=', actor.personId).executeTakeFirst()
-        if (row) await report('remove', actor.personId, row.name, actor)(trx)
+        if (row) await report(trx, 'removed', row, actor)
       }),
     /** Records a use with `recordUse`, and reports a passkey that turns out to be copied. */
     use: async (id: string, use: Use, request: Partial<Actor>) =>
       await kysely.transaction().execute(async (trx) => {
         const recorded = await recordUse(trx, id, use, now())
         if (typeof recorded === 'string') return recorded
-        await report('clone', recorded.person_id, recorded.name, request)(trx)
+        await report(trx, 'copied', recorded, request)
         return 'copied'
       }),
   }
