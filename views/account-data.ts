@@ -1,4 +1,4 @@
-import type { AreaPage } from './area.ts'
+import type { AreaPage, Hrefs } from './area.ts'
 import { postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
@@ -6,8 +6,7 @@ import { codeField, type LinkForm } from './recover.ts'
 import { text } from './text.ts'
 
 export interface DataPage {
-  readonly downloadAction: string
-  readonly deleteAction: string
+  readonly hrefs: Hrefs<'deleteAccount' | 'downloadData'>
   readonly email: string
   /** The names of sites that need another owner before the account can be deleted. */
   readonly owned: readonly HtmlValue[]
@@ -23,14 +22,14 @@ export function dataPage(page: DataPage): AreaPage {
     title: text('data.title'),
     id: 'data-page',
     body: html`<p>${text('data.intro')}</p>
-${postForm({ action: page.downloadAction }, download)}
+${postForm({ action: page.hrefs.downloadData }, download)}
 <h2>${text('data.deleteTitle')}</h2>
 ${
   page.code !== undefined &&
   html`<p class="notice" id="requested" role="status">${text('data.requested', { email: html`<bdi>${page.email}</bdi>`, code: html`<strong id="code">${page.code}</strong>` })}</p>`
 }
 <p>${text('data.how')}</p>
-${ownedNotice(page.owned) ?? postForm({ action: page.deleteAction }, remove)}`,
+${ownedNotice(page.owned) ?? postForm({ action: page.hrefs.deleteAccount }, remove)}`,
   }
 }
 

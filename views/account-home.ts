@@ -1,4 +1,4 @@
-import { type AreaPage, cards } from './area.ts'
+import { type AreaPage, cards, type Hrefs } from './area.ts'
 import { avatar } from './avatar.ts'
 import { postForm, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html, localized } from './html.ts'
@@ -9,10 +9,7 @@ import { languageName, text, timeZones } from './text.ts'
 export interface AccountHomePage {
   readonly person: PersonView
   readonly sites: readonly AccountSite[]
-  readonly links: Readonly<Record<'apps' | 'notifications' | 'browsers', string>>
-  /** The query page of the Member API; undefined if the person has no role at any site. */
-  readonly queriesHref: string | undefined
-  readonly languageAction: string
+  readonly hrefs: Hrefs<'apps' | 'language' | 'memberQueries' | 'notifications' | 'sessions'>
   /** The language that the person chose; undefined if the browser decides. */
   readonly language: string | undefined
   /** The languages that the person can choose from. */
@@ -29,7 +26,7 @@ export interface AccountSite {
 
 /** Shows the person's account and sites. */
 export function accountHomePage(page: AccountHomePage): AreaPage {
-  const { person, sites, links, queriesHref, languageAction } = page
+  const { person, sites, hrefs } = page
   const zoneOption = (zone: string) =>
     html`<option${localized(({ timeZone }) => zone === timeZone && html` selected`)}>${zone}</option>`
   const languageOption = (language: string) =>
@@ -43,14 +40,14 @@ export function accountHomePage(page: AccountHomePage): AreaPage {
 ${cards(sites.map(site), html`<p>${text('account.noSite')}</p>`)}
 <h2>${text('account.more')}</h2>
 <div class="actions">
-${link(links.apps, icon('layout-grid'), text('account.apps'))}
-${link(links.notifications, icon('bell'), text('account.notifications'))}
-${link(links.browsers, icon('monitor-smartphone'), text('account.browsers'))}
-${queriesHref !== undefined && link(queriesHref, icon('terminal'), text('account.queries'))}
+${link(hrefs.apps, icon('layout-grid'), text('account.apps'))}
+${link(hrefs.notifications, icon('bell'), text('account.notifications'))}
+${link(hrefs.sessions, icon('monitor-smartphone'), text('account.browsers'))}
+${sites.length > 0 && link(hrefs.memberQueries, icon('terminal'), text('account.queries'))}
 </div>
 <h2 id="language-and-zone">${text('account.languageAndZone')}</h2>
 ${postForm(
-  { action: languageAction, attributes: html` class="filter"` },
+  { action: hrefs.language, attributes: html` class="filter"` },
   html`<div><label for="language">${text('account.language')}</label>
 <select id="language" name="language"><option value="">${text('account.browserLanguage')}</option>
 ${page.languages.map(languageOption)}</select></div>

@@ -1,4 +1,4 @@
-import { type AreaPage, cards } from './area.ts'
+import { type AreaPage, cards, type Hrefs } from './area.ts'
 import { buttonForm, postForm } from './forms.ts'
 import { type Html, html } from './html.ts'
 import { deviceText, inLink, text, timeOf } from './text.ts'
@@ -17,29 +17,27 @@ export interface SessionView {
 
 export interface SessionsPage {
   readonly sessions: readonly SessionView[]
-  readonly endAction: string
-  readonly endOthersAction: string
-  readonly everywhereHref: string
-  readonly appsHref: string
+  readonly hrefs: Hrefs<'apps' | 'endOtherSessions' | 'endSession' | 'signOutEverywhere'>
 }
 
 /** Lists the browsers in which a person is signed in, with buttons that sign out the other browsers. */
 export function sessionsPage(page: SessionsPage): AreaPage {
-  const { sessions, endOthersAction: action } = page
+  const { sessions, hrefs } = page
+  const others = { action: hrefs.endOtherSessions }
   return {
     title: text('sessions.title'),
     id: 'sessions-page',
-    body: html`<p>${text('sessions.intro', { a: inLink(page.appsHref) })}</p>
-${cards(sessions.map((session) => card(session, page)))}
-${sessions.length > 1 && buttonForm({ action }, 'end-others', text('sessions.endOthers'), 'second')}
-<p><a href="${page.everywhereHref}">${text('sessions.everywhere')}</a></p>`,
+    body: html`<p>${text('sessions.intro', { a: inLink(hrefs.apps) })}</p>
+${cards(sessions.map((session) => card(session, hrefs.endSession)))}
+${sessions.length > 1 && buttonForm(others, 'end-others', text('sessions.endOthers'), 'second')}
+<p><a href="${hrefs.signOutEverywhere}">${text('sessions.everywhere')}</a></p>`,
   }
 }
 
-function card(session: SessionView, { endAction }: SessionsPage): Html {
+function card(session: SessionView, action: string): Html {
   const { id, network, startedAt, seenAt, current } = session
   const device = deviceText(session.device)
-  const form = { action: endAction, hidden: { session: id } }
+  const form = { action, hidden: { session: id } }
   const end = html`<button type="submit" class="second">${text('word.signOut')} <span class="hidden">${device}</span></button>`
   return html`<h2>${device}</h2>
 ${current && html`<p class="muted">${text('sessions.this')}</p>`}

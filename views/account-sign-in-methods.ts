@@ -1,4 +1,4 @@
-import { type AreaPage, cards } from './area.ts'
+import { type AreaPage, cards, type Hrefs } from './area.ts'
 import { inputField, postForm, problemAlert } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import { passkeyForm } from './passkey-form.ts'
@@ -20,34 +20,34 @@ interface PasskeyView {
 
 export interface PasskeysPage {
   readonly passkeys: readonly PasskeyView[]
-  readonly removeAction: string
-  /** Undefined if the host of the service cannot have passkeys. */
-  readonly addHref: string | undefined
+  readonly hrefs: Hrefs<'addPasskey' | 'removePasskey'>
+  /** Whether browsers support passkeys for the host of the service. */
+  readonly areAvailable: boolean
 }
 
 /** Lists the passkeys of a person, with forms that remove them. */
 export function passkeysPage(page: PasskeysPage): AreaPage {
-  const { passkeys, addHref } = page
+  const { passkeys, hrefs, areAvailable } = page
   const none = html`<p class="empty" id="no-passkeys">${text('passkeys.none')}</p>`
   return {
     title: text('passkeys.title'),
     id: 'passkeys-page',
     body: html`<p>${text('passkeys.intro')}</p>
 ${
-  addHref === undefined
-    ? html`<p class="notice" id="no-host">${text('passkeys.noHost')}</p>`
-    : html`<p><a id="add" class="button" href="${addHref}">${text('passkeys.button.create')}</a></p>`
+  areAvailable
+    ? html`<p><a id="add" class="button" href="${hrefs.addPasskey}">${text('passkeys.button.create')}</a></p>`
+    : html`<p class="notice" id="no-host">${text('passkeys.noHost')}</p>`
 }
 ${cards(
-  passkeys.map((passkey) => passkeyCard(passkey, page)),
+  passkeys.map((passkey) => passkeyCard(passkey, hrefs.removePasskey)),
   none,
 )}`,
   }
 }
 
-function passkeyCard(passkey: PasskeyView, { removeAction }: PasskeysPage): Html {
+function passkeyCard(passkey: PasskeyView, action: string): Html {
   const { id, name, addedAt, usedAt, backedUpAt, clonedAt } = passkey
-  const target = { action: removeAction, hidden: { passkey: id } }
+  const target = { action, hidden: { passkey: id } }
   return html`<h2><bdi>${name}</bdi></h2>
 ${clonedAt !== null && html`<p class="notice problem">${text('passkeys.copied', { time: timeOf(clonedAt) })}</p>`}
 <dl class="facts">
@@ -97,27 +97,26 @@ interface IdentityView {
 
 export interface IdentitiesPage {
   readonly identities: readonly IdentityView[]
-  readonly removeAction: string
-  readonly passkeysHref: string
+  readonly hrefs: Hrefs<'passkeys' | 'removeIdentity'>
   readonly problem: HtmlValue
 }
 
 /** Lists the linked identities of a person, with forms that remove them. */
 export function identitiesPage(page: IdentitiesPage): AreaPage {
-  const { identities, passkeysHref, problem } = page
+  const { identities, hrefs, problem } = page
   return {
     title: text('identities.title'),
     id: 'identities-page',
     body: html`${problemAlert('form-problem', problem)}
-<p>${text('identities.intro', { a: (passkeys) => html`<a id="passkeys" href="${passkeysHref}">${passkeys}</a>` })}</p>
+<p>${text('identities.intro', { a: (passkeys) => html`<a id="passkeys" href="${hrefs.passkeys}">${passkeys}</a>` })}</p>
 ${cards(
-  identities.map((identity) => identityCard(identity, page)),
+  identities.map((identity) => identityCard(identity, hrefs.removeIdentity)),
   html`<p class="empty" id="no-identities">${text('identities.none')}</p>`,
 )}`,
   }
 }
 
-function identityCard(identity: IdentityView, { removeAction }: IdentitiesPage): Html {
+function identityCard(identity: IdentityView, action: string): Html {
   const { providerId: provider, providerName, issuer, subject } = identity
   const { siteName, linkedAt, usedAt } = identity
   const hidden = { provider, issuer, subject }
@@ -129,7 +128,7 @@ function identityCard(identity: IdentityView, { removeAction }: IdentitiesPage):
 <div><dt>${text('word.lastUsed')}</dt><dd>${timeOf(usedAt)}</dd></div>
 </dl>
 ${postForm(
-  { action: removeAction, hidden },
+  { action, hidden },
   html`<div class="actions"><button type="submit" class="danger">${text('word.disconnect')} <span class="hidden"><bdi>${providerName}</bdi></span></button></div>`,
 )}`
 }

@@ -21,6 +21,9 @@ export interface AreaView {
   readonly csrf: string
 }
 
+/** The paths of other pages and of forms, by the names of the pages. */
+export type Hrefs<Name extends string> = Readonly<Record<Name, string>>
+
 /** A group of links in the navigation. */
 export interface AreaGroup {
   readonly name?: HtmlValue

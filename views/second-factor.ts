@@ -1,4 +1,4 @@
-import type { AreaPage } from './area.ts'
+import type { AreaPage, Hrefs } from './area.ts'
 import { foreignName, type PromptView } from './client-view.ts'
 import { snippet } from './connect-steps.ts'
 import {
@@ -97,34 +97,32 @@ function codeField(more: Html, hint: Html, problem?: HtmlValue): Html {
 
 export interface SecondFactorPage {
   readonly app: { readonly since: number; readonly codesLeft: number } | undefined
-  readonly actions: Readonly<Record<'add' | 'codes' | 'remove', string>>
-  readonly sessionsHref: string
-  readonly passkeysHref: string
+  readonly hrefs: Hrefs<
+    'addAuthenticator' | 'passkeys' | 'recoveryCodes' | 'removeSecondFactor' | 'sessions'
+  >
 }
 
 /** The page where a person sets up or removes a second factor. */
-export function secondFactorPage(page: SecondFactorPage): AreaPage {
-  const { app, actions, sessionsHref, passkeysHref } = page
+export function secondFactorPage({ app, hrefs }: SecondFactorPage): AreaPage {
   return {
     title: text('secondFactor.title'),
     id: 'second-factor-page',
     body: app
-      ? html`<p>${text('secondFactor.since', { time: timeOf(app.since), a: (browsers) => html`<a href="${sessionsHref}">${browsers}</a>` })}</p>
+      ? html`<p>${text('secondFactor.since', { time: timeOf(app.since), a: (browsers) => html`<a href="${hrefs.sessions}">${browsers}</a>` })}</p>
 <h2>${text('secondFactor.codes')}</h2>
 <p id="codes-left">${text('secondFactor.codesLeft', { left: app.codesLeft })}</p>
-${buttonForm({ action: actions.codes }, 'renew', text('secondFactor.renew'), 'second')}
+${buttonForm({ action: hrefs.recoveryCodes }, 'renew', text('secondFactor.renew'), 'second')}
 <h2>${text('word.remove')}</h2>
 <p>${text('secondFactor.removing')}</p>
-${buttonForm({ action: actions.remove }, 'remove', text('secondFactor.remove'), 'danger')}`
+${buttonForm({ action: hrefs.removeSecondFactor }, 'remove', text('secondFactor.remove'), 'danger')}`
       : html`<p>${text('secondFactor.intro')}</p>
-${buttonForm({ action: actions.add }, 'add', text('secondFactor.add'))}
-<p>${text('secondFactor.orPasskey', { a: (add) => html`<a id="passkeys" href="${passkeysHref}">${add}</a>` })}</p>`,
+${buttonForm({ action: hrefs.addAuthenticator }, 'add', text('secondFactor.add'))}
+<p>${text('secondFactor.orPasskey', { a: (add) => html`<a id="passkeys" href="${hrefs.passkeys}">${add}</a>` })}</p>`,
   }
 }
 
 export interface NewAuthenticatorPage {
-  readonly action: string
-  readonly cancelHref: string
+  readonly hrefs: Hrefs<'confirmAuthenticator' | 'secondFactor'>
   readonly sealed: string
   readonly secret: string
   readonly uri: string
@@ -135,7 +133,7 @@ export interface NewAuthenticatorPage {
 
 /** Shows the key of a new authenticator app, and asks for its first code. */
 export function newAuthenticatorPage(page: NewAuthenticatorPage): AreaPage {
-  const { action, cancelHref, sealed, problem } = page
+  const { hrefs, sealed, problem } = page
   return {
     title: text('secondFactor.add'),
     isWrong: problem !== undefined,
@@ -147,9 +145,9 @@ export function newAuthenticatorPage(page: NewAuthenticatorPage): AreaPage {
 <li>${text('secondFactor.key')}
 ${snippet(page.secret.replace(/.{4}(?=.)/g, '$& '), 'key')}</li>
 </ol>
-${postForm({ action, hidden: { sealed } }, [
+${postForm({ action: hrefs.confirmAuthenticator, hidden: { sealed } }, [
   codeField(html``, text('secondFactor.enter'), problem),
-  submitButton('confirm', text('secondFactor.confirm'), { cancelHref }),
+  submitButton('confirm', text('secondFactor.confirm'), { cancelHref: hrefs.secondFactor }),
 ])}`,
   }
 }

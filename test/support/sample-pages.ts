@@ -1,4 +1,5 @@
 import { contrastOf } from '../../src/directory/sites/site-look.ts'
+import { pages as hrefs } from '../../src/platform/http/paths.ts'
 import { connectedAppsPage } from '../../views/account-apps.ts'
 import { deletionPage } from '../../views/account-data.ts'
 import { accountHomePage } from '../../views/account-home.ts'
@@ -237,24 +238,18 @@ function accountPages(values: Values) {
   }
   const list = { connectHref: address('/connect') }
   const pager = { nextHref: address('/next'), firstHref: undefined }
-  const links = { apps: address('/apps'), notifications: '/notifications', browsers: '/browsers' }
-  const zones = {
-    languageAction: address('/language'),
-    language: undefined,
-    languages: ['en', 'de'],
-  }
-  const home = { links, person, ...zones }
-  const hrefs = { connectHref: address('/connect'), adminHref: address('/admin') }
+  const home = { hrefs, person, language: undefined, languages: ['en', 'de'] }
+  const siteHrefs = { connectHref: address('/connect'), adminHref: address('/admin') }
   const subscription = { id: words, topic: 'replies', channel: 'email', enabledAt: null }
   const inbox = { action: address('/notifications') }
   const hidden = { client: words }
   const removal = { id: 'remove-app-page', hidden, cancelHref: address('/apps') }
   return {
     account: accountHomePage({
-      ...{ ...home, queriesHref: address('/queries') },
-      sites: sites.map((site) => ({ ...site, ...hrefs })),
+      ...home,
+      sites: sites.map((site) => ({ ...site, ...siteHrefs })),
     }),
-    'account-empty': accountHomePage({ ...home, sites: [], queriesHref: undefined }),
+    'account-empty': accountHomePage({ ...home, sites: [] }),
     apps: connectedAppsPage({ ...list, apps: [app], pager }),
     'apps-none': connectedAppsPage({ ...list, apps: [], pager: { ...pager, nextHref: undefined } }),
     'remove-app': confirmPage({ ...removal, title: words, effect: client.name, confirm: words }),
@@ -271,31 +266,24 @@ function factorPages({ person, words, problem, address }: Values) {
   const times = { addedAt: 1.8e12, usedAt: null, backedUpAt: null, clonedAt: null }
   const own = { id: words, name: person.name, ...times }
   const copied = { ...own, usedAt: 1.8e12, backedUpAt: 1.8e12, clonedAt: 1.8e12 }
-  const list = { removeAction: address('/remove') }
-  const [add, codes, remove] = ['/add', '/codes', '/remove'].map(address)
-  const factor = {
-    actions: { add, codes, remove } as Record<'add' | 'codes' | 'remove', string>,
-    ...{ sessionsHref: address('/sessions'), passkeysHref: address('/passkeys') },
-  }
   const rule = { areas: ['members', words], action: address('/rule') }
   return {
     identities: identitiesPage({
-      ...{ removeAction: address('/remove'), problem, passkeysHref: address('/passkeys') },
+      ...{ problem, hrefs },
       identities: [null, words].map((siteName) => ({
         ...{ providerId: words, providerName: words, issuer: words, subject: words },
         ...{ siteName, linkedAt: 1, usedAt: 1 },
       })),
     }),
     'new-authenticator': newAuthenticatorPage({
-      ...{ action: address('/app'), cancelHref: address('/back') },
-      ...{ sealed: words, secret: words, uri: address('otpauth://totp/a') },
+      ...{ hrefs, sealed: words, secret: words, uri: address('otpauth://totp/a') },
       ...{ image: onePixel, problem },
     }),
     'recovery-codes': recoveryCodesPage({ codes: [words], nextHref: address('/next') }),
-    passkeys: passkeysPage({ ...list, passkeys: [own, copied], addHref: address('/add') }),
-    'passkeys-none': passkeysPage({ ...list, passkeys: [], addHref: undefined }),
-    'second-factor': secondFactorPage({ ...factor, app: { since: 1.8e12, codesLeft: 9 } }),
-    'second-factor-none': secondFactorPage({ ...factor, app: undefined }),
+    passkeys: passkeysPage({ hrefs, passkeys: [own, copied], areAvailable: true }),
+    'passkeys-none': passkeysPage({ hrefs, passkeys: [], areAvailable: false }),
+    'second-factor': secondFactorPage({ hrefs, app: { since: 1.8e12, codesLeft: 9 } }),
+    'second-factor-none': secondFactorPage({ hrefs, app: undefined }),
     'two-factors': twoFactorsPage({
       ...rule,
       demand: { areas: [words] },

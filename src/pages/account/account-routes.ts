@@ -38,9 +38,7 @@ export function accountRoutes(accountPages: AccountPages, queries: MemberQueries
           : undefined,
         connectHref: addressOf(pages.connect, { site: site.slug }),
       })),
-      links: { apps: pages.apps, notifications: pages.notifications, browsers: pages.sessions },
-      queriesHref: sites.length === 0 ? undefined : pages.memberQueries,
-      languageAction: pages.language,
+      hrefs: pages,
       language: own,
       // Offer the person's language even if no site offers it, so that saving a time zone keeps the language.
       languages: languages.filter((each) => each === own || offered.includes(each)),

@@ -33,8 +33,7 @@ export function dataRoutes(
     const link = await findLastLink(kysely, 'deletion', { browser, nowMs: now() })
     const nameOf = await findSiteNames(database, id)
     return dataPage({
-      downloadAction: pages.downloadData,
-      deleteAction: pages.deleteAccount,
+      hrefs: pages,
       email,
       owned: (await listSolelyOwned(kysely, id)).map(nameOf),
       code: link?.personId === id ? links.codeOf(link) : undefined,

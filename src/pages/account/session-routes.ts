@@ -31,10 +31,7 @@ export function sessionRoutes(
     const listed = await browserSessions.list(person)
     return sessionsPage({
       sessions: listed.map((each) => ({ ...each, current: each.id === browser.id })),
-      endAction: pages.endSession,
-      endOthersAction: pages.endOtherSessions,
-      everywhereHref: pages.signOutEverywhere,
-      appsHref: pages.apps,
+      hrefs: pages,
     })
   })
   const end = async (ctx: PageContext, { person }: PageSession, chosen: ChosenSessions) => {

@@ -32,8 +32,8 @@ export function passkeyRoutes(accountPages: AccountPages, passkeys: Passkeys): v
   accountPages.page(pages.passkeys, async ({ session: { person } }) =>
     passkeysPage({
       passkeys: await passkeys.list(person.id),
-      removeAction: pages.removePasskey,
-      addHref: passkeys.areAvailable ? pages.addPasskey : undefined,
+      hrefs: pages,
+      areAvailable: passkeys.areAvailable,
     }),
   )
 
@@ -77,8 +77,7 @@ export function identityRoutes(
         ...each,
         siteName: each.siteId && nameOf({ id: each.siteId, name: each.siteName ?? '' }),
       })),
-      removeAction: pages.removeIdentity,
-      passkeysHref: pages.passkeys,
+      hrefs: pages,
       problem,
     })
   }
@@ -105,23 +104,17 @@ export function secondFactorRoutes(accountPages: AccountPages, secondFactors: Se
       '<path fill="#fff" d="M0 0h999v999H0Z"/><path',
     )
     const image = `data:image/svg+xml,${encodeURIComponent(svg)}`
-    const hrefs = { action: pages.confirmAuthenticator, cancelHref: pages.secondFactor }
-    return newAuthenticatorPage({ ...proposal, image, ...hrefs, problem })
+    return newAuthenticatorPage({ ...proposal, image, hrefs: pages, problem })
   }
   const showCodes = (codes: readonly string[] | undefined) =>
     codes ? recoveryCodesPage({ codes, nextHref: pages.secondFactor }) : pages.secondFactor
 
   accountPages.page(pages.secondFactor, async ({ session }) =>
-    secondFactorPage({
-      app: await secondFactors.find(session.person.id),
-      actions,
-      sessionsHref: pages.sessions,
-      passkeysHref: pages.passkeys,
-    }),
+    secondFactorPage({ app: await secondFactors.find(session.person.id), hrefs: pages }),
   )
   const fresh = (pattern: string, answer: Parameters<typeof accountPages.freshForm>[2]) =>
     accountPages.freshForm(pattern, pages.secondFactor, answer)
-  fresh(actions.add, async ({ session: { person, sessionId } }) => {
+  fresh(pages.addAuthenticator, async ({ session: { person, sessionId } }) => {
     if (await secondFactors.find(person.id)) return pages.secondFactor
     return await showNew(await secondFactors.propose(person.email, sessionId))
   })
@@ -134,17 +127,11 @@ export function secondFactorRoutes(accountPages: AccountPages, secondFactors: Se
     const proposal = await secondFactors.propose(session.person.email, session.sessionId, sealed)
     return await showNew(proposal, text('secondFactor.wrongCode'))
   })
-  fresh(actions.codes, async ({ actor }) => showCodes(await secondFactors.renewCodes(actor)))
-  fresh(actions.remove, async ({ actor }) => {
+  fresh(pages.recoveryCodes, async ({ actor }) => showCodes(await secondFactors.renewCodes(actor)))
+  fresh(pages.removeSecondFactor, async ({ actor }) => {
     await secondFactors.remove(actor)
     return `${pages.secondFactor}?done=removed`
   })
-}
-
-const actions = {
-  add: pages.addAuthenticator,
-  codes: pages.recoveryCodes,
-  remove: pages.removeSecondFactor,
 }
 
 type Proposal = Awaited<ReturnType<SecondFactors['propose']>>
