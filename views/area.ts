@@ -12,8 +12,7 @@ export interface AreaView {
   readonly name: HtmlValue
   readonly look: SiteLook | undefined
   readonly groups: readonly AreaGroup[]
-  readonly accountHref: string
-  readonly signOutAction: string
+  readonly hrefs: Hrefs<'account' | 'signOut'>
   readonly person: PersonView
   /** The path of the page, to which its forms are submitted by default. */
   readonly path: string
@@ -74,12 +73,12 @@ ${tabs.map(
 
 /** The links of the area: a sidebar on a wide screen, and a menu on a narrow screen. Neither needs a script. */
 function navigation({ name, groups, person, ...area }: AreaView): Html {
-  const signOut = html`<a href="${area.accountHref}"><span class="hidden">${text('account.title')} </span><bdi>${person.name}</bdi></a>
+  const signOut = html`<a href="${area.hrefs.account}"><span class="hidden">${text('account.title')} </span><bdi>${person.name}</bdi></a>
 <button id="sign-out" type="submit" class="second">${text('word.signOut')}</button>`
   return html`<nav class="area" aria-label="${name}">
 <button type="button" class="menu second" popovertarget="menu">${text('layout.menu')}</button>
 <div id="menu" popover>
-${groups.map(group)}${postForm({ action: area.signOutAction }, signOut)}
+${groups.map(group)}${postForm({ action: area.hrefs.signOut }, signOut)}
 </div>
 </nav>`
 }

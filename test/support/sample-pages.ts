@@ -207,9 +207,8 @@ function inAreas(values: Values): Record<string, View> {
   const { person, csrf, address, words } = values
   const links = [{ href: address('/apps'), label: person.name, current: true }]
   const groups = [{ links }, { name: 'Signing in', links }]
-  const hrefs = { accountHref: address('/account'), signOutAction: address('/out') }
   const session = { person, csrf, path: address('/account') }
-  const area = { name: 'Your account', look: undefined, groups, ...hrefs, ...session }
+  const area = { name: 'Your account', look: undefined, groups, hrefs, ...session }
   const all: Record<string, AreaPage> = {
     ...accountPages(values),
     ...factorPages(values),

@@ -22,6 +22,5 @@ export function answerInArea(
   // Several pages share some notices. A name with a dot would select the notice of another page.
   const shared = done.includes('.') ? undefined : textIfAny(`done.${done}`)
   const notice = textIfAny(`done.${answer.id}.${done}`) ?? shared
-  const hrefs = { accountHref: pages.account, signOutAction: pages.signOut }
-  return inArea(answer, { ...area, ...hrefs, person, csrf, path: ctx.path }, notice)
+  return inArea(answer, { ...area, hrefs: pages, person, csrf, path: ctx.path }, notice)
 }
