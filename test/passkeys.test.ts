@@ -391,7 +391,7 @@ forEachDatabase('passkeys of one person or network', (start) => {
       const text = makeAuthenticator(baseUrl).create(options as { challenge: string })
       return await passkeys.add(text, 's', 'Phone', actor)
     })
-    const refusals = (await Promise.all(added)).filter((refusal) => refusal === 'too many')
+    const refusals = (await Promise.all(added)).filter((refusal) => refusal === 'tooMany')
     expect(refusals).to.have.length(4)
   })
 

@@ -2,13 +2,6 @@ import { createHmac, randomBytes } from 'node:crypto'
 
 import { isSame } from '../../platform/store/digest.ts'
 
-/** A browser that has signed in to an account before. */
-export interface KnownBrowser {
-  readonly browserId: string
-  /** When the browser last signed in to the account. */
-  readonly signedInAt: number
-}
-
 interface KnownBrowsersPorts {
   /** The current key, followed by older keys, which still verify cookies. */
   readonly browserKeys: readonly Buffer[]
@@ -34,7 +27,8 @@ export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPo
   const mark = (key: Buffer, head: string, login: string) =>
     createHmac('sha256', key).update(`browser ${head} ${login}`).digest('base64url')
 
-  const read = (entry: string, login: string): KnownBrowser | undefined => {
+  /** Returns the id of the browser, and when it last signed in to the account; undefined if the entry is not valid. */
+  const read = (entry: string, login: string) => {
     const [browserId = '', time = '', shown = ''] = entry.split('~')
     const head = `${browserId}~${time}`
     if (!browserKeys.some((key) => isSame(shown, mark(key, head, login)))) return undefined
@@ -44,7 +38,7 @@ export function makeKnownBrowsers({ browserKeys, now, seconds }: KnownBrowsersPo
 
   const browsers = {
     /** Finds the valid entry of an account in a cookie. */
-    find: (cookie: string | undefined, login: string): KnownBrowser | undefined =>
+    find: (cookie: string | undefined, login: string) =>
       entriesOf(cookie).flatMap((entry) => read(entry, login) ?? [])[0],
     /** Like `remember`, and also returns whether the browser is new. Ending all sessions makes all browsers new. */
     welcome(cookie: string | undefined, login: string, signedOutAt: number | null) {

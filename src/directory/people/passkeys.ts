@@ -141,10 +141,10 @@ interface PasskeyUse extends Checked {
 
 const PASSKEYS_MAX = 20
 
-const actions = {
-  added: 'passkey.add',
-  removed: 'passkey.remove',
-  copied: 'passkey.clone',
+const changes = {
+  added: { action: 'passkey.add' },
+  removed: { action: 'passkey.remove' },
+  copied: { action: 'passkey.clone' },
 } as const
 
 /** Creates the functions that store passkeys. Each addition, removal and copy is audited and mailed to the person. */
@@ -152,12 +152,12 @@ function makePasskeyStore({ database: { kysely }, now }: FactorPorts) {
   /** Reports a change. A copy's event has no actor, because it is unknown who used the copy. */
   const report = async (
     trx: Transaction<Schema>,
-    change: keyof typeof actions,
+    change: keyof typeof changes,
     { person_id: personId, name: passkey }: Pick<Schema['passkey'], 'person_id' | 'name'>,
     actor: Partial<Actor>,
   ) => {
     const subject = { kind: 'person', id: personId }
-    const event = { action: actions[change], subject, siteId: undefined, after: { passkey } }
+    const event = { ...changes[change], subject, siteId: undefined, after: { passkey } }
     await recordAuditEvent(trx, { ...actor, now: now() }, { ...event, personId })
     const values = { passkey, change }
     await queueMail(trx, { kind: 'passkey_changed', personId, values }, now())
@@ -190,7 +190,7 @@ function makePasskeyStore({ database: { kysely }, now }: FactorPorts) {
         const lock = trx.updateTable('person').set((e) => ({ id: e.ref('id') }))
         await lock.where('id', '=', person_id).execute()
         const own = trx.selectFrom('passkey').select('id').where('person_id', '=', person_id)
-        if ((await own.execute()).length >= PASSKEYS_MAX) return 'too many'
+        if ((await own.execute()).length >= PASSKEYS_MAX) return 'tooMany'
         const { id, publicKey, counter } = info.credential
         const public_key = Buffer.from(publicKey).toString('base64url')
         const times = { created_at: now(), backed_up_at: info.credentialBackedUp ? now() : null }

@@ -11,6 +11,7 @@ import type {
   SecondMethod,
 } from '../../directory/people/authentication.ts'
 import { findRoute } from '../../directory/people/identity-providers.ts'
+import type { SignedInPerson } from '../../directory/people/linked-identities.ts'
 import { findResetTime } from '../../directory/people/second-factors.ts'
 import { makeKeptValues } from '../../platform/http/kept-values.ts'
 import { seeOther } from '../../platform/http/page.ts'
@@ -32,13 +33,8 @@ export type Step<More extends unknown[] = []> = (
 export type Refuse = Step<[NotSignedIn, Pick<SignInPage, 'login' | 'hidden'>?]>
 
 /** A completed first step of a sign-in. Until the second step succeeds, it has no effect. */
-export interface FirstStep extends Omit<Authentication, 'methods'> {
+export interface FirstStep extends Omit<Authentication, 'methods'>, SignedInPerson {
   readonly method: FirstMethod
-  /** Whether the sign-in still requires a code of the person's authenticator app. */
-  readonly needsSecondFactor: boolean
-  readonly isNewBrowser: boolean
-  /** The new value of the known-browser cookie. */
-  readonly browser: string
 }
 
 /** The time limit for the second step, in seconds. */

@@ -21,12 +21,6 @@ import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import type { AccountPages, Asked } from './account-pages.ts'
 
-const refusals = {
-  invalid: text('passkeys.invalid'),
-  known: text('passkeys.known'),
-  'too many': text('passkeys.tooMany'),
-}
-
 /** Creates the pages on which a person lists, adds and removes passkeys. */
 export function passkeyRoutes(accountPages: AccountPages, passkeys: Passkeys): void {
   accountPages.page(pages.passkeys, async ({ session: { person } }) =>
@@ -50,12 +44,12 @@ export function passkeyRoutes(accountPages: AccountPages, passkeys: Passkeys): v
   )
   accountPages.freshForm(pages.addPasskey, pages.addPasskey, async (asked) => {
     const { ctx, session, actor } = asked
-    const text = formField(ctx, 'credential')
+    const sent = formField(ctx, 'credential')
     const name = formField(ctx, 'name').trim().slice(0, PASSKEY_NAME_CHARACTERS_MAX) || 'Passkey'
-    const refusal = await passkeys.add(text, session.sessionId, name, actor)
+    const refusal = await passkeys.add(sent, session.sessionId, name, actor)
     if (refusal === undefined) return `${pages.passkeys}?done=added`
     ctx.status = 422
-    return await showForm(asked, name, refusals[refusal])
+    return await showForm(asked, name, text(`passkeys.${refusal}`))
   })
   // The response is the same for an unknown passkey and for another person's passkey.
   accountPages.freshForm(pages.removePasskey, pages.passkeys, async ({ ctx, actor }) => {
