@@ -17,6 +17,7 @@ import type { SecondFactors } from '../../directory/people/second-factors.ts'
 import { findSiteNames } from '../../directory/sites/site-choice.ts'
 import { describeDevice } from '../../platform/http/browser.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
+import { invalid } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import type { AccountPages, Asked } from './account-pages.ts'
@@ -48,8 +49,7 @@ export function passkeyRoutes(accountPages: AccountPages, passkeys: Passkeys): v
     const name = formField(ctx, 'name').trim().slice(0, PASSKEY_NAME_CHARACTERS_MAX) || 'Passkey'
     const refusal = await passkeys.add(sent, session.sessionId, name, actor)
     if (refusal === undefined) return `${pages.passkeys}?done=added`
-    ctx.status = 422
-    return await showForm(asked, name, text(`passkeys.${refusal}`))
+    return invalid(ctx, await showForm(asked, name, text(`passkeys.${refusal}`)))
   })
   // The response is the same for an unknown passkey and for another person's passkey.
   accountPages.freshForm(pages.removePasskey, pages.passkeys, async ({ ctx, actor }) => {
@@ -83,8 +83,7 @@ export function identityRoutes(
     const identity = { providerId: formField(ctx, 'provider'), issuer, subject }
     const isLastWay = await identities.remove(identity, actor)
     if (!isLastWay) return `${pages.linkedIdentities}?done=removed`
-    ctx.status = 422
-    return await show(asked, text('identities.last'))
+    return invalid(ctx, await show(asked, text('identities.last')))
   })
 }
 
@@ -117,9 +116,8 @@ export function secondFactorRoutes(accountPages: AccountPages, secondFactors: Se
     const typed = { sealed, session: session.sessionId, code }
     const codes = await secondFactors.confirm(typed, actor)
     if (codes) return showCodes(codes)
-    ctx.status = 422
     const proposal = await secondFactors.propose(session.person.email, session.sessionId, sealed)
-    return await showNew(proposal, text('secondFactor.wrongCode'))
+    return invalid(ctx, await showNew(proposal, text('secondFactor.wrongCode')))
   })
   fresh(pages.recoveryCodes, async ({ actor }) => showCodes(await secondFactors.renewCodes(actor)))
   fresh(pages.removeSecondFactor, async ({ actor }) => {
