@@ -55,14 +55,14 @@ export function signInPage(page: SignInPage): Page {
       ...(page.passkey ? [passkeyScript] : []),
     ],
     body: html`${
-  page.confirms
-    ? html`<p id="confirms">${text('signIn.confirms')}</p>`
-    : html`<p>${text('signIn.to', { app: foreignName(page.client.name) })}${
-        isForOthers &&
-        html`<br>
+      page.confirms
+        ? html`<p id="confirms">${text('signIn.confirms')}</p>`
+        : html`<p>${text('signIn.to', { app: foreignName(page.client.name) })}${
+            isForOthers &&
+            html`<br>
 <span class="muted"><bdi>${page.client.host}</bdi></span>`
-      }</p>`
-}
+          }</p>`
+    }
 ${page.factorsHref !== undefined && twoFactorsNote(page.factorsHref)}
 ${siteWords(page.words)}
 ${problemAlert('login-problem', page.problem)}
