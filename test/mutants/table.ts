@@ -38,7 +38,7 @@ export const mutants: readonly Mutant[] = [
   ]),
   ...inFile('school/files/shared-folder.ts', 'system/shared-folder', [
     "«if (engine === 'sqlite') return→»",
-    '«if (!added) return→»',
+    "«if (!(await insertNew(trx, 'setting', row))) return→await insertNew(trx, 'setting', row)»",
     'id «===→!==» undefined || id ===',
   ]),
   ...inFile('directory/scopes/policy.ts', 'scopes', [
