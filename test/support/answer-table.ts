@@ -16,7 +16,10 @@ export interface Expected {
   readonly open?: string | null
 }
 
-export type Group = readonly [expected: Expected, Record<string, (held: Held) => WireRequest>]
+type Requests = Record<string, (held: Held) => WireRequest>
+export type Group = readonly [expected: Expected, requests: Requests]
+
+export const group = (expected: Expected, requests: Requests): Group => [expected, requests]
 
 async function obtainHeld(running: RunningService) {
   const { url } = running

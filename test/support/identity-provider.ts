@@ -27,7 +27,8 @@ export async function follow(person: Person, start: URL, init: RequestInit = {})
     const location = response.headers.get('location')
     const target = location === null ? undefined : new URL(location, url)
     if (!target || target.origin !== start.origin) {
-      return { status: response.status, url, target, text: await response.text() }
+      const { status, headers } = response
+      return { status, headers, url, target, text: await response.text() }
     }
     ;[url, sent] = [target, {}]
   }

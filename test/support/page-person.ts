@@ -53,6 +53,8 @@ export function makePagePerson(url: string | (() => string), answers: Answers) {
     /** Opens a page and sends its form. The action of the form defaults to the path of the page. */
     submit: async (path: string, typed: Typed = {}, action: string = path) =>
       await send(await follow(path), action, typed),
+    /** Returns the anti-forgery token of the person's session. */
+    csrf: async () => hiddenField((await follow('/account')).text),
     /** Posts fields to a path, without the anti-forgery token of a page. */
     post: async (path: string, fields: Record<string, string>) =>
       await follow(path, { method: 'POST', body: new URLSearchParams(fields) }),
@@ -65,6 +67,16 @@ export function makePagePerson(url: string | (() => string), answers: Answers) {
 /** Returns the address to which a response redirects. */
 export function targetOf({ headers }: Pick<Response, 'headers'>, base: string | URL): URL {
   return new URL(headers.get('location') ?? '', base)
+}
+
+/** Returns the `Cookie` header of a browser that received these `Set-Cookie` headers. */
+export function cookiesIn(lines: readonly string[]): string {
+  return lines.map((line) => line.split(';')[0]).join('; ')
+}
+
+/** Returns the first group of each match of a pattern in a page. */
+export function matchesIn(text: string, pattern: RegExp): string[] {
+  return [...text.matchAll(pattern)].map(([, group = '']) => group)
 }
 
 export function linkOf(page: Seen, id: string): string {
