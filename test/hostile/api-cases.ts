@@ -1,6 +1,6 @@
 import { paths } from '../../src/platform/http/paths.ts'
 import { type Answer, bearer, send } from '../support/wire.ts'
-import { type Entries, numbered, type Row, tableOf } from './case.ts'
+import { type Entries, type HostileCase, numbered, tableOf } from './case.ts'
 import type { World } from './world.ts'
 
 /** The two GraphQL APIs, each with the name of one of its lists. */
@@ -61,6 +61,7 @@ const fortyLists = (api: Api) => ({
 })
 const surrogate = (api: Api) =>
   `{"query":"{ ${api.list}(after: \\"\\\\ud800\\") { nodes { id } } }"}`
+const persisted = { extensions: { persistedQuery: { version: 1, sha256Hash: 'a'.repeat(64) } } }
 const unnamed = { query: 'query A { __typename }', operationName: '__proto__' }
 
 /** Expensive, malformed and misleading documents: a query, or a function that makes the body. */
@@ -88,11 +89,7 @@ const documents: Entries<[body: string | ((api: Api) => unknown), type?: string]
   ['list of documents', NOT_VALID, () => [1, 2].map(() => ({ query: '{ __typename }' }))],
   ['variables as a list', NOT_VALID, () => ({ query: '{ __typename }', variables: [1] })],
   ['query as a list', NOT_VALID, () => ({ query: ['{ __typename }'] })],
-  [
-    'hash of a persisted query',
-    '200 PERSISTED_QUERY_NOT_SUPPORTED',
-    () => ({ extensions: { persistedQuery: { version: 1, sha256Hash: 'a'.repeat(64) } } }),
-  ],
+  ['hash of a persisted query', '200 PERSISTED_QUERY_NOT_SUPPORTED', () => persisted],
   ['subscription', NOT_VALID, 'subscription { __typename }'],
   ['text/plain, which foreign pages may send', UNSUPPORTED, asText, 'text/plain'],
   ['form, which foreign pages may send', UNSUPPORTED, () => 'query={__typename}', FORM_TYPE],
@@ -128,103 +125,64 @@ const readBy =
     })
 
 const change = 'markAllNotificationsRead { __typename }'
-const FORBIDDEN = '403 insufficient_scope'
+const [FORBIDDEN, METHOD] = ['403 insufficient_scope', '405 invalid_request']
 const after = (name: string) => `{ ${name}(after: "\\u0000") { nodes { id } } }`
 const [courses, orders] = ['courses', 'orders'].map((name) => `${name}(first: 1) { nodes { id } }`)
-const included = (no: boolean) =>
-  `query($no: Boolean = ${no}) { ${courses} orders(first: 1) @include(if: $no) { nodes { id } } }`
+const hidden = ['true', 'false'].map(
+  (no) =>
+    `query($no: Boolean = ${no}) { ${courses} orders(first: 1) @include(if: $no) { nodes { id } } }`,
+)
+const published = 'mutation { publishCourse(id: "x") { __typename } }'
+const beside = `{ ${courses} ${orders} }`
+const inFragment = `{ ...a } fragment a on Query { ${orders} }`
+const secondOfTwo = `query A { __typename } mutation B { ${change} }`
+const changesOfAnother = asked(
+  member,
+  'mutation { markNotificationRead(id: "not_of_somebody_else") { __typename } }',
+  'mutation { updateNotificationSubscription(id: "x", enabled: false) { __typename } }',
+)
+const totals = many(30, (at) => `a${at}: courses(first: 1) { totalCount }`)
+const searches = many(30, (at) => `a${at}: courses(first: 1, search: "x") { nodes { id } }`)
 
-/** Requests for data of other people or beyond the scopes, and requests with other methods. */
-const others: readonly Row[] = [
-  [2610, 'cursor with a NUL at the Member API', BAD, asked(member, after('notifications'))],
-  [2611, 'cursor with a NUL at the Admin API', '200 BAD_INPUT', asked(admin, after('courses'))],
-  [2612, 'id with a NUL', '200', asked(member, '{ node(id: "\\u0000") { id } }')],
-  [2600, 'mutation by GET', '405 invalid_request', readBy(member, `mutation { ${change} }`)],
-  [
-    2601,
-    'mutation by GET after a query',
-    '405 invalid_request',
-    readBy(member, `query A { __typename } mutation B { ${change} }`, 'operationName=B&'),
-  ],
-  [
-    2602,
-    'id of a notification of another person (CVE-2025-64431)',
-    '200 NOT_FOUND',
-    asked(
-      member,
-      'mutation { markNotificationRead(id: "not_of_somebody_else") { __typename } }',
-      'mutation { updateNotificationSubscription(id: "x", enabled: false) { __typename } }',
-    ),
-  ],
-  [
-    2603,
-    'id of another person in variables (CVE-2025-61928)',
-    '200',
-    async (world) => {
-      const query = 'query($userId: ID!) { viewer { id } node(id: $userId) { id } }'
-      const answer = await post(world, member, { query, variables: { userId: 'per_olivia' } })
-      if (answer.body.data.viewer.id !== 'per_sam') throw new Error(answer.text)
-      return answer
-    },
-  ],
-  [
-    2604,
-    'mutation with a read-only operator token',
-    FORBIDDEN,
-    asked(admin, 'mutation { publishCourse(id: "x") { __typename } }'),
-  ],
-  [
-    2605,
-    'field beyond the scopes beside an allowed one',
-    FORBIDDEN,
-    asked(admin, `{ ${courses} ${orders} }`),
-  ],
-  [
-    2606,
-    'field beyond the scopes in a fragment',
-    FORBIDDEN,
-    asked(admin, `{ ...a } fragment a on Query { ${orders} }`),
-  ],
-  [
-    2607,
-    'field beyond the scopes behind @include',
-    FORBIDDEN,
-    asked(admin, included(true), included(false)),
-  ],
-  [
-    2608,
-    'PUT, DELETE and PATCH',
-    '405 invalid_request',
-    async ({ url }) => [
-      await send(url, { method: 'PUT', path: paths.graphql }),
-      await send(url, { method: 'DELETE', path: paths.adminGraphql }),
-      await send(url, { method: 'PATCH', path: paths.graphql }),
-    ],
-  ],
-  [
-    3702,
-    'thirty aliases of totalCount (CVE-2026-35441)',
-    LIMIT,
-    asked(admin, `{ ${many(30, (at) => `a${at}: courses(first: 1) { totalCount }`)} }`),
-  ],
-  [
-    3703,
-    'thirty aliases of a search (CVE-2026-35441)',
-    LIMIT,
-    asked(
-      admin,
-      `{ ${many(30, (at) => `a${at}: courses(first: 1, search: "x") { nodes { id } }`)} }`,
-    ),
-  ],
-  [
-    2609,
-    'query of 9,000 characters by GET',
-    '414 invalid_request',
-    async (world) => [
-      await readBy(member, 'x'.repeat(9000))(world),
-      await readBy(admin, 'x'.repeat(9000))(world),
-    ],
-  ],
+async function withForeignVariable(world: World): Promise<Answer> {
+  const query = 'query($userId: ID!) { viewer { id } node(id: $userId) { id } }'
+  const answer = await post(world, member, { query, variables: { userId: 'per_olivia' } })
+  if (answer.body.data.viewer.id !== 'per_sam') throw new Error(answer.text)
+  return answer
+}
+
+const byOtherMethods = async ({ url }: World) => [
+  await send(url, { method: 'PUT', path: paths.graphql }),
+  await send(url, { method: 'DELETE', path: paths.adminGraphql }),
+  await send(url, { method: 'PATCH', path: paths.graphql }),
+]
+const byLongQuery = async (world: World) => [
+  await readBy(member, 'x'.repeat(9000))(world),
+  await readBy(admin, 'x'.repeat(9000))(world),
 ]
 
-export const apiCases = tableOf('GraphQL', 'api-cases.ts', [...documentRows, ...others])
+/** Requests for data of other people or beyond the scopes, and requests with other methods. */
+const others: Entries<[request: HostileCase['send']]> = [
+  ['mutation by GET', METHOD, readBy(member, `mutation { ${change} }`)],
+  ['mutation by GET after a query', METHOD, readBy(member, secondOfTwo, 'operationName=B&')],
+  ['id of a notification of another person (CVE-2025-64431)', '200 NOT_FOUND', changesOfAnother],
+  ['id of another person in variables (CVE-2025-61928)', '200', withForeignVariable],
+  ['mutation with a read-only operator token', FORBIDDEN, asked(admin, published)],
+  ['field beyond the scopes beside an allowed one', FORBIDDEN, asked(admin, beside)],
+  ['field beyond the scopes in a fragment', FORBIDDEN, asked(admin, inFragment)],
+  ['field beyond the scopes behind @include', FORBIDDEN, asked(admin, ...hidden)],
+  ['PUT, DELETE and PATCH', METHOD, byOtherMethods],
+  ['query of 9,000 characters by GET', '414 invalid_request', byLongQuery],
+  ['cursor with a NUL at the Member API', BAD, asked(member, after('notifications'))],
+  ['cursor with a NUL at the Admin API', '200 BAD_INPUT', asked(admin, after('courses'))],
+  ['id with a NUL', '200', asked(member, '{ node(id: "\\u0000") { id } }')],
+]
+const aliases: typeof others = [
+  ['thirty aliases of totalCount (CVE-2026-35441)', LIMIT, asked(admin, `{ ${totals} }`)],
+  ['thirty aliases of a search (CVE-2026-35441)', LIMIT, asked(admin, `{ ${searches} }`)],
+]
+const otherRows = [[2600, others] as const, [3702, aliases] as const].flatMap(([first, entries]) =>
+  numbered(first, entries, async (world, [request]) => await request(world)),
+)
+
+export const apiCases = tableOf('GraphQL', 'api-cases.ts', [...documentRows, ...otherRows])

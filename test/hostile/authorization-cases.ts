@@ -51,6 +51,15 @@ const severalTypes = { response_type: 'code id_token token' }
 const requestObject = `${unsignedJwt({ scope: 'openid' })}x`
 const platform = { ...asClaude, scope: 'openid account:read' }
 
+const spaced = { code_challenge_method: 'S256 ' }
+const olivias = { sub: 'per_olivia', account_id: 'per_olivia' }
+const claimed = { ...olivias, grant_id: 'x', site: 'sit_open_kitchen' }
+const withOwnUri = async ({ url }: World) => ({ request_uri: `${url}/healthz` })
+const hinted = async ({ shared }: World) => ({ id_token_hint: (await shared()).idToken, ...silent })
+const withAccessToken = async ({ shared }: World) => ({
+  ...{ access_token: (await shared()).accessToken, ...silent },
+})
+
 /** Requests with one unusual parameter, and the expected answers. */
 const parameters: Entries<[fields: Fields | ((world: World) => Promise<Fields>)]> = [
   ['member scopes without a resource', TARGET, { resource: undefined }],
@@ -65,16 +74,8 @@ const parameters: Entries<[fields: Fields | ((world: World) => Promise<Fields>)]
   ['scope with markup', SCOPE, { scope: '<script>alert(1)</script>' }],
   ['invalid id_token_hint', REQUEST, { id_token_hint: 'x', prompt: 'none' }],
   ['unsigned id_token_hint', REQUEST, { id_token_hint: unsigned, ...silent }],
-  [
-    'id_token_hint of a signed-in person without the session',
-    LOGIN,
-    async (world) => ({ id_token_hint: (await world.shared()).idToken, ...silent }),
-  ],
-  [
-    'access token instead of a session',
-    LOGIN,
-    async (world) => ({ access_token: (await world.shared()).accessToken, ...silent }),
-  ],
+  ['id_token_hint of a signed-in person without the session', LOGIN, hinted],
+  ['access token instead of a session', LOGIN, withAccessToken],
   ['prompt=create', REQUEST, { prompt: 'create' }],
   ['response_type with several types', 'redirect unsupported_response_type', severalTypes],
   ['unknown response_mode', 'redirect unsupported_response_mode', { response_mode: 'constructor' }],
@@ -82,17 +83,9 @@ const parameters: Entries<[fields: Fields | ((world: World) => Promise<Fields>)]
   ['request object (JAR)', 'redirect request_not_supported', { request: requestObject }],
   ['unknown request_uri (PAR)', NO_URI, { request_uri: 'urn:ietf:params:oauth:request_uri:x' }],
   ['request_uri of a file', NO_URI, { request_uri: 'file:///etc/passwd' }],
-  [
-    'request_uri of this service (CVE-2026-27945)',
-    NO_URI,
-    async ({ url }) => ({ request_uri: `${url}/healthz` }),
-  ],
+  ['request_uri of this service (CVE-2026-27945)', NO_URI, withOwnUri],
   ['code_challenge with characters outside base64url', REQUEST, { code_challenge: 'é'.repeat(43) }],
-  [
-    'code_challenge_method with a trailing space (workers-oauth-provider #275)',
-    REQUEST,
-    { code_challenge_method: 'S256 ' },
-  ],
+  ['code_challenge_method with a trailing space (workers-oauth-provider #275)', REQUEST, spaced],
   ['client_id with SQL', CLIENT, { client_id: "northlight-notes' or '1'='1" }],
   ['client_id in upper case', CLIENT, { client_id: notes.clientId.toUpperCase() }],
   ['client_id with a trailing space', CLIENT, { client_id: `${notes.clientId} ` }],
@@ -100,11 +93,7 @@ const parameters: Entries<[fields: Fields | ((world: World) => Promise<Fields>)]
   ['client_id of a resource server', REDIRECT, { client_id: resourceServer.clientId }],
   ['client of our pages with a foreign redirect URI', REDIRECT, { client_id: 'gatehouse-pages' }],
   ['client credentials in the query', SIGN_IN, { client_secret: 'x', client_assertion: 'a.b.c' }],
-  [
-    'grant, person and site in the query',
-    SIGN_IN,
-    { grant_id: 'x', sub: 'per_olivia', account_id: 'per_olivia', site: 'sit_open_kitchen' },
-  ],
+  ['grant, person and site in the query', SIGN_IN, claimed],
   ['very long ui_locales', REQUEST, { ui_locales: 'x-'.repeat(2000) }],
   ['deeply nested claims', REQUEST, { claims: `${'{"a":'.repeat(500)}1${'}'.repeat(500)}` }],
   ['no response_type', REQUEST, { response_type: undefined }],
@@ -172,19 +161,13 @@ const headers: Entries<[fields: Fields, ...headers: string[]]> = [
   ['foreign X-Forwarded-Host (GHSA-93m4-mfpg-c3xf)', SIGN_IN, {}, ...forwardedHost],
 ]
 
-const headerRows: readonly Row[] = [
-  [
-    1620,
-    'bearer token instead of a session',
-    LOGIN,
-    async (world) =>
-      await ask(world.url, silent, { headers: bearer((await world.shared()).accessToken) }),
-  ],
-  ...numbered(
-    1621,
-    headers,
-    async ({ url }, [fields, ...sent]) => await ask(url, fields, { headers: sent }),
-  ),
+const headerRows = [
+  ...numbered(1620, [['bearer token instead of a session', LOGIN]], async ({ url, shared }) => {
+    return await ask(url, silent, { headers: bearer((await shared()).accessToken) })
+  }),
+  ...numbered(1621, headers, async ({ url }, [fields, ...sent]) => {
+    return await ask(url, fields, { headers: sent })
+  }),
 ]
 
 const spellings: Row = [

@@ -7,18 +7,21 @@ import { paths } from '../../src/platform/http/paths.ts'
 import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import {
   authorizeUrl,
+  codeBy,
   errorOf,
+  exchange,
   makePkce,
   obtainCode,
   obtainTokens,
   openAuthorization,
+  redeem,
 } from '../support/client.ts'
 import { notes, portal, sam } from '../support/gatehouse.ts'
 import { later } from '../support/later.ts'
 import { listen } from '../support/listen.ts'
 import { unsignedJwt } from '../support/proofs.ts'
 import { sharedService } from '../support/storages.ts'
-import { type Answer, answerOf, type Fields, postForm, send } from '../support/wire.ts'
+import { type Answer, answerOf, type Fields, send } from '../support/wire.ts'
 import { ask } from './world.ts'
 
 /** Hostile requests at GET /oauth/authorize. Numbers in titles refer to docs/reference/hostile-cases.md. */
@@ -47,9 +50,8 @@ function expectPage({ status, headers, text }: Answer): void {
   expect([status, headers.get('location')], text).to.deep.equal([400, null])
   expect(headers.get('content-type')).to.match(/^text\/html/)
   expect(text).to.include('id="error-page"').and.include('id="error-code">invalid_')
-  const policy = String(headers.get('content-security-policy'))
   for (const directive of ['default-src', 'script-src', 'frame-ancestors'])
-    expect(policy).to.include(`${directive} 'none'`)
+    expect(headers.get('content-security-policy')).to.include(`${directive} 'none'`)
   expect(headers.get('x-frame-options')).to.equal('DENY')
   expect(headers.get('x-content-type-options')).to.equal('nosniff')
 }
@@ -110,7 +112,7 @@ describe('authorize: redirects to registered addresses only [RFC 6749 §3.1.2.4]
 describe('authorize: PKCE with S256 is required of every client [RFC 7636 §4.4.1] [11, 13]', () => {
   const { challenge } = makePkce()
   const none = { code_challenge: undefined, code_challenge_method: undefined }
-  const wrong: readonly [why: string, fields: Fields][] = [
+  for (const [why, fields] of [
     ['no challenge', { code_challenge: undefined }],
     ['neither challenge nor method', none],
     ['an empty challenge', { code_challenge: '' }],
@@ -123,8 +125,7 @@ describe('authorize: PKCE with S256 is required of every client [RFC 7636 §4.4.
     ['padding', { code_challenge: `${challenge.slice(1)}=` }],
     ['characters of plain base64', { code_challenge: `${challenge.slice(2)}+/` }],
     ['a line break', { code_challenge: `${challenge}\n` }],
-  ]
-  for (const [why, fields] of wrong) {
+  ] as const) {
     it(`refuses ${why}`, async () => {
       expect(redirectedError(await authorize(fields))).to.equal('invalid_request')
     })
@@ -204,9 +205,8 @@ describe('authorize: unsupported features (OpenID Connect Core §6) [23]', () =>
     ] as const) {
       const answer = await authorize(fields)
       expect(redirectedError(answer), error).to.equal(error)
-      expect(answer.headers.get('location')).to.match(
-        /[?&]error_description=\w+\+[^&]+not\+supported/,
-      )
+      const said = /[?&]error_description=\w+\+[^&]+not\+supported/
+      expect(answer.headers.get('location')).to.match(said)
       const { text } = await authorize({ ...fields, response_mode: 'form_post' })
       expect(text).to.match(/name="error_description" value="[^"]+ not supported: /)
     }
@@ -254,27 +254,25 @@ describe('authorize: echoed values are plain text (CVE-2019-8400, CVE-2026-42849
   it('escapes state in the page of response_mode=form_post and posts it unchanged', async () => {
     const request = { response_mode: 'form_post', state: script, prompt: 'none' }
     const { text, headers } = await authorize(request)
-    expect(text).to.include('login_required')
-    expect(text).to.not.match(/<script>alert|<img/)
+    expect(text)
+      .to.include('login_required')
+      .and.not.match(/<script>alert|<img/)
     expect(text.match(/<script/g), 'the script that sends the form').to.have.lengthOf(1)
     expect(fieldsOf(text)).to.include({ state: script, iss: service().url })
     const policy = headers.get('content-security-policy') ?? ''
     expect(policy).to.match(/script-src ('none' )?'sha256-[^']+';/)
-    expect(policy).to.not.include('unsafe')
-    expect(policy).to.not.include('form-action')
+    expect(policy).to.not.include('unsafe').and.not.include('form-action')
   })
 
   // [RFC 9207 §2]
   it('posts code, state and iss to the client with response_mode=form_post', async () => {
-    const { person, form } = await obtainTokens(service().url)
-    const { verifier, challenge } = makePkce()
-    const request = { response_mode: 'form_post', code_challenge: challenge }
-    const page = await (await person.open(authorizeUrl(service().url, request))).text()
+    const { url } = service()
+    const { person } = await obtainTokens(url)
+    const page = await (await person.open(authorizeUrl(url, { response_mode: 'form_post' }))).text()
     expect(page).to.include(`action="${notes.redirectUri}"`)
-    const { code, ...fields } = fieldsOf(page)
-    expect(fields).to.include({ state: STATE, iss: service().url })
-    const repeated = { ...form, code, code_verifier: verifier }
-    const answer = await postForm(service().url + paths.token, repeated)
+    const { code = '', ...fields } = fieldsOf(page)
+    expect(fields).to.include({ state: STATE, iss: url })
+    const answer = await exchange(url, code)
     expect(answer.status, answer.text).to.equal(200)
   })
 
@@ -312,15 +310,11 @@ describe('authorize: prompt and max_age [OpenID Connect Core §3.1.2.1] [27, 35]
 
   // [OpenID Connect Core §2; OpenID Connect Core §15.1]
   it('asks an old session to sign in again for max_age and updates auth_time [35]', async () => {
-    const { person, form } = await obtainCode(service().url)
+    const { url } = service()
+    const { person } = await obtainCode(url)
     await later(120_000, async () => {
       expect(await silent(person, { max_age: '60' })).to.equal('login_required')
-      const { verifier, challenge } = makePkce()
-      const start = authorizeUrl(service().url, { max_age: '60', code_challenge: challenge })
-      const { searchParams } = await person.authorize(start, notes.redirectUri)
-      const code = searchParams.get('code') ?? ''
-      const repeated = { ...form, code, code_verifier: verifier }
-      const { body } = await postForm(service().url + paths.token, repeated)
+      const { body } = await redeem(url, await codeBy(person, url, { max_age: '60' }))
       const { auth_time, iat } = decodeJwt(String(body.id_token))
       expect(Number(iat) - Number(auth_time)).to.be.within(0, 30)
     })

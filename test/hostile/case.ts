@@ -33,6 +33,9 @@ export type Row = readonly [
   send: HostileCase['send'],
 ]
 
+/** Creates a row. Keeps the request of a long row close to its description. */
+export const row = (...parts: Row): Row => parts
+
 /** Entries of a table: the attack, the expected answer, and values for the request. */
 export type Entries<Needs extends readonly unknown[]> = readonly (readonly [
   what: string,

@@ -2,7 +2,7 @@ import { paths } from '../../src/platform/http/paths.ts'
 import { asResourceServer } from '../support/client.ts'
 import { notes, portal, resourceServer } from '../support/gatehouse.ts'
 import { byAssertion, unsignedJwt } from '../support/proofs.ts'
-import { type Answer, basic, encode, type Fields, FORM, postForm, send } from '../support/wire.ts'
+import { basic, encode, type Fields, FORM, postForm, send } from '../support/wire.ts'
 import { type Row, tableOf } from './case.ts'
 import type { World } from './world.ts'
 
@@ -83,6 +83,7 @@ const endpoints: readonly Endpoint[] = [
 ]
 
 type Authentication = readonly [fields: Fields, headers?: readonly string[]]
+type Impostor = (id: string, secret: string) => Authentication
 
 const form = (client_id: string, client_secret: string): Authentication => [
   { client_id, client_secret },
@@ -90,14 +91,17 @@ const form = (client_id: string, client_secret: string): Authentication => [
 const foreignSecret = (id: string) =>
   id === portal.clientId ? resourceServer.clientSecret : portal.clientSecret
 
+const twoSecrets: Impostor = (client_id, secret) => [
+  ...([{ client_id, client_secret: 'wrong' }, basic(client_id, secret)] as const),
+]
+const twoClients: Impostor = (id, secret) => [ofNotes, basic(id, secret)]
+const rightSecretFirst: Impostor = (client_id, secret) => [
+  { client_id, client_secret: [secret, 'wrong'] },
+]
 const MALFORMED = '400 invalid_request'
 
 /** Client authentications that must fail. The expected answer is invalid_client by default. */
-const impostors: readonly (readonly [
-  what: string,
-  authentication: (id: string, secret: string) => Authentication,
-  answer?: string,
-])[] = [
+const impostors: readonly (readonly [what: string, Impostor, answer?: string])[] = [
   ['secret of another client', (id) => form(id, foreignSecret(id))],
   ['empty secret', (id) => form(id, '')],
   ['secret with a trailing line break', (id, secret) => form(id, `${secret}\n`)],
@@ -107,23 +111,11 @@ const impostors: readonly (readonly [
   ['client_id in upper case', (id, secret) => form(id.toUpperCase(), secret)],
   ['secret with the client_id of a public client', (_id, secret) => form(notes.clientId, secret)],
   ['wrong secret in the header', (id) => [{}, basic(id, 'wrong')]],
-  [
-    'right secret in the header, another in the form (CVE-2026-44476)',
-    (id, secret) => [{ client_id: id, client_secret: 'wrong' }, basic(id, secret)],
-    MALFORMED,
-  ],
-  [
-    'two clients, one in the header and one in the form',
-    (id, secret) => [ofNotes, basic(id, secret)],
-    MALFORMED,
-  ],
+  ['right secret in the header, another in the form (CVE-2026-44476)', twoSecrets, MALFORMED],
+  ['two clients, one in the header and one in the form', twoClients, MALFORMED],
   ['unsigned assertion', (id) => [unsignedAssertion(id)]],
   ['client_id twice', (id, client_secret) => [{ client_id: [id, id], client_secret }], MALFORMED],
-  [
-    'two secrets, the right one first',
-    (client_id, secret) => [{ client_id, client_secret: [secret, 'wrong'] }],
-    MALFORMED,
-  ],
+  ['two secrets, the right one first', rightSecretFirst, MALFORMED],
   ['secret in the query only (RFC 6749 §2.3.1)', (client_id) => [{ client_id }]],
   ['secret of a public client in the header', () => [{}, basic(notes.clientId, 'x')]],
   ['secret with a trailing space', (id, secret) => form(id, `${secret} `)],
@@ -137,56 +129,51 @@ function unsignedAssertion(clientId: string): Fields {
 }
 
 const impostorRows = endpoints.flatMap(({ at, path, client, request, unharmed }, index) =>
-  impostors.map(([what, authentication, answer], position): Row => {
-    const refused = path === paths.introspection ? undefined : answer
-    return [
+  impostors.map(
+    ([what, authentication, answer = '401 invalid_client'], position): Row => [
       1700 + 20 * index + position,
       [what, at],
-      (refused ?? '401 invalid_client') + unharmed,
+      (path === paths.introspection ? '401 invalid_client' : answer) + unharmed,
       async (world) => {
         const [fields, headers = []] = authentication(client.clientId, client.clientSecret)
         const query = what.includes('query') ? `?client_secret=${client.clientSecret}` : ''
         const sent = { ...(await request(world)), ...fields }
         return await postForm(world.url + path + query, sent, headers)
       },
-    ]
-  }),
+    ],
+  ),
 )
 
+type Carrier = readonly [what: string, headers: readonly string[], body: (form: Fields) => string]
+
 /** Malformed forms, sent to each endpoint. */
-const carriers: readonly (readonly [
-  what: string,
-  headers: readonly string[],
-  body: (form: Fields) => string,
-])[] = [
-  ['request as JSON', ['Content-Type', 'application/json'], (fields) => JSON.stringify(fields)],
-  [
-    'request as text/plain, which foreign pages may send',
-    ['Content-Type', 'text/plain'],
-    (fields) => encode(fields).toString(),
-  ],
-  [
-    'request as multipart',
-    ['Content-Type', 'multipart/form-data; boundary=x'],
-    (fields) => Object.entries(fields).map(asPart).join(''),
-  ],
-  ['request without Content-Type', [], (fields) => encode(fields).toString()],
+const carriers: readonly Carrier[] = [
+  ['request as JSON', type('application/json'), (fields) => JSON.stringify(fields)],
+  ['request as text/plain, which foreign pages may send', type('text/plain'), asForm],
+  ['request as multipart', type('multipart/form-data; boundary=x'), asParts],
+  ['request without Content-Type', [], asForm],
   ['parameters in the query only', FORM, () => ''],
-  [
-    'parameter names in upper case',
-    FORM,
-    (fields) => `${encode(fields)}`.replaceAll(/(^|&)(\w+)=/g, (whole) => whole.toUpperCase()),
-  ],
-  ['parameters divided by semicolons', FORM, (fields) => `${encode(fields)}`.replaceAll('&', ';')],
-  [
-    'a Content-Type of two types',
-    ['Content-Type', 'text/plain, application/x-www-form-urlencoded'],
-    (fields) => encode(fields).toString(),
-  ],
+  ['parameter names in upper case', FORM, withUpperNames],
+  ['parameters divided by semicolons', FORM, (fields) => asForm(fields).replaceAll('&', ';')],
+  ['a Content-Type of two types', type('text/plain, application/x-www-form-urlencoded'), asForm],
 ]
 
-function asPart([name, value]: [string, Fields[string]]): string {
-  return `--x\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`
+function type(value: string): readonly string[] {
+  return ['Content-Type', value]
+}
+
+function asForm(fields: Fields): string {
+  return encode(fields).toString()
+}
+
+function withUpperNames(fields: Fields): string {
+  return asForm(fields).replaceAll(/(^|&)(\w+)=/g, (whole) => whole.toUpperCase())
+}
+
+function asParts(fields: Fields): string {
+  const head = '--x\r\nContent-Disposition: form-data; name='
+  const list = Object.entries(fields).map(([name, value]) => `${head}"${name}"\r\n\r\n${value}\r\n`)
+  return list.join('')
 }
 
 const carrierRows = endpoints.flatMap(({ at, path, complete, alive }, index) =>
@@ -224,13 +211,10 @@ const methodRows = endpoints.map(
     ['GET, PUT, PATCH, DELETE and TRACE', at],
     `405 invalid_request${alive}`,
     async (world) => {
-      const query = encode(await complete(world))
-      const answers: Answer[] = []
-      for (const method of ['GET', 'PUT', 'PATCH', 'DELETE', 'TRACE']) {
-        const request = { method, path: `${path}?${query}`, headers: overrides }
-        answers.push(await send(world.url, request))
-      }
-      return answers
+      const request = { path: `${path}?${encode(await complete(world))}`, headers: overrides }
+      return await Array.fromAsync(['GET', 'PUT', 'PATCH', 'DELETE', 'TRACE'], (method) =>
+        send(world.url, { ...request, method }),
+      )
     },
   ],
 )

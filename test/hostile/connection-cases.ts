@@ -1,6 +1,7 @@
 import { paths } from '../../src/platform/http/paths.ts'
 import { get, send, sendBytes, type WireRequest } from '../support/wire.ts'
-import { type Row, tableOf } from './case.ts'
+import { answered, type Entries, numbered, tableOf } from './case.ts'
+import type { World } from './world.ts'
 
 /** `__proto__` occurs twice, because code may collect repeated headers into lists. */
 const inherited = ['__proto__', '__proto__', 'constructor', 'toString']
@@ -24,98 +25,89 @@ const names: readonly (readonly [what: string, headers: Record<string, string>])
 ]
 
 const nameRows = documents.flatMap((path, at) =>
-  names.map(
-    ([what, headers], position): Row => [
-      3400 + 4 * at + position,
-      [`foreign host in ${what}`, path],
-      '200',
-      async ({ url }) => {
-        const answer = await send(url, { path, headers })
-        expect(answer.text).to.not.match(/evil\.example|:666|"https:\/\/127\.0\.0\.1/)
-        expect(answer.text).to.equal((await get(url + path)).text)
-        return answer
-      },
-    ],
+  numbered(
+    { first: 3400 + 4 * at, attack: (what) => [`foreign host in ${what}`, path] },
+    answered('200', names),
+    async ({ url }, [headers]) => {
+      const answer = await send(url, { path, headers })
+      expect(answer.text).to.not.match(/evil\.example|:666|"https:\/\/127\.0\.0\.1/)
+      expect(answer.text).to.equal((await get(url + path)).text)
+      return answer
+    },
   ),
 )
 
-const notFound = '404 not_found'
-const invalidToken = '401 invalid_token'
-const foreignHost = { Host: 'evil.example', Accept: 'text/html' }
-const options = { Origin: 'https://evil.example', 'Access-Control-Request-Method': 'POST' }
+const [notFound, invalidToken] = ['404 not_found', '401 invalid_token']
+const evilHost = { Host: 'evil.example' }
+const toMemberApi = { method: 'POST', path: paths.graphql, headers: evilHost }
+const toUserInfo = { path: paths.userinfo, headers: { ...evilHost, Authorization: 'Bearer x' } }
+const toAccount = { path: '/account', headers: { ...evilHost, Accept: 'text/html' } }
+const openid = paths.openidConfiguration
+const preflight = { Origin: 'https://evil.example', 'Access-Control-Request-Method': 'POST' }
+const toEndpoint = { method: 'OPTIONS', path: paths.authorization, headers: preflight }
+const encoded = ['/interaction/%/login', '/interaction/%zz/login', '/interaction/%e0%a4%a/consent']
+const tenants = [`${openid}/evil`, `/evil${openid}`, `${paths.authorizationServer}/..%2fevil`]
+const at = (path: string) => ({ path })
 
 /** Challenges and redirects that a foreign host could change, and odd request targets. */
-const others: readonly Row[] = [
-  asks([3450, 'foreign Host before the challenge of the Member API'], invalidToken, [
-    { method: 'POST', path: paths.graphql, headers: { Host: 'evil.example' } },
-  ]),
-  asks([3451, 'foreign Host before the challenge of UserInfo'], invalidToken, [
-    { path: paths.userinfo, headers: { Host: 'evil.example', Authorization: 'Bearer x' } },
-  ]),
-  asks([3452, 'foreign Host before a page that redirects'], 'to /oauth/authorize', [
-    { path: '/account', headers: foreignHost },
-  ]),
-  asks([3453, 'absolute URL of a foreign host as request target'], '200', [
-    { path: `http://evil.example${paths.openidConfiguration}` },
-  ]),
-  asks([3454, 'absolute URL of another service, as for a proxy'], notFound, [
-    { path: 'http://169.254.169.254/latest/meta-data' },
-  ]),
-  asks([3455, 'line break in the path (header injection)'], notFound, [
-    { path: '/%0d%0aSet-Cookie:%20x=1' },
-  ]),
-  asks([3456, 'invalid percent-encoding'], notFound, [
-    { path: '/interaction/%/login' },
-    { path: '/interaction/%zz/login' },
-    { path: '/interaction/%e0%a4%a/consent' },
-  ]),
-  asks([3704, 'fragment in the request target (CVE-2025-32395)'], notFound, [
-    { path: '/member/graphql#/../public' },
-    { path: '/api/oauth/userinfo?a=1#b' },
-    { path: '/admin/api/orders#/public' },
+const targets: Entries<[...requests: WireRequest[]]> = [
+  ['foreign Host before the challenge of the Member API', invalidToken, toMemberApi],
+  ['foreign Host before the challenge of UserInfo', invalidToken, toUserInfo],
+  ['foreign Host before a page that redirects', 'to /oauth/authorize', toAccount],
+  ['absolute URL of a foreign host as request target', '200', at(`http://evil.example${openid}`)],
+  [
+    'absolute URL of another service, as for a proxy',
+    notFound,
+    at('http://169.254.169.254/latest/meta-data'),
+  ],
+  ['line break in the path (header injection)', notFound, at('/%0d%0aSet-Cookie:%20x=1')],
+  ['invalid percent-encoding', notFound, ...encoded.map(at)],
+  ['path of 15,000 characters', notFound, at(`/${'x'.repeat(15_000)}`)],
+  ['OPTIONS of a foreign page at an endpoint without CORS', notFound, toEndpoint],
+]
+
+const targetsOfAdvisories: typeof targets = [
+  [
+    'fragment in the request target (CVE-2025-32395)',
+    notFound,
+    ...[at('/member/graphql#/../public'), at('/api/oauth/userinfo?a=1#b')],
+    at('/admin/api/orders#/public'),
     { method: 'POST', path: '/mcp#x', headers: { 'Content-Type': 'text/plain' } },
-  ]),
-  asks([3705, 'header named like an inherited property (CVE-2026-21710)'], invalidToken, [
+  ],
+  [
+    'header named like an inherited property (CVE-2026-21710)',
+    invalidToken,
     { path: '/api/oauth/userinfo', headers: everyObjectHas },
     { path: '/member/graphql', headers: everyObjectHas },
     { method: 'POST', path: '/mcp/member', headers: everyObjectHas },
-  ]),
-  asks([3706, 'so many headers that the last are dropped (CVE-2026-58044)'], '431', [
+  ],
+  [
+    'so many headers that the last are dropped (CVE-2026-58044)',
+    '431',
     {
       path: '/api/oauth/userinfo',
       headers: [...Array(2500).fill(['a', 'b']).flat(), 'X-Forwarded-For', '::1'],
     },
-  ]),
-  asks([3457, 'path of 15,000 characters'], notFound, [{ path: `/${'x'.repeat(15_000)}` }]),
-  asks([3458, 'OPTIONS of a foreign page at an endpoint without CORS'], notFound, [
-    { method: 'OPTIONS', path: paths.authorization, headers: options },
-  ]),
-  asks([3460, 'tenant in the path of discovery'], notFound, [
-    { path: `${paths.openidConfiguration}/evil` },
-    { path: `/evil${paths.openidConfiguration}` },
-    { path: `${paths.authorizationServer}/..%2fevil` },
-  ]),
-  [
-    3459,
-    'key set with ?private=true',
-    '200',
-    async ({ url }) => {
-      const answer = await get(`${url}${paths.jwks}?private=true`)
-      expect(answer.text).to.not.match(/"(d|p|q|dp|dq|qi|k)":/)
-      return answer
-    },
   ],
 ]
 
-/** Creates a case with requests whose responses must not contain the foreign host. */
-function asks([number, attack]: [number, string], answer: string, requests: WireRequest[]): Row {
-  const sendAll: Row[3] = async ({ url }) => {
-    const answers = await Promise.all(requests.map(async (request) => await send(url, request)))
-    for (const { headers, text } of answers)
-      expect(text + JSON.stringify([...headers])).to.not.include('evil.example')
-    return answers
-  }
-  return [number, attack, answer, sendAll]
+const targetRows = [
+  ...numbered(3450, targets, sendAll),
+  ...numbered(3459, [['key set with ?private=true', '200']], async ({ url }) => {
+    const answer = await get(`${url}${paths.jwks}?private=true`)
+    expect(answer.text).to.not.match(/"(d|p|q|dp|dq|qi|k)":/)
+    return answer
+  }),
+  ...numbered(3460, [['tenant in the path of discovery', notFound, ...tenants.map(at)]], sendAll),
+  ...numbered(3704, targetsOfAdvisories, sendAll),
+]
+
+/** Sends requests whose responses must not contain the foreign host. */
+async function sendAll({ url }: World, requests: readonly WireRequest[]) {
+  const answers = await Promise.all(requests.map(async (request) => await send(url, request)))
+  for (const { headers, text } of answers)
+    expect(text + JSON.stringify([...headers])).to.not.include('evil.example')
+  return answers
 }
 
 /** Heads for request smuggling. The service must reject each of them and close the connection. */
@@ -132,26 +124,21 @@ const smuggled: readonly (readonly [what: string, head: string])[] = [
   ['bare line feed', 'X-Header: a\nContent-Length: 5'],
 ]
 
-const smuggledRows = smuggled.map(
-  ([what, head], position): Row => [
-    3480 + position,
-    `smuggled request: ${what}`,
-    '400',
-    async ({ url }) => {
-      const start = `POST ${paths.token} HTTP/1.1\r\nHost: 127.0.0.1\r\n${head}\r\n\r\n`
-      const text = await sendBytes(
-        url,
-        `${start}0\r\n\r\nGET ${paths.health} HTTP/1.1\r\nHost: x\r\n\r\n`,
-      )
-      expect(text).to.not.include('alive')
-      const [, status = ''] = /^HTTP\/1\.1 (\d+)/.exec(text) ?? []
-      return { status: Number(status), headers: new Headers(), text: '', body: '' }
-    },
-  ],
+const smuggledRows = numbered(
+  { first: 3480, attack: (what) => `smuggled request: ${what}` },
+  answered('400', smuggled),
+  async ({ url }, [head]) => {
+    const start = `POST ${paths.token} HTTP/1.1\r\nHost: 127.0.0.1\r\n${head}\r\n\r\n`
+    const hidden = `GET ${paths.health} HTTP/1.1\r\nHost: x\r\n\r\n`
+    const text = await sendBytes(url, `${start}0\r\n\r\n${hidden}`)
+    expect(text).to.not.include('alive')
+    const [, status = ''] = /^HTTP\/1\.1 (\d+)/.exec(text) ?? []
+    return { status: Number(status), headers: new Headers(), text: '', body: '' }
+  },
 )
 
 export const connectionCases = tableOf('Hosts and connections', 'connection-cases.ts', [
   ...nameRows,
-  ...others,
+  ...targetRows,
   ...smuggledRows,
 ])

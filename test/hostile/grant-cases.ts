@@ -8,9 +8,9 @@ import {
   refresh,
   revoke,
 } from '../support/client.ts'
-import { claude, notes } from '../support/gatehouse.ts'
+import { claude, notes, sam } from '../support/gatehouse.ts'
 import { basic, bearer, type Fields, get, postForm } from '../support/wire.ts'
-import { type Entries, numbered, type Row, tableOf } from './case.ts'
+import { type Entries, numbered, type Row, row, tableOf } from './case.ts'
 import { altered, type World } from './world.ts'
 
 /** A change to a request that would succeed. */
@@ -28,12 +28,18 @@ const UNSUPPORTED = '400 unsupported_grant_type'
 const CODE_WORKS = '; the code still works'
 const RETARGET = TARGET + CODE_WORKS
 const TOKENS_WORK = '; the tokens still work'
+const UNBOUND = TARGET + TOKENS_WORK
 
 const changedCode =
   (change: (code: string) => string): Change =>
   ({ code }) => ({ code: change(String(code)) })
 const asRefreshToken: Change = ({ code }) => ({
   ...{ grant_type: 'refresh_token', refresh_token: String(code) },
+})
+const asSubject: Change = ({ code }) => ({
+  grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
+  subject_token: String(code),
+  subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
 })
 const twoResources: Change = ({ resource = '' }) => ({ resource: [String(resource), foreign] })
 const emptySecret = basic(notes.clientId, '')
@@ -69,15 +75,7 @@ const exchanges: Entries<[change: Change, headers?: readonly string[]]> = [
   ['with the redirect URI encoded twice', UNUSED, redirect(encodeURIComponent(notes.redirectUri))],
   ['with a query after the redirect URI', UNUSED, redirect(`${notes.redirectUri}?x=1`)],
   ['as a refresh token', GRANT, asRefreshToken],
-  [
-    'as the subject of a token exchange (RFC 8693)',
-    UNSUPPORTED,
-    ({ code }) => ({
-      grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
-      subject_token: String(code),
-      subject_token_type: 'urn:ietf:params:oauth:token-type:access_token',
-    }),
-  ],
+  ['as the subject of a token exchange (RFC 8693)', UNSUPPORTED, asSubject],
   ['with a space after the grant type', UNSUPPORTED, { grant_type: 'authorization_code ' }],
   ['with an empty grant type', REQUEST, { grant_type: '' }],
   ['with a public client’s empty secret in the header', REQUEST + CODE_WORKS, {}, emptySecret],
@@ -102,6 +100,13 @@ const exchanges: Entries<[change: Change, headers?: readonly string[]]> = [
 const changedToken =
   (change: (token: string) => string): Change =>
   ({ refresh_token }) => ({ refresh_token: change(String(refresh_token)) })
+const asCode: Change = ({ refresh_token }) => ({
+  ...{ grant_type: 'authorization_code', code: String(refresh_token) },
+  ...{ redirect_uri: notes.redirectUri, code_verifier: codeVerifier },
+})
+const asPassword: Change = ({ refresh_token }) => ({
+  ...{ grant_type: 'password', username: sam.login, password: String(refresh_token) },
+})
 
 /** Refreshes that must fail, because a refresh token is bound to its client and grant. The tokens still work afterwards. */
 const refreshes: Entries<[Change]> = [
@@ -125,25 +130,8 @@ const refreshes: Entries<[Change]> = [
   ['with SQL as the token', GRANT, { refresh_token: "%' or '1'='1" }],
   ['with an empty token', REQUEST, { refresh_token: '' }],
   ['with a changed character near the end of the token', GRANT, changedToken(altered)],
-  [
-    'with the token as a code',
-    GRANT,
-    ({ refresh_token }) => ({
-      grant_type: 'authorization_code',
-      code: String(refresh_token),
-      redirect_uri: notes.redirectUri,
-      code_verifier: codeVerifier,
-    }),
-  ],
-  [
-    'with the token as a password',
-    UNSUPPORTED,
-    ({ refresh_token }) => ({
-      grant_type: 'password',
-      username: 'sam@northlight.example',
-      password: String(refresh_token),
-    }),
-  ],
+  ['with the token as a code', GRANT, asCode],
+  ['with the token as a password', UNSUPPORTED, asPassword],
 ]
 
 async function token({ url }: World, form: Fields, headers: readonly string[] = []) {
@@ -176,24 +164,14 @@ const withoutResource = { scope: 'openid email', resource: undefined }
 
 /** Tokens never gain a resource or a scope. */
 const unbound: readonly Row[] = [
-  [
-    1980,
-    'refresh for this service of a token without a resource',
-    TARGET + TOKENS_WORK,
-    async (world) => {
-      const { refreshToken } = await world.tokens(withoutResource)
-      return await token(world, { ...asNotes, refresh_token: refreshToken, resource: world.url })
-    },
-  ],
-  [
-    1981,
-    'code without a resource, redeemed for this service',
-    TARGET + CODE_WORKS,
-    async (world) => {
-      const form = await world.code('notes', withoutResource)
-      return await token(world, { ...form, resource: world.url })
-    },
-  ],
+  row(1980, 'refresh for this service of a token without a resource', UNBOUND, async (world) => {
+    const { refreshToken } = await world.tokens(withoutResource)
+    return await token(world, { ...asNotes, refresh_token: refreshToken, resource: world.url })
+  }),
+  row(1981, 'code without a resource, redeemed for this service', RETARGET, async (world) => {
+    const form = await world.code('notes', withoutResource)
+    return await token(world, { ...form, resource: world.url })
+  }),
   [
     1982,
     'access token of a refresh for fewer scopes, used for the others',

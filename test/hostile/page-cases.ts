@@ -13,14 +13,16 @@ import { june, noor, notes } from '../support/gatehouse.ts'
 import { hiddenField, makePagePerson, submitPage, targetOf } from '../support/page-person.ts'
 import { eventually } from '../support/programs.ts'
 import { answerOf, encode, postForm, send } from '../support/wire.ts'
-import { answered, numbered, type Row, tableOf } from './case.ts'
+import { answered, numbered, type Row, row, tableOf } from './case.ts'
 import type { World } from './world.ts'
 
 /** Every form that changes something, at the operator's site. */
 const application = '/admin/northlight/applications/northlight-portal'
 const evil = { name: 'Evil', redirect_uris: 'https://evil.example/', auth_method: 'none' }
 const document = { client_id: 'https://claude.ai/client.json' }
-const forms: readonly (readonly [what: string, path: string, fields?: Record<string, string>])[] = [
+type Strings = Record<string, string>
+type TokenOf = (world: World) => Promise<Strings>
+const forms: readonly (readonly [what: string, path: string, fields?: Strings])[] = [
   ['creating an application', '/admin/northlight/applications', { ...evil, scope: 'account:read' }],
   ['deleting an application', `${application}/delete`],
   ['disabling an application', `${application}/disable`],
@@ -36,11 +38,7 @@ const forms: readonly (readonly [what: string, path: string, fields?: Record<str
 
 /** Forged forms (RFC 9700 §4.7, CVE-2024-28197): the token and headers that each sends. */
 const foreignPage = { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' }
-const ways: readonly (readonly [
-  what: string,
-  tokenOf: (world: World) => Promise<Record<string, string>>,
-  headers?: Record<string, string>,
-])[] = [
+const ways: readonly (readonly [what: string, TokenOf, headers?: Strings])[] = [
   ['without a token', async () => ({})],
   ['with an empty token', async () => ({ csrf: '' })],
   ['with the token of another person', async (world) => ({ csrf: (await member(world)).csrf })],
@@ -81,8 +79,8 @@ const placeRows = places.flatMap((place, at): Row[] => [
     ['page of a site, opened by the operator of another', `/admin/:site${place}`],
     'page 403 forbidden',
     async (world) => {
-      const foreign = place.replace('northlight-portal', 'kitchen-notes')
-      return await (await operator(world)).open(`/admin/open-kitchen${foreign}`)
+      const theirs = place.replace('northlight-portal', 'kitchen-notes')
+      return await (await operator(world)).open(`/admin/open-kitchen${theirs}`)
     },
   ],
 ])
@@ -92,6 +90,10 @@ const invalidRequest = 'page 400 invalid_request'
 const toSignIn = 'to /oauth/authorize'
 
 const markup = `/signed-in?error=${encodeURIComponent('<script>alert(1)</script>')}`
+const unasked = '/signed-in?code=x&state=x'
+const withReturnUrls = '/account?returnTo=https://evil.example/&next=//evil.example'
+const foreign = 'https://evil.example'
+const repeatState: Change = (it) => it.append('state', it.get('state') ?? '')
 const fromEvil = { Referer: 'https://evil.example/' }
 const cookie = 'gatehouse_pages=x'
 const forgedCookie = `${cookie}; gatehouse_pages.sig=x`
@@ -106,49 +108,31 @@ const ofNotes = 'https://notes.example/signed-out'
 const passages: readonly Row[] = [
   comesBack([3302, 'with another state (login CSRF)'], 'to /account', (it) => it.set('state', 'x')),
   comesBack([3303, 'without state'], 'to /account', (it) => it.delete('state')),
-  comesBack([3304, 'with state twice'], invalidRequest, (it) =>
-    it.append('state', it.get('state') ?? ''),
-  ),
-  comesBack([3305, 'of another issuer (mix-up)'], invalidRequest, (it) =>
-    it.set('iss', 'https://evil.example'),
-  ),
+  comesBack([3304, 'with state twice'], invalidRequest, repeatState),
+  comesBack([3305, 'of another issuer (mix-up)'], invalidRequest, (it) => it.set('iss', foreign)),
   comesBack([3306, 'without issuer'], invalidRequest, (it) => it.delete('iss')),
-  [
-    3307,
-    'sign-in response with a code of another client',
-    invalidRequest,
-    async (world) => {
-      const { code = '' } = (await world.code()) as { code?: string }
-      return await world.comeBack((answer) => answer.set('code', code))
-    },
-  ],
-  [
-    3323,
-    'page with a path longer than a cookie',
-    toSignIn,
-    async ({ url }) => {
-      const answers = []
-      for (const length of [1900, 2100, 12_000]) {
-        const path = `/admin/${'x'.repeat(length)}`
-        const answer = await send(url, { path, headers: { Accept: 'text/html' } })
-        const lines = answer.headers.getSetCookie()
-        const cookie = lines.find((line) => line.startsWith('gatehouse_sign_in=')) ?? ''
-        expect(cookie.length, String(length)).to.be.within(100, 4096)
-        answers.push(answer)
-      }
-      return answers
-    },
-  ],
+  row(3307, 'sign-in response with a code of another client', invalidRequest, async (world) => {
+    const { code = '' } = (await world.code()) as { code?: string }
+    return await world.comeBack((answer) => answer.set('code', code))
+  }),
+  row(3323, 'page with a path longer than a cookie', toSignIn, async ({ url }) => {
+    const answers = []
+    for (const length of [1900, 2100, 12_000]) {
+      const path = `/admin/${'x'.repeat(length)}`
+      const answer = await send(url, { path, headers: { Accept: 'text/html' } })
+      const lines = answer.headers.getSetCookie()
+      const cookie = lines.find((line) => line.startsWith('gatehouse_sign_in=')) ?? ''
+      expect(cookie.length, String(length)).to.be.within(100, 4096)
+      answers.push(answer)
+    }
+    return answers
+  }),
   operatorOpens([3311, 'site named like an inherited property'], inherited),
   operatorOpens([3312, 'path traversal in the name of a site'], ['/admin/..%2f..%2fetc%2fpasswd']),
-  opens([3300, 'sign-in response without a request'], invalidRequest, [
-    '/signed-in?code=x&state=x',
-  ]),
+  opens([3300, 'sign-in response without a request'], invalidRequest, [unasked]),
   opens([3301, 'sign-in response with markup as error'], invalidRequest, [markup]),
   opens([3308, 'page with a foreign Referer (CVE-2025-8129)'], toSignIn, ['/account'], fromEvil),
-  opens([3309, 'page with return URLs in the query'], toSignIn, [
-    '/account?returnTo=https://evil.example/&next=//evil.example',
-  ]),
+  opens([3309, 'page with return URLs in the query'], toSignIn, [withReturnUrls]),
   opens([3310, 'path that starts with two slashes (CVE-2024-39694)'], notFound, twoSlashes),
   opens([3313, 'forged cookie of the pages'], toSignIn, ['/account'], { Cookie: forgedCookie }),
   opens([3314, 'cookie of the pages without signature'], toSignIn, ['/admin'], { Cookie: cookie }),
@@ -161,15 +145,10 @@ const passages: readonly Row[] = [
   opens([3321, 'sign-out with an unsigned hint'], invalidRequest, [
     `${paths.endSession}?id_token_hint=${btoa('{"alg":"none"}')}.${btoa('{"sub":"per_sam"}')}.`,
   ]),
-  [
-    3322,
-    'sign-out confirmation without a request',
-    invalidRequest,
-    async ({ url }) => {
-      const typed = { xsrf: 'x', logout: 'yes' }
-      return await postForm(`${url}${paths.endSession}/confirm`, typed, { Accept: 'text/html' })
-    },
-  ],
+  row(3322, 'sign-out confirmation without a request', invalidRequest, async ({ url }) => {
+    const typed = { xsrf: 'x', logout: 'yes' }
+    return await postForm(`${url}${paths.endSession}/confirm`, typed, { Accept: 'text/html' })
+  }),
 ]
 
 type Attack = readonly [number: number, what: string]
@@ -193,15 +172,14 @@ function opens([number, attack]: Attack, answer: string, opened: string[], heade
 function operatorOpens([number, attack]: Attack, opened: string[]): Row {
   const openAll: Row[3] = async (world) => {
     const { open } = await operator(world)
-    return await Promise.all(opened.map(async (path) => await open(path)))
+    return await Promise.all(opened.map((path) => open(path)))
   }
   return [number, attack, notFound, openAll]
 }
 
 function signsOut([number, what]: Attack, client_id: string, uri: string): Row {
   const query = encode({ client_id, post_logout_redirect_uri: uri })
-  const attack = `sign-out with ${what}`
-  return opens([number, attack], invalidRequest, [`${paths.endSession}?${query}`])
+  return opens([number, `sign-out with ${what}`], invalidRequest, [`${paths.endSession}?${query}`])
 }
 
 /** Requests of a password thief, started before the person signed out everywhere. */
@@ -212,11 +190,9 @@ const heldBack: readonly Row[] = [
     'the sign-in',
     async ({ url }) => {
       const thief = makeHeadlessPerson(noor)
-      const consent = await openConsent(thief, authorizeUrl(url, { prompt: 'consent' }))
-      const csrf = hiddenField(await (await thief.open(consent)).text())
+      const agree = await openConsent(thief, authorizeUrl(url, { prompt: 'consent' }))
       await signOutEverywhere(url)
-      const body = new URLSearchParams({ csrf })
-      expect((await thief.open(consent, { method: 'POST', body })).status).to.equal(400)
+      expect((await agree()).status).to.equal(400)
       return await answerOf(await thief.open(authorizeUrl(url)))
     },
   ],
@@ -255,16 +231,13 @@ const takenBack = numbered(
     }
     const created = await store.create('sit_northlight', entry, actor)
     if (typeof created === 'string') throw new Error(created)
-    const person = makeHeadlessPerson(noor)
     const scope = 'openid account:read account:write'
     const asked = { client_id: created.clientId, redirect_uri: redirectUri, scope }
-    const consent = await openConsent(person, authorizeUrl(url, asked))
-    const csrf = hiddenField(await (await person.open(consent)).text())
+    const agree = await openConsent(makeHeadlessPerson(noor), authorizeUrl(url, asked))
     const app = await findApplication(database.kysely, 'sit_northlight', created.clientId)
     if (!app) throw new Error('there is no such application')
     await store.update(app, { ...entry, ...left }, actor)
-    const body = new URLSearchParams({ csrf })
-    const agreed = await person.open(consent, { method: 'POST', body })
+    const agreed = await agree()
     const ofClient = { client_id: created.clientId }
     expect(await rowsOf(database.kysely, 'oauth_grant', ofClient)).to.deep.equal([])
     return await answerOf(agreed)
@@ -274,58 +247,54 @@ const takenBack = numbered(
 async function signOutEverywhere(url: string): Promise<void> {
   // Session times are whole seconds. A session from the same second as the sign-out would end in any case.
   await delay(1100)
-  const owner = makePagePerson(url, noor)
-  const asked = await owner.visit('/account/sign-out-everywhere')
-  const done = await owner.send(asked, '/account/sign-out-everywhere')
+  const done = await makePagePerson(url, noor).submit('/account/sign-out-everywhere')
   expect(done.path).to.equal('/account/signed-out-everywhere')
   await delay(1100)
 }
 
-/** Signs Noor in. Returns the address of the page that asks for her consent. */
-async function openConsent(person: HeadlessPerson, start: URL): Promise<URL> {
+/** Signs Noor in, and opens the page that asks for her consent. Returns the function that sends its form. */
+async function openConsent(person: HeadlessPerson, start: URL) {
   const signedIn = await submitPage(person, targetOf(await person.open(start), start), noor)
   const consent = targetOf(await person.open(targetOf(signedIn, start)), start)
   expect(consent.pathname).to.match(/\/consent$/)
-  return consent
+  const body = encode({ csrf: hiddenField(await (await person.open(consent)).text()) })
+  return async () => await person.open(consent, { method: 'POST', body })
 }
 
 /** Data about people of other sites, which operators must not see. */
-const strangers: readonly Row[] = [
-  [
-    3350,
-    'finding out accounts and names of other sites by failed sign-ins at the own application',
-    'page 200',
-    async (world) => {
-      const { url, running } = world
-      const strange = ['june@openkitchen.example', 'nobody@openkitchen.example']
-      for (const login of [...strange, noor.login]) {
-        const failed = makeHeadlessPerson({ login, password: 'wrong' })
-        await failed.authorize(authorizeUrl(url), notes.redirectUri).catch(() => {})
-      }
-      // The password is right, but the person has no role here.
-      const stranger = makeHeadlessPerson({ ...june, refuse: true })
-      await stranger.authorize(authorizeUrl(url), notes.redirectUri)
-      await eventually(10_000, async () => {
-        const rows = await rowsOf(running.kysely, 'audit_event', { client_id: notes.clientId })
-        const people = rows.map((row) => `${row.action} ${row.person_id ?? row.actor_person_id}`)
-        expect(people).to.include.members([
-          ...['sign_in.failure per_june', 'sign_in.failure null', 'sign_in.failure per_noor'],
-          'sign_in.success per_june',
-        ])
-      })
-      const trail = await (await operator(world)).open('/admin/northlight/audit')
-      expect(trail.text).to.include('Noor').and.not.include('June')
-      expect(trail.text).to.not.include('no such account')
-      return trail
-    },
-  ],
+const stranger: Row = [
+  3350,
+  'finding out accounts and names of other sites by failed sign-ins at the own application',
+  'page 200',
+  async (world) => {
+    const { url, running } = world
+    const strange = ['june@openkitchen.example', 'nobody@openkitchen.example']
+    for (const login of [...strange, noor.login]) {
+      const failed = makeHeadlessPerson({ login, password: 'wrong' })
+      await failed.authorize(authorizeUrl(url), notes.redirectUri).catch(() => {})
+    }
+    // The password is right, but the person has no role here.
+    const stranger = makeHeadlessPerson({ ...june, refuse: true })
+    await stranger.authorize(authorizeUrl(url), notes.redirectUri)
+    await eventually(10_000, async () => {
+      const rows = await rowsOf(running.kysely, 'audit_event', { client_id: notes.clientId })
+      const people = rows.map((row) => `${row.action} ${row.person_id ?? row.actor_person_id}`)
+      expect(people).to.include.members([
+        ...['sign_in.failure per_june', 'sign_in.failure null', 'sign_in.failure per_noor'],
+        'sign_in.success per_june',
+      ])
+    })
+    const trail = await (await operator(world)).open('/admin/northlight/audit')
+    expect(trail.text).to.include('Noor').and.not.include('June').and.not.include('no such account')
+    return trail
+  },
 ]
 
 export const pageCases = tableOf('Pages', 'page-cases.ts', [
   ...formRows,
   ...placeRows,
   ...passages,
-  ...strangers,
+  stranger,
   ...heldBack,
   ...takenBack,
 ])

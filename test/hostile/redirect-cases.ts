@@ -1,6 +1,6 @@
 import { asClaude, asPortal } from '../support/client.ts'
 import type { Fields } from '../support/wire.ts'
-import { answered, numbered, type Row, tableOf } from './case.ts'
+import { answered, numbered, type Row, row, tableOf } from './case.ts'
 import { ask, type World } from './world.ts'
 
 const NOWHERE = 'page 400 invalid_redirect_uri'
@@ -14,11 +14,7 @@ const spellings: readonly (readonly [what: string, respell: (registered: URL) =>
   ['an unregistered query (CVE-2020-15233)', ({ href }) => `${href}?next=https://evil.example`],
   ['an empty query', ({ href }) => `${href}?`],
   ['an empty fragment', ({ href }) => `${href}#`],
-  [
-    'a letter of the path percent-encoded',
-    ({ origin, pathname }) =>
-      `${origin}/%${pathname.charCodeAt(1).toString(16)}${pathname.slice(2)}`,
-  ],
+  ['a letter of the path percent-encoded', encodeLetter],
   ['a trailing encoded slash', ({ href }) => `${href}%2f`],
   ['encoded dot segments', ({ href }) => `${href}/%2e%2e/evil`],
   ['a line break in the middle', ({ href }) => href.replace('/c', '/\nc').replace('/a', '/\na')],
@@ -38,6 +34,10 @@ const spellings: readonly (readonly [what: string, respell: (registered: URL) =>
   ['a trailing NUL', ({ href }) => `${href}\0`],
   ['a path of 8,000 characters', ({ href }) => `${href}/${'x'.repeat(8000)}`],
 ]
+
+function encodeLetter({ origin, pathname }: URL): string {
+  return `${origin}/%${pathname.charCodeAt(1).toString(16)}${pathname.slice(2)}`
+}
 
 function host(change: (host: string) => string) {
   return (registered: URL) => registered.href.replace(registered.host, change(registered.host))
@@ -106,19 +106,11 @@ const otherRows: readonly Row[] = [
     'page 400 invalid_request',
     async ({ url }) => await ask(url, { client_id, redirect_uri: undefined }),
   ],
-  [
-    1302,
-    'redirect URI of the pages of this service',
-    NOWHERE,
-    async ({ url }) => await ask(url, { redirect_uri: `${url}/signed-in` }),
-  ],
-  ...others.map(
-    ([number, what, redirect_uri, fields]): Row => [
-      number,
-      what,
-      NOWHERE,
-      async ({ url }) => await ask(url, { ...fields, redirect_uri }),
-    ],
+  row(1302, 'redirect URI of the pages of this service', NOWHERE, async ({ url }) => {
+    return await ask(url, { redirect_uri: `${url}/signed-in` })
+  }),
+  ...others.map(([number, what, redirect_uri, fields]) =>
+    row(number, what, NOWHERE, async ({ url }) => await ask(url, { ...fields, redirect_uri })),
   ),
 ]
 

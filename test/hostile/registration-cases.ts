@@ -13,6 +13,8 @@ const cli = { client_name: 'A tool', redirect_uris: ['http://127.0.0.1:9/callbac
 const FOREIGN = '400 invalid_redirect_uri'
 const METADATA = '400 invalid_client_metadata'
 
+const asUserName = 'http://127.0.0.1:9@evil.example/callback'
+
 /** Redirect URIs that would leak codes. */
 const addresses: Entries<[address: string]> = [
   ['with scheme JAVASCRIPT: (CVE-2026-9086, CVE-2026-22752)', METADATA, 'JAVASCRIPT:alert(1)'],
@@ -26,11 +28,7 @@ const addresses: Entries<[address: string]> = [
   ['of a web host', FOREIGN, 'https://evil.example/callback'],
   ['of a web host over http', FOREIGN, 'http://evil.example/callback'],
   ['of this service over https', FOREIGN, 'https://127.0.0.1/callback'],
-  [
-    'with the loopback host as user name (CVE-2026-28512)',
-    FOREIGN,
-    'http://127.0.0.1:9@evil.example/callback',
-  ],
+  ['with the loopback host as user name (CVE-2026-28512)', FOREIGN, asUserName],
   ['with a user name before the loopback host', FOREIGN, 'http://user@127.0.0.1:9/callback'],
   ['with the loopback host as prefix', FOREIGN, 'http://127.0.0.1.evil.example/callback'],
   ['of another loopback host', FOREIGN, 'http://127.0.0.2:9/callback'],
@@ -65,22 +63,19 @@ const addressRows = numbered(
 )
 
 const evil = 'https://evil.example/callback'
-const claude = 'https://claude.ai/api/mcp/auth_callback'
 const asClaude = (...redirect_uris: string[]) => ({ client_name: 'Claude', redirect_uris })
+const twoUris = asClaude('https://claude.ai/api/mcp/auth_callback', evil)
 const marks = '\u0338\u0489'.repeat(20)
 const ports = Array.from({ length: 11 }, (_, port) => `http://127.0.0.1:${port + 1}/callback`)
 const foreignScheme = { client_name: 'Cursor', redirect_uris: ['com.evil.app:/oauth/callback'] }
 const uris = JSON.stringify(cli.redirect_uris)
+const repeated = `{"client_name":"A tool","redirect_uris":${uris},"redirect_uris":["${evil}"]}`
 
 /** Malformed bodies. An object replaces members of a valid body. */
 const bodies: Entries<[body: unknown, type?: string]> = [
   ['without a name', METADATA, { client_name: undefined, redirect_uris: [] }],
   ['with the name of a platform and a web redirect URI', FOREIGN, asClaude(evil)],
-  [
-    'with the name of a platform, one of its redirect URIs and a foreign one',
-    FOREIGN,
-    asClaude(claude, evil),
-  ],
+  ['with the name of a platform, one of its redirect URIs and a foreign one', FOREIGN, twoUris],
   ['with eleven redirect URIs', METADATA, { redirect_uris: ports }],
   ['with an object as redirect URI', METADATA, { redirect_uris: [{ toString: 'x' }] }],
   ['with redirect_uris that is not a list', METADATA, { redirect_uris: cli.redirect_uris[0] }],
@@ -93,11 +88,7 @@ const bodies: Entries<[body: unknown, type?: string]> = [
   ['for the implicit grant only (CVE-2026-7571)', METADATA, { grant_types: ['implicit'] }],
   ['for client credentials only', METADATA, { grant_types: ['client_credentials'] }],
   ['for response_type token', METADATA, { response_types: ['token'] }],
-  [
-    'with a JSON member twice',
-    METADATA,
-    `{"client_name":"A tool","redirect_uris":${uris},"redirect_uris":["${evil}"]}`,
-  ],
+  ['with a JSON member twice', METADATA, repeated],
   ['with __proto__', METADATA, `{"__proto__":{"redirect_uris":${uris}},"client_name":"A tool"}`],
   ['as a list', METADATA, [cli]],
   ['as null', METADATA, 'null'],
@@ -129,27 +120,21 @@ const inside = 'http://127.0.0.1:1/'
 const trusted = { origin: 'first_party', x_origin: 'site', x_site_id: 'sit_northlight' }
 const by = (token_endpoint_auth_method: string) => ({ token_endpoint_auth_method })
 const script = 'javascript:alert(1)'
+const privateKeys = { jwks_uri: 'http://169.254.169.254/', ...by('private_key_jwt') }
+const afterSignOut = { post_logout_redirect_uris: [script, 'https://evil.example/'] }
+const unasked = { skip_consent: true, require_auth_time: false }
 const grants = ['authorization_code', 'implicit', 'password', 'client_credentials']
 const choices: readonly (readonly [what: string, choice: Record<string, unknown>])[] = [
   ['client_id', { client_id: 'northlight-notes' }],
   ['client_secret (CVE-2026-44476)', { client_secret: 'chosen', ...by('client_secret_post') }],
-  [
-    'keys at a private address (CVE-2026-22752)',
-    { jwks_uri: 'http://169.254.169.254/', ...by('private_key_jwt') },
-  ],
+  ['keys at a private address (CVE-2026-22752)', privateKeys],
   ['a logo at a private address (CVE-2026-5469)', { logo_uri: inside, client_uri: inside }],
   ['a logout URI', { backchannel_logout_uri: inside, frontchannel_logout_uri: script }],
-  [
-    'a javascript: URI after sign-out (CVE-2026-22752)',
-    { post_logout_redirect_uris: [script, 'https://evil.example/'] },
-  ],
+  ['a javascript: URI after sign-out (CVE-2026-22752)', afterSignOut],
   ['member scopes', { scope: 'openid account:read account:write' }],
   ['request_uris', { request_uris: [inside], sector_identifier_uri: inside }],
   ['a software statement', { software_statement: 'a.b.c', initial_access_token: 'x' }],
-  [
-    'to be a trusted client (CVE-2026-41427)',
-    { ...trusted, skip_consent: true, require_auth_time: false },
-  ],
+  ['to be a trusted client (CVE-2026-41427)', { ...trusted, ...unasked }],
   ['further grant types', { grant_types: grants }],
   // Unknown members (RFC 7591 §2) and language tags (§2.2).
   ['unknown members', { 'client_name#de': 'Schlicht', nonsense: { a: 1 } }],

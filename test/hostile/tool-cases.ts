@@ -60,6 +60,7 @@ const hostRows = (
 
 const asked = (method: string, params: object) => ({ body: { ...ping, method, params } })
 const reading = (uri: string) => asked('resources/read', { uri })
+const readingPrivate = reading('http://169.254.169.254/')
 const slowUri = `gatehouse://${'a,'.repeat(20_000)}!`
 const viewer = { name: 'get_viewer' }
 const typed = (type: string, body: unknown = ping) => ({ body, headers: ['Content-Type', type] })
@@ -82,11 +83,7 @@ const messages: Entries<[sending: Sending]> = [
   ['method named like an inherited property', '200 -32601', asked('__proto__', {})],
   ['method of clients', '200 -32601', asked('sampling/createMessage', {})],
   ['resource of a file', '200 -32602', reading('file:///etc/passwd')],
-  [
-    'resource at a private address (CVE-2026-5469)',
-    '200 -32602',
-    reading('http://169.254.169.254/'),
-  ],
+  ['resource at a private address (CVE-2026-5469)', '200 -32602', readingPrivate],
   ['resource URI that is slow to match (CVE-2026-0621)', '200 -32602', reading(slowUri)],
   ['unknown prompt', '200 -32602', asked('prompts/get', { name: '__proto__' })],
   ['GET with a session id', '405 invalid_request', { method: 'GET', headers: session }],
@@ -108,8 +105,8 @@ const nested = (name: string, levels: number) =>
 
 const called =
   (name: string, values = {}) =>
-  async ({ url }: World) =>
-    await callTool(url, name, { values })
+  ({ url }: World) =>
+    callTool(url, name, { values })
 const calledByMember =
   (name: string, path: string, values = {}) =>
   async (world: World) =>
@@ -120,8 +117,10 @@ const TOKEN = '401 invalid_token'
 const asPublic = disguised({ 'mcp-name': 'get_service_info' })
 const asList = disguised({ 'mcp-method': 'tools/list' })
 const inherited = ['__proto__', 'constructor', 'toString']
+const callInherited = async (world: World) =>
+  await Promise.all(inherited.map((name) => called(name)(world)))
+const readOlivia = calledByMember('get_viewer', paths.mcp, { person: 'per_olivia' })
 const strange = { __proto__: { admin: true }, userId: 'per_olivia' }
-const ofOlivia = { person: 'per_olivia' }
 
 const calls: Entries<[call: (world: World) => Promise<Answer | Answer[]>]> = [
   ['member tool without a token', TOKEN, called('get_viewer')],
@@ -130,17 +129,9 @@ const calls: Entries<[call: (world: World) => Promise<Answer | Answer[]>]> = [
   ['operator tool with a member token', '200 refused', callListing(paths.mcp)],
   ['operator tool at /mcp/member', '200 -32602', callListing(paths.mcpMember)],
   ['tool name in upper case', '200 -32602', called('GET_SERVICE_INFO')],
-  [
-    'tool named like an inherited property',
-    '200 -32602',
-    async (world) => await Promise.all(inherited.map((name) => called(name)(world))),
-  ],
+  ['tool named like an inherited property', '200 -32602', callInherited],
   ['unknown arguments', '200 refused', called('get_service_info', strange)],
-  [
-    'id of another person as argument (CVE-2025-61928)',
-    '200 refused',
-    calledByMember('get_viewer', paths.mcp, ofOlivia),
-  ],
+  ['id of another person as argument (CVE-2025-61928)', '200 refused', readOlivia],
   ['unknown tool with shell commands (CVE-2025-6514)', '200 -32602', called('x; rm -rf / #')],
 ]
 

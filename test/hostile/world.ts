@@ -13,7 +13,7 @@ import {
 } from '../support/client.ts'
 import { notes, olivia, portal, type RunningService, sam } from '../support/gatehouse.ts'
 import { operatorToken } from '../support/mcp.ts'
-import { hiddenField, makePagePerson, targetOf } from '../support/page-person.ts'
+import { makePagePerson, targetOf } from '../support/page-person.ts'
 import { type Answer, answerOf, type Fields, get, send } from '../support/wire.ts'
 
 /** The form of an honest client's code exchange, and the tokens that it received. */
@@ -110,9 +110,8 @@ function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
 /** Signs in to the pages. Returns the browser and the token of its forms. */
 async function signedIn(url: string, answers: typeof sam) {
   const person = makePagePerson(url, answers)
-  const { text } = await person.visit('/account')
-  const csrf = hiddenField(text)
-  expect(csrf, text).to.not.equal('')
+  const csrf = await person.csrf()
+  expect(csrf).to.not.equal('')
   const open = async (path: string, init?: RequestInit) =>
     await answerOf(await person.open(path, init))
   return { open, csrf }
@@ -159,8 +158,7 @@ export function outcomeOf(answer: Answer, url: string): string {
   for (const secret of secrets) expect(text).to.not.include(secret)
   const location = headers.get('location')
   if (location !== null) return redirectOf(new URL(location, url), url)
-  const type = headers.get('content-type') ?? ''
-  if (type.startsWith('text/html')) return pageOf(answer)
+  if (headers.get('content-type')?.startsWith('text/html')) return pageOf(answer)
   const said = saidOf(answer)
   if (status === 401 && !/^invalid_(client|request)/.test(said)) {
     expect(headers.get('www-authenticate'), text).to.include('resource_metadata="')
@@ -184,8 +182,7 @@ function redirectOf(target: URL, url: string): string {
 
 function pageOf({ status, text, headers }: Answer): string {
   const policy = headers.get('content-security-policy') ?? ''
-  expect(policy).to.include("frame-ancestors 'none'")
-  expect(policy).to.not.include('unsafe')
+  expect(policy).to.include("frame-ancestors 'none'").and.not.include('unsafe')
   expect(headers.get('x-content-type-options')).to.equal('nosniff')
   const code = /id="error-code">([^<]*)</.exec(text)?.[1]
   return code === undefined ? `page ${status}` : `page ${status} ${code}`
