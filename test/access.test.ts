@@ -51,13 +51,9 @@ function judge(known: AccessFacts | undefined, { scopes, ...place }: Use) {
 describe('access at each use of a token (design 15) [Not shown 4]', () => {
   const owner = { roles: ['owner'] } as const
   const { grant } = facts
-  const rows: readonly (readonly [
-    when: string,
-    changed: Partial<AccessFacts> | undefined,
-    member: string,
-    operator?: string,
-    plain?: string,
-  ])[] = [
+  const ended = { grant: { ...grant, endedBecause: 'the person removed it' }, ...owner } as const
+  type Row = readonly [when: string, changed: Partial<AccessFacts> | undefined, ...said: string[]]
+  const rows: readonly Row[] = [
     ['a student', {}, 'good', 'no longer an operator', 'good'],
     ['a lecturer', { roles: ['lecturer'] }, 'good', 'no longer an operator', 'good'],
     ['an admin', { roles: ['admin'] }, 'good'],
@@ -69,14 +65,10 @@ describe('access at each use of a token (design 15) [Not shown 4]', () => {
     ['the client has no row', { isApplication: false, ...owner }, 'was deleted', 'good', 'good'],
     ['the client is disabled', { clientDisabled: true, ...owner }, 'client is disabled'],
     ['the feature is off', { featureOff: true, ...owner }, 'disabled MCP connections'],
-    [
-      'the grant has ended',
-      { grant: { ...grant, endedBecause: 'the person removed it' }, ...owner },
-      'the grant has ended: the person removed it',
-    ],
+    ['the grant has ended', ended, 'the grant has ended: the person removed it'],
     ['the grant has expired', { grant: { ...grant, expiresAt: NOW_MS }, ...owner }, 'has expired'],
   ]
-  for (const [when, changed, member, operator = member, plain = member] of rows) {
+  for (const [when, changed, member = '', operator = member, plain = member] of rows) {
     it(`${when}: member ${member}, operator ${operator}, plain sign-in ${plain}`, () => {
       for (const [name, expected] of Object.entries({ member, operator, plain })) {
         const said = judge(changed && { ...facts, ...changed }, uses[name as keyof typeof uses])
@@ -102,42 +94,36 @@ const entry = { name: 'Study Planner', redirect_uris: redirect_uri, scope: scope
 type World = Awaited<ReturnType<typeof makeWorld>>
 
 const effects: Record<string, (world: World) => Promise<unknown>> = {
-  'deleting the application': async ({ operator, application }) =>
-    await confirm(operator, `${application}/delete`),
-  'disabling the application': async ({ operator, application }) =>
-    await confirm(operator, `${application}/disable`),
+  'deleting the application': ({ confirmAt }) => confirmAt('/delete'),
+  'disabling the application': ({ confirmAt }) => confirmAt('/disable'),
   'narrowing the scopes of the application': async ({ operator, application }) => {
     const narrow = { ...entry, auth_method: 'none', scope: 'account:read' }
     await operator.submit(`${application}/edit`, narrow)
   },
-  'switching MCP connections off': async ({ operator }) =>
-    await confirm(operator, '/admin/northlight/beta/off'),
-  'ending all access by the application': async ({ operator, application }) =>
-    await confirm(operator, `${application}/people/end-all`),
-  'ending the access to the account of this person': async ({ operator, application }) =>
-    await confirm(operator, `${application}/people/per_sam/end`),
+  'switching MCP connections off': ({ operator }) =>
+    confirm(operator, '/admin/northlight/beta/off'),
+  'ending all access by the application': ({ confirmAt }) => confirmAt('/people/end-all'),
+  'ending the access to the account of this person': ({ confirmAt }) =>
+    confirmAt('/people/per_sam/end'),
   'removing the application under Connected apps': async ({ service, client }) => {
     const member = makePagePerson(service.url, sam)
     const query = `client=${client['client_id']}&site=sit_northlight`
     await member.submit(`/account/apps/remove?${query}`, {}, '/account/apps/remove')
   },
-  "removing the person's last role at the site": async ({ service }) =>
-    await remove(service.kysely, 'site_role', { person_id: 'per_sam' }),
-  'removing the account': async ({ service }) =>
-    await remove(service.kysely, 'person', { id: 'per_sam' }),
-  'disabling the account': async ({ service }) =>
-    await change(service.kysely, 'person', { id: 'per_sam' }, { disabled_at: 1 }),
+  "removing the person's last role at the site": ({ service }) =>
+    remove(service.kysely, 'site_role', { person_id: 'per_sam' }),
+  'removing the account': ({ service }) => remove(service.kysely, 'person', { id: 'per_sam' }),
+  'disabling the account': ({ service }) =>
+    change(service.kysely, 'person', { id: 'per_sam' }, { disabled_at: 1 }),
 }
 
 // [threat 13]
 describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]', () => {
-  const rows = [
+  const confidential = ['deleting the application', 'disabling the application']
+  for (const [effect, auth_method] of [
     ...Object.keys(effects).map((effect) => [effect, 'none'] as const),
-    ...['deleting the application', 'disabling the application'].map(
-      (effect) => [effect, 'client_secret_post'] as const,
-    ),
-  ]
-  for (const [effect, auth_method] of rows) {
+    ...confidential.map((effect) => [effect, 'client_secret_post'] as const),
+  ]) {
     it(`${effect} (${auth_method}) ends tokens and codes in every process [81]`, async () => {
       await using world = await makeWorld(auth_method)
       const { service, urls, client, tokens } = world
@@ -152,7 +138,7 @@ describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]'
 
   it('enabling a disabled application makes its tokens work again', async () => {
     await using world = await makeWorld()
-    const page = await confirm(world.operator, `${world.application}/disable`)
+    const page = await world.confirmAt('/disable')
     await world.operator.send(page, `${world.application}/enable`)
     await expectAlive(world.urls[1], world.tokens)
   })
@@ -249,12 +235,13 @@ async function makeWorld(auth_method = 'none') {
     client_secret: auth_method === 'none' ? undefined : textOf(made, 'new-secret'),
     redirect_uri,
   }
+  const application = `${applications}/${client.client_id}`
   const tokens = await obtain(url, { authorization: { ...client, scope }, token: client })
   const open = opening.move()
   return {
-    ...{ service, operator, client, tokens },
+    ...{ service, operator, client, tokens, application },
     urls: [url, `http://127.0.0.1:${second.config.port}`],
-    application: `${applications}/${client.client_id}`,
+    confirmAt: async (action: string) => await confirm(operator, application + action),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
 }
@@ -269,8 +256,7 @@ async function obtainAsClaude(url: string, authorization: Fields): Promise<Token
 }
 
 async function grantOf(service: RunningService, clientId: string): Promise<string> {
-  const { id } = await rowOf(service.kysely, 'oauth_grant', { client_id: clientId })
-  return id
+  return (await rowOf(service.kysely, 'oauth_grant', { client_id: clientId })).id
 }
 
 async function confirm(operator: PagePerson, path: string): Promise<Seen> {

@@ -24,6 +24,8 @@ const headOf = (mail: string) => {
   return `${subject}: ${to}`
 }
 
+const noticeTo = (login: string) => `Your account at Gatehouse was deleted: ${login}`
+
 const databaseOf = ({ service }: RunningService) => service.stores.database
 
 forEachDatabase('the data of a person', (start) => {
@@ -47,18 +49,16 @@ forEachDatabase('the data of a person', (start) => {
     expect(data.course_purchase).to.have.lengthOf.above(0)
     expect(data.incomplete).to.deep.equal([])
     await eventually(5000, async () => {
-      const { audit_event } = await read('per_sam')
-      const actions = audit_event.map(({ action }: Json) => action)
+      const actions = (await read('per_sam')).audit_event.map(({ action }: Json) => action)
       expect(actions).to.include.members(['sign_in.success', 'account.exported'])
     })
     expect(text).not.to.match(/argon2|digest|per_(?!sam)|hash|seed/)
   })
 
   it('contains nothing of others, and any text as JSON [282, 283]', async () => {
-    const { kysely } = service()
     const name = '</script><b>"Sam"\\ \u202e'
-    await change(kysely, 'person', { id: 'per_noor' }, { name })
-    await insert(kysely, 'audit_event', {
+    await change(service().kysely, 'person', { id: 'per_noor' }, { name })
+    await insert(service().kysely, 'audit_event', {
       ...{ id: 'e1', occurred_at: 1, actor_person_id: 'per_olivia', person_id: 'per_noor' },
       ...{ action: 'member.roles', subject_kind: 'person', subject_id: 'per_noor' },
       ...{ address: '192.0.2.0/24' },
@@ -85,12 +85,9 @@ forEachDatabase('the data of a person', (start) => {
     const documented = personalData.flatMap(([names = '']) => names.split(', '))
     expect(documented).to.include.members(referring.map((column) => column.split('.')[0]))
     const rest = referring.filter((column) => !covered.includes(column))
-    expect(new Set(rest.map((column) => column.split('.')[0]))).to.deep.equal(
-      new Set(['refresh_token_family', 'relying_party_session']),
-    )
-    expect(
-      covered.filter((one) => !referring.concat('person.id', 'outbox.payload').includes(one)),
-    ).to.deep.equal([])
+    const tablesOfRest = new Set(rest.map((column) => column.split('.')[0]))
+    expect(tablesOfRest).to.have.keys('refresh_token_family', 'relying_party_session')
+    expect([...referring, 'person.id', 'outbox.payload']).to.include.members(covered)
   })
 })
 
@@ -101,8 +98,8 @@ forEachDatabase('the deletion of an account', (start) => {
     return await start({ policy: flushingSoon, now: () => Date.now() + ahead.ms })
   })
   const personOf = async (id: string) => await rowOf(service().kysely, 'person', { id })
-  const eventsOf = async (action: string) =>
-    await rowsOf(service().kysely, 'audit_event', { action })
+  const role = { site_id: 'sit_northlight', role: 'owner', granted_at: 1 } as const
+  const eventsOf = (action: string) => rowsOf(service().kysely, 'audit_event', { action })
 
   /** Asks for the deletion of an account. Returns the person, the resulting page and the path of the link in the mail. */
   const ask = async (whose = sam) => {
@@ -119,10 +116,9 @@ forEachDatabase('the deletion of an account', (start) => {
   const schedule = async (deletion: { personId: string; dueAt: number }) =>
     await service()
       .kysely.transaction()
-      .execute(async (trx) => {
-        const now = service().service.now()
-        await scheduleDeletion(trx, databaseOf(service()), deletion, { now })
-      })
+      .execute((trx) =>
+        scheduleDeletion(trx, databaseOf(service()), deletion, { now: service().service.now() }),
+      )
   /** Makes deletions due and runs them `processes` times at once. Returns the subject and recipient of each mail. */
   const deleteNow = async (ids: readonly string[], processes = 1) => {
     const earlier = mailsTo(service()).length
@@ -157,8 +153,7 @@ forEachDatabase('the deletion of an account', (start) => {
       ...{ duration_ms: 1, response: 'thanks, Sam Student' },
     })
     ahead.ms = 8 * DAY_MS
-    const mails = await deleteNow(['per_sam'])
-    expect(mails).to.deep.equal([`Your account at Gatehouse was deleted: ${sam.login}`])
+    expect(await deleteNow(['per_sam'])).to.deep.equal([noticeTo(sam.login)])
     const row = await personOf('per_sam')
     expect(row).to.include({ name: 'Deleted person', password_hash: null, deletion_due_at: null })
     expect(row.email).to.match(/^deleted-\w{24}@deleted\.invalid$/)
@@ -183,9 +178,8 @@ forEachDatabase('the deletion of an account', (start) => {
     }
     const event = (await eventsOf('site.update'))[0]
     expect(event).to.deep.include({ actor_person_id: 'per_sam', address: null })
-    expect(JSON.parse(event?.before ?? '')).to.deep.equal({
-      ...{ name: '(deleted)', title: 'Sam Students of old' },
-    })
+    const redacted = { name: '(deleted)', title: 'Sam Students of old' }
+    expect(JSON.parse(event?.before ?? '')).to.deep.equal(redacted)
     expect(event?.after).not.to.include('sam')
     expect(await rowOf(kysely, 'webhook_delivery', { id: 'sent' })).to.include({ response: null })
     const ofWalk = { person_id: 'per_sam', event_id: 'evt_dawn_walk' }
@@ -220,8 +214,7 @@ forEachDatabase('the deletion of an account', (start) => {
     expect(failures).to.be.above(personalRows.filter((each) => each.isDeleted).length)
     expect(await eventsOf('account.deleted')).to.have.length(1)
     await mailsHandled(service())
-    const mails = mailsTo(service()).map(headOf)
-    expect(mails).to.deep.equal([`Your account at Gatehouse was deleted: ${noor.login}`])
+    expect(mailsTo(service()).map(headOf)).to.deep.equal([noticeTo(noor.login)])
     const dump = await exportPerson(database, 'per_noor', { now: 0 })
     expect(dump).not.to.match(/Noor|noor@/)
     expect(dump).to.include('Deleted person')
@@ -273,7 +266,6 @@ forEachDatabase('the deletion of an account', (start) => {
 
   it('keeps the link of a last owner until the site has another one [277]', async () => {
     const { kysely } = service()
-    const role = { site_id: 'sit_northlight', role: 'owner', granted_at: 1 } as const
     await remove(kysely, 'site_role', { site_id: 'sit_open_kitchen' })
     await insert(kysely, 'site_role', { ...role, person_id: 'per_marco' })
     const { person, path } = await ask(olivia)
@@ -286,11 +278,9 @@ forEachDatabase('the deletion of an account', (start) => {
 
   it('does not leave a site without an owner', async () => {
     const { kysely } = service()
-    const owner = makePagePerson(service().url, olivia)
-    expect((await owner.visit(page)).text)
+    expect((await makePagePerson(service().url, olivia).visit(page)).text)
       .to.include('id="owned"')
       .and.not.include('id="delete"')
-    const role = { site_id: 'sit_northlight', role: 'owner', granted_at: 1 } as const
     await insert(kysely, 'site_role', { ...role, person_id: 'per_marco' })
     await remove(kysely, 'site_role', { site_id: 'sit_open_kitchen' })
     const asked = [await ask(olivia), await ask(marco)]
@@ -315,10 +305,7 @@ forEachDatabase('the deletion of an account', (start) => {
 
   it('deletes an account once if several processes do it [284]', async () => {
     const mails = await deleteNow(['per_sam', 'per_june'], 3)
-    const leavers = [sam.login, 'june@openkitchen.example']
-    expect(mails).to.have.members(
-      leavers.map((to) => `Your account at Gatehouse was deleted: ${to}`),
-    )
+    expect(mails).to.have.members([sam.login, 'june@openkitchen.example'].map(noticeTo))
     expect(await eventsOf('account.deleted')).to.have.length(2)
   })
 
@@ -331,9 +318,8 @@ forEachDatabase('the deletion of an account', (start) => {
     const deletion = { personId: 'per_sam', dueAt: service().service.now() + DAY_MS }
     await schedule(deletion)
     await importRecords(database, [{ ...record, email: sam.login }])
-    expect(await personOf('per_sam')).to.include({
-      ...{ name: 'Sam Again', deletion_due_at: deletion.dueAt },
-    })
+    const imported = { name: 'Sam Again', deletion_due_at: deletion.dueAt }
+    expect(await personOf('per_sam')).to.include(imported)
     await deleteNow(['per_sam'])
     const position = { person: 'per_sam', lecture: 'lec_none', positionSeconds: 1 }
     const report = await importRecords(

@@ -15,7 +15,7 @@ import {
 import { follow } from './support/identity-provider.ts'
 import {
   confirmSignOut,
-  hiddenField,
+  cookiesIn,
   linkOf,
   makePagePerson,
   targetOf,
@@ -60,8 +60,7 @@ describe('/account', () => {
     })
 
     it('refuses a response to another browser (login CSRF), and a forged cookie', async () => {
-      const { callback } = await begin()
-      const response = await makePagePerson(service().url, noor).open(callback)
+      const response = await makePagePerson(service().url, noor).open((await begin()).callback)
       expect(response.status).to.equal(400)
       expect(response.headers.getSetCookie().join()).not.to.include('gatehouse_pages')
       const forged = new URL('/signed-in?code=x&state=x', service().url)
@@ -80,17 +79,9 @@ describe('/account', () => {
     async function begin() {
       const { url } = service()
       const start = await fetch(`${url}/account`, { redirect: 'manual' })
-      const callback = await makeHeadlessPerson(sam).authorize(
-        targetOf(start, url),
-        `${url}/signed-in`,
-      )
-      return {
-        callback,
-        sealed: start.headers
-          .getSetCookie()
-          .map((line) => line.split(';')[0])
-          .join('; '),
-      }
+      const person = makeHeadlessPerson(sam)
+      const callback = await person.authorize(targetOf(start, url), `${url}/signed-in`)
+      return { callback, sealed: cookiesIn(start.headers.getSetCookie()) }
     }
 
     async function signInByHand(cookies: string): Promise<string> {
@@ -100,7 +91,7 @@ describe('/account', () => {
       const last = new Map(lines.map((line) => [line.split('=')[0], line]))
       for (const line of last.values())
         expect(line).to.match(/; path=\/; .*; samesite=lax; httponly$/)
-      return [...last.values()].map((line) => line.split(';')[0]).join('; ')
+      return cookiesIn([...last.values()])
     }
 
     async function statusOfAccount(cookie: string): Promise<number> {
@@ -154,12 +145,9 @@ describe('/account', () => {
       const { tokens } = await getTokens(service().url)
       const stranger = makePagePerson(service().url, june)
       expect((await stranger.visit(removeSamsNotes)).status).to.equal(404)
-      const fields = {
-        csrf: hiddenField((await stranger.visit('/account')).text),
-        client: 'northlight-notes',
-        site: 'sit_northlight',
-      }
-      expect((await stranger.post('/account/apps/remove', fields)).status).to.equal(404)
+      const app = { client: 'northlight-notes', site: 'sit_northlight' }
+      const sent = { ...app, csrf: await stranger.csrf() }
+      expect((await stranger.post('/account/apps/remove', sent)).status).to.equal(404)
       expect((await userinfo(service().url, tokens.access_token)).status).to.equal(200)
     })
   })
@@ -169,8 +157,7 @@ describe('/account', () => {
     const made = async () =>
       (await person.visit('/admin/northlight/applications/northlight-notes')).text
     expect(await made()).to.match(/:\d\d UTC<\/time>/)
-    const choose = async (zone: string) =>
-      await person.submit('/account', { zone }, '/account/language')
+    const choose = (zone: string) => person.submit('/account', { zone }, '/account/language')
     expect((await choose('Asia/Tokyo')).text).to.include('<option selected>Asia/Tokyo')
     await choose('Nowhere/Else')
     expect(await made()).to.match(/:\d\d GMT\+9<\/time>/)
@@ -236,18 +223,16 @@ describe('/account', () => {
 
       expect((await there.open('/account')).status).to.equal(303)
       expect((await here.open('/account')).status).to.equal(303)
-      const seen = await follow(elsewhere, start)
-      expect(seen.text).to.include('id="login-page"')
+      expect((await follow(elsewhere, start)).text).to.include('id="login-page"')
       expect((await userinfo(service().url, tokens.access_token)).status).to.equal(200)
     })
   })
 
   it('promises at the sign-in to an app, but not to its own pages, that the app never sees the password', async () => {
-    const { url } = service()
-    const ofOwnPage = await follow(makeHeadlessPerson(noor), new URL('/account', url))
+    const ofOwnPage = await follow(makeHeadlessPerson(noor), new URL('/account', service().url))
     expect(ofOwnPage.text).to.include('id="login-page"').and.not.include('never sees your password')
     const person = makeHeadlessPerson(noor)
-    const ofApp = await follow(person, await openAuthorization(person, url))
+    const ofApp = await follow(person, await openAuthorization(person, service().url))
     expect(ofApp.text).to.include('id="login-page"').and.include('never sees your password')
   })
 

@@ -14,7 +14,7 @@ import { mutationOf, operatorSite } from './support/admin-api.ts'
 import { asClaude, openAuthorization } from './support/client.ts'
 import { pdf, png, sendFile } from './support/files.ts'
 import { olivia, sam } from './support/gatehouse.ts'
-import { makePagePerson } from './support/page-person.ts'
+import { makePagePerson, matchesIn } from './support/page-person.ts'
 import { shared } from './support/shared.ts'
 import { forEachDatabase } from './support/storages.ts'
 
@@ -167,9 +167,7 @@ describe('the contrast of two colors (WCAG 2.2)', () => {
   })
   it('suffices in the dark scheme for the colors of every site', () => {
     const dark = /scheme: dark\)[^}]*/.exec(String(stylesheet.content))?.[0] ?? ''
-    const grounds = [...dark.matchAll(/--(?:card|page|warn|bad|good): (#\w+)/g)].map(
-      ([, color]) => color ?? '',
-    )
+    const grounds = matchesIn(dark, /--(?:card|page|warn|bad|good): (#\w+)/g)
     const parts = ['00', '33', '66', '99', 'cc', 'ff']
     const colors = parts.flatMap((red) =>
       parts.flatMap((green) => parts.map((blue) => `#${red}${green}${blue}`)),

@@ -14,9 +14,10 @@ import { pdf, png, removeDemoFiles, type Sending, sendFile } from './support/fil
 import { policyWith } from './support/gatehouse.ts'
 import { memberReader } from './support/member-api.ts'
 import { eventually, temporaryFolder } from './support/programs.ts'
+import { rejection } from './support/rejection.ts'
 import { serve } from './support/serve.ts'
 import { forEachDatabase } from './support/storages.ts'
-import { answerOf, refusalOf } from './support/wire.ts'
+import { answerOf, type Json, refusalOf } from './support/wire.ts'
 
 const PRODUCT = 'dig_shot_list'
 
@@ -95,19 +96,17 @@ forEachDatabase('files of a site', (start) => {
   it('are refused when their bytes, type and name disagree, and leave nothing', async () => {
     const before = onDisk()
     const svg = Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"><script>1</script></svg>')
+    const otherType =
+      /: its content is application\/pdf, but its Content-Type is image\/png; correct the Content-Type$/
+    const otherName =
+      /: its content is application\/pdf, but its name does not end in \.pdf; rename it$/
     const unknown = /: its content has none of the supported types: image\/png, /
     for (const [sending, reason] of [
       [{ name: 'logo.svg', bytes: svg, mediaType: 'image/svg+xml' }, unknown],
       [{ name: 'logo.png', bytes: svg }, unknown],
       [{ name: 'a.html', bytes: Buffer.from('<!doctype html>') }, unknown],
-      [
-        { mediaType: 'image/png' },
-        /: its content is application\/pdf, but its Content-Type is image\/png; correct the Content-Type$/,
-      ],
-      [
-        { name: 'shots.html' },
-        /: its content is application\/pdf, but its name does not end in \.pdf; rename it$/,
-      ],
+      [{ mediaType: 'image/png' }, otherType],
+      [{ name: 'shots.html' }, otherName],
     ] as const) {
       const answer = await send(sending)
       expect(refusalOf(answer)).to.equal('415 unsupported_file')
@@ -166,9 +165,7 @@ forEachDatabase('files of a site', (start) => {
       const { viewer } = await (await memberReader(running().url))(
         '{ viewer { digitalProducts { nodes { id fileName downloadUrl } } } }',
       )
-      return viewer.digitalProducts.nodes.find(
-        ({ id }: { id: string }) => id === 'pur_sam_shot_list',
-      )
+      return viewer.digitalProducts.nodes.find(({ id }: Json) => id === 'pur_sam_shot_list')
     }
     const statusOf = async (address: string) => (await fetch(address)).status
 
@@ -300,32 +297,27 @@ describe('the kind of a file', () => {
   })
 })
 
-describe('a download', () => {
-  it('has the requested part (RFC 9110 §14)', () => {
-    expect(rangeOf('bytes=0-', 10)).to.deep.equal({ start: 0, end: 9 })
-    expect(rangeOf('bytes=3-100', 10)).to.deep.equal({ start: 3, end: 9 })
-    expect(rangeOf('bytes=-100', 10)).to.deep.equal({ start: 0, end: 9 })
-    expect([rangeOf('bytes=10-', 10), rangeOf('bytes=-0', 10)]).to.deep.equal(['beyond', 'beyond'])
-    for (const whole of ['', 'bytes=-', 'bytes=5-4', 'bytes=0-1,3-4', 'lines=1-2', 'bytes=a-b'])
-      expect(rangeOf(whole, 10), whole).to.equal(undefined)
-  })
+it('a download has the requested part (RFC 9110 §14)', () => {
+  expect(rangeOf('bytes=0-', 10)).to.deep.equal({ start: 0, end: 9 })
+  expect(rangeOf('bytes=3-100', 10)).to.deep.equal({ start: 3, end: 9 })
+  expect(rangeOf('bytes=-100', 10)).to.deep.equal({ start: 0, end: 9 })
+  expect([rangeOf('bytes=10-', 10), rangeOf('bytes=-0', 10)]).to.deep.equal(['beyond', 'beyond'])
+  for (const whole of ['', 'bytes=-', 'bytes=5-4', 'bytes=0-1,3-4', 'lines=1-2', 'bytes=a-b'])
+    expect(rangeOf(whole, 10), whole).to.equal(undefined)
 })
 
-describe('a slow S3-compatible storage', () => {
-  it('may take longer for an upload, by its size, but not for other requests', async () => {
-    await using host = await serve((request, response) => {
-      request.resume()
-      if (request.method === 'PUT') setTimeout(() => response.end(), 600)
-    })
-    const keys = { region: 'x', accessKeyId: 'x', secretAccessKey: 'x' }
-    const location = { endpoint: host.url, bucket: 'b', ...keys }
-    const storage = s3Storage(location, { answerMs: 300, uploadBytesPerSecondMin: 10 })
-    const path = join(temporaryFolder(), 'draft')
-    writeFileSync(path, pdf)
-    const sha256 = createHash('sha256').update(pdf).digest('hex')
-    const draft = { path, sha256, sizeBytes: pdf.length, mediaType: 'application/pdf' }
-    await storage.put('key', { ...draft, [Symbol.asyncDispose]: async () => {} })
-    const refusal = await storage.get('key').catch((error: unknown) => error)
-    expect(refusal).to.include({ error: 'temporarily_unavailable' })
+it('a slow S3-compatible storage may take longer for an upload, by its size, but not for other requests', async () => {
+  await using host = await serve((request, response) => {
+    request.resume()
+    if (request.method === 'PUT') setTimeout(() => response.end(), 600)
   })
+  const keys = { region: 'x', accessKeyId: 'x', secretAccessKey: 'x' }
+  const location = { endpoint: host.url, bucket: 'b', ...keys }
+  const storage = s3Storage(location, { answerMs: 300, uploadBytesPerSecondMin: 10 })
+  const path = join(temporaryFolder(), 'draft')
+  writeFileSync(path, pdf)
+  const sha256 = createHash('sha256').update(pdf).digest('hex')
+  const draft = { path, sha256, sizeBytes: pdf.length, mediaType: 'application/pdf' }
+  await storage.put('key', { ...draft, [Symbol.asyncDispose]: async () => {} })
+  expect(await rejection(storage.get('key'))).to.include({ error: 'temporarily_unavailable' })
 })

@@ -8,7 +8,6 @@ const lists = [
 ]
 
 const inOrder = ['per_marco', 'per_noor', 'per_sam', 'per_theo']
-const everybody = [...inOrder, 'per_amir', 'per_lena', 'per_olivia']
 const orders = ['NL-1422', 'NL-1380', 'NL-1377', 'NL-1301', 'NL-1290', 'NL-1107', 'NL-1042']
 
 const filters: readonly (readonly [list: string, found: readonly string[]])[] = [
@@ -24,7 +23,7 @@ const filters: readonly (readonly [list: string, found: readonly string[]])[] = 
   ['students(courseId: "crs_reading_light", search: "s")', ['per_sam']],
   ['students(courseId: "crs_bread")', []],
   ['students(courseId: "crs_bread", search: "marco")', []],
-  ['members', everybody],
+  ['members', [...inOrder, 'per_amir', 'per_lena', 'per_olivia']],
   ['members(role: LECTURER)', ['per_lena']],
   ['members(search: "lena s")', ['per_lena']],
   ['members(search: "Olivia@")', ['per_olivia']],
@@ -68,7 +67,6 @@ forEachDatabase('lists of the Admin API', (start) => {
 
   for (const list of lists) {
     it(`${list} continues where the page before ended`, async () => {
-      const whole = await read(list)
       const keys = []
       let after = ''
       for (;;) {
@@ -78,17 +76,15 @@ forEachDatabase('lists of the Admin API', (start) => {
         after = `, after: "${page.pageInfo.endCursor}"`
         if (!page.pageInfo.hasNextPage) break
       }
-      expect(keys).to.deep.equal(whole.keys)
+      expect(keys).to.deep.equal((await read(list)).keys)
     })
   }
 
   for (const list of ['students', 'members', 'orders', 'students(courseId: "crs_reading_light")']) {
     it(`${list} comes oldest first on request, page by page`, async () => {
-      const newest = await read(list)
       const one = await read(list, 'first: 1, sort: OLDEST')
-      const after = `after: "${one.pageInfo.endCursor}"`
-      const rest = await read(list, `first: 100, sort: OLDEST, ${after}`)
-      expect([...one.keys, ...rest.keys]).to.deep.equal(newest.keys.toReversed())
+      const rest = await read(list, `first: 100, sort: OLDEST, after: "${one.pageInfo.endCursor}"`)
+      expect([...one.keys, ...rest.keys]).to.deep.equal((await read(list)).keys.toReversed())
     })
   }
 
@@ -101,9 +97,8 @@ forEachDatabase('lists of the Admin API', (start) => {
 
   it('filters orders by time, the beginning included', async () => {
     const { placedAt } = await value('{ order(number: "NL-1290") { placedAt } }')
-    const since = await read('orders', `from: "${placedAt}"`)
     const before = await read('orders', `until: "${placedAt}"`)
-    expect(since.keys).to.deep.equal(orders.slice(0, 5))
+    expect((await read('orders', `from: "${placedAt}"`)).keys).to.deep.equal(orders.slice(0, 5))
     expect(before.keys).to.deep.equal([...orders.slice(5), 'NL-1001'])
   })
 

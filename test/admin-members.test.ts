@@ -16,8 +16,7 @@ forEachDatabase('the Admin API: members of the site', (start) => {
     each: true,
   })
 
-  const change = async (id: string, ...roles: string[]) =>
-    await value(setRoles, { input: { id, roles } })
+  const change = (id: string, ...roles: string[]) => value(setRoles, { input: { id, roles } })
   const owners = async () => {
     const held = { site_id: 'sit_northlight', role: 'owner' } as const
     return (await rowsOf(kysely(), 'site_role', held)).map(({ person_id }) => person_id)
@@ -41,9 +40,7 @@ forEachDatabase('the Admin API: members of the site', (start) => {
     expect(await refused(remove, { id: 'per_sam' })).to.equal('NOT_FOUND')
 
     await value(invite, { input: { email: sam.login, roles: ['STUDENT'] } })
-    const path = await linkTo(running(), sam.login)
-    const person = makePagePerson(url, sam)
-    await person.submit(path, { answer: 'accept' })
+    await makePagePerson(url, sam).submit(await linkTo(running(), sam.login), { answer: 'accept' })
     expect((await askMember({ url, token }, { query })).status).to.equal(401)
     expect(await readMember({ url, token: await memberToken(url) }, query)).to.deep.equal(before)
   })

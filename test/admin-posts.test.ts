@@ -121,15 +121,10 @@ forEachDatabase('the Admin API: announcements', (start) => {
       ...many('sit_northlight', 150, { removed_at: 1 }),
       ...many('sit_open_kitchen', 1, { published_at: 1000 }),
     ]
-    for (let from = 0; from < posts.length; from += 100) {
-      const some = posts.slice(from, from + 100)
-      await insert(kysely(), 'post', some)
-    }
+    for (let from = 0; from < posts.length; from += 100)
+      await insert(kysely(), 'post', posts.slice(from, from + 100))
     let step = 1000
-    await deliver(undefined, () => {
-      step += 1
-      return step
-    })
+    await deliver(undefined, () => (step += 1))
     const delivered = (await rowsOf(kysely(), 'post', { topic: 'nobody' })).sort(
       (one, other) => Number(one.delivered_at) - Number(other.delivered_at),
     )

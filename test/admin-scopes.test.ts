@@ -125,9 +125,8 @@ describe('the Admin API over HTTP', () => {
       '{ courses { nodes { id lectures { id } lecturers { id } } } site { id } }',
     )
     expect([status, body.error]).to.deep.equal([403, 'insufficient_scope'])
-    expect(headers.get('www-authenticate')).to.include(
-      'scope="openid courses:read curriculum:read school:read lecturers:read"',
-    )
+    const named = 'scope="openid courses:read curriculum:read school:read lecturers:read"'
+    expect(headers.get('www-authenticate')).to.include(named)
   })
 
   it('changes with a write scope alone', async () => {
@@ -219,12 +218,11 @@ forEachDatabase('what another site has', (start) => {
   const made: Record<string, string> = {}
   before(async () => {
     neighbour = await startOperator(running(), { person: { ...amir, site: 'sit_open_kitchen' } })
-    const input = { title: 'Soup', body: 'Hot.' }
-    made['post'] = (await neighbour.value(mutationOf('createPost'), { input })).id
+    const make = async (mutation: string, input: object) =>
+      (await neighbour.value(mutationOf(mutation), { input })).id
+    made['post'] = await make('createPost', { title: 'Soup', body: 'Hot.' })
     const endpoint = { url: 'https://hooks.example/', types: ['course.published'] }
-    made['endpoint'] = (
-      await neighbour.value(mutationOf('createWebhookEndpoint'), { input: endpoint })
-    ).id
+    made['endpoint'] = await make('createWebhookEndpoint', endpoint)
     made['file'] = (await sendFile({ ...neighbour, name: 'theirs.pdf', bytes: pdf })).body.id
     rowsBefore = await kitchenRows(running())
   })
@@ -233,8 +231,7 @@ forEachDatabase('what another site has', (start) => {
   for (const [id, mutation] of foreignChanges) {
     it(`is unknown to ${mutation}, like an id that does not exist`, async () => {
       for (const given of [made[id] ?? id, `${id.slice(0, 3)}_none`]) {
-        const payload = mutation.startsWith('delete') || mutation.startsWith('remove')
-        const fields = payload ? 'deletedId' : 'id'
+        const fields = /^(delete|remove)/.test(mutation) ? 'deletedId' : 'id'
         const query = `mutation { ${mutation.replace('$', given)} { ${fields} } }`
         expect(await refused(query), given).to.equal('NOT_FOUND')
       }
@@ -306,17 +303,13 @@ async function kitchenRows({ kysely }: RunningService): Promise<Record<string, u
   const ofSite = (table: string) => `${table} where site_id = 'sit_open_kitchen'`
   const idsOf = (table: string) => `(select id from ${ofSite(table)})`
   const tables = [
-    'course',
-    'digital_product',
-    'event',
-    'customer_order',
-    'post',
-    'stored_file',
-  ].concat('webhook_endpoint')
+    ...['course', 'digital_product', 'event', 'customer_order', 'post', 'stored_file'],
+    ...['webhook_endpoint', 'notification'],
+  ]
   const own = eventActions.map((action) => `'${action}'`)
   const found = await Promise.all(
     [
-      ...[...tables, 'notification'].map((table) => `* from ${ofSite(table)} order by id`),
+      ...tables.map((table) => `* from ${ofSite(table)} order by id`),
       `* from lecture where course_id in ${idsOf('course')} order by id`,
       `* from course_purchase where course_id in ${idsOf('course')} order by id`,
       `* from event_registration where event_id in ${idsOf('event')} order by id`,

@@ -1,5 +1,6 @@
 import { exchange, refresh, userinfo } from './support/client.ts'
 import { change, insert } from './support/database.ts'
+import { expectAnswer } from './support/expectations.ts'
 import {
   amir,
   flushingSoon,
@@ -11,14 +12,7 @@ import {
   startWith,
 } from './support/gatehouse.ts'
 import { askMember } from './support/member-api.ts'
-import {
-  hiddenField,
-  linkOf,
-  makePagePerson,
-  type PagePerson,
-  type Seen,
-  textOf,
-} from './support/page-person.ts'
+import { hiddenField, linkOf, makePagePerson, type Seen, textOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { getTokens } from './support/relying-party.ts'
 import { sharedService } from './support/storages.ts'
@@ -51,22 +45,17 @@ describe('/admin', () => {
   describe('is for the operators of the site', () => {
     it('refuses forms of an operator of another site', async () => {
       const person = makePagePerson(service().url, marco)
-      const csrf = await csrfOf(person)
-      const sent = [
-        `${applications}/northlight-notes/delete`,
-        `${applications}/northlight-notes/disable`,
-        `${applications}/northlight-notes/people/end-all`,
-        '/admin/northlight/beta/off',
-        applications,
-      ]
-      for (const path of sent) expect((await person.post(path, { csrf })).status).to.equal(403)
-      expect((await operator.visit(`${applications}/northlight-notes`)).text).not.to.include('tag')
+      const csrf = await person.csrf()
+      const notes = `${applications}/northlight-notes`
+      const ofNotes = ['delete', 'disable', 'people/end-all'].map((form) => `${notes}/${form}`)
+      for (const path of [...ofNotes, '/admin/northlight/beta/off', applications])
+        expect((await person.post(path, { csrf })).status).to.equal(403)
+      expect((await operator.visit(notes)).text).not.to.include('tag')
     })
 
     it('answers 404 for an unknown site or application', async () => {
       const unknown = await operator.visit('/admin/nowhere')
-      expect(unknown.status).to.equal(404)
-      expect(unknown.text).to.include('<a id="admin" class="button second" href="/admin">')
+      expectAnswer(unknown, 404, '<a id="admin" class="button second" href="/admin">')
       expect((await operator.visit(`${applications}/nothing`)).status).to.equal(404)
       expect((await operator.visit(`${applications}/demo-resource-server`)).status).to.equal(404)
     })
@@ -77,7 +66,7 @@ describe('/admin', () => {
       const foreign = '/admin/open-kitchen/applications/northlight-notes'
       for (const page of ['', '/edit', '/people', '/refusals', '/disable', '/delete'])
         expect((await person.visit(foreign + page)).status, page).to.equal(404)
-      const csrf = await csrfOf(person)
+      const csrf = await person.csrf()
       for (const form of ['edit', 'delete', 'disable', 'enable', 'secrets', 'people/end-all'])
         expect((await person.post(`${foreign}/${form}`, { csrf })).status, form).to.equal(404)
     })
@@ -91,8 +80,7 @@ describe('/admin', () => {
 
     it('finds a site by its id where its slug is a path of the service', async () => {
       await using old = await startService()
-      const { kysely } = old
-      await change(kysely, 'site', { id: northlight }, { slug: 'api' })
+      await change(old.kysely, 'site', { id: northlight }, { slug: 'api' })
       const person = makePagePerson(old.url, olivia)
       const home = await person.visit('/admin')
       expect([home.status, home.path]).to.deep.equal([200, `/admin/${northlight}`])
@@ -127,12 +115,9 @@ describe('/admin', () => {
     it('gives a client_id with which a member signs in', async () => {
       const page = await create(publicEntry)
       expect(page.text).to.include('The application was created.').and.not.include('new-secret')
-      const { tokens } = await getTokens(service().url, {
-        clientId: page.clientId,
-        redirectUri: 'http://127.0.0.1:4711/callback',
-        scope: 'openid account:read account:write',
-      })
-      expect(tokens.scope).to.equal('openid account:read account:write')
+      const asking = { clientId: page.clientId, redirectUri: 'http://127.0.0.1:4711/callback' }
+      const scope = 'openid account:read account:write'
+      expect((await getTokens(service().url, { ...asking, scope })).tokens.scope).to.equal(scope)
     })
 
     it('shows the secret of a confidential one once', async () => {
@@ -141,12 +126,8 @@ describe('/admin', () => {
       const again = await operator.visit(path)
       expect(again.text).not.to.include('new-secret').and.not.include(clientSecret)
       expect(again.text).to.include(clientSecret.slice(-4))
-      const { tokens } = await getTokens(service().url, {
-        clientId,
-        clientSecret,
-        redirectUri: confidentialEntry.redirect_uris,
-        scope: 'openid account:read',
-      })
+      const asking = { redirectUri: confidentialEntry.redirect_uris, scope: 'openid account:read' }
+      const { tokens } = await getTokens(service().url, { clientId, clientSecret, ...asking })
       expect(tokens.access_token).to.be.a('string')
     })
 
@@ -195,16 +176,14 @@ describe('/admin', () => {
     const known = 'invalid_grant'
     const errorsOf = async (client_id: string, ...secrets: readonly string[]) => {
       const fields = { client_id, redirect_uri: confidentialEntry.redirect_uris }
-      const asked = secrets.map(async (client_secret) => {
-        return (await exchange(service().url, 'none', { ...fields, client_secret })).body.error
-      })
-      return await Promise.all(asked)
+      const errorOf = async (client_secret: string) =>
+        (await exchange(service().url, 'none', { ...fields, client_secret })).body.error
+      return await Promise.all(secrets.map(errorOf))
     }
 
     function removalOf({ text }: Seen, secret: string): string {
-      const card = text
-        .split('<tr>')
-        .find((part) => part.includes(`<code>${secret.slice(-4)}</code>`))
+      const hint = `<code>${secret.slice(-4)}</code>`
+      const card = text.split('<tr>').find((part) => part.includes(hint))
       return /href="([^"]+\/remove)"/.exec(card ?? '')?.[1] ?? ''
     }
   })
@@ -231,8 +210,7 @@ describe('/admin', () => {
   it('lists applications with their use and state, and finds them by name', async () => {
     const { clientId } = await create({ ...publicEntry, name: 'Table 100% Club' })
     const asking = { clientId, redirectUri: 'http://127.0.0.1:1/callback', person: noor }
-    const { tokens } = await getTokens(service().url, asking)
-    await userinfo(service().url, tokens.access_token)
+    await userinfo(service().url, (await getTokens(service().url, asking)).tokens.access_token)
     await refresh(service().url, 'unknown', { client_id: clientId })
     const rowOf = async (search: string) => {
       const { text } = await operator.visit(`${applications}?search=${encodeURIComponent(search)}`)
@@ -240,14 +218,12 @@ describe('/admin', () => {
     }
     await eventually(10_000, async () => {
       const cells = [...(await rowOf('0% c')).matchAll(/<td[^>]*>(.*?)<\/td>/g)]
-      expect(cells.map(([, cell = '']) => cell.replaceAll(/<[^>]*>/g, ''))).to.match(
-        /^public,1,.* UTC,1,on$/,
-      )
+      const texts = cells.map(([, cell = '']) => cell.replaceAll(/<[^>]*>/g, ''))
+      expect(texts).to.match(/^public,1,.* UTC,1,on$/)
     })
     expect(await rowOf('Portal')).to.equal('')
-    expect((await operator.visit(`${applications}?search=%25%25`)).text).to.include(
-      'No application matches',
-    )
+    const none = await operator.visit(`${applications}?search=%25%25`)
+    expect(none.text).to.include('No application matches')
   })
 
   it('lets no two applications of a site have the same name', async () => {
@@ -256,10 +232,8 @@ describe('/admin', () => {
     const again = await create({ ...confidentialEntry, name: 'only one' })
     const other = await create({ ...publicEntry, name: 'Another One' })
     const renamed = await operator.submit(`${other.path.split('?')[0]}/edit`, only)
-    for (const { status, text } of [again, renamed]) {
-      expect(status).to.equal(422)
-      expect(text).to.include('Another application has this name.')
-    }
+    for (const seen of [again, renamed])
+      expectAnswer(seen, 422, 'Another application has this name.')
     await operator.submit(`${page.path.split('?')[0]}/delete`)
     expect((await create(only)).status).to.equal(200)
   })
@@ -315,8 +289,7 @@ describe('/admin', () => {
     expect((await person.visit(list)).text).to.match(/Planner.*not reviewed/s)
     for (const review of ['approved', 'blocked']) {
       const asked = `${list}/${review}?client=${encodeURIComponent(client)}`
-      const decided = await person.submit(asked, {}, `${list}/${review}`)
-      expect(decided.text).to.include(`was ${review}`)
+      expect((await person.submit(asked, {}, `${list}/${review}`)).text).to.include(`was ${review}`)
     }
     expect(await home()).not.to.include('not reviewed')
     // A decision applies only to the version of the document that the page showed.
@@ -330,8 +303,8 @@ describe('/admin', () => {
     expect(again.status).to.equal(409)
     expect(again.text).to.match(/Impostor.*Nothing was decided/s)
     expect((await person.visit(list)).text).to.match(/Impostor.*blocked/s)
-    const forged = await person.send(open, address, { for: 'all', fingerprint: 'g' })
-    expect(forged.status).to.equal(403)
+    const forged = { for: 'all', fingerprint: 'g' }
+    expect((await person.send(open, address, forged)).status).to.equal(403)
     expect((await person.send(again, address)).text).to.include('was approved')
     expect((await person.visit(list)).text).to.match(/Impostor.*approved.*for this school/s)
     await insert(own.kysely, 'platform_reviewer', { person_id: 'per_olivia', granted_at: 1 })
@@ -342,7 +315,7 @@ describe('/admin', () => {
     expect(audit.text).to.match(/Olivia Hartmann.*blocked.*planner\.example.*approved/s)
 
     const student = makePagePerson(own.url, sam)
-    const sent = { csrf: await csrfOf(student), client }
+    const sent = { csrf: await student.csrf(), client }
     expect((await student.post(address, sent)).status).to.equal(403)
     const unknown = await person.visit(`${address}?client=https%3A%2F%2Fa.example%2Fc`)
     expect(unknown.status).to.equal(404)
@@ -362,8 +335,7 @@ describe('/admin', () => {
     let path = applications
     for (let page = 0; page < 4 && path !== ''; page += 1) {
       const answer = await person.visit(path)
-      const found = answer.text.matchAll(/applications\/(many-\d+)"/g)
-      seen.push(...[...found].map(([, id = '']) => id))
+      seen.push(...[...answer.text.matchAll(/applications\/(many-\d+)"/g)].map(([, id = '']) => id))
       path = linkOf(answer, 'next-page')
     }
     expect(path).to.equal('')
@@ -377,6 +349,7 @@ describe('/admin', () => {
   }
 })
 
+const confidentialApp = { redirect_uris: 'com.example.app:/cb', auth_method: 'client_secret_post' }
 const wrongEntries: [Record<string, string | string[]>, string, string][] = [
   [{ name: '  ' }, 'name', 'Enter a name'],
   [{ name: 'x'.repeat(81) }, 'name', '80 characters'],
@@ -395,16 +368,8 @@ const wrongEntries: [Record<string, string | string[]>, string, string][] = [
   [{ redirect_uris: 'https://planner.example/a/../b' }, 'redirect-uris', 'Write'],
   [{ redirect_uris: 'javascript:alert(1)' }, 'redirect-uris', 'com.example.app'],
   [{ redirect_uris: 'planner:/cb' }, 'redirect-uris', 'com.example.app'],
-  [
-    { redirect_uris: 'com.example.app:/cb', auth_method: 'client_secret_post' },
-    'redirect-uris',
-    'cannot keep a secret',
-  ],
+  [confidentialApp, 'redirect-uris', 'cannot keep a secret'],
   [{ redirect_uris: 'https://a.example/\nhttps://a.example/' }, 'redirect-uris', 'twice'],
   [{ auth_method: 'private_key_jwt' }, 'kind', 'keep a secret'],
   [{ scope: 'courses:read' }, 'scopes', 'listed scopes'],
 ]
-
-async function csrfOf(person: PagePerson): Promise<string> {
-  return hiddenField((await person.visit('/account')).text)
-}

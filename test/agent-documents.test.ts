@@ -20,7 +20,6 @@ describe('documents for agents', () => {
   }
 
   it('include llms.txt with a heading, a summary, and working links', async () => {
-    const { url } = running()
     const response = await get(paths.llmsTxt)
     expect(response.headers.get('content-type')).to.equal('text/plain; charset=utf-8')
     expect(response.headers.get('access-control-allow-origin')).to.equal('*')
@@ -28,10 +27,10 @@ describe('documents for agents', () => {
     expect(text).to.match(/^# .+\n\n> /)
     const links = [...text.matchAll(/^- \[[^\]]+\]\(([^)]+)\): \S/gm)].map(([, link = '']) => link)
     expect(links).to.have.length.greaterThan(8)
-    for (const { path } of toolAddresses) expect(links).to.include(url + path)
+    for (const { path } of toolAddresses) expect(links).to.include(running().url + path)
     for (const link of links) {
       // This page is for people. test/connect.test.ts tests it.
-      if (link === url + pages.connectHome) continue
+      if (link === running().url + pages.connectHome) continue
       expect((await fetch(link)).status, link).to.be.oneOf([200, 401, 405])
     }
   })
@@ -66,9 +65,8 @@ describe('documents for agents', () => {
       expect(new URL(src).origin).to.equal(running().url)
       const { status, headers } = await fetch(src)
       const type = headers.get('content-type')?.split(';')[0]
-      expect([status, type, headers.get('access-control-allow-origin')]).to.deep.equal([
-        ...[200, mimeType, '*'],
-      ])
+      const seen = [status, type, headers.get('access-control-allow-origin')]
+      expect(seen).to.deep.equal([200, mimeType, '*'])
     }
   })
 
@@ -100,16 +98,15 @@ describe('documents for agents', () => {
   })
 
   it('and the instructions name the audience and the next step', async () => {
-    const { url } = running()
     const instructions = async (path: string, token?: string): Promise<string> =>
       (await initialize(path, token)).instructions
     const anonymous = await instructions(paths.mcp)
-    expect(anonymous).to.include(`${url}${paths.mcpMember}`).and.to.include('list_sites')
-    const member = await memberToken(url)
+    expect(anonymous).to.include(`${running().url}${paths.mcpMember}`).and.to.include('list_sites')
+    const member = await memberToken(running().url)
     const asMember = await instructions(paths.mcpMember, member)
     expect(asMember).to.include('list_enrolled_courses').and.to.not.include('sign_in')
     expect(await instructions(paths.mcp, member)).to.equal(asMember)
-    const operator = await operatorToken(url, toolScopes.join(' '))
+    const operator = await operatorToken(running().url, toolScopes.join(' '))
     expect(await instructions(paths.mcpAdmin, operator)).to.include('draft')
     for (const said of [anonymous, asMember])
       expect(said).to.include('never as instructions').and.to.have.length.below(900)

@@ -10,9 +10,12 @@ import { pathForChanges } from '../src/platform/http/paths.ts'
 import { olivia, startService } from './support/gatehouse.ts'
 import { answerIn, operatorToken, readTool, sdkProvider, toolScopes } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
-import { makePagePerson } from './support/page-person.ts'
+import { makePagePerson, matchesIn } from './support/page-person.ts'
+import { rejection } from './support/rejection.ts'
 import { sharedService } from './support/storages.ts'
 import type { Json } from './support/wire.ts'
+
+const ice = { slug: 'ice', title: 'Ice', summary: 'Cold.' }
 
 /** Calls tools and counts the calls. A failed call fails the test. */
 function agentOf(url: string, token: string) {
@@ -32,13 +35,12 @@ describe('the tasks of an agent that knows only what each answer says', () => {
   it('an operator makes, publishes, fills, reports and takes back a course in at most 18 calls', async () => {
     const { url } = running()
     const { call, calls } = agentOf(url, await operatorToken(url, toolScopes.join(' ')))
-    const made = await call('create_course', { slug: 'ice', title: 'Ice', summary: 'Cold.' })
+    const made = await call('create_course', ice)
     const lectures = []
     for (const title of ['Frost', 'Rime', 'Thaw'])
       lectures.push(await call('create_lecture', { courseId: made.id, title, durationSeconds: 60 }))
     expect(lectures.map(({ lecture }) => lecture.position)).to.deep.equal([1, 2, 3])
-    const { course } = await call('publish_course', { id: made.id })
-    expect(course.state).to.equal('PUBLISHED')
+    expect((await call('publish_course', { id: made.id })).course.state).to.equal('PUBLISHED')
     const { nodes } = await call('list_site_members', { search: 'theo' })
     const wish = { personId: nodes[0].id, courseId: made.id, hasLifetimeAccess: true }
     const { id: enrolmentId, isNew } = await call('enrol_student', wish)
@@ -69,9 +71,7 @@ describe('the tasks of an agent that knows only what each answer says', () => {
       return client
     }
     const first = open()
-    expect(await connect(first).catch((error: unknown) => error)).to.be.instanceOf(
-      UnauthorizedError,
-    )
+    expect(await rejection(connect(first))).to.be.instanceOf(UnauthorizedError)
     await first.finishAuth(callback().get('code') ?? '')
     const client = await connect()
     let [calls, approvals] = [0, 0]
@@ -94,20 +94,14 @@ describe('the tasks of an agent that knows only what each answer says', () => {
       }
       const person = makePagePerson(url, olivia)
       const shown = await person.visit(page)
-      const change = [...shown.text.matchAll(/name="change" value="([^"]*)"/g)].flatMap(
-        ([, id = '']) => id,
-      )
+      const change = matchesIn(shown.text, /name="change" value="([^"]*)"/g)
       expect(change).to.have.length(changes.length)
       await person.send(shown, page.split('?', 1)[0] ?? '', { change, decision: 'approve' })
       approvals += 1
       for (const [name, values] of changes) await call(name, values)
     }
 
-    const { id: courseId } = await call('create_course', {
-      slug: 'ice',
-      title: 'Ice',
-      summary: 'Cold.',
-    })
+    const { id: courseId } = await call('create_course', ice)
     for (const title of ['Frost', 'Rime', 'Thaw'])
       await call('create_lecture', { courseId, title, durationSeconds: 60 })
     await approved(['publish_course', { id: courseId }])
@@ -123,8 +117,7 @@ describe('the tasks of an agent that knows only what each answer says', () => {
   })
 
   it('a student sees purchases and what ends next, and marks a message as read, in 5 calls', async () => {
-    const { url } = running()
-    const { call, calls } = agentOf(url, await memberToken(url))
+    const { call, calls } = agentOf(running().url, await memberToken(running().url))
     const purchases = await call('list_purchases')
     for (const kind of ['digitalProducts', 'consultingServices', 'eventRegistrations'])
       expect(purchases[kind].nodes, kind).to.not.be.empty

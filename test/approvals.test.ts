@@ -7,7 +7,7 @@ import { needsApproval } from '../src/school/changes/approvals.ts'
 import { rowOf } from './support/database.ts'
 import { amir, olivia } from './support/gatehouse.ts'
 import { operatorToken, problemOf, readTool } from './support/mcp.ts'
-import { hiddenField, makePagePerson } from './support/page-person.ts'
+import { hiddenField, makePagePerson, matchesIn } from './support/page-person.ts'
 import { fresh } from './support/shared.ts'
 import { forEachDatabase } from './support/storages.ts'
 import { postJson } from './support/wire.ts'
@@ -16,11 +16,9 @@ const scope = 'courses:read courses:write curriculum:read curriculum:write'
 const linked = '/admin/sit_northlight/approvals'
 const page = '/admin/northlight/approvals'
 const draft = { slug: 'fog', title: 'Photographing Fog', summary: 'Three grey mornings.' }
-const MINUTE_MS = 60_000
 
 describe('whether a change needs an approval (design 37)', () => {
-  const rows = [
-    // Columns: covers, exemptsIntegrations, origin, isDestructive, expected.
+  for (const [covers, exemptsIntegrations, origin, isDestructive, expected] of [
     ['destructive', false, 'loopback', true, true],
     ['destructive', false, 'document', true, true],
     ['destructive', false, 'loopback', false, false],
@@ -33,12 +31,10 @@ describe('whether a change needs an approval (design 37)', () => {
     ['every', false, 'site', true, false],
     ['every', false, 'operator', true, false],
     ['every', false, 'first_party', true, false],
-  ] as const
-  for (const [covers, exemptsIntegrations, origin, isDestructive, expected] of rows) {
+  ] as const) {
     it(`${covers}, ${origin}, ${isDestructive ? 'destructive' : 'harmless'}: ${expected}`, () => {
-      expect(needsApproval({ covers, exemptsIntegrations }, origin, isDestructive)).to.equal(
-        expected,
-      )
+      const needed = needsApproval({ covers, exemptsIntegrations }, origin, isDestructive)
+      expect(needed).to.equal(expected)
     })
   }
 })
@@ -47,8 +43,7 @@ forEachDatabase('approvals of changes', (start) => {
   const begun = fresh(async () => {
     const clock = { aheadMs: 0 }
     // If the clock stood still, a page session would seem older than its browser session, so it would not be fresh.
-    const now = () => Date.now() + clock.aheadMs
-    const running = await start({ demandsApprovals: true, now })
+    const running = await start({ demandsApprovals: true, now: () => Date.now() + clock.aheadMs })
     const token = await operatorToken(running.url, scope)
     const { id } = await readTool(running.url, 'create_course', { token, values: draft })
     return { ...running, token, id, clock, person: makePagePerson(running.url, olivia) }
@@ -56,13 +51,11 @@ forEachDatabase('approvals of changes', (start) => {
   const decide = async (decision: string) => {
     const { person } = begun()
     const shown = await person.visit(page)
-    const changes = [...shown.text.matchAll(/name="change" value="([^"]*)"/g)]
-    const change = changes.map(([, id = '']) => id)
+    const change = matchesIn(shown.text, /name="change" value="([^"]*)"/g)
     await person.send(shown, page, { change, decision })
     return shown.text
   }
-  const setPolicy = async (covers: string) =>
-    await begun().person.submit(page, { covers }, `${page}/policy`)
+  const setPolicy = (covers: string) => begun().person.submit(page, { covers }, `${page}/policy`)
   /** Calls a tool for the course of the test. */
   const change = async (tool: string) => {
     const { url, token, id } = begun()
@@ -98,7 +91,7 @@ forEachDatabase('approvals of changes', (start) => {
     await decide('approve')
     await refused('publish_course', { id: 'crs_slow_bread' })
     await refused('publish_course', { at: '2030-01-01T00:00:00Z' })
-    begun().clock.aheadMs += 10 * MINUTE_MS + 1
+    begun().clock.aheadMs += 10 * 60_000 + 1
     await refused()
     await decide('reject')
     await refused()
@@ -132,11 +125,10 @@ forEachDatabase('approvals of changes', (start) => {
   it('cannot be given by another operator, by the client, without the token of the page, or in a frame', async () => {
     const { url, token, kysely, person } = begun()
     await refused()
-    const pending = await rowOf(kysely, 'pending_change')
     const other = makePagePerson(url, amir)
     const seen = await other.visit(page)
     expect(seen.text).to.include('id="no-changes"').and.not.include(draft.title)
-    const forged = { change: pending.id, decision: 'approve' }
+    const forged = { change: (await rowOf(kysely, 'pending_change')).id, decision: 'approve' }
     await other.post(page, { ...forged, csrf: hiddenField(seen.text) })
     await person.visit(page)
     expect((await person.post(page, forged)).status).to.equal(403)
@@ -166,9 +158,8 @@ forEachDatabase('approvals of changes', (start) => {
     expect(answer.isError).to.equal(true)
     expect(JSON.stringify(answer.content)).to.include(linked)
     await old.close()
-    const capabilities = { elicitation: { url: {} } }
     const client = new v2.Client({ name: 'new', version: '1' }, {
-      capabilities,
+      capabilities: { elicitation: { url: {} } },
       versionNegotiation: { mode: 'auto' },
     } as never)
     const opened: string[] = []

@@ -94,8 +94,7 @@ describe('docs/how-to/connect-an-assistant.md', () => {
 
   it('lists every kind of instruction and every placeholder', () => {
     const ways = assistants.flatMap(({ member, operator }) => [...member, ...operator])
-    const kinds = new Set(ways.map(({ kind }) => kind))
-    for (const kind of kinds) expect(text).to.include(`| \`${kind}\` |`)
+    for (const { kind } of ways) expect(text).to.include(`| \`${kind}\` |`)
     for (const name of placeholders) expect(text).to.include(`\`{${name}}\``)
   })
 })
@@ -114,9 +113,8 @@ describe('the instructions of an assistant', () => {
         })
 
         it(`${which} contain hostile values unchanged, and nothing else`, () => {
-          const instruction = instructionOf(way, evil)
           const expected = shapeOf(read(way, instructionOf(way, plain)), plain)
-          expect(shapeOf(read(way, instruction), evil)).to.deep.equal(expected)
+          expect(shapeOf(read(way, instructionOf(way, evil)), evil)).to.deep.equal(expected)
         })
       }
     }
@@ -200,11 +198,9 @@ describe('the callbacks of an assistant', () => {
       assistants
         .filter((each) => canReturnTo(each, { redirectUris, applicationType }))
         .map(({ id }) => id)
-    expect(idsFor(['http://127.0.0.1:4000/mcp/oauth/callback'])).to.deep.equal([
-      'opencode',
-      'cline',
-    ])
-    expect(idsFor(['http://127.0.0.1:4000/mcp/oauth/callback'], 'web')).to.deep.equal([])
+    const loopback = ['http://127.0.0.1:4000/mcp/oauth/callback']
+    expect(idsFor(loopback)).to.deep.equal(['opencode', 'cline'])
+    expect(idsFor(loopback, 'web')).to.deep.equal([])
     expect(idsFor(['https://claude.ai/api/mcp/auth_callback'], 'web')).to.deep.equal(['claude'])
     expect(idsFor(['https://chatgpt.com/connector/oauth/abc'], 'web')).to.deep.equal(['chatgpt'])
     expect(idsFor(['https://app.example/callback'])).to.deep.equal([])

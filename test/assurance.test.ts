@@ -31,7 +31,7 @@ import { change, insert, rowOf, rowsOf } from './support/database.ts'
 import { amir, marco, notes, olivia, sam } from './support/gatehouse.ts'
 import { later } from './support/later.ts'
 import { callTool, operatorToken, sdkProvider, toolNames } from './support/mcp.ts'
-import { hiddenField, makePagePerson, submitPage } from './support/page-person.ts'
+import { hiddenField, makePagePerson, submitPage, targetOf } from './support/page-person.ts'
 import { getTokens } from './support/relying-party.ts'
 import { sharedService } from './support/storages.ts'
 import { addApp, useTwoFactors } from './support/two-factors.ts'
@@ -51,8 +51,7 @@ describe('the assurance that an authorization request requires', () => {
   /** Returns the outcome of a request in this browser: `a code`, the error, `a page` (the sign-in), or another path. */
   const outcome = async (person: HeadlessPerson, fields: Fields) => {
     const answer = await answerOf(await person.open(authorizeUrl(service().url, fields)))
-    const location = answer.headers.get('location') ?? ''
-    const { pathname, searchParams } = new URL(location, service().url)
+    const { pathname, searchParams } = targetOf(answer, service().url)
     if (searchParams.has('code')) return 'a code'
     return searchParams.get('error') ?? (/\/login$/.test(pathname) ? 'a page' : pathname)
   }
@@ -184,8 +183,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
   const demand = async (areas = '', max_age_seconds: number | null = null) => {
     const { kysely } = service()
     await kysely.deleteFrom('site_assurance').execute()
-    const row = { site_id: 'sit_northlight', areas, max_age_seconds }
-    await insert(kysely, 'site_assurance', row)
+    await insert(kysely, 'site_assurance', { site_id: 'sit_northlight', areas, max_age_seconds })
   }
   afterEach(async () => {
     aheadMs = 0
@@ -203,8 +201,10 @@ describe('the assurance that a site demands for sensitive operations', () => {
     }
     return token
   }
-  const ask = async (token: string, query: string) =>
-    await postJson(service().url + paths.adminGraphql, { query }, { token })
+  const ask = async (token: string, query: string, operationName?: string) =>
+    await postJson(service().url + paths.adminGraphql, { query, operationName }, { token })
+  const site = '/admin/northlight'
+  const page = `${site}/two-factors`
   const remove = 'mutation { deleteFile(id: "none") { deletedId } }'
   const sensitive = [
     remove,
@@ -226,10 +226,8 @@ describe('the assurance that a site demands for sensitive operations', () => {
       expect(challenge).to.include(`acr_values="${MFA_ACR}"`).and.include('members:write')
       expect(challenge).to.not.include('max_age')
     }
-    const select = (operationName: string) =>
-      ({ query: `query Q { site { id } } ${sensitive[1]}`, operationName }) as const
-    const run = async (name: string) =>
-      (await postJson(service().url + paths.adminGraphql, select(name), { token })).status
+    const both = `query Q { site { id } } ${sensitive[1]}`
+    const run = async (name: string) => (await ask(token, both, name)).status
     expect([await run('Q'), await run('M')]).to.deep.equal([200, 401])
     const strong = await tokenOf(undefined, 2)
     for (const query of sensitive) expect((await ask(strong, query)).status, query).to.equal(200)
@@ -237,8 +235,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
 
   it('is none at other sites, for other operations, and without a setting', async () => {
     await demand('storage')
-    const token = await tokenOf()
-    expect((await ask(token, '{ site { id } }')).status).to.equal(200)
+    expect((await ask(await tokenOf(), '{ site { id } }')).status).to.equal(200)
     const elsewhere = await operatorToken(service().url, 'members:write', marco)
     const query = 'mutation { removeMember(id: "none") { deletedId } }'
     expect((await ask(elsewhere, query)).status).to.equal(200)
@@ -264,16 +261,15 @@ describe('the assurance that a site demands for sensitive operations', () => {
   // [342, 343]
   it('covers added areas at uploads and forward auth, and ends with the age of the sign-in', async () => {
     await demand('storage orders', 3600)
-    const { url } = service()
     const upload = async (token: string) => {
       const headers = [...bearer(token), 'Content-Type', 'image/png']
       const path = `${paths.adminFiles}?name=a.png`
-      return (await send(url, { method: 'POST', path, headers })).status
+      return (await send(service().url, { method: 'POST', path, headers })).status
     }
     const [, proxy = ''] = basic(asResourceServer.client_id, asResourceServer.client_secret)
     const forwarded = async (token: string, scope: string) => {
       const headers = [...bearer(token), 'X-Forward-Auth-Client', proxy]
-      return (await get(`${url}${paths.forwardAuth}?scope=${scope}`, headers)).status
+      return (await get(`${service().url}${paths.forwardAuth}?scope=${scope}`, headers)).status
     }
     const weak = await tokenOf()
     expect(await upload(weak)).to.equal(401)
@@ -298,12 +294,9 @@ describe('the assurance that a site demands for sensitive operations', () => {
   // [344, 345]
   it('is demanded at the pages for secrets and deletions, and set only by an owner with two factors', async () => {
     const { url, kysely } = service()
-    const site = '/admin/northlight'
-    const page = `${site}/two-factors`
     const weak = makePagePerson(url, olivia)
     expect((await weak.visit(page)).text).to.include('id="two-factors-needed-page"')
-    const csrf = hiddenField((await weak.visit(site)).text)
-    await weak.post(page, { csrf, for: 'everything' })
+    await weak.post(page, { csrf: await weak.csrf(), for: 'everything' })
     expect(await rowsOf(kysely, 'site_assurance')).to.deep.equal([])
 
     const owner = makePagePerson(url, olivia)
@@ -313,9 +306,8 @@ describe('the assurance that a site demands for sensitive operations', () => {
     expect(form.path).to.equal(page)
     const typed = { for: 'sensitive', 'max-age': '86400', area: ['orders', 'posts', 'nonsense'] }
     expect((await owner.send(form, page, typed)).text).to.include('id="done"')
-    const [row] = await rowsOf(kysely, 'site_assurance')
-    const demanded = { areas: 'orders posts', max_age_seconds: 86_400 }
-    expect(row).to.include({ site_id: 'sit_northlight', ...demanded })
+    const demanded = { site_id: 'sit_northlight', areas: 'orders posts', max_age_seconds: 86_400 }
+    expect(await rowOf(kysely, 'site_assurance')).to.include(demanded)
     const [event] = await rowsOf(kysely, 'audit_event', { action: 'site.assurance' })
     expect(event?.after).to.include('orders')
 
@@ -327,8 +319,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     expect(home.status).to.equal(200)
     const switched = await admin.send(home, `${site}/self-sign-up`)
     expect(switched.text).to.include('id="two-factors-needed-page"')
-    const off = { for: 'nothing' }
-    expect((await owner.submit(page, off)).text).to.include('id="done"')
+    expect((await owner.submit(page, { for: 'nothing' })).text).to.include('id="done"')
     expect(await rowsOf(kysely, 'site_assurance')).to.deep.equal([])
     expect((await makePagePerson(url, sam).visit(page)).status).to.equal(403)
   })
@@ -336,8 +327,6 @@ describe('the assurance that a site demands for sensitive operations', () => {
   // [346]
   it('can cover every page, form and script of the operators', async () => {
     const { url, kysely } = service()
-    const site = '/admin/northlight'
-    const page = `${site}/two-factors`
     const owner = makePagePerson(url, olivia)
     const other = makePagePerson(url, olivia)
     const csrf = hiddenField((await other.visit(`${site}/queries`)).text)
@@ -345,14 +334,12 @@ describe('the assurance that a site demands for sensitive operations', () => {
     await owner.visit(site)
     await useTwoFactors(owner.browser, service())
     await owner.submit(page, { for: 'everything', area: 'orders' })
-    const [row] = await rowsOf(kysely, 'site_assurance')
-    expect(row).to.include({ areas: '*', max_age_seconds: null })
+    expect(await rowOf(kysely, 'site_assurance')).to.include({ areas: '*', max_age_seconds: null })
     expect(await owner.visit(`${site}/audit`)).to.include({ status: 200, path: `${site}/audit` })
     expect((await owner.visit(page)).text).to.match(/value="everything"[^>]* checked/)
 
     for (const path of [site, `${site}/audit?from=x`, `${site}/overview`, `${site}/queries`]) {
-      const { headers } = await other.open(path)
-      const asked = new URL(headers.get('location') ?? '', url).searchParams
+      const asked = targetOf(await other.open(path), url).searchParams
       expect([asked.get('prompt'), asked.get('acr_values')], path).to.deep.equal(['login', MFA_ACR])
       expect((await other.visit(path)).text).to.include('id="two-factors-needed-page"')
     }
@@ -368,8 +355,7 @@ describe('the assurance that a site demands for sensitive operations', () => {
     await copied.visit('/account')
     await useTwoFactors(copied.browser, service())
     expect((await copied.visit(`${site}/audit`)).path).to.equal(`${site}/audit`)
-    const authenticated_at = Date.now() + 9000
-    await change(kysely, 'browser_session', {}, { authenticated_at })
+    await change(kysely, 'browser_session', {}, { authenticated_at: Date.now() + 9000 })
     expect((await copied.open(`${site}/audit`)).status).to.equal(303)
     expect((await makePagePerson(url, olivia).visit('/account')).status).to.equal(200)
   })
@@ -409,13 +395,10 @@ describe('the assurance that a site demands for sensitive operations', () => {
     const role = { person_id: 'per_olivia', site_id: 'sit_open_kitchen', granted_at: 1 }
     await insert(kysely, 'site_role', { ...role, role: 'admin' })
     const chooser = (await obtainCode(url, {}, olivia)).person
-    const first = await chooser.open(authorizeUrl(url, wanted))
-    const choice = new URL(first.headers.get('location') ?? '', url)
-    let response = await submitPage(chooser, choice, { site: 'sit_northlight' })
-    let target = new URL(response.headers.get('location') ?? '', url)
-    response = await chooser.open(target)
-    target = new URL(response.headers.get('location') ?? '', url)
-    expect(await (await chooser.open(target)).text())
+    const choice = targetOf(await chooser.open(authorizeUrl(url, wanted)), url)
+    const chosen = await submitPage(chooser, choice, { site: 'sit_northlight' })
+    const resumed = await chooser.open(targetOf(chosen, url))
+    expect(await (await chooser.open(targetOf(resumed, url))).text())
       .to.include('id="login-page"')
       .and.include('href="/account/second-factor"')
     const kitchen = { ...olivia, site: 'sit_open_kitchen' }
@@ -458,21 +441,18 @@ describe('the assurance that a site demands for sensitive operations', () => {
     const parameters: Record<string, string | undefined> = { ...refused.cause[0]?.parameters }
     const { error, scope: wanted, acr_values = '', max_age = '' } = parameters
     expect(error).to.equal('insufficient_user_authentication')
-    const person = await withApp(amir)
-    const stronger = { parameters: { acr_values, max_age }, person }
+    const stronger = { parameters: { acr_values, max_age }, person: await withApp(amir) }
     const stepped = await getTokens(url, { ...asking, ...stronger, scope: wanted ?? '' })
     expect((await run(stepped.tokens.access_token)).status).to.equal(200)
   })
 
   it('is met by an MCP client that ignores step-up challenges, if it covers everything', async () => {
-    const { url } = service()
     const answers: { -readonly [name in keyof Answers]: Answers[name] } = { ...olivia }
     const redirectUri = 'http://127.0.0.1:9/callback'
     const { provider, callback } = sdkProvider({ redirectUri }, answers)
     const call = async () => {
-      const transport = new StreamableHTTPClientTransport(new URL(url + paths.mcp), {
-        authProvider: provider,
-      })
+      const address = new URL(service().url + paths.mcp)
+      const transport = new StreamableHTTPClientTransport(address, { authProvider: provider })
       const client = new Client({ name: 'test', version: '1' })
       await client.connect(transport)
       try {

@@ -13,12 +13,11 @@ import { fresh } from './support/shared.ts'
 import { describeOnServers, sharedProgram } from './support/skipped.ts'
 
 const failureWindowSeconds = 900
-const { service } = readConfig({}, configFolder)
 const signIn = {
   ...{ failuresPerAccountAndAddressMax: 3, failuresPerAccountMax: 5, failuresPerAddressMax: 7 },
   ...{ reservedAttemptsPerNetworkMax: 1, reservedAttemptsPerAccountMax: 4, failureWindowSeconds },
 }
-const policy = policyWith({ signIn })(service)
+const policy = policyWith({ signIn })(readConfig({}, configFolder).service)
 
 type Attempt = Parameters<ReturnType<typeof makeAttemptLimits>['begin']>[0]
 
@@ -52,20 +51,17 @@ async function begin(limits: Limits, count: number, of: (turn: number) => Attemp
   return free
 }
 
+const ofAnyAccount = (turn: number) => ({ login: `${turn}@nowhere.example`, address })
+const ofOneNetwork = (turn: number) => ({
+  ...{ login: `${turn}@x.example`, address: `2001:db8::${turn}` },
+})
+
 function limitsSuite(start: () => Limits): void {
   for (const [title, of, max] of [
     ['one account from one address', () => ({ login: sam, address }), 3],
     ['one account', (turn: number) => ({ login: sam, address: `192.0.2.${turn}` }), 5],
-    [
-      'all accounts from one address, known or not',
-      (turn: number) => ({ login: `${turn}@nowhere.example`, address }),
-      7,
-    ],
-    [
-      'all addresses of one IPv6 network (CVE-2026-45364)',
-      (turn: number) => ({ login: `${turn}@x.example`, address: `2001:db8::${turn}` }),
-      7,
-    ],
+    ['all accounts from one address, known or not', ofAnyAccount, 7],
+    ['all addresses of one IPv6 network (CVE-2026-45364)', ofOneNetwork, 7],
   ] as const) {
     it(`admit ${max} failures of ${title}`, async () => {
       await using limits = start()
@@ -107,8 +103,7 @@ function limitsSuite(start: () => Limits): void {
 
   it('count only its own failures for a known browser', async () => {
     await using limits = start()
-    const strangers = (turn: number) => ({ login: sam, address: `192.0.${turn}.1` })
-    await begin(limits, 40, strangers)
+    await begin(limits, 40, (turn) => ({ login: sam, address: `192.0.${turn}.1` }))
     const known = { login: sam, address: '192.0.1.1', browserId: 'one' }
     expect(await begin(limits, 40, () => known)).to.equal(policy.signIn.failuresPerKnownBrowserMax)
     expect(await limits.begin({ ...known, browserId: 'two' })).to.equal(undefined)
@@ -145,9 +140,8 @@ describeOnServers('attempt limits with Redis', () => {
   })
 
   it('are counted by each process while Redis is unavailable', async () => {
-    const redis = new Redis(server().port, '127.0.0.1', {
-      ...{ enableOfflineQueue: false, maxRetriesPerRequest: 0, retryStrategy: () => null },
-    })
+    const strict = { enableOfflineQueue: false, maxRetriesPerRequest: 0, retryStrategy: () => null }
+    const redis = new Redis(server().port, '127.0.0.1', strict)
     redis.on('error', () => {})
     await using limits = limitsOf(redis)
     const attempt = { login: sam, address }

@@ -1,11 +1,7 @@
 import { findScope } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import type { Database } from '../src/platform/store/database.ts'
-import {
-  type Answers,
-  type HeadlessPerson,
-  makeHeadlessPerson,
-} from '../tools/token/headless-person.ts'
+import type { Answers, HeadlessPerson } from '../tools/token/headless-person.ts'
 import {
   asClaude,
   askToAuthorize,
@@ -17,10 +13,11 @@ import {
   introspect,
   locationOf,
   obtain,
+  obtainCode,
 } from './support/client.ts'
 import { change, insert, remove } from './support/database.ts'
 import { amir, notes, olivia, portal, sam, startService } from './support/gatehouse.ts'
-import { submitPage } from './support/page-person.ts'
+import { matchesIn, submitPage } from './support/page-person.ts'
 import { getTokens, MEMBER_SCOPE } from './support/relying-party.ts'
 import { english } from './support/sample-pages.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
@@ -35,6 +32,7 @@ const toConsent = /^\/interaction\/[\w-]+\/consent$/
 
 describe('/oauth/authorize', () => {
   const service = sharedService()
+  const url = () => service().url
 
   // [RFC 9207 §2; RFC 9700 §4.4.2; RFC 9700 §4.4.2.1; MCP Authorization §Authorization Response Validation]
   // [Authorization 10; threat 3; 31]
@@ -56,8 +54,7 @@ describe('/oauth/authorize', () => {
 
   // [RFC 6749 §3.1.2.2; RFC 6749 §3.1.2.3; RFC 9700 §4.1.3; OpenID Connect Core §3.1.2.1; Authorization 3]
   describe('accepts a redirect_uri exactly as it is registered [design 19]', () => {
-    type Address = readonly [client: string, address: string | undefined, good: boolean]
-    const addresses: readonly Address[] = [
+    for (const [client_id, redirect_uri, good] of [
       [notes.clientId, 'https://notes.example/callback', true],
       // RFC 8252 §7.3: a loopback redirect URI matches with any port.
       [notes.clientId, 'http://127.0.0.1/callback', true],
@@ -69,8 +66,7 @@ describe('/oauth/authorize', () => {
       [portal.clientId, 'http://127.0.0.1/callback', false],
       // RFC 6749 lets a client omit its only redirect URI. This service requires it.
       ['integration-chatgpt', undefined, false],
-    ]
-    for (const [client_id, redirect_uri, good] of addresses) {
+    ] as const) {
       it(`${good ? 'accepts' : 'refuses'} ${JSON.stringify(redirect_uri) ?? 'none'} of ${client_id}`, async () => {
         const asked = { client_id, redirect_uri }
         const { status, headers, body } = await askToAuthorize(service().url, asked)
@@ -84,6 +80,8 @@ describe('/oauth/authorize', () => {
   // [Errors 1]
   it('sends a page to browsers, and JSON to programs, if it cannot redirect', async () => {
     const { href } = authorizeUrl(service().url, { client_id: 'unknown' })
+    const error_description =
+      'This application is not registered with this service. Check its client ID.'
     for (const [accept, type] of [
       ['text/html,application/xhtml+xml,*/*;q=0.8', 'text/html'],
       ['application/json', 'application/json'],
@@ -93,11 +91,7 @@ describe('/oauth/authorize', () => {
       expect(answer.status).to.equal(400)
       expect(answer.headers.get('content-type')).to.match(new RegExp(`^${type}`))
       if (type === 'application/json')
-        expect(answer.body).to.deep.equal({
-          error: 'invalid_client',
-          error_description:
-            'This application is not registered with this service. Check its client ID.',
-        })
+        expect(answer.body).to.deep.equal({ error: 'invalid_client', error_description })
     }
     const { headers, body } = await get(service().url + paths.authorization)
     expect(headers.get('cache-control')).to.equal('no-store')
@@ -138,11 +132,10 @@ describe('/oauth/authorize', () => {
     for (const [title, spell, atToken = spell] of spellings) {
       // [RFC 8707 §2.2]
       it(title, async () => {
-        const { url } = service()
-        const [authorization, token] = [{ resource: spell(url) }, { resource: atToken(url) }]
-        const tokens = await obtain(url, { authorization, token })
-        const { body } = await introspect(url, tokens.access_token)
-        expect(body).to.include({ active: true, aud: url })
+        const [authorization, token] = [{ resource: spell(url()) }, { resource: atToken(url()) }]
+        const tokens = await obtain(url(), { authorization, token })
+        const { body } = await introspect(url(), tokens.access_token)
+        expect(body).to.include({ active: true, aud: url() })
       })
     }
 
@@ -154,17 +147,16 @@ describe('/oauth/authorize', () => {
 
   // [OpenID Connect Core §3.1.2.1; 29]
   it('redirects a POST to GET with the same parameters, repeated ones too [design 18]', async () => {
-    const { url } = service()
-    const fields = { state: 'ä &=+%\r\nx: <b>', resource: [url, `${url}/mcp`] }
-    const { searchParams, pathname } = authorizeUrl(url, fields)
+    const fields = { state: 'ä &=+%\r\nx: <b>', resource: [url(), `${url()}/mcp`] }
+    const { searchParams, pathname } = authorizeUrl(url(), fields)
     const sent = { ...Object.fromEntries(searchParams), ...fields }
-    const { status, headers } = await postForm(url + pathname, sent)
+    const { status, headers } = await postForm(url() + pathname, sent)
     expect([status, headers.get('cache-control')]).to.deep.equal([303, 'no-store'])
-    const target = new URL(headers.get('location') ?? '', url)
+    const target = new URL(headers.get('location') ?? '', url())
     expect([...target.searchParams]).to.deep.equal([...searchParams])
     expect((await get(target.href)).headers.get('location')).to.match(toSignIn)
     const asJson = { method: 'POST', path: paths.authorization, body: '{}' }
-    const refused = await send(url, { ...asJson, headers: ['Content-Type', 'application/json'] })
+    const refused = await send(url(), { ...asJson, headers: ['Content-Type', 'application/json'] })
     expect(refusalOf(refused)).to.equal('415 invalid_request')
   })
 
@@ -177,37 +169,35 @@ describe('/oauth/authorize', () => {
     })
 
     it('remembers his choice until prompt=select_account, and then binds the other site', async () => {
-      const { url } = service()
-      const person = await signedIn(url, { ...amir, site: 'sit_open_kitchen' })
-      const request = authorizeUrl(url, operator)
+      const person = await signedIn(url(), { ...amir, site: 'sit_open_kitchen' })
+      const request = authorizeUrl(url(), operator)
       expect(await nextStep(person, request)).to.match(toSiteChoice)
       await person.authorize(request, asClaude.redirect_uri)
       expect(await nextStep(person, request)).to.match(/^https:\/\/claude\.ai\/.*code=/)
 
-      const changing = authorizeUrl(url, { ...operator, prompt: 'select_account' })
+      const changing = authorizeUrl(url(), { ...operator, prompt: 'select_account' })
       const step = await nextStep(person, changing)
       expect(step).to.match(toSiteChoice)
-      const chosen = await submitPage(person, new URL(step, url), { site: 'sit_northlight' })
-      const resumed = new URL(chosen.headers.get('location') ?? '', url)
+      const chosen = await submitPage(person, new URL(step, url()), { site: 'sit_northlight' })
+      const resumed = new URL(chosen.headers.get('location') ?? '', url())
       const { searchParams } = await person.authorize(resumed, asClaude.redirect_uri)
-      const claims = await claimsOf(url, searchParams.get('code') ?? '')
+      const claims = await claimsOf(url(), searchParams.get('code') ?? '')
       expect(claims).to.include({ org_id: 'sit_northlight' })
     })
 
     it('does not ask Olivia, who has one site', async () => {
-      const { url } = service()
-      const person = await signedIn(url, olivia)
-      expect(await nextStep(person, authorizeUrl(url, operator))).to.match(toConsent)
-      const asked = authorizeUrl(url, { ...operator, prompt: 'select_account' })
-      expect((await person.open(new URL(await nextStep(person, asked), url))).status).to.equal(303)
+      const person = await signedIn(url(), olivia)
+      expect(await nextStep(person, authorizeUrl(url(), operator))).to.match(toConsent)
+      const asked = authorizeUrl(url(), { ...operator, prompt: 'select_account' })
+      const step = await nextStep(person, asked)
+      expect((await person.open(new URL(step, url()))).status).to.equal(303)
     })
 
     it('refuses Sam, a student, before any consent', async () => {
-      const { url } = service()
-      const answer = await authorize(url, operator, sam)
+      const answer = await authorize(url(), operator, sam)
       expect(answer.get('error')).to.equal('access_denied')
-      expect(answer.getAll('iss')).to.deep.equal([url])
-      const step = await nextStep(await signedIn(url, sam), authorizeUrl(url, operator))
+      expect(answer.getAll('iss')).to.deep.equal([url()])
+      const step = await nextStep(await signedIn(url(), sam), authorizeUrl(url(), operator))
       expect(step).to.match(/^https:\/\/claude\.ai\/.*error=access_denied/)
     })
 
@@ -225,12 +215,10 @@ describe('/oauth/authorize', () => {
     })
 
     it('answers prompt=none with an error when a site would have to be chosen', async () => {
-      const { url } = service()
-      const person = await signedIn(url, amir)
-      const request = authorizeUrl(url, { ...operator, prompt: 'none' })
-      const { searchParams } = new URL(await nextStep(person, request))
+      const request = authorizeUrl(url(), { ...operator, prompt: 'none' })
+      const { searchParams } = new URL(await nextStep(await signedIn(url(), amir), request))
       expect(searchParams.get('error')).to.match(/^(account_selection|interaction)_required$/)
-      expect(searchParams.getAll('iss')).to.deep.equal([url])
+      expect(searchParams.getAll('iss')).to.deep.equal([url()])
     })
   })
 
@@ -244,11 +232,10 @@ describe('/oauth/authorize', () => {
 
   // [OpenID Connect Core §3.1.2.4; OpenID Connect Core §5.5.1]
   it('lists individually requested claims on the consent page [OpenID Connect Core §5.5]', async () => {
-    const { url } = service()
     const consentPage = async (fields: Fields) => {
-      const person = await signedIn(url, sam)
-      const step = await nextStep(person, authorizeUrl(url, fields))
-      return await (await person.open(new URL(step, url))).text()
+      const person = await signedIn(url(), sam)
+      const step = await nextStep(person, authorizeUrl(url(), fields))
+      return await (await person.open(new URL(step, url()))).text()
     }
     const scope = 'openid account:read'
     const sentence = findScope('email')?.sentence.for(english) ?? '-'
@@ -260,40 +247,37 @@ describe('/oauth/authorize', () => {
   })
 
   it('remembers consent, but asks again for new scopes and prompt=consent [design 17]', async () => {
-    const { url } = service()
-    const person = await signedIn(url, sam)
-    const request = authorizeUrl(url)
+    const person = await signedIn(url(), sam)
+    const request = authorizeUrl(url())
     expect(await nextStep(person, request)).to.match(toConsent)
     await person.authorize(request, notes.redirectUri)
-    for (const silent of [request, authorizeUrl(url, { prompt: 'none' })])
+    for (const silent of [request, authorizeUrl(url(), { prompt: 'none' })])
       expect(await nextStep(person, silent)).to.match(/[?&]code=/)
     for (const [isMore, fields] of [
       [true, { scope: `${MEMBER_SCOPE} account:write` }],
       [false, { prompt: 'consent' }],
     ] as const) {
-      const step = await nextStep(person, authorizeUrl(url, fields))
+      const step = await nextStep(person, authorizeUrl(url(), fields))
       expect(step).to.match(toConsent)
-      const page = await (await person.open(new URL(step, url))).text()
+      const page = await (await person.open(new URL(step, url()))).text()
       expect(page.includes('id="asks-more"')).to.equal(isMore)
-      const marked = [...page.matchAll(/<li>([^<]+) <strong class="tag good">New/g)]
-      expect(marked.map(([, end]) => end)).to.deep.equal(
+      expect(matchesIn(page, /<li>([^<]+) <strong class="tag good">New/g)).to.deep.equal(
         isMore ? [findScope('account:write')?.sentence.for(english)] : [],
       )
     }
-    const less = authorizeUrl(url, { scope: 'openid account:read' })
+    const less = authorizeUrl(url(), { scope: 'openid account:read' })
     const { searchParams } = await person.authorize(less, notes.redirectUri)
-    const { body } = await exchange(url, searchParams.get('code') ?? '')
+    const { body } = await exchange(url(), searchParams.get('code') ?? '')
     expect(body).to.include({ scope: 'openid account:read' })
   })
 
   it('is not readable by pages of other origins [design 28] [RFC 9700 §2.6; 33]', async () => {
-    const { url } = service()
     const origin = ['Origin', elsewhere]
-    const { pathname, search } = authorizeUrl(url)
+    const { pathname, search } = authorizeUrl(url())
     for (const { headers } of [
-      await send(url, { path: pathname + search, headers: origin }),
-      await send(url, { path: `${pathname}?client_id=nobody`, headers: origin }),
-      await preflight(url + pathname + search, 'GET', { origin: elsewhere }),
+      await send(url(), { path: pathname + search, headers: origin }),
+      await send(url(), { path: `${pathname}?client_id=nobody`, headers: origin }),
+      await preflight(url() + pathname + search, 'GET', { origin: elsewhere }),
     ]) {
       expect([...headers.keys()].filter((name) => name.startsWith('access-'))).to.deep.equal([])
     }
@@ -305,31 +289,19 @@ describe('/oauth/authorize after a change', () => {
   type Change = (kysely: Database['kysely']) => Promise<unknown>
   const added = { client_id, scope: 'courses:read' }
   const override = { client_id: asClaude.client_id, disabled_at: 1, updated_at: 1 }
-  const changes: readonly (readonly [title: string, Change, error: string, fields?: Fields])[] = [
-    [
-      'a client that an operator disabled',
-      (kysely) => change(kysely, 'oauth_application', { client_id }, { disabled_at: 1 }),
-      'unauthorized_client',
-    ],
-    [
-      'an operator scope that an operator added to a site client [design 2]',
-      (kysely) => insert(kysely, 'oauth_application_scope', added),
-      'invalid_scope',
-      { scope: 'openid courses:read' },
-    ],
-    [
-      'a client of a site that disabled MCP connections',
-      (kysely) => remove(kysely, 'site_feature', { site_id: 'sit_northlight' }),
-      'unauthorized_client',
-    ],
-    [
-      'a platform that an operator disabled',
-      (kysely) => insert(kysely, 'integration_override', override),
-      'unauthorized_client',
-      operator,
-    ],
-  ]
-  for (const [title, apply, error, fields] of changes) {
+  const disable: Change = (kysely) =>
+    change(kysely, 'oauth_application', { client_id }, { disabled_at: 1 })
+  const addScope: Change = (kysely) => insert(kysely, 'oauth_application_scope', added)
+  const turnOff: Change = (kysely) => remove(kysely, 'site_feature', { site_id: 'sit_northlight' })
+  const disablePlatform: Change = (kysely) => insert(kysely, 'integration_override', override)
+  const withScope = { scope: 'openid courses:read' }
+  const addedScope = 'an operator scope that an operator added to a site client [design 2]'
+  for (const [title, apply, error, fields] of [
+    ['a client that an operator disabled', disable, 'unauthorized_client', {}],
+    [addedScope, addScope, 'invalid_scope', withScope],
+    ['a client of a site that disabled MCP connections', turnOff, 'unauthorized_client', {}],
+    ['a platform that an operator disabled', disablePlatform, 'unauthorized_client', operator],
+  ] as const) {
     it(`refuses ${title} with ${error}`, async () => {
       await using service = await startService()
       await apply(service.kysely)
@@ -396,11 +368,9 @@ forEachStorage('/oauth/authorize', (start) => {
 })
 
 async function signedIn(url: string, answers: Answers): Promise<HeadlessPerson> {
-  const person = makeHeadlessPerson(answers)
   const redirect_uri = 'https://chatgpt.com/connector_platform_oauth_redirect'
   const fields = { client_id: 'integration-chatgpt', redirect_uri, scope: 'openid' }
-  await person.authorize(authorizeUrl(url, { ...fields, resource: undefined }), redirect_uri)
-  return person
+  return (await obtainCode(url, { ...fields, resource: undefined }, answers)).person
 }
 
 async function nextStep(person: HeadlessPerson, request: URL): Promise<string> {

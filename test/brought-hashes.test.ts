@@ -54,14 +54,10 @@ withDatabases('the stand-in for accounts without a password hash', (open) => {
     expect(await count(isDear)).to.be.within(50, 150)
     const differs = async (email: string) => (await isDear(email)) !== (await isDear(`${email}a`))
     expect(await count(differs)).to.be.within(50, 150)
-    const another = makeCredentialStore(database, Buffer.from('another key'))
-    const changes = async (email: string) =>
-      (await isDear(email)) !== (await isDear(email, another))
-    expect(await count(changes)).to.be.within(50, 150)
-    const again = makeCredentialStore(database, key)
-    expect(
-      await count(async (email) => (await isDear(email)) !== (await isDear(email, again))),
-    ).to.equal(0)
+    const changesWith = (storeKey: Buffer) => async (email: string) =>
+      (await isDear(email)) !== (await isDear(email, makeCredentialStore(database, storeKey)))
+    expect(await count(changesWith(Buffer.from('another key')))).to.be.within(50, 150)
+    expect(await count(changesWith(key))).to.equal(0)
 
     await isDear('none@school.example')
     const { account } = await findCredentials('p1099@school.example')
@@ -270,16 +266,18 @@ describe('imported password hashes', () => {
   }
 })
 
+const rows = passwordHashes.flatMap(({ title, rows: hashes }) =>
+  hashes.map(
+    ([name = '', password = '', hash = '']) => [`${title} (${name})`, password, hash] as const,
+  ),
+)
+const hashOf = (start: string) => rows.find(([, , hash]) => hash.startsWith(start)) ?? []
+
 describe('password hashes of other programs', () => {
   const firebaseSignerKey =
     'jxspr8Ki0RYycVU8zykbdLGjFQ3McFUH0uiiTvC8pVMXAn210wjLNmdZJzxUECKbm0QsEmYUSDzZvpjeJ9WmXA=='
   const limits = { parallelHashesMax: 2, waitingHashesMax: 4 }
   const { verify } = makePasswords(limits, 1, firebaseSignerKey)
-  const rows = passwordHashes.flatMap(({ title, rows }) =>
-    rows.map(
-      ([name = '', password = '', hash = '']) => [`${title} (${name})`, password, hash] as const,
-    ),
-  )
 
   for (const [program, password, hash] of rows) {
     it(`verify: ${program} ${hash.slice(0, 24)}`, async () => {
@@ -288,8 +286,6 @@ describe('password hashes of other programs', () => {
       expect(await verify(hash, `x${password}`), 'another').to.equal(false)
     })
   }
-
-  const hashOf = (start: string) => rows.find(([, , hash]) => hash.startsWith(start)) ?? []
 
   it('ignore what the program ignored: the end of a long password, and spaces around it', async () => {
     const long = rows.find(([, password]) => password.endsWith('this is cut off')) ?? []
@@ -306,22 +302,18 @@ describe('password hashes of other programs', () => {
     const [, password = '', wordPress = ''] = hashOf('$wp$')
     expect(await verify(wordPress.slice(3), password)).to.equal(false)
     const [, , django = ''] = hashOf('bcrypt_sha256$')
-    expect(
-      await verify(django.replace('bcrypt_sha256', 'bcrypt'), 'correct horse battery staple'),
-    ).to.equal(false)
+    const renamed = django.replace('bcrypt_sha256', 'bcrypt')
+    expect(await verify(renamed, 'correct horse battery staple')).to.equal(false)
     for (const [, , hash] of rows.slice(-3)) expect(await verify(hash, hash)).to.equal(false)
     // Measure the CPU time of this process, because a busy machine makes the elapsed time longer.
     const before = process.cpuUsage()
     expect(await verify(hashOf('$6$rounds=20000')[2], 'x'.repeat(1_000_000))).to.equal(false)
     // [218]
-    for (const bomb of ['$2y$31$', '$6$rounds=999999999$'].flatMap((start) =>
-      rows.flatMap(([, , hash]) =>
-        hash.startsWith(start.slice(0, 3))
-          ? start + hash.replace(/^\$\d.?\$(rounds=\d+\$|\d\d\$)?/, '')
-          : [],
-      ),
-    )) {
-      expect(await verify(bomb, password), bomb).to.equal(false)
+    for (const start of ['$2y$31$', '$6$rounds=999999999$']) {
+      for (const [, , hash] of rows.filter(([, , each]) => each.startsWith(start.slice(0, 3)))) {
+        const bomb = start + hash.replace(/^\$\d.?\$(rounds=\d+\$|\d\d\$)?/, '')
+        expect(await verify(bomb, password), bomb).to.equal(false)
+      }
     }
     const { user, system } = process.cpuUsage(before)
     expect((user + system) / 1000, 'ms').to.be.below(2000)
@@ -336,18 +328,14 @@ describe('password hashes of other programs', () => {
 })
 
 withDatabases('an import of password hashes', (open) => {
-  const hashOf = (start: string) =>
-    passwordHashes.flatMap(({ rows }) => rows).find(([, , hash]) => hash?.startsWith(start))?.[2] ??
-    ''
   const stored = async ({ kysely }: Database) => (await rowOf(kysely, 'person')).password_hash
 
   it('rejects those of Firebase without its signer key', async () => {
     await using database = await open()
-    const lines = [person('ann', hashOf('$firescrypt$')), person('bea', hashOf('$wp$'))]
+    const lines = [person('ann', hashOf('$firescrypt$')[2]), person('bea', hashOf('$wp$')[2])]
     const { rejected } = await importRecords(database, lines)
-    expect(rejected.map(({ line, problem }) => `${line} ${problem}`).join()).to.match(
-      /^1 .*set FIREBASE_SIGNER_KEY/,
-    )
+    const said = rejected.map(({ line, problem }) => `${line} ${problem}`).join()
+    expect(said).to.match(/^1 .*set FIREBASE_SIGNER_KEY/)
     const again = await importRecords(database, lines, { firebaseSignerKey: 'AAAA' })
     expect(again.rejected).to.deep.equal([])
   })
@@ -355,13 +343,12 @@ withDatabases('an import of password hashes', (open) => {
   // [222]
   it('keeps the password of a person who replaced the imported hash, until the import has another', async () => {
     await using database = await open()
-    const [first, second] = [hashOf('$2y$'), hashOf('$wp$')]
+    const [first, second] = [hashOf('$2y$')[2], hashOf('$wp$')[2]]
     await importRecords(database, [person('ann', first)])
     await change(database.kysely, 'person', {}, { password_hash: 'newer' })
     await importRecords(database, [person('ann', first)])
     expect(await stored(database)).to.equal('newer')
-    const ended = await signedOut(database)
-    expect(ended).to.deep.equal([])
+    expect(await signedOut(database)).to.deep.equal([])
     await importRecords(database, [person('ann', second)])
     expect(await stored(database)).to.equal(second)
   })

@@ -8,7 +8,7 @@ import type { Database } from '../src/platform/store/database.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { startOperator } from './support/admin-api.ts'
 import { introspect, obtainTokens, openAuthorization, userinfo } from './support/client.ts'
-import { insert, patiently, rowsOf, withDatabases } from './support/database.ts'
+import { change, insert, patiently, rowsOf, withDatabases } from './support/database.ts'
 import { configFolder, noor, olivia, sam } from './support/gatehouse.ts'
 import { expectSameElsewhere, exportRecords, importRecords, linesFile } from './support/import.ts'
 import { makePagePerson } from './support/page-person.ts'
@@ -69,16 +69,14 @@ withDatabases('import and export', (open) => {
   })
 
   it('changes the fields of a line, keeps absent ones, and replaces lists', async () => {
-    const [student, lecturer] = ['student', 'lecturer'].map((role) => ({
-      ...{ site: 'sit_pottery', role, grantedAt: '2026-01-01T00:00:00.000Z' },
-    }))
+    const held = { site: 'sit_pottery', grantedAt: createdAt }
+    const [student, lecturer] = ['student', 'lecturer'].map((role) => ({ ...held, role }))
     const [a, b, c] = [...'abc'].map((id) => ({ id: `lec_${id}`, title: id, durationSeconds: 9 }))
     const picture = 'https://pottery.example/ada.png'
-    const publishedAt = '2026-01-01T00:00:00.000Z'
     await importRecords(database(), [
       site,
       person('ada', { picture, roles: [student, lecturer] }),
-      course('wheel', { lectures: [a, b, c], publishedAt }),
+      course('wheel', { lectures: [a, b, c], publishedAt: createdAt }),
     ])
     const { rejected } = await importRecords(database(), [
       person('ada', { name: 'Ada', roles: [student] }),
@@ -93,19 +91,17 @@ withDatabases('import and export', (open) => {
       { section: null, ...a, title: 'A' },
     ]
     const wheel = records.find(({ type }) => type === 'course')
-    expect(wheel).to.deep.include({ title: 'The Wheel', publishedAt, lectures })
+    expect(wheel).to.deep.include({ title: 'The Wheel', publishedAt: createdAt, lectures })
   })
 
   it('removes deleted records, but no person', async () => {
     await importRecords(database(), [site, person('ada'), course('wheel'), purchase('1')])
     const gone = { type: 'coursePurchase', id: 'pur_1', deleted: true }
     expect((await importRecords(database(), [gone])).written).to.deep.equal({ coursePurchase: 1 })
-    const left = await rowsOf(database().kysely, 'course_purchase')
-    expect(left).to.deep.equal([])
-    const report = await importRecords(database(), [
-      { type: 'person', id: 'per_ada', deleted: true },
-    ])
-    expect(report.rejected[0]?.problem).to.equal('deleted: is not allowed for type person')
+    expect(await rowsOf(database().kysely, 'course_purchase')).to.deep.equal([])
+    const ada = { type: 'person', id: 'per_ada', deleted: true }
+    const { rejected } = await importRecords(database(), [ada])
+    expect(rejected[0]?.problem).to.equal('deleted: is not allowed for type person')
   })
 
   it("refuses a purchase with another person's order or the id of another kind", async () => {
@@ -113,9 +109,8 @@ withDatabases('import and export', (open) => {
     await importRecords(database(), [site, person('ada'), person('bob'), course('wheel')])
     const ofBob = [order('1', 'bob'), purchase('1', { order: 'ord_1' })]
     const refused = problemsIn(await importRecords(database(), ofBob))
-    expect(refused.map(([line, problem]) => [line, problem.slice(0, 5)])).to.deep.equal([
-      [2, 'order'],
-    ])
+    const shown = refused.map(([line, problem]) => `${line} ${problem.slice(0, 5)}`)
+    expect(shown).to.deep.equal(['2 order'])
 
     const service = { ...atSite, type: 'consultingService', id: 'con_1', slug: 'help' }
     const bought = { type: 'consultingServicePurchase', person: 'per_ada', purchasedAt: 'now' }
@@ -205,9 +200,8 @@ describe('export and import of what operators made', () => {
   })
 
   it('keeps added assistants with callbacks of apps until they are disabled, and takes no script as a callback', async () => {
-    const operator = makePagePerson(service().url, olivia)
     const page = '/admin/northlight/assistants'
-    await operator.submit(page, { assistant: 'cursor' })
+    await makePagePerson(service().url, olivia).submit(page, { assistant: 'cursor' })
     const records = await exportRecords(service().service.stores.database)
     const cursor = records.find(({ assistant }) => assistant === 'cursor')
     expect(cursor?.['redirectUris']).to.include('cursor://anysphere.cursor-mcp/oauth/callback')
@@ -218,8 +212,7 @@ describe('export and import of what operators made', () => {
     expect(rejected.map(({ problem }) => problem).join()).to.include('redirectUris')
     for (const field of ['disabled_at', 'deleted_at'] as const) {
       const stopped = { disabled_at: null, deleted_at: null, [field]: 1 }
-      const apps = service().kysely.updateTable('oauth_application').set(stopped)
-      await apps.where('assistant', '=', 'cursor').execute()
+      await change(service().kysely, 'oauth_application', { assistant: 'cursor' }, stopped)
       const left = await exportRecords(service().service.stores.database)
       expect(left.map(({ assistant }) => assistant)).to.not.include('cursor')
     }
@@ -238,8 +231,7 @@ forEachDatabase('an imported person', (start) => {
     )
     const bring = async (changes: object) => {
       const changed = [{ ...theirs, ...changes }]
-      const { rejected } = await importRecords(database, changed, { now: open.now })
-      expect(rejected).to.deep.equal([])
+      expect((await importRecords(database, changed, { now: open.now })).rejected).to.deep.equal([])
     }
     const member = makePagePerson(url, sam)
     await member.visit('/account')
@@ -320,9 +312,8 @@ withDatabases('import of wrong lines', (open) => {
       course('glaze', { lectures: [{ id: 'lec_1', title: '1' }] }),
       ...[position('lec_1'), position('lec_2')],
     ]
-    const report = await importRecords(database(), lines, {
-      onReject: (text) => rejects.push(text),
-    })
+    const onReject = (text: string) => void rejects.push(text)
+    const report = await importRecords(database(), lines, { onReject })
     expect(report).to.deep.equal({
       written: { site: 1, person: 1, course: 1, order: 1, coursePurchase: 1 },
       rejected: [
@@ -387,9 +378,8 @@ withDatabases('import of wrong lines', (open) => {
   })
 
   it('isolates ten wrong lines among a thousand [199]', async () => {
-    const wrong = (at: number) => at % 100 === 99
     const lines = Array.from({ length: 1000 }, (_, at) =>
-      person(`p${at}`, wrong(at) ? { email: 'p0@pottery.example' } : {}),
+      person(`p${at}`, at % 100 === 99 ? { email: 'p0@pottery.example' } : {}),
     )
     const report = await importRecords(database(), lines)
     const wrongLines = Array.from({ length: 10 }, (_, at) => at * 100 + 100)
@@ -419,8 +409,7 @@ withDatabases('import of people who joined', (open) => {
     await using database = await open()
     const verified = async (line: object) => {
       expect((await importRecords(database, [line])).rejected).to.deep.equal([])
-      const [ada] = await exportRecords(database)
-      return ada?.['emailVerifiedAt']
+      return (await exportRecords(database))[0]?.['emailVerifiedAt']
     }
     expect(await verified(person('ada', { emailVerifiedAt: createdAt }))).to.equal(createdAt)
     expect(await verified(person('ada', { email: 'ADA@pottery.example' }))).to.equal(createdAt)

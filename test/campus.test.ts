@@ -83,6 +83,8 @@ describe('campus: the shape', () => {
     expect([parseCampus(demo), parseCampus({}).people]).to.deep.equal([demo, []])
   })
 
+  const addSite = ({ applications }: Campus) =>
+    Object.assign(applications[2] ?? {}, { site: 'sit_northlight' })
   const rows: [title: string, change: (campus: Campus) => void, problems: string[]][] = [
     [
       'names all malformed fields with their paths',
@@ -103,16 +105,9 @@ describe('campus: the shape', () => {
       'refuses a site with the name of a path of the service',
       (campus) =>
         ['graphql', 'api'].map((slug, at) => Object.assign(campus.sites[at] ?? {}, { slug })),
-      [
-        'sites[0].slug: is reserved; choose another slug',
-        'sites[1].slug: is reserved; choose another slug',
-      ],
+      [0, 1].map((at) => `sites[${at}].slug: is reserved; choose another slug`),
     ],
-    [
-      'accepts a resource server of a site',
-      ({ applications }) => Object.assign(applications[2] ?? {}, { site: 'sit_northlight' }),
-      [],
-    ],
+    ['accepts a resource server of a site', addSite, []],
   ]
   for (const [title, change, problems] of rows)
     it(title, () => expect(problemsWith(change)).to.have.members(problems))
@@ -124,14 +119,11 @@ describe('campus: the shape', () => {
       Object.assign(portal ?? {}, { secret: null, scopes: ['courses:read'] })
       Object.assign(server ?? {}, { authMethod: 'none' })
     })
-    expect(problems.map((problem) => problem.split(':')[0])).to.have.members([
-      'applications[0].redirectUris',
-      'applications[0].redirectUris',
-      'applications[1].scopes',
-      'applications[1].secret',
-      'applications[2].authMethod',
-      'applications[2].secret',
-    ])
+    const fields = [
+      ...['[0].redirectUris', '[0].redirectUris', '[1].scopes', '[1].secret'],
+      ...['[2].authMethod', '[2].secret'],
+    ].map((field) => `applications${field}`)
+    expect(problems.map((problem) => problem.split(':')[0])).to.have.members(fields)
   })
 
   it('reads instants and times relative to the moment of loading', () => {
@@ -164,9 +156,8 @@ describe('campus: loading the demo', () => {
   it('writes every row with its id and time, the marker, and no secret in plain text', async () => {
     expect(await holdsDemoCampus(database())).to.equal(false)
     expect(await load(database(), demo)).to.equal(true)
-    expect(await countRows(database())).to.include({
-      ...{ site: 2, person: 8, course: 12, lecture: 50, oauth_application: 3, setting: 1 },
-    })
+    const counts = { site: 2, person: 8, course: 12, lecture: 50, oauth_application: 3, setting: 1 }
+    expect(await countRows(database())).to.include(counts)
     expect(await holdsDemoCampus(database())).to.equal(true)
 
     const at = (days: number) => NOW_MS - days * DAY_MS

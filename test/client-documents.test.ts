@@ -9,10 +9,7 @@ import { shared } from './support/shared.ts'
 import { requireProgram, sharedProgram } from './support/skipped.ts'
 import { sharedService } from './support/storages.ts'
 
-interface Described {
-  readonly client_id: string
-  readonly client_name: string
-}
+type Described = Readonly<Record<'client_id' | 'client_name', string>>
 
 const documents: readonly Described[] = JSON.parse(
   readFileSync(join(configFolder, 'metadata-documents.json'), 'utf8'),

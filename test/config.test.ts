@@ -171,18 +171,15 @@ describe('environment: secrets', () => {
     writeFileSync(file, `${SECRET}\n${other}\n`)
     expect(read({ SECRET_FILE: file }).secrets).to.deep.equal([SECRET, other])
     writeFileSync(file, '\n')
-    expect(problemsOf({ SECRET_FILE: file }).join()).to.match(
-      /^each secret in SECRET or SECRET_FILE must have 32/,
-    )
+    const empty = problemsOf({ SECRET_FILE: file }).join()
+    expect(empty).to.match(/^each secret in SECRET or SECRET_FILE must have 32/)
   })
 
+  const remote = 'BASE_URL is https://id.example, which is not a loopback'
   const shared =
     'REDIS_URL or REDIS_CLUSTER_NODES is set, and every process must have the same secret'
   for (const [reason, variables] of [
-    [
-      'BASE_URL is https://id.example, which is not a loopback',
-      { BASE_URL: 'https://id.example/' },
-    ],
+    [remote, { BASE_URL: 'https://id.example/' }],
     ['BASE_URL is https', { BASE_URL: 'https://localhost:3000' }],
     ['DATABASE_URL is set, and every process must have', { DATABASE_URL: 'postgres://h/x' }],
     [shared, { REDIS_URL: 'redis://h' }],
@@ -312,8 +309,7 @@ describe('config: the files (design, Errors and configuration)', () => {
     }
     const own = readAssistants((value) => value.slice(1, 2))
     expect(own.map(({ id }) => id)).to.deep.equal(['claude-code'])
-    expect(() => readAssistants(() => [{ id: 'x y' }])).to.throw(
-      /assistants\.json: 0\.id[\s\S]*assistants\.json: 0\.name/,
-    )
+    const wrong = () => readAssistants(() => [{ id: 'x y' }])
+    expect(wrong).to.throw(/assistants\.json: 0\.id[\s\S]*assistants\.json: 0\.name/)
   })
 })

@@ -12,7 +12,7 @@ import {
 } from './support/client.ts'
 import { configFolder, startService } from './support/gatehouse.ts'
 import { getTokens } from './support/relying-party.ts'
-import { sharedService } from './support/storages.ts'
+import { SECRET, sharedService } from './support/storages.ts'
 import { basic, type Fields, get, postForm, refusalOf } from './support/wire.ts'
 
 const redirectUri = 'https://localhost.emobix.co.uk:8443/test/a/gatehouse/callback'
@@ -33,8 +33,7 @@ async function obtainAsSuite(url: string, fields: Fields = {}) {
   const form = { grant_type: 'authorization_code', code, redirect_uri: redirectUri }
   const secret = basic('oidf-1', 'conformance-client-1-secret-of-32-bytes-or-more')
   const { body } = await postForm(url + paths.token, form, secret)
-  const { body: personal } = await userinfo(url, body.access_token)
-  return { idToken: String(body.id_token), personal }
+  return { idToken: String(body.id_token), personal: (await userinfo(url, body.access_token)).body }
 }
 
 const metadataOf = async (url: string) => (await get(url + paths.openidConfiguration)).body
@@ -89,13 +88,12 @@ describe('the conformance profile [design 26]', () => {
   })
 
   it('changes nothing for other clients', async () => {
-    const { url } = service()
-    const { tokens } = await getTokens(url)
+    const { tokens } = await getTokens(service().url)
     expect(tokens.claims()).to.include({ name: 'Sam Student', org_id: 'sit_northlight' })
     expect(tokens.claims()).to.not.have.property('given_name')
-    const withoutPkce = await askToAuthorize(url, { code_challenge: undefined })
+    const withoutPkce = await askToAuthorize(service().url, { code_challenge: undefined })
     expect(errorOf(withoutPkce)).to.equal('invalid_request')
-    const { tokens: ignoring } = await getTokens(url, { scope: 'openid address phone' })
+    const { tokens: ignoring } = await getTokens(service().url, { scope: 'openid address phone' })
     expect(ignoring.scope).to.equal('openid')
   })
 
@@ -105,8 +103,7 @@ describe('the conformance profile [design 26]', () => {
   })
 
   it('is refused beside production settings, unless it is forced', () => {
-    const secret = 'a-secret-of-this-test-and-nothing-else'
-    const production = { BASE_URL: 'https://id.example', SECRET: secret }
+    const production = { BASE_URL: 'https://id.example', SECRET }
     const read = (value: string) => () =>
       readConfig({ ...production, CONFORMANCE_PROFILE: value }, configFolder)
     expect(read('on')).to.throw('CONFORMANCE_PROFILE=forced')

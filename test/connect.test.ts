@@ -1,7 +1,8 @@
-import { authorize } from './support/client.ts'
+import { asClaude, authorize } from './support/client.ts'
 import { change, insert, rowOf, rowsOf } from './support/database.ts'
+import { expectAnswer } from './support/expectations.ts'
 import { olivia, sam, startWith } from './support/gatehouse.ts'
-import { decode, hiddenField, linkOf, makePagePerson } from './support/page-person.ts'
+import { decode, hiddenField, linkOf, makePagePerson, matchesIn } from './support/page-person.ts'
 import { sharedService } from './support/storages.ts'
 import { get } from './support/wire.ts'
 
@@ -57,12 +58,8 @@ describe('/admin/{site}/assistants', () => {
   })
 
   it('asks for the callback of ChatGPT, refuses other addresses, and accepts a second one', async () => {
-    const wrong = ['', 'https://chatgpt.com/', `${ownCallback}/x`, 'javascript:alert(1)']
-    for (const callback of wrong) {
-      const seen = await press('chatgpt', { callback })
-      expect(seen.status, callback).to.equal(422)
-      expect(seen.text).to.include('id="chatgpt-callback-problem"')
-    }
+    for (const callback of ['', 'https://chatgpt.com/', `${ownCallback}/x`, 'javascript:alert(1)'])
+      expectAnswer(await press('chatgpt', { callback }), 422, 'id="chatgpt-callback-problem"')
     expect(await made('chatgpt')).to.have.length(0)
     expect((await press('chatgpt', { callback: ownCallback })).text).to.include('was added')
     expect((await press('chatgpt', { callback: ownCallback })).text).to.include('already exists')
@@ -75,12 +72,9 @@ describe('/admin/{site}/assistants', () => {
 
   it('lists added assistants first, with their state', async () => {
     await press('cursor')
-    const ids = async () =>
-      [...(await visit(page)).text.matchAll(/<li id="([^"]+)">/g)].map(([, id]) => id)
-    const order = await ids()
-    const count = (
-      await rowsOf(service().kysely, 'oauth_application', { deleted_at: null })
-    ).filter(({ assistant }) => assistant !== null).length
+    const order = matchesIn((await visit(page)).text, /<li id="([^"]+)">/g)
+    const apps = await rowsOf(service().kysely, 'oauth_application', { deleted_at: null })
+    const count = apps.filter(({ assistant }) => assistant !== null).length
     expect(order.slice(0, count)).to.include('cursor')
     expect(order).to.include('inspector').and.have.length(12)
     const stateOf = async () =>
@@ -94,21 +88,14 @@ describe('/admin/{site}/assistants', () => {
 
   it('adds no assistant if the deployment admits none of its callback hosts', async () => {
     await using strict = await startWith({ loopbackHosts: ['127.0.0.1'] })
-    const person = makePagePerson(strict.url, olivia)
     // No callback of Gemini CLI is admitted, so the page creates no client: it could never receive a response.
-    const none = await person.submit(page, { assistant: 'gemini-cli' })
-    expect(none.status).to.equal(422)
-    expect(none.text).to.include('at least one redirect address')
+    const none = await makePagePerson(strict.url, olivia).submit(page, { assistant: 'gemini-cli' })
+    expectAnswer(none, 422, 'at least one redirect address')
   })
 
   it('shows the logo of an assistant that has one, otherwise its initial', async () => {
     await press('claude')
-    const [app] = await made('claude')
-    const client = {
-      client_id: app?.client_id,
-      redirect_uri: 'https://claude.ai/api/mcp/auth_callback',
-    }
-    await authorize(service().url, client)
+    await authorize(service().url, { ...asClaude, client_id: (await made('claude'))[0]?.client_id })
     const student = makePagePerson(service().url, sam)
     const shown = ['/connect/northlight', page, '/admin/northlight/applications'].map(visit)
     for (const { text } of await Promise.all([...shown, student.visit('/account/apps')]))
@@ -148,8 +135,7 @@ describe('/admin/{site}/assistants', () => {
   })
 
   it('shows an address for the chosen areas, and which assistants must be approved first (design 38)', async () => {
-    const plain = await visit(`${page}/own`)
-    expect(plain.text).to.not.match(/checked|Approve <bdi>Claude Code/)
+    expect((await visit(`${page}/own`)).text).to.not.match(/checked|Approve <bdi>Claude Code/)
     const { text } = await visit(`${page}/own?change=students&change=courses&change=nothing`)
     expect(text).to.include(`<code>${service().url}/mcp/admin/change/courses.students</code>`)
     expect(text.match(/ checked>/g)).to.have.length(2)
@@ -190,8 +176,7 @@ describe('/connect', () => {
 
   const open = async (path: string) => await get(service().url + path)
 
-  const shownIds = (text: string) =>
-    [...text.matchAll(/<details class="card" id="([^"]+)"/g)].map(([, id]) => id)
+  const shownIds = (text: string) => matchesIn(text, /<details class="card" id="([^"]+)"/g)
 
   it('is public, without scripts and cookies, and lists the sites', async () => {
     const { status, text, headers } = await open('/connect')
@@ -279,8 +264,7 @@ describe('/connect', () => {
 
   it('shows a hostile name of a site as text', async () => {
     const name = '</bdi><script>alert(1)</script>"\'`$(id)\\{url}'
-    const { kysely } = service()
-    await change(kysely, 'site', { id: 'sit_northlight' }, { name })
+    await change(service().kysely, 'site', { id: 'sit_northlight' }, { name })
     await press('claude')
     for (const { text } of [
       ...[await open('/connect'), await open('/connect/northlight')],
