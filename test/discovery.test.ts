@@ -6,8 +6,8 @@ import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { askToAuthorize, authorizeUrl, locationOf } from './support/client.ts'
 import { type RunningService, sam, startService } from './support/gatehouse.ts'
-import { hiddenField } from './support/page-person.ts'
-import { sharedService } from './support/storages.ts'
+import { cookiesIn, hiddenField } from './support/page-person.ts'
+import { SECRET, sharedService } from './support/storages.ts'
 import {
   type Answer,
   encode,
@@ -35,9 +35,8 @@ describe('the authorization server metadata', () => {
   // [RFC 8414 §3; RFC 8414 §5; OpenID Connect Discovery §4; MCP Authorization §Authorization Server
   // Metadata Discovery; Discovery 3.1; Discovery 4]
   it('is the same document at both paths, byte for byte [design 20]', async () => {
-    const [openid, oauth] = await Promise.all(
-      documents.map(async (path) => (await get(service().url + path)).text),
-    )
+    const texts = documents.map(async (path) => (await get(service().url + path)).text)
+    const [openid, oauth] = await Promise.all(texts)
     expect(openid).to.equal(oauth)
   })
 
@@ -133,8 +132,7 @@ describe('the authorization server metadata', () => {
       expect(answer.headers.get('access-control-allow-origin')).to.equal(isOurs ? '*' : origin)
       const names = answer.headers.get('access-control-allow-headers')
       expect(names).to.match(isOurs ? /^\*$/ : /mcp-protocol-version/i)
-      const methods = answer.headers.get('access-control-allow-methods')
-      if (isOurs) expect(methods).to.equal('GET, HEAD')
+      if (isOurs) expect(answer.headers.get('access-control-allow-methods')).to.equal('GET, HEAD')
     })
   }
 
@@ -153,14 +151,8 @@ describe('the authorization server metadata', () => {
 
 describe('behind a proxy that terminates TLS', () => {
   const baseUrl = 'https://campus.example'
-  const service = sharedService({
-    environment: {
-      BASE_URL: baseUrl,
-      SECRET: 'only-for-tests-only-for-tests-only-for-tests',
-      TRUST_PROXY: 'yes',
-      DEMO_DATA: 'on',
-    },
-  })
+  const environment = { BASE_URL: baseUrl, SECRET, TRUST_PROXY: 'yes', DEMO_DATA: 'on' }
+  const service = sharedService({ environment })
   const headers = [
     ...['Host', 'campus.example', 'X-Forwarded-Proto', 'https', 'X-Forwarded-For', '192.0.2.1'],
   ]
@@ -249,9 +241,8 @@ async function sendTo({ config }: RunningService, request: WireRequest): Promise
 async function signIn(service: RunningService, headers: readonly string[], baseUrl: string) {
   const cookies: string[] = []
   const step = async (path: string, form?: URLSearchParams) => {
-    const cookie = cookies.map((line) => line.split(';')[0]).join('; ')
     const answer = await sendTo(service, {
-      ...{ path, headers: [...headers, 'Cookie', cookie, ...(form ? FORM : [])] },
+      ...{ path, headers: [...headers, 'Cookie', cookiesIn(cookies), ...(form ? FORM : [])] },
       ...(form && { method: 'POST', body: form }),
     })
     cookies.push(...answer.headers.getSetCookie())

@@ -55,17 +55,11 @@ describe('docs/how-to/register-a-client.md', () => {
       const headers = { 'content-type': type }
       const response = await fetch(service().url + path, { method: 'POST', headers, body })
       expect(String(response.status), body).to.equal(status)
-      const received = (await response.json()) as Record<string, unknown>
-      const expected = JSON.parse(answer.replaceAll('http://127.0.0.1:3000', service().url))
-      if (expected.client_id === '<id>') {
-        expect(received['client_id']).to.match(/^loopback_/)
-        expected.client_id = received['client_id']
-      }
-      if (expected.client_id_issued_at === '<time>') {
-        expect(received['client_id_issued_at']).to.be.a('number')
-        expected.client_id_issued_at = received['client_id_issued_at']
-      }
-      expect(received, body).to.deep.equal(expected)
+      const received = (await response.text())
+        .replace(/"loopback_[^"]+"/, '"<id>"')
+        .replace(/(?<="client_id_issued_at":)\d+/, '"<time>"')
+      const expected = answer.replaceAll('http://127.0.0.1:3000', service().url)
+      expect(JSON.parse(received), body).to.deep.equal(JSON.parse(expected))
     }
   })
 

@@ -72,10 +72,9 @@ async function prove({ url, key, accessToken }: Bound, claims: Claims = {}, at =
 }
 
 async function ask({ url, accessToken }: Bound, proof?: string, at = userinfo, scheme = 'DPoP') {
-  const { method, path, body } = at
   const authorization = `${scheme} ${accessToken}`
   const headers = { ...at.headers, authorization, ...(proof !== undefined && { dpop: proof }) }
-  return await send(url, { method, path, headers, ...(body !== undefined && { body }) })
+  return await send(url, { ...at, headers })
 }
 
 async function statusOf(bound: Bound): Promise<number> {
@@ -350,14 +349,14 @@ describe('DPoP: the key to which a refresh binds', () => {
   }
 
   const running = sharedService(on)
+  const url = () => running().url
 
   // [RFC 9449 §5; 131]
   it('is the only one for the refresh token of a public client (§5)', async () => {
-    const { url } = running()
-    const { key, refreshToken } = await boundToken(url)
+    const { key, refreshToken } = await boundToken(url())
     for (const wrong of [undefined, await makeClientKey()])
-      expect((await refreshWith(url, refreshToken, wrong)).body.error).to.equal('invalid_grant')
-    expect((await refreshWith(url, refreshToken, key)).status).to.equal(200)
+      expect((await refreshWith(url(), refreshToken, wrong)).body.error).to.equal('invalid_grant')
+    expect((await refreshWith(url(), refreshToken, key)).status).to.equal(200)
   })
 
   for (const afterMs of [1000, 60_000]) {
@@ -379,50 +378,46 @@ describe('DPoP: the key to which a refresh binds', () => {
   }
 
   it('cannot be one of several concurrent ones: the grant ends [159]', async () => {
-    const { url } = running()
-    const { refreshToken } = await obtainTokens(url)
+    const { refreshToken } = await obtainTokens(url())
     const keys = await Promise.all([makeClientKey(), makeClientKey('ES256', 'another')])
     const answers = await Promise.all(
-      [...keys, ...keys].map(async (key) => await refreshWith(url, refreshToken, key)),
+      [...keys, ...keys].map(async (key) => await refreshWith(url(), refreshToken, key)),
     )
     for (const { body } of answers.filter(({ status }) => status === 200))
-      expect((await introspect(url, body.access_token)).body.active).to.equal(false)
+      expect((await introspect(url(), body.access_token)).body.active).to.equal(false)
     expect(answers.map(({ body }) => body.error)).to.include('invalid_grant')
   })
 
   it('may be bound by concurrent requests when it is the same', async () => {
-    const { url } = running()
-    const { refreshToken } = await obtainTokens(url)
+    const { refreshToken } = await obtainTokens(url())
     const key = await makeClientKey()
     const answers = await Promise.all(
-      Array.from({ length: 4 }, async () => await refreshWith(url, refreshToken, key)),
+      Array.from({ length: 4 }, async () => await refreshWith(url(), refreshToken, key)),
     )
     expect(answers.map(({ status }) => status)).to.deep.equal([200, 200, 200, 200])
-    expect((await refreshWith(url, answers[0]?.body.refresh_token, key)).status).to.equal(200)
+    expect((await refreshWith(url(), answers[0]?.body.refresh_token, key)).status).to.equal(200)
   })
 
   it('may change for a confidential client', async () => {
-    const { url } = running()
-    const { refreshToken } = await boundToken(url, portalRequest)
+    const { refreshToken } = await boundToken(url(), portalRequest)
     const key = await makeClientKey()
-    const { body } = await refreshWith(url, refreshToken, key, asPortal)
+    const { body } = await refreshWith(url(), refreshToken, key, asPortal)
     expect(body.token_type).to.equal('DPoP')
-    const found = await introspect(url, body.access_token)
+    const found = await introspect(url(), body.access_token)
     expect(found.body.cnf).to.deep.equal({ jkt: key.thumbprint })
-    expect(await statusOf({ url, key, accessToken: body.access_token })).to.equal(200)
+    expect(await statusOf({ url: url(), key, accessToken: body.access_token })).to.equal(200)
   })
 
   it('is that of the first proof for unbound tokens, for good', async () => {
-    const { url } = running()
-    const { refreshToken } = await obtainTokens(url)
+    const { refreshToken } = await obtainTokens(url())
     const key = await makeClientKey()
-    const { body: bound } = await refreshWith(url, refreshToken, key)
+    const { body: bound } = await refreshWith(url(), refreshToken, key)
     expect(bound.token_type).to.equal('DPoP')
     expect(bound.refresh_token).to.not.equal(refreshToken)
-    expect((await refreshWith(url, bound.refresh_token)).body.error).to.equal('invalid_grant')
+    expect((await refreshWith(url(), bound.refresh_token)).body.error).to.equal('invalid_grant')
     // The old refresh token, repeated within seconds, gets the same response (design 10).
-    for (const token of [bound.refresh_token, refreshToken])
-      expect((await refreshWith(url, token, key)).body.refresh_token).to.equal(bound.refresh_token)
+    for (const used of [bound.refresh_token, refreshToken])
+      expect((await refreshWith(url(), used, key)).body.refresh_token).to.equal(bound.refresh_token)
   })
 
   describe('for an application that demands bound tokens', () => {
@@ -455,15 +450,14 @@ describe('DPoP: the key to which a refresh binds', () => {
   })
 
   it('must be that of dpop_jkt at the exchange of the code (§10) [RFC 9449 §10]', async () => {
-    const { url } = running()
     const key = await makeClientKey()
     for (const [prover, status] of [
       [await makeClientKey(), 400],
       [key, 200],
     ] as const) {
-      const { form } = await obtainCode(url, { dpop_jkt: key.thumbprint })
-      const proof = await proveAtToken(url, prover)
-      expect((await postWithProof(url, form, proof)).status).to.equal(status)
+      const { form } = await obtainCode(url(), { dpop_jkt: key.thumbprint })
+      const proof = await proveAtToken(url(), prover)
+      expect((await postWithProof(url(), form, proof)).status).to.equal(status)
     }
   })
 })
@@ -473,9 +467,8 @@ it('DPoP is not offered while the plan is off, and tokens that were bound before
   const { key, accessToken, refreshToken } = await boundToken(service.url)
   const { port } = new URL(service.url)
   // Start a second process on the same database without the plan, as after a change of the configuration.
-  await using off = await startService({
-    environment: { DATA_DIR: service.config.dataDir, BASE_URL: `http://localhost:${port}` },
-  })
+  const environment = { DATA_DIR: service.config.dataDir, BASE_URL: `http://localhost:${port}` }
+  await using off = await startService({ environment })
   const bound = { url: `http://127.0.0.1:${off.config.port}`, key, accessToken }
   expect((await ask(bound, undefined, userinfo, 'Bearer')).status).to.equal(401)
   expect(await statusOf(bound)).to.equal(401)

@@ -1,5 +1,6 @@
 import { openAuthorization } from './support/client.ts'
 import { change, insert, remove, rowsOf } from './support/database.ts'
+import { expectAnswer } from './support/expectations.ts'
 import { flushing, noor, policyWith, sam } from './support/gatehouse.ts'
 import { linkTo, mailsHandled, mailsTo } from './support/mail-folder.ts'
 import { hiddenField, makePagePerson, textOf } from './support/page-person.ts'
@@ -9,7 +10,6 @@ import { addApp } from './support/two-factors.ts'
 
 const SAM = { person_id: 'per_sam' }
 const RESET = { feature: 'factor_reset' }
-const DAY_MS = 86_400_000
 const gone = { status: 410 }
 
 forEachDatabase('an authenticator app that a person lost', (start) => {
@@ -31,9 +31,8 @@ forEachDatabase('an authenticator app that a person lost', (start) => {
 
   /** Enters the password in a new browser. Returns the page of the second step, and `ask`, which requests the mail. */
   async function firstStep(password = sam.password) {
-    const { url } = service()
-    const person = makePagePerson(url, sam)
-    const { pathname: path } = await openAuthorization(person, url)
+    const person = makePagePerson(service().url, sam)
+    const { pathname: path } = await openAuthorization(person, service().url)
     const page = await person.submit(path, { login: sam.login, password })
     const action = `${path}/second-step/reset`
     // Post the form even if the page has no button for it.
@@ -70,7 +69,6 @@ forEachDatabase('an authenticator app that a person lost', (start) => {
 
   // [450]
   it('stays without the agreement of every site, for platform reviewers, and without the password', async () => {
-    const { kysely } = service()
     await forbid()
     const isOffered = async () => {
       const { page, ask } = await firstStep()
@@ -81,13 +79,12 @@ forEachDatabase('an authenticator app that a person lost', (start) => {
     expect(await isOffered()).to.equal(false)
     await allow('sit_northlight')
     expect(await isOffered()).to.equal(true)
-    await insert(kysely, 'site_role', [
-      { ...SAM, site_id: 'sit_open_kitchen', role: 'student', granted_at: 1 },
-    ])
+    const second = { ...SAM, site_id: 'sit_open_kitchen', role: 'student', granted_at: 1 } as const
+    await insert(service().kysely, 'site_role', second)
     expect(await isOffered(), 'a second site').to.equal(false)
     await allow('sit_open_kitchen')
     expect(await isOffered()).to.equal(true)
-    await insert(kysely, 'platform_reviewer', [{ ...SAM, granted_at: 1 }])
+    await insert(service().kysely, 'platform_reviewer', [{ ...SAM, granted_at: 1 }])
     expect(await isOffered(), 'a platform reviewer').to.equal(false)
     expect((await (await firstStep('a wrong password')).ask()).path).to.match(/\/login$/)
   })
@@ -117,14 +114,13 @@ forEachDatabase('an authenticator app that a person lost', (start) => {
     const { person, path, page } = await opened()
     const asking = makePagePerson(service().url, sam)
     await asking.submit('/recover', { login: sam.login })
-    const recovery = await linkTo(service(), sam.login, 2)
     const password = 'three horses and a tram'
-    await asking.submit(recovery, { password, repeated: password })
+    await asking.submit(await linkTo(service(), sam.login, 2), { password, repeated: password })
     expect(await person.send(page, path), 'the earlier link').to.include(gone)
     const held = await firstStep(password)
     expect(held.page.text).to.include('you can also remove').and.not.include('id="reset"')
     expect((await held.ask()).text).to.include('id="second-step-page"')
-    service().clock.aheadMs = 7 * DAY_MS + 1000
+    service().clock.aheadMs = 7 * 86_400_000 + 1000
     expect((await firstStep(password)).page.text).to.include('id="reset"')
     expect(await apps()).to.have.length(1)
   })
@@ -135,9 +131,7 @@ forEachDatabase('an authenticator app that a person lost', (start) => {
     const other = makePagePerson(service().url, noor)
     const page = await other.visit(path)
     expect(page.text).to.include('id="code"')
-    const wrong = await other.send(page, path, { code: 'BBBB-BBBB' })
-    expect(wrong).to.include({ status: 422 })
-    expect(wrong.text).to.include('The code is incorrect')
+    expectAnswer(await other.send(page, path, { code: 'BBBB-BBBB' }), 422, 'The code is incorrect')
     expect(await apps()).to.have.length(1)
     const done = await other.send(page, path, { code: textOf(sent, 'code') })
     expect(done.text).to.include('href="/account"')
@@ -163,8 +157,6 @@ forEachDatabase('an authenticator app that a person lost', (start) => {
   it('is not mailed about again and again', async () => {
     const { ask } = await firstStep()
     for (let time = 0; time < 3; time += 1) expect((await ask()).path).to.match(/^\/recover-sent/)
-    const refused = await ask()
-    expect(refused).to.include({ status: 429 })
-    expect(refused.text).to.include('Too many attempts').and.include('id="second-step-page"')
+    expectAnswer(await ask(), 429, 'Too many attempts', 'id="second-step-page"')
   })
 })

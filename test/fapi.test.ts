@@ -72,14 +72,9 @@ forEachStorage('FAPI 2.0 Security Profile', (start) => {
     expect(metadata.authorization_response_iss_parameter_supported).to.equal(true)
     expect(callback.searchParams.get('iss')).to.equal(url)
     expect(tokens.token_type).to.equal('dpop')
-    const sid = tokens.claims()?.['sid']
     const refreshToken = tokens.refresh_token ?? ''
-    const next = await oidc.refreshTokenGrant(
-      configuration,
-      refreshToken,
-      { resource: url },
-      options,
-    )
+    const resource = { resource: url }
+    const next = await oidc.refreshTokenGrant(configuration, refreshToken, resource, options)
     expect(next.refresh_token).to.equal(refreshToken)
     for (const { access_token: token } of [tokens, next]) {
       const seen = await oidc.fetchUserInfo(configuration, token, 'per_sam', options)
@@ -103,7 +98,7 @@ forEachStorage('FAPI 2.0 Security Profile', (start) => {
       createRemoteJWKSet(new URL(metadata.jwks_uri ?? '')),
       { issuer: url, audience: portal.clientId, typ: 'logout+jwt', algorithms: ['ES256'] },
     )
-    expect(payload).to.include({ sub: 'per_sam', sid })
+    expect(payload).to.include({ sub: 'per_sam', sid: tokens.claims()?.['sid'] })
 
     await oidc.tokenRevocation(configuration, refreshToken)
     const later = await oidc.tokenIntrospection(configuration, next.access_token)

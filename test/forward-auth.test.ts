@@ -15,6 +15,7 @@ const proxyOf = (id: string, key: string) => ['X-Forward-Auth-Client', basic(id,
 
 describe('forward auth', () => {
   const service = sharedService()
+  const url = () => service().url
 
   const ask = async (headers: readonly string[], query = '', url = service().url) =>
     await send(url, { path: paths.forwardAuth + query, headers })
@@ -45,8 +46,7 @@ describe('forward auth', () => {
   })
 
   it('releases only the scopes of the token, and empties the other headers', async () => {
-    const { url } = service()
-    const { access_token } = await obtain(url, { authorization: { scope: 'account:read' } })
+    const { access_token } = await obtain(url(), { authorization: { scope: 'account:read' } })
     const forged = ['X-Auth-Email', 'olivia@northlight.example', 'X-Auth-Roles', 'owner']
     expect(identityIn(await ask([...asProxy, ...bearer(access_token), ...forged]))).to.deep.equal({
       'X-Auth-Subject': 'per_sam',
@@ -57,26 +57,25 @@ describe('forward auth', () => {
   })
 
   it('serves every method, and every path below its own', async () => {
-    const { url } = service()
-    const { access_token } = await obtain(url, { authorization: { scope: 'openid account:read' } })
+    const authorization = { scope: 'openid account:read' }
+    const { access_token } = await obtain(url(), { authorization })
     const withToken = [...asProxy, ...bearer(access_token), 'X-Forward-Auth-Scope']
     const path = `${forwardAuthFor}orders/../7?scope=account:write&access_token=x`
     for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'OPTIONS']) {
-      const answer = await send(url, { method, path, headers: [...withToken, 'account:read'] })
+      const answer = await send(url(), { method, path, headers: [...withToken, 'account:read'] })
       expect(answer.status, method).to.equal(200)
       expect(answer.headers.get('x-auth-subject'), method).to.equal('per_sam')
     }
-    const demanding = await send(url, { path, headers: [...withToken, 'account:write'] })
+    const demanding = await send(url(), { path, headers: [...withToken, 'account:write'] })
     expect(refusalOf(demanding)).to.equal('403 insufficient_scope')
-    const anonymous = await send(url, { path: forwardAuthFor, headers: asProxy })
+    const anonymous = await send(url(), { path: forwardAuthFor, headers: asProxy })
     expect(refusalOf(anonymous)).to.equal('401 invalid_token')
   })
 
   it('refuses a caller with the challenge of a protected resource', async () => {
-    const { url } = service()
-    const tokens = await obtain(url)
+    const tokens = await obtain(url())
     const token = bearer(tokens.access_token)
-    const unbound = await obtain(url, {
+    const unbound = await obtain(url(), {
       authorization: { ...asClaude, scope: 'openid profile', resource: undefined },
       token: { ...asClaude, resource: undefined },
       person: olivia,
@@ -97,7 +96,7 @@ describe('forward auth', () => {
       expect(answer.headers.get('www-authenticate'))
         .to.match(/^Bearer /)
         .and.match(scope ?? /error="invalid_token"/)
-        .and.include(`resource_metadata="${url}${paths.protectedResource}"`)
+        .and.include(`resource_metadata="${url()}${paths.protectedResource}"`)
       expectNoIdentity(answer)
     }
   })
@@ -132,13 +131,12 @@ describe('forward auth', () => {
 
   // [threat 27]
   it('and introspection tell a resource server only of tokens of its site [139]', async () => {
-    const { url } = service()
     const here = await registerResourceServer(service(), 'sit_northlight')
     const elsewhere = await registerResourceServer(service(), 'sit_open_kitchen')
-    const member = await obtain(url)
+    const member = await obtain(url())
     const authorization = { ...asClaude, scope: 'openid profile' }
-    const signedIn = await obtain(url, { authorization, token: asClaude, person: olivia })
-    expect((await introspect(url, signedIn.access_token)).body)
+    const signedIn = await obtain(url(), { authorization, token: asClaude, person: olivia })
+    expect((await introspect(url(), signedIn.access_token)).body)
       .to.include({ active: true })
       .and.not.have.property('org_id')
     for (const [token, { clientId, secret }, active, status] of [
@@ -148,16 +146,15 @@ describe('forward auth', () => {
       [signedIn.access_token, here, false, 401],
     ] as const) {
       const fields = { client_id: clientId, client_secret: secret }
-      expect((await introspect(url, token, fields)).body.active).to.equal(active)
+      expect((await introspect(url(), token, fields)).body.active).to.equal(active)
       expect((await ask([...proxyOf(clientId, secret), ...bearer(token)])).status).to.equal(status)
     }
   })
 
   it('follows changes of the person and the resource server at the next request', async () => {
     await using changing = await startService()
-    const { url } = changing
+    const { url, kysely } = changing
     const { access_token } = await obtain(url)
-    const { kysely } = changing
     const headers = [...asProxy, ...bearer(access_token)]
     for (const column of ['disabled_at', 'deleted_at'] as const) {
       expect((await ask(headers, '', url)).status).to.equal(200)
@@ -180,11 +177,10 @@ describe('forward auth', () => {
   })
 
   it('logs no token and no credentials, and reads no body', async () => {
-    const { url } = service()
-    const { access_token } = await obtain(url)
+    const { access_token } = await obtain(url())
     const headers = [...FORM, ...asProxy, ...bearer(access_token)]
     const path = `${paths.forwardAuth}?access_token=${access_token}`
-    const answer = await send(url, { method: 'POST', path, headers, body: 'x'.repeat(100_000) })
+    const answer = await send(url(), { method: 'POST', path, headers, body: 'x'.repeat(100_000) })
     expect(answer.status).to.equal(200)
     await ask([...asProxy, ...bearer(`${access_token}x`)])
     const log = service().log.join('')

@@ -66,16 +66,11 @@ describe('further plans', () => {
     await using service = await startService(withPlans(everyPlan))
     const { url } = service
     const guide = (await get(url + paths.authMd)).text
-    const named = [
-      planPaths.pushedAuthorization,
-      'use_dpop_nonce',
-      'private_key_jwt',
-      'logout_token',
-    ]
+    const { pushedAuthorization } = planPaths
+    const named = [pushedAuthorization, 'use_dpop_nonce', 'private_key_jwt', 'logout_token']
     for (const words of ['the implicit flow.\n', ...named]) expect(guide).to.include(words)
     const resource = await metadataOf(url, paths.protectedResource)
     expect(resource['dpop_signing_alg_values_supported']).to.deep.equal(algorithms)
-    const { pushedAuthorization } = planPaths
     const push = async (fields: Fields) => await postForm(url + pushedAuthorization, fields)
     const dpop = await signProof(await makeClientKey(), { htm: 'GET', htu: `${url}/elsewhere` })
     const validate = responseValidator((await get(url + paths.openApi)).body)

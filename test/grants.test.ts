@@ -208,15 +208,14 @@ withDatabases('grants and applications', (open) => {
   it('calls of thirty days are added up across processes, and kept for analytics', async () => {
     await save({}, { id: 'g2' })
     const usages = [makeGrantUsage(database, time), makeGrantUsage(database, time)] as const
-    const uses = [
+    for (const [process, grantId, at] of [
       [0, 'g1', now - (COUNT_DAYS + 10) * DAY_MS],
       [0, 'g1', now - 40 * DAY_MS],
       [0, 'g1', now - 29 * DAY_MS],
       [1, 'g1', now],
       [1, 'g2', now],
       [1, 'gone', now],
-    ] as const
-    for (const [process, grantId, at] of uses) {
+    ] as const) {
       clock = at
       usages[process].count(grantId)
       if (at !== now) await usages[process].flush()
@@ -280,9 +279,8 @@ withDatabases('grants and applications', (open) => {
     const line = { personId: 'sam', clientId: 'planner', siteId: 'north' }
     expect(idsOf(await removeApp(database, line, actor))).to.deep.equal(['g1'])
     expect(idsOf(await removeApp(database, line, actor))).to.deep.equal([])
-    expect(idsOf(await removeApp(database, { ...line, siteId: undefined }, actor))).to.deep.equal([
-      'g2',
-    ])
+    const elsewhere = { ...line, siteId: undefined }
+    expect(idsOf(await removeApp(database, elsewhere, actor))).to.deep.equal(['g2'])
     const consents = ['consent.given', 'consent.given']
     expect(await listActions()).to.have.members(['grant.remove', ...consents])
   })
@@ -394,8 +392,8 @@ withDatabases('grants and applications', (open) => {
     expect(await listOperatedSites(database, 'sam')).to.deep.equal([])
     expect(await switchFeature(database, { ...mcp, on: true }, actor)).to.equal(true)
     expect(await switchFeature(database, { ...mcp, on: true }, actor)).to.equal(false)
-    const site = await findAdminSite(database, 'north', 'olivia')
-    expect(site).to.include({ mcpConnectionsOnSince: now })
+    const since = { mcpConnectionsOnSince: now }
+    expect(await findAdminSite(database, 'north', 'olivia')).to.include(since)
     expect(await switchFeature(database, { ...mcp, on: false }, actor)).to.equal(true)
   })
 })

@@ -38,9 +38,8 @@ describe('GraphQL clients with their defaults', () => {
   describe("Apollo's client", () => {
     const opened = (...links: ApolloLink[]) => {
       const { heard, hear, uri } = listening()
-      const http = new HttpLink({ uri, headers: headers(), fetch: hear })
       const client = new ApolloClient({
-        link: ApolloLink.from([...links, http]),
+        link: ApolloLink.from([...links, new HttpLink({ uri, headers: headers(), fetch: hear })]),
         cache: new InMemoryCache(),
         clientAwareness: { name: 'a page', version: '1.0' },
       })
@@ -63,9 +62,8 @@ describe('GraphQL clients with their defaults', () => {
     for (const useGETForHashedQueries of [false, true]) {
       it(`sends the whole query when its hash is unknown, by ${useGETForHashedQueries ? 'GET' : 'POST'}`, async () => {
         const sha256 = (document: string) => hash('sha256', document)
-        const { heard, client, ask } = opened(
-          new PersistedQueryLink({ sha256, useGETForHashedQueries }),
-        )
+        const link = new PersistedQueryLink({ sha256, useGETForHashedQueries })
+        const { heard, client, ask } = opened(link)
         for (const first of [1, 2])
           expect((await ask(first))?.enrolledCourses.nodes).to.have.length(first)
         // The client sends the hash first, then the document. After the refusal, it sends no hash.

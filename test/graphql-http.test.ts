@@ -24,8 +24,7 @@ describe('POST /member/graphql', () => {
 
   const send = async (body: unknown, headers: MemberAddress['headers'] = {}) =>
     await askMember({ url: running().url, token: token(), headers }, body)
-  const ask = async (query: string, variables?: Record<string, unknown>) =>
-    await send({ query, variables })
+  const ask = (query: string, variables?: Record<string, unknown>) => send({ query, variables })
   const limitOf = async (query: string, variables?: Record<string, unknown>) =>
     (await ask(query, variables)).body.errors?.[0]?.extensions?.['limit']
 
@@ -69,7 +68,6 @@ describe('POST /member/graphql', () => {
   })
 
   it('lets a page of any origin call it without cookies, uncached [design 28]', async () => {
-    const origin = 'https://app.example'
     const names = 'authorization,content-type,apollographql-client-name'
     const asked = await preflight(running().url + paths.graphql, 'POST', { names })
     expect(asked.status).to.equal(204)
@@ -80,8 +78,8 @@ describe('POST /member/graphql', () => {
       ...['apollographql-client-version', 'apollo-require-preflight', 'x-apollo-operation-name'],
     ])
     expect(asked.headers.get('access-control-allow-methods')).to.equal('GET,POST')
-    const address = { url: running().url, token: 'none', headers: { origin } }
-    const { headers: refused } = await askMember(address, { query: viewer })
+    const place = { url: running().url, token: 'none', headers: { origin: 'https://app.example' } }
+    const { headers: refused } = await askMember(place, { query: viewer })
     expect(refused.get('access-control-allow-origin')).to.equal('*')
     expect(refused.get('access-control-expose-headers')).to.include('WWW-Authenticate')
     const { headers } = await ask(viewer)
@@ -97,15 +95,14 @@ describe('POST /member/graphql', () => {
   })
 
   it('explains itself to a browser, with a link to the schema', async () => {
-    const { url } = running()
     const accept = 'text/html,application/xhtml+xml,*/*;q=0.8'
-    const { status, headers, text: page } = await get(url + paths.graphql, { accept })
+    const { status, headers, text: page } = await get(running().url + paths.graphql, { accept })
     expect(status).to.equal(200)
     expect(headers.get('content-type')).to.match(/^text\/html/)
-    expect(page).to.include(url + paths.graphql)
+    expect(page).to.include(running().url + paths.graphql)
     for (const path of [paths.memberSchema, paths.authMd, paths.openApi]) {
       expect(page).to.include(`href="${path}"`)
-      expect((await fetch(url + path)).status, path).to.equal(200)
+      expect((await fetch(running().url + path)).status, path).to.equal(200)
     }
   })
 
@@ -201,9 +198,8 @@ describe('POST /member/graphql', () => {
           expect([status, body.data]).to.deep.equal([400, undefined])
           expect(headers.get('content-type')).to.equal(`${accept}; charset=utf-8`)
           expect(body.errors?.[0]?.extensions).to.include({ code: 'LIMIT_EXCEEDED', limit })
-          expect(body.errors?.[0]?.message).to.match(
-            new RegExp(`limit on ${limit}, which is \\d+; simplify it$`),
-          )
+          const said = new RegExp(`limit on ${limit}, which is \\d+; simplify it$`)
+          expect(body.errors?.[0]?.message).to.match(said)
         }
       })
     }
@@ -259,11 +255,9 @@ describe('POST /member/graphql', () => {
     it('stop fragments that contain each other, and other requests go on', async () => {
       const cycle = '{ ...a } fragment a on Query { ...b } fragment b on Query { ...a }'
       expect((await ask(cycle)).body.errors?.[0]?.message).to.include('itself')
-      const doubling = repeated(
-        60,
-        (place) => `fragment f${place} on Query { ...f${place + 1} ...f${place + 1} }`,
-      )
-      const exploding = `{ ...f0 } ${doubling} fragment f60 on Query { viewer { id } }`
+      const twice = (place: number) =>
+        `fragment f${place} on Query { ...f${place + 1} ...f${place + 1} }`
+      const exploding = `{ ...f0 } ${repeated(60, twice)} fragment f60 on Query { viewer { id } }`
       expect(await limitOf(exploding)).to.equal('cost')
       expect((await ask(viewer)).status).to.equal(200)
     })
@@ -305,12 +299,10 @@ describe('POST /member/graphql', () => {
       )
       expect(answer.status).to.equal(200)
       const id = answer.headers.get('x-request-id')
-      expect(answer.body.errors?.[0]?.message).to.equal(
-        `internal error; report error ID ${id} to the operator of this service`,
-      )
+      const message = `internal error; report error ID ${id} to the operator of this service`
+      expect(answer.body.errors?.[0]?.message).to.equal(message)
       expect(answer.text).not.to.match(/RangeError|Invalid time|at .*\.ts|select /)
-      const logged = broken.log.filter((line) => line.includes(`"${id}"`))
-      expect(logged.join('')).to.match(/Invalid time/)
+      expect(broken.log.filter((line) => line.includes(`"${id}"`)).join()).to.match(/Invalid time/)
     })
 
     it('of storage in the middle of a response are 503 without a challenge [design 24]', async () => {

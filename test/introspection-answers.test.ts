@@ -1,6 +1,6 @@
 import { CLIENT_NOT_AUTHENTICATED } from '../src/oauth/clients/authenticate-client.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import { type Expected, type Group, type Held, runGroups } from './support/answer-table.ts'
+import { type Expected, type Group, group, type Held, runGroups } from './support/answer-table.ts'
 import {
   asClaude,
   asPortal,
@@ -78,134 +78,107 @@ const wrongByBasic: Expected = {
   ...wrong,
   challenge: `Basic realm="{base}", error="invalid_client", error_description="${CLIENT_NOT_AUTHENTICATED}"`,
 }
-const hasSecret = malformed(
-  'scripts in a browser must not use a confidential client; use a public client',
-)
-const notForPages: Expected = { ...hasSecret, open: null }
+const hasSecret = {
+  ...malformed('scripts in a browser must not use a confidential client; use a public client'),
+  open: null,
+}
 
 const groups: readonly Group[] = [
-  [
-    toNotes,
-    {
-      'an access token': of('bound'),
-      'an access token with the hint refresh_token': of('bound', hint('refresh_token')),
-      'an access token with an unknown hint': of('bound', hint('nothing')),
-      'a public client, its own token': by(asNotes, 'bound'),
-    },
-  ],
-  [
-    active(samAtNotes),
-    {
-      'a refresh token': of('boundRefresh'),
-      'a refresh token with the hint access_token': of('boundRefresh', hint('access_token')),
-    },
-  ],
+  group(toNotes, {
+    'an access token': of('bound'),
+    'an access token with the hint refresh_token': of('bound', hint('refresh_token')),
+    'an access token with an unknown hint': of('bound', hint('nothing')),
+    'a public client, its own token': by(asNotes, 'bound'),
+  }),
+  group(active(samAtNotes), {
+    'a refresh token': of('boundRefresh'),
+    'a refresh token with the hint access_token': of('boundRefresh', hint('access_token')),
+  }),
   [active({ ...oliviaAtClaude, token_type: 'Bearer' }), { 'an unbound token': of('unbound') }],
   [active(oliviaAtClaude), { 'an unbound refresh token': of('unboundRefresh') }],
   [
     active({ sub: 'per_sam', client_id: notes.clientId, scope: 'openid', ...toThisOrigin }),
     { 'a token without profile': of('bare'), Basic: by({}, 'bare', asTheServer) },
   ],
-  [
-    active({ ...samAtPortal, ...toThisOrigin }),
-    {
-      'a confidential client, its own token': by(asPortalHere, 'confidential'),
-      'an access token of a confidential client': of('confidential'),
-    },
-  ],
+  group(active({ ...samAtPortal, ...toThisOrigin }), {
+    'a confidential client, its own token': by(asPortalHere, 'confidential'),
+    'an access token of a confidential client': of('confidential'),
+  }),
   [active(samAtPortal), { 'a refresh token of a confidential client': of('confidentialRefresh') }],
-  [
-    inactive,
-    {
-      'a public client, another token': by(asNotes, 'unbound'),
-      'a confidential client, another token': by(asPortalHere, 'bound'),
-      'a confidential client, another refresh token': by(asPortalHere, 'boundRefresh'),
-      'an expired token': of('expired'),
-      'a token of another origin': of('foreign'),
-      'an unknown token': () => asked('nonsense'),
-      'a long token': () => asked('x'.repeat(2000)),
-      'a token of odd characters': () => asked('ä ö'),
-      'the form of a JWT': () => asked('e30.e30.x'),
-      'a token that is a NUL': () => asked('\0'),
-      'an id_token': of('idToken'),
-      'Basic and the client_id': x({ client_id: rsId }, asTheServer),
-      'Basic in lower case': x({}, ['Authorization', `basic ${asTheServer[1]?.slice(6)}`]),
-    },
-  ],
+  group(inactive, {
+    'a public client, another token': by(asNotes, 'unbound'),
+    'a confidential client, another token': by(asPortalHere, 'bound'),
+    'a confidential client, another refresh token': by(asPortalHere, 'boundRefresh'),
+    'an expired token': of('expired'),
+    'a token of another origin': of('foreign'),
+    'an unknown token': () => asked('nonsense'),
+    'a long token': () => asked('x'.repeat(2000)),
+    'a token of odd characters': () => asked('ä ö'),
+    'the form of a JWT': () => asked('e30.e30.x'),
+    'a token that is a NUL': () => asked('\0'),
+    'an id_token': of('idToken'),
+    'Basic and the client_id': x({ client_id: rsId }, asTheServer),
+    'Basic in lower case': x({}, ['Authorization', `basic ${asTheServer[1]?.slice(6)}`]),
+  }),
   [
     malformed("missing required parameter 'token'"),
     { 'no token': () => asked(undefined), 'an empty token': () => asked('') },
   ],
   [twice('token'), { 'two tokens': x({ ...asResourceServer, token: ['a', 'b'] }) }],
   [twice('token_type_hint'), { 'two hints': () => asked('x', { token_type_hint: ['a', 'b'] }) }],
-  [
-    anonymous,
-    {
-      'two tokens and no client': x({ token: ['a', 'b'] }),
-      'no client': x({}),
-      'nothing at all': () => ({ method: 'POST', path }),
-      'a secret without a client': x({ client_secret: 'x' }),
-      'two clients': x({ client_id: ['a', 'b'] }),
-      'two secrets': x({ ...asResourceServer, client_secret: ['a', 'b'] }),
-      'Basic and another client_id': x({ client_id: 'x' }, asTheServer),
-      'Basic and a secret': x(asResourceServer, asTheServer),
-      'Basic without a colon': x({}, raw('abc')),
-      'Basic without a secret': x({}, raw(`${rsId}:`)),
-      'Basic without a client': x({}, raw(':x')),
-      'Basic that is not encoded': x({}, raw(`${rsId}:%zz`)),
-      'Basic with odd characters': x({}, raw(`${rsId}:é`)),
-      'Basic that is not base64': x({}, ['Authorization', 'Basic %%%']),
-      'Basic alone': x({}, ['Authorization', 'Basic']),
-      'two Authorization headers': x({}, [...asTheServer, ...asTheServer]),
-      'a bearer token': ({ bound }) => post({ token: 'x' }, bearer(bound)),
-      'a JWT assertion': x({ client_assertion: 'x.y.z', client_assertion_type: 'x' }),
-      'everything in the query': () => ({
-        ...post({}),
-        path: `${path}?${encode({ ...asResourceServer, token: 'x' })}`,
-      }),
-    },
-  ],
-  [
-    wrong,
-    {
-      'an id_token and a wrong secret': of('idToken', { client_secret: 'x' }),
-      'an unknown client': x({ client_id: 'nobody' }),
-      'an unknown client that accepts HTML': x({ client_id: 'nobody' }, ['Accept', 'text/html']),
-      'the address of no document': x({ client_id: `${page}/client` }),
-      'an impossible client_id': x({ client_id: '\0é' }),
-      'no secret': x({ client_id: rsId }),
-      'an empty secret': () => asked('x', { client_secret: '' }),
-      'a wrong secret': () => asked('x', { client_secret: 'x' }),
-      'a secret of a public client': x({ ...asNotes, client_secret: 'x' }),
-    },
-  ],
-  [
-    wrongByBasic,
-    {
-      'Basic with a wrong secret': x({}, basic(rsId, 'x')),
-      'Basic of an unknown client': x({}, basic('nobody', 'x')),
-      'Basic of a public client': x({}, basic(notes.clientId, 'x')),
-      'Basic with a plus for a space': x({}, raw('a+b:x')),
-    },
-  ],
+  group(anonymous, {
+    'two tokens and no client': x({ token: ['a', 'b'] }),
+    'no client': x({}),
+    'nothing at all': () => ({ method: 'POST', path }),
+    'a secret without a client': x({ client_secret: 'x' }),
+    'two clients': x({ client_id: ['a', 'b'] }),
+    'two secrets': x({ ...asResourceServer, client_secret: ['a', 'b'] }),
+    'Basic and another client_id': x({ client_id: 'x' }, asTheServer),
+    'Basic and a secret': x(asResourceServer, asTheServer),
+    'Basic without a colon': x({}, raw('abc')),
+    'Basic without a secret': x({}, raw(`${rsId}:`)),
+    'Basic without a client': x({}, raw(':x')),
+    'Basic that is not encoded': x({}, raw(`${rsId}:%zz`)),
+    'Basic with odd characters': x({}, raw(`${rsId}:é`)),
+    'Basic that is not base64': x({}, ['Authorization', 'Basic %%%']),
+    'Basic alone': x({}, ['Authorization', 'Basic']),
+    'two Authorization headers': x({}, [...asTheServer, ...asTheServer]),
+    'a bearer token': ({ bound }) => post({ token: 'x' }, bearer(bound)),
+    'a JWT assertion': x({ client_assertion: 'x.y.z', client_assertion_type: 'x' }),
+    'everything in the query': () => ({
+      ...post({}),
+      path: `${path}?${encode({ ...asResourceServer, token: 'x' })}`,
+    }),
+  }),
+  group(wrong, {
+    'an id_token and a wrong secret': of('idToken', { client_secret: 'x' }),
+    'an unknown client': x({ client_id: 'nobody' }),
+    'an unknown client that accepts HTML': x({ client_id: 'nobody' }, ['Accept', 'text/html']),
+    'the address of no document': x({ client_id: `${page}/client` }),
+    'an impossible client_id': x({ client_id: '\0é' }),
+    'no secret': x({ client_id: rsId }),
+    'an empty secret': () => asked('x', { client_secret: '' }),
+    'a wrong secret': () => asked('x', { client_secret: 'x' }),
+    'a secret of a public client': x({ ...asNotes, client_secret: 'x' }),
+  }),
+  group(wrongByBasic, {
+    'Basic with a wrong secret': x({}, basic(rsId, 'x')),
+    'Basic of an unknown client': x({}, basic('nobody', 'x')),
+    'Basic of a public client': x({}, basic(notes.clientId, 'x')),
+    'Basic with a plus for a space': x({}, raw('a+b:x')),
+  }),
   [{ ...toNotes, open: page }, { 'a public client from a page': by(asNotes, 'bound', origin) }],
   [{ ...wrong, open: page }, { 'an unknown one from a page': x({ client_id: 'nobody' }, origin) }],
-  [
-    notForPages,
-    {
-      'a confidential client from a page': by(asResourceServer, 'bound', origin),
-      'a confidential client from a page, with a wrong secret': x(withWrongSecret, origin),
-    },
-  ],
-  [
-    malformed('the request body must be application/x-www-form-urlencoded'),
-    {
-      JSON: () => ({
-        ...{ method: 'POST', path, body: '{"token":"x"}' },
-        headers: ['Content-Type', 'application/json', ...asTheServer],
-      }),
-    },
-  ],
+  group(hasSecret, {
+    'a confidential client from a page': by(asResourceServer, 'bound', origin),
+    'a confidential client from a page, with a wrong secret': x(withWrongSecret, origin),
+  }),
+  group(malformed('the request body must be application/x-www-form-urlencoded'), {
+    JSON: () => ({
+      ...{ method: 'POST', path, body: '{"token":"x"}' },
+      headers: ['Content-Type', 'application/json', ...asTheServer],
+    }),
+  }),
   [
     { ...malformed('the request body must be sent without compression'), status: 415 },
     { 'a compressed form': x({}, ['Content-Encoding', 'gzip']) },

@@ -22,16 +22,13 @@ import { fresh } from './support/shared.ts'
 const newPassword = 'three horses and a tram'
 const both = { name: 'Ines Newcomer', password: newPassword, repeated: newPassword }
 const ines = { login: 'ines@new.example', password: newPassword }
-const invite = mutationOf('inviteMember')
 const signUp = '/sign-up/northlight'
-const start = async (signIn: object = {}, mail: object = {}) =>
-  await startWith({ ...flushing, signIn, mail })
+const start = (signIn: object = {}, mail: object = {}) => startWith({ ...flushing, signIn, mail })
 
 async function invited(service: RunningService, email: string, ...roles: string[]) {
   const operator = await startOperator(service)
-  const { id } = await operator.value(invite, {
-    input: { email, name: 'Suggested', roles: roles.length === 0 ? ['STUDENT'] : roles },
-  })
+  const input = { email, name: 'Suggested', roles: roles.length === 0 ? ['STUDENT'] : roles }
+  const { id } = await operator.value(mutationOf('inviteMember'), { input })
   return { operator, id, path: await linkTo(service, email) }
 }
 
@@ -158,16 +155,14 @@ describe('/invitation', () => {
   it('stops working when its sender loses the right to send it [253]', async () => {
     const { path, person, page } = await opened(ines, 'OWNER')
     expect(page.status).to.equal(200)
-    const { kysely } = service()
-    const ofSender = kysely.updateTable('site_role').where('person_id', '=', 'per_olivia')
+    const ofSender = service().kysely.updateTable('site_role').where('person_id', '=', 'per_olivia')
     const here = ofSender.where('site_id', '=', 'sit_northlight')
-    const account = kysely.updateTable('person').where('id', '=', 'per_olivia')
-    const harms = [
+    const account = service().kysely.updateTable('person').where('id', '=', 'per_olivia')
+    for (const [harm, mend] of [
       [here.set({ role: 'admin' }), here.set({ role: 'owner' })],
       [here.set({ role: 'student' }), here.set({ role: 'owner' })],
       [account.set({ disabled_at: 1 }), account.set({ disabled_at: null })],
-    ] as const
-    for (const [harm, mend] of harms) {
+    ] as const) {
       await harm.execute()
       expect((await person.send(page, path, both)).status).to.equal(410)
       expect((await person.visit(path)).status).to.equal(410)
@@ -179,9 +174,8 @@ describe('/invitation', () => {
 
   it('keeps the later one of a removal and an acceptance [209]', async () => {
     const { path, operator, person, page } = await opened(noor, 'LECTURER')
-    const remove = 'mutation { removeMember(id: "per_noor") { deletedId } }'
     const [, joined] = await Promise.all([
-      operator.ask(remove),
+      operator.ask('mutation { removeMember(id: "per_noor") { deletedId } }'),
       person.send(page, path, { answer: 'accept' }),
     ])
     expect(joined.status).to.equal(200)
@@ -269,8 +263,7 @@ describe('/sign-up', () => {
     expect(href).to.equal(`/sign-up/sit_northlight?from=${uid}&ui_locales=en`)
     const person = makePagePerson(service().url, ines)
     await person.submit(href, { login: ines.login }, `${signUp}?ui_locales=en`)
-    const path = await linkTo(service(), ines.login)
-    const done = await person.submit(path, both)
+    const done = await person.submit(await linkTo(service(), ines.login), both)
     expect(linkOf(done, 'continue')).to.equal(`/interaction/${uid}/login`)
     expect((await fetch(`${service().url}/sign-up/open-kitchen`)).status).to.equal(404)
   })
@@ -320,37 +313,32 @@ describe('/sign-up', () => {
   it('leads back to the app only in the browser that asked [457]', async () => {
     await open()
     const asker = makePagePerson(service().url, june)
-    await asker.submit(`${signUp}?from=abc-123`, { login: june.login }, signUp)
-    const first = await linkTo(service(), june.login)
-    const other = makePagePerson(service().url, june)
-    const joined = await other.send(await other.visit(first), first, { answer: 'accept' })
-    expect(linkOf(joined, 'continue')).to.equal('/account')
-    await asker.submit(`${signUp}?from=abc-123`, { login: june.login }, signUp)
-    const second = await linkTo(service(), june.login, 2)
-    const again = await asker.send(await asker.visit(second), second, { answer: 'accept' })
-    expect(linkOf(again, 'continue')).to.equal('/interaction/abc-123/login')
+    for (const [count, opener, next] of [
+      [1, makePagePerson(service().url, june), '/account'],
+      [2, asker, '/interaction/abc-123/login'],
+    ] as const) {
+      await asker.submit(`${signUp}?from=abc-123`, { login: june.login }, signUp)
+      const link = await linkTo(service(), june.login, count)
+      expect(linkOf(await opener.submit(link, { answer: 'accept' }), 'continue')).to.equal(next)
+    }
   })
 
   it('treats the spellings of an international domain as one mailbox', async () => {
     await open()
     const [typed, ascii] = ['ines@Müller.example', 'ines@xn--mller-kva.example']
-    const { person } = await ask(typed)
-    const path = await linkTo(service(), ascii)
-    await person.send(await person.visit(path), path, both)
+    await (await ask(typed)).person.submit(await linkTo(service(), ascii), both)
     for (const login of [typed, ascii]) {
       const each = makePagePerson(service().url, { login, password: newPassword })
       expect((await each.visit('/account')).path).to.equal('/account')
       await ask(login)
     }
     await linkTo(service(), ascii, 3)
-    const mails = mailsTo(service(), ascii)
-    const later = mails.filter((mail) => mail.includes('You already have one'))
+    const later = mailsTo(service(), ascii).filter((mail) => mail.includes('You already have one'))
     expect(later).to.have.length(2)
     const record = { type: 'person', name: 'Ines', createdAt: '2020-01-01T00:00:00Z' }
-    const report = await importRecords(service().service.stores.database, [
-      { ...record, id: 'per_ines', email: typed },
-    ])
-    expect(report.rejected).to.have.length(1)
+    const again = [{ ...record, id: 'per_ines', email: typed }]
+    const { rejected } = await importRecords(service().service.stores.database, again)
+    expect(rejected).to.have.length(1)
   })
 
   it('treats an address that only looks like another as another [254]', async () => {
@@ -392,8 +380,7 @@ describe('/sign-up', () => {
     expect((await person.send(form, signUp, { login: ines.login })).status).to.equal(404)
     expect((await person.visit('/sign-up-sent/northlight')).status).to.equal(404)
     await operator.run('mutation { setSelfSignUp(isEnabled: true) { id } }')
-    const elsewhere = path.replace('northlight', 'open-kitchen')
-    expect((await person.visit(elsewhere)).status).to.equal(410)
+    expect((await person.visit(path.replace('northlight', 'open-kitchen'))).status).to.equal(410)
   })
 
   it('is switched by owners on the page of the site', async () => {

@@ -45,7 +45,7 @@ withDatabases('a compiled client', (open) => {
     const uri = { client_id: 'app', uri: 'https://app.example/cb' }
     const secret = { id: 's', client_id: 'app', digest: 'd', hint: 'h', created_at: 1 }
     const override = { client_id: 'app', disabled_at: 1, updated_at: 1 }
-    const changes = [
+    for (const [count, change] of [
       kysely.updateTable('oauth_application').set({ name: 'Other' }),
       kysely.insertInto('oauth_application_redirect_uri').values({ ...uri, position: 0 }),
       kysely.updateTable('oauth_application_redirect_uri').set({ position: 1 }),
@@ -57,8 +57,7 @@ withDatabases('a compiled client', (open) => {
       kysely.deleteFrom('client_secret'),
       kysely.insertInto('integration_override').values(override),
       kysely.deleteFrom('oauth_application'),
-    ]
-    for (const [count, change] of changes.entries()) {
+    ].entries()) {
       await change.execute()
       await find('app')
       await find('app')
@@ -107,16 +106,12 @@ withDatabases('copies of metadata documents', (open) => {
     await using database = await open()
     const { kysely } = database
     let nowMs = Date.now()
-    const documents = makeDocumentClients(
-      {
-        privateKeyJwt: false,
-        metadataDocuments: { sources: [], openRegistration: true },
-        unusedMax: 3,
-        loopbackHosts: ['127.0.0.1'],
-        copies: new Map(),
-      },
-      { database, now: () => nowMs },
-    )
+    const settings = {
+      ...{ privateKeyJwt: false, unusedMax: 3, copies: new Map() },
+      metadataDocuments: { sources: [], openRegistration: true },
+      loopbackHosts: ['127.0.0.1' as const],
+    }
+    const documents = makeDocumentClients(settings, { database, now: () => nowMs })
     const resolve = async (name: string) =>
       await documents.resolve(addressOf(name), async () =>
         Response.json({

@@ -32,7 +32,7 @@ import {
 import { callTool } from './support/mcp.ts'
 import { askMember, memberToken } from './support/member-api.ts'
 import { makePagePerson } from './support/page-person.ts'
-import { byAssertion, giveKey, signAssertion, withPlans } from './support/proofs.ts'
+import { byAssertion, giveKey, signAssertion } from './support/proofs.ts'
 import { startRedis } from './support/redis.ts'
 import { limitRows } from './support/reference-data.ts'
 import { getTokens } from './support/relying-party.ts'
@@ -245,18 +245,14 @@ it('limits: an unavailable store lifts no limit and delays no request', async ()
     await limits.exchange()
   }
   expect(limits.take('userinfo', 'p')?.limit.max).to.equal(16)
-  const max = configured.registration.registrationsPerAddressMax
-  for (let turn = 0; turn < max; turn += 1)
+  for (let turn = 0; turn < configured.registration.registrationsPerAddressMax; turn += 1)
     expect(await limits.takeTogether('registrations', address)).to.equal(undefined)
   expect(await limits.takeTogether('registrations', address)).to.not.equal(undefined)
 })
 
 describe('limits: 429', () => {
-  const limited = sharedService({
-    policy: withLimits({
-      ...{ userinfoPerPersonMax: 2, changesPerPersonMax: 4, downloadsPerAddressMax: 11 },
-    }),
-  })
+  const few = { userinfoPerPersonMax: 2, changesPerPersonMax: 4, downloadsPerAddressMax: 11 }
+  const limited = sharedService({ policy: withLimits(few) })
 
   it('names the limit and the wait, readable by pages of other origins', async () => {
     await using service = await startWith({ tokenFailurePointsPerAddressMax: 3 })
@@ -301,10 +297,8 @@ describe('limits: 429', () => {
   })
 
   it('comes before the body and any store is read', async () => {
-    await using service = await startWith({
-      oauthFailurePointsPerAddressMax: 1,
-      verificationPointsPerAddressMax: 1,
-    })
+    const limits = { oauthFailurePointsPerAddressMax: 1, verificationPointsPerAddressMax: 1 }
+    await using service = await startWith(limits)
     const wrong = { method: 'POST', path: paths.token, headers: FORM, body: 'a=b' }
     await send(service.url, wrong)
     await send(service.url, wrong)
@@ -369,13 +363,8 @@ describe('limits: 429', () => {
     const change = (place: number) => `a${place}: updateSite(input: { name: "N${place}" }) { id }`
     const three = `mutation { ${change(1)} ...more } fragment more on Mutation { ${change(2)} ${change(3)} }`
     const query = '{ site { name } }'
-    for (const [operator, asked] of [
-      [one, three],
-      [one, query],
-      [other, three],
-    ] as const) {
-      expect((await operator.ask(asked)).status).to.equal(200)
-    }
+    for (const ask of [() => one.ask(three), () => one.ask(query), () => other.ask(three)])
+      expect((await ask()).status).to.equal(200)
     const { status, headers, body } = await one.ask(three)
     const code = body.errors?.[0]?.extensions?.['code']
     expect([status, code]).to.deep.equal([429, 'TOO_MANY_REQUESTS'])
@@ -391,15 +380,10 @@ describe('limits: 429', () => {
   it('covers pages without a sign-in, but no public documents', async () => {
     await using service = await startWith({ pagesPerAddressMax: 1 })
     const statusOf = async (path: string) => (await send(service.url, { path })).status
-    expect(await statusOf(pages.connectHome)).to.equal(200)
-    const callback = pages.providerCallback.replace(':provider', 'x')
-    for (const path of [
-      pages.connectHome,
-      pages.account,
-      pages.admin,
-      enginePages.signedOut,
-      callback,
-    ])
+    const { connectHome, account, admin, providerCallback } = pages
+    expect(await statusOf(connectHome)).to.equal(200)
+    const callback = providerCallback.replace(':provider', 'x')
+    for (const path of [connectHome, account, admin, enginePages.signedOut, callback])
       expect(await statusOf(path), path).to.equal(429)
     for (const path of [pages.welcome, paths.openApi, paths.adminSchema, paths.health])
       expect(await statusOf(path), path).to.equal(200)
@@ -442,18 +426,16 @@ describe('limits: clients', () => {
     expect((await introspect(service.url, 'x')).status, 'another client').to.equal(200)
   })
 
-  const strange: readonly (readonly [what: string, headers: readonly string[], secret?: string])[] =
-    [
-      ['by a page', ['Origin', 'https://evil.example']],
-      ['by a page, with a wrong secret', ['Origin', 'https://evil.example'], 'wrong'],
-      ['with a second kind of authentication', ['OAuth-Client-Attestation-PoP', 'x']],
-    ]
-  for (const [what, headers, client_secret] of strange) {
+  const evil = ['Origin', 'https://evil.example']
+  for (const [what, headers, client_secret] of [
+    ['by a page', evil, undefined],
+    ['by a page, with a wrong secret', evil, 'wrong'],
+    ['with a second kind of authentication', ['OAuth-Client-Attestation-PoP', 'x'], undefined],
+  ] as const) {
     for (const path of [paths.token, paths.revocation]) {
       it(`are not counted when named ${what}, at ${path} [153]`, async () => {
-        await using service = await startWith({
-          ...{ requestsPerClientMax: 12, oauthFailurePointsPerAddressMax: 25 },
-        })
+        const limits = { requestsPerClientMax: 12, oauthFailurePointsPerAddressMax: 25 }
+        await using service = await startWith(limits)
         const { clientId: client_id, clientSecret } = portal
         const form = { grant_type: 'refresh_token', refresh_token: 'x', token: 'x', client_id }
         const post = async (secret?: string) =>
@@ -469,11 +451,9 @@ describe('limits: clients', () => {
   }
 
   it('are counted when they authenticate with a key', async () => {
-    const plans = withPlans({ privateKeyJwt: true })
-    const limited = withLimits({ requestsPerClientMax: 4 })
-    await using service = await startService({
-      policy: (policy) => limited(plans.policy?.(policy) ?? policy),
-    })
+    const furtherPlans = { privateKeyJwt: true }
+    const policy = policyWith({ limits: { requestsPerClientMax: 4 }, furtherPlans })
+    await using service = await startService({ policy })
     const key = await giveKey(service)
     const statuses = await statusesOf(5, async () => {
       const assertion = byAssertion(await signAssertion(key, service.url))
@@ -484,8 +464,7 @@ describe('limits: clients', () => {
 
   it('refresh a grant up to the maximum, and keep the grant', async () => {
     await using service = await startWith({ refreshesPerPersonMax: 2 })
-    const { tokens } = await getTokens(service.url)
-    let token = tokens.refresh_token ?? ''
+    let token = (await getTokens(service.url)).tokens.refresh_token ?? ''
     for (let turn = 0; turn < 2; turn += 1)
       token = (await refresh(service.url, token)).body.refresh_token
     expect((await refresh(service.url, token)).status).to.equal(429)

@@ -133,12 +133,11 @@ describe('log: no code, token, secret, password, cookie, form token or verifier 
       await post(paths.token, { grant_type: 'password' }, basic(client_id, keep('wrong-basic-1')))
       await post(paths.token, {}, ['Authorization', `Basic ${keep('bm8tY29sb24taGVyZQ')}`])
       await post(paths.registration, { client_name: 'x' }, bearer(keep('initial-access-token')))
-      const typed = keep('my-password-typed-as-the-login')
       for (const wrong of [
         { ...sam, password: keep('a-wrong-password-1') },
         { ...sam, password: keep('correct-horse-battery') },
         { ...sam, password: keep('x'.repeat(2000)) },
-        { login: typed, password: 'x' },
+        { login: keep('my-password-typed-as-the-login'), password: 'x' },
         { ...sam, refuse: true },
       ]) {
         await obtainCode(url, {}, wrong).catch(() => {})

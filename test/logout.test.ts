@@ -128,8 +128,7 @@ describe('/oauth/logout [design 27]', () => {
 
   /** Whether the person is signed in. If so, consent is remembered too, so the response is a code instead of a page. */
   async function stillSignedIn(person: HeadlessPerson, start: URL): Promise<boolean> {
-    const { headers } = await person.open(start)
-    return headers.get('location')?.includes('code=') ?? false
+    return (await person.open(start)).headers.get('location')?.includes('code=') ?? false
   }
 })
 
@@ -197,10 +196,9 @@ describe('post_logout_redirect_uri [design 27] [RP-Initiated Logout §3]', () =>
     const uris = { redirect_uris: [redirectUri], post_logout_redirect_uris: [address, elsewhere] }
     const { status, body } = await register(service().url, uris)
     expect([status, body.post_logout_redirect_uris]).to.deep.equal([201, [address]])
-    const target = `${address}?state=the-state`
     const person = { scope: 'openid courses:read', person: olivia }
     const asking = { clientId: body.client_id, redirectUri, ...person }
-    expect(await signOut(asking, address)).to.deep.equal([303, target])
+    expect(await signOut(asking, address)).to.deep.equal([303, `${address}?state=the-state`])
     expect(await signOut(asking, elsewhere)).to.deep.equal([400, null])
   })
 
@@ -212,9 +210,8 @@ describe('post_logout_redirect_uri [design 27] [RP-Initiated Logout §3]', () =>
       redirect_uris: ['https://client.example/callback'],
       post_logout_redirect_uris: [own, 'https://elsewhere.example/bye', loopback],
     })
-    const judged = judgeDocument(address, text, {
-      ...{ loopbackHosts: ['127.0.0.1'], privateKeyJwt: false },
-    })
+    const policy = { loopbackHosts: ['127.0.0.1' as const], privateKeyJwt: false }
+    const judged = judgeDocument(address, text, policy)
     expect(judged).to.deep.include({ postLogoutRedirectUris: [own, loopback] })
   })
 })
