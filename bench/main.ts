@@ -3,7 +3,7 @@ import { loadavg } from 'node:os'
 import { join } from 'node:path'
 import { platform } from 'node:process'
 
-import type { Variables } from '../test/support/process.ts'
+import type { ServiceProcess, Variables } from '../test/support/process.ts'
 import { findProgram, temporaryFolder } from '../test/support/programs.ts'
 import { countRoundTrips } from '../test/support/round-trips.ts'
 import { type Cores, describeMachine, divideCores, residentMiB } from './cores.ts'
@@ -116,15 +116,17 @@ interface Startable {
 
 async function startAll({ stores, places, cores }: Startable, runs: number) {
   const starts: Map<string, Awaited<ReturnType<typeof measureStarts>>> = new Map()
-  for (const [storage, place] of places) {
-    const start = () => startOurs(place, { cores })
+  const measure = async (name: string, start: () => Promise<ServiceProcess>) => {
     // The first start fills the compile cache that the measured starts use.
     await measureStarts(start, 1)
-    starts.set(storages[storage], await measureStarts(start, runs))
+    starts.set(name, await measureStarts(start, runs))
+  }
+  for (const [storage, place] of places) {
+    await measure(storages[storage], () => startOurs(place, { cores }))
   }
   const makesDatabase = () => startOurs({ DATA_DIR: temporaryFolder() }, { cores })
-  starts.set(`${storages.sqlite}, new database`, await measureStarts(makesDatabase, runs))
-  starts.set(BARE, await measureStarts(() => startBare(stores, { cores }), runs))
+  await measure(`${storages.sqlite}, new database`, makesDatabase)
+  await measure(BARE, () => startBare(stores, { cores }))
   return starts
 }
 

@@ -5,6 +5,7 @@ import type { Storage } from './options.ts'
 import type { Figures } from './rounds.ts'
 import type { SignInFigure } from './sign-ins.ts'
 import type { StartFigure } from './starts.ts'
+import type { Costs } from './variants.ts'
 
 /** The figures of a run. Those that were not requested are empty. */
 export interface Results {
@@ -18,8 +19,8 @@ export interface Results {
   readonly imports: Map<Storage, ImportFigure>
   /** The figures with metrics and traces, by setting, on the first storage. */
   readonly watched: Figures
-  /** The figures with one and with two processes, on the first storage. */
-  readonly workers: Figures
+  /** The figures with one process, with two, and with two services, on the first storage. */
+  readonly workers: Costs
   /** The round trips, on PostgreSQL and Redis. */
   readonly counted: Readonly<Record<CountedOperation, RoundTrips>> | undefined
   readonly starts: ReadonlyMap<string, StartFigure>

@@ -43,12 +43,12 @@ const ANSWERS_MIN = 500
 const ANSWERS_OF_CONNECTION_MIN = 100
 
 /** The number of codes to prepare. No server exchanges more in a second, except peers, whose codes take long to create. */
-const CODES_PER_SECOND = { one: 700, many: 1400 }
+export const CODES_PER_SECOND = { one: 700, many: 1400 }
 const CODES_OF_PEER_PER_SECOND = { one: 100, many: 300 }
 
 /**
  * Yields each operation on each server in each round. Changes the order of the servers in each round, so other load of
- * the machine affects all of them alike. Round 0 warms up and is not counted.
+ * the machine affects all of them alike. Round 0 is not counted: processes compile their hot functions.
  */
 export function* turns<Name, Server>(
   rounds: number,
@@ -72,7 +72,7 @@ export async function measureRounds(
   for (const { round, name, server } of turns(rounds, names, servers)) {
     if (server.kind !== 'ours' && !operations[name].standard) continue
     progress.step(`${operations[name].title}, ${server.name}`)
-    const sample = await measureOnce(server, name, round === 0 ? seconds / 2 : seconds)
+    const sample = await measureOnce(server, name, round === 0 ? 2 * seconds : seconds)
     const key = `${server.name} ${name}`
     if (round > 0) samples.set(key, [...(samples.get(key) ?? []), sample])
   }

@@ -24,6 +24,8 @@ export async function measureStarts(
     const ms = performance.now() - startedAtMs
     await delay(IDLE_AFTER_MS)
     found.push({ ms, idleMiB: residentMiB(service.pid) })
+    // A killed process would not write the compile cache.
+    await service.stop()
   }
   return medians(found)
 }

@@ -8,15 +8,27 @@ import type { Cores } from './cores.ts'
 import { type OperationName, operations } from './operations.ts'
 import type { Options } from './options.ts'
 import { showProgress } from './progress.ts'
-import { type Figures, type Measured, measureRounds } from './rounds.ts'
+import {
+  CODES_PER_SECOND,
+  type Figure,
+  type Figures,
+  loadOf,
+  type Measured,
+  measureRounds,
+  median,
+} from './rounds.ts'
 import { newPlace, type Stores, startOurs } from './servers.ts'
-import { makeSupply } from './supply.ts'
+import { CONNECTIONS, makeSupply } from './supply.ts'
 
 const watched = ['refresh', 'userinfo'] as const
 const shared = ['exchange', 'refresh', 'userinfo', 'introspection'] as const
 const OFF = 'off'
 export const ONE_WORKER = 'one process'
 export const TWO_WORKERS = '`WORKERS=2`'
+const TWO_SERVICES = 'two services'
+
+/** The figures of one operation, by server. */
+export type Costs = Map<string, Map<OperationName, Pick<Figure, 'processorMicroseconds'>>>
 
 /** The names of servers that differ only in these environment variables. */
 type Variants = readonly (readonly [name: string, variables: Variables])[]
@@ -43,19 +55,57 @@ export async function measureWatched(
   return await measureVariants(stores, { ...options, operations: watched }, cores, variants)
 }
 
-/** Measures operations with one process and with two, on one core. */
+/**
+ * Measures operations with one process and with two, on one core. For comparison, also with two services that share
+ * nothing, each at half of the connections: what these need more is the cost of a second process on the core.
+ */
 export async function measureWorkers(
   stores: Stores,
   options: Options,
   cores: Cores | undefined,
-): Promise<Figures> {
+): Promise<Costs> {
   const variants: Variants = [
     [ONE_WORKER, {}],
     [TWO_WORKERS, { WORKERS: '2' }],
   ]
   // Each process compiles its hot functions anew, so a short measurement counts mostly compilation.
   const longer = { ...options, seconds: options.growthSeconds, operations: shared }
-  return await measureVariants(stores, longer, cores, variants)
+  const costs: Costs = await measureVariants(stores, longer, cores, variants)
+  return costs.set(TWO_SERVICES, await measureTogether(stores, longer, cores))
+}
+
+/** Measures two services at the same time, each at half of the connections. */
+async function measureTogether(stores: Stores, options: Options, cores: Cores | undefined) {
+  await using opened = new AsyncDisposableStack()
+  const both: Variants = [
+    ['one', {}],
+    ['other', {}],
+  ]
+  const servers = await openServers(opened, { stores, options, cores }, both)
+  const { operations: names, rounds, seconds } = options
+  const requests = CODES_PER_SECOND.many * seconds
+  const stretch = { connections: CONNECTIONS / 2, requests, seconds }
+  const costs = new Map<OperationName, { processorMicroseconds: number }>()
+  const progress = showProgress(TWO_SERVICES, (rounds + 1) * names.length)
+  for (const name of names) {
+    const samples: number[] = []
+    for (let round = 0; round <= rounds; round += 1) {
+      progress.step(operations[name].title)
+      const loads = await Promise.all(servers.map((server) => loadOf(server, name, stretch)))
+      if (round > 0) samples.push(costOfAll(loads))
+    }
+    costs.set(name, { processorMicroseconds: median(samples) })
+  }
+  progress.end()
+  return costs
+}
+
+/** Returns the processor time of a request, over all loads. */
+function costOfAll(loads: readonly Awaited<ReturnType<typeof loadOf>>[]): number {
+  const counts = loads.map(({ tookMs, failed }) => tookMs.length + failed)
+  const used = loads.map((load, index) => load.processorMicroseconds * (counts[index] ?? 0))
+  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
+  return sum(used) / sum(counts)
 }
 
 /** Measures the servers in turn, on the first storage of the options. */
@@ -66,6 +116,26 @@ async function measureVariants(
   variants: Variants,
 ): Promise<Figures> {
   await using opened = new AsyncDisposableStack()
+  const servers = await openServers(opened, { stores, options, cores }, variants)
+  const steps = (options.rounds + 1) * servers.length * options.operations.length
+  const progress = showProgress(variants.at(-1)?.[0] ?? '', steps)
+  const figures = await measureRounds(servers, options, progress)
+  progress.end()
+  return figures
+}
+
+interface Openable {
+  readonly stores: Stores
+  readonly options: Options
+  readonly cores: Cores | undefined
+}
+
+/** Starts a service for each variant. `opened` stops them. */
+async function openServers(
+  opened: AsyncDisposableStack,
+  { stores, options, cores }: Openable,
+  variants: Variants,
+): Promise<Measured[]> {
   const storage = options.storages[0] ?? 'postgres-redis'
   const servers: Measured[] = []
   for (const [name, variables] of variants) {
@@ -73,11 +143,7 @@ async function measureVariants(
     const { url, pid } = opened.use(await startOurs(place, { cores }))
     servers.push({ name, kind: 'ours', url, pid, supply: await makeSupply(url, 'ours') })
   }
-  const steps = (options.rounds + 1) * servers.length * options.operations.length
-  const progress = showProgress(variants.at(-1)?.[0] ?? '', steps)
-  const figures = await measureRounds(servers, options, progress)
-  progress.end()
-  return figures
+  return servers
 }
 
 /** Starts a trace collector that discards all data. */
@@ -97,7 +163,7 @@ async function startSink(): Promise<AsyncDisposable & { readonly url: string }> 
 }
 
 /** Renders the figures of metrics and traces as a section of the page. */
-export function watchedPart(figures: Figures) {
+export function watchedPart(figures: Costs) {
   return {
     title: 'With metrics and traces',
     text: 'Processor time per operation in microseconds, with metrics and traces ([operate](../how-to/operate.md#monitor-the-service)); in parentheses, relative to the row *off*.',
@@ -106,16 +172,16 @@ export function watchedPart(figures: Figures) {
 }
 
 /** Renders the figures of several processes as a section of the page. */
-export function workersPart(figures: Figures) {
+export function workersPart(figures: Costs) {
   return {
     title: 'With several processes',
-    text: 'Processor time of all processes per operation in microseconds; in parentheses, relative to one process.',
+    text: 'Processor time of all processes per operation in microseconds, all on one core; in parentheses, relative to one process. *Two services* share nothing, and each has half of the connections. They show what a second process on the same core costs.',
     rows: rowsOf(figures, shared),
   }
 }
 
 /** Creates a row for each variant, with its time relative to the first one. */
-function rowsOf(figures: Figures, names: readonly OperationName[]): string[][] {
+function rowsOf(figures: Costs, names: readonly OperationName[]): string[][] {
   const [first] = figures.values()
   const timeOf = (found: typeof first, name: OperationName) =>
     found?.get(name)?.processorMicroseconds ?? Number.NaN

@@ -6,9 +6,8 @@ import { nameRoute, routeOf } from '../../platform/http/request-log.ts'
 
 export type RenderedDocument = ReturnType<typeof renderDocument>
 
-/** Encodes a document and computes its ETag. */
-export function renderDocument(text: string, contentType: string) {
-  const body = Buffer.from(text)
+/** Computes the ETag of a document. Keeps the body as a string, because Node sends a buffer apart from the header. */
+export function renderDocument(body: string, contentType: string) {
   const digest = createHash('sha256').update(body).digest('base64url')
   return { body, contentType, etag: `"${digest}"` }
 }
