@@ -14,7 +14,7 @@ export interface PasskeyForm extends FormTarget {
 /** The form that sends a passkey's response. `passkeyScript` shows it in browsers that have passkeys. */
 export function passkeyForm(form: PasskeyForm): Html {
   const { purpose, options, fields, hidden, kind, ...target } = form
-  const attributes = html` id="passkey" hidden data-purpose="${purpose}" data-options="${JSON.stringify(options)}" data-failed="${text(`passkeys.failed.${purpose}`)}"`
+  const attributes = html` id="passkey" hidden data-purpose="${purpose}" data-options="${JSON.stringify(options)}" data-failed="${text(`passkeys.failed.${purpose}`)}" data-held="${text('passkeys.held')}"`
   const shown = html`<p class="notice problem" id="passkey-problem" role="alert" hidden></p>
 ${fields}
 ${submitButton('passkey-submit', text(`passkeys.button.${purpose}`), { kind })}`

@@ -3,7 +3,7 @@
   const { document, navigator, AbortController, PublicKeyCredential: Passkey } = globalThis
   const form = document.getElementById('passkey')
   const problem = document.getElementById('passkey-problem')
-  const { purpose, failed } = form.dataset
+  const { purpose, failed, held } = form.dataset
   const options = JSON.parse(form.dataset.options)
   let autofill
   let isAsking = false
@@ -34,8 +34,7 @@
     try {
       await ask()
     } catch ({ name }) {
-      const isKnown = name === 'InvalidStateError'
-      problem.textContent = isKnown ? 'This device already has a passkey for you.' : failed
+      problem.textContent = name === 'InvalidStateError' ? held : failed
       problem.hidden = false
       isAsking = false
       await offer()
