@@ -1,3 +1,5 @@
+import { sql } from 'kysely'
+
 import type { Html } from '../../../views/html.ts'
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
@@ -125,6 +127,11 @@ export function makeFindHeldSites({ kysely }: Database) {
     return [...sites.values()]
   }
 }
+
+/** Returns the condition that a person has a role at a site. Both are named by a column. */
+export const hasRole = (person: string, site: string) =>
+  sql<boolean>`exists (select 1 from site_role as any_role
+    where any_role.person_id = ${sql.ref(person)} and any_role.site_id = ${sql.ref(site)})`
 
 /** Finds the translated names of a person's sites. Returns a function that names a site in the reader's language. */
 export async function findSiteNames({ kysely }: Pick<Database, 'kysely'>, personId: string) {

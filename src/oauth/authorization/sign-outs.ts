@@ -5,6 +5,7 @@ import type { Kysely } from 'kysely'
 import type { ChosenSessions } from '../../directory/people/browser-sessions.ts'
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import { MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
+import { hasRole } from '../../directory/sites/site-choice.ts'
 import { type MessageHandler, storeMessage, Undeliverable } from '../../platform/outbox/outbox.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { BackgroundTask } from '../../platform/process/background-tasks.ts'
@@ -183,18 +184,7 @@ async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
         e('app.deleted_at', 'is not', null),
         e.and([e('app.site_id', 'is not', null), e('sf.enabled_at', 'is', null)]),
         e('p.signed_out_at', '>=', e.ref('s.started_at')),
-        e.and([
-          e('g.site_id', 'is not', null),
-          e.not(
-            e.exists(
-              e
-                .selectFrom('site_role as r')
-                .select('r.role')
-                .whereRef('r.person_id', '=', 'g.person_id')
-                .whereRef('r.site_id', '=', 'g.site_id'),
-            ),
-          ),
-        ]),
+        e.and([e('g.site_id', 'is not', null), e.not(hasRole('g.person_id', 'g.site_id'))]),
       ]),
     )
     .limit(SESSIONS_PER_ROUND)

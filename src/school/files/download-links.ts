@@ -1,3 +1,4 @@
+import { hasRole } from '../../directory/sites/site-choice.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import { makeSealing } from '../../platform/store/cursor.ts'
 import type { Database } from '../../platform/store/database.ts'
@@ -62,14 +63,7 @@ export async function findDownload({ kysely }: Database, { purchaseId, fileId }:
     .where('file.id', '=', fileId)
     .where('person.disabled_at', 'is', null)
     .where('placed.refunded_at', 'is', null)
-    .where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom('site_role')
-          .select('site_role.role')
-          .whereRef('site_role.person_id', '=', 'bought.person_id')
-          .whereRef('site_role.site_id', '=', 'product.site_id'),
-      ),
-    )
+    .where(hasRole('bought.person_id', 'product.site_id'))
     .executeTakeFirst()
   if (!found) return undefined
   const { fileName, storedName, ...file } = found

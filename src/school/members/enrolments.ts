@@ -3,6 +3,7 @@
 import { type Kysely, sql, type Transaction } from 'kysely'
 import { z } from 'zod'
 
+import { hasRole } from '../../directory/sites/site-choice.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { checkedChange, newId, siteChange } from '../changes/change.ts'
 import { badInput, mustBeThere } from '../changes/refusals.ts'
@@ -70,14 +71,7 @@ function enrolments(kysely: Kysely<Schema>, siteId: string) {
       // `expiresAt` is null for lifetime access.
       .select(['bought.purchased_at as purchasedAt', 'bought.expires_at as expiresAt'])
       .where('course.site_id', '=', siteId)
-      .where(({ exists, selectFrom }) =>
-        exists(
-          selectFrom('site_role')
-            .select('role')
-            .whereRef('site_role.person_id', '=', 'bought.person_id')
-            .where('site_role.site_id', '=', siteId),
-        ),
-      )
+      .where(hasRole('bought.person_id', 'course.site_id'))
   )
 }
 

@@ -17,18 +17,12 @@ export async function findMember(
   { id, role }: { readonly id: string; readonly role?: SiteRole },
 ): Promise<SitePerson | undefined> {
   return await kysely
-    .selectFrom('person')
+    .selectFrom('site_role as held')
+    .innerJoin('person', 'person.id', 'held.person_id')
     .select(PERSON_FIELDS)
-    .where('id', '=', id)
-    .where(({ exists, selectFrom }) =>
-      exists(
-        selectFrom('site_role')
-          .select('role')
-          .whereRef('person_id', '=', 'person.id')
-          .where('site_id', '=', siteId)
-          .$if(role !== undefined, (query) => query.where('role', '=', role ?? 'student')),
-      ),
-    )
+    .where('held.person_id', '=', id)
+    .where('held.site_id', '=', siteId)
+    .$if(role !== undefined, (query) => query.where('held.role', '=', role ?? 'student'))
     .executeTakeFirst()
 }
 
