@@ -7,10 +7,9 @@ import type { Oauth } from '../../oauth/oauth.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import { invalid, type Verdict } from '../../resource/resource-server/verify-bearer.ts'
-import type { Files } from '../../school/files/file-storage.ts'
 import { makeUploadLinks, type UploadLinkPorts } from '../../school/files/upload-links.ts'
 import { makeInvitations } from '../../school/members/invitations.ts'
-import type { WebhookEndpoints } from '../../school/webhooks/webhook-endpoints.ts'
+import type { School } from '../../school/school.ts'
 import { type EndpointPorts, graphqlEndpoint } from '../graphql/endpoint.ts'
 import { adminCaller } from './context.ts'
 import { schemaText } from './schema-text.ts'
@@ -18,9 +17,7 @@ import { runInTurn } from './site-queue.ts'
 import { uploadLinkRoute } from './upload-link-route.ts'
 import { type Admission, makeReceiveUpload, makeStoreFile, uploadRoute } from './upload-route.ts'
 
-export interface AdminSchool {
-  readonly files: Files
-  readonly webhooks: WebhookEndpoints
+type AdminSchool = Pick<School, 'files' | 'webhooks'> & {
   readonly oauth: Pick<Oauth, 'grants' | 'findClientName'>
 }
 

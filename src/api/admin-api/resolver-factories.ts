@@ -8,6 +8,7 @@ import {
   type ItemKey,
   type Release,
   type ReleaseChange,
+  type releasedItems,
   releaseStateOf,
 } from '../../school/changes/released-items.ts'
 import { answerList, type PageArguments } from '../graphql/connections.ts'
@@ -136,14 +137,9 @@ export function deletes(remove: Change<string, void>) {
 }
 
 /** The functions for one kind of item with a slug and a publication state (`releasedItems`). */
-interface Items {
+interface Items extends Omit<ReturnType<typeof releasedItems>, 'find' | 'mustFind'> {
   readonly find: Find<ItemKey>
   readonly mustFind: Find
-  readonly list: (database: Database, question: never) => PagedRows<object>
-  readonly create: Change<never, Created>
-  readonly update: Change<never, void>
-  readonly release: Change<ReleaseChange & { readonly id: string }, void>
-  readonly remove: Change<string, void>
 }
 
 /** Creates the resolvers of one kind of item, such as `courses`, `createCourse` and `publishCourse` (item.graphql). */
