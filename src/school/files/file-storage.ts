@@ -6,7 +6,7 @@ import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 
-import { AwsV4Signer } from 'aws4fetch'
+import { AwsClient } from 'aws4fetch'
 
 import type { Config } from '../../config/config.ts'
 import { storageUnavailable } from '../../platform/http/errors.ts'
@@ -125,17 +125,14 @@ const s3Limits = {
 /** Creates the storage in S3, with one object per file. Signs requests with Signature Version 4. */
 export function s3Storage(location: S3Location, limits = s3Limits): FileStorage {
   const { endpoint, bucket, ...credentials } = location
-  const ask = async (key: string, { method, headers = {}, draft }: Asking) => {
-    const address = `${endpoint}/${bucket}/${key}`
-    const signer = new AwsV4Signer({ url: address, method, headers, service: 's3', ...credentials })
+  const client = new AwsClient({ ...credentials, service: 's3', retries: 0 })
+  const ask = async (key: string, { draft, ...request }: Asking) => {
     const giveUp = new AbortController()
     const uploadMs = ((draft?.sizeBytes ?? 0) / limits.uploadBytesPerSecondMin) * 1000
     const timer = setTimeout(() => giveUp.abort(), limits.answerMs + uploadMs)
     try {
-      const signed = await signer.sign()
-      return await fetch(signed.url, {
-        method,
-        headers: signed.headers,
+      return await client.fetch(`${endpoint}/${bucket}/${key}`, {
+        ...request,
         // S3 requires Content-Length. A blob from openAsBlob has a known size, although its content is streamed.
         ...(draft && { body: await openAsBlob(draft.path) }),
         redirect: 'error',
