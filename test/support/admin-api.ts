@@ -8,13 +8,10 @@ import { fresh, shared } from './shared.ts'
 import type { Start } from './storages.ts'
 import { type Json, postJson } from './wire.ts'
 
-export async function startOperator(
-  { url }: Pick<RunningService, 'url'>,
-  {
-    scopes = scopeNames('operator'),
-    person,
-  }: { scopes?: readonly string[]; person?: Answers } = {},
-) {
+type Caller = { readonly scopes?: readonly string[]; readonly person?: Answers }
+
+export async function startOperator({ url }: Pick<RunningService, 'url'>, caller: Caller = {}) {
+  const { scopes = scopeNames('operator'), person } = caller
   const token = await operatorToken(url, scopes.join(' '), person)
   const ask = async (query: string, variables: object = {}): Promise<MemberAnswer> =>
     await postJson(url + paths.adminGraphql, { query, variables }, { token })
@@ -43,10 +40,8 @@ export async function startOperator(
 export type Operator = Awaited<ReturnType<typeof startOperator>>
 
 /** Starts a service with an operator, once for a block of tests. With `each`, starts one for every test. */
-export function operatorSite(
-  start: Start,
-  { each = false, ...setup }: ServiceSetup & { readonly each?: boolean } = {},
-) {
+export function operatorSite(start: Start, options: ServiceSetup & { each?: boolean } = {}) {
+  const { each = false, ...setup } = options
   const now = (each ? fresh : shared)(async () => {
     const running = await start(setup)
     const operator = await startOperator(running)

@@ -54,9 +54,8 @@ export function joinLines(text: string): string {
 
 /** Returns links to the test files that cover a row; '' without a test. */
 export function renderTests(row: string, annotations: readonly Annotation[]): string {
-  const files = new Set(
-    annotations.filter((annotation) => annotation.row === row).map(({ file }) => file),
-  )
+  const covering = annotations.filter((annotation) => annotation.row === row)
+  const files = new Set(covering.map(({ file }) => file))
   return [...files].map(renderTestFile).join(', ')
 }
 

@@ -7,28 +7,18 @@ import {
   sign,
 } from 'node:crypto'
 
+import { isoCBOR } from '@simplewebauthn/server/helpers'
+
 import { decode } from './page-person.ts'
 
 /** Reads the options for a passkey from a page. */
 export const optionsOf = (page: string) =>
   JSON.parse(decode(/data-options="([^"]*)"/.exec(page)?.[1] ?? ''))
 
-const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest()
+type Cbor = Parameters<typeof isoCBOR.encode>[0]
+const mapOf = (entries: [string | number, Cbor][]) => new Map(entries)
 
-/** Encodes the CBOR types (RFC 8949) that attestations contain. */
-function cbor(value: number | string | Buffer | Map<unknown, unknown> | Buffer[]): Buffer {
-  const head = (major: number, size: number) => {
-    if (size < 24) return Buffer.from([(major << 5) | size])
-    if (size < 256) return Buffer.from([(major << 5) | 24, size])
-    return Buffer.from([(major << 5) | 25, size >> 8, size & 255])
-  }
-  if (typeof value === 'number') return value < 0 ? head(1, -1 - value) : head(0, value)
-  if (typeof value === 'string') return Buffer.concat([head(3, value.length), Buffer.from(value)])
-  if (Buffer.isBuffer(value)) return Buffer.concat([head(2, value.length), value])
-  if (Array.isArray(value)) return Buffer.concat([head(4, value.length), ...value.map(cbor)])
-  const pairs = [...value].flat().map((each) => cbor(each as number))
-  return Buffer.concat([head(5, value.size), ...pairs])
-}
+const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest()
 
 /** The key and the certificate of a fictitious manufacturer. */
 const attestationKey = createPrivateKey({
@@ -66,36 +56,26 @@ export interface Lies {
 
 const [PRESENT, VERIFIED, ATTESTED] = [1, 4, 64]
 
+type Made = { readonly key: KeyObject; readonly id: Buffer; readonly counter: number }
+
 /** Creates an authenticator with one ES256 passkey, in memory. `copy` clones it with its key and counter. */
-export function makeAuthenticator(
-  origin: string,
-  made?: { key: KeyObject; id: Buffer; counter: number },
-) {
+export function makeAuthenticator(origin: string, made?: Made) {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const key = made?.key ?? privateKey
   const id = made?.id ?? randomBytes(32)
   let counter = made?.counter ?? 0
   const { x = '', y = '' } = publicKey.export({ format: 'jwk' })
-  const cose = new Map<unknown, unknown>([
-    ...([
-      [1, 2],
-      [3, -7],
-      [-1, 1],
-    ] as const),
-    ...([
-      [-2, Buffer.from(x, 'base64url')],
-      [-3, Buffer.from(y, 'base64url')],
-    ] as const),
+  const cose = mapOf([
+    [1, 2],
+    [3, -7],
+    [-1, 1],
+    [-2, Buffer.from(x, 'base64url')],
+    [-3, Buffer.from(y, 'base64url')],
   ])
-  const clientData = (type: string, options: { challenge: string }, lies: Lies) =>
-    Buffer.from(
-      JSON.stringify({
-        type: lies.type ?? type,
-        challenge: lies.challenge ?? options.challenge,
-        origin: lies.origin ?? origin,
-        crossOrigin: false,
-      }),
-    )
+  const clientData = (given: { type: string; challenge: string }, lies: Lies) => {
+    const { type, challenge, origin: page } = { origin, ...given, ...lies }
+    return Buffer.from(JSON.stringify({ type, challenge, origin: page, crossOrigin: false }))
+  }
   const data = (flags: number, lies: Lies, more = Buffer.alloc(0)) => {
     const count = Buffer.alloc(4)
     count.writeUInt32BE(lies.counter ?? counter)
@@ -116,25 +96,23 @@ export function makeAuthenticator(
     /** Creates the response to the options of the page that adds a passkey. */
     create(options: { challenge: string }, lies: Lies = {}) {
       const length = Buffer.from([id.length >> 8, id.length & 255])
-      const more = Buffer.concat([Buffer.alloc(16), length, id, cbor(cose)])
+      const more = Buffer.concat([Buffer.alloc(16), length, id, isoCBOR.encode(cose)])
       const authData = data(PRESENT | VERIFIED | ATTESTED, lies, more)
-      const clientDataJSON = clientData('webauthn.create', options, lies)
+      const clientDataJSON = clientData({ ...options, type: 'webauthn.create' }, lies)
       const signed = Buffer.concat([authData, sha256(clientDataJSON)])
       const attested = { alg: -7, sig: sign('sha256', signed, attestationKey), x5c: [certificate] }
-      const statement = new Map<unknown, unknown>(lies.certified ? Object.entries(attested) : [])
-      const attestationObject = cbor(
-        new Map<unknown, unknown>([
-          ['fmt', lies.format ?? 'none'],
-          ['attStmt', statement],
-          ['authData', authData],
-        ]),
-      )
+      const attestation = mapOf([
+        ['fmt', lies.format ?? 'none'],
+        ['attStmt', mapOf(lies.certified ? Object.entries(attested) : [])],
+        ['authData', authData],
+      ])
+      const attestationObject = Buffer.from(isoCBOR.encode(attestation))
       return text({ clientDataJSON, attestationObject })
     },
     /** Creates the response to the options of the sign-in page. */
     use(options: { challenge: string }, lies: Lies = {}) {
       if (counter > 0) counter += 1
-      const clientDataJSON = clientData('webauthn.get', options, lies)
+      const clientDataJSON = clientData({ ...options, type: 'webauthn.get' }, lies)
       const authenticatorData = data(PRESENT | VERIFIED, lies)
       const signed = Buffer.concat([authenticatorData, sha256(clientDataJSON)])
       return text({ clientDataJSON, authenticatorData, signature: sign('sha256', signed, key) })

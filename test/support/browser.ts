@@ -41,10 +41,19 @@ export function sharedBrowser() {
   }
 }
 
-export async function signInAs(page: Page, { login, password }: typeof sam): Promise<void> {
+type Person = Pick<typeof sam, 'login' | 'password'>
+
+/** Fills in the sign-in page, and waits for this element of the next page. */
+export async function signInAs(page: Page, { login, password }: Person, shows?: string) {
   await page.fill('#login', login)
   await page.fill('#password', password)
   await page.click('#login-submit')
+  if (shows !== undefined) await page.locator(shows).waitFor()
+}
+
+export async function signInAt(page: Page, address: string, ...rest: [Person, shows?: string]) {
+  await page.goto(address)
+  await signInAs(page, ...rest)
 }
 
 /** Moves the focus with Tab to the element, and presses Enter. */
@@ -58,8 +67,8 @@ export async function press(page: Page, selector: string): Promise<void> {
 }
 
 /** Expects no axe violations and no horizontal scrolling, in light and dark mode, on a desktop and a phone. */
-export async function look(page: Page, name: string): Promise<void> {
-  await page.locator('main').waitFor()
+export async function look(page: Page, name: string, shows = 'main'): Promise<void> {
+  await page.locator(shows).waitFor()
   await page.evaluate('for (const each of document.querySelectorAll("details")) each.open = true')
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })
@@ -72,10 +81,8 @@ export async function look(page: Page, name: string): Promise<void> {
   await page.setViewportSize({ width: 1280, height: 800 })
 }
 
-const axeSource = readFileSync(
-  createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
-  'utf8',
-)
+const axeFile = createRequire(import.meta.url).resolve('axe-core/axe.min.js')
+const axeSource = readFileSync(axeFile, 'utf8')
 
 interface Axe {
   run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }>

@@ -84,12 +84,10 @@ export async function authorize(url: string, fields: Fields = {}, person: Answer
   return (await makeHeadlessPerson(person).authorize(address, redirectUri)).searchParams
 }
 
+type Browser = { open(address: URL): Promise<Response> }
+
 /** Opens an authorization request in a browser. Returns the URL of the page or callback to which it leads. */
-export async function openAuthorization(
-  person: { open(address: URL): Promise<Response> },
-  url: string,
-  fields: Fields = {},
-): Promise<URL> {
+export async function openAuthorization(person: Browser, url: string, fields: Fields = {}) {
   return targetOf(await person.open(authorizeUrl(url, fields)), url)
 }
 
@@ -167,11 +165,10 @@ export async function obtainTokens(...wanted: Parameters<typeof obtainCode>) {
   return { ...obtained, answer, accessToken, refreshToken }
 }
 
+type Obtaining = { authorization?: Fields; token?: Fields; person?: Answers }
+
 /** Signs a person in and exchanges the code. Accepts fields for each of the two requests. */
-export async function obtain(
-  url: string,
-  asked: { authorization?: Fields; token?: Fields; person?: Answers } = {},
-) {
+export async function obtain(url: string, asked: Obtaining = {}) {
   const code = await getCode(url, asked.authorization, asked.person)
   return tokensOf(await exchange(url, code, asked.token))
 }

@@ -52,16 +52,18 @@ function onPostgres(name: string, suite: DatabaseSuite): void {
 }
 
 function opener(newPlace: NewPlace): Open {
-  return async (options) => {
-    const place = await newPlace()
-    const database = await openDatabase(place.location, { ...patiently, ...options })
-    return {
-      ...database,
-      async [Symbol.asyncDispose]() {
-        await database[Symbol.asyncDispose]()
-        await place[Symbol.asyncDispose]()
-      },
-    }
+  return async (options) => await openAt(await newPlace(), options)
+}
+
+/** Opens the database of a place, and removes the place when it is closed. */
+export async function openAt(place: Place, options?: DatabaseOptions): Promise<Database> {
+  const database = await openDatabase(place.location, { ...patiently, ...options })
+  return {
+    ...database,
+    async [Symbol.asyncDispose]() {
+      await database[Symbol.asyncDispose]()
+      await place[Symbol.asyncDispose]()
+    },
   }
 }
 
@@ -144,9 +146,8 @@ export async function rowOf<Name extends keyof Schema>(
 export async function change<Name extends keyof Schema>(
   ...[kysely, table, where, values]: [Kysely<Schema>, Name, Partial<Row<Name>>, Partial<Row<Name>>]
 ) {
-  const assigned = sql.join(
-    Object.entries(values).map(([column, value]) => sql`${sql.ref(column)} = ${value}`),
-  )
+  const columns = Object.entries(values)
+  const assigned = sql.join(columns.map(([name, value]) => sql`${sql.ref(name)} = ${value}`))
   await sql`update ${sql.table(table)} set ${assigned} where ${haveValues(where)}`.execute(kysely)
 }
 

@@ -66,9 +66,8 @@ export function documentAnswer(document: object, headers: object = {}): RequestL
 }
 
 type Connected = (error: Error | null, socket: TLSSocket | null) => void
-type AgentClass = new (options: {
-  connect: (target: { hostname: string }, done: Connected) => void
-}) => object
+type Connect = (target: { hostname: string }, done: Connected) => void
+type AgentClass = new (options: { connect: Connect }) => object
 
 /** Returns a `fetch` that opens a connection for each request, so none outlives a change of the host. */
 function connectingFetch(open: (hostname: string) => TLSSocket): typeof fetch {

@@ -14,10 +14,8 @@ export async function bindTo(audience: string, ofFamily: string, { kysely }: Run
 }
 
 /** Returns the first access token of a family as if it had already expired. */
-export async function expiredToken(
-  accessToken: string,
-  { config: { secrets, dataDir, service: policy }, kysely }: RunningService,
-): Promise<string> {
+export async function expiredToken(accessToken: string, { config, kysely }: RunningService) {
+  const { secrets, dataDir, service: policy } = config
   const [id = ''] = accessToken.split('.')
   const { seed, token } = await rowOf(kysely, 'refresh_token_family', { id })
   const { tokenKeys } = makeSecretRoot(secrets ?? [readOrMakeSecret(dataDir)])

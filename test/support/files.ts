@@ -31,10 +31,7 @@ export async function sendFile(sending: Sending): Promise<Answer> {
   const query = name === '' ? '' : `?${new URLSearchParams({ name })}`
   const response = await fetch(url + paths.adminFiles + query, {
     method: 'POST',
-    headers: {
-      'content-type': mediaType,
-      ...(token !== undefined && { authorization: `Bearer ${token}` }),
-    },
+    headers: { 'content-type': mediaType, ...(token && { authorization: `Bearer ${token}` }) },
     body: bytes,
     ...(signal && { signal }),
     // WHATWG Fetch requires this for a body that is a stream.

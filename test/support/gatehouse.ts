@@ -92,17 +92,8 @@ export async function startService(setup: ServiceSetup = {}) {
   )
   if (!setup.demandsApprovals) {
     // Most tests of changes do not approve them; test/approvals.test.ts tests the default.
-    await service.stores.database.kysely
-      .insertInto('site_approval')
-      .columns(['site_id', 'covers'])
-      .expression((e) =>
-        e
-          .selectFrom('site')
-          .select(['id', sql.lit('never').as('covers')])
-          .where('id', 'is not', null),
-      )
-      .onConflict((conflict) => conflict.doNothing())
-      .execute()
+    await sql`insert into site_approval (site_id, covers) select id, 'never' from site where true
+      on conflict do nothing`.execute(service.stores.database.kysely)
   }
   opening.use(listening)
   server.on('request', (request, response) => service.handler()(request, response))

@@ -32,15 +32,12 @@ export async function mailsHandled({ kysely }: Pick<RunningService, 'kysely'>): 
   await eventually(10_000, async () => expect(await rowsOf(kysely, 'outbox')).to.deep.equal([]))
 }
 
+const LINK = /^https?:\/\/[^/]+(\/(?:invitation|sign-up|recover|account\/deletion)\/\S+)/m
+
 /** Waits for `count` mails with a link to an address. Returns the path of the last link. */
 export async function linkTo(service: Mailing, to: string, count = 1): Promise<string> {
   return await eventually(10_000, async () => {
-    const links = mailsTo(service, to).flatMap(
-      (mail) =>
-        /^https?:\/\/[^/]+(\/(?:invitation|sign-up|recover|account\/deletion)\/\S+)/m.exec(
-          mail,
-        )?.[1] ?? [],
-    )
+    const links = mailsTo(service, to).flatMap((mail) => LINK.exec(mail)?.[1] ?? [])
     const path = links.at(-1)
     if (links.length < count || path === undefined) throw new Error(`no mail to ${to} yet`)
     return path

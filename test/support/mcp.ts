@@ -20,19 +20,12 @@ export interface Sending {
   readonly path?: string
 }
 
-export async function postRaw(
-  url: string,
-  body: string | Uint8Array<ArrayBuffer>,
-  headers: Readonly<Record<string, string>> = {},
-): Promise<Answer> {
+export async function postRaw(url: string, body: string | Uint8Array<ArrayBuffer>, headers = {}) {
   return await postJson(url + paths.mcp, body, { headers })
 }
 
-export async function send(
-  url: string,
-  method: string,
-  { params = {}, token, era = '2025-11-25', headers = {}, path = paths.mcp }: Sending = {},
-): Promise<Answer> {
+export async function send(url: string, method: string, sending: Sending = {}): Promise<Answer> {
+  const { params = {}, token, era = '2025-11-25', headers = {}, path = paths.mcp } = sending
   const { message, headers: own } = messageOf(method, era, params)
   const sent = { accept: 'application/json, text/event-stream', ...own, ...headers }
   return await postJson(url + path, message, { token, headers: sent })
@@ -60,11 +53,8 @@ const envelope = {
 
 export type Calling = Omit<Sending, 'params'> & { readonly values?: Record<string, unknown> }
 
-export async function callTool(
-  url: string,
-  name: string,
-  { values = {}, ...sending }: Calling = {},
-): Promise<Answer> {
+export async function callTool(url: string, name: string, how: Calling = {}): Promise<Answer> {
+  const { values = {}, ...sending } = how
   return await send(url, 'tools/call', { ...sending, params: { name, arguments: values } })
 }
 
@@ -92,13 +82,9 @@ export async function problemOf(url: string, name: string, calling: Calling = {}
   return body.result.content[0].text
 }
 
-export async function toolNames(
-  url: string,
-  token?: string,
-  sending: Pick<Sending, 'era' | 'path'> = {},
-): Promise<string[]> {
+export async function toolNames(url: string, token?: string, sending: Sending = {}) {
   const { body } = await send(url, 'tools/list', { token, ...sending })
-  return body.result.tools.map(({ name }: { name: string }) => name)
+  return (body.result.tools as { name: string }[]).map(({ name }) => name)
 }
 
 /** Obtains an operator's token for a self-registered loopback client. */
@@ -124,16 +110,14 @@ export const toolScopes: readonly string[] = scopeNames('operator').filter((scop
   toolCatalogue.some(({ access }) => access.kind === 'scopes' && access.needed.includes(scope)),
 )
 
+type SdkClient = { readonly clientId?: string; readonly redirectUri: string }
+
 /** Creates the state of an SDK client whose person signs in without a browser. */
-export function sdkProvider(
-  { clientId, redirectUri }: { clientId?: string; redirectUri: string },
-  person: Answers,
-) {
+export function sdkProvider({ clientId, redirectUri }: SdkClient, person: Answers) {
   const known = clientId === undefined ? undefined : { client_id: clientId }
   let callback: URLSearchParams | undefined
   const state = makeSdkState(known, redirectUri, async (address) => {
-    const visited = await makeHeadlessPerson(person).authorize(address, redirectUri)
-    callback = visited.searchParams
+    callback = (await makeHeadlessPerson(person).authorize(address, redirectUri)).searchParams
   })
   return { ...state, callback: () => callback as URLSearchParams }
 }

@@ -49,12 +49,10 @@ export async function readMember<Data = Json>(
 export const readOnly: string = `openid ${MEMBER_READ}`
 export const readWrite: string = `openid ${MEMBER_READ} ${MEMBER_WRITE}`
 
+type Member = { readonly person?: Answers; readonly clientId?: string }
+
 /** Obtains a member's access token through the whole flow, by default at Northlight. */
-export async function memberToken(
-  url: string,
-  scope: string = readWrite,
-  who: { person?: Answers; clientId?: string } = {},
-): Promise<string> {
+export async function memberToken(url: string, scope: string = readWrite, who: Member = {}) {
   return (await getTokens(url, { scope, ...who })).tokens.access_token
 }
 

@@ -41,9 +41,8 @@ const forms: readonly (readonly [
 
 /** Returns false for a statement of an unknown form. */
 function statementOnlyAdds(statement: string, own: Set<string>): boolean {
-  const lower = statement.toLowerCase()
   for (const [form, answer] of forms) {
-    const match = form.exec(lower)
+    const match = form.exec(statement.toLowerCase())
     if (match) return answer(match, own)
   }
   return false
@@ -57,8 +56,7 @@ function split(sql: string): string[] {
   for (const piece of bare.split(/;[ \t]*(?:\n|$)/)) {
     open = open === '' ? piece : `${open}; ${piece}`
     const line = open.replaceAll(/\s+/g, ' ').trim()
-    const inBody = /^create trigger .* begin\b/i.test(line) && !/\bend$/i.test(line)
-    if (inBody) continue
+    if (/^create trigger .* begin\b/i.test(line) && !/\bend$/i.test(line)) continue
     if (line !== '') statements.push(line)
     open = ''
   }

@@ -94,25 +94,19 @@ export function hiddenField(page: string, name: 'csrf' | 'xsrf' = 'csrf'): strin
   return new RegExp(`name="${name}" value="([^"]+)"`).exec(page)?.[1] ?? ''
 }
 
+type Opening = Pick<HeadlessPerson, 'open'>
+
 /** Opens a page and sends its form with these fields. */
-export async function submitPage(
-  person: Pick<HeadlessPerson, 'open'>,
-  page: URL,
-  fields: Fields = {},
-): Promise<Response> {
+export async function submitPage(person: Opening, page: URL, fields: Fields = {}) {
   const csrf = hiddenField(await (await person.open(page)).text())
   return await person.open(page, { method: 'POST', body: encode({ csrf, ...fields }) })
 }
 
 /** Opens the sign-out page and sends its form. Without `logout` the person stays signed in. */
-export async function confirmSignOut(
-  person: Pick<HeadlessPerson, 'open'>,
-  address: URL,
-  pressed: Fields = { logout: 'yes' },
-): Promise<Response> {
+export async function confirmSignOut(person: Opening, address: URL, pressed?: Fields) {
   const page = await (await person.open(address)).text()
   const action = /action="([^"]+)"/.exec(page)?.[1] ?? ''
-  const body = encode({ xsrf: hiddenField(page, 'xsrf'), ...pressed })
+  const body = encode({ xsrf: hiddenField(page, 'xsrf'), ...(pressed ?? { logout: 'yes' }) })
   return await person.open(new URL(action, address), { method: 'POST', body })
 }
 

@@ -31,15 +31,14 @@ const TIMEOUT_MS = 45_000
 /** The command of a service with long storage timeouts and no limits. For tests that are not about time. */
 export const patientService: readonly string[] = [process.execPath, 'test/patient-worker.ts']
 
+const usualService: readonly string[] = [process.execPath, 'src/main.ts']
+
 export type Variables = Readonly<Record<string, string>>
 
 export type ServiceProcess = Awaited<ReturnType<typeof startProcess>>
 
 /** Starts `node src/main.ts` on a free port, by default with the demo campus in a new database. */
-export async function startProcess(
-  variables: Variables = {},
-  command: readonly string[] = [process.execPath, 'src/main.ts'],
-) {
+export async function startProcess(variables: Variables = {}, command = usualService) {
   const folder = temporaryFolder()
   const hasDemo =
     !['DATA_DIR', 'DATABASE_URL', 'DEMO_DATA'].some((name) => name in variables) &&
@@ -202,8 +201,6 @@ export function configWith(change: (policy: ServicePolicy) => ServicePolicy): st
   return folder
 }
 
-export type Balancer = Awaited<ReturnType<typeof startBalancer>>
-
 /** Starts a load balancer. It sends consecutive requests to different processes, and adds these headers. */
 export async function startBalancer(added: Readonly<Record<string, string>> = {}) {
   let addresses: readonly string[] = []
@@ -247,4 +244,17 @@ export async function startPair(shared: Variables, command?: readonly string[]) 
   const second = opening.use(await startProcess({ BASE_URL: first.url, ...shared }, command))
   const open = opening.move()
   return { first, second, [Symbol.asyncDispose]: () => open.disposeAsync() }
+}
+
+/** Starts two processes behind a balancer, by default with the same command. */
+export async function startBalancedPair(variables: Variables, commands = [patientService]) {
+  const [one, other = one] = commands
+  await using opening = new AsyncDisposableStack()
+  const balancer = opening.use(await startBalancer())
+  const shared = { ...variables, BASE_URL: balancer.url }
+  const first = opening.use(await startProcess(shared, one))
+  const second = opening.use(await startProcess(shared, other))
+  balancer.serve([first.url, second.url])
+  const open = opening.move()
+  return { first, second, url: balancer.url, [Symbol.asyncDispose]: () => open.disposeAsync() }
 }

@@ -19,9 +19,8 @@ export const everyPlan: Plans = {
 
 /** Returns the set-up of a service with these optional protocols. */
 export function withPlans(plans: Partial<Plans>): ServiceSetup {
-  return {
-    policy: policyWith({ storage: { signOutLookMs: 100, outboxLookMs: 100 }, furtherPlans: plans }),
-  }
+  const storage = { signOutLookMs: 100, outboxLookMs: 100 }
+  return { policy: policyWith({ storage, furtherPlans: plans }) }
 }
 
 export async function makeClientKey(alg = 'ES256', kid = `key-${alg}`) {

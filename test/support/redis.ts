@@ -81,6 +81,7 @@ export async function startRedisCluster(file: string, { replicas = false } = {})
   return {
     /** Masters first, then their replicas in the same order. */
     nodes,
+    addresses: nodes.map(({ port }) => `127.0.0.1:${port}`),
     async [Symbol.asyncDispose]() {
       await Promise.all(nodes.map((node) => node[Symbol.asyncDispose]()))
     },

@@ -35,8 +35,7 @@ export async function signIn(url: string, asking: Asking = {}) {
   )
   const options: oidc.DPoPOptions = {}
   if (asking.bound) {
-    const key = await oidc.randomDPoPKeyPair('ES256')
-    options.DPoP = oidc.getDPoPHandle(configuration, key)
+    options.DPoP = oidc.getDPoPHandle(configuration, await oidc.randomDPoPKeyPair('ES256'))
   }
   const pkceCodeVerifier = oidc.randomPKCECodeVerifier()
   const expectedNonce = oidc.randomNonce()

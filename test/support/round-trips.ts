@@ -16,7 +16,14 @@ import {
   register,
   userinfo,
 } from './client.ts'
-import { notes, type RunningService, resourceServer, sam, startService } from './gatehouse.ts'
+import {
+  notes,
+  policyWith,
+  type RunningService,
+  resourceServer,
+  sam,
+  startService,
+} from './gatehouse.ts'
 import { withoutAnyLimit } from './limits.ts'
 import { callTool } from './mcp.ts'
 import { askMember } from './member-api.ts'
@@ -39,6 +46,17 @@ const REQUESTS = 20
 /** An interval that disables background work, which would be counted too. */
 const NEVER_SECONDS = 3600
 
+const idle = policyWith({
+  keys: { reloadSeconds: NEVER_SECONDS },
+  posts: { deliverySeconds: NEVER_SECONDS },
+  // Notices would be sent during later requests.
+  signIn: { notices: false },
+  storage: {
+    ...{ sweepSeconds: NEVER_SECONDS, outboxLookMs: NEVER_SECONDS * 1000 },
+    usageFlushSeconds: NEVER_SECONDS,
+  },
+})
+
 /** Counts the round trips of each operation, in a service that runs in this process. */
 export async function countRoundTrips({
   postgresFile,
@@ -49,19 +67,7 @@ export async function countRoundTrips({
     // Avoids reads of the database's clock.
     now: Date.now,
     // Without limits, processes do not exchange high counts every second.
-    policy: (policy) => ({
-      ...withoutAnyLimit(policy),
-      keys: { ...policy.keys, reloadSeconds: NEVER_SECONDS },
-      posts: { deliverySeconds: NEVER_SECONDS },
-      // Notices would be sent during later requests.
-      signIn: { ...policy.signIn, notices: false },
-      storage: {
-        ...policy.storage,
-        sweepSeconds: NEVER_SECONDS,
-        usageFlushSeconds: NEVER_SECONDS,
-        outboxLookMs: NEVER_SECONDS * 1000,
-      },
-    }),
+    policy: (policy) => idle(withoutAnyLimit(policy)),
   })
   await using counter = startCounter(redisUrl)
   const counted: Partial<Record<CountedOperation, RoundTrips>> = {}

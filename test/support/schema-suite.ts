@@ -57,12 +57,10 @@ export function schemaSuite(schema: GraphQLSchema, nullWord: RegExp): void {
     expect(connections).to.have.length.at.least(5)
     for (const { at, args, type } of connections) {
       const first = args.find(({ name }) => name === 'first')
+      const names = args.map(({ name }) => name)
       expect(first?.defaultValue, at).to.equal(PAGE_SIZE_DEFAULT)
       expect(first?.description, at).to.include(`from 1 to ${PAGE_SIZE_MAX}`)
-      expect(
-        args.map(({ name }) => name),
-        at,
-      ).to.include('after')
+      expect(names, at).to.include('after')
       const page = getNamedType(type)
       expect(isObjectType(page) && Object.keys(page.getFields()), at).to.have.members([
         ...['nodes', 'edges', 'pageInfo', 'totalCount'],

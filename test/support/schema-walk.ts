@@ -56,22 +56,17 @@ export function exampleOf({ kind, field }: RootOperation, given: ReadonlyMap<str
   return { query, variables }
 }
 
-function examplesOf(
-  fields: readonly (GraphQLArgument | GraphQLInputField)[],
-  path: readonly string[],
-  given: ReadonlyMap<string, unknown>,
-) {
+type Given = ReadonlyMap<string, unknown>
+type Fields = readonly (GraphQLArgument | GraphQLInputField)[]
+
+function examplesOf(fields: Fields, path: readonly string[], given: Given) {
   const values = fields.map(
     ({ name, type }) => [name, exampleValue(type, [...path, name], given)] as const,
   )
   return Object.fromEntries(values.filter(([, value]) => value !== undefined))
 }
 
-function exampleValue(
-  type: GraphQLInputType,
-  path: readonly string[],
-  given: ReadonlyMap<string, unknown>,
-): unknown {
+function exampleValue(type: GraphQLInputType, path: readonly string[], given: Given): unknown {
   const known = given.get(path.join('.')) ?? (path.join('.') === 'first' ? 1 : undefined)
   if (known !== undefined) return isListOf(type) ? [known] : known
   const hasInner = [...given.keys()].some((other) => other.startsWith(`${path.join('.')}.`))

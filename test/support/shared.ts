@@ -1,5 +1,7 @@
+type Make<Value> = (this: Mocha.Context) => Promise<Value>
+
 /** Creates a value before the tests of a block. Disposes of it afterwards if it is disposable. */
-export function shared<Value>(make: (this: Mocha.Context) => Promise<Value>): () => Value {
+export function shared<Value>(make: Make<Value>): () => Value {
   return keep(make, before, after)
 }
 
@@ -8,11 +10,7 @@ export function fresh<Value>(make: () => Promise<Value>): () => Value {
   return keep(make, beforeEach, afterEach)
 }
 
-function keep<Value>(
-  make: (this: Mocha.Context) => Promise<Value>,
-  begin: Mocha.HookFunction,
-  end: Mocha.HookFunction,
-): () => Value {
+function keep<Value>(make: Make<Value>, begin: Mocha.HookFunction, end: Mocha.HookFunction) {
   let made: { readonly value: Value } | undefined
   begin(async function () {
     made = { value: await make.call(this) }

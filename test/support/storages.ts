@@ -22,8 +22,7 @@ export function forEachStorage(name: string, suite: (start: Start) => void): voi
   forEachDatabase(name, suite)
 
   describeOnServers(`${name} on PostgreSQL and Redis`, () => {
-    const [postgres, redisFile] = [sharedProgram('postgres'), sharedProgram('redis-server')]
-    const redis = shared(async () => await startRedis(redisFile()))
+    const [postgres, redis] = [sharedProgram('postgres'), sharedRedis()]
     suite((setup) => startOnPostgres(postgres(), setup, { REDIS_URL: redis().url }))
   })
 }
@@ -48,6 +47,18 @@ async function startOnPostgres(
 ): Promise<RunningService> {
   const environment = { ...(await postgresWithDemo(file)), ...more, ...setup.environment }
   return await startService({ ...setup, environment })
+}
+
+/** Starts a Redis server for all tests of a block. */
+export function sharedRedis(options?: readonly string[]) {
+  const file = sharedProgram('redis-server')
+  return shared(async () => await startRedis(file(), options))
+}
+
+/** Creates a database with the demo campus for all tests of a block. */
+export function sharedDemo() {
+  const file = sharedProgram('postgres')
+  return shared(async () => await postgresWithDemo(file()))
 }
 
 /** Creates a database with the demo campus. Returns the variables for a service that uses it. */

@@ -77,7 +77,6 @@ export async function startSuite(modules: Readonly<Record<string, ModuleScript>>
       { src: 'CallEndpoint', http: 'request' },
     ],
   }
-  const created = ['POST /api/plan', 'POST /api/runner']
   const server = createServer({ key: privateKey, cert: certificate }, async (request, response) => {
     const { pathname, searchParams: query } = new URL(request.url ?? '', 'https://localhost')
     if (pathname.startsWith('/test/')) {
@@ -101,7 +100,7 @@ export async function startSuite(modules: Readonly<Record<string, ModuleScript>>
     const name = `${method} ${pathname.replace(/\d+/, ':id')}`
     const answer = answers[name]?.({ ...call, id: Number(/\d+/.exec(pathname)) })
     if (answer === undefined) return [404, { error: `no such call: ${name}` }] as const
-    return [created.includes(name) ? 201 : 200, answer] as const
+    return [['POST /api/plan', 'POST /api/runner'].includes(name) ? 201 : 200, answer] as const
   }
 
   const listening = await listen(server, 'localhost')

@@ -7,10 +7,8 @@ import type { RunningService } from './gatehouse.ts'
 import { type PagePerson, textOf } from './page-person.ts'
 
 /** Changes the session of a signed-in person as if it had begun with two factors. */
-export async function useTwoFactors(
-  person: HeadlessPerson,
-  { url, kysely, service }: RunningService,
-) {
+export async function useTwoFactors(person: HeadlessPerson, running: RunningService) {
+  const { url, kysely, service } = running
   const [, id = ''] = /gatehouse=([^;]+)/.exec(person.cookiesFor(new URL(url))) ?? []
   const sessions = service.stores.state.adapterFor('Session')
   const session = await sessions.find(id)

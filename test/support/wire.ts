@@ -130,6 +130,15 @@ export function basic(clientId: string, clientSecret: string): readonly string[]
   return ['Authorization', `Basic ${Buffer.from(pair).toString('base64')}`]
 }
 
+/** Expects this status, and these words in the body. */
+export function expectAnswer(
+  { status, text }: Pick<Answer, 'status' | 'text'>,
+  ...[expected, ...words]: readonly [number, ...string[]]
+): void {
+  expect(status, text.slice(0, 2000)).to.equal(expected)
+  for (const each of words) expect(text).to.include(each)
+}
+
 export function bearer(token: string): readonly string[] {
   return ['Authorization', `Bearer ${token}`]
 }
@@ -140,11 +149,8 @@ export interface JsonOptions {
 }
 
 /** Posts JSON. Sends a string or bytes unchanged. */
-export async function postJson(
-  address: string,
-  body: unknown,
-  { token, headers }: JsonOptions = {},
-): Promise<Answer> {
+export async function postJson(address: string, body: unknown, options: JsonOptions = {}) {
+  const { token, headers } = options
   const isRaw = typeof body === 'string' || body instanceof Uint8Array
   const response = await fetch(address, {
     method: 'POST',

@@ -199,9 +199,8 @@ function clients(service: ServicePolicy, integrations: readonly Integration[]): 
 
 /** Returns the bytes that one network can have in the stores at a time, if bounded. */
 export function keptOfNetwork({ perNetworkMax, seconds, ...kept }: Kept): number | undefined {
-  const byNumber = (perNetworkMax ?? Infinity) * kept.bytesMax
   const byRate = ((keptInAnHour(kept) ?? Infinity) * (seconds ?? Infinity)) / HOUR_SECONDS
-  const most = Math.min(byNumber, byRate)
+  const most = Math.min((perNetworkMax ?? Infinity) * kept.bytesMax, byRate)
   return most === Infinity ? undefined : Math.ceil(most)
 }
 
