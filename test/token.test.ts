@@ -14,6 +14,8 @@ import {
   introspect,
   obtain,
   obtainCode,
+  obtainTokens,
+  openAuthorization,
   redeem,
   refresh,
   revoke,
@@ -58,14 +60,11 @@ describe('POST /api/oauth/token', () => {
   const asResourceServer = { ...byCode, client_id: clientId, client_secret: clientSecret }
   const withoutClient = { ...byCode, client_id: undefined }
 
-  const refusals: readonly (readonly [
-    title: string,
-    expected: string,
-    fields: Fields,
-    headers?: readonly string[],
-  ])[] = [
+  const asNobody = { ...byCode, client_id: 'nobody' }
+  type Refusal = readonly [title: string, expected: string, Fields, headers?: readonly string[]]
+  const refusals: readonly Refusal[] = [
     ['no client', '400 invalid_request', withoutClient],
-    ['an unknown client', '401 invalid_client', { ...byCode, client_id: 'nobody' }],
+    ['an unknown client', '401 invalid_client', asNobody],
     ['an unknown code', '400 invalid_grant', byCode],
     ['no code', '400 invalid_request', { ...byCode, code: undefined }],
     ['no grant_type', '400 invalid_request', { ...byCode, grant_type: undefined }],
@@ -74,15 +73,10 @@ describe('POST /api/oauth/token', () => {
     ['an unknown refresh token', '400 invalid_grant', { ...byRefresh, refresh_token: 'x' }],
     ['a grant type that is not the client’s', '400 unauthorized_client', asResourceServer],
     ['a body of 100 kB', '400 invalid_request', { ...byCode, code: 'x'.repeat(100_000) }],
-    ...['text/html', 'text/html,application/json;q=0.9', '*/*'].map(
-      (accept) =>
-        [
-          `an unknown client that accepts ${accept}`,
-          '401 invalid_client',
-          { ...byCode, client_id: 'nobody' },
-          ['Accept', accept],
-        ] as const,
-    ),
+    ...['text/html', 'text/html,application/json;q=0.9', '*/*'].map((accept): Refusal => {
+      const title = `an unknown client that accepts ${accept}`
+      return [title, '401 invalid_client', asNobody, ['Accept', accept]]
+    }),
   ]
   for (const [title, expected, fields, headers] of refusals) {
     // [RFC 6749 §5.2; OpenID Connect Core §3.1.3.4; Client registration record 4; Errors 1; Not shown 11]
@@ -152,9 +146,8 @@ describe('POST /api/oauth/token', () => {
       expect(refusalOf(answer), scope).to.equal('400 invalid_scope')
     }
     const full = (await refresh(url, body.refresh_token)).body
-    expect(full)
-      .to.include({ scope: MEMBER_SCOPE, expires_in: 3600 })
-      .and.not.have.property('id_token')
+    expect(full).to.include({ scope: MEMBER_SCOPE, expires_in: 3600 })
+    expect(full).to.not.have.property('id_token')
     expect(full.refresh_token).to.be.a('string').and.not.equal(body.refresh_token)
     expect((await userinfo(url, full.access_token)).body.sub).to.equal('per_sam')
   })
@@ -173,14 +166,13 @@ describe('POST /api/oauth/token', () => {
   // [RFC 6749 §4.1.2; RFC 6750 §5.3; MCP Authorization §Token Theft; Limits 1; Not shown 13]
   it('keeps the lifetimes of design 9', async () => {
     const { url, kysely, service: running } = service()
-    const { state } = running.stores
     const code = await getCode(url)
     const ofToken = async (token: string) => {
       const { exp, iat } = (await introspect(url, token)).body
       return exp - iat
     }
     const lifetime = async (model: string, id: string) => {
-      const found = await state.adapterFor(model).find(id)
+      const found = await running.stores.state.adapterFor(model).find(id)
       return Number(found?.exp) - Number(found?.iat)
     }
     expect(await lifetime('AuthorizationCode', code)).to.equal(60)
@@ -330,5 +322,62 @@ describe('POST /api/oauth/token', () => {
       expect(headers.get('access-control-allow-origin')).to.be.oneOf(['*', origin])
       expect(headers.get('access-control-allow-credentials')).to.equal(null)
     }
+  })
+})
+
+describe('POST /api/oauth/revoke', () => {
+  const service = sharedService()
+
+  // [RFC 7009 §5; RFC 7009 §2.1; RFC 7009 §2.2; Not shown 6; class token handling]
+  it('answers alike for live, revoked, foreign and unknown tokens, and ends no foreign one [design 14]', async () => {
+    const { url } = service()
+    const { access_token: live, id_token = '' } = await obtain(url)
+    const foreign = await obtain(url, { authorization: asPortal, token: asPortal })
+    for (const token of [live, live, foreign.access_token, 'nonsense', id_token]) {
+      const { status, headers, body } = await revoke(url, token)
+      expect([status, body]).to.deep.equal([200, {}])
+      expect(headers.get('content-type')).to.match(/^application\/json/)
+    }
+    expect((await userinfo(url, foreign.access_token)).status).to.equal(200)
+  })
+
+  for (const [what, which, kind, token_type_hint] of [
+    ['an access token', 'first', 'access_token'],
+    ['an access token with the hint refresh_token', 'first', 'access_token', 'refresh_token'],
+    ['an access token with an unknown hint', 'first', 'access_token', 'nonsense'],
+    ['a refresh token', 'next', 'refresh_token'],
+    ['a replaced refresh token', 'first', 'refresh_token'],
+  ] as const) {
+    // [RFC 7009 §2; RFC 7009 §2.1; Revocation 2; 85]
+    it(`ends with ${what} every token of the grant (CVE-2018-1000211)`, async () => {
+      const { url } = service()
+      const first = await obtain(url)
+      const next: Tokens = (await refresh(url, first.refresh_token)).body
+      const revoked = await revoke(url, { first, next }[which][kind], { token_type_hint })
+      expect(revoked.status).to.equal(200)
+      for (const token of [first.access_token, next.access_token]) {
+        expect(refusalOf(await userinfo(url, token))).to.equal('401 invalid_token')
+        expect((await introspect(url, token)).body).to.deep.equal({ active: false })
+      }
+      expect(refusalOf(await refresh(url, next.refresh_token))).to.equal('400 invalid_grant')
+    })
+  }
+
+  it('requires the secret of a confidential client [RFC 7009 §2.1]', async () => {
+    const { url } = service()
+    const { access_token } = await obtain(url, { authorization: asPortal, token: asPortal })
+    const bare = await revoke(url, access_token, { client_id: portal.clientId })
+    expect(refusalOf(bare)).to.equal('401 invalid_client')
+    expect((await userinfo(url, access_token)).status).to.equal(200)
+    expect((await revoke(url, access_token, asPortal)).status).to.equal(200)
+    expect((await userinfo(url, access_token)).status).to.equal(401)
+  })
+
+  it('makes the next authorization ask for consent', async () => {
+    const { url } = service()
+    const { person, refreshToken } = await obtainTokens(url)
+    await revoke(url, refreshToken)
+    const { pathname } = await openAuthorization(person, url)
+    expect(pathname).to.match(/^\/interaction\/[\w-]+\/consent$/)
   })
 })
