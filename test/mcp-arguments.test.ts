@@ -7,12 +7,15 @@ type Values = Record<string, unknown>
 
 const courseId = 'crs_reading_light'
 const lecture = { courseId, title: 'Break', durationSeconds: 60 }
+const forLife = { courseId, hasLifetimeAccess: true }
+const walk = { id: 'evt_dawn_walk' }
+const mustBeTime = /startsAt must be a time .* like 2026-10-01T00:00:00Z/
 
 /** The tools with arguments that may be null, and their required arguments. */
 const clearing: Readonly<Record<string, Values>> = {
   update_site: {},
   update_course: { id: courseId },
-  update_event: { id: 'evt_dawn_walk' },
+  update_event: walk,
   update_appearance: {},
   create_course: { slug: 'nulls', title: 'Nulls', summary: 'None.' },
   create_event: {
@@ -24,12 +27,11 @@ const clearing: Readonly<Record<string, Values>> = {
   move_lecture: { id: 'lec_light_window' },
 }
 
+type Properties = Record<string, { type: unknown; description: string }>
+
 function propertiesOf(name: string) {
   const tool = toolCatalogue.find((each) => each.name === name)
-  return (tool?.input()['properties'] ?? {}) as Record<
-    string,
-    { type: unknown; description: string }
-  >
+  return (tool?.input()['properties'] ?? {}) as Properties
 }
 
 function clearableOf(name: string): string[] {
@@ -45,17 +47,9 @@ const mistakes: readonly (readonly [tool: string, values: Values, said: RegExp])
   ['create_lecture', { ...lecture, sectionId: 'nope' }, /^sectionId: .* Call get_site_curriculum/],
   ['create_lecture', { ...lecture, durationSeconds: '1' }, /durationSeconds must be an integer/],
   ['enrol_student', { personId: 'per_sam', courseId }, /expireDate .*hasLifetimeAccess/],
-  [
-    'enrol_student',
-    { personId: 'nope', courseId, hasLifetimeAccess: true },
-    /^personId: .* Call list_site_members/,
-  ],
+  ['enrol_student', { ...forLife, personId: 'nope' }, /^personId: .* Call list_site_members/],
   ['update_event', { id: 'nope', location: 'Pier' }, /^id: .* Call list_site_events/],
-  [
-    'update_event',
-    { id: 'evt_dawn_walk', startsAt: '2026-10-01' },
-    /startsAt must be a time .* like 2026-10-01T00:00:00Z/,
-  ],
+  ['update_event', { ...walk, startsAt: '2026-10-01' }, mustBeTime],
   ['cancel_registration', { id: 'nope' }, /^id: .* Call get_site_event to/],
   ['get_site_course', {}, /Send id or slug\. Call list_site_courses/],
   ['get_site_course', { slug: 'nope' }, /no object with this slug\. Call list_site_courses/],
@@ -68,10 +62,8 @@ forEachDatabase('the arguments of tools', (start) => {
   it('may be null exactly where the schema says so, and null then has an effect', async () => {
     await using service = await start()
     const token = await operatorToken(service.url, toolScopes.join(' '))
-    const { id } = await readTool(service.url, 'create_post', {
-      values: { title: 'A draft', body: 'With a link.', link: 'https://school.example/' },
-      token,
-    })
+    const draft = { title: 'A draft', body: 'With a link.', link: 'https://school.example/' }
+    const { id } = await readTool(service.url, 'create_post', { values: draft, token })
     const nullable = toolCatalogue.filter(({ name }) => clearableOf(name).length > 0)
     expect(nullable.map(({ name }) => name)).to.have.members(Object.keys(clearing))
     for (const [name, required] of Object.entries(clearing)) {
@@ -79,9 +71,8 @@ forEachDatabase('the arguments of tools', (start) => {
       const nulls = Object.fromEntries(clearableOf(name).map((argument) => [argument, null]))
       await readTool(service.url, name, { values: { ...own, ...nulls }, token })
     }
-    expect(await readTool(service.url, 'get_site_post', { values: { id }, token })).to.include({
-      link: null,
-    })
+    const post = await readTool(service.url, 'get_site_post', { values: { id }, token })
+    expect(post).to.include({ link: null })
     expect(await readTool(service.url, 'get_site', { token })).to.include({ contactEmail: null })
     // For other arguments, null counts as omitted, because some models send null for them.
     const values = { id: courseId, title: null, url: 'https://school.example/light' }
@@ -93,8 +84,7 @@ forEachDatabase('the arguments of tools', (start) => {
     await using service = await start()
     const token = await operatorToken(service.url, toolScopes.join(' '))
     for (const [name, values, said] of mistakes) {
-      const problem = await problemOf(service.url, name, { values, token })
-      expect(problem, name)
+      expect(await problemOf(service.url, name, { values, token }), name)
         .to.match(said)
         .and.to.not.match(/\$input|idempotencyKey: |call [\w-]{20}/)
     }
@@ -130,9 +120,8 @@ forEachDatabase('the arguments of tools', (start) => {
     const values = { personId: 'per_noor', courseId: 'crs_documentary', hasLifetimeAccess: true }
     for (const isNew of [true, false]) {
       const enrolled = await readTool(service.url, 'enrol_student', { values, token })
-      expect([enrolled.isNew, enrolled.note?.slice(0, 26)]).to.deep.equal(
-        isNew ? [true, undefined] : [false, 'The object already existed'],
-      )
+      const expected = isNew ? [true, undefined] : [false, 'The object already existed']
+      expect([enrolled.isNew, enrolled.note?.slice(0, 26)]).to.deep.equal(expected)
       expect(enrolled.enrolment).to.deep.include({ personId: 'per_noor', hasLifetimeAccess: true })
     }
   })

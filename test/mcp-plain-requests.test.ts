@@ -62,10 +62,9 @@ describe('plain requests of the tool endpoint', () => {
 
   it('may have a progress token', () => {
     for (const era of eras) {
-      const { headers, ...sent } = messageOf('tools/call', era, { name: 'sign_in' })
-      expect(isPlain({ headers, message: withMeta(sent, { progressToken: 7 }) }), era).to.equal(
-        true,
-      )
+      const sent = messageOf('tools/call', era, { name: 'sign_in' })
+      const message = withMeta(sent, { progressToken: 7 })
+      expect(isPlain({ ...sent, message }), era).to.equal(true)
     }
   })
 })
@@ -82,6 +81,7 @@ describe('requests that plain-requests.ts leaves to the SDK', () => {
     (sent: object): Change =>
     () => ({ headers: sent })
 
+  const [unknown, named] = [{ name: 'nothing' }, { 'mcp-name': 'nothing' }]
   const changes: Readonly<Record<string, Change>> = {
     'another method': changed({ method: 'ping' }),
     'a notification': changed({ id: undefined }),
@@ -90,10 +90,7 @@ describe('requests that plain-requests.ts leaves to the SDK', () => {
     'another member of the message': changed({ more: 1 }),
     'another parameter': params({ task: {} }),
     'parameters as a list': changed({ params: [] }),
-    'an unknown tool': (message) => ({
-      ...params({ name: 'nothing' })(message),
-      headers: { 'mcp-name': 'nothing' },
-    }),
+    'an unknown tool': (message) => ({ ...params(unknown)(message), headers: named }),
     'arguments as a list': params({ arguments: [] }),
     'a progress token as an object': (sent) => ({ message: withMeta(sent, { progressToken: {} }) }),
     'an unknown revision': headers({ 'mcp-protocol-version': '2030-01-01' }),

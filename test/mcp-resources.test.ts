@@ -47,9 +47,8 @@ forEachStorage('resources at the tool endpoint', (start) => {
       expect(uriTemplate).to.equal('gatehouse://sites/{site}/courses/{course}')
       const { body } = await read(url, course, { era })
       const values = { site: 'northlight', slug: 'reading-light' }
-      expect(JSON.parse(body.result.contents[0].text)).to.deep.equal(
-        await readTool(url, 'get_public_course', { values }),
-      )
+      const shown = await readTool(url, 'get_public_course', { values })
+      expect(JSON.parse(body.result.contents[0].text)).to.deep.equal(shown)
     }
   })
 
@@ -59,13 +58,10 @@ forEachStorage('resources at the tool endpoint', (start) => {
     const listed = await listAll(url, asking)
     const bought = listed.filter(({ uri }) => uri.startsWith('gatehouse://me/'))
     const nodes: { title: string }[] = []
-    for (const tool of [
-      ...['list_enrolled_courses', 'list_digital_products'],
-      ...['list_consulting_services', 'list_event_registrations'],
-    ]) {
-      const values = { first: 100 }
-      nodes.push(...(await readTool(url, tool, { values, token: asking.token })).nodes)
-    }
+    const kinds = 'enrolled_courses digital_products consulting_services event_registrations'
+    const all = { values: { first: 100 }, token: asking.token }
+    for (const kind of kinds.split(' '))
+      nodes.push(...(await readTool(url, `list_${kind}`, all)).nodes)
     expect(bought.map(({ title }) => title)).to.deep.equal(nodes.map(({ title }) => title))
     // A client that reads only the first page gets all kinds.
     const { body } = await send(url, 'resources/list', asking)

@@ -25,9 +25,8 @@ forEachStorage('an agent without any knowledge', (start) => {
     for (const [search, ...found] of [
       ...[['ACADEMY', 'northlight'], ['open-k', 'open-kitchen'], ['%'], ['_'], ["'"]],
       ['nothing like it'],
-    ] as const) {
+    ] as const)
       expect(slugs((await read('list_sites', { search })).nodes), search).to.deep.equal(found)
-    }
   })
 
   it('lists no site that published nothing, or only what is archived now [215]', async () => {
@@ -96,9 +95,8 @@ describe('a refusal names the next step', () => {
       ['list_site_courses', { first: 0 }, 'first'],
       ['list_site_courses', { after: 'nonsense' }, wrongCursor],
       ['list_site_courses', { after: publicEnd }, wrongCursor],
-    ] as const) {
+    ] as const)
       expect(await problemOf(url, name, { values, token: operator })).to.include(said)
-    }
     const asked = { values: { id: 'not_noor_01' }, token: await memberToken(url) }
     expect(await problemOf(url, 'mark_notification_read', asked)).to.equal(
       'id: there is no notification with this id. Call list_notifications to list valid values.',

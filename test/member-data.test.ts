@@ -86,11 +86,10 @@ withDatabases('the member data', (open) => {
       ...{ title: 't', body: 'b', created_at: place < 20 ? 1000 : 2000 },
     }))
     await insert(kysely, 'notification', rows)
-    const { read } = memberApiOver(database())
     const seen: string[] = []
     let after: string | null = null
     for (let pages = 0; pages < 10; pages += 1) {
-      const { notifications } = await read(
+      const { notifications } = await memberApiOver(database()).read(
         `query ($after: String) { notifications(first: 7, after: $after) { nodes { id } edges { cursor } ${page} } }`,
         { after },
         { ...samAtNorthlight, personId: 'per_lena' },
@@ -104,10 +103,8 @@ withDatabases('the member data', (open) => {
         endCursor: edges.at(-1).cursor,
       })
       after = pageInfo.endCursor
-      if (pages === 1 && rows[0]) {
-        const added = { ...rows[0], id: 'not_walk_99', created_at: 3000 }
-        await insert(kysely, 'notification', added)
-      }
+      if (pages === 1 && rows[0])
+        await insert(kysely, 'notification', { ...rows[0], id: 'not_walk_99', created_at: 3000 })
       if (!hasNextPage) break
     }
     const newest = rows.toSorted(
@@ -138,13 +135,11 @@ withDatabases('the member data', (open) => {
   })
 
   it('finds nothing for an id that no row can have', async () => {
-    const { execute } = memberApiOver(database())
     const query = 'mutation ($id: ID!) { markNotificationRead(id: $id) { notification { id } } }'
     for (const id of ['', '\0', 'not_sam_14\0', "' or 1=1 --", 'x'.repeat(5000), '😀']) {
-      const { errors } = await execute(query, { id }, samAtNorthlight)
-      expect(errors?.[0]?.message, id.slice(0, 20)).to.equal(
-        'there is no notification with this id',
-      )
+      const { errors } = await memberApiOver(database()).execute(query, { id }, samAtNorthlight)
+      const problem = 'there is no notification with this id'
+      expect(errors?.[0]?.message, id.slice(0, 20)).to.equal(problem)
     }
   })
 

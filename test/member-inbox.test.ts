@@ -14,6 +14,8 @@ const subscribe = `mutation ($id: ID!, $enabled: Boolean!) {
 }`
 const readAndChange =
   'query read { viewer { id } } mutation change { markAllNotificationsRead { markedCount } }'
+const byFragment =
+  'mutation { ...change } fragment change on Mutation { markAllNotificationsRead { markedCount } }'
 const variables = { id: 'not_sam_14' }
 
 describe('the notification inbox of the Member API', () => {
@@ -66,9 +68,8 @@ describe('the notification inbox of the Member API', () => {
     const markedCount = await unread()
     const query = 'mutation { markAllNotificationsRead { markedCount unreadNotificationCount } }'
     for (const marked of [markedCount, 0]) {
-      expect((await read(query)).markAllNotificationsRead).to.deep.equal({
-        ...{ markedCount: marked, unreadNotificationCount: 0 },
-      })
+      const expected = { markedCount: marked, unreadNotificationCount: 0 }
+      expect((await read(query)).markAllNotificationsRead).to.deep.equal(expected)
     }
     const unreadNow = await rowsOf(running().kysely, 'notification', { read_at: null })
     expect(unreadNow.filter(({ person_id }) => person_id !== 'per_sam')).to.not.be.empty
@@ -97,11 +98,8 @@ describe('the notification inbox of the Member API', () => {
     expect(status).to.equal(200)
     expect(body.data).to.deep.equal({ good: { notification: { id: 'not_sam_14' } }, bad: null })
     expect(body.errors).to.have.length(1)
-    expect(body.errors?.[0]).to.deep.include({
-      message: 'there is no notification with this id',
-      path: ['bad'],
-      extensions: { code: 'NOT_FOUND' },
-    })
+    const failure = { message: 'there is no notification with this id', path: ['bad'] }
+    expect(body.errors?.[0]).to.deep.include({ ...failure, extensions: { code: 'NOT_FOUND' } })
   })
 
   // [Member API 4; Scopes 10; threat 12; 103]
@@ -118,10 +116,7 @@ describe('the notification inbox of the Member API', () => {
         }`,
       },
       { query: readAndChange, operationName: 'change' },
-      {
-        query:
-          'mutation { ...change } fragment change on Mutation { markAllNotificationsRead { markedCount } }',
-      },
+      { query: byFragment },
       { query: 'mutation { markAllNotificationsRead @skip(if: true) { markedCount } }' },
       // Missing scopes are reported before errors in the document.
       { query: 'mutation { markAllNotificationsRead }' },

@@ -85,13 +85,11 @@ describe('the Member API for the token of one person at one site', () => {
       const own = await cursorsOf(tokens.sam, list)
       const [first = ''] = own
       expect(own.length).to.be.above(1)
-      const foreign = [
-        ...(await cursorsOf(tokens.noor, list)).slice(0, 1),
-        ...(await cursorsOf(tokens.juneKitchen, list)).slice(0, 1),
-      ]
-      for (const other of lists) {
-        if (other !== list) foreign.push(...(await cursorsOf(tokens.sam, other)).slice(0, 1))
-      }
+      const firstOf = async (token: string, of: string) => (await cursorsOf(token, of)).slice(0, 1)
+      const foreign = await firstOf(tokens.noor, list)
+      foreign.push(...(await firstOf(tokens.juneKitchen, list)))
+      for (const other of lists.filter((each) => each !== list))
+        foreign.push(...(await firstOf(tokens.sam, other)))
       expect(foreign).to.have.length.above(4)
       const scope = ['per_sam', 'sit_northlight', list]
       const broken = [
@@ -104,10 +102,9 @@ describe('the Member API for the token of one person at one site', () => {
         const query = `query ($after: String) { ${page(list, 'after: $after', inside)} }`
         const { body } = await ask(tokens.sam, query, { after })
         expect(body.data, after.slice(0, 40)).to.equal(null)
-        expect(body.errors?.[0]).to.deep.include({
-          message: 'after is not a cursor of this list; send a cursor from one of its pages',
-          extensions: { code: 'BAD_ARGUMENT', argument: 'after' },
-        })
+        const message = 'after is not a cursor of this list; send a cursor from one of its pages'
+        const extensions = { code: 'BAD_ARGUMENT', argument: 'after' }
+        expect(body.errors?.[0]).to.deep.include({ message, extensions })
       }
     })
 
@@ -141,9 +138,8 @@ describe('the Member API for the token of one person at one site', () => {
       ...(await idsOf('per_june')),
       ...['per_noor', 'sit_open_kitchen', 'crs_reading_light', 'lec_light_window', 'ord_sam_1'],
       ...['never_was', '', '\0', 'x'.repeat(5000)],
-    ]) {
+    ])
       expect(await nodeOf(tokens.sam, id), id).to.equal(null)
-    }
     const own = await idsOf('per_sam')
     expect(own).to.have.length.above(30)
     for (const id of own) expect(await nodeOf(tokens.sam, id)).to.have.property('id', id)

@@ -22,10 +22,8 @@ const redirectUri = 'https://client.example/callback'
 const local = 'http://127.0.0.1:4711/callback'
 const document = { client_id: clientId, client_name: 'A client', redirect_uris: [redirectUri] }
 const renamed = { ...document, client_name: 'Another client' }
-const identity: Asking = {
-  ...{ clientId, redirectUri, scope: 'openid profile', resource: false, person: sam },
-}
 const operator: Asking = { clientId, redirectUri, person: olivia }
+const identity: Asking = { ...operator, scope: 'openid profile', resource: false, person: sam }
 const atKitchen: Asking = { ...operator, person: marco }
 const read: Asking = { ...operator, scope: 'openid courses:read' }
 const write: Asking = { ...operator, scope: 'openid courses:write' }
@@ -46,14 +44,12 @@ describe('Client ID Metadata Documents', () => {
     const host = opening.use(await startDocumentHost(openssl()))
     host.serve(document)
     const clock = { ms: Date.now() }
-    const hosts = admits === undefined ? ['client.example'] : []
+    const sources = admits === undefined ? ['client.example'] : []
     const service = opening.use(
       await begin({
         fetch: host.fetch,
         now: () => clock.ms,
-        policy: policyWith({
-          metadataDocuments: { sources: hosts, openRegistration: admits === 'any' },
-        }),
+        policy: policyWith({ metadataDocuments: { sources, openRegistration: admits === 'any' } }),
       }),
     )
     const { url } = service
@@ -74,6 +70,11 @@ describe('Client ID Metadata Documents', () => {
         await reviews.listDocumentClients('sit_northlight', { first: 10, after: undefined }),
       later(ms: number) {
         clock.ms += ms
+      },
+      /** Changes the document or the response, an hour later. */
+      serveLater(next: RequestListener | object) {
+        clock.ms += HOUR_MS
+        host.serve(next)
       },
       signIn: async (asking: Asking = identity) => await signIn(url, asking),
       getTokens: async (asking: Asking = identity) => await getTokens(url, asking),
@@ -132,14 +133,11 @@ describe('Client ID Metadata Documents', () => {
     const { status, headers, text } = await ask()
     expect([status, headers.get('location')]).to.deep.equal([403, null])
     expect(text).to.include('id="unapproved-client-page"').and.include('A client')
-    expect(text).to.include(`<code>${test.url}/mcp/admin</code>`)
-    expect(text).to.include('error=invalid_scope')
-    expect(text.match(/(?<=<ul class="plain">).*?(?=<\/ul>)/s)?.[0].match(/<li>/g)).to.have.length(
-      2,
-    )
-    const operatorPages = makePagePerson(test.url, olivia)
+    expect(text).to.include(`<code>${test.url}/mcp/admin</code>`).and.include('error=invalid_scope')
+    const [list = ''] = /(?<=<ul class="plain">).*?(?=<\/ul>)/s.exec(text) ?? []
+    expect(list.match(/<li>/g)).to.have.length(2)
     const [, approve = ''] = /id="approve" href="([^"]*)"/.exec(text) ?? []
-    const shown = await operatorPages.visit(approve.replaceAll('&amp;', '&'))
+    const shown = await makePagePerson(test.url, olivia).visit(approve.replaceAll('&amp;', '&'))
     expect(shown.text).to.include('id="review-page"').and.include(clientId)
     await test.review('approved')
     expect((await ask()).headers.get('location')).to.include('/interaction/')
@@ -154,8 +152,7 @@ describe('Client ID Metadata Documents', () => {
     expect(JSON.stringify(large).length).to.be.within(4900, 5120)
     test.host.serve(large)
     await test.getTokens()
-    test.later(HOUR_MS)
-    test.host.serve({ ...document, redirect_uris: ['http://127.0.0.1/callback', evil] })
+    test.serveLater({ ...document, redirect_uris: ['http://127.0.0.1/callback', evil] })
     await test.getTokens({ ...identity, redirectUri: 'http://127.0.0.1:50123/callback' })
     const refused = await test.refused({ ...identity, redirectUri: evil })
     expect(refused).to.include('invalid_redirect_uri')
@@ -215,8 +212,7 @@ describe('Client ID Metadata Documents', () => {
     const event = await rowOf(test.kysely, 'audit_event', ofClient)
     expect(event).to.include({ action: 'document_client.approved', actor_person_id: 'per_olivia' })
     expect(event).to.include({ before: '{"review":"unreviewed"}' })
-    test.host.serve(renamed)
-    test.later(HOUR_MS)
+    test.serveLater(renamed)
     expect(await test.refused(write)).to.include('invalid_scope')
     const [changed] = (await test.list()).rows
     expect(changed).to.include({ state: 'changed', name: 'Another client' })
@@ -276,8 +272,7 @@ describe('Client ID Metadata Documents', () => {
       await test.review('approved', here)
       const scope = 'openid courses:read courses:write'
       const { tokens, configuration } = await test.getTokens({ ...operator, scope })
-      test.host.serve(renamed)
-      test.later(HOUR_MS)
+      test.serveLater(renamed)
       await test.getTokens()
       await test.review('approved', elsewhere)
       const next = await oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
@@ -290,8 +285,7 @@ describe('Client ID Metadata Documents', () => {
     await test.getTokens()
     const siteId = 'sit_northlight'
     const { fingerprint = '' } = (await test.reviews.findDocumentClient(siteId, clientId)) ?? {}
-    test.host.serve(renamed)
-    test.later(HOUR_MS)
+    test.serveLater(renamed)
     await test.getTokens()
     for (const forAll of [true, false]) {
       const verdict = { clientId, fingerprint, siteId, forAll, review: 'approved' } as const
@@ -340,8 +334,7 @@ describe('Client ID Metadata Documents', () => {
         await test.review('approved')
         const signedIn = await test.signIn()
         expect(await nextStop(signedIn)).to.include('code=')
-        test.host.serve(changed)
-        test.later(HOUR_MS)
+        test.serveLater(changed)
         expect(await nextStop(signedIn)).to.match(/\/consent$/)
         await test.review('approved')
         expect(await nextStop(signedIn)).to.match(/\/consent$/)
@@ -414,8 +407,7 @@ describe('Client ID Metadata Documents', () => {
       await using test = await start()
       await test.getTokens()
       for (const status of [500, 503, 429, 403, 302]) {
-        test.later(HOUR_MS)
-        test.host.serve(statusAnswer(status))
+        test.serveLater(statusAnswer(status))
         await test.getTokens()
       }
     })
@@ -426,12 +418,10 @@ describe('Client ID Metadata Documents', () => {
       await test.getTokens()
       const invalid = { ...document, redirect_uris: ['https://evil.example/'] }
       for (const answer of [statusAnswer(404), statusAnswer(410), invalid]) {
-        test.later(HOUR_MS)
-        test.host.serve(answer)
+        test.serveLater(answer)
         expect(await test.refused()).to.include('invalid_client')
       }
-      test.later(HOUR_MS)
-      test.host.serve(document)
+      test.serveLater(document)
       await test.getTokens()
     })
   })
@@ -493,10 +483,8 @@ describe('Client ID Metadata Documents', () => {
       test.later(48 * HOUR_MS)
       test.host.requests.length = 0
       const flood = async (path: string) => {
-        for (let number = 0; number < 40; number += 1) {
-          const { status } = await test.begin(`https://client.example/${path}${number}`)
-          expect(status).to.equal(400)
-        }
+        for (let number = 0; number < 40; number += 1)
+          expect((await test.begin(`https://client.example/${path}${number}`)).status).to.equal(400)
       }
       await flood('')
       expect(test.host.requests).to.have.length(30)

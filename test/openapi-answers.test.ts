@@ -81,7 +81,6 @@ const asProgram = { accept: 'application/json' }
 const asTool = { accept: 'application/json, text/event-stream' }
 const asStandard = { accept: 'application/graphql-response+json' }
 const asForm = { 'content-type': 'application/x-www-form-urlencoded' }
-const inBrowser = { headers: asBrowser }
 const local = { redirect_uris: ['http://127.0.0.1:51234/callback'] }
 const signingOut = { post_logout_redirect_uris: ['http://127.0.0.1:51234/bye'] }
 const foreign = 'https://elsewhere.example/callback'
@@ -116,11 +115,10 @@ async function documentOf(url: string) {
   return await found
 }
 
-async function expectDescribed(
-  url: string,
-  [method, path, status]: readonly [Method, string, number],
-  answer: Answer,
-): Promise<void> {
+type Expected = readonly [Method, path: string, status: number]
+
+async function expectDescribed(url: string, expected: Expected, answer: Answer): Promise<void> {
+  const [method, path, status] = expected
   expect(answer.status, JSON.stringify(answer.body)).to.equal(status)
   const [document, validate] = await documentOf(url)
   expect(validate(path, method, status, answer.body)).to.deep.equal([])
@@ -141,6 +139,9 @@ describe('openapi.json describes', () => {
     }
   }
 
+  const get = (path: string, headers = {}): Ask => {
+    return (url) => call('GET', url + path, { headers })
+  }
   for (const path of [
     ...[paths.openidConfiguration, paths.authorizationServer, paths.jwks, paths.openApi],
     ...[paths.authMd, paths.llmsTxt, paths.aiCatalog, paths.serverCard, paths.serverCardMember],
@@ -148,13 +149,12 @@ describe('openapi.json describes', () => {
     ...protectedResources.map((resource) => protectedResourcePath(resource)),
   ]) {
     answers('GET', path, {
-      'the document: 200': (url) => call('GET', url + path),
-      'with If-None-Match: 304': (url) =>
-        call('GET', url + path, { headers: { 'if-none-match': '*' } }),
+      'the document: 200': get(path),
+      'with If-None-Match: 304': get(path, { 'if-none-match': '*' }),
     })
   }
   for (const path of [paths.health, paths.ready, paths.memberSchema, paths.adminSchema])
-    answers('GET', path, { 'a check: 200': (url) => call('GET', url + path) })
+    answers('GET', path, { 'a check: 200': get(path) })
 
   function register(body: unknown, headers = {}): Ask {
     return (url) => call('POST', url + paths.registration, { body, headers })
@@ -191,6 +191,13 @@ describe('openapi.json describes', () => {
       'too large in a browser: 413': form(path, { state: long }, asBrowser),
     })
   }
+  function signedIn(address: (url: string) => URL): Ask {
+    return async (url) => {
+      const person = makeHeadlessPerson(sam)
+      await person.authorize(authorizeUrl(url), notes.redirectUri)
+      return await answerOf(await person.open(address(url)))
+    }
+  }
   function authorized(fields: Fields = {}, headers?: Record<string, string>): Ask {
     return (url) =>
       headers
@@ -206,29 +213,21 @@ describe('openapi.json describes', () => {
     'an unknown client for a program: 400': authorized({ client_id: 'nobody' }, asProgram),
     'a foreign redirect_uri: 400': authorized({ redirect_uri: 'https://elsewhere.example' }),
     'an error by form_post: 400': authorized({ response_mode: 'form_post', prompt: 'none' }),
-    'a code by form_post: 200': async (url) => {
-      const person = makeHeadlessPerson(sam)
-      await person.authorize(authorizeUrl(url), notes.redirectUri)
-      const address = authorizeUrl(url, { response_mode: 'form_post', prompt: 'none' })
-      return await answerOf(await person.open(address))
-    },
+    'a code by form_post: 200': signedIn((url) =>
+      authorizeUrl(url, { response_mode: 'form_post', prompt: 'none' }),
+    ),
   })
   const stranger = `${paths.endSession}?client_id=nobody`
   answers('GET', paths.endSession, {
-    'the question: 200': async (url) => {
-      const person = makeHeadlessPerson(sam)
-      await person.authorize(authorizeUrl(url), notes.redirectUri)
-      return await answerOf(await person.open(new URL(paths.endSession, url)))
-    },
-    'without a session: 200': (url) => call('GET', url + paths.endSession),
-    'an unknown client: 400': (url) => call('GET', url + stranger),
-    'an unknown client in a browser: 400': (url) => call('GET', url + stranger, inBrowser),
+    'the question: 200': signedIn((url) => new URL(paths.endSession, url)),
+    'without a session: 200': get(paths.endSession),
+    'an unknown client: 400': get(stranger),
+    'an unknown client in a browser: 400': get(stranger, asBrowser),
   })
 
-  const wrong =
-    (fields: Fields): Ask =>
-    (url) =>
-      exchange(url, 'nonsense', fields)
+  function wrong(fields: Fields): Ask {
+    return (url) => exchange(url, 'nonsense', fields)
+  }
   function redeemed(asked: Fields = {}, sent: Fields = asked): Ask {
     return async (url) => exchange(url, await getCode(url, asked), sent)
   }
@@ -278,10 +277,10 @@ describe('openapi.json describes', () => {
     'with openid email: 200': identity('GET', 'openid email'),
     'with openid profile email: 200': identity('GET', 'openid profile email'),
     'without openid: 403': identity('GET', 'account:read'),
-    'without a token: 401': (url) => call('GET', url + paths.userinfo),
+    'without a token: 401': get(paths.userinfo),
     'an unknown token: 401': (url) => call('GET', url + paths.userinfo, { token: 'nonsense' }),
-    'a malformed header: 401': (url) => call('GET', url + paths.userinfo, { headers: malformed }),
-    'a token in the URL: 400': (url) => call('GET', `${url}${paths.userinfo}?access_token=x`),
+    'a malformed header: 401': get(paths.userinfo, malformed),
+    'a token in the URL: 400': get(`${paths.userinfo}?access_token=x`),
   })
   answers('POST', paths.userinfo, {
     'with openid profile email: 200': identity('POST', 'openid profile email'),
@@ -293,13 +292,14 @@ describe('openapi.json describes', () => {
     'too large: 413': form(paths.userinfo, { access_token: long }),
   })
 
+  function forwarding(scope: string): Ask {
+    return async (url) => forwardAuth(url, (await obtain(url)).access_token, scope)
+  }
   answers('GET', paths.forwardAuth, {
-    'a valid token: 200': async (url) =>
-      forwardAuth(url, (await obtain(url)).access_token, 'account:read'),
+    'a valid token: 200': forwarding('account:read'),
     'an unknown token: 401': (url) => forwardAuth(url, 'nonsense'),
-    'a missing scope: 403': async (url) =>
-      forwardAuth(url, (await obtain(url)).access_token, 'account:write'),
-    'a proxy without credentials: 400': (url) => call('GET', url + paths.forwardAuth),
+    'a missing scope: 403': forwarding('account:write'),
+    'a proxy without credentials: 400': get(paths.forwardAuth),
     'an unknown scope: 400': (url) => forwardAuth(url, 'nonsense', 'nonsense'),
   })
 
@@ -524,12 +524,9 @@ describe('openapi.json describes a service that fails', () => {
         }),
       ),
     ),
-    ...Object.fromEntries(
-      [paths.mcp, paths.mcpMember, paths.mcpAdmin].map((path) => [
-        `POST ${path}`,
-        sent('POST', path, toolList),
-      ]),
-    ),
+    [`POST ${paths.mcp}`]: sent('POST', paths.mcp, toolList),
+    [`POST ${paths.mcpMember}`]: sent('POST', paths.mcpMember, toolList),
+    [`POST ${paths.mcpAdmin}`]: sent('POST', paths.mcpAdmin, toolList),
     [`GET ${paths.ready}`]: sent('GET', paths.ready),
   }
   for (const [operation, ask] of Object.entries(operations)) {
@@ -578,9 +575,8 @@ function nothingTwice(policy: ServicePolicy): ServicePolicy {
 
 describe('openapi.json as a whole', () => {
   it('describes the metadata of a service where clients describe themselves', async () => {
-    await using service = await startWith({
-      metadataDocuments: { sources: [], openRegistration: true },
-    })
+    const metadataDocuments = { sources: [], openRegistration: true }
+    await using service = await startWith({ metadataDocuments })
     for (const path of [paths.authorizationServer, paths.openidConfiguration]) {
       const answer = await call('GET', service.url + path)
       expect(answer.body).to.include({ client_id_metadata_document_supported: true })
@@ -593,12 +589,8 @@ describe('openapi.json as a whole', () => {
   })
 })
 
-async function withBrokenStore<T>(
-  { service }: RunningService,
-  error: Error,
-  work: () => Promise<T>,
-) {
-  const executor = service.stores.database.kysely.getExecutor()
+async function withBrokenStore<T>(running: RunningService, error: Error, work: () => Promise<T>) {
+  const executor = running.kysely.getExecutor()
   if (!(executor instanceof StatementExecutor)) throw new Error('statements run in another way')
   const { run } = executor
   const provideConnection = executor.provideConnection.bind(executor)
@@ -640,8 +632,7 @@ interface Described {
 
 function differences(document: object, [method, path]: readonly [Method, string], answer: Answer) {
   const { status, headers } = answer
-  const place = ['paths', path, method.toLowerCase(), 'responses', `${status}`]
-  const found = follow(document, place)
+  const found = follow(document, ['paths', path, method.toLowerCase(), 'responses', `${status}`])
   const described: Described = found?.value ?? {}
   const mediaType = mediaTypeOf(answer)
   const known = Object.keys(described.headers ?? {}).map((name) => ({

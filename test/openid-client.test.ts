@@ -12,7 +12,6 @@ forEachStorage('openid-client', (start) => {
 
 function journey(start: Start, asking: Asking & typeof notes): void {
   const running = sharedService({}, start)
-  const { clientId } = asking
 
   // [RFC 6749 §4.1.1; RFC 6749 §4.1.2; RFC 6749 §4.1.3; RFC 7636 §4.3; RFC 7636 §4.6; RFC 9207 §2.4]
   // [OpenID Connect Core §3.1.2.5; What the service does 1; Authentication 2; Authentication 3]
@@ -28,7 +27,7 @@ function journey(start: Start, asking: Asking & typeof notes): void {
     const { payload, protectedHeader } = await jwtVerify(
       tokens.id_token ?? '',
       createRemoteJWKSet(new URL(jwks_uri)),
-      { issuer: url, audience: clientId, algorithms: ['ES256'] },
+      { issuer: url, audience: asking.clientId, algorithms: ['ES256'] },
     )
     expect((payload.exp ?? 0) - (payload.iat ?? 0)).to.equal(600)
     expect(payload['nonce']).to.equal(request.searchParams.get('nonce'))

@@ -76,8 +76,7 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
     const published = await mutate(`mutation { publishCourse(id: "${id}") { course { id } } }`)
     expect(published.errors, JSON.stringify(published)).to.equal(undefined)
     const grant = await rowOf(kysely, 'oauth_grant', { client_id: clientId })
-    const given = { client_origin: 'operator', person_id: 'per_olivia', site_id: site }
-    expect(grant).to.include(given)
+    expect(grant).to.include({ client_origin: 'operator', person_id: 'per_olivia', site_id: site })
     const created = { action: 'application.create', subject_id: clientId }
     const event = await rowOf(kysely, 'audit_event', created)
     expect(JSON.parse(event.after ?? '')).to.include({ actsForOwner: true, endless: false })
@@ -86,8 +85,8 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
   it('ends with the role of the owner who allowed it, also if the role returns [440]', async () => {
     const service = running()
     const { kysely } = service
-    const ofAmir = { person_id: 'per_amir', site_id: site, role: 'owner', granted_at: 1 } as const
-    await insert(kysely, 'site_role', ofAmir)
+    const ofOlivia = { person_id: 'per_olivia', site_id: site, granted_at: 1 }
+    await insert(kysely, 'site_role', { ...ofOlivia, person_id: 'per_amir', role: 'owner' })
     const app = await create(service)
     const endings = {
       'a page': async () => {
@@ -108,26 +107,21 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
       expect(await statusOf(access_token), how).to.equal(200)
       await end()
       const events = await rowsOf(kysely, 'audit_event', { action: 'grant.end' })
-      expect(events.at(-1), how).to.include({
-        event_type: 'application.disconnected',
-        site_id: site,
-      })
+      const ended = { event_type: 'application.disconnected', site_id: site }
+      expect(events.at(-1), how).to.include(ended)
       expect(await statusOf(access_token), how).to.equal(401)
       await remove(kysely, 'site_role', { person_id: 'per_olivia' })
-      for (const role of ['owner', 'admin'] as const) {
-        const row = { person_id: 'per_olivia', site_id: site, role, granted_at: 1 }
-        await insert(kysely, 'site_role', row)
-      }
+      for (const role of ['owner', 'admin'] as const)
+        await insert(kysely, 'site_role', { ...ofOlivia, role })
       expect(await statusOf(access_token), how).to.equal(401)
       const { body } = await refresh(service.url, refresh_token, app.client)
       expect(body.error, how).to.equal('invalid_grant')
     }
     // Removing a role directly in the database ends no grant, but each use checks the role.
     const { access_token } = await connect(service, app)
-    const mine = { person_id: 'per_olivia', role: 'owner' as const }
-    await remove(kysely, 'site_role', mine)
+    await remove(kysely, 'site_role', { person_id: 'per_olivia', role: 'owner' })
     expect(await statusOf(access_token)).to.equal(401)
-    await insert(kysely, 'site_role', { ...mine, site_id: site, granted_at: 1 })
+    await insert(kysely, 'site_role', { ...ofOlivia, role: 'owner' })
   })
 
   /** Starts a service with its own clock and an application, and returns a function that refreshes every 20 days. */
@@ -190,8 +184,7 @@ describe('an application that acts for an owner, against people with less power'
     expect((await admin.submit(app.page, {}, `${app.page}/secrets`)).status).to.equal(403)
     expect((await admin.submit(`${app.page}/disable`)).status).to.equal(200)
     expect((await admin.submit(app.page, {}, `${app.page}/enable`)).status).to.equal(403)
-    const secrets = await rowsOf(kysely, 'client_secret', { client_id: app.clientId })
-    expect(secrets).to.have.length(1)
+    expect(await rowsOf(kysely, 'client_secret', { client_id: app.clientId })).to.have.length(1)
   })
 
   it('is not connected by an admin, a member or an owner of another site [442]', async () => {
@@ -227,7 +220,6 @@ describe('an application that acts for an owner, against people with less power'
     expect((await userinfo(url, access_token)).status).to.equal(401)
   })
 
-  const rules = { loopbackHosts: ['127.0.0.1'], appSchemes: ['cursor:'] }
   for (const [what, typed, field] of [
     ['an http address', { redirectUris: 'http://school.example/callback' }, 'redirectUris'],
     ['a loopback address', { redirectUris: 'http://127.0.0.1/callback' }, 'redirectUris'],
@@ -246,7 +238,6 @@ describe('an application that acts for an owner, against people with less power'
   }
 
   it('is exported and imported with its kind, and only as it could be created [445]', async () => {
-    const { service } = running()
     const createdAt = '2026-01-01T00:00:00Z'
     const application = {
       ...{ type: 'application', clientId: 'school-server', kind: 'site', site, name: 'School' },
@@ -254,7 +245,7 @@ describe('an application that acts for an owner, against people with less power'
       ...{ redirectUris: [redirect_uri], scopes: chosen, operatorAt: createdAt, createdAt },
     }
     const bad = (more: object) => ({ ...application, ...more })
-    const { rejected } = await importRecords(service.stores.database, [
+    const { rejected } = await importRecords(running().service.stores.database, [
       application,
       bad({ operatorAt: null }),
       bad({ scopes: ['account:read'] }),
@@ -262,8 +253,7 @@ describe('an application that acts for an owner, against people with less power'
       bad({ authMethod: 'none', secret: null }),
       bad({ operatorAt: null, scopes: ['account:read'], endlessAt: createdAt }),
     ])
-    const fields = rejected.map(({ line, problem }) => `${line} ${problem.split(':', 1)}`)
-    expect(fields).to.deep.equal([
+    expect(rejected.map(({ line, problem }) => `${line} ${problem.split(':', 1)}`)).to.deep.equal([
       ...['2 scopes', '3 scopes', '4 operatorAt', '5 operatorAt', '6 endlessAt'],
     ])
   })

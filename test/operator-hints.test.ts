@@ -5,14 +5,12 @@ import { readWantedScopes } from '../src/resource/resource-server/forward-auth-r
 describe('hints for the set-up', () => {
   it('explain how to make a key set from a single key', () => {
     const key = { kty: 'OKP', crv: 'Ed25519', x: 'abc' }
-    expect(readKeySet(JSON.stringify(key))).to.deep.equal({
-      problem: 'it has no list "keys"; wrap a single key: {"keys": [ ... ]}',
-    })
+    const expected = { problem: 'it has no list "keys"; wrap a single key: {"keys": [ ... ]}' }
+    expect(readKeySet(JSON.stringify(key))).to.deep.equal(expected)
     expect(readKeySet('{"keys":[]}')).to.deep.equal({ problem: 'its list "keys" is empty' })
     const eleven = { keys: Array.from({ length: 11 }, () => key) }
-    expect(readKeySet(JSON.stringify(eleven))).to.deep.equal({
-      problem: 'it has more than 10 keys',
-    })
+    const tooMany = { problem: 'it has more than 10 keys' }
+    expect(readKeySet(JSON.stringify(eleven))).to.deep.equal(tooMany)
     expect(readKeySet(JSON.stringify({ keys: [key] }))).to.have.property('jwks')
   })
 
@@ -27,11 +25,9 @@ describe('hints for the set-up', () => {
 
   it('name the command that obtains a token of this service', () => {
     const started = { startedInMs: 1, workers: 1, demoPeople: [] }
-    expect(welcomeText({ ...started, baseUrl: 'http://127.0.0.1:4711' })).to.include(
-      'npm run token -- --base-url http://127.0.0.1:4711\n',
-    )
-    expect(welcomeText({ ...started, baseUrl: 'http://127.0.0.1:3000' })).to.match(
-      /npm run token\n/,
-    )
+    const said = 'npm run token -- --base-url http://127.0.0.1:4711\n'
+    expect(welcomeText({ ...started, baseUrl: 'http://127.0.0.1:4711' })).to.include(said)
+    const usual = welcomeText({ ...started, baseUrl: 'http://127.0.0.1:3000' })
+    expect(usual).to.match(/npm run token\n/)
   })
 })

@@ -132,17 +132,15 @@ describe('an outgoing request to a named server [Client ID Metadata Document §6
     for (const host of [
       ...['127.0.0.1', '127.1', '0x7f.1', '2130706433', '0177.0.0.1', '[::1]', '0.0.0.0', '[::]'],
       ...['169.254.169.254', '[fd00:ec2::254]', '[64:ff9b::7f00:1]', '[::ffff:127.0.0.1]'],
-    ]) {
+    ])
       expect(await fails(send, `https://${host}/`), host).to.include('outside the public network')
-    }
     expect([connections, asked]).to.deep.equal([0, []])
   })
 
   it('does not connect when the name has no address or the name server fails', async () => {
     expect(await fails(namesAs([]).send, 'https://client.example/')).to.include('no address')
     const lookUp = async () => await Promise.reject(new Error('SERVFAIL'))
-    const broken = makeGuardedFetch({ lookUp })
-    expect(await fails(broken, 'https://client.example/')).to.equal('SERVFAIL')
+    expect(await fails(makeGuardedFetch({ lookUp }), 'https://a.example/')).to.equal('SERVFAIL')
     expect(connections).to.equal(0)
   })
 
@@ -159,11 +157,10 @@ describe('an outgoing request to a named server [Client ID Metadata Document §6
   })
 
   it('times out when the name server or the host does not respond', async () => {
-    const silent = makeGuardedFetch({ lookUp: () => new Promise(() => {}) })
     const { send } = namesAs(['127.0.0.1'])
     const startedAt = performance.now()
     const [one, other] = await Promise.allSettled([
-      silent('https://client.example/'),
+      makeGuardedFetch({ lookUp: () => new Promise(() => {}) })('https://client.example/'),
       send('https://client.example/never', { privateAddress: true }),
     ])
     expect([one.status, other.status]).to.deep.equal(['rejected', 'rejected'])
@@ -171,10 +168,11 @@ describe('an outgoing request to a named server [Client ID Metadata Document §6
   })
 
   it('waits as long as the signal of the request', async () => {
-    const { send } = namesAs(['127.0.0.1'])
     const startedAt = performance.now()
     const init = { privateAddress: true, signal: AbortSignal.timeout(3000) }
-    await send('https://client.example/never', init).catch(() => {})
+    await namesAs(['127.0.0.1'])
+      .send('https://client.example/never', init)
+      .catch(() => {})
     expect(performance.now() - startedAt).to.be.within(2900, 4500)
   })
 
@@ -227,12 +225,9 @@ describe('an outgoing request to a named server [Client ID Metadata Document §6
     const counter = 'gatehouse_outgoing_requests_total'
     const counted = (await metrics.snapshot()).find(({ name }) => name === counter)
     const values = counted?.values.flatMap(({ labels: { purpose, outcome }, value }) =>
-      value > 0 ? [[purpose, outcome, value]] : [],
+      value > 0 ? [`${purpose} ${outcome} ${value}`] : [],
     )
-    expect(values).to.have.deep.members([
-      ['document', 'answered', 1],
-      ['document', 'failed', 1],
-    ])
+    expect(values).to.have.members(['document answered 1', 'document failed 1'])
   })
 })
 

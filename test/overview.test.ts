@@ -44,11 +44,9 @@ withDatabases('the overview of thirty days', (open) => {
 
     expect(OVERVIEW_PERIODS.at(-1)).to.equal(COUNT_DAYS)
     const { days, people, peopleByWeek } = await countOverview(database, 'north', nowMs)
-    expect(days.map(({ date }) => date)).to.deep.equal(
-      Array.from({ length: 30 }, (_, index) =>
-        new Date(nowMs - (29 - index) * DAY_MS).toISOString().slice(0, 10),
-      ),
-    )
+    const dateOf = (ago: number) => new Date(nowMs - ago * DAY_MS).toISOString().slice(0, 10)
+    const dates = Array.from({ length: 30 }, (_, index) => dateOf(29 - index))
+    expect(days.map(({ date }) => date)).to.deep.equal(dates)
     const none = { signIns: 0, refusals: 0 }
     expect(days.slice(-4).map(({ date: _, ...numbers }) => numbers)).to.deep.equal([
       { ...none, connected: 3, people: 1, calls: 2 },
@@ -68,8 +66,7 @@ withDatabases('the overview of thirty days', (open) => {
   it('counts refusals of the applications of the site by day and reason, in one row each', async () => {
     await using database = await open()
     const { kysely } = database
-    const site = { id: 'north', slug: 'north', name: 'North', created_at: 0 }
-    await insert(kysely, 'site', site)
+    await insert(kysely, 'site', { id: 'north', slug: 'north', name: 'North', created_at: 0 })
     const applications = ['one', 'two'].map((id) => ({
       ...({ kind: 'site', site_id: 'north', auth_method: 'none' } as const),
       ...({ client_id: id, name: id, application_type: 'web', created_at: 0 } as const),
@@ -119,8 +116,7 @@ describe('/admin/<site>/overview and /audit', () => {
   const service = sharedService({ policy: policyWith({ storage: { usageFlushSeconds: 1 } }) })
 
   it('show the operator each figure as a chart with its numbers, and all of them as CSV', async () => {
-    const { accessToken } = await obtainTokens(service().url)
-    await userinfo(service().url, accessToken)
+    await userinfo(service().url, (await obtainTokens(service().url)).accessToken)
     await refresh(service().url, 'no-refresh-token')
     const operator = makePagePerson(service().url, olivia)
     await eventually(20_000, async () => {
@@ -156,7 +152,10 @@ describe('/admin/<site>/overview and /audit', () => {
   it('list the latest refusals of all applications and resource servers of the site', async () => {
     const { kysely } = service()
     const refusal = { route: 'token', error: 'invalid_client', reason: 'why', request_id: 'r-1' }
-    const rows = ['northlight-notes', 'northlight-portal', 'library', 'kitchen']
+    const refusalOf = (client_id: string, at: number) => ({
+      ...{ ...refusal, client_id, id: `x${at}`, occurred_at: 4e12 - at },
+    })
+    const clients = ['northlight-notes', 'northlight-portal', 'library', 'kitchen']
     const web = { auth_method: 'none', application_type: 'web', created_at: 0 } as const
     const other = { kind: 'site', site_id: 'sit_open_kitchen', name: 'Kitchen' } as const
     const library = { kind: 'resource_server', site_id: 'sit_northlight', name: 'L' } as const
@@ -164,16 +163,7 @@ describe('/admin/<site>/overview and /audit', () => {
       { ...web, ...library, client_id: 'library' },
       { ...web, ...other, client_id: 'kitchen' },
     ])
-    await insert(
-      kysely,
-      'client_refusal',
-      rows.map((client_id, at) => ({
-        ...refusal,
-        id: `x${at}`,
-        client_id,
-        occurred_at: 4e12 - at,
-      })),
-    )
+    await insert(kysely, 'client_refusal', clients.map(refusalOf))
     const counted = { site_id: 'sit_northlight', error: 'invalid_target', refusals: 1 }
     await insert(kysely, 'site_refusal_day', { ...counted, day: Math.floor(Date.now() / DAY_MS) })
     const operator = makePagePerson(service().url, olivia)
@@ -212,9 +202,8 @@ describe('/admin/<site>/overview and /audit', () => {
       expect(page.text).to.include('id="next-page"')
       return page
     })
-    expect(first.text).to.include(
-      'allowed the application to access the account <strong><bdi>Course Notes</bdi>',
-    )
+    const said = 'allowed the application to access the account <strong><bdi>Course Notes</bdi>'
+    expect(first.text).to.include(said)
     expect(first.text).not.to.include('signed in to the application <strong>')
     const next =
       /id="next-page" href="([^"]*)"/.exec(first.text)?.[1]?.replaceAll('&#38;', '&') ?? ''
@@ -240,11 +229,9 @@ describe('/admin/<site>/overview and /audit', () => {
     const address = '/admin/northlight/audit/download'
     const csv = await operator.visit(`${address}/csv?action=course.update`)
     expect(csv.text).to.match(/^time,actor,action,subject,account,reason/)
-    expect(csv.text)
-      .to.include(",course.update,'=1+1,,'@SUM(A1),")
-      .and.include('title: Old -> =1+1')
-    const lines = await operator.visit(`${address}/ndjson?action=course.update`)
-    const [event] = lines.text
+    expect(csv.text).to.include(",course.update,'=1+1,,'@SUM(A1),")
+    expect(csv.text).to.include('title: Old -> =1+1')
+    const [event] = (await operator.visit(`${address}/ndjson?action=course.update`)).text
       .trimEnd()
       .split('\n')
       .map((line) => JSON.parse(line))
@@ -287,22 +274,14 @@ describe('/admin/<site>/overview and /audit', () => {
       { ...refused, day: day - 8, refusals: 1 },
       { ...refused, day: day - 1, refusals: 3 },
     ])
-    expect(await home())
-      .to.include('Add the first app')
-      .and.include('All good')
-      .and.include(
-        'Refusals rose from 1 to 3. Fewer than 10 a week, or less than double, is normal.',
-      )
+    const empty = await home()
+    expect(empty).to.include('Add the first app').and.include('All good')
+    const rose = 'Refusals rose from 1 to 3. Fewer than 10 a week, or less than double, is normal.'
+    expect(empty).to.include(rose)
     const client_id = 'app_old'
     await insert(kysely, 'oauth_application', {
-      ...{
-        client_id,
-        kind: 'site',
-        site_id,
-        name: 'Old <Books>',
-        auth_method: 'client_secret_post',
-      },
-      ...{ application_type: 'web', created_at: 0 },
+      ...{ client_id, site_id, name: 'Old <Books>', auth_method: 'client_secret_post' },
+      ...{ kind: 'site', application_type: 'web', created_at: 0 },
     })
     const created_at = Date.now() - 366 * DAY_MS
     const secret = { id: 'sec_old', client_id, digest: 'd', hint: 'abcd', created_at }
@@ -310,14 +289,8 @@ describe('/admin/<site>/overview and /audit', () => {
     const text = await home()
     expect(text).to.include('A secret of <bdi>Old &#60;Books&#62;</bdi> is older than a year.')
     expect(text).to.include('/admin/open-kitchen/applications/app_old')
-    const grant = {
-      id: 'g',
-      person_id: 'per_june',
-      client_id,
-      client_name: 'Old',
-      client_origin: 'site',
-    }
-    const granted = { site_id, allowed: '{}', expires_at: Date.now() + DAY_MS }
+    const grant = { id: 'g', person_id: 'per_june', client_id, client_origin: 'site' }
+    const granted = { client_name: 'Old', site_id, allowed: '{}', expires_at: Date.now() + DAY_MS }
     await insert(kysely, 'oauth_grant', { ...grant, ...granted, granted_at: Date.now() })
     const stuck = 'but it completed no sign-in'
     expect(await home()).not.to.include(stuck)

@@ -62,9 +62,8 @@ describe('the design system', () => {
   })
 
   it('uses only sizes of its scale for texts and spaces', () => {
-    const sizes = String(stylesheet.content).matchAll(
-      /^ +(?:font-size|padding|margin|gap)[\w-]*: (.+);$/gm,
-    )
+    const rule = /^ +(?:font-size|padding|margin|gap)[\w-]*: (.+);$/gm
+    const sizes = String(stylesheet.content).matchAll(rule)
     const rems = [...sizes].flatMap(([, value = '']) => value.match(/[\d.]+rem/g) ?? [])
     expect(rems.filter((rem) => !Object.values(tokens.light).includes(rem))).to.deep.equal([])
   })
@@ -183,8 +182,7 @@ describe('pages', () => {
       ...['acts-for-owner', 'self-declared', 'reviewed', 'loopback'],
     ]
     const views = kinds.map((kind) => ({ ...client, kind }) as ClientView)
-    const sentences = views.map((view) => kindSentence(view).for(english))
-    expect(new Set(sentences)).to.have.length(8)
+    expect(new Set(views.map((view) => kindSentence(view).for(english)))).to.have.length(8)
   })
 
   // [MCP Authorization §Localhost Redirect URI Risks; RFC 7591 §5]
@@ -240,9 +238,8 @@ describe('pages', () => {
         text.match(new RegExp(`<li>${kind}`, 'g'))?.length ?? 0
       expect(`${count('see', open)}+${count('change', open)}`).to.equal(shown)
       expect(count('see', markup) + count('change', markup)).to.equal(see + change)
-      expect(/<li>.*/.exec(open)?.[0]).to.include(
-        `see ${see - 1} <strong class="tag good">New</strong>`,
-      )
+      const said = `see ${see - 1} <strong class="tag good">New</strong>`
+      expect(/<li>.*/.exec(open)?.[0]).to.include(said)
     }
     expect(markupOf(pages['consent-vendor'])).not.to.include('id="asks-more"')
   })

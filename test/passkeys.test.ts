@@ -15,12 +15,15 @@ import {
   sam,
 } from './support/gatehouse.ts'
 import { mailsWith } from './support/mail-folder.ts'
-import { hiddenField, makePagePerson, type Seen } from './support/page-person.ts'
+import { hiddenField, makePagePerson, type PagePerson, type Seen } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { forEachDatabase, sharedService } from './support/storages.ts'
-import { encode, type Fields } from './support/wire.ts'
+import { encode, expectAnswer, type Fields } from './support/wire.ts'
 
 const [list, add] = ['/account/passkeys', '/account/passkeys/add']
+
+type Device = ReturnType<typeof makeAuthenticator>
+type Enrolment = { device?: Device; lies?: Lies; person?: PagePerson }
 
 describe('passkeys', () => {
   let aheadMs = 0
@@ -32,14 +35,9 @@ describe('passkeys', () => {
   const here = () => service().url
 
   /** Adds a passkey with the options on a person's page. `lies` are false values in the response. */
-  const enrol = async (
-    answers: typeof sam,
-    {
-      device = makeAuthenticator(here()),
-      lies = {} as Lies,
-      person = makePagePerson(here(), answers),
-    } = {},
-  ) => {
+  const enrol = async (answers: typeof sam, given: Enrolment = {}) => {
+    const { device = makeAuthenticator(here()), lies = {} } = given
+    const { person = makePagePerson(here(), answers) } = given
     const page = await person.visit(add)
     const credential = device.create(optionsOf(page.text), lies)
     return { device, person, seen: await person.send(page, add, { credential, name: 'Phone' }) }
@@ -50,30 +48,24 @@ describe('passkeys', () => {
     const { browser } = makePagePerson(here(), sam)
     const at = await openAuthorization(browser, here(), asked)
     const page = await browser.open(at)
-    const { headers } = page
     const text = await page.text()
-    const fields = { csrf: hiddenField(text) }
+    const csrf = hiddenField(text)
     const send = async (credential: string, more: { at?: URL; csrf?: string } = {}) => {
-      const body = encode({
-        ...fields,
-        credential,
-        ...(more.csrf !== undefined && { csrf: more.csrf }),
-      })
+      const body = encode({ credential, csrf: more.csrf ?? csrf })
       const target = new URL(`${(more.at ?? at).pathname}/passkey`, here())
       const answer = await browser.open(target, { method: 'POST', body })
       const location = answer.headers.get('location')
       return { status: answer.status, location, text: location ? '' : await answer.text() }
     }
-    return { browser, at, headers, text, ...fields, options: optionsOf(text), send }
+    return { browser, at, headers: page.headers, text, csrf, options: optionsOf(text), send }
   }
 
   /** Opens the sign-in page in a new browser, and sends the right password. */
   const arriveWithPassword = async ({ login, password }: typeof sam, asked?: Fields) => {
     const { browser, at, csrf } = await arrive(asked)
     const post = async (path: string, fields: Fields) => {
-      const answer = await browser.open(new URL(path, here()), {
-        ...{ method: 'POST', body: encode({ csrf, ...fields }) },
-      })
+      const init = { method: 'POST', body: encode({ csrf, ...fields }) }
+      const answer = await browser.open(new URL(path, here()), init)
       const { status, headers } = answer
       return { status, location: headers.get('location'), text: await answer.text() }
     }
@@ -83,16 +75,15 @@ describe('passkeys', () => {
     return { browser, text, location, options: location ? {} : optionsOf(text), send }
   }
 
-  const sessionsOf = async (email: string) => {
+  /** The classes of the authentications of a person's sessions. */
+  const acrsOf = async (email: string) => {
     const { id } = await rowOf(service().kysely, 'person', { email })
-    return (await rowsOf(service().kysely, 'browser_session')).filter((row) => row.person_id === id)
+    const rows = await rowsOf(service().kysely, 'browser_session', { person_id: id })
+    return rows.map(({ acr }) => acr)
   }
   const rowOfDevice = async (id: string) => await rowOf(service().kysely, 'passkey', { id })
   const eventOf = async (action: string, reason: string | null = null) =>
-    await eventually(
-      5000,
-      async () => await rowOf(service().kysely, 'audit_event', { action, reason }),
-    )
+    await eventually(5000, () => rowOf(service().kysely, 'audit_event', { action, reason }))
 
   it('are added after a fresh sign-in, and sign in without a password', async () => {
     const { device, seen } = await enrol(sam)
@@ -104,11 +95,8 @@ describe('passkeys', () => {
     expect(answer.status).to.equal(303)
     const next = await browser.open(new URL(answer.location ?? '', here()))
     expect(next.headers.get('location')).to.match(/consent$|\?code=/)
-    expect(await rowOfDevice(device.id))
-      .to.have.property('last_used_at')
-      .above(0)
-    const acrs = (await sessionsOf(sam.login)).map(({ acr }) => acr)
-    expect(acrs).to.include('urn:gatehouse:mfa')
+    expect((await rowOfDevice(device.id)).last_used_at).to.be.above(0)
+    expect(await acrsOf(sam.login)).to.include('urn:gatehouse:mfa')
     await mailsWith(service(), 'A passkey for', sam.login)
   })
 
@@ -117,7 +105,7 @@ describe('passkeys', () => {
     const { send, options, browser } = await arrive()
     const answer = await send(device.use(options, { flags: 1 }))
     await browser.open(new URL(answer.location ?? '', here()))
-    const acrs = (await sessionsOf(olivia.login)).map(({ acr }) => acr)
+    const acrs = await acrsOf(olivia.login)
     expect(acrs).to.include('urn:gatehouse:passkey').and.not.include('urn:gatehouse:mfa')
   })
 
@@ -167,9 +155,7 @@ describe('passkeys', () => {
     const { device, person } = await enrol(noor)
     const [one, other] = [await arrive(), await arrive()]
     expect((await other.send(device.use(one.options))).status).to.equal(401)
-    expect(
-      (await other.send(device.use(one.options), { at: one.at, csrf: one.csrf })).status,
-    ).to.equal(400)
+    expect((await other.send(device.use(one.options), one)).status).to.equal(400)
     expect((await one.send(device.use(one.options), { csrf: '' })).status).to.equal(403)
     const elsewhere = optionsOf((await makePagePerson(here(), noor).visit(add)).text)
     const page = await person.visit(add)
@@ -182,8 +168,7 @@ describe('passkeys', () => {
     const { device } = await enrol(noor)
     const { send, options, browser, at } = await arrive()
     const response = device.use(options)
-    const answer = await send(response)
-    await browser.open(new URL(answer.location ?? '', here()))
+    await browser.open(new URL((await send(response)).location ?? '', here()))
     browser.keep(at, [`gatehouse=${at.pathname.split('/')[2]}; path=${at.pathname}`])
     expect((await send(response)).status).to.equal(400)
   })
@@ -197,13 +182,9 @@ describe('passkeys', () => {
     expect((await first.send(device.use(first.options))).status).to.equal(303)
     const second = await arrive()
     const answer = await second.send(clone.use(second.options))
-    expect(answer).to.include({ status: 401 })
-    expect(answer.text).to.include('a copy of it was used')
-    const { person_id, actor_person_id } = await eventOf('passkey.clone')
-    expect([person_id, actor_person_id]).to.deep.equal([
-      (await rowOf(service().kysely, 'person', { email: noor.login })).id,
-      null,
-    ])
+    expectAnswer(answer, 401, 'a copy of it was used')
+    const { id } = await rowOf(service().kysely, 'person', { email: noor.login })
+    expect(await eventOf('passkey.clone')).to.include({ person_id: id, actor_person_id: null })
     const third = await arrive()
     expect((await third.send(device.use(third.options))).status).to.equal(401)
     expect(await mailsWith(service(), 'was locked', noor.login)).to.have.length(1)
@@ -214,14 +195,10 @@ describe('passkeys', () => {
   it('mark no passkey as copied for a forged response, or one that was sent twice', async () => {
     const { device } = await enrol(noor, { lies: { counter: 5 } })
     device.countFrom(5)
-    const stranger = makeAuthenticator(here())
     const { send, options } = await arrive()
-    const forged = {
-      ...JSON.parse(stranger.use(options, { counter: 1 })),
-      id: device.id,
-      rawId: device.id,
-    }
-    expect((await send(JSON.stringify(forged))).status).to.equal(401)
+    const foreign = JSON.parse(makeAuthenticator(here()).use(options, { counter: 1 }))
+    const forged = JSON.stringify({ ...foreign, id: device.id, rawId: device.id })
+    expect((await send(forged)).status).to.equal(401)
     const response = device.use(options)
     expect((await send(response)).status).to.equal(303)
     expect((await send(response)).status).to.equal(401)
@@ -242,8 +219,7 @@ describe('passkeys', () => {
   it('belong to one person: another cannot add, see, remove or use it as their own', async () => {
     const { device } = await enrol(sam)
     const { seen, person } = await enrol(noor, { device })
-    expect(seen).to.include({ status: 422 })
-    expect(seen.text).to.include('was added before')
+    expectAnswer(seen, 422, 'was added before')
     const page = await person.visit(list)
     expect(page.text).not.to.include(device.id)
     const fields = { csrf: hiddenField(page.text), passkey: device.id }
@@ -253,17 +229,14 @@ describe('passkeys', () => {
 
   it('are added and removed only shortly after a sign-in', async () => {
     const { device, person } = await enrol(sam)
-    const { text } = await person.visit(list)
-    const csrf = hiddenField(text)
+    const csrf = hiddenField((await person.visit(list)).text)
     const change = async (path: string, method = 'POST') => {
-      const fields = { csrf, passkey: device.id }
-      const init = method === 'POST' ? { method, body: encode(fields) } : {}
+      const init = method === 'POST' ? { method, body: encode({ csrf, passkey: device.id }) } : {}
       return (await person.open(path, init)).headers.get('location') ?? ''
     }
     aheadMs = 11 * 60_000
-    for (const path of [add, `${list}/remove`]) {
+    for (const path of [add, `${list}/remove`])
       expect(await change(path)).to.include('prompt=login')
-    }
     expect(await change(add, 'GET')).to.include('prompt=login')
     aheadMs = 0
     expect(await change(`${list}/remove`)).to.equal(`${list}?done=removed`)
@@ -273,8 +246,7 @@ describe('passkeys', () => {
   it('do not sign in after they were removed, or when the account is disabled', async () => {
     const { device, person } = await enrol(olivia)
     const { device: other } = await enrol(olivia, { person })
-    const page = await person.visit(list)
-    const fields = { csrf: hiddenField(page.text), passkey: device.id }
+    const fields = { csrf: hiddenField((await person.visit(list)).text), passkey: device.id }
     expect((await person.post(`${list}/remove`, fields)).path).to.equal(`${list}?done=removed`)
     await eventOf('passkey.remove')
     const { send, options } = await arrive()
@@ -290,8 +262,6 @@ describe('passkeys', () => {
   // [302]
   it('reject text that is no response, too long ids, and NUL', async () => {
     const { send } = await arrive()
-    const long = JSON.stringify({ id: 'x'.repeat(2000) })
-    const nul = JSON.stringify({ id: 'x\0' })
     for (const text of [
       '',
       '{',
@@ -300,16 +270,14 @@ describe('passkeys', () => {
       '"x"',
       '{"id":1}',
       '{"id":"__proto__"}',
-      long,
-      nul,
-    ]) {
+      JSON.stringify({ id: 'x'.repeat(2000) }),
+      JSON.stringify({ id: 'x\0' }),
+    ])
       expect((await send(text)).status, text).to.equal(401)
-    }
     const { device, person } = await enrol(sam)
     const page: Seen = await person.visit(add)
-    for (const credential of ['', '{', '{"id":"x"}', device.use({ challenge: 'x' })]) {
+    for (const credential of ['', '{', '{"id":"x"}', device.use({ challenge: 'x' })])
       expect((await person.send(page, add, { credential, name: '' })).status).to.equal(422)
-    }
   })
 
   it('allow their script by its hash, only on the pages that use it', async () => {
@@ -318,13 +286,10 @@ describe('passkeys', () => {
     expect(text.match(/<script/g)).to.have.length(2)
     const person = makePagePerson(here(), sam)
     await person.visit(add)
-    const policies = await Promise.all(
-      [add, list].map(async (path) =>
-        (await person.open(path)).headers.get('content-security-policy'),
-      ),
-    )
-    expect(policies[0]).to.match(/script-src 'sha256-/)
-    expect(policies[1]).to.include("script-src 'none'")
+    const policyOf = async (path: string) =>
+      (await person.open(path)).headers.get('content-security-policy')
+    expect(await policyOf(add)).to.match(/script-src 'sha256-/)
+    expect(await policyOf(list)).to.include("script-src 'none'")
   })
 
   // [RFC 8176 §2]
@@ -342,7 +307,7 @@ describe('passkeys', () => {
     const { status, location } = await send(device.use(options, { flags: 1 }))
     expect(status).to.equal(303)
     await browser.open(new URL(location ?? '', here()))
-    expect((await sessionsOf(noor.login)).map(({ acr }) => acr)).to.include('urn:gatehouse:mfa')
+    expect(await acrsOf(noor.login)).to.include('urn:gatehouse:mfa')
     expect((await arriveWithPassword(amir, asked)).location, 'has none').to.match(/authorize/)
   })
 
@@ -355,9 +320,8 @@ describe('passkeys', () => {
     const { send, options, text } = await arriveWithPassword(marco)
     expect(text).to.include('id="code"').and.include('id="passkey"')
     const forged = () => device.use(options, { challenge: 'x'.repeat(43) })
-    for (const response of [() => foreign.use(options), forged, forged, forged, () => '{}']) {
+    for (const response of [() => foreign.use(options), forged, forged, forged, () => '{}'])
       expect(await send(response())).to.include({ status: 401, location: null })
-    }
     expect((await send(device.use(options))).status).to.equal(429)
     expect((await rowOfDevice(foreign.id)).last_used_at).to.equal(null)
     expect(await mailsWith(service(), 'Wrong codes', marco.login)).to.have.length(1)
@@ -369,16 +333,13 @@ forEachDatabase('passkeys of one person or network', (start) => {
   it('are limited to twenty, also if they are added at the same time', async () => {
     await using service = await start()
     const { database } = service.service.stores
-    const { kysely } = database
-    const rows = Array.from({ length: 19 }, (_, at) => ({ id: `full-${at}`, name: 'Full' }))
-    const values = { person_id: 'per_noor', public_key: '', counter: 0, created_at: 1 }
-    const full = rows.map((row) => ({ ...row, ...values }))
-    await insert(kysely, 'passkey', full)
+    const values = { person_id: 'per_noor', name: 'A', public_key: '', counter: 0, created_at: 1 }
+    const full = Array.from({ length: 19 }, (_, at) => ({ ...values, id: `full-${at}` }))
+    await insert(database.kysely, 'passkey', full)
     const baseUrl = 'http://localhost:1'
     const policy = { ...service.config.service }
-    const limits = makeLimits({ policy, shared: undefined, now: Date.now })
     const passkeys = makePasskeys(
-      { database, now: Date.now, limits },
+      { database, now: Date.now, limits: makeLimits({ policy, shared: undefined, now: Date.now }) },
       {
         ...{ baseUrl, challengeKey: Buffer.alloc(32) },
         browsers: { welcome: () => ({ isNewBrowser: false, browser: '' }) },
@@ -414,9 +375,8 @@ describe('passkeys at an IP address', () => {
 
   it('are not offered, because browsers have none there', async () => {
     const person = makePagePerson(service().url, sam)
-    expect((await person.visit(list)).text)
-      .to.include('no-host')
-      .and.not.include(add)
+    const { text } = await person.visit(list)
+    expect(text).to.include('no-host').and.not.include(add)
     expect((await person.visit(add)).status).to.equal(404)
     const { browser } = makePagePerson(service().url, sam)
     const page = await browser.open(await openAuthorization(browser, service().url))

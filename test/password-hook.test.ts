@@ -22,8 +22,9 @@ describe('the password check of the platform', () => {
     certificate = await makeCertificate(openssl)
   })
 
+  const lookUp = async () => [{ address: '127.0.0.1', family: 4 }]
+
   async function startWith(port: number, timeoutMs: number) {
-    const lookUp = async () => [{ address: '127.0.0.1', family: 4 }]
     const service = await startService({
       policy: policyWith({ signIn: { passwordCheck: { url: CHECK, timeoutMs } } }),
       fetch: makeGuardedFetch({ lookUp, certificates: certificate.cert, port }),
@@ -127,8 +128,7 @@ describe('the password check of the platform', () => {
     await using both = await startBoth((_, response) => void response.end('{"valid":false}'), 400)
     const { service, asked } = both
     await disable(service, olivia, Date.now())
-    const wrong = { login: 'amir@northlight.example', password: 'wrong' }
-    const typed = [sam, stranger, wrong, olivia]
+    const typed = [sam, stranger, { login: 'amir@northlight.example', password: 'wrong' }, olivia]
     for (const attempt of typed) {
       const { status, ms } = await signIn(service, attempt)
       expect(status).to.equal(401)

@@ -13,7 +13,7 @@ import { withoutLimits } from './support/limits.ts'
 import { signIn } from './support/relying-party.ts'
 import { fresh } from './support/shared.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
-import { refusalOf } from './support/wire.ts'
+import { answerOf, expectAnswer, refusalOf } from './support/wire.ts'
 
 const clientId = 'integration-chatgpt'
 const base = 'https://chatgpt.com/connector/oauth/'
@@ -66,11 +66,9 @@ describe('a callback pattern (design 6)', () => {
     ['a NUL', `${base}a\0`],
     ['a letter of another alphabet', `${base}аbc`],
     ['an overlong segment', `${base}${'a'.repeat(129)}`],
-  ] as const) {
-    it(`does not admit ${title} [92]`, () => {
-      expect(matchesPattern(address, pattern)).to.equal(false)
-    })
-  }
+  ] as const)
+    it(`does not admit ${title} [92]`, () =>
+      expect(matchesPattern(address, pattern)).to.equal(false))
 
   it('may have text after the segment', () => {
     const connections = 'https://app.example/connections'
@@ -93,11 +91,9 @@ describe('a callback pattern (design 6)', () => {
     ...['https://a.example/{segment}#b', 'https://u@a.example/{segment}'],
     ...['javascript://a/{segment}', 'vscode://A.b/{segment}?a=b'],
     ...['https://A.example/{segment}', 'https://a.example:443/{segment}'],
-  ]) {
-    it(`cannot be ${bad || 'empty'} in the configuration`, () => {
-      expect(isRedirectPattern(bad)).to.equal(false)
-    })
-  }
+  ])
+    it(`cannot be ${bad || 'empty'} in the configuration`, () =>
+      expect(isRedirectPattern(bad)).to.equal(false))
 })
 
 withDatabases('callbacks admitted by a pattern', (open) => {
@@ -238,18 +234,15 @@ forEachStorage('a connector of ChatGPT', (start) => {
   it('signs in once it is registered, with consent each time (design 6 and 17)', async () => {
     await using service = await start()
     const { url } = service
-    const before = await askToAuthorize(url, fields)
-    expect(before.status).to.equal(400)
-    expect(before.text).to.include('invalid_redirect_uri')
+    expectAnswer(await askToAuthorize(url, fields), 400, 'invalid_redirect_uri')
     expect((await registerUris(url, uri)).status).to.equal(201)
 
     const { person, start: request, exchange } = await signIn(url, asking)
     expect((await exchange()).access_token).to.be.a('string')
     const consent = (await person.open(request)).headers.get('location') ?? ''
     expect(consent).to.match(/\/consent$/)
-    const page = await (await person.open(new URL(consent, url))).text()
-    expect(page).to.include('role="note"').and.include('Is this your own connection?')
-    expect(page).to.include('chatgpt.com')
+    const page = await answerOf(await person.open(new URL(consent, url)))
+    expectAnswer(page, 200, 'role="note"', 'Is this your own connection?', 'chatgpt.com')
     const silent = await openAuthorization(person, url, { ...fields, prompt: 'none' })
     expect(silent.href).to.include('error=consent_required')
 
@@ -303,11 +296,9 @@ describe('a custom URI scheme of a platform', () => {
     const { person, start, exchange } = await signIn(url, cursor)
     expect((await exchange()).access_token).to.be.a('string')
     const again = (await person.open(start)).headers.get('location') ?? ''
-    const page = await person.open(new URL(again, url))
-    const text = await page.text()
-    expect(text)
-      .to.include('an app on this device (cursor)')
-      .and.include('Any program can use this name.')
+    const page = await answerOf(await person.open(new URL(again, url)))
+    const said = ['an app on this device (cursor)', 'Any program can use this name.']
+    expectAnswer(page, 200, ...said)
     for (const redirect_uri of [
       `${redirectUri}/`,
       'cursor://anysphere.cursor-mcp:1/oauth/callback',

@@ -77,14 +77,11 @@ forEachStorage('private_key_jwt (RFC 7523)', (start) => {
   it('accepts an assertion once, at every endpoint and from concurrent requests (RFC 7523 §3)', async () => {
     const service = running()
     const key = await giveKey(service)
-    for (const [endpoint, other] of [
-      [introspect, revoke],
-      [revoke, introspect],
-    ] as const) {
+    for (const endpoint of [introspect, revoke]) {
+      const other = endpoint === revoke ? introspect : revoke
       const fields = byAssertion(await signAssertion(key, service.url))
-      const answers = await Promise.all(
-        Array.from({ length: 8 }, async () => await endpoint(service.url, 'x', fields)),
-      )
+      const attempt = async () => await endpoint(service.url, 'x', fields)
+      const answers = await Promise.all(Array.from({ length: 8 }, attempt))
       expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, ...Array(7).fill(401)])
       expect((await other(service.url, 'x', fields)).status).to.equal(401)
     }
@@ -99,7 +96,7 @@ describe('private_key_jwt refuses', () => {
   })
 
   const now = Math.floor(Date.now() / 1000)
-  for (const [what, claims, revoked = 401] of [
+  for (const [what, claims] of [
     ['for another server', { aud: 'https://other.example' }],
     ['without an audience', { aud: undefined }],
     ['of another issuer', { iss: notes.clientId }],
@@ -109,11 +106,11 @@ describe('private_key_jwt refuses', () => {
     ['with a number as id', { jti: 7 }],
     ['with an object as id', { jti: { id: 7 } }],
     ['with an empty id', { jti: '' }],
-  ] as [string, Record<string, unknown>, number?][]) {
+  ] as [string, Record<string, unknown>][]) {
     it(`an assertion ${what}`, async () => {
       const { url } = running()
       const statuses = await statusesAt(url, async () => await signAssertion(key, url, claims))
-      expect(statuses).to.deep.equal([revoked, 401])
+      expect(statuses).to.deep.equal([401, 401])
     })
   }
 
@@ -135,12 +132,9 @@ describe('private_key_jwt refuses', () => {
     const sign = async () => await signAssertion(key, url)
     const [, named] = await statusesAt(url, sign, { client_id: notes.clientId })
     expect(named).to.equal(401)
-    for (const more of [
-      { client_secret: portal.clientSecret },
-      { client_assertion_type: 'urn:other' },
-    ]) {
+    const secret = { client_secret: portal.clientSecret }
+    for (const more of [secret, { client_assertion_type: 'urn:other' }])
       expect(await statusesAt(url, sign, more)).to.deep.equal([400, 401])
-    }
   })
 
   // [RFC 6749 §2.3.2]
@@ -252,9 +246,8 @@ describe('private_key_jwt refuses', () => {
   it('every assertion while the plan is off, and advertises no method', async () => {
     await using service = await startService()
     const key = await giveKey(service)
-    expect((await get(service.url + paths.authorizationServer)).text).to.not.match(
-      /private_key_jwt|signing_alg_values_supported":\["ES256","PS256/,
-    )
+    const { text } = await get(service.url + paths.authorizationServer)
+    expect(text).to.not.match(/private_key_jwt|signing_alg_values_supported":\["ES256","PS256/)
     expect(await introspectWith(service.url, key)).to.equal(401)
   })
 })
@@ -288,10 +281,8 @@ describe('private_key_jwt with keys at an address', () => {
   // [Client ID Metadata Document §6.2; OpenID Connect Core §9 (private_key_jwt); 382]
   it('authenticates clients with a metadata document, and one with both methods either way (SEP-3149)', async () => {
     await using host = await startDocumentHost(openssl())
-    const policy = policyWith({
-      furtherPlans: { privateKeyJwt: true },
-      metadataDocuments: { sources: ['client.example'] },
-    })
+    const metadataDocuments = { sources: ['client.example'] }
+    const policy = policyWith({ furtherPlans: { privateKeyJwt: true }, metadataDocuments })
     const clock = { ms: Date.now() }
     await using service = await startService({ policy, fetch: host.fetch, now: () => clock.ms })
     const id = 'https://client.example/client.json'
@@ -388,12 +379,8 @@ describe('private_key_jwt with keys at an address', () => {
       const times = { first_seen_at: 1, fetched_at: Date.now(), fresh_until: Date.now() + 60_000 }
       const row = { client_id, document, fingerprint: 'x', ...times }
       await insert(service.kysely, 'document_client', row)
-      const ids = { iss: client_id, sub: client_id }
-      return await introspect(
-        service.url,
-        'x',
-        byAssertion(await signAssertion(key, service.url, ids)),
-      )
+      const assertion = await signAssertion(key, service.url, { iss: client_id, sub: client_id })
+      return await introspect(service.url, 'x', byAssertion(assertion))
     })
     await eventually(10_000, async () => expect(asked.size).to.equal(hosts.length))
     await chooseAddress(service, 'https://good.example/keys')
@@ -419,8 +406,7 @@ describe('private_key_jwt with keys at an address', () => {
       const keys = `https://${host}/keys`
       await chooseAddress(service, keys)
       expect(await introspectWith(service.url, key)).to.equal(200)
-      const saved = await person.submit(security, { keys })
-      expect(saved.status).to.equal(status)
+      expect((await person.submit(security, { keys })).status).to.equal(status)
     }
     expect(guarded).to.deep.equal([false, true])
   })
@@ -481,8 +467,7 @@ describe('private_key_jwt on the pages of an operator', () => {
   it('offers no keys to a public application', async () => {
     const person = makePagePerson(running().url, olivia)
     const page = await person.visit(`/admin/northlight/applications/${notes.clientId}/security`)
-    expect(page.status).to.equal(200)
-    expect(page.text).to.not.include('id="keys"')
+    expect([page.status, page.text.includes('id="keys"')]).to.deep.equal([200, false])
   })
 
   it('has no such page while no plan is on', async () => {

@@ -4,6 +4,7 @@ import { linkTo, mailsTo, mailsWith } from './support/mail-folder.ts'
 import { hiddenField, makePagePerson, textOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { fresh } from './support/shared.ts'
+import { expectAnswer } from './support/wire.ts'
 
 const password = 'three horses and a tram'
 const both = { password, repeated: password }
@@ -12,8 +13,7 @@ describe('/recover', () => {
   const clock = { aheadMs: 0 }
   const service = fresh(async () => {
     clock.aheadMs = 0
-    const now = () => Date.now() + clock.aheadMs
-    return await startService({ policy: flushingSoon, now })
+    return await startService({ policy: flushingSoon, now: () => Date.now() + clock.aheadMs })
   })
 
   async function ask(login: string = sam.login, { url } = service()) {
@@ -63,15 +63,13 @@ describe('/recover', () => {
 
   // [237, 238]
   it('opens the link in another browser with the code of the first, for five attempts', async () => {
-    const { sent } = await ask()
-    const code = textOf(sent, 'code')
+    const code = textOf((await ask()).sent, 'code')
     const path = await pathInMail()
     const phone = makePagePerson(service().url, noor)
     const page = await phone.visit(path)
     expect(page.text).to.include('id="code"')
     const wrong = await phone.send(page, path, { ...both, code: 'BBBB-BBBB' })
-    expect(wrong.status).to.equal(422)
-    expect(wrong.text).to.include('The code is incorrect')
+    expectAnswer(wrong, 422, 'The code is incorrect')
     await eventually(5000, async () => {
       const failed = await rowsOf(service().kysely, 'audit_event', { action: 'link.failure' })
       expect(failed.map(({ person_id }) => person_id)).to.deep.equal(['per_sam'])
@@ -83,16 +81,14 @@ describe('/recover', () => {
   it('explains a weak password at the field, and keeps the link', async () => {
     const { person, path, page } = await opened()
     const weak = await person.send(page, path, { password: 'sam', repeated: 'sam' })
-    expect(weak.status).to.equal(422)
-    expect(weak.text).to.include('at least 15 characters')
+    expectAnswer(weak, 422, 'at least 15 characters')
     expect((await person.send(weak, path, both)).text).to.include('id="password-set-page"')
   })
 
   it('leads back to the sign-in from which the person came [246]', async () => {
     const person = makePagePerson(service().url, sam)
     await person.submit('/recover?from=abc-123', { login: sam.login }, '/recover')
-    const path = await pathInMail()
-    const set = await person.submit(path, both)
+    const set = await person.submit(await pathInMail(), both)
     expect(set.text).to.include('href="/interaction/abc-123/login"')
     const gone = await person.visit('/interaction/abc-123/login')
     expect(gone.text).to.match(/<a id="account"[^>]* href="\/account">/)
@@ -174,8 +170,7 @@ describe('/recover', () => {
     await ask('a@x.example', strict)
     await ask('b@x.example', strict)
     const { sent } = await ask('c@x.example', strict)
-    expect(sent.status).to.equal(429)
-    expect(sent.text).to.include('Please wait').and.include('value="c@x.example"')
+    expectAnswer(sent, 429, 'Please wait', 'value="c@x.example"')
   })
 
   it('sends the mail to the stored address only, with the base URL [245, 248]', async () => {

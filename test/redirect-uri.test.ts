@@ -108,13 +108,8 @@ describe('redirect addresses under the host of a document', () => {
 
   // [Client registration 5.5]
   it('accepts any path and query of the host (Client registration 5)', () => {
-    for (const uri of [
-      'https://client.example/callback',
-      'https://client.example/',
-      'https://client.example/a?b=c',
-    ]) {
-      expect(isUnderHost(uri, document), uri).to.equal(true)
-    }
+    for (const path of ['/callback', '/', '/a?b=c'])
+      expect(isUnderHost(`https://client.example${path}`, document), path).to.equal(true)
   })
 
   it('refuses every other host, port, scheme and spelling', () => {
@@ -137,9 +132,8 @@ describe('redirect addresses under the host of a document', () => {
       'https://client.example./callback',
       ' https://client.example/callback',
       'javascript://client.example/%0aalert(1)',
-    ]) {
+    ])
       expect(isUnderHost(uri, document), uri).to.equal(false)
-    }
   })
 })
 
@@ -212,6 +206,7 @@ const registered = [
 ]
 
 describe('the difference of a redirect_uri', () => {
+  const loopback = 'host: localhost, 127.0.0.1 and [::1] are different hosts'
   for (const [sent, nearest, where] of [
     ['https://portal.example/callback/', registered[0], 'path: the trailing slash must match'],
     ['https://portal.example/Callback', registered[0], 'path: the path is case-sensitive'],
@@ -222,16 +217,11 @@ describe('the difference of a redirect_uri', () => {
     ['https://portal.example/callback?x=1', registered[0], 'query'],
     ['https://portal.example/callback#', registered[0], 'fragment'],
     ['HTTPS://portal.example/callback', registered[0], 'spelling'],
-    [
-      'http://localhost:5173/cb?tenant=1',
-      'http://127.0.0.1:5173/cb?…',
-      'host: localhost, 127.0.0.1 and [::1] are different hosts',
-    ],
+    ['http://localhost:5173/cb?tenant=1', 'http://127.0.0.1:5173/cb?…', loopback],
   ] as const) {
     it(`is explained for ${sent}`, () => {
-      expect(explainRedirect(sent, registered)).to.include(
-        `is not registered; the nearest, ${nearest}, differs in its ${where}`,
-      )
+      const said = `is not registered; the nearest, ${nearest}, differs in its ${where}`
+      expect(explainRedirect(sent, registered)).to.include(said)
     })
   }
 
@@ -257,9 +247,8 @@ describe('the difference of a redirect_uri', () => {
     expect(shownUri('https://me:secret@a.example/')).to.equal('https://…@a.example/')
     expect(shownUri('https://a.example/\u202e<b> \n')).to.equal('https://a.example/·<b>··')
     expect(shownUri(`https://a.example/${'x'.repeat(5000)}`)).to.have.lengthOf(101)
-    const told = explainRedirect(`https://a.example/${'x'.repeat(5000)}`, [
-      `https://a.example/${'y'.repeat(400)}`,
-    ])
+    const long = `https://a.example/${'y'.repeat(400)}`
+    const told = explainRedirect(`https://a.example/${'x'.repeat(5000)}`, [long])
     expect(told.length).to.be.below(300)
   })
 })

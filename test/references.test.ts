@@ -27,9 +27,8 @@ import {
 // Comments, titles and documents must refer to existing requirements, decisions, hostile cases, files and tests.
 const root = join(import.meta.dirname, '..')
 const self = 'test/references.test.ts'
-const code = globSync('{src,views,test,bench}/**/*.{ts,sql,graphql}', { cwd: root }).filter(
-  (file) => file !== self,
-)
+const everything = globSync('{src,views,test,bench}/**/*.{ts,sql,graphql}', { cwd: root })
+const code = everything.filter((file) => file !== self)
 const documents = globSync('**/*.md', { cwd: root, exclude: ['node_modules/**'] })
 
 const read = (file: string): string => readFileSync(join(root, file), 'utf8')

@@ -1,15 +1,14 @@
 import { makeLoopbackClients } from '../src/oauth/clients/loopback-clients.ts'
 import type { Database } from '../src/platform/store/database.ts'
-import type { StateStore } from '../src/platform/store/oauth-state.ts'
-import { redisState, sqlState } from '../src/platform/store/oauth-state.ts'
+import { redisState, type StateStore, sqlState } from '../src/platform/store/oauth-state.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { openRedis } from '../src/platform/store/redis.ts'
 import { cleanUpAt } from './support/clean-up.ts'
-import { patiently, rowsOf, sqlitePlace, withDatabases } from './support/database.ts'
+import { openAt, patiently, rowsOf, sqlitePlace, withDatabases } from './support/database.ts'
 import { defaultsInForce } from './support/figures.ts'
-import { startRedis } from './support/redis.ts'
-import { fresh, shared } from './support/shared.ts'
-import { describeOnServers, requireProgram } from './support/skipped.ts'
+import { fresh } from './support/shared.ts'
+import { describeOnServers } from './support/skipped.ts'
+import { sharedRedis } from './support/storages.ts'
 
 const DAY_MS = 86_400_000
 const UNUSED_SECONDS = 86_400
@@ -92,9 +91,7 @@ withDatabases('loopback clients', (open) => {
       expect((await clients.find(clientId)) !== undefined).to.equal(found)
     }
     await cleanUpAt(database(), clock.ms)
-    expect(await database().kysely.selectFrom('oauth_state').select('id').execute()).to.deep.equal(
-      [],
-    )
+    expect(await rowsOf(database().kysely, 'oauth_state')).to.deep.equal([])
   })
 
   it('expire after a day without an authorization, however often they are looked up (design 8)', async () => {
@@ -109,8 +106,7 @@ withDatabases('loopback clients', (open) => {
     await clients.use(clientId)
     expect(await clients.find(clientId)).to.equal(undefined)
     await cleanUpAt(database(), clock.ms)
-    const left = await rowsOf(database().kysely, 'unused_client')
-    expect(left).to.deep.equal([])
+    expect(await rowsOf(database().kysely, 'unused_client')).to.deep.equal([])
   })
 
   it('are replaced by later ones of their network, the oldest first (design 8)', async () => {
@@ -142,14 +138,11 @@ withDatabases('loopback clients', (open) => {
 })
 
 describeOnServers('loopback clients on Redis', () => {
-  const redis = shared(async function () {
-    return await startRedis(requireProgram(this, 'redis-server'))
-  })
+  const redis = sharedRedis()
 
   it('live 90 days from their last use, give or take a day (design 8)', async () => {
     await using state = redisState(await openRedis({ url: redis().url }, { answerWithinMs: 300 }))
-    await using place = await sqlitePlace()
-    await using database = await openDatabase(place.location, patiently)
+    await using database = await openAt(await sqlitePlace())
     const { clients, clock, counted } = watch(database, state)
     const { clientId } = await clients.register(registration, HERE)
     const key = String([await redis().ask('KEYS', '*Client*')].flat()[0])
@@ -171,8 +164,7 @@ describeOnServers('loopback clients on Redis', () => {
 
   it('are replaced by later ones of their network', async () => {
     await using state = redisState(await openRedis({ url: redis().url }, { answerWithinMs: 300 }))
-    await using place = await sqlitePlace()
-    await using database = await openDatabase(place.location, patiently)
+    await using database = await openAt(await sqlitePlace())
     await replaceOldest(watch(database, state))
   })
 })

@@ -9,7 +9,7 @@ import { register } from './support/client.ts'
 import { insert } from './support/database.ts'
 import { olivia, startService, startWith } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
-import { getTokens, signIn } from './support/relying-party.ts'
+import { type Asking, getTokens, signIn } from './support/relying-party.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
 import { get, postJson, preflight, refusalOf } from './support/wire.ts'
 
@@ -112,10 +112,8 @@ describe('registration', () => {
       { numRuns: 400 },
     )
     const raw = fc.oneof(fc.string({ unit: 'binary', maxLength: 200 }), fc.json())
-    await fc.assert(
-      fc.asyncProperty(raw, async (text) => (await register(url, text)).status === 400),
-      { numRuns: 200 },
-    )
+    const isRefused = async (text: string) => (await register(url, text)).status === 400
+    await fc.assert(fc.asyncProperty(raw, isRefused), { numRuns: 200 })
   })
 })
 
@@ -125,10 +123,9 @@ forEachStorage('a registered loopback client', (start) => {
     await using service = await start()
     const { body } = await register(service.url, claudeCode)
     const scope = 'openid profile courses:read courses:write'
-    const { tokens, configuration } = await getTokens(service.url, {
-      ...{ clientId: body.client_id, redirectUri: 'http://localhost:61000/callback' },
-      ...{ scope, person: olivia },
-    })
+    const redirectUri = 'http://localhost:61000/callback'
+    const asking = { clientId: body.client_id, redirectUri, scope, person: olivia }
+    const { tokens, configuration } = await getTokens(service.url, asking)
     expect(tokens.scope?.split(' ')).to.have.members(scope.split(' '))
     expect(tokens.claims()?.['org_id']).to.be.a('string')
     const refreshed = await oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '')
@@ -164,9 +161,8 @@ describe('a registered loopback client', () => {
       (await register(service().url, { ...plain, scope })).body.scope
     const narrowed = await scopeOf('openid account:read coupons:read offline_access')
     expect(narrowed).to.equal('openid coupons:read')
-    expect(await scopeOf('account:read'))
-      .to.include('openid')
-      .and.not.include('account:')
+    const ofMembers = await scopeOf('account:read')
+    expect(ofMembers).to.include('openid').and.not.include('account:')
   })
 
   it('gets no refresh token when its grant types have none [RFC 9700 §4.14.2]', async () => {
@@ -179,9 +175,8 @@ describe('a registered loopback client', () => {
   // [RFC 8252 §8.6; RFC 6749 §10.2; RFC 7591 §5; class silent re-consent; threat 6]
   it('needs consent each time, because any program can claim to be it (design 17)', async () => {
     const asking = { clientId: await registered(), redirectUri: claudeCode.redirect_uris[0] ?? '' }
-    const { person, start } = await signIn(service().url, {
-      ...{ ...asking, scope: 'openid', resource: false },
-    })
+    const onlyIdentity: Asking = { ...asking, scope: 'openid', resource: false }
+    const { person, start } = await signIn(service().url, onlyIdentity)
     const again = await person.open(start)
     expect(again.status).to.equal(303)
     expect(again.headers.get('location')).to.match(/\/consent$/)
@@ -192,9 +187,8 @@ describe('registration that is limited or switched off', () => {
   // [RFC 7591 §5; Not shown 12; threat 24]
   it('answers 429 with Retry-After when one network registers too often [95]', async () => {
     await using service = await startWith({ registration: { registrationsPerAddressMax: 3 } })
-    const answers = await Promise.all(
-      Array.from({ length: 8 }, async () => await register(service.url, claudeCode)),
-    )
+    const asked = Array.from({ length: 8 }, async () => await register(service.url, claudeCode))
+    const answers = await Promise.all(asked)
     expect(answers.filter(({ status }) => status === 201)).to.have.length(3)
     for (const answer of answers.filter(({ status }) => status !== 201)) {
       expect(refusalOf(answer)).to.equal('429 too_many_requests')

@@ -35,6 +35,7 @@ describe('the length of an authorization request (RFC 6749 §3.1)', () => {
 
   it('has a limit for each parameter and for all, which the error names', () => {
     expect(explainTooLong({ state: long(4096) }, limits)).to.equal(undefined)
+    const full = { state: long(4096), id_token_hint: long(4096), nonce: 'x' }
     for (const [parameters, said] of [
       [{ state: long(4097) }, 'the parameter state has 4097 bytes; send at most 4096'],
       [{ anything: long(513) }, 'send at most 512'],
@@ -42,21 +43,15 @@ describe('the length of an authorization request (RFC 6749 §3.1)', () => {
       // Bytes as stored: six for a control character, three for a CJK character.
       [{ nonce: '\u0001'.repeat(86) }, '516 bytes'],
       [{ nonce: '名'.repeat(171) }, '513 bytes'],
-      [
-        { state: long(4096), id_token_hint: long(4096), nonce: 'x' },
-        'all parameters together have 8193 bytes; send at most 8192',
-      ],
-    ] as const) {
+      [full, 'all parameters together have 8193 bytes; send at most 8192'],
+    ] as const)
       expect(explainTooLong(parameters, limits)).to.include(said)
-    }
   })
 })
 
 forEachStorage('an authorization request that is too long', (start) => {
-  const service = sharedService(
-    { policy: policyWith({ furtherPlans: { pushedAuthorizationRequests: true } }) },
-    start,
-  )
+  const policy = policyWith({ furtherPlans: { pushedAuthorizationRequests: true } })
+  const service = sharedService({ policy }, start)
 
   for (const name of ['state', 'nonce', 'login_hint', 'acr_values', 'ui_locales', 'claims']) {
     it(`is refused at the client, and not stored: ${name}`, async () => {
@@ -66,9 +61,8 @@ forEachStorage('an authorization request that is too long', (start) => {
         const location = locationOf(await askToAuthorize(service().url, { [name]: value }))
         expect(location.href.split('?')[0]).to.equal(notes.redirectUri)
         expect(location.searchParams.get('error')).to.equal('invalid_request')
-        expect(location.searchParams.get('error_description')).to.match(
-          new RegExp(`^the parameter ${name} has \\d+ bytes; send at most \\d+$`),
-        )
+        const said = new RegExp(`^the parameter ${name} has \\d+ bytes; send at most \\d+$`)
+        expect(location.searchParams.get('error_description')).to.match(said)
       })
       expect(stored).to.equal(0)
     })

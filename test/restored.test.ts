@@ -77,10 +77,8 @@ describe('a database that was restored from a backup', () => {
     const database = await openDatabase({ kind: 'sqlite', file }, patiently)
     await endEverything(database, Date.now())
     await database[Symbol.asyncDispose]()
-    const { host } = new URL(port.url)
-    await using service = await startService({
-      environment: { ...environment, DATA_DIR: kept, BASE_URL: `http://${host}` },
-    })
+    const moved = { DATA_DIR: kept, BASE_URL: new URL(port.url).origin }
+    await using service = await startService({ environment: { ...environment, ...moved } })
     const own = `http://127.0.0.1:${service.config.port}`
     const { revoked, replaced, newer, newest } = port
     for (const token of [revoked.refreshToken, replaced.refreshToken, newer, newest.refreshToken])

@@ -76,9 +76,8 @@ describe('the description of invalid_scope [Errors 3]', () => {
     const separated =
       /^scopes must be separated by spaces, not commas; a name that contains a comma is not a scope/
     expect(await ask({ ...portal, scope: 'openid, profile' })).to.match(separated)
-    const { searchParams } = locationOf(
-      await askToAuthorize(service().url, { ...portal, scope: 'openid,profile' }),
-    )
+    const fields = { ...portal, scope: 'openid,profile' }
+    const { searchParams } = locationOf(await askToAuthorize(service().url, fields))
     expect(described(searchParams)).to.match(/^scopes must be separated by spaces, not commas; /)
     expect(searchParams.has('scope')).to.equal(false)
     const ignored = await askToAuthorize(service().url, { ...portal, scope: 'openid a,b' })
@@ -92,8 +91,7 @@ describe('the description of invalid_scope [Errors 3]', () => {
       expect(description).to.include('openid, profile, email and operator scopes')
       expect(description).to.include(list())
     }
-    expect(await ask({ ...portal, scope: undefined })).to.match(
-      /known scope\. This client can request openid [a-z: ]+ \(/,
-    )
+    const said = /known scope\. This client can request openid [a-z: ]+ \(/
+    expect(await ask({ ...portal, scope: undefined })).to.match(said)
   })
 })

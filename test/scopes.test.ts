@@ -98,7 +98,6 @@ describe('the scopes that a challenge names [design 23]', () => {
   const ofSite: Client = { ...client, origin: 'site', siteId: 'sit_one' }
   const readingOnly: Client = { ...ofSite, chosenScopes: [MEMBER_READ] }
   const loopback: Client = { ...client, origin: 'loopback' }
-  const platform: Client = { ...client, origin: 'integration' }
   const server: Client = { ...client, origin: 'resource_server' }
   const unreviewed: Client = {
     ...{ ...client, origin: 'document' },
@@ -125,7 +124,7 @@ describe('the scopes that a challenge names [design 23]', () => {
     [readingOnly, [MEMBER_WRITE], [MEMBER_READ], [MEMBER_READ]],
     [ofSite, [], ['courses:read'], `${baseUrl}/mcp/admin`],
     [loopback, [], [MEMBER_READ], `${baseUrl}/connect`],
-    [platform, [], member, `${baseUrl}/connect`, true],
+    [{ ...client, origin: 'integration' }, [], member, `${baseUrl}/connect`, true],
     [loopback, ['courses:read'], ['courses:write'], ['courses:read', 'courses:write']],
     [unreviewed, [], ['courses:read'], ['courses:read']],
     [unreviewed, [], ['courses:write'], 'must first approve this client'],

@@ -96,10 +96,8 @@ forEachDatabase('second factors', (start) => {
     const { service, url, answers } = account()
     await obtain(url, { person: answers })
     const sessions = await rowsOf(service.kysely, 'browser_session', { person_id: 'per_sam' })
-    expect(sessions.map(({ acr }) => acr)).to.have.members([
-      'urn:gatehouse:password',
-      'urn:gatehouse:mfa',
-    ])
+    const acrs = ['urn:gatehouse:password', 'urn:gatehouse:mfa']
+    expect(sessions.map(({ acr }) => acr)).to.have.members(acrs)
     await mailsWith(service, 'An authenticator app was added for your account')
   })
 
@@ -119,20 +117,16 @@ forEachDatabase('second factors', (start) => {
   // [304]
   it('accepts a code once if five checks have read the last step before any of them stores it', async () => {
     const { service, now } = account()
-    const { database } = service.service.stores
-    const policy = { ...service.config.service }
-    const limits = makeLimits({ policy, shared: undefined, now })
+    const limits = makeLimits({ policy: { ...service.config.service }, shared: undefined, now })
     const seals = makeSecretRoot(['a root secret of this test'])
-    const unused = async () => await Promise.reject(new Error('no passkey was sent'))
-    const passkeys = { check: unused }
-    const ports = { database, limits, now }
+    const passkeys = { check: async () => await Promise.reject(new Error('no passkey was sent')) }
+    const ports = { database: service.service.stores.database, limits, now }
     const factors = makeSecondFactors(ports, { passkeys, seals, serviceName: 'Test' })
     const actor = { personId: NOOR, requestId: 'r', now: now() }
     const { secret, sealed } = await factors.propose('noor', 's')
     const codeAt = (ms: number) => generateSync({ secret, epoch: Math.floor(ms / 1000) })
     await factors.confirm({ sealed, session: 's', code: codeAt(now() - STEP_MS) }, actor)
-    const code = codeAt(now())
-    const sent = { code, credential: '', uid: '', siteId: undefined }
+    const sent = { code: codeAt(now()), credential: '', uid: '', siteId: undefined }
     const all = await Promise.all([1, 2, 3, 4, 5].map(() => factors.check(sent, actor)))
     expect(all.filter(({ kind }) => kind === 'accepted')).to.have.length(1)
   })
@@ -159,11 +153,9 @@ forEachDatabase('second factors', (start) => {
     expect((await makePagePerson(url, noor).visit('/account')).status).to.equal(200)
     await eventually(5000, async () => {
       const events = await rowsOf(service.kysely, 'audit_event', { action: 'sign_in.failure' })
-      const reasons = events.map(({ person_id, reason }) => `${person_id} ${reason}`)
-      expect(reasons).to.include.members([
-        'per_sam wrong second factor',
-        'per_sam too many attempts',
-      ])
+      const found = events.map(({ person_id, reason }) => `${person_id} ${reason}`)
+      const reasons = ['per_sam wrong second factor', 'per_sam too many attempts']
+      expect(found).to.include.members(reasons)
     })
   })
 
@@ -176,9 +168,8 @@ forEachDatabase('second factors', (start) => {
     const both = await Promise.all(steps.map(({ send }) => send(first)))
     expect(both.filter(isDone).length).to.equal(1)
     expect((await (await firstStep(url)).send(first)).status).to.equal(401)
-    expect(
-      isDone(await (await firstStep(url)).send(second.toLowerCase().replaceAll('-', ' '))),
-    ).to.equal(true)
+    const typed = second.toLowerCase().replaceAll('-', ' ')
+    expect(isDone(await (await firstStep(url)).send(typed))).to.equal(true)
     await mailsWith(service, 'You have 8 unused recovery codes')
   })
 
@@ -203,14 +194,12 @@ forEachDatabase('second factors', (start) => {
     for (const foreign of [other.step, `A${step}`, '']) {
       const path = target.pathname.replace('/second-step', '')
       person.keep(target, [`gatehouse_step=${foreign}; Path=${path}`])
-      const answer = await send(next())
-      expect(answer.headers.get('location'), foreign.slice(0, 9)).to.match(/\/login$/)
+      expect((await send(next())).headers.get('location'), foreign.slice(0, 9)).to.match(/\/login$/)
     }
     const late = await firstStep(url)
     ahead.ms += 600_001
     expect((await late.send(next())).headers.get('location')).to.match(/\/login$/)
-    const foreignForm = await other.send(next(), { csrf: 'wrong' })
-    expect(foreignForm.status).to.equal(403)
+    expect((await other.send(next(), { csrf: 'wrong' })).status).to.equal(403)
   })
 
   // [310]
@@ -228,10 +217,9 @@ forEachDatabase('second factors', (start) => {
     const person = makePagePerson(url, answers)
     await person.visit('/account')
     ahead.ms += 61_000
-    const again = await person.open(`${page}/remove`, {
-      method: 'POST',
-      body: encode({ csrf: hiddenField((await person.visit(page)).text) }),
-    })
+    const csrf = hiddenField((await person.visit(page)).text)
+    const init = { method: 'POST', body: encode({ csrf }) }
+    const again = await person.open(`${page}/remove`, init)
     const login = await person.open(again.headers.get('location') ?? '')
     expect(login.headers.get('location')).to.match(/\/login$/)
     expect(await rowsOf(service.kysely, 'totp', {})).to.have.length(1)
@@ -252,10 +240,8 @@ forEachDatabase('second factors', (start) => {
     const typed = { current: sam.password, password, repeated: password }
     const page = await person.visit(security)
     ahead.ms += 61_000
-    const csrf = hiddenField(page.text)
-    const init = { method: 'POST', body: encode({ csrf, ...typed }) }
-    const stale = await person.open(security, init)
-    expect(stale.headers.get('location')).to.include('prompt=login')
+    const init = { method: 'POST', body: encode({ csrf: hiddenField(page.text), ...typed }) }
+    expect((await person.open(security, init)).headers.get('location')).to.include('prompt=login')
     expect((await person.submit(security, typed)).path).to.match(/changed$/)
     const query = { scope: 'openid', acr_values: 'urn:gatehouse:mfa', prompt: 'none' }
     const { searchParams } = await openAuthorization(person, url, query)
@@ -269,9 +255,8 @@ forEachDatabase('second factors', (start) => {
     const own = await person.submit(page, {}, `${page}/app`)
     const confirm = `${page}/app/confirm`
     const sealed = /name="sealed" value="([^"]+)"/.exec(form.text)?.[1] ?? ''
-    const secret = textOf(own, 'key').replaceAll(' ', '')
     expect((await person.send(own, confirm, { code: '000000' })).status).to.equal(422)
-    const code = generateSync({ secret })
+    const code = generateSync({ secret: textOf(own, 'key').replaceAll(' ', '') })
     expect((await person.send(own, confirm, { code, sealed })).status).to.equal(422)
     expect(await rowsOf(service.kysely, 'totp', {})).to.have.length(1)
     const second = await person.submit(page, {}, `${page}/app`)
@@ -284,13 +269,9 @@ forEachDatabase('second factors', (start) => {
   it('stores no secret or recovery code that is usable without the root secret', async () => {
     const { service, form, recovery } = account()
     const secret = textOf(form, 'key').replaceAll(' ', '')
-    const stored = JSON.stringify([
-      ...(await rowsOf(service.kysely, 'totp', {})),
-      ...(await rowsOf(service.kysely, 'recovery_code', {})),
-      ...(await rowsOf(service.kysely, 'outbox', {})),
-      ...(await rowsOf(service.kysely, 'audit_event', {})),
-      service.log,
-    ])
+    const tables = ['totp', 'recovery_code', 'outbox', 'audit_event'] as const
+    const rows = await Promise.all(tables.map((table) => rowsOf(service.kysely, table)))
+    const stored = JSON.stringify([rows, service.log])
     const plain = recovery.map((code) => code.replaceAll('-', ''))
     for (const value of [secret, ...recovery, ...plain]) expect(stored).not.to.include(value)
   })
@@ -302,9 +283,8 @@ forEachDatabase('second factors', (start) => {
     const before = codeAt(now())
     await endEverything(service.service.stores.database, now())
     ahead.ms += 1000
-    for (const code of [before, recovery[0] ?? '']) {
+    for (const code of [before, recovery[0] ?? ''])
       expect(isDone(await (await firstStep(url)).send(code)), code).to.equal(false)
-    }
     ahead.ms += STEP_MS
     expect(isDone(await (await firstStep(url)).send(next()))).to.equal(true)
   })

@@ -38,9 +38,8 @@ describe('the name of the service (config/service.json, name)', () => {
       const markup = seen.get(id) ?? ''
       expect(markup).to.match(/<title>[^<]+ – Harbour &#38; Hill<\/title>/)
       // The header of the administration names the site first.
-      expect(markup).to.match(
-        /<span>Harbour &#38; Hill<\/span>|<small>on Harbour &#38; Hill<\/small>/,
-      )
+      const header = /<span>Harbour &#38; Hill<\/span>|<small>on Harbour &#38; Hill<\/small>/
+      expect(markup).to.match(header)
       expect(markup).not.to.include('Gatehouse')
     })
   }

@@ -23,13 +23,12 @@ import { sharedService } from './support/storages.ts'
 
 const MINUTE_MS = 60_000
 const portal = '/admin/northlight/applications/northlight-portal'
+const deletion = `${portal}/delete`
 
 describe('pages that need a fresh sign-in', () => {
   let aheadMs = 0
-  const service = sharedService({
-    now: () => Date.now() + aheadMs,
-    policy: policyWith({ signIn: { freshSeconds: 120 } }),
-  })
+  const policy = policyWith({ signIn: { freshSeconds: 120 } })
+  const service = sharedService({ now: () => Date.now() + aheadMs, policy })
   beforeEach(() => {
     aheadMs = 0
   })
@@ -50,32 +49,27 @@ describe('pages that need a fresh sign-in', () => {
 
   it('ask for the password again after a time, other pages do not', async () => {
     const person = makePagePerson(service().url, olivia)
-    expect((await person.visit(`${portal}/delete`)).status).to.equal(200)
+    expect((await person.visit(deletion)).status).to.equal(200)
     aheadMs = 3 * MINUTE_MS
-    for (const path of [
-      `${portal}/delete`,
-      '/admin/northlight/resource-servers/demo-resource-server/delete',
-    ]) {
-      const again = { prompt: 'login', login_hint: olivia.login }
-      expect(asked(await person.open(path))).to.include(again)
-    }
+    const again = { prompt: 'login', login_hint: olivia.login }
+    const other = '/admin/northlight/resource-servers/demo-resource-server/delete'
+    for (const path of [deletion, other]) expect(asked(await person.open(path))).to.include(again)
     expect((await person.visit(portal)).status).to.equal(200)
-    const other = makePagePerson(service().url, olivia)
-    expect(asked(await other.open(portal))).not.to.have.property('prompt')
+    const elsewhere = makePagePerson(service().url, olivia)
+    expect(asked(await elsewhere.open(portal))).not.to.have.property('prompt')
   })
 
   it('open after the password only, whatever the authorization request says [271]', async () => {
     const person = makePagePerson(service().url, olivia)
     await person.visit(portal)
     aheadMs = 3 * MINUTE_MS
-    const edited = targetOf(await person.open(`${portal}/delete`), service().url)
+    const edited = targetOf(await person.open(deletion), service().url)
     edited.searchParams.delete('prompt')
     const page = await person.open(targetOf(await person.open(edited), edited))
-    expect(page.headers.get('location'), 'without the password').to.equal(`${portal}/delete`)
-    expect(asked(await person.open(`${portal}/delete`))).to.include({ prompt: 'login' })
-    const shown = await person.visit(`${portal}/delete`)
-    expect(shown).to.include({ status: 200, path: `${portal}/delete` })
-    expect((await person.open(`${portal}/delete`)).status).to.equal(200)
+    expect(page.headers.get('location'), 'without the password').to.equal(deletion)
+    expect(asked(await person.open(deletion))).to.include({ prompt: 'login' })
+    expect(await person.visit(deletion)).to.include({ status: 200, path: deletion })
+    expect((await person.open(deletion)).status).to.equal(200)
   })
 
   it('reject their forms as well, and change nothing [271]', async () => {
@@ -83,12 +77,13 @@ describe('pages that need a fresh sign-in', () => {
     const page = await person.visit(portal)
     aheadMs = 3 * MINUTE_MS
     const body = () => new URLSearchParams({ csrf: hiddenField(page.text) })
-    for (const path of [`${portal}/delete`, `${portal}/secrets`]) {
+    for (const path of [deletion, `${portal}/secrets`]) {
       const refused = await person.open(path, { method: 'POST', body: body() })
       expect(asked(refused)).to.include({ prompt: 'login' })
     }
-    const { text } = await person.visit(portal)
-    expect(text).to.include('Northlight').and.not.include('new-secret')
+    expect((await person.visit(portal)).text)
+      .to.include('Northlight')
+      .and.not.include('new-secret')
   })
 
   it('open only in the session in which the password was given [289]', async () => {
@@ -98,9 +93,9 @@ describe('pages that need a fresh sign-in', () => {
     copy.browser.keep(new URL(service().url), engineCookies(person))
     await copy.visit(portal)
     aheadMs = 3 * MINUTE_MS
-    await person.visit(`${portal}/delete`)
-    expect((await person.open(`${portal}/delete`)).status).to.equal(200)
-    expect(asked(await copy.open(`${portal}/delete`))).to.include({ prompt: 'login' })
+    await person.visit(deletion)
+    expect((await person.open(deletion)).status).to.equal(200)
+    expect(asked(await copy.open(deletion))).to.include({ prompt: 'login' })
   })
 
   it('open only after the authentication of their own authorization code [289]', async () => {
@@ -112,13 +107,13 @@ describe('pages that need a fresh sign-in', () => {
     const held = targetOf(await copy.open(request), request).href
     expect(held).to.include('/signed-in?code=')
     aheadMs = 3 * MINUTE_MS
-    await person.visit(`${portal}/delete`)
+    await person.visit(deletion)
     aheadMs = 0
     await copy.visit(held)
     aheadMs = 3 * MINUTE_MS
     expect((await copy.open(portal)).status).to.equal(200)
-    expect(asked(await copy.open(`${portal}/delete`))).to.include({ prompt: 'login' })
-    expect((await person.open(`${portal}/delete`)).status).to.equal(200)
+    expect(asked(await copy.open(deletion))).to.include({ prompt: 'login' })
+    expect((await person.open(deletion)).status).to.equal(200)
   })
 
   it('show the account if another tab has finished its own sign-in first', async () => {
@@ -132,7 +127,7 @@ describe('pages that need a fresh sign-in', () => {
     const person = makePagePerson(service().url, olivia)
     await person.visit(portal)
     aheadMs = 3 * MINUTE_MS
-    const start = targetOf(await person.open(`${portal}/delete`), service().url)
+    const start = targetOf(await person.open(deletion), service().url)
     const { pathname } = targetOf(await person.open(start), start)
     const shown = await (await person.open(pathname)).text()
     expect(shown).to.include('Confirm that it is you.')
@@ -208,8 +203,7 @@ describe('sessions of browsers', () => {
     await kysely.transaction().execute((trx) => endSessions(trx, ['per_june'], Date.now()))
     expect(await lives(cookiesOf(person))).to.deep.equal(neither)
     await enter(june, person)
-    const { csrf } = await listed(person)
-    await post(person, pages.signOutEverywhere, { csrf })
+    await post(person, pages.signOutEverywhere, { csrf: (await listed(person)).csrf })
     expect(await lives(cookiesOf(person))).to.deep.equal(neither)
     expect(await rowsOf(kysely, 'browser_session', { person_id: 'per_june' })).to.deep.equal([])
   })
@@ -240,20 +234,17 @@ describe('sessions of browsers', () => {
       [other, { csrf: own.csrf, session }, {}],
       [other, { csrf, session }, { 'sec-fetch-site': 'cross-site' }],
     ] as const) {
-      for (const path of [pages.endSession, pages.endOtherSessions]) {
+      for (const path of [pages.endSession, pages.endOtherSessions])
         await person.open(at(path), { method: 'POST', body: new URLSearchParams(fields), headers })
-      }
     }
     expect(await lives(cookiesOf(victim))).to.deep.equal(both)
-    const ends = await Promise.all(
-      Array.from({ length: 5 }, () => post(other, pages.endSession, { csrf, session })),
-    )
+    const end = async () => await post(other, pages.endSession, { csrf, session })
+    const ends = await Promise.all([end(), end(), end(), end(), end()])
     expect(ends.map(({ status }) => status)).to.deep.equal([303, 303, 303, 303, 303])
     expect(await lives(cookiesOf(victim))).to.deep.equal(neither)
     const ended = { action: 'sign_out.others', actor_person_id: 'per_amir' } as const
-    await eventually(5000, async () => {
-      expect(await rowsOf(service().kysely, 'audit_event', ended)).to.have.length(1)
-    })
+    const events = async () => await rowsOf(service().kysely, 'audit_event', ended)
+    await eventually(5000, async () => expect(await events()).to.have.length(1))
   })
 
   // [267; 269]
@@ -293,17 +284,14 @@ describe('sessions of browsers', () => {
       ['<script>alert(1)</script>', 'Unknown browser'],
       ['x'.repeat(100_000), 'Unknown browser'],
       ['', 'Unknown browser'],
-    ]) {
+    ])
       expect(describeDevice(header ?? '')).to.equal(device)
-    }
     const person = await enter(marco)
-    const headers = { 'user-agent': '<b>Chrome/1</b> on Linux' }
     const login = authorizeUrl(service().url, { prompt: 'login' })
     aheadMs = 6 * MINUTE_MS
-    await person.open(login, { headers })
-    expect((await listed(person)).text)
-      .to.include('<h2>Chrome on Linux</h2>')
-      .and.not.include('<b>')
+    await person.open(login, { headers: { 'user-agent': '<b>Chrome/1</b> on Linux' } })
+    const { text } = await listed(person)
+    expect(text).to.include('<h2>Chrome on Linux</h2>').and.not.include('<b>')
     const huge = await request('/', '', { headers: { 'user-agent': 'x'.repeat(100_000) } })
     expect(huge.status).to.equal(431)
   })
@@ -313,8 +301,7 @@ describe('sessions of browsers', () => {
     const person = makeHeadlessPerson(olivia)
     const given = await submitPage(person, await openAuthorization(person, url), olivia)
     await kysely.transaction().execute((trx) => endSessions(trx, ['per_olivia'], Date.now()))
-    const resumed = await person.open(targetOf(given, url))
-    expect(resumed.headers.get('location')).to.match(/\/login$/)
+    expect((await person.open(targetOf(given, url))).headers.get('location')).to.match(/\/login$/)
     // A consent page opened before the sessions end still has the result of the sign-in.
     const other = await enter(olivia)
     const late = makeHeadlessPerson(olivia)
@@ -340,8 +327,7 @@ describe('sessions of browsers', () => {
     const person = makeHeadlessPerson(marco)
     const given = await submitPage(person, await openAuthorization(person, url), marco)
     await sql`drop trigger sign_out_meanwhile`.execute(kysely)
-    const resumed = await person.open(targetOf(given, url))
-    expect(resumed.headers.get('location')).to.match(/\/login$/)
+    expect((await person.open(targetOf(given, url))).headers.get('location')).to.match(/\/login$/)
   })
 
   it('end after 14 days without use, and 90 days after the password [273]', async () => {

@@ -33,8 +33,7 @@ describe('addresses that people and strangers share', () => {
     await using service = await startService({ policy: policyWith({ limits: spent }) })
     const { url } = service
     const own = await obtainTokens(url)
-    const { redirect_uri } = asPortal
-    const ofPortal = { client_id: portal.clientId, redirect_uri }
+    const ofPortal = { client_id: portal.clientId, redirect_uri: asPortal.redirect_uri }
     const confidential = await obtain(url, { authorization: ofPortal, token: asPortal })
     const { form } = await obtainCode(url)
     const member = await memberToken(url)
@@ -46,9 +45,8 @@ describe('addresses that people and strangers share', () => {
       ['exchange', await postForm(url + paths.token, form)],
       ['UserInfo', await userinfo(url, own.accessToken)],
       ['API', await askMember({ url, token: member }, { query: '{ viewer { id } }' })],
-    ] as const) {
+    ] as const)
       expect(answer.status, what).to.equal(200)
-    }
     expect((await introspect(url, own.accessToken)).body.active, 'introspection').to.equal(true)
     const [, proxy = ''] = basic(resourceServer.clientId, resourceServer.clientSecret)
     const guarded = ['X-Forward-Auth-Client', proxy, 'Authorization', `Bearer ${own.accessToken}`]
@@ -72,10 +70,8 @@ describe('addresses that people and strangers share', () => {
   it('pass valid tokens to the tools after a stranger used up both limits there, and nothing else [210]', async () => {
     const policy = policyWith({ limits: spent, mcp: { requestsPerAddressMax: 1 } })
     await using service = await startService({ policy })
-    const [member, operator] = [
-      await memberToken(service.url),
-      await operatorToken(service.url, readScope('courses')),
-    ]
+    const member = await memberToken(service.url)
+    const operator = await operatorToken(service.url, readScope('courses'))
     const call = async (how: Calling = {}) => await callTool(service.url, 'list_sites', how)
     expect((await call({ token: 'guessed', path: paths.mcpAdmin })).status).to.equal(401)
     expect((await call()).status, 'no token has a limit of its own').to.equal(200)
@@ -83,9 +79,8 @@ describe('addresses that people and strangers share', () => {
     for (const how of [
       ...[{ token: member }, { token: operator }, { token: member, path: paths.mcpMember }],
       { token: operator, path: paths.mcpAdmin },
-    ]) {
+    ])
       expect((await call(how)).status, how.path).to.equal(200)
-    }
     for (const path of [paths.mcp, paths.mcpMember, paths.mcpAdmin]) {
       for (const how of [{}, { token: 'guessed' }, { headers: { authorization: '' } }]) {
         const answer = await call({ path, ...how })

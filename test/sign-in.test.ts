@@ -73,8 +73,7 @@ describe('sign-in: limits of failures (NIST SP 800-63B §5.2.2) [RFC 6749 §10.1
     await using service = await startWith({ signInsPerAccountMax: 3 }, behindProxy)
     let kept: string | undefined
     for (const [turn, status] of [303, 303, 303, 429, 429].entries()) {
-      const answer = await openForm(service, kept)
-      const signedIn = await answer(sam, from(`192.0.2.${turn}`))
+      const signedIn = await (await openForm(service, kept))(sam, from(`192.0.2.${turn}`))
       expect(signedIn.status).to.equal(status)
       kept = pairOf(browserCookie(signedIn)) || kept
     }
@@ -112,10 +111,8 @@ describe('sign-in: known browsers (weakness 12)', () => {
     const stranger = await attack()
     expect((await stranger(sam, from('192.0.2.1'))).status, 'an unknown browser').to.equal(429)
     expect(await statusWith(cookie)).to.equal(303)
-    expect(cookie.toLowerCase())
-      .to.include('; httponly')
-      .and.include('; path=/interaction; ')
-      .and.include('; samesite=lax')
+    const attributes = ['httponly', 'path=/interaction', 'samesite=lax']
+    expect(cookie.toLowerCase().split('; ')).to.include.members(attributes)
     const content = Buffer.from(pairOf(cookie).split('=')[1] ?? '', 'base64url')
     expect(content.toString('latin1')).to.not.match(/sam|northlight|per_/)
   })
@@ -196,11 +193,10 @@ const right = { personId: 'per_sam', passwordHash: 'right', disabled: false }
 
 const hash = async () => 'unused'
 
+type Ports = Parameters<typeof makeSignIn>[0]
+
 /** Creates the sign-in to one account. By default, compares the password with the hash as text. */
-function signInTo(
-  account: () => typeof right | undefined,
-  ports: Partial<Parameters<typeof makeSignIn>[0]> = {},
-) {
+function signInTo(account: () => typeof right | undefined, ports: Partial<Ports> = {}) {
   const policy = policyWith({ signIn: { ...strict, failuresPerAddressMax: 1000 } })(configured)
   return makeSignIn({
     store: {
@@ -225,8 +221,7 @@ describe('sign-in: the capacity for passwords', () => {
     const signIn = signInTo(() => ({ ...right, passwordHash }), { passwords })
     const attempt = async (turn: number, password: string) =>
       (await signIn({ login: `${turn}@x.example`, password, address: '192.0.2.1' })).kind
-    const turns = Array.from({ length: 30 }, (_, turn) => attempt(turn, 'right'))
-    const kinds = await Promise.all(turns)
+    const kinds = await Promise.all(Array.from({ length: 30 }, (_, turn) => attempt(turn, 'right')))
     expect(kinds.filter((kind) => kind === 'signed-in').length).to.be.within(5, 6)
     const busy = kinds.indexOf('busy')
     expect(busy).to.be.at.least(0)
@@ -236,9 +231,8 @@ describe('sign-in: the capacity for passwords', () => {
   })
 
   it('is shared by processes, of which each runs at least one check', async () => {
-    const share = { parallelHashesMax: 2, waitingHashesMax: 0 }
     for (const processes of [2, 5]) {
-      const passwords = makePasswords(share, processes)
+      const passwords = makePasswords({ parallelHashesMax: 2, waitingHashesMax: 0 }, processes)
       const [first, second] = await Promise.allSettled([passwords.hash('a'), passwords.hash('b')])
       expect([first.status, second.status]).to.deep.equal(['fulfilled', 'rejected'])
     }
@@ -270,9 +264,8 @@ describe('sign-in: the capacity for passwords', () => {
   it('is in threads of a lower priority than the main thread', async function () {
     if (process.platform !== 'linux') return this.skip()
     await makePasswords({ parallelHashesMax: 1, waitingHashesMax: 1 }).hash('x')
-    const nice = new Map(
-      readdirSync('/proc/self/task').map((id) => [Number(id), getPriority(Number(id))]),
-    )
+    const threads = readdirSync('/proc/self/task').map(Number)
+    const nice = new Map(threads.map((id) => [id, getPriority(id)]))
     expect(nice.get(process.pid)).to.equal(getPriority())
     expect([...nice.values()]).to.include(Math.min(19, getPriority() + 10))
   })
@@ -280,10 +273,8 @@ describe('sign-in: the capacity for passwords', () => {
   it('never holds up the event loop', async function () {
     // A busy machine can delay the event loop, too, but hashes in the loop would delay it at every attempt.
     this.retries(2)
-    await using service = await startWith(
-      { failuresPerAccountAndAddressMax: 1000 },
-      { realHashes: true },
-    )
+    const signIn = { failuresPerAccountAndAddressMax: 1000 }
+    await using service = await startWith(signIn, { realHashes: true })
     const answer = await openForm(service)
     const delay = monitorEventLoopDelay({ resolution: 5 })
     delay.enable()

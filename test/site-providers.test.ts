@@ -1,6 +1,6 @@
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { asClaude, authorizeUrl } from './support/client.ts'
-import { insert, remove, rowOf } from './support/database.ts'
+import { insert, remove, rowOf, rowsOf } from './support/database.ts'
 import { useTextRecords } from './support/dns-server.ts'
 import { olivia, portal, sam, startService } from './support/gatehouse.ts'
 import {
@@ -19,7 +19,7 @@ import {
 } from './support/identity-provider.ts'
 import { hiddenField, makePagePerson } from './support/page-person.ts'
 import { sharedService } from './support/storages.ts'
-import { encode } from './support/wire.ts'
+import { encode, expectAnswer } from './support/wire.ts'
 
 describe('the identity provider of a site', () => {
   let network: Awaited<ReturnType<typeof makeLyingProviders>>
@@ -69,32 +69,26 @@ describe('the identity provider of a site', () => {
   it('creates people with the role of the rule, whose address counts as verified nowhere', async () => {
     const claims = { sub: 'first', email: 'first@acme.example' }
     expect(isSignedIn((await signIn(claims)).page)).to.equal(true)
-    const made = await service()
-      .kysely.selectFrom('person')
-      .innerJoin('site_role', 'person_id', 'person.id')
-      .select(['email_verified_at', 'role', 'site_id'])
-      .where('email', '=', claims.email)
-      .execute()
-    const role = { role: 'student', site_id: 'sit_northlight' }
-    expect(made).to.deep.equal([{ email_verified_at: null, ...role }])
+    const { kysely } = service()
+    const made = await rowOf(kysely, 'person', { email: claims.email })
+    expect(made.email_verified_at).to.equal(null)
+    const roles = await rowsOf(kysely, 'site_role', { person_id: made.id })
+    expect(roles).to.have.length(1)
+    expect(roles[0]).to.include({ role: 'student', site_id: 'sit_northlight' })
   })
 
   // [333, 334]
   it('opens its site, and no other site, account page, administration or linking', async () => {
     await link('per_olivia')
-    await insert(service().kysely, 'site_role', {
-      ...{ person_id: 'per_olivia', site_id: 'sit_open_kitchen', role: 'owner', granted_at: 1 },
-    })
+    const role = { person_id: 'per_olivia', site_id: 'sit_open_kitchen', granted_at: 1 }
+    await insert(service().kysely, 'site_role', { ...role, role: 'owner' })
     const { person, page: seen } = await signIn({ sub: 'per_olivia', email: 'x@acme.example' })
     expect(isSignedIn(seen)).to.equal(true)
     const { url } = service()
     const open = async (path: string) => await follow(person, new URL(path, url))
     expect((await open('/admin/northlight')).status, 'its own site').to.equal(200)
-    for (const path of ['/account', '/account/security', '/account/data', '/admin']) {
-      const refused = await open(path)
-      expect(refused.status, path).to.equal(403)
-      expect(refused.text).to.include('id="other-way-page"')
-    }
+    for (const path of ['/account', '/account/security', '/account/data', '/admin'])
+      expectAnswer(await open(path), 403, 'id="other-way-page"')
     expect((await open('/admin/open-kitchen')).status).to.equal(403)
     expect((await open('/account?sign-in=again')).text).to.include('id="login-page"')
     const asked = await open(authorizeUrl(url, ofNoSite).href)
@@ -136,8 +130,7 @@ describe('the identity provider of a site', () => {
     const { id } = await row()
     const forced = await follow(person, new URL(`${url.pathname}/provider/${id}`, url))
     expect(forced.status).to.equal(404)
-    const member = makePagePerson(service().url, sam)
-    expect((await member.visit(page)).status).to.equal(403)
+    expect((await makePagePerson(service().url, sam).visit(page)).status).to.equal(403)
   })
 
   /** Sends a form of the provider page as the owner of the site. */
@@ -172,10 +165,8 @@ describe('the identity provider of a site', () => {
     const left = await submit(person, seen, { login: ' New@ACME.example', password: '' })
     expect(left.target?.origin).to.equal(ISSUER)
     expect(left.target?.searchParams.get('login_hint')).to.equal(' New@ACME.example')
-    const other = await submit(person, seen, {
-      login: 'x@acme.example.evil.example',
-      password: 'y',
-    })
+    const lookalike = { login: 'x@acme.example.evil.example', password: 'y' }
+    const other = await submit(person, seen, lookalike)
     expect(other.status, 'another domain').to.equal(401)
     network.says({ fails: async () => await Promise.reject(new Error('down')) })
     const down = await submit(makeHeadlessPerson(sam), seen, { login: 'new@acme.example' })
@@ -195,10 +186,9 @@ describe('the identity provider of a site', () => {
     network.says({ metadata: { issuer: 'https://elsewhere.example' } })
     await set({ issuer: 'https://down.example' })
     const failed = await submit(person, seen, sam)
-    expect([failed.status, problemOf(failed)]).to.deep.equal([
-      400,
-      'School did not prove who you are, so you are not signed in. Please try again, or sign in another way.',
-    ])
+    const problem =
+      'School did not prove who you are, so you are not signed in. Please try again, or sign in another way.'
+    expect([failed.status, problemOf(failed)]).to.deep.equal([400, problem])
     expect(isSignedIn(await submit(person, failed, { ...sam, way: 'here' }))).to.equal(true)
     await set({ domains: '', issuer: ISSUER })
     network.says({})
@@ -223,10 +213,9 @@ describe('the identity provider of a site', () => {
       const form = await open(fresh)
       const body = new URLSearchParams({ csrf: hiddenField(form.text), ...sam })
       const typed = await follow(fresh, form.url, { method: 'POST', body })
-      expect([typed.status, problemOf(typed)]).to.deep.equal([
-        401,
-        'This school accepts only sign-ins through its own identity provider, for the same e-mail address. Please sign in below.',
-      ])
+      const problem =
+        'This school accepts only sign-ins through its own identity provider, for the same e-mail address. Please sign in below.'
+      expect([typed.status, problemOf(typed)]).to.deep.equal([401, problem])
       expect(await open(fresh).then(isSignedIn)).to.equal(false)
       const elsewhere = await submit(fresh, await open(fresh, ofNoSite), sam)
       expect(isSignedIn(elsewhere), 'an application of no site').to.equal(true)

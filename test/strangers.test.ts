@@ -50,12 +50,8 @@ function requestsTo(address: string, url: string): WireRequest[] {
 }
 
 describe('data of strangers in the stores', () => {
-  const service = sharedService({
-    policy: policyWith({
-      furtherPlans: everyPlan,
-      registration: { registrationsPerAddressMax: 1000 },
-    }),
-  })
+  const registration = { registrationsPerAddressMax: 1000 }
+  const service = sharedService({ policy: policyWith({ furtherPlans: everyPlan, registration }) })
 
   // A new path that stores data needs a row in test/support/strangers/kept.ts.
   it('is stored only by the paths of the table, in its tables', async () => {
@@ -161,9 +157,8 @@ async function leftAt(running: RunningService): Promise<Map<string, ReadonlySet<
 const writtenLater = ['client_refusal', 'site_refusal_day', 'audit_event', 'request_count']
 
 async function countRows({ kysely }: RunningService): Promise<Record<string, number>> {
-  const tables = await kysely.introspection.getTables()
   const counts: Record<string, number> = {}
-  for (const { name } of tables) {
+  for (const { name } of await kysely.introspection.getTables()) {
     if (name === 'oauth_state' || writtenLater.includes(name)) continue
     const { rows } = await sql<{ n: number }>`select count(*) as n from ${sql.table(name)}`.execute(
       kysely,

@@ -53,9 +53,8 @@ describe('the ledger of test/faults', () => {
 
   it('blames the service only for delays that the machine cannot explain', () => {
     expect(paceOf(500, 275)).to.equal('in time')
-    expect([paceOf(990, 300), paceOf(1_590, 800)]).to.deep.equal(
-      Array(2).fill('as slow as the machine'),
-    )
+    const expected = Array(2).fill('as slow as the machine')
+    expect([paceOf(990, 300), paceOf(1_590, 800)]).to.deep.equal(expected)
     expect([paceOf(1_010, 300), paceOf(1_610, 800)]).to.deep.equal(['too slow', 'too slow'])
   })
 })
@@ -72,10 +71,9 @@ describe('the fuzzer', () => {
       [{ status: 503 }, /^503/],
       [{ tookMs: 2001 }, /^2001 ms$/],
       [{ headers: [...html, 'x-mk7', '1'] }, /header/],
-      ...[`<p>${MARKUP}`, `<p title="mk7"`, `<p>&quot;<u mk7>`].map((text): [object, RegExp] => [
-        { text },
-        /markup/,
-      ]),
+      [{ text: `<p>${MARKUP}` }, /markup/],
+      [{ text: `<p title="mk7"` }, /markup/],
+      [{ text: `<p>&quot;<u mk7>` }, /markup/],
     ]
     for (const [seen, found] of wrong) expect(judge({ ...good, ...seen })).to.match(found)
   })

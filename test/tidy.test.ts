@@ -88,8 +88,7 @@ describe('tidy', () => {
 
   it('has at most 20 imports in a file that does not compose', () => {
     const heavy = files.filter((file) => {
-      const count = [...read(file).matchAll(/^import\b[^']*'[^']+'/gm)].length
-      return count > 20 && !isComposition(file)
+      return [...read(file).matchAll(/^import\b[^']*'[^']+'/gm)].length > 20 && !isComposition(file)
     })
     expect(heavy).to.deep.equal([])
   })
@@ -156,10 +155,7 @@ function importsOf(file: string): string[] {
   )
 }
 
-function pairsOf(
-  from: readonly { readonly file: string; readonly imported: string }[],
-  partOf: (file: string) => string,
-): Set<string> {
+function pairsOf(from: typeof imports, partOf: (file: string) => string): Set<string> {
   return new Set(
     from
       .filter(({ file, imported }) => partOf(file) !== partOf(imported))

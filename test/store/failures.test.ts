@@ -5,6 +5,7 @@ import type { Database } from '../../src/platform/store/database.ts'
 import { isStoreFailure, type StoreGuard } from '../../src/platform/store/guarded-stores.ts'
 import { ChangeRefused } from '../../src/school/changes/refusals.ts'
 import { withEveryDatabase } from '../support/database.ts'
+import { rejection } from '../support/rejection.ts'
 
 function listening() {
   const heard: boolean[] = []
@@ -23,8 +24,7 @@ const mistakes: Record<string, (database: Database) => Promise<unknown>> = {
   'an invalid statement': ({ kysely }) => sql`selec 1`.execute(kysely),
   'an unknown column': ({ kysely }) => sql`select nothing from setting`.execute(kysely),
   'a row that violates a unique index': async ({ kysely }) => {
-    const values = [setting, setting]
-    await kysely.insertInto('setting').values(values).execute()
+    await kysely.insertInto('setting').values([setting, setting]).execute()
   },
   'a compiled statement that violates one': async ({ kysely }) => {
     const add = compiled(kysely, (value: Valued<{ name: string }>) =>
@@ -64,18 +64,15 @@ withEveryDatabase('An error that passes the guard of a store', (open) => {
     await read({})
     await kysely.transaction().execute(async (trx) => await sql`select 1`.execute(trx))
     await database[Symbol.asyncDispose]()
-    const works = [
-      () => sql`select 1`.execute(kysely),
-      () => read({}),
-      () => kysely.transaction().execute(async () => {}),
-    ]
-    for (const work of works) await work().catch(() => {})
+    await rejection(sql`select 1`.execute(kysely))
+    await rejection(read({}))
+    await rejection(kysely.transaction().execute(async () => {}))
     expect(heard).to.deep.equal([true, true, true])
   })
 })
 
 describe('Whether an error is a failure of the store', () => {
-  const coded = (code: string) => Object.assign(new Error('said'), { code })
+  const coded = (code: string, text = 'said') => Object.assign(new Error(text), { code })
   const said = (message: string) => Object.assign(new Error(message), { name: 'ReplyError' })
 
   const failures = {
@@ -96,9 +93,7 @@ describe('Whether an error is a failure of the store', () => {
     'its password was changed': coded('28P01'),
     'the role may not read a table': coded('42501'),
     'a table is missing': coded('42P01'),
-    'a table is missing in SQLite': Object.assign(coded('SQLITE_ERROR'), {
-      message: 'no such table: site',
-    }),
+    'a table is missing in SQLite': coded('SQLITE_ERROR', 'no such table: site'),
     'Redis is loading': said('LOADING Redis is loading the dataset in memory'),
     'Redis became a replica': said("READONLY You can't write against a read only replica."),
     'Redis has no memory left': said('OOM command not allowed'),

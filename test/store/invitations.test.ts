@@ -30,12 +30,11 @@ withEveryDatabase('invitations', (open, newPlace) => {
   it('run the same statements for known and unknown addresses [204]', async () => {
     await using database = await open()
     await importRecords(database, records)
-    const { invite } = makeInvitations(MAX)
     const asked = []
     // Compiled statements are recorded only when they are compiled, here by the first invitation.
     for (const name of ['first', 'june', 'unknown']) {
       const statements: CompiledQuery[] = []
-      await invite(watched(database, statements), actor, {
+      await makeInvitations(MAX).invite(watched(database, statements), actor, {
         email: `${name}@home.example`,
         roles: ['student'],
       })
@@ -54,10 +53,8 @@ withEveryDatabase('invitations', (open, newPlace) => {
       const emails = Array.from({ length: 6 }, (_, index) => `p${number}-${index}@home.example`)
       return { task: 'invite', location: place.location, actor, emails, max: MAX }
     })
-    expect(await race<WorkerResult>(worker, tasks)).to.deep.equal([
-      { outcomes: [] },
-      { outcomes: [] },
-    ])
+    const results = await race<WorkerResult>(worker, tasks)
+    expect(results).to.deep.equal([{ outcomes: [] }, { outcomes: [] }])
     const links = await shared.kysely.selectFrom('one_time_link').select('id').execute()
     expect(links).to.have.length(MAX)
   })

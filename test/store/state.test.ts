@@ -1,11 +1,10 @@
 import { Cluster, Redis } from 'ioredis'
 
 import { redisState, sqlState } from '../../src/platform/store/oauth-state.ts'
-import { openDatabase } from '../../src/platform/store/open-stores.ts'
-import { openRedis } from '../../src/platform/store/redis.ts'
+import { openRedis, type RedisLocation } from '../../src/platform/store/redis.ts'
 import type { WorkerPlace, WorkerResult, WorkerTask } from '../store-worker.ts'
 import { cleanUpAt } from '../support/clean-up.ts'
-import { type Place, patiently, postgresPlace, sqlitePlace } from '../support/database.ts'
+import { openAt, type Place, postgresPlace, sqlitePlace } from '../support/database.ts'
 import { eventually, race } from '../support/programs.ts'
 import { type RedisServer, startRedis, startRedisCluster } from '../support/redis.ts'
 import { rejection } from '../support/rejection.ts'
@@ -56,9 +55,8 @@ function contract(name: string, open: (test: Mocha.Context) => Promise<Backend>)
         await adapterFor(model).upsert(id, { jti: id, uid: `${model}-1`, grantId: 'grant-1' }, 60)
         await adapterFor(model).consumeOnce(id)
       }
-      expect((await backend.dump()).join())
-        .to.include('grant-1')
-        .and.not.include('secret-of-')
+      const dump = (await backend.dump()).join()
+      expect(dump).to.include('grant-1').and.not.include('secret-of-')
     })
 
     for (const ttlSeconds of [undefined, 0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {
@@ -178,14 +176,14 @@ contract('Redis', async (test) => {
   return await redisBackend([server], { url: server.url })
 })
 contract('a Redis Cluster', async (test) => {
-  const { nodes } = await startRedisCluster(requireProgram(test, 'redis-server'))
-  return await redisBackend(nodes, { clusterNodes: nodes.map(({ port }) => `127.0.0.1:${port}`) })
+  const { nodes, addresses } = await startRedisCluster(requireProgram(test, 'redis-server'))
+  return await redisBackend(nodes, { clusterNodes: addresses })
 })
 
 const session = (jti: string, uid: string) => ({ jti, kind: 'Session', uid, accountId: 'per_1' })
 
 async function sqlBackend(place: Place): Promise<Backend> {
-  const database = await openDatabase(place.location, patiently)
+  const database = await openAt(place)
   let nowMs = STARTED_AT_MS
   return {
     store: sqlState(database, { now: () => nowMs }),
@@ -200,17 +198,11 @@ async function sqlBackend(place: Place): Promise<Backend> {
       return rows.map((row) => JSON.stringify(row))
     },
     immortal: async () => [],
-    async [Symbol.asyncDispose]() {
-      await database[Symbol.asyncDispose]()
-      await place[Symbol.asyncDispose]()
-    },
+    [Symbol.asyncDispose]: async () => await database[Symbol.asyncDispose](),
   }
 }
 
-async function redisBackend(
-  servers: readonly RedisServer[],
-  location: Parameters<typeof openRedis>[0],
-) {
+async function redisBackend(servers: readonly RedisServer[], location: RedisLocation) {
   const client = await openRedis(location, { answerWithinMs: 10_000 })
   expect(client).to.be.instanceOf('url' in location ? Redis : Cluster)
   const store = redisState(client)
