@@ -103,14 +103,11 @@ forEachDatabase('one-time links for uploads', (start) => {
     for (const [to, name, bytes, refusal, sentence] of rejected) {
       expect(refusalOf(await put(to, name, bytes)), name).to.equal(refusal)
       const { status, page } = await submit(to, name, bytes)
-      expect([`${status}`, page.includes(sentence)], name).to.deep.equal([
-        refusal.slice(0, 3),
-        true,
-      ])
+      expect(refusal, name).to.match(new RegExp(`^${status} `))
+      expect(page, name).to.include(sentence)
     }
-    const type = 'multipart/form-data; boundary=x'
     for (const body of ['', '--x\r\n\r\n', '--y\r\nA: b\r\n\r\n', `--x\r\n${'A'.repeat(9000)}`]) {
-      const headers = { 'content-type': type }
+      const headers = { 'content-type': 'multipart/form-data; boundary=x' }
       expect((await fetch(url, { method: 'POST', body, headers })).status).to.equal(400)
     }
     expect([await files(), onDisk()]).to.deep.equal([[], before])
@@ -121,12 +118,8 @@ forEachDatabase('one-time links for uploads', (start) => {
   // [461, 463]
   it('cannot be guessed, and end with the access of the client or the role of the person', async () => {
     const url = await request()
-    for (const wrong of [
-      `${url}x`,
-      url.slice(0, -1),
-      url.replace(/[^/]*\.(?=[^/]*$)/, 'AAAA.'),
-      `${url}.x`,
-    ])
+    const sealed = url.replace(/[^/]*\.(?=[^/]*$)/, 'AAAA.')
+    for (const wrong of [`${url}x`, url.slice(0, -1), sealed, `${url}.x`])
       expect(refusalOf(await put(wrong)), wrong).to.equal(GONE)
     const role = (from: string, to: string) =>
       kysely().updateTable('site_role').set({ person_id: to }).where('person_id', '=', from)
@@ -141,7 +134,6 @@ forEachDatabase('one-time links for uploads', (start) => {
 
   it('need the scope', async () => {
     const reader = await startOperator(running(), { scopes: [writeScope('courses')] })
-    const { status } = await reader.ask('mutation { requestUpload { url } }')
-    expect(status).to.equal(403)
+    expect((await reader.ask('mutation { requestUpload { url } }')).status).to.equal(403)
   })
 })

@@ -7,7 +7,7 @@ import { createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose'
 import { catalogue, readScope } from '../src/directory/scopes/catalogue.ts'
 import { pages, paths } from '../src/platform/http/paths.ts'
 import { authorizeUrl, introspect, obtain, register, userinfo } from './support/client.ts'
-import { insert, remove } from './support/database.ts'
+import { insert, remove, rowsOf } from './support/database.ts'
 import {
   amir,
   marco,
@@ -33,9 +33,7 @@ const SLOW = '/admin/api/slow'
 
 type Init = RequestInit & { duplex?: 'half' }
 
-async function ask(
-  ...[url, token, path, init = {}]: [string, string, string, Init?]
-): Promise<Answer> {
+async function ask(url: string, token: string, path: string, init: Init = {}): Promise<Answer> {
   const headers = { authorization: `Bearer ${token}`, ...init.headers }
   return await answerOf(await fetch(url + path, { redirect: 'manual', ...init, headers }))
 }
@@ -85,9 +83,8 @@ forEachDatabase('a forwarded request', (start) => {
   it('is signed with a key of its own that the key set publishes [RFC 9068 §2.1]', async () => {
     await using service = await startWithPlatform({}, start)
     const { keys } = (await get(service.url + paths.jwks)).body
-    const rows = await service.kysely.selectFrom('upstream_key').select(['kid', 'state']).execute()
-    const signing = await service.kysely.selectFrom('signing_key').select('kid').execute()
-    const kids = [...signing, ...rows].map((row) => row.kid)
+    const rows = await rowsOf(service.kysely, 'upstream_key')
+    const kids = [...(await rowsOf(service.kysely, 'signing_key')), ...rows].map((row) => row.kid)
     expect(keys.map((key: { kid: string }) => key.kid)).to.have.members(kids)
     for (const key of keys)
       expect(key).to.have.all.keys('alg', 'crv', 'kid', 'kty', 'use', 'x', 'y')
@@ -109,10 +106,10 @@ describe('/admin/api/', () => {
   }
   const asked = async (path: string, init?: Init, scope?: string) =>
     await ask(service().url, await tokenFor(scope), path, init)
-  const open = async (path: string, method = 'GET') =>
-    httpRequest(service().url + path, {
-      ...{ method, headers: { authorization: `Bearer ${await tokenFor()}` } },
-    })
+  const open = async (path: string, method = 'GET') => {
+    const headers = { authorization: `Bearer ${await tokenFor()}` }
+    return httpRequest(service().url + path, { method, headers })
+  }
 
   it('forwards bodies and statuses of every method unchanged', async () => {
     const body = 'x'.repeat(300_000)
@@ -150,8 +147,7 @@ describe('/admin/api/', () => {
       },
     })
     expect(status).to.equal(200)
-    const { seen } = await service().platform.seen()
-    const { headers = {} } = seen.at(-1) ?? {}
+    const { headers = {} } = (await service().platform.seen()).seen.at(-1) ?? {}
     expect(headers).to.include({
       'accept-language': 'de',
       'if-none-match': '"one"',
@@ -169,8 +165,7 @@ describe('/admin/api/', () => {
   })
 
   it('returns no header that a browser or a proxy obeys', async () => {
-    const origin = 'https://app.example'
-    const loud = await asked(`${COUPONS}/loud`, { headers: { origin } })
+    const loud = await asked(`${COUPONS}/loud`, { headers: { origin: 'https://app.example' } })
     expect([loud.status, loud.text]).to.deep.equal([200, '<script>1</script>'])
     const kept = {
       ...{ 'content-type': 'text/html', etag: '"one"', 'x-total-count': '3' },
@@ -182,9 +177,8 @@ describe('/admin/api/', () => {
       ...['access-control-allow-credentials', 'strict-transport-security', 'set-cookie'],
       ...['clear-site-data', 'location', 'refresh', 'server', 'x-powered-by', 'x-accel-redirect'],
       'www-authenticate',
-    ]) {
+    ])
       expect(loud.headers.get(name), name).to.equal(null)
-    }
   })
 
   it('answers 502 to a redirect, a failure and a refused token, without details', async () => {
@@ -192,10 +186,8 @@ describe('/admin/api/', () => {
     for (const path of [...failures, '/status/401']) {
       const { status, headers, body } = await asked(COUPONS + path)
       expect(status, path).to.equal(502)
-      expect(body).to.deep.equal({
-        error: 'upstream_failed',
-        error_description: 'the platform API behind this path failed; try again later',
-      })
+      const error_description = 'the platform API behind this path failed; try again later'
+      expect(body).to.deep.equal({ error: 'upstream_failed', error_description })
       for (const name of ['location', 'set-cookie', 'www-authenticate'])
         expect(headers.get(name), name).to.equal(null)
       expect(headers.get('content-security-policy')).to.equal('sandbox')
@@ -205,9 +197,8 @@ describe('/admin/api/', () => {
 
   it('breaks off when the response of the platform does', async () => {
     await rejection(asked(`${COUPONS}/breaks`))
-    await eventually(5000, async () => {
-      expect(service().log.join('')).to.include('response interrupted: aborted')
-    })
+    const said = 'response interrupted: aborted'
+    await eventually(5000, async () => expect(service().log.join('')).to.include(said))
   })
 
   it('ends the request to the platform when the caller leaves', async () => {
@@ -290,11 +281,9 @@ describe('/admin/api/', () => {
     const assertion = { ...byAssertion(forwarded), client_id: resourceServer.clientId }
     expect((await introspect(url, 'x', assertion)).status).to.equal(401)
     expect((await get(`${url}${paths.endSession}?id_token_hint=${forwarded}`)).status).to.equal(400)
-    const granted = await postForm(url + paths.token, {
-      grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
-      client_id: notes.clientId,
-      assertion: forwarded,
-    })
+    const grant_type = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
+    const grant = { grant_type, client_id: notes.clientId, assertion: forwarded }
+    const granted = await postForm(url + paths.token, grant)
     expect(granted.body.error).to.equal('unsupported_grant_type')
   })
 
@@ -370,9 +359,8 @@ it('every operator scope opens only the methods of its own mapping', async () =>
     address: `http://127.0.0.1:${port}/api/${path}`,
     ...{ audience: PLATFORM, answerWithinSeconds: 10, bodyBytesMax: 1000 },
   }))
-  await using service = await startWithPlatform({
-    policy: policyWith({ upstreams, registration: { registrationsPerAddressMax: 1000 } }),
-  })
+  const registration = { registrationsPerAddressMax: 1000 }
+  await using service = await startWithPlatform({ policy: policyWith({ upstreams, registration }) })
   const { url } = service
   const platform = await startPlatform(port, url)
   for (const { name, access } of scopes) {
@@ -395,11 +383,9 @@ it('a slow platform is 504, an interrupted response is cut short, and a missing 
   const token = await operatorToken(url, BOTH)
   const { status, body, headers } = await ask(url, token, `${SLOW}/silent`)
   expect(status).to.equal(504)
-  expect(body).to.deep.equal({
-    error: 'upstream_timeout',
-    error_description:
-      'the platform API behind this path did not respond in time; check whether a write succeeded',
-  })
+  const error_description =
+    'the platform API behind this path did not respond in time; check whether a write succeeded'
+  expect(body).to.deep.equal({ error: 'upstream_timeout', error_description })
   expect(headers.get('cache-control')).to.equal('no-store')
   await rejection(ask(url, token, `${SLOW}/stops`))
   await service.platform.kill()
@@ -416,28 +402,22 @@ describe('without a mapping', () => {
     for (const path of ['/admin/api', COUPONS, `${COUPONS}/7`]) {
       const { status, body } = await get(service().url + path)
       expect(status, path).to.equal(404)
-      expect(body).to.deep.equal({
-        error: 'not_found',
-        error_description: 'this deployment does not map this path to a platform API',
-      })
+      const error_description = 'this deployment does not map this path to a platform API'
+      expect(body).to.deep.equal({ error: 'not_found', error_description })
     }
     expect((await get(service().url + paths.jwks)).body.keys).to.have.length(2)
   })
 
   it('the consent page marks a scope without a use, and the guide lists the paths of others', async () => {
+    const school = 'the school&#39;s name and settings'
     const unavailable = 'coupons and discounts (this service does not offer that yet)'
-    expect(await sentences(service().url)).to.deep.equal([
-      ...['the school&#39;s name and settings', unavailable, unavailable],
-    ])
+    expect(await sentences(service().url)).to.deep.equal([school, unavailable, unavailable])
     await using mapped = await startWithPlatform()
     const offered = 'coupons and discounts'
-    expect(await sentences(mapped.url)).to.deep.equal([
-      ...['the school&#39;s name and settings', offered, offered],
-    ])
+    expect(await sentences(mapped.url)).to.deep.equal([school, offered, offered])
     const guide = (await get(mapped.url + paths.authMd)).text
-    expect(guide).to.include(
-      '| `coupons:read` | read | coupons | `/admin/api/coupons` and `/admin/api/slow` |',
-    )
+    const row = '| `coupons:read` | read | coupons | `/admin/api/coupons` and `/admin/api/slow` |'
+    expect(guide).to.include(row)
     expect(guide).to.include('| `school:read` | read | school | `/admin/graphql` |')
   })
 

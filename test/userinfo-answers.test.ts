@@ -20,10 +20,7 @@ const page = 'https://app.example'
 const origin = ['Origin', page]
 const path = paths.userinfo
 
-const get = (headers: readonly string[], query = ''): WireRequest => ({
-  path: path + query,
-  headers,
-})
+const get = (headers: readonly string[], query = '') => ({ path: path + query, headers })
 const post = (fields: Fields, headers: readonly string[] = [], query = ''): WireRequest => ({
   ...{ method: 'POST', path: path + query, headers: [...FORM, ...headers] },
   body: encode(fields),
@@ -59,9 +56,10 @@ const lacking = (error_description: string, scope: string): Expected => ({
   ),
   body: { error: 'insufficient_scope', error_description, scope },
 })
-const hasSecret = malformed(
-  'scripts in a browser must not use a confidential client; use a public client',
-)
+const invalidOnPage = { ...invalid, open: page }
+const withoutOpenid = lacking('access token missing openid scope', 'openid')
+const noSecret = 'scripts in a browser must not use a confidential client; use a public client'
+const hasSecret = { ...malformed(noSecret), open: null }
 const unread = (status: number, error_description: string): Expected => ({
   ...{ status, body: { error: 'invalid_request', error_description } },
 })
@@ -161,18 +159,9 @@ const groups: readonly Group[] = [
       'an expired token': sent('expired'),
     },
   ],
-  [
-    { ...invalid, open: page },
-    { 'an unknown token from a page': () => get([...unknown, ...origin]) },
-  ],
-  [
-    lacking('access token missing openid scope', 'openid'),
-    { 'a token without openid': sent('withoutOpenid') },
-  ],
-  [
-    { ...hasSecret, open: null },
-    { 'a confidential client from a page': sent('confidential', ...origin) },
-  ],
+  [invalidOnPage, { 'an unknown token from a page': () => get([...unknown, ...origin]) }],
+  [withoutOpenid, { 'a token without openid': sent('withoutOpenid') }],
+  [hasSecret, { 'a confidential client from a page': sent('confidential', ...origin) }],
   [
     malformed('the request body must be application/x-www-form-urlencoded'),
     {
@@ -216,9 +205,8 @@ describe('UserInfo responses [design 4]', () => {
   })
 
   const ofMethods = { OPTIONS: [404, 'not_found', null] } as Record<string, unknown[]>
-  for (const method of ['PUT', 'DELETE', 'PATCH']) {
+  for (const method of ['PUT', 'DELETE', 'PATCH'])
     ofMethods[method] = [405, 'invalid_request', 'GET, POST, OPTIONS']
-  }
   for (const [method, expected] of Object.entries(ofMethods)) {
     it(`to ${method} are ${expected[0]}`, async () => {
       const request = { method, path, headers: bearer('x') }

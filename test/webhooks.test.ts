@@ -34,6 +34,7 @@ import { eventually } from './support/programs.ts'
 import { shared } from './support/shared.ts'
 import { sharedProgram } from './support/skipped.ts'
 import { forEachDatabase } from './support/storages.ts'
+import type { Json } from './support/wire.ts'
 
 interface Message {
   readonly host: string
@@ -133,6 +134,11 @@ forEachDatabase('webhooks', (start) => {
     })
   const typesAt = (host: string, id: string) =>
     at(host).flatMap(({ event }) => (event.data.id === id ? event.type : []))
+  const importLines = async (lines: readonly object[], emitsEvents = true) => {
+    const { database } = running().service.stores
+    expect((await importRecords(database, lines, { emitsEvents })).rejected).to.deep.equal([])
+    await settled(0)
+  }
 
   // [393]
   it('send an event within two seconds, signed with both keys, also while the secret is rotated', async () => {
@@ -149,18 +155,16 @@ forEachDatabase('webhooks', (start) => {
     await release('archive', id)
     await eventually(5000, async () => expect(at(ONE)).to.have.length(2))
     const newest = textOf(await read(), 'secret')
-    expect(newest)
-      .to.match(/^whsec_/)
-      .and.not.equal(secret)
+    expect(newest).to.match(/^whsec_/)
+    expect(newest).to.not.equal(secret)
     for (const { headers, body, event } of at(ONE)) {
       expect(new Webhook(secret).verify(body, headers)).to.deep.equal(event)
       const [, signature = ''] = /v1a,(\S+)$/.exec(headers['webhook-signature'] ?? '') ?? []
       const signed = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`
       const x = Buffer.from(publicKey, 'base64').toString('base64url')
       const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x }, format: 'jwk' })
-      expect(verify(null, Buffer.from(signed), key, Buffer.from(signature, 'base64'))).to.equal(
-        true,
-      )
+      const isOurs = verify(null, Buffer.from(signed), key, Buffer.from(signature, 'base64'))
+      expect(isOurs).to.equal(true)
       expect(ajv.validate(eventSchema(event.type), event), ajv.errorsText()).to.equal(true)
       expect(() => new Webhook(secret).verify(body.replace('crs', 'csr'), headers)).to.throw()
     }
@@ -170,10 +174,10 @@ forEachDatabase('webhooks', (start) => {
     expect(typesAt(ONE, id)).to.deep.equal(types.slice(0, 2))
     await release('restore', id)
     await eventually(5000, async () => expect(typesAt(ONE, id)).to.deep.equal(types))
-    const everything = JSON.stringify([running().log, received, await audited()])
+    const audited = await rowsOf(kysely(), 'audit_event')
+    const everything = JSON.stringify([running().log, received, audited])
     for (const key of [secret, newest]) expect(everything).not.to.include(key.slice(6))
   })
-  const audited = async () => await rowsOf(kysely(), 'audit_event')
 
   it('keep the order of each subject for an hour of errors, lose nothing, and delay no other endpoint', async () => {
     await add(ONE, ['course.published', 'course.unpublished'])
@@ -189,10 +193,8 @@ forEachDatabase('webhooks', (start) => {
     for (let minute = 0; minute < 60; minute += 10) {
       clock.aheadMs += HOUR_MS / 6
       await eventually(5000, async () => {
-        const due = kysely()
-          .selectFrom('outbox')
-          .where('due_at', '<=', Date.now() + clock.aheadMs)
-        expect(await due.select('id').execute()).to.have.length(0)
+        const rows = await rowsOf(kysely(), 'outbox')
+        for (const row of rows) expect(row.due_at).to.be.above(Date.now() + clock.aheadMs)
       })
     }
     expect(at(TWO)).not.to.have.length(0)
@@ -219,12 +221,11 @@ forEachDatabase('webhooks', (start) => {
     await eventually(3000, async () => expect(at(ONE)).to.have.length(12))
     await settled(12)
     const log = await rowsOf(kysely(), 'webhook_delivery')
-    const longest = log.map(({ response }) => response?.length ?? 0)
-    expect(Math.max(...longest)).to.equal(1024)
+    expect(Math.max(...log.map(({ response }) => response?.length ?? 0))).to.equal(1024)
     answers.clear()
     await eventually(30_000, async () => {
       clock.aheadMs += 60_000
-      expect(await rowsOf(kysely(), 'outbox', { kind: 'webhook' })).to.have.length(0)
+      expect(await rowsOf(kysely(), 'outbox', { kind: 'webhook' })).to.be.empty
     })
     expect(new Set(at(BAD).map(({ event }) => event.id)).size).to.equal(12)
   }).timeout(60_000)
@@ -282,8 +283,7 @@ forEachDatabase('webhooks', (start) => {
     const again = at(ONE).slice(-2)
     expect(again.map(({ event }) => event.data.id)).to.have.members(ids)
     for (const { event } of again) expect(event.data).not.to.have.any.keys('before', 'after')
-    const log = decode((await read()).text)
-    expect(log.match(/Accepted \(204\)/g)).to.have.length(6)
+    expect(decode((await read()).text).match(/Accepted \(204\)/g)).to.have.length(6)
     expect(textOf(await press('replay', { since: 'soon' }), 'webhook-problem')).to.match(/a time/)
   })
 
@@ -306,7 +306,6 @@ forEachDatabase('webhooks', (start) => {
 
   it('carry what an import adds, changes and ends, if it was asked to', async () => {
     await add(ONE)
-    const { database } = running().service.stores
     const [site, person, order] = ['sit_northlight', 'per_bought', 'ord_bought']
     const at = '2026-01-01T00:00:00Z'
     const named = { email: 'b@bought.example', name: 'Bo', createdAt: at }
@@ -314,29 +313,21 @@ forEachDatabase('webhooks', (start) => {
     const role = { site, role: 'student', grantedAt: at }
     const orders = { type: 'order', id: order, site, person, number: 'N1', totalCents: 900 }
     const bought = { person, order, purchasedAt: at }
-    const [course] = await rowsOf(kysely(), 'course', { site_id: site })
-    const [product] = await rowsOf(kysely(), 'digital_product', { site_id: site })
-    const purchase = { type: 'coursePurchase', id: 'pur_b1', course: course?.id, ...bought }
+    const course = await rowOf(kysely(), 'course', { site_id: site })
+    const product = await rowOf(kysely(), 'digital_product', { site_id: site })
+    const purchase = { type: 'coursePurchase', id: 'pur_b1', course: course.id, ...bought }
     const records = [
       { ...someone, roles: [role] },
       { ...orders, currency: 'EUR', placedAt: at },
       { ...purchase, expiresAt: null },
-      { type: 'digitalProductPurchase', id: 'pur_b2', digitalProduct: product?.id, ...bought },
+      { type: 'digitalProductPurchase', id: 'pur_b2', digitalProduct: product.id, ...bought },
     ]
-    const send = async (lines: readonly object[], emitsEvents = true) => {
-      const { rejected } = await importRecords(database, lines, { emitsEvents })
-      expect(rejected).to.deep.equal([])
-      await settled(0)
-    }
-    await send(records)
-    await send(records)
-    await send([{ ...orders, currency: 'EUR', placedAt: at, refundedAt: at }])
-    await send([
-      { ...purchase, expiresAt: '2036-01-01T00:00:00Z' },
-      { ...someone, roles: [] },
-    ])
-    await send([{ type: 'coursePurchase', id: 'pur_b1', deleted: true }])
-    await send([{ ...someone, roles: [role] }], false)
+    for (const _ of ['first', 'again']) await importLines(records)
+    await importLines([{ ...orders, currency: 'EUR', placedAt: at, refundedAt: at }])
+    const longer = { ...purchase, expiresAt: '2036-01-01T00:00:00Z' }
+    await importLines([longer, { ...someone, roles: [] }])
+    await importLines([{ type: 'coursePurchase', id: 'pur_b1', deleted: true }])
+    await importLines([{ ...someone, roles: [role] }], false)
     const seen = received.map(({ event: { type, data } }) => `${type} ${data.id} ${data.personId}`)
     expect(seen).to.have.members([
       ...[`member.added ${person} ${person}`, `order.created ${order} ${person}`],
@@ -375,13 +366,7 @@ forEachDatabase('webhooks', (start) => {
     ]
     for (const [line, event] of steps) {
       received.length = 0
-      for (const _ of ['first', 'again']) {
-        const { rejected } = await importRecords(running().service.stores.database, [line], {
-          emitsEvents: true,
-        })
-        expect(rejected).to.deep.equal([])
-      }
-      await settled(0)
+      for (const _ of ['first', 'again']) await importLines([line])
       const seen = received.map(({ event: { type, data } }) => `${type} ${data.id}`)
       expect(seen, JSON.stringify(line)).to.deep.equal(event === undefined ? [] : [event])
     }
@@ -391,21 +376,16 @@ forEachDatabase('webhooks', (start) => {
     await add(ONE)
     const { url, service } = running()
     const { database } = service.stores
-    const by = () => ({
-      siteId: 'sit_northlight',
-      personId: 'per_olivia',
-      requestId: 'r',
-      now: now(),
-    })
     const now = () => service.now()
+    const actor = { siteId: 'sit_northlight', personId: 'per_olivia', requestId: 'r' }
+    const by = () => ({ ...actor, now: now() })
     const change = async (work: (trx: Transaction<Schema>) => Promise<unknown>) =>
       await kysely().transaction().execute(work)
     const join = async (role: 'student' | 'lecturer') =>
       await change(async (trx) => await joinSite(trx, { ...by(), personId: 'per_noor' }, [role]))
-    const { name, email } = await rowOf(kysely(), 'person', { id: 'per_sam' })
+    const { name, email, password_hash } = await rowOf(kysely(), 'person', { id: 'per_sam' })
     const line = { type: 'person', id: 'per_sam', name, email, createdAt: '2026-01-01T00:00:00Z' }
     const due = () => ({ personId: 'per_sam', dueAt: now() })
-    const { password_hash } = await rowOf(kysely(), 'person', { id: 'per_sam' })
     const hash = { personId: 'per_sam', passwordHash: password_hash ?? '' }
     const password = { ...hash, endApps: true, byMail: false }
     const removeScope = async () => {
@@ -417,8 +397,8 @@ forEachDatabase('webhooks', (start) => {
       await update(app, app, by())
     }
     const missing = () => ({ missing: 'end', nowMs: now() }) as const
-    const everyone = (await rowsOf(kysely(), 'person')).map(({ id }) => id)
-    const others = new Set(everyone.filter((id) => id !== 'per_noor'))
+    const others = new Set((await rowsOf(kysely(), 'person')).map(({ id }) => id))
+    others.delete('per_noor')
     const gone = 'application.disconnected'
     const steps: [() => Promise<unknown>, string[], Answers?][] = [
       [async () => await endMemberAccess(database, by(), 'per_sam'), [gone]],
@@ -459,14 +439,13 @@ forEachDatabase('webhooks', (start) => {
     await fail(1)
     await eventually(10_000, async () => expect(at(ONE)).to.have.length(1))
     clock.aheadMs += 60_000
-    await authorize(running().url, {}, { ...sam, password: 'wrong' }).catch(() => {})
+    await fail(1)
     await eventually(10_000, async () => {
       const rows = await rowsOf(kysely(), 'audit_event', { action: 'sign_in.failure' })
       expect(rows.at(-1)?.occurred_at).to.be.above(Date.now() + 100_000)
     })
-    expect(at(ONE).map(({ event }) => event.data)).to.deep.equal([
-      { id: 'per_sam', kind: 'person', personId: 'per_sam' },
-    ])
+    const whole = [{ id: 'per_sam', kind: 'person', personId: 'per_sam' }]
+    expect(at(ONE).map(({ event }) => event.data)).to.deep.equal(whole)
   })
 
   // [390]
@@ -479,14 +458,15 @@ forEachDatabase('webhooks', (start) => {
     await publish('guarded')
     await eventually(5000, async () => {
       const log = await rowsOf(kysely(), 'webhook_delivery')
-      const errors = log.map(({ status, error }) => `${status} ${error}`)
-      expect(errors.join()).to.include('null the host has no address, or an address outside')
-      expect(errors.join()).to.include('302 the receiver responded with status 302')
+      const errors = log.map(({ status, error }) => `${status} ${error}`).join()
+      expect(errors).to.include('null the host has no address, or an address outside')
+      expect(errors).to.include('302 the receiver responded with status 302')
     })
     await settled(2)
     expect([at('claude.ai'), at(BAD)].flat()).to.have.length(0)
-    const off = kysely().selectFrom('webhook_endpoint').where('disabled_at', 'is not', null)
-    expect(await off.select('url').execute()).to.deep.equal([{ url: `https://${TWO}/hook` }])
+    const endpoints = await rowsOf(kysely(), 'webhook_endpoint')
+    const off = endpoints.filter(({ disabled_at }) => disabled_at !== null).map(({ url }) => url)
+    expect(off).to.deep.equal([`https://${TWO}/hook`])
   })
 
   // [391, 392, 393, 394]
@@ -501,8 +481,7 @@ forEachDatabase('webhooks', (start) => {
     expect(made).to.deep.include({ isNew: true, endpoint: { types: ['course.published'] } })
     const { id } = made
     const types = ['course.published', 'enrolment.created']
-    const scopes = ['school:write', 'courses:read']
-    const limited = await startOperator(running(), { scopes })
+    const limited = await startOperator(running(), { scopes: ['school:write', 'courses:read'] })
     const update = mutationOf('updateWebhookEndpoint')
     const refusal = async (mutation: string, input: object) =>
       await limited.refused(mutation, { input })
@@ -524,29 +503,25 @@ forEachDatabase('webhooks', (start) => {
     await settled(0)
     expect(typesAt(ONE, course)).to.deep.equal(['course.published'])
     const { secret } = await value(`mutation { rotateWebhookSecret(id: "${id}") { secret } }`)
-    expect(secret)
-      .to.match(/^whsec_/)
-      .and.not.equal(made.secret)
-    const replay = 'since: "2026-01-01T00:00:00Z"'
-    const again = `mutation { replayWebhookEvents(id: "${id}", ${replay}) { count } }`
+    expect(secret).to.match(/^whsec_/)
+    expect(secret).to.not.equal(made.secret)
+    const since = '2026-01-01T00:00:00Z'
+    const again = `mutation { replayWebhookEvents(id: "${id}", since: "${since}") { count } }`
     expect(await value(again)).to.deep.equal({ count: 1 })
     await settled(0)
     const deliveries = 'deliveries { eventId type status error request response }'
     const list = `{ webhookEndpoints { id url payload disabledAt publicKey ${deliveries} } }`
     const [endpoint] = await value(list)
     expect(endpoint).to.include({ id, url: input.url, payload: 'FULL', disabledAt: null })
-    const sent = endpoint.deliveries.map(({ request }: { request: string }) => JSON.parse(request))
+    const sent = endpoint.deliveries.map((each: Json) => JSON.parse(each.request))
     expect(sent).to.have.deep.members(at(ONE).map(({ event }) => event))
     const reader = await startOperator(running(), { scopes: ['school:read', 'courses:read'] })
     const [seen] = await reader.value(list)
-    const hidden = seen.deliveries.map(({ type, request }: Record<string, unknown>) => [
-      type,
-      request !== null,
-    ])
-    const shown = ['course.published', true]
-    expect(hidden).to.have.deep.members([shown, shown, ['enrolment.created', false]])
-    const removed = await value(`mutation { deleteWebhookEndpoint(id: "${id}") { deletedId } }`)
-    expect(removed).to.deep.equal({ deletedId: id })
+    const visible = seen.deliveries.map((each: Json) => `${each.type} ${each.request !== null}`)
+    const shown = 'course.published true'
+    expect(visible).to.have.members([shown, shown, 'enrolment.created false'])
+    const remove = `mutation { deleteWebhookEndpoint(id: "${id}") { deletedId } }`
+    expect(await value(remove)).to.deep.equal({ deletedId: id })
   })
 
   it('can be changed on their page', async () => {
@@ -591,8 +566,7 @@ forEachDatabase('webhooks', (start) => {
     expect((await other.visit(foreign)).status).to.equal(404)
     expect((await other.visit(path)).status).to.equal(403)
     expect((await makePagePerson(running().url, sam).visit(path)).status).to.equal(403)
-    const mine = await other.visit('/admin/open-kitchen/webhooks')
-    const csrf = hiddenField(mine.text)
+    const csrf = hiddenField((await other.visit('/admin/open-kitchen/webhooks')).text)
     for (const act of ['rotate', 'test', 'replay-one', 'disable', 'delete'])
       expect((await other.post(foreign, { csrf, act })).status, act).to.equal(404)
     expect((await press('delete')).path).to.equal(`${PAGE}?done=delete`)
