@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 
-import { look, sharedBrowser, signInAs } from '../support/browser.ts'
+import { look, sharedBrowser, signInAt } from '../support/browser.ts'
 import { obtainTokens } from '../support/client.ts'
 import { insert, remove, rowOf } from '../support/database.ts'
 import { june, marco, olivia, policyWith } from '../support/gatehouse.ts'
@@ -8,22 +8,15 @@ import { linkTo } from '../support/mail-folder.ts'
 import { eventually } from '../support/programs.ts'
 import { sharedService } from '../support/storages.ts'
 
-const DAY_MS = 86_400_000
-
 describe('/admin and /account in a browser', () => {
-  const service = sharedService({
-    policy: policyWith({
-      storage: { usageFlushSeconds: 1 },
-      metadataDocuments: { openRegistration: true },
-    }),
-  })
+  const metadataDocuments = { openRegistration: true }
+  const policy = policyWith({ storage: { usageFlushSeconds: 1 }, metadataDocuments })
+  const service = sharedService({ policy })
   const open = sharedBrowser()
 
   async function signedIn(path: string, person: typeof june): Promise<Page> {
     const { page } = await open({ viewport: { width: 1280, height: 800 } })
-    await page.goto(service().url + path)
-    await signInAs(page, person)
-    await page.locator('nav.area').waitFor()
+    await signInAt(page, service().url + path, person, 'nav.area')
     return page
   }
 
@@ -35,8 +28,7 @@ describe('/admin and /account in a browser', () => {
   }
 
   it('an operator enables the feature and creates a client; a student connects and removes it', async () => {
-    const { kysely } = service()
-    await remove(kysely, 'site_feature', { site_id: 'sit_open_kitchen' })
+    await remove(service().kysely, 'site_feature', { site_id: 'sit_open_kitchen' })
     const operator = await signedIn('/admin', marco)
     await operator.getByRole('link', { name: 'Beta features' }).click()
     await look(operator, 'beta-off')
@@ -68,8 +60,7 @@ describe('/admin and /account in a browser', () => {
     await student.getByRole('link', { name: 'Remove Recipe Box' }).click()
     await look(student, 'remove-app')
     await student.getByRole('button', { name: 'Remove access' }).click()
-    await student.locator('#no-apps').waitFor()
-    await look(student, 'apps-none')
+    await look(student, 'apps-none', '#no-apps')
   })
 
   it('an operator adds a webhook endpoint, tries, changes and disables it', async () => {
@@ -99,13 +90,11 @@ describe('/admin and /account in a browser', () => {
   it('a person deletes the account with the keyboard, after opening the link of a mail', async () => {
     const page = await signedIn('/account/data', june)
     await page.locator('#delete').press('Enter')
-    await page.locator('#code').waitFor()
-    await look(page, 'deletion-requested')
+    await look(page, 'deletion-requested', '#code')
     await page.goto(service().url + (await linkTo(service(), june.login)))
     await page.locator('#deletion-page').waitFor()
     await page.locator('#confirm').press('Enter')
-    await page.locator('#deletion-scheduled-page').waitFor()
-    await look(page, 'deletion-scheduled')
+    await look(page, 'deletion-scheduled', '#deletion-scheduled-page')
   })
 
   it('every page has no barrier and fits 360 pixels', async () => {
@@ -118,12 +107,10 @@ describe('/admin and /account in a browser', () => {
     await operator.getByLabel('Redirect addresses').fill('http://kitchen.example/callback')
     await operator.getByRole('radio', { name: /^Confidential/ }).check()
     await operator.getByRole('button', { name: 'Create application' }).click()
-    await operator.locator('#redirect-uris-problem').waitFor()
-    await look(operator, 'application-wrong')
+    await look(operator, 'application-wrong', '#redirect-uris-problem')
     await operator.getByLabel('Redirect addresses').fill('https://kitchen.example/callback')
     await operator.getByRole('button', { name: 'Create application' }).click()
-    await operator.locator('#new-secret').waitFor()
-    await look(operator, 'application-secret')
+    await look(operator, 'application-secret', '#new-secret')
     await operator.getByRole('button', { name: 'Create a new secret' }).click()
     await look(operator, 'application-two-secrets')
     const application = new URL(operator.url()).pathname
@@ -142,8 +129,7 @@ describe('/admin and /account in a browser', () => {
     await operator.goto(`${service().url}${site}/resource-servers`)
     await operator.getByLabel('Name').fill('Library API')
     await operator.getByRole('button', { name: 'Register' }).click()
-    await operator.locator('#new-secret').waitFor()
-    await look(operator, 'resource-server')
+    await look(operator, 'resource-server', '#new-secret')
     const resourceServer = new URL(operator.url()).pathname
     await lookAt(operator, [
       ...['disable', 'delete', 'refusals'].map((path) => `${resourceServer}/${path}`),
@@ -156,8 +142,7 @@ describe('/admin and /account in a browser', () => {
     const { page } = await open()
     await page.goto(`${service().url}/account`)
     await page.locator('#login-cancel').click()
-    await page.locator('#not-signed-in-page').waitFor()
-    await look(page, 'not-signed-in')
+    await look(page, 'not-signed-in', '#not-signed-in-page')
   })
 
   it('the overview says in words what its charts show, and the keyboard opens their numbers', async () => {
@@ -166,9 +151,8 @@ describe('/admin and /account in a browser', () => {
     const page = await signedIn('/admin/northlight', olivia)
     await page.getByRole('link', { name: 'Analytics' }).click()
     const calls = page.getByRole('img', { name: 'Calls' })
-    expect(await calls.locator('desc').textContent()).to.match(
-      /^[\d,]+ in all; at most \d+ a day\.$/,
-    )
+    const said = /^[\d,]+ in all; at most \d+ a day\.$/
+    expect(await calls.locator('desc').textContent()).to.match(said)
     expect(await calls.locator('rect').count()).to.equal(30)
     await page.locator('summary', { hasText: 'Calls: the numbers' }).focus()
     await page.keyboard.press('Enter')
@@ -204,14 +188,11 @@ describe('/admin and /account in a browser', () => {
   async function fillDays(): Promise<void> {
     const { kysely } = service()
     const { id } = await rowOf(kysely, 'oauth_grant', { client_id: 'northlight-notes' })
-    const today = Math.floor(Date.now() / DAY_MS)
+    const today = Math.floor(Date.now() / 86_400_000)
     const days = Array.from({ length: 30 }, (_, index) => index).filter((index) => index % 7 !== 3)
     const counts = days.map((ago) => ({ day: today - ago, calls: (ago * 37) % 61 || 5 }))
-    await insert(
-      kysely,
-      'oauth_grant_day',
-      counts.map((count) => ({ grant_id: id, ...count })),
-    )
+    const rows = counts.map((count) => ({ grant_id: id, ...count }))
+    await insert(kysely, 'oauth_grant_day', rows)
     const errors = ['invalid_grant', 'invalid_token', 'insufficient_scope', 'invalid_client']
     const refusals = errors.flatMap((error, kind) =>
       days.map((ago) => ({

@@ -11,16 +11,10 @@ import {
   refresh,
 } from '../support/client.ts'
 import { policyWith } from '../support/gatehouse.ts'
-import {
-  configWith,
-  type ServiceProcess,
-  startBalancer,
-  startProcess,
-  withClock,
-} from '../support/process.ts'
+import { configWith, startBalancedPair, withClock } from '../support/process.ts'
 import { eventually } from '../support/programs.ts'
-import { requireProgram } from '../support/skipped.ts'
-import { postgresWithDemo } from '../support/storages.ts'
+import { shared } from '../support/shared.ts'
+import { sharedDemo } from '../support/storages.ts'
 import { refusalOf } from '../support/wire.ts'
 
 const SKEW_SECONDS = 300
@@ -30,34 +24,27 @@ const TOLERANCE_SECONDS = 2
 
 // The clocks of the two processes are ten minutes apart, as on different machines (design 32).
 describe('processes whose clocks are 5 minutes ahead and 5 minutes behind', () => {
-  const opened = new AsyncDisposableStack()
-  let ahead: ServiceProcess
-  let behind: ServiceProcess
-  let baseUrl: string
-  before(async function () {
-    const storage = await postgresWithDemo(requireProgram(this, 'postgres'))
-    const balancer = opened.use(await startBalancer())
-    baseUrl = balancer.url
+  const demo = sharedDemo()
+  /** The first process is ahead, the second behind. */
+  const pair = shared(async () => {
     const lives = { authorizationCodeSeconds: LIFE_SECONDS, accessTokenSeconds: LIFE_SECONDS }
     const policy = policyWith({ lifetimes: lives, storage: { answerWithinMs: 450 } })
-    const variables = { ...storage, BASE_URL: baseUrl, CONFIG_DIR: configWith(policy) }
-    ahead = opened.use(await startProcess(variables, withClock(SKEW_SECONDS)))
-    behind = opened.use(await startProcess(variables, withClock(-SKEW_SECONDS)))
-    balancer.serve([ahead.url, behind.url])
+    const commands = [withClock(SKEW_SECONDS), withClock(-SKEW_SECONDS)]
+    return await startBalancedPair({ ...demo(), CONFIG_DIR: configWith(policy) }, commands)
   })
-  after(() => opened.disposeAsync())
 
   /** Runs the check in both directions at once, because each direction waits for lifetimes to end. */
   async function both(check: (one: string, other: string) => Promise<void>): Promise<void> {
-    await Promise.all([check(ahead.url, behind.url), check(behind.url, ahead.url)])
+    const { first, second } = pair()
+    await Promise.all([check(first.url, second.url), check(second.url, first.url)])
   }
 
   const redeemAt = async (url: string, code: string) =>
-    await exchange(url, code, { resource: baseUrl })
+    await exchange(url, code, { resource: pair().url })
 
   it('accept a benign retry of a refresh at the other process [design 10]', async () => {
     await both(async (one, other) => {
-      const { refreshToken } = await obtainTokens(baseUrl)
+      const { refreshToken } = await obtainTokens(pair().url)
       const first = await refresh(one, refreshToken)
       const again = await refresh(other, refreshToken)
       expect([first.status, again.status]).to.deep.equal([200, 200])
@@ -68,7 +55,7 @@ describe('processes whose clocks are 5 minutes ahead and 5 minutes behind', () =
 
   it('keep the grant when a page runs its callback twice [design 11]', async () => {
     await both(async (one, other) => {
-      const { code } = await obtainCode(baseUrl)
+      const { code } = await obtainCode(pair().url)
       const first = await redeemAt(one, code)
       expect([first.status, (await redeemAt(other, code)).status]).to.deep.equal([200, 400])
       expect((await refresh(other, first.body.refresh_token)).status).to.equal(200)
@@ -102,20 +89,15 @@ describe('processes whose clocks are 5 minutes ahead and 5 minutes behind', () =
   })
 
   it('log the difference', () => {
-    const clock = 'The clock of this machine is'
-    expect(ahead.output.soFar()).to.match(
-      new RegExp(`${clock} 30\\d\\.\\d s ahead of the database clock`),
-    )
-    expect(behind.output.soFar()).to.match(
-      new RegExp(`${clock} (29\\d|300)\\.\\d s behind the database clock`),
-    )
+    const [ahead, behind] = [pair().first, pair().second].map(({ output }) => output.soFar())
+    expect(ahead).to.match(/The clock of this machine is 30\d\.\d s ahead of the database clock/)
+    const said = /The clock of this machine is (29\d|300)\.\d s behind the database clock/
+    expect(behind).to.match(said)
   })
 
   async function codeOf(url: string): Promise<string> {
-    const { person } = await obtainCode(baseUrl)
-    const { pathname, search } = authorizeUrl(baseUrl)
-    const answer = await person.open(new URL(pathname + search, url))
-    const location = new URL(answer.headers.get('location') ?? 'none:')
-    return location.searchParams.get('code') ?? ''
+    const { pathname, search } = authorizeUrl(pair().url)
+    const answer = await (await obtainCode(pair().url)).person.open(new URL(pathname + search, url))
+    return new URL(answer.headers.get('location') ?? 'none:').searchParams.get('code') ?? ''
   }
 })

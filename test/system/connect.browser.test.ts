@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 
 import { paths } from '../../src/platform/http/paths.ts'
-import { look, sharedBrowser, signInAs } from '../support/browser.ts'
+import { look, sharedBrowser, signInAt } from '../support/browser.ts'
 import { authorizeUrl, exchange } from '../support/client.ts'
 import { olivia, sam } from '../support/gatehouse.ts'
 import { readTool } from '../support/mcp.ts'
@@ -19,15 +19,13 @@ describe('connecting an assistant, in a browser', () => {
 
   it('an operator adds one, and a member signs in to it with what the member page says', async () => {
     const { page: operator } = await open({ javaScriptEnabled: false })
-    await operator.goto(`${service().url}/admin/northlight`)
-    await signInAs(operator, olivia)
+    await signInAt(operator, `${service().url}/admin/northlight`, olivia)
     await operator.getByRole('link', { name: 'Connect assistants' }).click()
     await operator.getByRole('button', { name: 'Add Claude Code' }).click()
     await operator.locator('#done').waitFor()
-    const address = (await operator.getAttribute('#member-page', 'href')) ?? ''
 
     const { page: member } = await open({ javaScriptEnabled: false })
-    await member.goto(address)
+    await member.goto((await operator.getAttribute('#member-page', 'href')) ?? '')
     // If a site has only one assistant, the page shows its details without a click.
     const command = await member.locator('#claude-code pre').first().innerText()
     const [, clientId = ''] = /--client-id (\S+)/.exec(command) ?? []
@@ -35,9 +33,8 @@ describe('connecting an assistant, in a browser', () => {
 
     const asked = { client_id: clientId, redirect_uri: callback, resource: url }
     const scope = 'account:read account:write'
-    await member.goto(authorizeUrl(service().url, { ...asked, scope }).href)
-    await signInAs(member, sam)
-    await member.locator('#consent-page').waitFor()
+    const { href } = authorizeUrl(service().url, { ...asked, scope })
+    await signInAt(member, href, sam, '#consent-page')
     expect(await member.innerText('h1')).to.equal('Allow Claude Code to use your account?')
     const [sent] = await Promise.all([
       member.waitForRequest((each) => each.url().startsWith(callback)),
@@ -46,9 +43,8 @@ describe('connecting an assistant, in a browser', () => {
     const code = new URL(sent.url()).searchParams.get('code') ?? ''
     const token = (await exchange(service().url, code, asked)).body.access_token
     const { pathname: path } = new URL(url)
-    expect(await readTool(service().url, 'get_viewer', { token, path })).to.include({
-      id: 'per_sam',
-    })
+    const viewer = await readTool(service().url, 'get_viewer', { token, path })
+    expect(viewer).to.include({ id: 'per_sam' })
     const apps = await makePagePerson(service().url, sam).visit('/account/apps')
     expect(apps.text).to.include('Claude Code')
     const trail = await makePagePerson(service().url, olivia).visit('/admin/northlight/audit')
@@ -65,10 +61,8 @@ describe('connecting an assistant, in a browser', () => {
     }
     await lookAt('/connect', '/connect?site=nowhere', '/connect/open-kitchen')
     const assistants = '/admin/northlight/assistants'
-    await page.goto(service().url + assistants)
-    await signInAs(page, olivia)
-    await page.locator('#assistants-page').waitFor()
-    await look(page, 'assistants')
+    await signInAt(page, service().url + assistants, olivia)
+    await look(page, 'assistants', '#assistants-page')
     for (const id of 'claude claude-code vscode cursor gemini-cli codex opencode'.split(' ')) {
       const add = page.locator(`#add-${id}`)
       if ((await add.count()) === 0) continue
@@ -78,12 +72,10 @@ describe('connecting an assistant, in a browser', () => {
     await page.getByText('Set up ChatGPT').press('Enter')
     await page.fill('#chatgpt-callback', 'https://chatgpt.com/elsewhere')
     await page.click('#add-chatgpt')
-    await page.locator('#chatgpt-callback-problem').waitFor()
-    await look(page, 'a wrong callback')
+    await look(page, 'a wrong callback', '#chatgpt-callback-problem')
     await page.fill('#chatgpt-callback', 'https://chatgpt.com/connector/oauth/OUbdUMlL15Ct')
     await page.click('#add-chatgpt')
-    await page.locator('#done').waitFor()
-    await look(page, 'all assistants')
+    await look(page, 'all assistants', '#done')
     await lookAt(`${assistants}/own`, '/admin/northlight/applications/northlight-notes')
     const chosen = { display_name: 'Northlight Film School', accent_color: '#8a1c4a' }
     await service()
@@ -104,9 +96,7 @@ describe('connecting an assistant, in a browser', () => {
       const request = authorizeUrl(service().url, { client_id, redirect_uri }).href
       const { page, complaints } = await open()
       const followed = await followedSchemes(page)
-      await page.goto(request)
-      await signInAs(page, sam)
-      await page.locator('#consent-page').waitFor()
+      await signInAt(page, request, sam, '#consent-page')
       expect(await page.innerText('#consent-page')).to.include('an app on this device')
       await page.goto(request)
       await page.click('#consent-approve')
@@ -129,9 +119,8 @@ describe('connecting an assistant, in a browser', () => {
     const redirect_uri = `${broker.url}/callback`
     const client_id = await makeApplication(redirect_uri)
     const { page, complaints } = await open({ javaScriptEnabled: false })
-    await page.goto(authorizeUrl(service().url, { client_id, redirect_uri }).href)
-    await signInAs(page, sam)
-    await page.locator('#consent-page').waitFor()
+    const { href } = authorizeUrl(service().url, { client_id, redirect_uri })
+    await signInAt(page, href, sam, '#consent-page')
     await page.click('#consent-approve')
     await page.waitForURL(`${application.url}/arrived?code=**`)
     await page.goto(new URL(paths.endSession, service().url).href)

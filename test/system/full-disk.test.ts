@@ -26,18 +26,17 @@ describe('PostgreSQL on a full disk', () => {
     using disk = mountDisk(this)
     await using server = await startPostgres(file, [], disk.folder)
     const DATABASE_URL = await server.createDatabase('demo')
-    await using service = await startService({
-      environment: { DATABASE_URL, SECRET, DEMO_DATA: 'on' },
-    })
+    const environment = { DATABASE_URL, SECRET, DEMO_DATA: 'on' }
+    await using service = await startService({ environment })
     const { url } = service
     const operator = await startOperator(service)
     const tokens = await obtainTokens(url)
     const { code } = await obtainCode(url)
     const ready = async () => (await get(url + paths.ready)).status
-    const create = async (slug: string) =>
-      await operator.ask(mutationOf('createCourse'), {
-        input: { slug, title: slug, summary: 's'.repeat(1900) },
-      })
+    const create = async (slug: string) => {
+      const input = { slug, title: slug, summary: 's'.repeat(1900) }
+      return await operator.ask(mutationOf('createCourse'), { input })
+    }
     const listed = async () => (await operator.value('{ courses { totalCount } }')).totalCount
     expect([(await create('before')).status, await ready()]).to.deep.equal([200, 200])
     const before = await listed()
@@ -57,10 +56,8 @@ describe('PostgreSQL on a full disk', () => {
       answer = await create(`s${created}`)
     }
     expect(answer.status).to.equal(503)
-    const line = service.log
-      .map((text) => JSON.parse(text))
-      .findLast(({ status }) => status === 503)
-    expect(line.cause).to.match(/could not extend file .*: No space left on device/)
+    const line = service.log.findLast((text) => JSON.parse(text).status === 503) ?? '{}'
+    expect(JSON.parse(line).cause).to.match(/could not extend file .*: No space left on device/)
     expect(refusalOf(await exchange(url, code))).to.equal('503 temporarily_unavailable')
     // The readiness check tries a write only every five seconds.
     await eventually(10_000, async () => expect(await ready()).to.equal(503))

@@ -3,8 +3,9 @@ import { join } from 'node:path'
 
 import { holdsDemoCampus } from '../../src/ops/import/demo-campus.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
+import { isEvent } from '../support/audit-events.ts'
 import { introspect, obtainTokens, refresh, userinfo } from '../support/client.ts'
-import { configFolder } from '../support/gatehouse.ts'
+import { configFolder, flushingSoon, notes, sam } from '../support/gatehouse.ts'
 import {
   dataFolderWithDemo,
   gatehouse,
@@ -12,7 +13,8 @@ import {
   runGatehouse,
   startProcess,
 } from '../support/process.ts'
-import { temporaryFolder } from '../support/programs.ts'
+import { eventually, temporaryFolder } from '../support/programs.ts'
+import { sharedService } from '../support/storages.ts'
 
 const demoFolder = join(configFolder, 'demo')
 
@@ -25,9 +27,8 @@ describe('the gatehouse command', () => {
         ...['keys list', 'keys rotate', '--force', 'import <path>', 'export <folder>'],
         ...['backup <folder>', 'backup verify <folder>', 'restore <folder>', '--keep-grants'],
         ...['migrate', '--dry-run', 'reviewers', 'doctor', '--outside'],
-      ]) {
+      ])
         expect(stdout).to.include(name)
-      }
     }
   })
 
@@ -54,8 +55,7 @@ describe('the gatehouse command', () => {
   })
 
   it('reports the problems of the configuration as a start does', async () => {
-    const variables = { PORT: 'x', DATABASE_URL: 'mysql://x/y' }
-    expect(await gatehouse(['keys', 'list'], variables, 1))
+    expect(await gatehouse(['keys', 'list'], { PORT: 'x', DATABASE_URL: 'mysql://x/y' }, 1))
       .to.include('PORT must be a number')
       .and.include('DATABASE_URL must be a postgres:// URL')
   })
@@ -103,9 +103,8 @@ describe('import and export', () => {
     const site = { type: 'site', id: 'sit_1', slug: 'one', name: 'One', createdAt: 'now' }
     const post = { type: 'notificationSubscription', id: 'sub_1', person: 'per_bob' }
     const inbox = { ...post, site: 'sit_1', topic: 'news', channel: 'inbox' }
-    const lines = [site, person('ada'), person('bob', 'nowhere'), inbox].map(
-      (line) => `${JSON.stringify(line)}\n`,
-    )
+    const records = [site, person('ada'), person('bob', 'nowhere'), inbox]
+    const lines = records.map((record) => `${JSON.stringify(record)}\n`)
     writeFileSync(path, lines.join(''))
     const first = await runGatehouse(['import', path, '--rejects', path], { DATA_DIR })
     expect([first.code, first.stdout, first.stderr]).to.deep.equal([
@@ -180,9 +179,8 @@ it('the command reviewers gives the role of the platform, lists who has it, and 
   const run = async (...words: string[]) => await gatehouse(['reviewers', ...words], variables)
   const none = /^There are no platform reviewers/
   expect(await run()).to.match(none)
-  expect(await run('add', 'Olivia@northlight.example')).to.equal(
-    'Olivia@northlight.example can now review self-declared clients for all sites.\n',
-  )
+  const expected = 'Olivia@northlight.example can now review self-declared clients for all sites.\n'
+  expect(await run('add', 'Olivia@northlight.example')).to.equal(expected)
   const olivia = 'olivia@northlight.example'
   expect(await run('add', olivia)).to.include('Nothing to do')
   expect(await run()).to.match(/^olivia@northlight\.example {2}Olivia Hartmann, since 20/)
@@ -199,9 +197,8 @@ it('after a restore by other means, grants end-all ends every grant and session 
   await using service = await startProcess(variables)
   const { url } = service
   const [one, other] = [await obtainTokens(url), await obtainTokens(url)]
-  expect(await gatehouse(['grants', 'end-all'], variables, 1)).to.equal(
-    'Nothing was ended. Answer y to confirm, or use --yes if there is no terminal.\n',
-  )
+  const expected = 'Nothing was ended. Answer y to confirm, or use --yes if there is no terminal.\n'
+  expect(await gatehouse(['grants', 'end-all'], variables, 1)).to.equal(expected)
   expect((await userinfo(url, one.accessToken)).status).to.equal(200)
   expect(await gatehouse(['grants', 'end-all', '--yes'], variables)).to.match(
     /^Ended all sessions and grants \([1-9]\d*\), and removed records such as sessions, codes and one-time links \([1-9]\d*\)\./,
@@ -219,11 +216,9 @@ it('files that the database names and the folder lacks are reported by doctor, b
   const files = join(variables.DATA_DIR, 'files')
   const named = readdirSync(files).filter((name) => name.length === 2)
   rmSync(join(files, named[0] ?? ''), { recursive: true })
-  const { findings } = await runDoctor(variables)
-  const found = findings.find(({ check }) => check === 'files.missing')
-  expect(found?.sentence).to.match(
-    /lacks 1 of the files that are listed in the database, such as fil_/,
-  )
+  const found = (await runDoctor(variables)).findings.find(({ check }) => check === 'files.missing')
+  const said = /lacks 1 of the files that are listed in the database, such as fil_/
+  expect(found?.sentence).to.match(said)
   const folder = join(temporaryFolder(), 'backup')
   for (const command of [['backup'], ['backup', 'verify']]) {
     const { code, stderr } = await runGatehouse([...command, folder], variables)
@@ -233,4 +228,32 @@ it('files that the database names and the folder lacks are reported by doctor, b
         'Let all hosts share DATA_DIR/files, or use S3.\n',
     ])
   }
+})
+
+describe('gatehouse audit', () => {
+  const service = sharedService({ policy: flushingSoon })
+  const audit = async (...words: string[]) => {
+    const { dataDir, port } = service().config
+    return await runGatehouse(['audit', ...words], { DATA_DIR: dataDir, PORT: String(port) })
+  }
+
+  it('prints events as text and as JSON, for a site, a person and an action', async () => {
+    await obtainTokens(service().url)
+    const lines = await eventually(20_000, async () => {
+      const printed = (await audit('--json')).stdout.trim().split('\n')
+      expect(printed).to.have.length(3)
+      return printed
+    })
+    for (const line of lines)
+      expect(isEvent(JSON.parse(line)), JSON.stringify(isEvent.errors)).to.equal(true)
+    const asked = ['--person', sam.login, '--site', 'northlight', '--action', 'sign_in.success']
+    const found = await audit(...asked, '--client', notes.clientId, '--since', '1h')
+    expect(found.stdout).to.match(
+      /^\d{4}-.*Z {2}Sam .*per_sam signed in to the application northlight-notes .*127\.0\.0\.0\/24.*\n$/,
+    )
+    expect(await audit('--site', 'open-kitchen', '--json')).to.include({ code: 0, stdout: '' })
+    const wrong = await audit('--since', 'yesterday')
+    expect(wrong.stderr).to.include('--since must be a time like')
+    expect(wrong.code).to.not.equal(0)
+  })
 })

@@ -6,7 +6,7 @@ import { generateSync } from 'otplib'
 import { scopeNames } from '../../src/directory/scopes/catalogue.ts'
 import { paths } from '../../src/platform/http/paths.ts'
 import { startOperator } from '../support/admin-api.ts'
-import { look, sharedBrowser, signInAs } from '../support/browser.ts'
+import { look, sharedBrowser, signInAs, signInAt } from '../support/browser.ts'
 import { asClaude, authorizeUrl, exchange, userinfo } from '../support/client.ts'
 import { png, sendFile } from '../support/files.ts'
 import { amir, noor, notes, olivia, sam } from '../support/gatehouse.ts'
@@ -31,11 +31,9 @@ describe('the interaction pages in a browser', () => {
     const scope = `${MEMBER_SCOPE} account:write`
     await page.goto(authorizeUrl(url, { redirect_uri, scope }).href)
     expect(await page.textContent('h1')).to.equal('Sign in')
-    await signInAs(page, { ...amir, password: 'wrong' })
-    await page.waitForSelector('#login-problem')
+    await signInAs(page, { ...amir, password: 'wrong' }, '#login-problem')
     expect(await page.inputValue('#login')).to.equal(amir.login)
-    await signInAs(page, amir)
-    await page.waitForSelector('#consent-page')
+    await signInAs(page, amir, '#consent-page')
     expect(await page.innerText('#consent-page')).to.include(amir.login)
     await page.click('text=Use another account')
     await page.waitForSelector('#login-page')
@@ -49,17 +47,15 @@ describe('the interaction pages in a browser', () => {
       .and.include('Northlight Academy')
       .and.include('this computer (127.0.0.1)')
       .and.include('Sam Student')
-    expect(await page.locator('[aria-labelledby=can-see] li').allInnerTexts()).to.include(
-      'your courses, other purchases and notifications',
-    )
+    const said = 'your courses, other purchases and notifications'
+    expect(await page.locator('[aria-labelledby=can-see] li').allInnerTexts()).to.include(said)
     expect(await page.locator('[aria-labelledby=can-change] li').allInnerTexts()).to.deep.equal([
       'which notifications are read and which you receive',
     ])
     await page.click('#consent-approve')
     await page.waitForSelector('#back')
-    const { body } = await exchange(url, new URL(page.url()).searchParams.get('code') ?? '', {
-      redirect_uri,
-    })
+    const code = new URL(page.url()).searchParams.get('code') ?? ''
+    const { body } = await exchange(url, code, { redirect_uri })
     expect(body.scope).to.equal(scope)
     expect((await userinfo(url, body.access_token)).body.sub).to.equal('per_sam')
     expect(complaints).to.deep.equal([])
@@ -73,9 +69,7 @@ describe('the interaction pages in a browser', () => {
       [olivia, { ...asClaude, scope: all }],
     ] as const) {
       await page.context().clearCookies()
-      await page.goto(authorizeUrl(service().url, asked).href)
-      await signInAs(page, person)
-      await page.waitForSelector('#consent-page')
+      await signInAt(page, authorizeUrl(service().url, asked).href, person, '#consent-page')
       expect(await page.locator('.allowed li:visible').count()).to.equal(5)
       const { y = 0, height = 0 } = (await page.locator('#consent-approve').boundingBox()) ?? {}
       expect(y + height).to.be.most(800)
@@ -85,8 +79,7 @@ describe('the interaction pages in a browser', () => {
   // sign-in.browser.test.ts tests a sign-in with this second factor.
   it('set up an authenticator app without a script', async () => {
     const { page, complaints } = await open({ javaScriptEnabled: false })
-    await page.goto(`${service().url}/account/second-factor`)
-    await signInAs(page, noor)
+    await signInAt(page, `${service().url}/account/second-factor`, noor)
     await page.click('#add')
     const secret = (await page.innerText('#key')).replaceAll(' ', '')
     await page.fill('#code', generateSync({ secret, epoch: Date.now() / 1000 - 30 }))
@@ -111,18 +104,16 @@ describe('the interaction pages in a browser', () => {
     // A session that starts in the second in which all earlier ones ended would be invalid, too.
     await delay(1000)
     await page.click('#continue')
-    await signInAs(page, { ...amir, password: 'three horses and a tram' })
-    await page.waitForSelector('#consent-page')
+    await signInAs(page, { ...amir, password: 'three horses and a tram' }, '#consent-page')
     expect(complaints).to.deep.equal([])
   })
 
   for (const backgroundColor of ['#f6e7d8', '#16263c']) {
     it(`look like the site and stay legible on ${backgroundColor}`, async () => {
       const operator = await startOperator(service())
-      const logo = await sendFile({ ...operator, name: 'logo.png', bytes: png })
       const input = {
         displayName: 'Northlight Film School',
-        logoFileId: logo.body.id,
+        logoFileId: (await sendFile({ ...operator, name: 'logo.png', bytes: png })).body.id,
         accentColor: '#8a1c4a',
         backgroundColor,
         signInWords: 'Welcome back.\nNew courses start in May.',
@@ -138,11 +129,9 @@ describe('the interaction pages in a browser', () => {
       expect(drawn).to.be.above(0)
       await look(page, 'sign-in')
       await signInAs(page, sam)
-      await page.waitForSelector('#consent-page')
-      await look(page, 'consent')
+      await look(page, 'consent', '#consent-page')
       await page.goto(`${service().url}/account`)
-      await page.waitForSelector('#account-page')
-      await look(page, 'account')
+      await look(page, 'account', '#account-page')
       expect(complaints).to.deep.equal([])
       const own = Object.fromEntries(Object.keys(input).map((name) => [name, null]))
       await operator.run(change, { input: own })
@@ -211,9 +200,7 @@ describe('/oauth/logout in a browser [design 27]', () => {
       const { page } = await open()
       const { url } = service()
       if (signedIn) {
-        await page.goto(authorizeUrl(url).href)
-        await signInAs(page, sam)
-        await page.waitForSelector('#consent-page')
+        await signInAt(page, authorizeUrl(url).href, sam, '#consent-page')
       }
       const back = { post_logout_redirect_uri: `${application.url}/signed-out`, state: 'the-state' }
       await page.goto(`${url}${paths.endSession}?${encode({ client_id: notes.clientId, ...back })}`)

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 
 import { mutationOf, startOperator } from '../support/admin-api.ts'
-import { look, sharedBrowser, signInAs } from '../support/browser.ts'
+import { look, sharedBrowser, signInAs, signInAt } from '../support/browser.ts'
 import { authorizeUrl } from '../support/client.ts'
 import { june, olivia, sam } from '../support/gatehouse.ts'
 import { linkTo } from '../support/mail-folder.ts'
@@ -14,9 +14,8 @@ describe('joining a site in a browser', () => {
   const service = sharedService()
   const open = sharedBrowser()
   const invited = async (email: string) => {
-    const operator = await startOperator(service())
     const input = { email, name: 'Ines', roles: ['STUDENT'] }
-    await operator.run(mutationOf('inviteMember'), { input })
+    await (await startOperator(service())).run(mutationOf('inviteMember'), { input })
     return service().url + (await linkTo(service(), email))
   }
   /** Types into the fields one after the other, and presses Enter in the last one. */
@@ -33,11 +32,10 @@ describe('joining a site in a browser', () => {
   // [250]
   it('leads from an invitation to tokens, with the keyboard and without a script', async () => {
     const login = 'ines@new.example'
-    const href = await invited(login)
     const { page, complaints } = await open({
       ...{ javaScriptEnabled: false, viewport: { width: 360, height: 740 }, colorScheme: 'dark' },
     })
-    await page.goto(href)
+    await page.goto(await invited(login))
     expect(await page.inputValue('#name')).to.equal('Ines')
     await type(page, '#name', ['Ines Newcomer', 'short', 'short'])
     await page.waitForSelector('#password-problem')
@@ -47,57 +45,47 @@ describe('joining a site in a browser', () => {
     await page.waitForSelector('#joined-page')
     await page.focus('#continue')
     await page.keyboard.press('Enter')
-    await signInAs(page, { login, password })
-    await page.waitForSelector('#account-page')
+    await signInAs(page, { login, password }, '#account-page')
     const { tokens } = await getTokens(service().url, { person: { login, password } })
     expect(tokens.claims()?.sub).to.match(/^per_/)
     expect(complaints).to.deep.equal([])
   })
 
   it('asks a person with an account, in the right account', async () => {
-    const href = await invited(june.login)
     const { page, complaints } = await open()
-    await page.goto(`${service().url}/account`)
-    await signInAs(page, sam)
-    await page.waitForSelector('#account-page')
-    expect((await page.goto(href))?.status()).to.equal(403)
+    await signInAt(page, `${service().url}/account`, sam, '#account-page')
+    expect((await page.goto(await invited(june.login)))?.status()).to.equal(403)
     await look(page, 'other account')
     await page.click('#switch')
     expect(await page.inputValue('#login')).to.equal(june.login)
     await page.fill('#password', june.password)
     await page.click('#login-submit')
-    await page.waitForSelector('#join-page')
-    await look(page, 'join')
+    await look(page, 'join', '#join-page')
     complaints.length = 0
     await page.focus('#accept')
     await page.keyboard.press('Enter')
-    await page.waitForSelector('#joined-page')
-    await look(page, 'joined')
+    await look(page, 'joined', '#joined-page')
     expect(complaints).to.deep.equal([])
   })
 
   it('lets people sign up after an owner allowed it', async () => {
     const { url } = service()
     const owner = await open()
-    await owner.page.goto(`${url}/admin/northlight`)
-    await signInAs(owner.page, olivia)
+    await signInAt(owner.page, `${url}/admin/northlight`, olivia)
     await owner.page.click('#switch-sign-up')
-    await owner.page.waitForSelector('text=People can now create an account')
-    await look(owner.page, 'home of a site')
+    await look(owner.page, 'home of a site', 'text=People can now create an account')
     const { page, complaints } = await open()
     await page.goto(authorizeUrl(url).href)
     await page.click('#sign-up')
     await look(page, 'sign-up')
     await type(page, '#login', ['noel@new.example'])
-    await page.waitForSelector('#code')
-    await look(page, 'link sent')
+    await look(page, 'link sent', '#code')
     await page.goto(url + (await linkTo(service(), 'noel@new.example')))
     await look(page, 'new account')
     await type(page, '#name', ['Noel', password, '', password])
     await page.waitForSelector('#joined-page')
     await page.click('#continue')
-    await signInAs(page, { login: 'noel@new.example', password })
-    await page.waitForSelector('#consent-page')
+    await signInAs(page, { login: 'noel@new.example', password }, '#consent-page')
     expect([complaints, owner.complaints]).to.deep.equal([[], []])
   })
 })
