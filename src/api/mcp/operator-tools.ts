@@ -121,7 +121,7 @@ export const operatorTools: readonly Tool[] = [
     {
       register_for_event: {
         title: 'Register a person for an event',
-        description: 'Registers a person with a role at the site for an event.',
+        description: 'Books a person, who needs a role at the site, for an event.',
       },
       cancel_registration:
         "Cancels a person's registration for an event. Takes an id from get_site_event.",
@@ -151,14 +151,14 @@ export const operatorTools: readonly Tool[] = [
   ),
   find('appearance', {
     name: 'get_site_appearance',
-    title: "Get the site's appearance",
+    title: 'Get the sign-in design',
     description: 'Returns the name, logo, colors and texts of the sign-in and consent pages.',
     field: 'appearance',
     selection: `${appearance} updatedAt`,
   }),
   ...changes('appearance', {
     update_appearance: {
-      title: "Change the site's appearance",
+      title: 'Change the sign-in design',
       description:
         'Changes the name, logo, colors or texts of the sign-in and consent pages. Omit an argument to keep its ' +
         'current value.',
@@ -170,7 +170,7 @@ export const operatorTools: readonly Tool[] = [
     title: "Get the site's statistics",
     description:
       'Returns daily counts for at most 92 days: enrolments, active members, completed courses, sign-ins, ' +
-      'connected applications and calls.',
+      'connected apps, API calls. No page views.',
     field: 'analytics',
     selection: `from until
       days { date enrolments activeMembers completedCourses signIns connectedApplications calls }`,
@@ -193,8 +193,8 @@ export const operatorTools: readonly Tool[] = [
       returns: 'roles { role since }',
     },
     remove_member:
-      'Removes all roles of a person at the site. Access ends at once. Purchases are kept and become ' +
-      'available again if the person joins again.',
+      'Removes all roles of a person (for some, use set_member_roles). Access ends at once. Purchases are ' +
+      'kept in case the person joins again.',
   }),
   ...readBoth('students', {
     noun: 'student',

@@ -32,7 +32,7 @@ function wordsArgument(where: string) {
 const publicAccess = { kind: 'public' } as const
 
 const siteArgument = slugArgument(
-  'the site, from list_sites; defaults to the site of the token',
+  'the site, from list_sites; required unless a token names it',
 ).optional()
 
 export const publicTools: readonly Tool[] = [

@@ -132,14 +132,14 @@ function schemaOf(argument: ToolArgument): JsonSchema {
   return {
     ...schema,
     ...(acceptsNull(argument) && { type: [schema['type'], 'null'] }),
-    description: words.join(' ').trim(),
+    description: words.join(' ').replaceAll('\n', ' ').trim(),
   }
 }
 
 /** Descriptions for tools, shorter than those of the schema because many tools repeat them. */
 const repeatedWords: Readonly<Record<string, string>> = {
   ...pageWords,
-  idempotencyKey: 'A new key, only to create an equal object.',
+  idempotencyKey: 'Only to create a duplicate: a new key.',
 }
 
 /** The format of times as an example, because hosts drop the keyword `format`. */
