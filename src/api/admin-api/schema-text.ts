@@ -40,8 +40,8 @@ function itemText(template: string, type: keyof typeof items): string {
 }
 
 /**
- * Payloads with what a mutation changed. Columns: payload type, field and its type, area of the scopes, and the noun of
- * the identifier, by default that of the field.
+ * Payloads with the object or list that a mutation changed. Columns: payload type, field and type of the object, area
+ * of the scopes, and the noun that describes `id`; by default, that of the field.
  */
 const payloads: readonly (readonly [string, string, string, string, string?])[] = [
   ['CoursePayload', 'course', 'Course!', 'courses'],

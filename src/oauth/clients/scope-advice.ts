@@ -44,7 +44,7 @@ export function adviseScopes(
   return { scopes: open.filter((scope) => held.includes(scope) || needed.includes(scope)) }
 }
 
-/** Returns the way for a client, or for the person who uses it, to scopes that it cannot request: a clause. */
+/** Returns a clause that says how a client, or its user, can get scopes that the client cannot request now. */
 export function remedyFor(
   client: Pick<Client, 'origin' | 'document'>,
   needed: readonly string[],

@@ -35,7 +35,7 @@ export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts):
   operatorPages.form(pages.approvals, async ({ site, actor, address }, ctx) => {
     const decision = formField(ctx, 'decision') === 'approve' ? 'approve' : 'reject'
     const chosen = { ids: formFields(ctx, 'change'), isApproved: decision === 'approve' }
-    await decidePendingChanges(database, site.id, chosen, actor)
+    await decidePendingChanges(database, { ...actor, siteId: site.id }, chosen)
     const client = formField(ctx, 'client')
     const query = new URLSearchParams({ done: decision, ...(client !== '' && { client }) })
     return `${address(pages.approvals)}?${query}`
@@ -46,7 +46,7 @@ export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts):
     const covers = (['every', 'never'] as const).find((each) => each === formField(ctx, 'covers'))
     const exemptsIntegrations = formField(ctx, 'exempt') === 'yes'
     const policy = { covers: covers ?? 'destructive', exemptsIntegrations } as const
-    await setApprovalPolicy(database, site.id, policy, actor)
+    await setApprovalPolicy(database, { ...actor, siteId: site.id }, policy)
     return `${address(pages.approvals)}?done=saved`
   })
 }

@@ -1,4 +1,3 @@
-import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import { compiledOnce, runStatement, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
@@ -6,7 +5,7 @@ import { sha256 } from '../../platform/store/digest.ts'
 import { countRows } from '../../platform/store/keyset.ts'
 import { findNames } from '../../platform/store/object-names.ts'
 import type { ApprovalCover } from '../../platform/store/schema.ts'
-import { newId, type SiteActor } from './change.ts'
+import { newId, type SiteActor, siteChange } from './change.ts'
 import { approvalRequired, limitReached } from './refusals.ts'
 
 /** Which changes to a site need an approval, and whether vendor integrations are exempt. */
@@ -119,29 +118,23 @@ const policyOf = compiledOnce((kysely, value: Valued<{ siteId: string }>) =>
     .where('site_id', '=', value('siteId')),
 )
 
-/** Sets the approval policy of a site. Records an audit event. */
-export async function setApprovalPolicy(
-  database: Database,
-  siteId: string,
-  policy: ApprovalPolicy,
-  actor: Actor,
-): Promise<void> {
-  await database.kysely.transaction().execute(async (trx) => {
-    const before = await readApprovalPolicy({ kysely: trx }, siteId)
-    const { covers, exemptsIntegrations } = policy
-    const integrations_exempt_since = exemptsIntegrations ? actor.now : null
+/** Sets the approval policy of the actor's site. */
+export const setApprovalPolicy = siteChange(
+  async ({ trx, actor, record }, { covers, exemptsIntegrations }: ApprovalPolicy) => {
+    const { siteId: site_id, now } = actor
+    const before = await readApprovalPolicy({ kysely: trx }, site_id)
+    const integrations_exempt_since = exemptsIntegrations ? now : null
     await trx
       .insertInto('site_approval')
-      .values({ site_id: siteId, covers, integrations_exempt_since })
+      .values({ site_id, covers, integrations_exempt_since })
       .onConflict((conflict) =>
         conflict.column('site_id').doUpdateSet({ covers, integrations_exempt_since }),
       )
       .execute()
-    const subject = { kind: 'site', id: siteId }
-    const values = { before: { ...before }, after: { ...policy } }
-    await recordAuditEvent(trx, actor, { action: 'site.approval', subject, siteId, ...values })
-  })
-}
+    const after = { covers, exemptsIntegrations }
+    record('site.approval', { kind: 'site', id: site_id }, { before, after })
+  },
+)
 
 /** Lists a person's pending changes at a site, oldest first. With `clientId`, lists only that client's requests. */
 export async function listPendingChanges(
@@ -179,31 +172,25 @@ function flatten(given: object): [name: string, value: string][] {
 }
 
 /** Approves or rejects changes that wait for the actor. Ignores other changes. Records an audit event for each. */
-export async function decidePendingChanges(
-  { kysely }: Database,
-  siteId: string,
-  { ids, isApproved }: { readonly ids: readonly string[]; readonly isApproved: boolean },
-  actor: Actor,
-): Promise<void> {
-  await kysely.transaction().execute(async (trx) => {
+export const decidePendingChanges = siteChange(
+  async (
+    { trx, actor: { siteId: site_id, personId: person_id, now }, record },
+    { ids, isApproved }: { readonly ids: readonly string[]; readonly isApproved: boolean },
+  ) => {
+    const approval = { approved_at: now, expires_at: now + APPROVAL_SECONDS * 1000 }
     for (const id of ids) {
-      const own = { id, site_id: siteId, person_id: actor.personId }
-      const approval = { approved_at: actor.now, expires_at: actor.now + APPROVAL_SECONDS * 1000 }
       const row = await trx
         .updateTable('pending_change')
         .set(isApproved ? approval : { expires_at: 0 })
-        .where((e) => e.and(own))
+        .where((e) => e.and({ id, site_id, person_id }))
         .where('approved_at', 'is', null)
-        .where('expires_at', '>', actor.now)
+        .where('expires_at', '>', now)
         .returning(['operation', 'client_id', 'digest'])
         .executeTakeFirst()
       if (!row) continue
-      await recordAuditEvent(trx, actor, {
-        action: isApproved ? 'change.approve' : 'change.reject',
-        subject: { kind: 'client', id: row.client_id },
-        siteId,
-        after: { operation: row.operation, digest: row.digest },
-      })
+      const { operation, client_id, digest } = row
+      const action = isApproved ? 'change.approve' : 'change.reject'
+      record(action, { kind: 'client', id: client_id }, { after: { operation, digest } })
     }
-  })
-}
+  },
+)
