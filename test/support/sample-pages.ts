@@ -51,10 +51,8 @@ export const client: ClientView = {
 }
 export const person = { name: 'Ada Lindqvist', email: 'ada@harbour.example' }
 const scopeText = (text: string) => ({ name: text, text })
-export const canSee = [
-  'your name, picture and your roles at the school',
-  'your e-mail address',
-].map(scopeText)
+const seen = ['your name, picture and your roles at the school', 'your e-mail address']
+export const canSee = seen.map(scopeText)
 export const canChange = ['which notifications are read and which you receive'].map(scopeText)
 
 /** Renders a page without its scripts, which have a separate file and tests. */
@@ -64,8 +62,7 @@ export const hrefOf = ({ file }: { readonly file: string }) => `/assets/${file}`
 
 export function markupOf(page: View | undefined): string {
   if (!page) return ''
-  const stylesheetHref = hrefOf(stylesheet)
-  return layout(page, { serviceName: 'Gatehouse', stylesheetHref }).for(english)
+  return layout(page, { serviceName: 'Gatehouse', stylesheetHref: hrefOf(stylesheet) }).for(english)
 }
 
 /** The values on pages that come from people and clients. */
@@ -131,19 +128,19 @@ function pagesOf(values: Values): Record<string, View> {
   const { client, person, sites, words, problem, address, canSee } = values
   const form = formOf(values)
   const signIn = { ...form, recoverHref: address('/recover'), client }
+  const provider = { id: 'acme', name: words, href: address('/provider') }
   const again = { login: person.email, problem, factorsHref: address('/factors') }
   const rest = [...'abcde'].map((end) => scopeText(`${end} of the school`))
   const siteWords = { siteName: sites[0]?.name ?? '', text: words }
   const choice = { ...form, client, person, sites }
   const links = [{ href: address('/docs'), label: words, what: words }]
+  const message = { subject: words, to: person.email, date: words, href: address('/mail/1') }
+  const consentOfKind = (kind: ClientView['kind']) =>
+    consentPage({ ...consentOf(values), client: { ...client, kind }, words: siteWords })
   return {
     'sign-in': signInPage(signIn),
     'other-way': notePage('other-way', address('/account')),
-    'sign-in-with-provider': signInPage({
-      ...signIn,
-      note: words,
-      providers: [{ id: 'acme', name: words, href: address('/provider') }],
-    }),
+    'sign-in-with-provider': signInPage({ ...signIn, note: words, providers: [provider] }),
     'sign-in-again': signInPage({ ...signIn, ...again }),
     'sign-in-of-site': {
       ...signInPage({ ...signIn, signUpHref: address('/sign-up'), words: siteWords }),
@@ -162,12 +159,7 @@ function pagesOf(values: Values): Record<string, View> {
     }),
     'site-choice': siteChoicePage(choice),
     'site-choice-again': siteChoicePage({ ...choice, problem }),
-    ...Object.fromEntries(
-      kinds.map((kind) => [
-        `consent-${kind}`,
-        consentPage({ ...consentOf(values), client: { ...client, kind }, words: siteWords }),
-      ]),
-    ),
+    ...Object.fromEntries(kinds.map((kind) => [`consent-${kind}`, consentOfKind(kind)])),
     'consent-of-more': consentPage({
       ...{ ...consentOf(values), client, added: new Set(canSee.map(({ name }) => name)) },
       canSee: [...canSee, ...rest],
@@ -190,10 +182,7 @@ function pagesOf(values: Values): Record<string, View> {
     'member-api': memberApiPage({ endpoint: words, readScope: words, writeScope: words, links }),
     'sign-out': signOutPage({ form: engineForm, client }),
     'signed-out': signedOutPage({ client, homeHref: address('/') }),
-    mail: mailFolderPage({
-      folder: words,
-      messages: [{ subject: words, to: person.email, date: words, href: address('/mail/1') }],
-    }),
+    mail: mailFolderPage({ folder: words, messages: [message] }),
     welcome: welcomePage({
       ...{ accountHref: '/account', connectHref: '/connect', baseUrl: words, links },
       mailHref: '/mail',
@@ -228,26 +217,17 @@ function inAreas(values: Values): Record<string, View> {
 function accountPages(values: Values) {
   const { client, person, sites, canSee, canChange, words, address } = values
   const grant = { canSee, canChange, grantedAt: 1.8e12, lastUsedAt: undefined, calls: 3 }
-  const app = {
-    ...grant,
-    ...client,
-    assistant: null,
-    siteName: words,
-    removeHref: address('/remove'),
-  }
+  const place = { assistant: null, siteName: words, removeHref: address('/remove') }
+  const app = { ...grant, ...client, ...place }
   const list = { connectHref: address('/connect') }
   const pager = { nextHref: address('/next'), firstHref: undefined }
   const home = { hrefs, person, language: undefined, languages: ['en', 'de'] }
   const siteHrefs = { connectHref: address('/connect'), adminHref: address('/admin') }
   const subscription = { id: words, topic: 'replies', channel: 'email', enabledAt: null }
   const inbox = { action: address('/notifications') }
-  const hidden = { client: words }
-  const removal = { id: 'remove-app-page', hidden, cancelHref: address('/apps') }
+  const removal = { id: 'remove-app-page', hidden: { client: words }, cancelHref: address('/apps') }
   return {
-    account: accountHomePage({
-      ...home,
-      sites: sites.map((site) => ({ ...site, ...siteHrefs })),
-    }),
+    account: accountHomePage({ ...home, sites: sites.map((site) => ({ ...site, ...siteHrefs })) }),
     'account-empty': accountHomePage({ ...home, sites: [] }),
     apps: connectedAppsPage({ ...list, apps: [app], pager }),
     'apps-none': connectedAppsPage({ ...list, apps: [], pager: { ...pager, nextHref: undefined } }),
@@ -265,7 +245,8 @@ function factorPages({ person, words, problem, address }: Values) {
   const times = { addedAt: 1.8e12, usedAt: null, backedUpAt: null, clonedAt: null }
   const own = { id: words, name: person.name, ...times }
   const copied = { ...own, usedAt: 1.8e12, backedUpAt: 1.8e12, clonedAt: 1.8e12 }
-  const rule = { areas: ['members', words], action: address('/rule') }
+  const demand = { areas: [words] }
+  const rule = { areas: ['members', words], action: address('/rule'), demand }
   return {
     identities: identitiesPage({
       ...{ problem, hrefs },
@@ -283,18 +264,14 @@ function factorPages({ person, words, problem, address }: Values) {
     'passkeys-none': passkeysPage({ hrefs, passkeys: [], areAvailable: false }),
     'second-factor': secondFactorPage({ hrefs, app: { since: 1.8e12, codesLeft: 9 } }),
     'second-factor-none': secondFactorPage({ hrefs, app: undefined }),
-    'two-factors': twoFactorsPage({
-      ...rule,
-      demand: { areas: [words] },
-      isAll: false,
-      hasReset: true,
-    }),
+    'two-factors': twoFactorsPage({ ...rule, isAll: false, hasReset: true }),
   }
 }
 
 /** The pages of webhook endpoints, in every state. */
 function webhookPages({ words, problem, address }: Values) {
   const hrefs = { action: address('/hooks/1'), listHref: address('/hooks') }
+  const list = { action: hrefs.listHref }
   const types = ['course.published', 'enrolment.created']
   const page = { types, problem }
   const typed = { url: address('https://hooks.example/'), types: types.slice(1) }
@@ -308,12 +285,10 @@ function webhookPages({ words, problem, address }: Values) {
   const disabled = { ...endpoint, disabledAt: 1.8e12, disabledReason: problem }
   return {
     webhooks: webhooksPage({
-      ...{ ...page, action: hrefs.listHref, typed },
+      ...{ ...page, ...list, typed },
       endpoints: [endpoint, disabled].map((each) => ({ ...each, href: address('/hooks/1') })),
     }),
-    'webhooks-none': webhooksPage({
-      ...{ ...page, action: hrefs.listHref, endpoints: [], problem: undefined },
-    }),
+    'webhooks-none': webhooksPage({ types, problem: undefined, ...list, endpoints: [] }),
     webhook: webhookPage(one),
     'webhook-again': webhookPage({ ...one, typed }),
     'webhook-disabled': webhookPage({ ...one, endpoint: disabled, deliveries: [] }),
@@ -384,24 +359,22 @@ function uploadPages({ client: { name }, sites, address }: Values) {
   const extensions = ['.png', '.jpg', '.pdf']
   const siteName = sites[0]?.name ?? ''
   const page = { action: address('/upload'), appName: name, siteName, extensions, bytesMax: 2e7 }
-  const file = { id: 'fil_1', name: 'workbook.pdf' }
   return {
     upload: uploadPage({ ...page, look: undefined }),
     'upload-again': uploadPage({ ...page, look: undefined, problem: 'type' }),
-    uploaded: uploadPage({ ...page, look: undefined, file }),
+    uploaded: uploadPage({ ...page, look: undefined, file: { id: 'fil_1', name: 'workbook.pdf' } }),
   }
 }
 
 /** The pages of the deletion of an account, in every state. */
 function deletionPages({ person: { email }, sites, csrf, problem, address }: Values) {
   const first = { needsCode: false, problem: undefined, owned: [] }
+  const scheduled = { time: timeOf(1.8e12) }
   const page = { action: address('/account/deletion'), csrf, email, days: 7, ...first }
   return {
     deletion: deletionPage(page),
     'deletion-again': deletionPage({ ...page, needsCode: true, problem }),
     'deletion-of-owner': deletionPage({ ...page, owned: sites.map(({ name }) => name) }),
-    'deletion-scheduled': notePage('deletion-scheduled', address('/account'), {
-      time: timeOf(1.8e12),
-    }),
+    'deletion-scheduled': notePage('deletion-scheduled', address('/account'), scheduled),
   }
 }
