@@ -201,8 +201,6 @@ export function configWith(change: (policy: ServicePolicy) => ServicePolicy): st
   return folder
 }
 
-export type Balancer = Awaited<ReturnType<typeof startBalancer>>
-
 /** Starts a load balancer. It sends consecutive requests to different processes, and adds these headers. */
 export async function startBalancer(added: Readonly<Record<string, string>> = {}) {
   let addresses: readonly string[] = []

@@ -128,9 +128,8 @@ describe('a backup of the embedded database', () => {
       const copy = copyOf(folder)
       const later = { name: '9999-later.sql', digest: '' }
       changeManifest(copy, ({ schema }) => ({ schema: [...(schema as object[]), later] }))
-      expect(await run(['restore', copy], target(), 1)).to.match(
-        /The backup was made by a newer version.*9999-later\.sql/,
-      )
+      const refused = await run(['restore', copy], target(), 1)
+      expect(refused).to.match(/The backup was made by a newer version.*9999-later\.sql/)
     })
 
     it('when its target is in use, with everything that is in the way', async () => {
@@ -203,9 +202,7 @@ describe('a backup of PostgreSQL', () => {
 
   /** Writes a script with the name of a program. Returns a PATH on which commands find the script first. */
   const wrap = (program: string, folder: string, script: (real: string) => string) => {
-    const real = execFileSync('sh', ['-c', `command -v ${program}`])
-      .toString()
-      .trim()
+    const real = String(execFileSync('sh', ['-c', `command -v ${program}`])).trim()
     writeFileSync(join(folder, program), `#!/bin/sh\n${script(real)}\n`, { mode: 0o755 })
     return { PATH: `${folder}:${dirname(real)}:/usr/bin:/bin` }
   }
@@ -236,10 +233,9 @@ describe('a backup of PostgreSQL', () => {
     const [from, tools] = [await storage(), temporaryFolder()]
     const change = `psql '${from.DATABASE_URL}' -c 'alter table person add column more text'`
     const race = (real: string) => `${change} >'${tools}/said' 2>&1 &\nsleep 1\nexec '${real}' "$@"`
-    const path = wrap('pg_dump', tools, race)
-    expect(await run(['backup', newCopy()], { ...from, ...path }, 1)).to.match(
-      /^pg_dump failed: .*timeout.*LOCK TABLE/s,
-    )
+    const racing = { ...from, ...wrap('pg_dump', tools, race) }
+    const failed = await run(['backup', newCopy()], racing, 1)
+    expect(failed).to.match(/^pg_dump failed: .*timeout.*LOCK TABLE/s)
     await eventually(10_000, async () =>
       expect(readFileSync(join(tools, 'said'), 'utf8')).to.include('ALTER TABLE'),
     )
@@ -303,8 +299,7 @@ function cycle(places: () => Promise<{ from: Variables; to: () => Promise<Variab
     expect((await userinfo(service.url, earlier.accessToken)).status).to.equal(401)
     const refused = await refresh(service.url, earlier.refreshToken)
     expect(refusalOf(refused)).to.equal('400 invalid_grant')
-    const asked = await openAuthorization(earlier.person, service.url)
-    expect(asked.pathname).to.match(/\/login$/)
+    expect((await openAuthorization(earlier.person, service.url)).pathname).to.match(/\/login$/)
     const later = await obtainTokens(service.url)
     expect((await userinfo(service.url, later.accessToken)).status).to.equal(200)
     expect((await refresh(service.url, later.refreshToken)).status).to.equal(200)

@@ -39,6 +39,7 @@ import { sam } from '../support/gatehouse.ts'
 import { runConformance } from '../support/process.ts'
 import { freePort, temporaryFolder } from '../support/programs.ts'
 import { byAssertion, signAssertion } from '../support/proofs.ts'
+import { shared } from '../support/shared.ts'
 import { type ModuleScript, type SuiteServer, startSuite } from '../support/suite.ts'
 import { encode } from '../support/wire.ts'
 
@@ -50,24 +51,21 @@ const basic = configurationOf('basic', about)
 
 describe('npm run conformance -- plan', () => {
   it('puts each client of the profile in its place', () => {
-    const { client, client2, client_secret_post } = basic
-    expect([client, client2, client_secret_post].map((each) => each?.client_id)).to.deep.equal([
-      ...['oidf-1', 'oidf-2', 'oidf-post'],
-    ])
-    for (const each of [client, client2, client_secret_post])
+    const clients = [basic.client, basic.client2, basic.client_secret_post]
+    const ids = clients.map((each) => each?.client_id)
+    expect(ids).to.deep.equal(['oidf-1', 'oidf-2', 'oidf-post'])
+    for (const each of clients)
       expect(each).to.have.property('client_secret').with.length.of.at.least(32)
-    expect(basic.alias).to.equal('gatehouse')
-    expect(basic.server.discoveryUrl).to.equal(
-      'https://localhost:3443/.well-known/openid-configuration',
-    )
+    const discoveryUrl = 'https://localhost:3443/.well-known/openid-configuration'
+    expect([basic.alias, basic.server.discoveryUrl]).to.deep.equal(['gatehouse', discoveryUrl])
   })
 
   it('lists the browser’s tasks in the order of the pages', () => {
-    const tasks = basic.browser.flatMap((visit) => visit.tasks)
+    const tasks = basic.browser
+      .flatMap((visit) => visit.tasks)
+      .map(({ task, optional, match }) => [task, optional ?? false, match])
     const back = 'https://localhost.emobix.co.uk:8443/test/a/gatehouse'
-    expect(
-      tasks.map(({ task, optional, match }) => [task, optional ?? false, match]),
-    ).to.deep.equal([
+    expect(tasks).to.deep.equal([
       ['Sign in', true, 'https://localhost:3443/interaction/*/login'],
       ['Allow', true, 'https://localhost:3443/interaction/*/consent'],
       ['Back at the suite', false, `${back}/callback*`],
@@ -88,9 +86,8 @@ describe('npm run conformance -- plan', () => {
 
     it(`${plan}: has a row of docs/conformance.md with the expected results`, () => {
       const results = [...expectedOf(plan).values()]
-      const counted = [...Map.groupBy(results, (result) => result)].map(
-        ([result, all]) => `${all.length} ${result}`,
-      )
+      const counts = [...Map.groupBy(results, (result) => result)]
+      const counted = counts.map(([result, all]) => `${all.length} ${result}`)
       const page = readFileSync(join(root, 'docs/conformance.md'), 'utf8')
       const row = page.split('\n').find((line) => line.startsWith(`| \`${plan}\` |`)) ?? ''
       expect(row).to.include(plans[plan].name).and.include(`| ${results.length} | `)
@@ -110,14 +107,12 @@ describe('npm run conformance -- plan', () => {
 
   it('ends with 1 for an unexpected result and with 2 for wrong options', async () => {
     await using suite = await startSuite()
-    const { url, token } = suite
-    const to = `--suite ${url} --token ${token} --insecure`
-    const { code, stdout } = await runConformance(
-      `run --only config --port ${await freePort()} ${to}`,
-    )
+    const to = `--suite ${suite.url} --token ${suite.token} --insecure`
+    const run = `run --only config --port ${await freePort()} ${to}`
+    const { code, stdout } = await runConformance(run)
     expect(code).to.equal(1)
     expect(stdout).to.include('oidcc-discovery-endpoint-verification was not run')
-    expect(stdout).to.not.include(token)
+    expect(stdout).to.not.include(suite.token)
     const absent = await runConformance(`plan config --base-url https://localhost:1 ${to}`)
     expect(absent.code).to.equal(1)
     expect(absent.stderr).to.include('https://localhost:1 cannot be reached')
@@ -168,34 +163,25 @@ describe('the certificate of npm run conformance', () => {
 })
 
 describe('npm run conformance -- serve', () => {
-  const opened = new AsyncDisposableStack()
   const open = sharedBrowser()
-  let served: ServedOverHttps
-  let suite: SuiteServer
-  let baseUrl: string
-  let here: typeof about
-  let configuration: SuiteConfiguration
-  before(async () => {
-    suite = opened.use(await startSuite())
-    served = opened.use(await serveFor(suite))
-    baseUrl = served.baseUrl
-    here = { ...about, baseUrl, settings: { ...settings, suiteBaseUrl: suite.url } }
-    configuration = configurationOf('logout', here)
-  })
-  after(() => opened.disposeAsync())
+  const suite = shared(async () => await startSuite())
+  const served = shared(async () => await serveFor(suite()))
+  const configurationHere = (plan: 'logout' | 'basic' = 'logout') =>
+    configurationOf(plan, aboutServed(served(), suite()))
 
   const openPage = async () => (await open({ ignoreHTTPSErrors: true })).page
   const authorize = (redirectPath = '/test/a/gatehouse/callback', prompt?: string) =>
-    authorizeUrl(baseUrl, {
-      client_id: configuration.client.client_id,
-      redirect_uri: suite.url + redirectPath,
+    authorizeUrl(served().baseUrl, {
+      client_id: configurationHere().client.client_id,
+      redirect_uri: suite().url + redirectPath,
       scope: 'openid profile email address phone',
       ...{ nonce: 'a-nonce', prompt, resource: undefined },
       ...{ code_challenge: undefined, code_challenge_method: undefined },
     }).href
 
   it('is https with a certificate for its host, and supports what the suite demands', async () => {
-    const metadata = await askJson(`${baseUrl}/.well-known/openid-configuration`, served)
+    const { baseUrl } = served()
+    const metadata = await askJson(`${baseUrl}/.well-known/openid-configuration`, served())
     expect(metadata['issuer']).to.equal(baseUrl)
     for (const [name, value] of Object.entries(metadata)) {
       if (/_(endpoint|uri)$/.test(name)) expect(value, name).to.match(/^https:/)
@@ -204,12 +190,14 @@ describe('npm run conformance -- serve', () => {
   })
 
   it('has every page and element that the tasks name, and returns to the suite', async () => {
+    const { baseUrl } = served()
+    const configuration = configurationHere()
     const page = await openPage()
     await visit(page, authorize(), configuration.browser)
     expect(new URL(page.url()).searchParams.get('state')).to.equal('the-state')
     const query = new URLSearchParams({
       client_id: configuration.client.client_id,
-      post_logout_redirect_uri: `${suite.url}/test/a/gatehouse/post_logout_redirect`,
+      post_logout_redirect_uri: `${suite().url}/test/a/gatehouse/post_logout_redirect`,
       state: 'b-state',
     })
     await visit(page, `${baseUrl}/oauth/logout?${query}`, configuration.browser)
@@ -222,7 +210,7 @@ describe('npm run conformance -- serve', () => {
   })
 
   it('shows the error page that the overrides wait for, and the sign-in page twice', async () => {
-    const { override } = configurationOf('basic', here)
+    const { override } = configurationHere('basic')
     const page = await openPage()
     const refused = override['oidcc-ensure-registered-redirect-uri']?.browser ?? []
     await visit(page, authorize('/elsewhere'), refused)
@@ -232,26 +220,25 @@ describe('npm run conformance -- serve', () => {
   })
 
   it('fits the plans without further needs only', async () => {
-    const address = { baseUrl, folder: served.folder }
-    await demandFit('logout', address)
+    const { baseUrl, folder } = served()
+    await demandFit('logout', { baseUrl, folder })
     for (const plan of ['backchannel', 'fapi2', 'all-keys'] as const) {
-      expect(await demandFit(plan, address).catch(String))
+      expect(await demandFit(plan, { baseUrl, folder }).catch(String))
         .to.include(`serve --for ${plan}`)
         .and.match(/must be o(n|ff)/)
     }
   })
 
   it('publishes a further key after a rotation', async () => {
+    const { baseUrl, folder } = served()
     const kids = async () => {
-      const { keys } = await askJson(`${baseUrl}/api/oauth/jwks`, served)
+      const { keys } = await askJson(`${baseUrl}/api/oauth/jwks`, served())
       return (keys as { kid: string }[]).map(({ kid }) => kid)
     }
     const before = await kids()
     const lines: string[] = []
-    await rotateServedKeys({
-      ...{ baseUrl, suiteBaseUrl: suite.url, folder: served.folder },
-      say: (line) => lines.push(line),
-    })
+    const say = (line: string) => lines.push(line)
+    await rotateServedKeys({ baseUrl, suiteBaseUrl: suite().url, folder, say })
     const after = await kids()
     expect(after).to.include.members(before)
     expect(after).to.have.length.above(before.length)
@@ -260,11 +247,10 @@ describe('npm run conformance -- serve', () => {
 })
 
 describe('npm run conformance -- serve --for', () => {
+  type Use = (served: ServedOverHttps, suite: SuiteServer, metadata: Metadata) => Promise<void>
+
   /** Starts a stub of the suite and a service of this kind, and runs `use` with both. */
-  async function withService(
-    kind: ServiceKind,
-    use: (served: ServedOverHttps, suite: SuiteServer, metadata: Metadata) => Promise<void>,
-  ) {
+  async function withService(kind: ServiceKind, use: Use) {
     await using suite = await startSuite()
     await using served = await serveFor(suite, kind)
     const metadata = await askJson(`${served.baseUrl}/.well-known/openid-configuration`, served)
@@ -291,7 +277,7 @@ describe('npm run conformance -- serve --for', () => {
       expect(metadata['claims_supported']).to.not.include('address')
       const { baseUrl, folder } = served
       await demandFit('fapi2-id2', { baseUrl, folder })
-      const here = { ...about, baseUrl, settings: { ...settings, suiteBaseUrl: suite.url } }
+      const here = aboutServed(served, suite)
       expect(() => configurationOf('fapi2', here)).to.throw(/needs --data: .*serve --for fapi2/)
       const fapi = configurationOf('fapi2', { ...here, keyClients: readKeyClients(folder) })
       expect(fapi.resource?.resourceUrl).to.equal(metadata['userinfo_endpoint'])
@@ -366,6 +352,10 @@ async function serveFor(suite: SuiteServer, kind: ServiceKind = 'plain') {
     ...{ alias: settings.alias, kind },
   })
 }
+
+const aboutServed = ({ baseUrl }: ServedOverHttps, { url: suiteBaseUrl }: SuiteServer) => ({
+  ...{ ...about, baseUrl, settings: { ...settings, suiteBaseUrl } },
+})
 
 type Metadata = Readonly<Record<string, unknown>>
 
@@ -478,9 +468,8 @@ describe('npm run conformance -- plan --suite', () => {
     )
     expect(endings).to.deep.equal(['ERROR', 'PASSED', 'ERROR', 'ERROR', 'ERROR'])
     expect(differences[0]).to.equal('a ended with ERROR; expected: PASSED.')
-    expect(differences.at(-1)).to.equal(
-      '3 consecutive modules ended with ERROR. 1 modules were not run.',
-    )
+    const stopped = '3 consecutive modules ended with ERROR. 1 modules were not run.'
+    expect(differences.at(-1)).to.equal(stopped)
     expect(lines.join('\n')).to.include('with 502')
   })
 
@@ -508,27 +497,22 @@ describe('npm run conformance -- plan --suite', () => {
 describe('npm run conformance -- run', () => {
   it('starts a service, runs the plan, saves its logs and lists the pages to look at', async () => {
     const [name, reviewed] = ['oidcc-discovery-endpoint-verification', 'oidcc-prompt-login']
-    await using suite = await startSuite({
-      [name]: { ends: 'PASSED' },
-      [reviewed]: { ends: 'REVIEW' },
-    })
+    const scripts = { [name]: { ends: 'PASSED' }, [reviewed]: { ends: 'REVIEW' } } as const
+    await using suite = await startSuite(scripts)
     const [folder, port] = [temporaryFolder(), await freePort()]
     const to = `--suite ${suite.url} --token ${suite.token} --insecure --export ${folder}`
     const { code, stdout } = await runConformance(`run --port ${port} --only config/${name} ${to}`)
     expect([code, stdout]).to.deep.equal([0, stdout])
-    expect(stdout)
-      .to.match(/^config +1 +1 +0 +0 +0 +0 +0/m)
-      .and.include('All results are as expected')
+    expect(stdout).to.match(/^config +1 +1 +0 +0 +0 +0 +0/m)
+    expect(stdout).to.include('All results are as expected')
     expect(readFileSync(join(folder, 'config.zip'), 'utf8')).to.equal('a zip')
     const { alias, server } = suite.configuration() as SuiteConfiguration
-    expect([alias, server.discoveryUrl.startsWith(`https://localhost:${port}/`)]).to.deep.equal([
-      ...['gatehouse-config', true],
-    ])
+    expect(alias).to.equal('gatehouse-config')
+    expect(server.discoveryUrl).to.match(new RegExp(`^https://localhost:${port}/`))
     const both = await runConformance(`run --port ${port} --only config ${to}`)
     expect(both.code).to.equal(1)
-    expect(both.stdout).to.match(
-      /person must review:\n {2}config\/oidcc-prompt-login {2}https:.*log=/,
-    )
+    const toReview = /person must review:\n {2}config\/oidcc-prompt-login {2}https:.*log=/
+    expect(both.stdout).to.match(toReview)
   })
 })
 

@@ -23,6 +23,8 @@ const CODES = 6
 /** What clients received in a round, which must survive the crash. `held` has the current refresh token of each family. */
 type Ledger = { accessTokens: string[]; exchanged: ObtainedCode[]; held: string[] }
 
+type Load = { codes: ObtainedCode[]; killAfter: number }
+
 describe('a crash of the process on the embedded database', function () {
   this.retries(0)
   // [threat 33]
@@ -46,11 +48,8 @@ describe('a crash of the process on the embedded database', function () {
 })
 
 /** Refreshes tokens and exchanges codes at the same time, and kills the process after `killAfter` responses. */
-async function crashUnderLoad(
-  service: ServiceProcess,
-  ledger: Ledger,
-  { codes, killAfter }: { codes: ObtainedCode[]; killAfter: number },
-) {
+async function crashUnderLoad(service: ServiceProcess, ledger: Ledger, load: Load) {
+  const { codes, killAfter } = load
   const note = (accessToken: string) => {
     ledger.accessTokens.push(accessToken)
     if (ledger.accessTokens.length === killAfter) process.kill(service.pid, 'SIGKILL')

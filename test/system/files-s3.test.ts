@@ -13,9 +13,8 @@ describe('files in an S3-compatible storage [design 33]', () => {
   const server = shared(async function () {
     return await startS3(askForProgram(this, 'moto_server'))
   })
-  const running = sharedService(undefined, async () => {
-    return await startService({ environment: server().environment })
-  })
+  const start = async () => await startService({ environment: server().environment })
+  const running = sharedService(undefined, start)
 
   it('are created and deleted with their rows, and downloaded whole and in part', async () => {
     const operator = await startOperator(running())

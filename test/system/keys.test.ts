@@ -30,7 +30,7 @@ import {
 import { eventually, freePort, temporaryFolder } from '../support/programs.ts'
 import { shared } from '../support/shared.ts'
 import { mapping, startPlatform } from '../support/upstream.ts'
-import { bearer, get } from '../support/wire.ts'
+import { bearer, get, type Json } from '../support/wire.ts'
 
 const quickKeys = { publishLeadSeconds: 1, reloadSeconds: 1 }
 
@@ -105,9 +105,8 @@ describe('signing keys of two processes on one database', () => {
       begin select raise(abort, 'the trail is closed'); end`.execute(database.kysely)
     const before = await gatehouse('keys', 'list')
     const said = await run(['keys', 'rotate', '--force'], { DATA_DIR, CONFIG_DIR }, 1)
-    const after = await gatehouse('keys', 'list')
     await sql`drop trigger no_trail`.execute(database.kysely)
-    expect([said, after]).to.deep.equal(['the trail is closed\n', before])
+    expect([said, await gatehouse('keys', 'list')]).to.deep.equal(['the trail is closed\n', before])
   })
 
   it('do not sign before relying parties can know them, and the command says how long to wait', async () => {
@@ -165,14 +164,12 @@ it('keys for forwarded requests rotate like those of id_tokens, and independentl
   await eventually(20_000, async () => expect(await kid()).not.to.equal(old))
   expect(await idKid()).to.equal(oldId)
   const { keys } = (await get(url + paths.jwks)).body
-  expect(keys.map(({ kid: each }: { kid: string }) => each)).to.include(old)
+  expect(keys.map((key: Json) => key.kid)).to.include(old)
   expect(keys).to.have.length(5)
-  expect(await gatehouse('keys', 'list')).to.match(
-    /For the platform API:\n\S+ {2}current .*\n\S+ {2}next /,
-  )
-  expect(await gatehouse('doctor')).to.match(
-    /keys for the platform API can be decrypted with the root secret/,
-  )
+  const said = /For the platform API:\n\S+ {2}current .*\n\S+ {2}next /
+  expect(await gatehouse('keys', 'list')).to.match(said)
+  const found = await gatehouse('doctor')
+  expect(found).to.match(/keys for the platform API can be decrypted with the root secret/)
   await platform.kill()
 })
 

@@ -5,27 +5,24 @@ import { notes, policyWith, sam } from '../support/gatehouse.ts'
 import { send as sendMessage } from '../support/mcp.ts'
 import { askMember } from '../support/member-api.ts'
 import { type Scrape, scrape, scrapeUntil } from '../support/metrics.ts'
-import { configWith, refusedStart, type ServiceProcess, startProcess } from '../support/process.ts'
+import { configWith, refusedStart, startProcess } from '../support/process.ts'
 import { eventually, freePort } from '../support/programs.ts'
+import { shared } from '../support/shared.ts'
 import { send } from '../support/wire.ts'
 import { keepConnection, startWorkers } from '../support/workers.ts'
 
-const WAIT_MS = 30_000
 const REQUESTS = 'gatehouse_http_request_duration_seconds_count'
 
 describe('metrics', () => {
-  const opened = new AsyncDisposableStack()
-  let service: ServiceProcess
-  let url: string
-  let port = 0
-  before(async () => {
+  let [url, port] = ['', 0]
+  shared(async () => {
     // After one second a repeated refresh token counts as stolen.
     const CONFIG_DIR = configWith(policyWith({ lifetimes: { refreshRetrySeconds: 1 } }))
     port = await freePort()
-    service = opened.use(await startProcess({ METRICS_PORT: String(port), CONFIG_DIR }))
+    const service = await startProcess({ METRICS_PORT: String(port), CONFIG_DIR })
     url = service.url
+    return service
   })
-  after(() => opened.disposeAsync())
 
   async function risen(
     metric: keyof typeof metricTable,
@@ -91,9 +88,8 @@ describe('metrics', () => {
   it('count code exchanges by outcome', async () => {
     const rises = { exchanged: 1, refused: 2, reused: 0 }
     await risen('gatehouse_code_exchanges_total', rises, async () => {
-      const { code } = await obtainTokens(url)
       // An immediate repetition does not count as reuse: a page may have run its callback twice.
-      await exchange(url, code)
+      await exchange(url, (await obtainTokens(url)).code)
       await exchange(url, 'no-code')
     })
   })
@@ -107,7 +103,7 @@ describe('metrics', () => {
       await refresh(url, 'no.token')
     })
     await risen(metric, { reused: 1 }, async () => {
-      await eventually(WAIT_MS, async () =>
+      await eventually(30_000, async () =>
         expect((await refresh(url, refreshToken)).status).to.equal(400),
       )
     })
@@ -173,9 +169,8 @@ describe('metrics', () => {
     for (const held of [
       ...[accessToken, refreshToken, code, notes.clientId, notes.redirectUri, sam.login],
       ...['per_', 'sit_', '127.0.0.1', 'localhost', 'correct-horse', '@', 'http:'],
-    ]) {
+    ])
       expect(text).to.not.include(held)
-    }
   })
 
   it('gain no series from what callers choose', async () => {

@@ -11,7 +11,7 @@ import {
   revoke,
   userinfo,
 } from '../support/client.ts'
-import { notes, type RunningService, sam, startService } from '../support/gatehouse.ts'
+import { notes, sam, startService } from '../support/gatehouse.ts'
 import { confirmSignOut, makePagePerson } from '../support/page-person.ts'
 import { eventually } from '../support/programs.ts'
 import {
@@ -24,32 +24,27 @@ import {
   signProof,
   withPlans,
 } from '../support/proofs.ts'
-import { type RedisServer, startRedis } from '../support/redis.ts'
 import { serve } from '../support/serve.ts'
-import { requireProgram } from '../support/skipped.ts'
-import { postgresWithDemo } from '../support/storages.ts'
+import { shared } from '../support/shared.ts'
+import { sharedDemo, sharedRedis } from '../support/storages.ts'
 import { get, postForm, refusalOf } from '../support/wire.ts'
 
 /** After kill -9, a Redis that only writes snapshots returns to the state of its last SAVE (docs/security.md). */
 describe('a Redis that comes back older', () => {
-  const opened = new AsyncDisposableStack()
-  let redis: RedisServer
-  let service: RunningService
-  let url: string
-  before(async function () {
-    redis = opened.use(await startRedis(requireProgram(this, 'redis-server')))
-    const storage = await postgresWithDemo(requireProgram(this, 'postgres'))
-    const environment = { ...storage, REDIS_URL: redis.url }
-    const plans = withPlans({ dpop: true, privateKeyJwt: true })
-    service = opened.use(await startService({ ...plans, environment }))
-    url = service.url
+  const [redis, demo] = [sharedRedis(), sharedDemo()]
+  const service = shared(async () => {
+    const environment = { ...demo(), REDIS_URL: redis().url }
+    return await startService({ ...withPlans({ dpop: true, privateKeyJwt: true }), environment })
   })
-  after(() => opened.disposeAsync())
+  let url = ''
+  before(() => {
+    url = service().url
+  })
 
   async function forgetting<Result>(use: () => Promise<Result>): Promise<Result> {
-    await redis.ask('SAVE')
+    await redis().ask('SAVE')
     const result = await use()
-    await redis.restart()
+    await redis().restart()
     await eventually(10_000, async () =>
       expect((await get(url + paths.ready)).status).to.equal(200),
     )
@@ -97,8 +92,12 @@ describe('a Redis that comes back older', () => {
     const again = makeHeadlessPerson(sam)
     // A server at another port can set the cookies of this host.
     await using setter = await serve((_request, response) => {
-      const lines = cookie.split('; ').map((pair) => `${pair}; path=/`)
-      response.setHeader('set-cookie', lines).end()
+      response
+        .setHeader(
+          'set-cookie',
+          cookie.split('; ').map((pair) => `${pair}; path=/`),
+        )
+        .end()
     })
     await again.open(new URL(setter.url))
     expect((await openAuthorization(again, url)).pathname).to.match(/\/login$/)
@@ -148,22 +147,21 @@ describe('a Redis that comes back older', () => {
 
   it('does not accept an assertion of a client twice (RFC 7523 §3)', async () => {
     await newSecond()
-    const key = await giveKey(service)
+    const key = await giveKey(service())
     const { accessToken } = await obtainTokens(url)
     const statusOf = async (assertion: string) => {
       const form = { token: accessToken, ...byAssertion(assertion) }
       return (await postForm(url + paths.introspection, form)).status
     }
     const used = await signAssertion(key, url)
-    const undated = await signAssertion(key, url, { iat: undefined })
     expect(await forgetting(() => statusOf(used))).to.equal(200)
     expect(await statusOf(used)).to.equal(401)
     // Without iat, it may be older than the restart of Redis, and may have been used before.
-    expect(await statusOf(undated)).to.equal(401)
+    expect(await statusOf(await signAssertion(key, url, { iat: undefined }))).to.equal(401)
     await eventually(5_000, async () =>
       expect(await statusOf(await signAssertion(key, url))).to.equal(200),
     )
-    await choose(service, { auth_method: 'client_secret_post', jwks: null })
+    await choose(service(), { auth_method: 'client_secret_post', jwks: null })
   })
 
   async function isAskedToSignIn(cookie: string): Promise<boolean> {

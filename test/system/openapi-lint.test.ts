@@ -21,11 +21,9 @@ describe('openapi.json', () => {
       writeFileSync(join(folder, 'redocly.yaml'), config)
       const binary = join(import.meta.dirname, '../../node_modules/@redocly/cli/bin/cli.js')
       const env = { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
+      const options = { env, cwd: folder }
       const words = ['lint', 'openapi.json', '--config', 'redocly.yaml', '--format', 'json']
-      const linting = promisify(execFile)(process.execPath, [binary, ...words], {
-        env,
-        cwd: folder,
-      })
+      const linting = promisify(execFile)(process.execPath, [binary, ...words], options)
       const { stdout } = await linting.catch((error) => error)
       expect(JSON.parse(stdout).totals, stdout).to.include({ errors: 0, warnings: 0 })
     })

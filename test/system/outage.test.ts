@@ -18,12 +18,13 @@ import { type RunningService, sam, startService } from '../support/gatehouse.ts'
 import { inTime } from '../support/in-time.ts'
 import { askMember, type MemberAnswer, memberToken, readOnly } from '../support/member-api.ts'
 import { targetOf } from '../support/page-person.ts'
-import { connectTo, type PostgresServer, startPostgres } from '../support/postgres.ts'
-import { type ServiceProcess, startProcess } from '../support/process.ts'
+import { connectTo, startPostgres } from '../support/postgres.ts'
+import { startProcess, type Variables } from '../support/process.ts'
 import { eventually } from '../support/programs.ts'
-import { type RedisServer, startRedis } from '../support/redis.ts'
-import { requireProgram } from '../support/skipped.ts'
-import { postgresWithDemo, SECRET } from '../support/storages.ts'
+import type { RedisServer } from '../support/redis.ts'
+import { shared } from '../support/shared.ts'
+import { requireProgram, sharedProgram } from '../support/skipped.ts'
+import { SECRET, sharedDemo, sharedRedis } from '../support/storages.ts'
 import { type Answer, answerOf, get, refusalOf } from '../support/wire.ts'
 
 /** Design 24 requires a response within half a second. */
@@ -40,33 +41,24 @@ const failures = [
 describe('storage out of reach [design 24]', function () {
   // On a busy machine, a process may need more than a second to recover.
   this.retries(2)
-  const opened = new AsyncDisposableStack()
-  let redis: RedisServer
-  let postgres: PostgresServer
-  let withRedis: ServiceProcess
-  let withoutRedis: ServiceProcess
-  before(async function () {
-    // With these options, Redis keeps acknowledged writes when it is killed, as a Redis for OAuth state should.
-    const durable = ['--appendonly', 'yes', '--appendfsync', 'always']
-    redis = opened.use(await startRedis(requireProgram(this, 'redis-server'), durable))
-    postgres = opened.use(
-      await startPostgres(requireProgram(this, 'postgres'), ['synchronous_commit=on']),
-    )
-    const DATABASE_URL = await postgres.createDatabase('demo')
-    const variables = { SECRET, DATABASE_URL, DEMO_DATA: 'on' }
-    withRedis = opened.use(await startProcess({ ...variables, REDIS_URL: redis.url }))
-    withoutRedis = opened.use(await startProcess(variables))
-  })
-  after(() => opened.disposeAsync())
+  // With these options, Redis keeps acknowledged writes when it is killed, as a Redis for OAuth state should.
+  const redis = sharedRedis(['--appendonly', 'yes', '--appendfsync', 'always'])
+  const file = sharedProgram('postgres')
+  const postgres = shared(async () => await startPostgres(file(), ['synchronous_commit=on']))
+  const databaseUrl = shared(async () => await postgres().createDatabase('demo'))
+  const start = async (more: Variables) =>
+    await startProcess({ SECRET, DATABASE_URL: databaseUrl(), DEMO_DATA: 'on', ...more })
+  const withRedis = shared(async () => await start({ REDIS_URL: redis().url }))
+  const withoutRedis = shared(async () => await start({}))
 
   for (const [how, fail, mend] of failures) {
     // [threat 32]
     it(`when Redis ${how}: 503 in time for sign-in, codes and tokens work, and all recovers`, async () => {
-      const { url } = withRedis
+      const { url } = withRedis()
       const before = await prepare(url)
       const other = await obtainTokens(url)
       const otherCode = await obtainCode(url)
-      await fail(redis)
+      await fail(redis())
       try {
         const exchanged = await inTime(ANSWER_WITHIN_MS, () => redeem(url, otherCode))
         expect(refusalOf(exchanged)).to.equal('200 undefined')
@@ -77,22 +69,20 @@ describe('storage out of reach [design 24]', function () {
         const answer = await inTime(ANSWER_WITHIN_MS, () => get(request, { accept: 'text/html' }))
         const location = new URL(answer.headers.get('location') ?? '')
         expect(location.origin).to.equal('https://notes.example')
-        expect(Object.fromEntries(location.searchParams)).to.include({
-          ...{ error: 'temporarily_unavailable', iss: url, state: 'the-state' },
-        })
+        const said = { error: 'temporarily_unavailable', iss: url, state: 'the-state' }
+        expect(Object.fromEntries(location.searchParams)).to.include(said)
         await expectPage(before.openPage)
       } finally {
-        await mend(redis)
+        await mend(redis())
       }
       await expectRecovered(url, before)
     })
 
-    const services = { with: () => withRedis, without: () => withoutRedis }
-    for (const [kind, service] of Object.entries(services)) {
+    for (const [kind, service] of Object.entries({ with: withRedis, without: withoutRedis })) {
       it(`when PostgreSQL ${how}, ${kind} Redis: 503 in time at every endpoint, and all recovers`, async () => {
         const { url } = service()
         const before = await prepare(url)
-        await fail(postgres)
+        await fail(postgres())
         try {
           await expectUnavailable({
             refresh: () => refresh(url, before.tokens.refreshToken),
@@ -105,7 +95,7 @@ describe('storage out of reach [design 24]', function () {
           await expectPage(() => makeHeadlessPerson(sam).open(authorizeUrl(url)))
           await expectPage(before.openPage)
         } finally {
-          await mend(postgres)
+          await mend(postgres())
         }
         await expectRecovered(url, before)
       })
@@ -135,14 +125,9 @@ describe('work that storage interrupts [design 10, design 24]', function () {
       const failed = await Promise.all(families.map(refreshUntilFailure))
       expect(failed).to.deep.equal(families.map(() => '503 temporarily_unavailable'))
       postgres.thaw()
-      await eventually(RECOVERED_WITHIN_MS, async () => {
-        expect((await get(service.url + paths.ready)).status).to.equal(200)
-      })
-      for (const [family, token] of families.entries()) {
-        const answer = await refresh(service.url, token)
-        expect(refusalOf(answer)).to.equal('200 undefined')
-        families[family] = answer.body.refresh_token
-      }
+      await expectReady(service.url)
+      for (const [family, token] of families.entries())
+        families[family] = (await refreshAt(service.url, token)).refresh_token
     }
   })
 
@@ -166,13 +151,11 @@ describe('work that storage interrupts [design 10, design 24]', function () {
     const failed = await whileFamiliesFail('update', running, () => refresh(url, refreshToken))
     expect(refusalOf(failed)).to.equal('503 temporarily_unavailable')
     time += 60_000
-    const repeated = await refresh(url, refreshToken)
-    expect(refusalOf(repeated)).to.equal('200 undefined')
+    const repeated = await refreshAt(url, refreshToken)
     // The client received this response, so a later use counts as theft.
     time += 60_000
     expect((await refresh(url, refreshToken)).body.error).to.equal('invalid_grant')
-    const { body } = await refresh(url, repeated.body.refresh_token)
-    expect(body.error).to.equal('invalid_grant')
+    expect((await refresh(url, repeated.refresh_token)).body.error).to.equal('invalid_grant')
   })
 
   it('a code exchange that was not written succeeds when repeated', async () => {
@@ -202,47 +185,40 @@ describe('work that storage interrupts [design 10, design 24]', function () {
 })
 
 describe('the Member API while storage is out of reach', () => {
-  const opened = new AsyncDisposableStack()
-  let redis: RedisServer
-  let running: RunningService
-  let databaseUrl = ''
-  let token = ''
-  before(async function () {
-    const storage = await postgresWithDemo(requireProgram(this, 'postgres'))
-    databaseUrl = storage.DATABASE_URL
-    redis = opened.use(await startRedis(requireProgram(this, 'redis-server')))
-    const environment = { ...storage, REDIS_URL: redis.url }
-    running = opened.use(await startService({ environment, inTime: true }))
-    token = await memberToken(running.url, readOnly)
+  const [redis, demo] = [sharedRedis(), sharedDemo()]
+  const member = shared(async () => {
+    const environment = { ...demo(), REDIS_URL: redis().url }
+    const running = await startService({ environment, inTime: true })
+    return { ...running, token: await memberToken(running.url, readOnly) }
   })
-  after(() => opened.disposeAsync())
 
-  const ask = async (query = '{ viewer { id } }') =>
-    await askMember({ url: running.url, token }, { query })
+  const ask = async (query = '{ viewer { id } }') => {
+    const { url, token } = member()
+    return await askMember({ url, token }, { query })
+  }
 
   async function expectUnavailable(asking: () => Promise<MemberAnswer>): Promise<void> {
     // Design 24 allows 500 ms. The rest is for a machine that runs many tests at once.
     const answer = await inTime(900, asking)
     expect(refusalOf(answer)).to.equal('503 temporarily_unavailable')
     expect(answer.body.data).to.equal(undefined)
-    expect(answer.headers.get('www-authenticate')).to.equal(null)
-    expect(answer.headers.get('retry-after')).to.equal('1')
+    expectRetryLater(answer)
     expect(answer.text).not.to.match(/127\.0\.0\.1|redis|postgres|course_purchase|timeout/i)
   }
 
   async function whileLocked(table: string, work: () => Promise<void>): Promise<void> {
-    await using client = await connectTo(databaseUrl)
+    await using client = await connectTo(demo().DATABASE_URL)
     await client.query(`begin; lock table ${table} in access exclusive mode`)
     await work()
   }
 
   // round-trips.test.ts shows that checking a token sends no command to Redis.
   it('answers while Redis hangs', async () => {
-    redis.freeze()
+    redis().freeze()
     try {
       expect((await ask()).status).to.equal(200)
     } finally {
-      redis.thaw()
+      redis().thaw()
     }
   })
 
@@ -261,6 +237,13 @@ describe('the Member API while storage is out of reach', () => {
   })
 })
 
+/** Refreshes, which must succeed. */
+async function refreshAt(url: string, token: string) {
+  const answer = await refresh(url, token)
+  expect(refusalOf(answer)).to.equal('200 undefined')
+  return answer.body
+}
+
 async function prepare(url: string) {
   const person = makeHeadlessPerson(sam)
   const page = await openAuthorization(person, url)
@@ -272,9 +255,8 @@ async function prepare(url: string) {
 async function expectTokensInUse(url: string, tokens: ObtainedTokens): Promise<void> {
   expect((await userinfo(url, tokens.accessToken)).status).to.equal(200)
   expect((await introspect(url, tokens.accessToken)).body.active).to.equal(true)
-  const refreshed = await refresh(url, tokens.refreshToken)
-  expect(refusalOf(refreshed)).to.equal('200 undefined')
-  expect((await revoke(url, refreshed.body.access_token)).status).to.equal(200)
+  const refreshed = await refreshAt(url, tokens.refreshToken)
+  expect((await revoke(url, refreshed.access_token)).status).to.equal(200)
   expect((await userinfo(url, tokens.accessToken)).status).to.equal(401)
 }
 
@@ -282,9 +264,13 @@ async function expectUnavailable(requests: Readonly<Record<string, () => Promise
   for (const [name, request] of Object.entries(requests)) {
     const answer = await inTime(ANSWER_WITHIN_MS, request)
     expect(refusalOf(answer), name).to.equal('503 temporarily_unavailable')
-    expect(answer.headers.get('retry-after'), name).to.equal('1')
-    expect(answer.headers.get('www-authenticate'), name).to.equal(null)
+    expectRetryLater(answer, name)
   }
+}
+
+function expectRetryLater({ headers }: Pick<Answer, 'headers'>, name?: string): void {
+  const found = [headers.get('retry-after'), headers.get('www-authenticate')]
+  expect(found, name).to.deep.equal(['1', null])
 }
 
 /** Expects that the process is alive but not ready, and that discovery works without storage. */
@@ -297,26 +283,28 @@ async function expectAlive(url: string): Promise<void> {
 
 async function expectPage(open: () => Promise<Response>): Promise<void> {
   const page = await inTime(ANSWER_WITHIN_MS, async () => await answerOf(await open()))
-  expect(page.status).to.equal(503)
+  expect([page.status, page.headers.get('retry-after')]).to.deep.equal([503, '1'])
   expect(page.headers.get('content-type')).to.match(/^text\/html/)
-  expect(page.headers.get('retry-after')).to.equal('1')
   expect(page.text).to.include('temporarily_unavailable')
+}
+
+async function expectReady(url: string): Promise<void> {
+  await eventually(RECOVERED_WITHIN_MS, async () => {
+    expect((await get(url + paths.ready)).status).to.equal(200)
+  })
 }
 
 /** Expects that the service recovers within a second and has lost no token or code. */
 async function expectRecovered(url: string, before: Awaited<ReturnType<typeof prepare>>) {
   const { tokens, code, openPage } = before
   const mendedAt = performance.now()
-  await eventually(RECOVERED_WITHIN_MS, async () => {
-    expect((await get(url + paths.ready)).status).to.equal(200)
-  })
+  await expectReady(url)
   expect(performance.now() - mendedAt).to.be.lessThan(RECOVERED_WITHIN_MS)
   const page = await openPage()
   expect(page.status).to.equal(200)
   expect(await page.text()).to.include('name="password"')
   expect((await userinfo(url, tokens.accessToken)).status).to.equal(200)
-  const refreshed = await refresh(url, tokens.refreshToken)
-  expect(refusalOf(refreshed)).to.equal('200 undefined')
-  expect((await introspect(url, refreshed.body.access_token)).body.active).to.equal(true)
+  const refreshed = await refreshAt(url, tokens.refreshToken)
+  expect((await introspect(url, refreshed.access_token)).body.active).to.equal(true)
   expect((await redeem(url, code)).status).to.equal(200)
 }

@@ -1,4 +1,4 @@
-import { look, press, sharedBrowser, signInAs } from '../support/browser.ts'
+import { look, press, sharedBrowser, signInAs, signInAt } from '../support/browser.ts'
 import { authorizeUrl } from '../support/client.ts'
 import { insert } from '../support/database.ts'
 import { noor, sam } from '../support/gatehouse.ts'
@@ -30,10 +30,8 @@ describe('passkeys in a browser', () => {
     const { page, complaints, forget } = await openWithAuthenticator()
     const { url } = service()
     await page.goto(`${url}/account/passkeys`)
-    await page.locator('#passkey:not([hidden])').waitFor()
-    await look(page, 'sign-in')
-    await signInAs(page, sam)
-    await page.locator('#no-passkeys').waitFor()
+    await look(page, 'sign-in', '#passkey:not([hidden])')
+    await signInAs(page, sam, '#no-passkeys')
     await press(page, '#add')
     await page.locator('#add-passkey-page #passkey:not([hidden])').waitFor()
     expect(await page.locator('#passkey-unsupported').count()).to.equal(0)
@@ -77,9 +75,7 @@ describe('passkeys in a browser', () => {
     const { page, complaints } = await openWithAuthenticator()
     const { url, kysely } = service()
     await page.addInitScript('PublicKeyCredential.isConditionalMediationAvailable = undefined')
-    await page.goto(`${url}/account/passkeys/add`)
-    await signInAs(page, noor)
-    await page.locator('#passkey:not([hidden])').waitFor()
+    await signInAt(page, `${url}/account/passkeys/add`, noor, '#passkey:not([hidden])')
     await press(page, '#passkey-submit')
     await page.locator('#done').waitFor()
     await page.context().clearCookies()
@@ -92,26 +88,21 @@ describe('passkeys in a browser', () => {
       press(page, '#needs-two-factors a'),
     ])
     await signInAs(tab, noor)
-    await tab.locator('#second-factor-page').waitFor()
-    await look(tab, 'no-second-factor')
+    await look(tab, 'no-second-factor', '#second-factor-page')
     await tab.close()
-    await signInAs(page, noor)
-    await page.locator('#second-step-page #passkey:not([hidden])').waitFor()
+    await signInAs(page, noor, '#second-step-page #passkey:not([hidden])')
     expect(await page.locator('#passkey-unsupported').count()).to.equal(0)
     await look(page, 'second-step-passkey')
     await press(page, '#passkey-submit')
     await page.locator('#consent-page').waitFor()
 
-    await insert(kysely, 'totp', [
-      { person_id: 'per_noor', sealed_secret: '', confirmed_at: 1, last_step: 0 },
-    ])
+    const totp = { person_id: 'per_noor', sealed_secret: '', confirmed_at: 1, last_step: 0 }
+    await insert(kysely, 'totp', totp)
     await page.context().clearCookies()
-    await page.goto(demand)
-    await signInAs(page, noor)
+    await signInAt(page, demand, noor)
     await page.fill('#code', '000000')
     await page.keyboard.press('Enter')
-    await page.locator('#login-problem').waitFor()
-    await look(page, 'second-step-problem')
+    await look(page, 'second-step-problem', '#login-problem')
     await press(page, '#passkey-submit')
     await page.locator('#consent-page').waitFor()
     expect(complaints.filter((text) => !text.includes('401'))).to.deep.equal([])

@@ -4,43 +4,27 @@ import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { authorizeUrl, exchange, introspect, refresh, revoke, userinfo } from '../support/client.ts'
 import { sam } from '../support/gatehouse.ts'
 import { submitPage } from '../support/page-person.ts'
-import {
-  type Balancer,
-  patientService,
-  type ServiceProcess,
-  startBalancer,
-  startProcess,
-} from '../support/process.ts'
-import { startRedis, startRedisCluster } from '../support/redis.ts'
+import { patientService, startBalancedPair, startProcess } from '../support/process.ts'
+import { startRedisCluster } from '../support/redis.ts'
 import { getTokens } from '../support/relying-party.ts'
+import { shared } from '../support/shared.ts'
 import { requireProgram } from '../support/skipped.ts'
-import { postgresWithDemo, SECRET } from '../support/storages.ts'
+import { SECRET, sharedDemo, sharedRedis } from '../support/storages.ts'
+import { refusalOf } from '../support/wire.ts'
 
 describe('several processes on one PostgreSQL and one Redis', () => {
-  const opened = new AsyncDisposableStack()
-  let balancer: Balancer
-  let first: ServiceProcess
-  let second: ServiceProcess
+  const [redis, demo] = [sharedRedis(), sharedDemo()]
+  const pair = shared(async () => await startBalancedPair({ ...demo(), REDIS_URL: redis().url }))
 
-  before(async function () {
-    const redis = opened.use(await startRedis(requireProgram(this, 'redis-server')))
-    const storage = await postgresWithDemo(requireProgram(this, 'postgres'))
-    balancer = opened.use(await startBalancer())
-    const variables = { ...storage, REDIS_URL: redis.url, BASE_URL: balancer.url }
-    first = opened.use(await startProcess(variables, patientService))
-    second = opened.use(await startProcess(variables, patientService))
-    balancer.serve([first.url, second.url])
-  })
-  after(() => opened.disposeAsync())
-
-  function at(process: ServiceProcess, url: URL | string): URL {
+  function at(process: { readonly url: string }, url: URL | string): URL {
     const { pathname, search } = new URL(url, process.url)
     return new URL(pathname + search, process.url)
   }
 
   it('share an interaction and the session: authorize at A, sign in at B, consent at A, exchange at B, refresh at A', async () => {
+    const { first, second, url: resource } = pair()
     const person = makeHeadlessPerson(sam)
-    const url = authorizeUrl(balancer.url)
+    const url = authorizeUrl(resource)
     const login = await follow(person.open(at(first, url)))
     const signedIn = await follow(submitPage(person, at(second, login), sam))
     const consent = await follow(person.open(at(first, signedIn)))
@@ -48,7 +32,7 @@ describe('several processes on one PostgreSQL and one Redis', () => {
     const consented = await follow(submitPage(person, at(first, consent)))
     const callback = new URL(await follow(person.open(at(second, consented))))
     const code = callback.searchParams.get('code') ?? ''
-    const exchanged = await exchange(second.url, code, { resource: balancer.url })
+    const exchanged = await exchange(second.url, code, { resource })
     expect(exchanged.status).to.equal(200)
     expect((await refresh(first.url, exchanged.body.refresh_token)).status).to.equal(200)
     for (const process of [first, second])
@@ -57,22 +41,19 @@ describe('several processes on one PostgreSQL and one Redis', () => {
 
   // [threat 13; 85]
   it('refuse at A at once what was revoked at B [design 12]', async () => {
-    const { access_token, refresh_token = '' } = (await getTokens(balancer.url)).tokens
+    const { first, second, url } = pair()
+    const { access_token, refresh_token = '' } = (await getTokens(url)).tokens
     expect((await userinfo(first.url, access_token)).status).to.equal(200)
     expect((await revoke(second.url, refresh_token)).status).to.equal(200)
     expect((await userinfo(first.url, access_token)).status).to.equal(401)
     expect((await introspect(first.url, access_token)).body).to.deep.equal({ active: false })
-    const refused = await refresh(first.url, refresh_token)
-    expect([refused.status, refused.body.error]).to.deep.equal([400, 'invalid_grant'])
+    expect(refusalOf(await refresh(first.url, refresh_token))).to.equal('400 invalid_grant')
   })
 })
 
 it('a process on a Redis Cluster serves the whole flow, and revocation ends it', async function () {
   await using cluster = await startRedisCluster(requireProgram(this, 'redis-server'))
-  const variables = {
-    SECRET,
-    REDIS_CLUSTER_NODES: cluster.nodes.map(({ port }) => `127.0.0.1:${port}`).join(','),
-  }
+  const variables = { SECRET, REDIS_CLUSTER_NODES: cluster.addresses.join(',') }
   await using service = await startProcess(variables, patientService)
   const { configuration, tokens } = await getTokens(service.url)
   const refreshed = await oidc.refreshTokenGrant(configuration, tokens.refresh_token ?? '')

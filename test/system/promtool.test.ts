@@ -40,7 +40,6 @@ describe('promtool', () => {
   it('accepts a scrape without a suggestion', async () => {
     const port = await freePort()
     await using _service = await startProcess({ METRICS_PORT: String(port) })
-    const { text } = await scrape(port)
-    expect(run(['check', 'metrics'], text)).to.equal('')
+    expect(run(['check', 'metrics'], (await scrape(port)).text)).to.equal('')
   })
 })

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 
 import { paths } from '../../src/platform/http/paths.ts'
-import { overflows, sharedBrowser, signInAs, violations } from '../support/browser.ts'
+import { overflows, sharedBrowser, signInAt, violations } from '../support/browser.ts'
 import { marco, olivia, sam } from '../support/gatehouse.ts'
 import { memberToken, readOnly } from '../support/member-api.ts'
 import { servePage } from '../support/serve.ts'
@@ -13,9 +13,7 @@ describe('the query pages in a browser', () => {
 
   async function openQueries(path: string, person: typeof sam, javaScriptEnabled = true) {
     const opened = await open({ javaScriptEnabled, viewport: { width: 1200, height: 900 } })
-    await opened.page.goto(service().url + path)
-    await signInAs(opened.page, person)
-    await opened.page.locator('#query-page').waitFor()
+    await signInAt(opened.page, service().url + path, person, '#query-page')
     if (javaScriptEnabled) await openEditor(opened.page)
     return opened
   }

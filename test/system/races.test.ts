@@ -30,10 +30,9 @@ function count(answers: readonly Answer[]): Record<string, number> {
   return counts
 }
 
-function races(
-  stores: string,
-  storageOf: (test: Mocha.Context, opened: AsyncDisposableStack) => Promise<Variables>,
-): void {
+type StorageOf = (test: Mocha.Context, opened: AsyncDisposableStack) => Promise<Variables>
+
+function races(stores: string, storageOf: StorageOf): void {
   describe(`races between two processes on ${stores}`, function () {
     this.retries(0)
     const opened = new AsyncDisposableStack()

@@ -16,13 +16,10 @@ const safe: Durability = {
   evictsBy: undefined,
 }
 
+const losesSome = /can lose up to 2 s of acknowledged writes if its machine fails/
 const table: readonly [Partial<Durability>, 'ok' | 'note' | 'wrong', RegExp][] = [
   [{}, 'ok', /keeps all acknowledged writes, even after a power failure/],
-  [
-    { appendFsync: 'everysec' },
-    'note',
-    /can lose up to 2 s of acknowledged writes if its machine fails/,
-  ],
+  [{ appendFsync: 'everysec' }, 'note', losesSome],
   [{ appendFsync: 'no' }, 'note', /can lose about 30 s of/],
   [{ appendFsync: undefined }, 'note', /is unknown \(CONFIG is forbidden\)/],
   [{ appends: false, unsavedChanges: 7 }, 'note', /snapshots only \(appendonly no\).*7 changes/],
@@ -43,16 +40,14 @@ describe('what a Redis can lose', () => {
 
   const appending = ['--appendonly', 'yes']
   const always = [...appending, '--appendfsync', 'always']
+  const withoutConfig = '--user default on nopass ~* &* +@all -config'
   const evicting = [...always, '--maxmemory', '50mb', '--maxmemory-policy', 'allkeys-lru']
   for (const [options, expected] of [
     [[], /snapshots only \(appendonly no\)/],
     [appending, /appendfsync everysec/],
     [always, /^$/],
     [evicting, /maxmemory-policy allkeys-lru/],
-    [
-      [...appending, ...'--user default on nopass ~* &* +@all -config'.split(' ')],
-      /CONFIG is forbidden/,
-    ],
+    [[...appending, ...withoutConfig.split(' ')], /CONFIG is forbidden/],
   ] as const) {
     it(`is found at a real server: ${options.join(' ')}`, async () => {
       await using server = await startRedis(redis(), options)
@@ -66,11 +61,11 @@ describe('what a Redis can lose', () => {
 
   it('is found at each server of a cluster', async () => {
     await using cluster = await startRedisCluster(redis())
-    const clusterNodes = cluster.nodes.map(({ port }) => `127.0.0.1:${port}`)
-    const client = await openRedis({ clusterNodes }, { answerWithinMs: 5_000 })
+    const location = { clusterNodes: cluster.addresses }
+    const client = await openRedis(location, { answerWithinMs: 5_000 })
     const found = await readDurability(client)
     client.disconnect()
-    expect(found.map(({ address }) => address)).to.have.members(clusterNodes)
+    expect(found.map(({ address }) => address)).to.have.members(cluster.addresses)
     expect(found.map(({ appends }) => appends)).to.deep.equal([false, false, false])
   })
 })

@@ -18,6 +18,7 @@ import { bearer, get } from '../support/wire.ts'
 
 const folder = join(import.meta.dirname, '../../examples/resource-servers')
 
+const inFolder = ['--app-dir', folder, '--port']
 const apis: readonly (readonly [
   name: string,
   needs: string | undefined,
@@ -25,11 +26,7 @@ const apis: readonly (readonly [
 ])[] = [
   ['Node', undefined, () => [process.execPath, join(folder, 'node.mjs')]],
   ['Express', undefined, () => [process.execPath, join(folder, 'express.mjs')]],
-  [
-    'FastAPI',
-    'uvicorn',
-    (file, port) => [file, '--app-dir', folder, '--port', `${port}`, 'fastapi_app:app'],
-  ],
+  ['FastAPI', 'uvicorn', (file, port) => [file, ...inFolder, `${port}`, 'fastapi_app:app']],
   [
     'Go',
     'go',
@@ -119,10 +116,9 @@ describe('the examples of resource servers', () => {
 
   for (const [name, needs, start] of apis) {
     it(`in ${name}: accept a good token, challenge others, and answer 503 when they are disabled`, async function () {
-      const file = needs ? askForProgram(this, needs) : ''
       const port = await freePort()
       const orders = `http://127.0.0.1:${port}/orders`
-      const [program, ...words] = start(file, port)
+      const [program, ...words] = start(needs ? askForProgram(this, needs) : '', port)
       const child = spawn(program, words, {
         env: {
           ...{ PORT: String(port), ISSUER: service().url },
@@ -134,9 +130,8 @@ describe('the examples of resource servers', () => {
         await eventually(30_000, async () => await get(orders))
         const tokens = await obtain(service().url)
         const good = await get(orders, bearer(tokens.access_token))
-        expect([good.status, good.body]).to.deep.equal([
-          ...[200, { hello: 'per_sam', site: 'sit_northlight', roles: ['student'] }],
-        ])
+        const expected = [200, { hello: 'per_sam', site: 'sit_northlight', roles: ['student'] }]
+        expect([good.status, good.body]).to.deep.equal(expected)
         for (const headers of [[], bearer('nonsense'), bearer(tokens.refresh_token)]) {
           const refused = await get(orders, headers)
           expect(refused.status).to.equal(401)
@@ -200,9 +195,8 @@ describe('the examples of resource servers', () => {
         expect(seen).not.to.have.any.keys('authorization')
         // What the token does not release is empty or missing.
         expect([seen['x-auth-email'] ?? '', seen['x-auth-roles'] ?? '']).to.deep.equal(['', ''])
-        expect(JSON.stringify(seen))
-          .not.to.match(/"x-auth-[a-z]+":"forged"/)
-          .and.not.include(pair)
+        expect(JSON.stringify(seen)).not.to.match(/"x-auth-[a-z]+":"forged"/)
+        expect(JSON.stringify(seen)).to.not.include(pair)
       })
 
       it('a caller without a good token gets our challenge and does not reach the application', async () => {

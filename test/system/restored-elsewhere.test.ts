@@ -6,7 +6,7 @@ import { sql } from 'kysely'
 
 import { obtainTokens } from '../support/client.ts'
 import { type RunningService, startService } from '../support/gatehouse.ts'
-import { connectTo, type PostgresServer, startPostgres } from '../support/postgres.ts'
+import { connectTo, startPostgres } from '../support/postgres.ts'
 import {
   dataFolderWithDemo,
   gatehouse as run,
@@ -14,9 +14,9 @@ import {
   type Variables,
 } from '../support/process.ts'
 import { temporaryFolder } from '../support/programs.ts'
-import { type RedisServer, startRedis } from '../support/redis.ts'
+import { shared } from '../support/shared.ts'
 import { sharedProgram } from '../support/skipped.ts'
-import { SECRET } from '../support/storages.ts'
+import { SECRET, sharedRedis } from '../support/storages.ts'
 
 /** Marks all stores, as the service does once a minute. */
 const mark = async ({ service }: RunningService) =>
@@ -64,9 +64,8 @@ describe('a database that was restored without restore', () => {
     // A service on the older database logs this, and does not replace the newer marker in DATA_DIR.
     await using service = await startService({ environment: { DATA_DIR } })
     for (const _ of [1, 2]) await mark(service)
-    expect(
-      service.log.filter((line) => line.includes('but the state of DATA_DIR is newer')),
-    ).to.have.length(2)
+    const newer = service.log.filter((line) => /but the state of DATA_DIR is newer/.test(line))
+    expect(newer).to.have.length(2)
     expect(await restoreFindings({ DATA_DIR })).to.deep.equal(['wrong restore.older'])
     await run(['grants', 'end-all', '--yes'], { DATA_DIR })
     await mark(service)
@@ -78,19 +77,10 @@ describe('a database that was restored without restore', () => {
   })
 
   describe('into PostgreSQL', () => {
-    const [postgres, redisFile] = [sharedProgram('postgres'), sharedProgram('redis-server')]
-    let server: PostgresServer
-    let redis: RedisServer
-    before(async () => {
-      // Without an archive, a recovery ends at once, on a new timeline.
-      const settings = ['restore_command=false', 'synchronous_commit=on']
-      server = await startPostgres(postgres(), settings)
-      redis = await startRedis(redisFile())
-    })
-    after(async () => {
-      await redis?.[Symbol.asyncDispose]()
-      await server?.[Symbol.asyncDispose]()
-    })
+    const [postgres, redis] = [sharedProgram('postgres'), sharedRedis()]
+    // Without an archive, a recovery ends at once, on a new timeline.
+    const settings = ['restore_command=false', 'synchronous_commit=on']
+    const server = shared(async () => await startPostgres(postgres(), settings))
 
     const query = async (url: string, text: string) => {
       await using client = await connectTo(url)
@@ -102,35 +92,32 @@ describe('a database that was restored without restore', () => {
     })
 
     it('is older than Redis, or another database, but not if Redis was emptied [194]', async () => {
-      const REDIS_URL = redis.url
-      const url = await server.createDatabase('demo')
+      const REDIS_URL = redis().url
+      const url = await server().createDatabase('demo')
       const variables = variablesOf(url, { REDIS_URL })
       const copy = variablesOf(`${url}_copy`, { REDIS_URL })
       await serve(variables)
       const backup = join(temporaryFolder(), 'backup')
       await run(['backup', backup], variables)
       const name = new URL(url).pathname.slice(1)
-      const copying = `create database ${name}_copy template ${name}`
-      await query(url.replace(name, 'postgres'), copying)
+      await query(url.replace(name, 'postgres'), `create database ${name}_copy template ${name}`)
       await serve(variables)
       expect(await restoreFindings(variables)).to.deep.equal([])
       expect(await restoreFindings(copy)).to.deep.equal(['wrong restore.older'])
 
-      const target = variablesOf(await server.createDatabase('nothing'), { REDIS_URL })
+      const target = variablesOf(await server().createDatabase('nothing'), { REDIS_URL })
       await run(['restore', backup, '--keep-grants'], target)
       expect(await restoreFindings(target), 'our own restore').to.deep.equal([])
 
-      await redis.ask('FLUSHALL')
+      await redis().ask('FLUSHALL')
       expect(await restoreFindings(variables)).to.deep.equal([])
       expect(await restoreFindings(copy)).to.deep.equal(['weak restore.timeline'])
     })
 
     it('is on another timeline, until grants end-all or until a failover is accepted [194]', async () => {
-      const url = await server.createDatabase('demo')
-      const [{ setting }] = await query(
-        url,
-        "select * from pg_settings where name = 'data_directory'",
-      )
+      const url = await server().createDatabase('demo')
+      const folder = "select setting from pg_settings where name = 'data_directory'"
+      const [{ setting }] = await query(url, folder)
       // Use an ordinary role, which is sufficient to read the timeline.
       await query(url, 'create role plain login; grant all on schema public to plain')
       await query(url, 'grant all on all tables in schema public to plain')
@@ -138,7 +125,7 @@ describe('a database that was restored without restore', () => {
       await serve(variables)
       const recover = async () => {
         writeFileSync(join(setting, 'recovery.signal'), '')
-        await server.restart()
+        await server().restart()
       }
       await recover()
       expect(await restoreFindings(variables)).to.deep.equal(['weak restore.timeline'])

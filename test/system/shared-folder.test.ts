@@ -8,8 +8,10 @@ import { type RunningService, startService } from '../support/gatehouse.ts'
 import { sharedPostgres } from '../support/postgres.ts'
 import { gatehouse, runDoctor } from '../support/process.ts'
 import { temporaryFolder } from '../support/programs.ts'
+import { shared } from '../support/shared.ts'
 import { sharedProgram } from '../support/skipped.ts'
-import { postgresWithDemo } from '../support/storages.ts'
+import { sharedDemo } from '../support/storages.ts'
+import { refusalOf } from '../support/wire.ts'
 
 const MARKER = 'files_folder'
 
@@ -21,35 +23,26 @@ const statusOf = async (host: RunningService, name: string) => (await upload(hos
 
 describe('hosts with one PostgreSQL', () => {
   const postgres = sharedProgram('postgres')
-  let hosts: [RunningService, RunningService]
-  let variables: Awaited<ReturnType<typeof postgresWithDemo>>
-  const opened = new AsyncDisposableStack()
-  before(async () => {
-    variables = await postgresWithDemo(postgres())
-    const host = async () => {
-      const environment = { ...variables, DATA_DIR: temporaryFolder() }
-      return opened.use(await startService({ environment }))
-    }
-    hosts = [await host(), await host()]
-  })
-  after(() => opened.disposeAsync())
+  const demo = sharedDemo()
+  const start = async () =>
+    await startService({ environment: { ...demo(), DATA_DIR: temporaryFolder() } })
+  const [one, other] = [shared(start), shared(start)]
 
   const folderOf = ({ config }: RunningService) => join(config.dataDir, 'files')
   const doctor = async ({ config }: RunningService): Promise<string[]> => {
-    const { findings } = await runDoctor({ ...variables, DATA_DIR: config.dataDir })
+    const { findings } = await runDoctor({ ...demo(), DATA_DIR: config.dataDir })
     return findings.flatMap(({ check = '' }) => (/^files\.[mo]/.test(check) ? check : []))
   }
 
   it('refuse uploads at hosts with another folder for files, until they share it [192]', async () => {
-    const [first, second] = hosts
+    const [first, second] = [one(), other()]
     expect(await doctor(second), 'before the first upload').to.deep.equal([])
-    const names = ['one', 'two', 'three']
-    const sent = await Promise.all(names.map((name) => statusOf(first, name)))
+    const sent = await Promise.all(['one', 'two', 'three'].map((name) => statusOf(first, name)))
     expect(sent, 'the first ones, at once').to.deep.equal([201, 201, 201])
 
     const before = readdirSync(folderOf(second))
     const refused = await upload(second, 'four')
-    expect([refused.status, refused.body.error]).to.deep.equal([503, 'temporarily_unavailable'])
+    expect(refusalOf(refused)).to.equal('503 temporarily_unavailable')
     expect(refused.body.error_description).to.equal(
       'the hosts of this service do not share a folder for files; the operator must mount one folder on all hosts, or set FILES_S3_*',
     )
@@ -63,20 +56,20 @@ describe('hosts with one PostgreSQL', () => {
 
     const backup = join(temporaryFolder(), 'backup')
     const DATABASE_URL = await (await sharedPostgres(postgres())).createDatabase('nothing')
-    const restored = { ...variables, DATABASE_URL, DATA_DIR: temporaryFolder() }
-    await gatehouse(['backup', backup], { ...variables, DATA_DIR: second.config.dataDir })
+    const restored = { ...demo(), DATABASE_URL, DATA_DIR: temporaryFolder() }
+    await gatehouse(['backup', backup], { ...demo(), DATA_DIR: second.config.dataDir })
     await gatehouse(['restore', backup], restored)
     await using third = await startService({ environment: restored })
     expect(await statusOf(third, 'five'), 'restored').to.equal(201)
   })
 
   it('take a new folder in place of a lost one once the setting is deleted', async () => {
-    const [first] = hosts
+    const first = one()
     rmSync(folderOf(first), { recursive: true })
     expect(await statusOf(first, 'five')).to.equal(503)
     await remove(first.kysely, 'setting', { name: MARKER })
     expect(await statusOf(first, 'five')).to.equal(201)
-    expect(await statusOf(hosts[1], 'six'), 'the old one').to.equal(503)
+    expect(await statusOf(other(), 'six'), 'the old one').to.equal(503)
   })
 
   it('need no marker with SQLite, which has one host', async () => {

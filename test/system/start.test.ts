@@ -93,9 +93,8 @@ describe('starting', () => {
   }
 
   it('names the problems of variables and files together', async () => {
-    const CONFIG_DIR = configWith(
-      policyWith({ lifetimes: { idTokenSeconds: 601 as 600 }, storage: { answerWithinMs: 5_000 } }),
-    )
+    const lifetimes = { idTokenSeconds: 601 as 600 }
+    const CONFIG_DIR = configWith(policyWith({ lifetimes, storage: { answerWithinMs: 5_000 } }))
     writeFileSync(join(CONFIG_DIR, 'integrations.json'), '[')
     expect(await refusedStart({ CONFIG_DIR, PORT: 'x', LOG_LEVEL: 'loud' }))
       .to.include('PORT must be')
@@ -129,11 +128,9 @@ describe('starting', () => {
   it('names the store it cannot reach, without the password', async () => {
     const port = await freePort()
     const address = `pa55word@127.0.0.1:${port}`
+    const DATABASE_URL = `postgres://user:${address}/x`
     for (const [store, problem] of [
-      [
-        { DATABASE_URL: `postgres://user:${address}/x` },
-        'PostgreSQL at 127.0.0.1: cannot be reached',
-      ],
+      [{ DATABASE_URL }, 'PostgreSQL at 127.0.0.1: cannot be reached'],
       [{ REDIS_URL: `redis://:${address}` }, 'Redis at 127.0.0.1: is not ready'],
     ] as const) {
       const PORT = String(await freePort())

@@ -77,8 +77,8 @@ describe('A PostgreSQL server that fails', function () {
     }
     const again = database.kysely.insertInto('setting').values({ ...setting, value: '2' })
     await eventually(20_000, () => again.execute())
-    const rows = await database.kysely.selectFrom('setting').select('value').execute()
-    expect(rows).to.deep.equal([{ value: '2' }])
+    const rows = await rowsOf(database.kysely, 'setting')
+    expect(rows.map(({ value }) => value)).to.deep.equal(['2'])
   })
 
   it('fails the transaction during which it dies, and not this process', async () => {
@@ -109,8 +109,7 @@ describe('A PostgreSQL server that fails', function () {
   })
 
   it('is named with its own reason when it refuses the connection', async () => {
-    const existing = new URL(await server().createDatabase())
-    const url = Object.assign(existing, { pathname: '/none' }).href
+    const url = Object.assign(new URL(await server().createDatabase()), { pathname: '/none' }).href
     const error = await rejection(openDatabase({ kind: 'postgres', url, connectionsMax: 1 }))
     expect(error.message).to.include('refused the connection: database "none" does not exist')
   })
@@ -118,11 +117,10 @@ describe('A PostgreSQL server that fails', function () {
 
 describe('A Redis server at the start', () => {
   const redis = sharedProgram('redis-server')
-  const options = { answerWithinMs: 300, readyTimeoutMs: 200 }
 
   it('asks for its password', async () => {
     await using server = await startRedis(redis(), ['--requirepass', 'topsecret'])
-    const opening = openRedis({ url: server.url }, options)
+    const opening = openRedis({ url: server.url }, { answerWithinMs: 300, readyTimeoutMs: 200 })
     expect(String((await rejection(opening)).cause)).to.match(/NOAUTH/)
     const url = server.url.replace('//', '//:topsecret@')
     await using store = redisState(await openRedis({ url }, { answerWithinMs: 300 }))
@@ -181,12 +179,9 @@ describe('A store is not given up because this process was busy [design 24]', fu
       )
       return () => remove({ name: 'a' })
     },
-    'a transaction':
-      ({ kysely }) =>
-      () =>
-        kysely
-          .transaction()
-          .execute(async (trx) => await trx.selectFrom('setting').selectAll().execute()),
+    'a transaction': ({ kysely }) => {
+      return () => kysely.transaction().execute((trx) => rowsOf(trx, 'setting'))
+    },
   }
   for (const [what, prepare] of Object.entries(statements)) {
     it(`with ${what} on PostgreSQL, also before the first connection`, async () => {
@@ -217,6 +212,6 @@ describe('A store is not given up because this process was busy [design 24]', fu
 
   it('with a Redis Cluster', async () => {
     await using cluster = await startRedisCluster(redis())
-    await askRedis({ clusterNodes: cluster.nodes.map(({ port }) => `127.0.0.1:${port}`) })
+    await askRedis({ clusterNodes: cluster.addresses })
   })
 })

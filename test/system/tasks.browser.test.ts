@@ -1,6 +1,6 @@
 import type { Locator, Page } from 'playwright-core'
 
-import { sharedBrowser, signInAs } from '../support/browser.ts'
+import { sharedBrowser, signInAt } from '../support/browser.ts'
 import { authorizeUrl, obtainTokens } from '../support/client.ts'
 import { insert } from '../support/database.ts'
 import { png } from '../support/files.ts'
@@ -19,11 +19,8 @@ describe('an owner, on a phone without scripts', () => {
 
   /** Signs in at the home page of the site, and does the task in at most six clicks, including clicks in the menu. */
   async function inSixClicks(task: (page: Page, press: Press) => Promise<unknown>) {
-    const viewport = { width: 360, height: 740 }
-    const { page } = await open({ viewport, javaScriptEnabled: false })
-    await page.goto(`${service().url}/admin`)
-    await signInAs(page, olivia)
-    await page.locator('#admin-page').waitFor()
+    const { page } = await open({ viewport: { width: 360, height: 740 }, javaScriptEnabled: false })
+    await signInAt(page, `${service().url}/admin`, olivia, '#admin-page')
     let clicks = 0
     const click = async (target: Locator) => {
       await target.click()
@@ -73,10 +70,7 @@ describe('an owner, on a phone without scripts', () => {
       await press('Save roles')
       await page.getByText('The roles were saved.').waitFor()
     })
-    const { page } = await open()
-    await page.goto(`${service().url}/admin`)
-    await signInAs(page, noor)
-    await page.locator('#admin-page').waitFor()
+    await signInAt((await open()).page, `${service().url}/admin`, noor, '#admin-page')
   })
 
   it('puts the logo of the school on the sign-in page', async () => {

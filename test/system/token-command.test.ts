@@ -50,9 +50,8 @@ describe('npm run token', () => {
   it('requests all operator scopes, or the named ones', async () => {
     const operator = ['--as', 'operator', '--scope', 'openid school:read']
     const all = JSON.parse(await token('--json', '--as', 'operator'))
-    expect(all.scope.split(' ')).to.have.members([
-      ...[...scopeNames('identity'), ...scopeNames('operator')],
-    ])
+    const scopes = [...scopeNames('identity'), ...scopeNames('operator')]
+    expect(all.scope.split(' ')).to.have.members(scopes)
     expect(all.claims).to.include({ sub: 'per_olivia', org_id: 'sit_northlight' })
     const some = JSON.parse(await token('--json', ...operator))
     expect(some.scope).to.equal('openid school:read')

@@ -43,25 +43,21 @@ describe('traces by OTLP', () => {
     expect(asked?.parentSpanId).to.equal('')
     expect(asked?.resource).to.include({ 'service.name': 'campus', site: 'north' })
     const below = spans.filter(({ parentSpanId }) => parentSpanId === asked?.spanId)
-    expect(below.map(({ name, traceId }) => [name, traceId])).to.deep.equal([
-      ['select refresh_token_family', asked?.traceId],
-    ])
+    const expected = [['select refresh_token_family', asked?.traceId]]
+    expect(below.map(({ name, traceId }) => [name, traceId])).to.deep.equal(expected)
     expect(below[0]?.attributes).to.deep.equal({
       'db.system.name': 'sqlite',
       'db.operation.name': 'select',
       'db.query.summary': 'select refresh_token_family',
     })
     const line = log.split('\n').find((text) => text.includes(String(asked?.traceId)))
-    expect(JSON.parse(line ?? '{}')).to.include({
-      route: 'userinfo',
-      id: asked?.attributes['gatehouse.request_id'],
-    })
+    const id = asked?.attributes['gatehouse.request_id']
+    expect(JSON.parse(line ?? '{}')).to.include({ route: 'userinfo', id })
     for (const held of [
       ...[result.accessToken, result.refreshToken, result.code, 'secret-in-the-query', 'nobody'],
       ...[sam.login, sam.password, notes.clientId, notes.redirectUri, 'per_', 'sit_'],
-    ]) {
+    ])
       expect(bytes).to.not.include(held)
-    }
     expect(spans.map(({ name }) => name.split(' ')[0])).to.not.include('')
   })
 
@@ -91,9 +87,8 @@ describe('traces by OTLP', () => {
 
   it('cost no response when the collector is down, which the log says', async () => {
     const OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${await freePort()}`
-    const { result, log } = await exported({ OTEL_EXPORTER_OTLP_ENDPOINT }, (url) =>
-      get(url + paths.jwks),
-    )
+    const keySet = async (url: string) => await get(url + paths.jwks)
+    const { result, log } = await exported({ OTEL_EXPORTER_OTLP_ENDPOINT }, keySet)
     expect(result.status).to.equal(200)
     expect(log).to.include('spans could not be exported')
   })
@@ -102,22 +97,17 @@ describe('traces by OTLP', () => {
     await using receiver = await startOtlpReceiver()
     const settings = { serviceName: 'gatehouse', sendWithinMs: 3_000, ratio: 1, trustParent: false }
     const address = `${receiver.url}/v1/traces`
-    const traces = openTraces(
-      { ...settings, address, sampler: 'always_on' },
-      pino({ level: 'silent' }),
-    )
+    const sampled = { ...settings, address, sampler: 'always_on' } as const
+    const traces = openTraces(sampled, pino({ level: 'silent' }))
     await using service = await startWithPlatform({ watchers: { traces } })
     const token = await operatorToken(service.url, readScope('coupons'))
-    const answer = await get(`${service.url}/admin/api/coupons`, {
-      authorization: `Bearer ${token}`,
-      traceparent: SAMPLED,
-    })
+    const headers = { authorization: `Bearer ${token}`, traceparent: SAMPLED }
+    const answer = await get(`${service.url}/admin/api/coupons`, headers)
     expect(answer.status).to.equal(200)
     const { seen } = await service.platform.seen()
     const came = readTraceparent(seen.at(-1)?.headers['traceparent'] ?? '')
-    expect(came?.traceId)
-      .to.match(/^[0-9a-f]{32}$/)
-      .and.not.equal(TRACE)
+    expect(came?.traceId).to.match(/^[0-9a-f]{32}$/)
+    expect(came?.traceId).to.not.equal(TRACE)
     await traces[Symbol.asyncDispose]()
     const sending = receiver.spans.find(({ spanId }) => spanId === came?.spanId)
     expect(sending?.name).to.match(/^send 127\.0\.0\.1:\d+$/)
@@ -132,18 +122,16 @@ describe('traces by OTLP', () => {
   })
 
   it('read traceparent by W3C Trace Context §3.2 only', () => {
-    expect(readTraceparent(SAMPLED)).to.deep.equal({
-      ...{ traceId: TRACE, spanId: SPAN, traceFlags: 1, isRemote: true },
-    })
+    const expected = { traceId: TRACE, spanId: SPAN, traceFlags: 1, isRemote: true }
+    expect(readTraceparent(SAMPLED)).to.deep.equal(expected)
     // A later version of traceparent may have more fields after the flags.
     expect(readTraceparent(`01-${TRACE}-${SPAN}-03-more`)?.traceFlags).to.equal(1)
     for (const wrong of [
       ...['', 'x', `ff-${TRACE}-${SPAN}-01`, `00-${TRACE}-${SPAN}-01-more`, `${SAMPLED}0`],
       ...[`00-${'0'.repeat(32)}-${SPAN}-01`, `00-${TRACE}-${'0'.repeat(16)}-01`],
       ...[SAMPLED.toUpperCase(), `00-${TRACE.slice(1)}-${SPAN}-01`, ` ${SAMPLED}`],
-    ]) {
+    ])
       expect(readTraceparent(wrong), wrong).to.equal(undefined)
-    }
   })
 })
 

@@ -55,20 +55,11 @@ async function deliver(location: DatabaseLocation, restart?: () => Promise<void>
   const { kysely } = database
   await insert(kysely, 'site', { id: 's', slug: 's', name: 'S', created_at: 1 })
   for (const name of ENDPOINTS) {
-    const of = {
-      id: name,
-      site_id: 's',
-      url: `https://x.example/${name}`,
-      payload: 'full' as const,
-    }
-    const row = { ...of, sealed_secret: newWebhookSecret(), created_at: 1 }
-    await insert(kysely, 'webhook_endpoint', row)
-    const types = ['course.published', 'course.unpublished']
-    await insert(
-      kysely,
-      'webhook_endpoint_type',
-      types.map((type) => ({ endpoint_id: name, type })),
-    )
+    const row = { id: name, site_id: 's', url: `https://x.example/${name}`, created_at: 1 }
+    const sealed_secret = newWebhookSecret()
+    await insert(kysely, 'webhook_endpoint', { ...row, payload: 'full', sealed_secret })
+    for (const type of ['course.published', 'course.unpublished'])
+      await insert(kysely, 'webhook_endpoint_type', { endpoint_id: name, type })
   }
   const task: WorkerTask = { task: 'hooks', location, receiver: receiver.url }
   const start = async () => {
@@ -118,9 +109,8 @@ function judge({ events, received }: Awaited<ReturnType<typeof deliver>>) {
   const place = new Map(events.map(({ id }, at) => [id, at]))
   for (const [name, messages] of received) {
     const accepted = messages.filter((message) => message.accepted)
-    expect(new Set(accepted.map(({ id }) => id)).size, `${name}: nothing lost`).to.equal(
-      events.length,
-    )
+    const ids = new Set(accepted.map(({ id }) => id))
+    expect(ids.size, `${name}: nothing lost`).to.equal(events.length)
     for (const ofSubject of Map.groupBy(accepted, ({ subject }) => subject).values()) {
       const order = ofSubject.map(({ id }) => place.get(id) ?? -1)
       expect(order, `${name}: in order`).to.deep.equal(order.toSorted((a, b) => a - b))

@@ -36,10 +36,7 @@ const fewFailures = () =>
   configWith(policyWith({ signIn: { failuresPerAccountAndAddressMax: FAILURES_MAX } }))
 
 const living = (service: Workers) => service.served().filter(isAlive)
-const tokenAt = async ({ url }: Workers) => ({
-  url,
-  accessToken: (await obtainTokens(url)).accessToken,
-})
+const tokenAt = async ({ url }: Workers) => ({ url, ...(await obtainTokens(url)) })
 
 describe('workers', function () {
   this.timeout(180_000)
@@ -110,13 +107,13 @@ describe('workers', function () {
     const CONFIG_DIR = configWith(policyWith({ storage: { sweepSeconds: 1 } }))
     const DATA_DIR = await dataFolderWithDemo()
     await using service = await startWorkers(2, { CONFIG_DIR, DATA_DIR })
-    const first =
-      (await service.says('a worker now runs the background tasks of this host')).worker ?? 0
+    const words = 'a worker now runs the background tasks of this host'
+    const { worker: first = 0 } = await service.says(words)
     await expectSwept(DATA_DIR)
     process.kill(first, 'SIGKILL')
-    const second = await service.says('a worker now runs the background tasks of this host', 2)
-    expect(service.served()).to.include(second.worker)
-    expect(second.worker).not.to.equal(first)
+    const { worker: second } = await service.says(words, 2)
+    expect(service.served()).to.include(second)
+    expect(second).not.to.equal(first)
     await expectSwept(DATA_DIR)
   })
 
@@ -145,8 +142,7 @@ describe('workers', function () {
     await load.progress(LINES)
     service.output.resume()
     await load.end()
-    const { stdout } = await service.stop()
-    const ids = readLines(stdout).flatMap(({ id }) => id ?? [])
+    const ids = readLines((await service.stop()).stdout).flatMap(({ id }) => id ?? [])
     expect(ids.length).to.be.at.least(LINES)
     expect(new Set(ids)).to.have.property('size', ids.length)
   })
@@ -203,9 +199,8 @@ describe('workers', function () {
     const right = readFileSync(file, 'utf8')
     writeFileSync(file, '{')
     service.signal('SIGHUP')
-    await service.says(
-      'the reload failed; the remaining workers keep running and were not replaced',
-    )
+    const failed = 'the reload failed; the remaining workers keep running and were not replaced'
+    await service.says(failed)
     expect(before.filter(isAlive)).to.deep.equal(before)
     writeFileSync(file, right.replace('"name":"Gatehouse"', '"name":"Another Name"'))
     service.signal('SIGHUP')
