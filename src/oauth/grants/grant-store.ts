@@ -7,6 +7,7 @@ import { findScope } from '../../directory/scopes/catalogue.ts'
 import type { ChangeAction } from '../../platform/audit/audit-actions.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
+import { insertNew } from '../../platform/store/insert-new.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { allowedByEither } from './allowed-scopes.ts'
 import { type Ending, type EndReason, endGrants } from './end-grants.ts'
@@ -156,24 +157,19 @@ async function saveRow(
       .execute()
     return 'extended'
   }
-  const inserted = await trx
-    .insertInto('oauth_grant')
-    .values({
-      id: grant.id,
-      person_id: grant.personId,
-      client_id: grant.clientId,
-      client_name: grant.clientName,
-      client_origin: grant.clientOrigin,
-      site_id: grant.siteId ?? null,
-      document_fingerprint: grant.documentFingerprint ?? null,
-      allowed: JSON.stringify(grant.allowed),
-      granted_at: nowMs,
-      expires_at: expiresAt,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .returning('id')
-    .executeTakeFirst()
-  return inserted ? 'new' : 'ended'
+  const isNew = await insertNew(trx, 'oauth_grant', {
+    id: grant.id,
+    person_id: grant.personId,
+    client_id: grant.clientId,
+    client_name: grant.clientName,
+    client_origin: grant.clientOrigin,
+    site_id: grant.siteId ?? null,
+    document_fingerprint: grant.documentFingerprint ?? null,
+    allowed: JSON.stringify(grant.allowed),
+    granted_at: nowMs,
+    expires_at: expiresAt,
+  })
+  return isNew ? 'new' : 'ended'
 }
 
 async function saveScopes(trx: Transaction<Schema>, { id, allowed }: NewGrant): Promise<string[]> {

@@ -13,6 +13,7 @@ import { hasFeature, SELF_SIGN_UP } from '../../directory/sites/site-admin.ts'
 import { operates } from '../../directory/sites/site-choice.ts'
 import { recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
+import { insertNew } from '../../platform/store/insert-new.ts'
 import { canonicalEmail } from '../../platform/store/mail-address.ts'
 import type { Schema, SiteRole } from '../../platform/store/schema.ts'
 import { findRoles, lockSite, newId, type SiteActor } from '../changes/change.ts'
@@ -176,13 +177,9 @@ async function insertPerson(
   trx: Transaction<Schema>,
   row: Omit<Insertable<Schema['person']>, 'id' | 'email_canonical'>,
 ): Promise<string | undefined> {
-  const created = await trx
-    .insertInto('person')
-    .values({ ...row, id: newId('per'), email_canonical: canonicalEmail(row.email) })
-    .onConflict((known) => known.column('email_canonical').doNothing())
-    .returning('id')
-    .executeTakeFirst()
-  return created?.id
+  const id = newId('per')
+  const person = { ...row, id, email_canonical: canonicalEmail(row.email) }
+  return (await insertNew(trx, 'person', person)) ? id : undefined
 }
 
 /**

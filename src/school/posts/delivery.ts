@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql, type Transaction } from 'kysely'
 
 import type { Database } from '../../platform/store/database.ts'
+import { insertNew } from '../../platform/store/insert-new.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { newId } from '../changes/change.ts'
 
@@ -102,12 +103,9 @@ async function notify(
 ): Promise<void> {
   if (members.length === 0) return
   const post = { post_id: id, site_id, topic, title, body, link, created_at: nowMs, read_at: null }
-  await trx
-    .insertInto('notification')
-    .values(members.map(({ personId }) => ({ id: newId('not'), person_id: personId, ...post })))
-    // The index notification_of_post prevents a duplicate notification.
-    .onConflict((known) => known.doNothing())
-    .execute()
+  const rows = members.map(({ personId }) => ({ id: newId('not'), person_id: personId, ...post }))
+  // The index notification_of_post prevents a duplicate notification.
+  await insertNew(trx, 'notification', ...rows)
 }
 
 /**
