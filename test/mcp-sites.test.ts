@@ -72,15 +72,12 @@ describe('a refusal names the next step', () => {
     const values = { site: 'northlight', first: 1 }
     const publicEnd = (await readTool(url, 'list_public_courses', { values })).pageInfo.endCursor
     const nowhere = 'There is no site with the slug nowhere.'
+    const listOfSite = 'list_public_courses with site: "northlight"'
     for (const [name, values, ...said] of [
       ['list_public_courses', {}, 'list_sites'],
       ['list_public_courses', { site: 'nowhere' }, nowhere, 'list_sites'],
       ['get_public_course', { site: 'nowhere', slug: 'x' }, nowhere, 'list_sites'],
-      [
-        'get_public_course',
-        { site: 'northlight', slug: 'nothing' },
-        'list_public_courses with site: "northlight"',
-      ],
+      ['get_public_course', { site: 'northlight', slug: 'nothing' }, listOfSite],
       ['list_public_courses', { place: 'here' }, 'The tool takes site, search, first, after.'],
       ['get_service_info', { x: 1 }, 'The tool takes no arguments.'],
     ] as const) {

@@ -22,6 +22,7 @@ const redirectUri = 'https://client.example/callback'
 const local = 'http://127.0.0.1:4711/callback'
 const document = { client_id: clientId, client_name: 'A client', redirect_uris: [redirectUri] }
 const renamed = { ...document, client_name: 'Another client' }
+const asked = { redirect_uri: redirectUri, scope: 'openid', resource: undefined }
 const operator: Asking = { clientId, redirectUri, person: olivia }
 const identity: Asking = { ...operator, scope: 'openid profile', resource: false, person: sam }
 const atKitchen: Asking = { ...operator, person: marco }
@@ -81,10 +82,7 @@ describe('Client ID Metadata Documents', () => {
       refused: async (asking: Asking = identity) =>
         await refusal(signIn(url, asking).then(async ({ exchange }) => await exchange())),
       introspect: async (token: string) => (await introspect(url, token)).body,
-      begin: async (client_id = clientId) =>
-        await askToAuthorize(url, {
-          ...{ client_id, redirect_uri: redirectUri, scope: 'openid', resource: undefined },
-        }),
+      begin: async (client_id = clientId) => await askToAuthorize(url, { ...asked, client_id }),
       [Symbol.asyncDispose]: () => opening.disposeAsync(),
     }
   }

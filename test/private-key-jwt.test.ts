@@ -356,11 +356,9 @@ describe('private_key_jwt with keys at an address', () => {
     const key = await makeClientKey()
     const waiting = Promise.withResolvers<Response>()
     const asked = new Set<string>()
+    const metadataDocuments = { openRegistration: true }
     await using service = await startService({
-      policy: policyWith({
-        furtherPlans: { privateKeyJwt: true },
-        metadataDocuments: { openRegistration: true },
-      }),
+      policy: policyWith({ furtherPlans: { privateKeyJwt: true }, metadataDocuments }),
       fetch: async (input) => {
         const { host } = new URL(String(input))
         asked.add(host)

@@ -133,12 +133,10 @@ export function makeSdkState(
   const keep = (name: string) => (value: unknown) => {
     kept[name] = value
   }
+  const described = { client_name: 'test client', redirect_uris: [redirectUri] }
   const provider = {
     redirectUrl: redirectUri,
-    clientMetadata: {
-      ...{ client_name: 'test client', redirect_uris: [redirectUri] },
-      token_endpoint_auth_method: 'none',
-    },
+    clientMetadata: { ...described, token_endpoint_auth_method: 'none' },
     clientInformation: () => kept['client'],
     saveClientInformation: keep('client'),
     tokens: () => kept['tokens'],

@@ -16,13 +16,11 @@ export type RedisServer = Awaited<ReturnType<typeof startRedis>>
 export async function startRedis(file: string, extraArguments: readonly string[] = []) {
   const folder = temporaryFolder()
   const port = await freePort()
+  const own = ['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
   const start = () =>
     startProgram({
       file,
-      arguments: [
-        ...['--port', `${port}`, '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'],
-        ...extraArguments,
-      ],
+      arguments: [...own, ...extraArguments],
       cwd: folder,
       readyWhen: /Ready to accept connections/,
     })

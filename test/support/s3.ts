@@ -47,10 +47,8 @@ export async function startS3(file: string) {
 }
 
 async function makeUser(endpoint: string) {
-  const policy = JSON.stringify({
-    Version: '2012-10-17',
-    Statement: [{ Effect: 'Allow', Action: 's3:*', Resource: '*' }],
-  })
+  const Statement = [{ Effect: 'Allow', Action: 's3:*', Resource: '*' }]
+  const policy = JSON.stringify({ Version: '2012-10-17', Statement })
   const ask = async (parameters: Record<string, string>) => {
     const credential = 'Credential=x/20260101/us-east-1/iam/aws4_request'
     const response = await fetch(endpoint, {

@@ -60,9 +60,8 @@ type Given = ReadonlyMap<string, unknown>
 type Fields = readonly (GraphQLArgument | GraphQLInputField)[]
 
 function examplesOf(fields: Fields, path: readonly string[], given: Given) {
-  const values = fields.map(
-    ({ name, type }) => [name, exampleValue(type, [...path, name], given)] as const,
-  )
+  const exampleOf = ({ name, type }: Fields[number]) => exampleValue(type, [...path, name], given)
+  const values = fields.map((field) => [field.name, exampleOf(field)] as const)
   return Object.fromEntries(values.filter(([, value]) => value !== undefined))
 }
 

@@ -140,6 +140,7 @@ describe('the interaction pages in a browser', () => {
 })
 
 const inObject = unsignedJwt({ response_mode: 'form_post', response_type: 'code' })
+const onlyInObject = { request: inObject, response_mode: undefined }
 
 /** Most of these requests are rejected before the engine checks the redirect URI. */
 const refused: readonly (readonly [what: string, request: Fields, error: string])[] = [
@@ -148,11 +149,7 @@ const refused: readonly (readonly [what: string, request: Fields, error: string]
   ['another response_type', { response_type: 'token' }, 'unsupported_response_type'],
   ['an unknown prompt', { prompt: 'nonsense' }, 'invalid_request'],
   ['a request object', { request: inObject }, 'request_not_supported'],
-  [
-    'response_mode in a request object only',
-    { request: inObject, response_mode: undefined },
-    'request_not_supported',
-  ],
+  ['response_mode in a request object only', onlyInObject, 'request_not_supported'],
   ['request_uri', { request_uri: 'https://a.example/1' }, 'request_uri_not_supported'],
   ['registration', { registration: '{}' }, 'registration_not_supported'],
   ['no PKCE', { code_challenge: undefined }, 'invalid_request'],

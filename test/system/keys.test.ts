@@ -174,10 +174,8 @@ it('keys for forwarded requests rotate like those of id_tokens, and independentl
 })
 
 async function kidOf(idToken: string, keySet: JWTVerifyGetKey): Promise<string> {
-  const { protectedHeader, payload } = await jwtVerify(idToken, keySet, {
-    audience: notes.clientId,
-    algorithms: ['ES256'],
-  })
+  const expected = { audience: notes.clientId, algorithms: ['ES256'] }
+  const { protectedHeader, payload } = await jwtVerify(idToken, keySet, expected)
   expect(payload.sub).to.equal('per_sam')
   return protectedHeader.kid ?? ''
 }

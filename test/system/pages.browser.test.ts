@@ -9,10 +9,8 @@ import { serve } from '../support/serve.ts'
 import { shared } from '../support/shared.ts'
 
 const long = pagesWith(`${'Extraordinarily'.repeat(12)} and \u202egnol\u202c`)
-const all = {
-  ...pages,
-  ...Object.fromEntries(Object.entries(long).map(([name, page]) => [`long-${name}`, page])),
-}
+const longPages = Object.entries(long).map(([name, page]) => [`long-${name}`, page] as const)
+const all = { ...pages, ...Object.fromEntries(longPages) }
 
 describe('pages in a browser', () => {
   const open = sharedBrowser()
@@ -80,9 +78,8 @@ describe('pages in a browser', () => {
     await page.getByRole('button', { name: 'Hide password' }).click()
     expect(await typeOf()).to.equal('password')
     await page.getByRole('button', { name: 'Show password' }).click()
-    await page.evaluate(
-      `document.querySelector('form').addEventListener('submit', (event) => event.preventDefault())`,
-    )
+    const stop = `document.querySelector('form').addEventListener('submit', (e) => e.preventDefault())`
+    await page.evaluate(stop)
     await page.click('#login-submit')
     expect(await typeOf()).to.equal('password')
     expect(complaints).to.deep.equal([])

@@ -15,11 +15,8 @@ describe('an upload link in a browser', () => {
     await using running = await startService()
     const { value } = await startOperator(running)
     const { url } = await value('mutation { requestUpload { url } }')
-    const { page } = await open({
-      javaScriptEnabled: false,
-      viewport: { width: 360, height: 640 },
-      locale: 'ja',
-    })
+    const viewport = { width: 360, height: 640 }
+    const { page } = await open({ javaScriptEnabled: false, viewport, locale: 'ja' })
     await page.goto(url)
     const send = async (name: string, buffer: Buffer) => {
       await page.setInputFiles('#file', { name, mimeType: 'application/pdf', buffer })
