@@ -219,9 +219,8 @@ forEachStorage('every tool', (start) => {
 })
 
 describe('tools and their callers', () => {
-  const running = sharedService({
-    policy: policyWith({ mcp: { requestsPerCallerMax: 10_000, requestsPerAddressMax: 100_000 } }),
-  })
+  const mcp = { requestsPerCallerMax: 10_000, requestsPerAddressMax: 100_000 }
+  const running = sharedService({ policy: policyWith({ mcp }) })
 
   // [What the service does 4]
   it('are listed for exactly the scopes of a token, in the order of the catalogue', async () => {

@@ -99,10 +99,8 @@ describe('/admin/{site}/resource-servers', () => {
       [' ', 'Enter a name'],
       ['x'.repeat(81), '80 characters'],
       ['a\u202eb', 'invisible characters'],
-    ] as const) {
-      const page = await operator.submit(servers, { name })
-      expectAnswer(page, 422, problem, 'aria-invalid="true"')
-    }
+    ] as const)
+      expectAnswer(await operator.submit(servers, { name }), 422, problem, 'aria-invalid="true"')
     expect((await operator.submit(servers, { name: '<b>"bold"</b>' })).text).not.to.include('<b>')
   })
 

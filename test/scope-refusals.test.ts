@@ -27,12 +27,10 @@ describe('the description of invalid_scope [Errors 3]', () => {
       const redirect_uri = 'http://127.0.0.1:1/cb'
       const { client_id } = (await register(service().url, { redirect_uris: [redirect_uri] })).body
       const description = await ask({ client_id, redirect_uri, scope })
-      expect(description).to.match(
-        /^this client cannot request account:read( and account:write)?: /,
-      )
-      expect(description).to.include(
-        'need an application created by a site operator: ask an operator',
-      )
+      const refused = /^this client cannot request account:read( and account:write)?: /
+      expect(description).to.match(refused)
+      const remedy = 'need an application created by a site operator: ask an operator'
+      expect(description).to.include(remedy)
       expect(description).to.include(`for a client_id, as described at ${connect()}, or`)
       expect(description).to.include('or request fewer scopes. It can request')
       expect(description).to.include('for example openid courses:read').and.include(list())

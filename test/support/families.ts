@@ -22,8 +22,6 @@ export async function expiredToken(accessToken: string, { config, kysely }: Runn
   const { scopes } = JSON.parse(token)
   const ageSeconds = policy.lifetimes.accessTokenSeconds + 3
   const issuedAtSeconds = Math.floor(Date.now() / 1000) - ageSeconds
-  return makeTokenValues(tokenKeys).writeAccessToken(
-    { id, seed, scopes },
-    { generation: 0, issuedAtSeconds, has: scopes },
-  )
+  const issued = { generation: 0, issuedAtSeconds, has: scopes }
+  return makeTokenValues(tokenKeys).writeAccessToken({ id, seed, scopes }, issued)
 }

@@ -97,10 +97,8 @@ function databaseCreator(url: (name: string) => string) {
   const makeTemplate = async (content: Content) => {
     if (content === 'nothing') return 'template0'
     const name = await create(await templateOf(content === 'demo' ? 'tables' : 'nothing'))
-    await using database = await openDatabase(
-      { kind: 'postgres', url: url(name), connectionsMax: 1 },
-      { answerWithinMs: 10_000 },
-    )
+    const location = { kind: 'postgres', url: url(name), connectionsMax: 1 } as const
+    await using database = await openDatabase(location, { answerWithinMs: 10_000 })
     if (content === 'demo') await loadDemo(database)
     return name
   }

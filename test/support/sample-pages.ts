@@ -306,11 +306,8 @@ function appearancePages({ sites, words, address, problem }: Values) {
     choice: { action: address('/languages'), chosen: ['de'], standard: 'de' },
     problem: undefined,
   }
-  const wrong = { field: 'signInWords', text: problem }
-  return {
-    appearance: appearancePage(page),
-    'appearance-local': appearancePage({ ...page, language: 'de', problem: wrong }),
-  }
+  const local = { ...page, language: 'de', problem: { field: 'signInWords', text: problem } }
+  return { appearance: appearancePage(page), 'appearance-local': appearancePage(local) }
 }
 
 /** The pages for joining a site, in every state. */
