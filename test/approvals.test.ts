@@ -4,7 +4,8 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 
 import { paths } from '../src/platform/http/paths.ts'
 import { needsApproval } from '../src/school/changes/approvals.ts'
-import { rowOf } from './support/database.ts'
+import { rowOf, change as setBack } from './support/database.ts'
+import { pdf, sendFile } from './support/files.ts'
 import { amir, olivia } from './support/gatehouse.ts'
 import { operatorToken, problemOf, readTool } from './support/mcp.ts'
 import { hiddenField, makePagePerson, matchesIn } from './support/page-person.ts'
@@ -120,6 +121,78 @@ forEachDatabase('approvals of changes', (start) => {
     await setPolicy('never')
     await change('restore_course')
     await change('unpublish_course')
+  })
+
+  it('of an announcement cover its content, which the page shows [472]', async () => {
+    const { url, kysely } = begun()
+    const sender = await operatorToken(url, 'posts:read posts:write')
+    const values = { topic: 'announcements', title: 'Fog is back', body: 'Bring a tripod.' }
+    const { id } = await readTool(url, 'create_post', { token: sender, values })
+    const publish = async () => await refused('publish_post', { id }, sender)
+    const sentAt = async () => (await rowOf(kysely, 'post', { id })).published_at
+    await publish()
+    expect(await decide('approve'))
+      .to.include(values.title)
+      .and.include(values.body)
+    await readTool(url, 'update_post', { token: sender, values: { id, body: 'Pay me.' } })
+    expect(await publish()).to.include(linked)
+    expect(await sentAt()).to.equal(null)
+    expect(await decide('approve')).to.include('Pay me.')
+    await readTool(url, 'publish_post', { token: sender, values: { id } })
+    expect(await sentAt()).to.not.equal(null)
+  })
+
+  it('can be withdrawn until they are used; the page says if nothing was decided [473]', async () => {
+    const { person, kysely } = begun()
+    await refused()
+    await decide('approve')
+    const { id } = await rowOf(kysely, 'pending_change')
+    expect((await person.visit(page)).text).to.include('Your assistant can still carry it out')
+    await person.submit(page, { change: id, decision: 'reject' })
+    await refused()
+    expect(await publishedAt()).to.equal(null)
+    const late = await person.submit(page, { change: id, decision: 'approve' })
+    expect(late.text).to.include('Nothing was decided')
+  })
+
+  it('are needed to restore an item and to move the end of an enrolment [474]', async () => {
+    const token = await operatorToken(begun().url, 'courses:write students:write')
+    const values = { id: 'pur_none', expireDate: '2030-01-01T00:00:00Z' }
+    for (const tool of ['restore_course', 'update_enrolment']) {
+      expect(await refused(tool, tool === 'update_enrolment' ? values : {}, token)).to.include(
+        linked,
+      )
+    }
+  })
+
+  it('of a change of roles need a recent sign-in, as its page does [475]', async () => {
+    const { url, person, kysely } = begun()
+    const token = await operatorToken(url, 'members:write')
+    await person.visit(page)
+    await setBack(kysely, 'browser_session', {}, { authenticated_at: Date.now() - 11 * 60_000 })
+    const values = { id: 'per_noor', roles: ['STUDENT', 'ADMIN'] }
+    await refused('set_member_roles', values, token)
+    const change = (await rowOf(kysely, 'pending_change')).id
+    const send = async () => await person.submit(page, { change, decision: 'approve' })
+    // The person signs in again, and returns to the page instead of sending the form.
+    expect((await send()).text)
+      .to.include(change)
+      .and.not.include('Approved. Tell')
+    expect((await rowOf(kysely, 'pending_change')).approved_at).to.equal(null)
+    expect((await send()).text).to.include('Approved. Tell')
+  })
+
+  it('are needed for a file, where every change needs one [476]', async () => {
+    const { url } = begun()
+    const token = await operatorToken(url, 'storage:write')
+    await setPolicy('every')
+    const send = async () => await sendFile({ url, token, name: 'fog.pdf', bytes: pdf })
+    const { status, text } = await send()
+    expect(status).to.equal(403)
+    expect(text).to.include(linked)
+    await decide('approve')
+    expect((await send()).status).to.equal(201)
+    expect((await send()).status).to.equal(403)
   })
 
   it('cannot be given by another operator, by the client, without the token of the page, or in a frame', async () => {

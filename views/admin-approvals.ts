@@ -24,6 +24,7 @@ interface PendingChangeView {
     /** The name of the object that the value identifies. */
     readonly named: string | undefined
   }[]
+  readonly isApproved: boolean
   readonly expiresAt: number
 }
 
@@ -47,10 +48,11 @@ ${changes.map(change)}</ul>
 ${postForm({ hidden }, fields)}`
 }
 
-function change({ id, clientName, operation, given, expiresAt }: PendingChangeView): Html {
+function change(view: PendingChangeView): Html {
+  const { id, clientName, operation, given, isApproved, expiresAt } = view
   const title = html`<strong>${textIfAny(`operation.${operation}`)}</strong> <span class="muted">${text('approvals.requestedBy', { app: foreignName(clientName) })}</span>`
   return html`<li class="card">
-${choice({ type: 'checkbox', name: 'change', value: id, checked: true }, title)}<dl class="facts">
+${choice({ type: 'checkbox', name: 'change', value: id, checked: !isApproved }, title)}${isApproved && html`<p>${text('approvals.approved')}</p>`}<dl class="facts">
 ${given.map(
   ({ name, value, named }) =>
     html`<div><dt>${inCode(name)}</dt><dd>${named !== undefined && html`<bdi>${named}</bdi> `}<code>${value}</code></dd></div>\n`,

@@ -72,8 +72,14 @@ function checkAndTranslate(resolve: Resolve): Resolve {
       if (String(search ?? '').length > SEARCH_LENGTH_MAX) {
         throw badInput('search', `must have at most ${SEARCH_LENGTH_MAX} characters`)
       }
-      await demandApprovalOf(given)
-      return await resolve(...given)
+      const [source, args, context, info] = given
+      const contentAt = await demandApprovalOf(given)
+      return await resolve(
+        source,
+        contentAt === undefined ? args : { ...args, contentAt },
+        context,
+        info,
+      )
     } catch (error) {
       if (!(error instanceof ChangeRefused)) throw error
       const { code, field, subject, address } = error
@@ -91,14 +97,14 @@ function checkAndTranslate(resolve: Resolve): Resolve {
 }
 
 /** Requires approval of a mutation if the site demands it. Every resolver calls this, on all endpoints (design 37). */
-async function demandApprovalOf([, args, context, info]: Parameters<Resolve>): Promise<void> {
+async function demandApprovalOf([, args, context, info]: Parameters<Resolve>) {
   if (info.operation.operation !== 'mutation' || info.path.prev) return
   const admin = context as AdminContext
   const { database, baseUrl } = admin.parts
   const field = info.parentType.getFields()[info.fieldName]?.astNode
   const isDestructive = field?.directives?.some(({ name }) => name.value === 'destructive') ?? false
   const change = { operation: info.fieldName, arguments: args as object, isDestructive }
-  await demandApproval(database, actorOf(admin), change, baseUrl)
+  return await demandApproval(database, actorOf(admin), change, baseUrl)
 }
 
 const SEARCH_LENGTH_MAX = 300

@@ -123,10 +123,19 @@ export function updates<Input extends { readonly id: string }>(
   }
 }
 
+interface ChangedObject {
+  readonly id: string
+  /** See `demandApproval`. */
+  readonly contentAt?: number
+}
+
 /** Creates the resolver of a mutation that takes only an id. */
-export function changes(change: Change<string, void>, payload: Payload) {
-  return async (_source: unknown, { id }: { readonly id: string }, context: AdminContext) => {
-    await change(context.parts.database, actorOf(context), id)
+export function changes(
+  change: (...given: [...Parameters<Change<string, void>>, contentAt?: number]) => Promise<void>,
+  payload: Payload,
+) {
+  return async (_source: unknown, { id, contentAt }: ChangedObject, context: AdminContext) => {
+    await change(context.parts.database, actorOf(context), id, contentAt)
     return payload(id, context)
   }
 }

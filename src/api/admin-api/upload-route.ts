@@ -11,6 +11,7 @@ import {
   methodNotAllowed,
   noRoomForFile,
   notAnOperator,
+  notApproved,
   tooManyRequests,
 } from '../../platform/http/errors.ts'
 import type { FormFile } from '../../platform/http/page-form.ts'
@@ -24,6 +25,7 @@ import {
   type Granted,
   type Verdict,
 } from '../../resource/resource-server/verify-bearer.ts'
+import { demandApproval } from '../../school/changes/approvals.ts'
 import { ChangeRefused } from '../../school/changes/refusals.ts'
 import type { Files } from '../../school/files/file-storage.ts'
 import { receiveFile, type Upload } from '../../school/files/receive-file.ts'
@@ -46,7 +48,7 @@ interface Uploads {
 /** Registers POST /admin/files. The body is the file, because GraphQL would need to hold the whole file in memory. */
 export function uploadRoute(
   router: Router,
-  { verifyBearer }: Pick<EndpointPorts, 'verifyBearer'>,
+  { verifyBearer, baseUrl, platform: { database, now } }: EndpointPorts,
   receive: ReceiveUpload,
   admission: Admission,
 ): void {
@@ -60,7 +62,15 @@ export function uploadRoute(
     ctx.set('Cache-Control', 'no-store')
     const verdict = demandScopes(admission.admit(await verdictOf(ctx, verifyBearer)), [scope])
     if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)
-    await receive(ctx, admission.callerOf(verdict.token, ctx))
+    const caller = admission.callerOf(verdict.token, ctx)
+    const name = new URLSearchParams(ctx.querystring).get('name')
+    const change = { operation: 'requestUpload', arguments: { name }, isDestructive: false }
+    try {
+      await demandApproval(database, { ...caller, now: now() }, change, baseUrl)
+    } catch (error) {
+      throw error instanceof ChangeRefused ? httpError(error) : error
+    }
+    await receive(ctx, caller)
   })
 }
 
@@ -140,5 +150,6 @@ function takeSlot(ctx: Context, siteId: string): Disposable {
 
 function httpError({ code, message }: ChangeRefused): Error {
   if (code === 'FORBIDDEN') return notAnOperator()
+  if (code === 'APPROVAL_REQUIRED') return notApproved(message)
   return code === 'LIMIT_REACHED' ? noRoomForFile(message) : badUpload(message)
 }

@@ -1,4 +1,5 @@
 import { approvalsPage } from '../../../views/admin-approvals.ts'
+import { sensitiveOperations } from '../../directory/scopes/sensitive-operations.ts'
 import { notAnOperator } from '../../platform/http/errors.ts'
 import { formField, formFields } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
@@ -8,13 +9,14 @@ import {
   readApprovalPolicy,
   setApprovalPolicy,
 } from '../../school/changes/approvals.ts'
+import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
-import type { OperatorPages } from './operator-pages.ts'
+import type { Operator, OperatorPages } from './operator-pages.ts'
 
 /**
  * Registers the page on which operators approve changes that their assistants request (design 37), and the form for the
- * site's policy. Operators see and approve only the changes that their own assistants request. Only owners may change
- * the policy.
+ * site's policy. Operators see and approve only the changes that their own assistants request. A change that needs a
+ * recent sign-in on other pages needs it here, too. Only owners may change the policy.
  */
 export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { database, findClientName, now } = parts
@@ -32,14 +34,25 @@ export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts):
       policy: await readApprovalPolicy(database, site.id),
     })
   })
-  operatorPages.form(pages.approvals, async ({ site, actor, address }, ctx) => {
-    const decision = formField(ctx, 'decision') === 'approve' ? 'approve' : 'reject'
+  const needsFresh = async ({ site, session }: Operator, ctx: PageContext) => {
+    if (decisionOf(ctx) === 'reject') return false
+    const ids = formFields(ctx, 'change')
+    const person = { siteId: site.id, personId: session.person.id, now: now() }
+    const changes = await listPendingChanges(database, person, undefined)
+    return changes.some(
+      ({ id, operation }) => ids.includes(id) && sensitiveOperations.has(operation),
+    )
+  }
+  const decide = async ({ site, actor, address }: Operator, ctx: PageContext) => {
+    const decision = decisionOf(ctx)
     const chosen = { ids: formFields(ctx, 'change'), isApproved: decision === 'approve' }
-    await decidePendingChanges(database, { ...actor, siteId: site.id }, chosen)
+    const count = await decidePendingChanges(database, { ...actor, siteId: site.id }, chosen)
     const client = formField(ctx, 'client')
-    const query = new URLSearchParams({ done: decision, ...(client !== '' && { client }) })
+    const done = count > 0 ? decision : 'undecided'
+    const query = new URLSearchParams({ done, ...(client !== '' && { client }) })
     return `${address(pages.approvals)}?${query}`
-  })
+  }
+  operatorPages.freshForm(pages.approvals, pages.approvals, decide, needsFresh)
   operatorPages.freshForm(pages.approvalPolicy, pages.approvals, async (operator, ctx) => {
     const { site, actor, address } = operator
     if (!site.roles.includes('owner')) throw notAnOperator()
@@ -49,4 +62,8 @@ export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts):
     await setApprovalPolicy(database, { ...actor, siteId: site.id }, policy)
     return `${address(pages.approvals)}?done=saved`
   })
+}
+
+function decisionOf(ctx: PageContext): 'approve' | 'reject' {
+  return formField(ctx, 'decision') === 'approve' ? 'approve' : 'reject'
 }

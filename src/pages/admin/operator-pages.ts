@@ -39,9 +39,10 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
   const declaring = <Handler>(enter: (handler: Handler) => OperatorHandler) => {
     /** @param shownAt the page to open after a repeated sign-in, instead of submitting the form */
     const entering =
-      (pattern: string, handler: Handler, { isFresh = false, shownAt }: Entry = {}) =>
+      (pattern: string, handler: Handler, { needsFresh = never, shownAt }: Entry = {}) =>
       async (ctx: PageContext, session: PageSession) => {
         const operator = await operatorOf(ctx, session, parts)
+        const isFresh = await needsFresh(operator, ctx)
         const needsMfa = pattern === pages.twoFactors || demandsMfa(operator.site, isFresh)
         const acr = needsMfa ? MFA_ACR : undefined
         const suffices = (!isFresh || signedInPages.isFresh(session)) && reaches(session, acr)
@@ -62,11 +63,19 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
       },
       /** Declares a page that requires a recent sign-in. If the sign-in is older, the person must sign in again. */
       freshPage(pattern: string, show: Handler): void {
-        router.get(pattern, signedInPages.page(entering(pattern, show, { isFresh: true })))
+        router.get(pattern, signedInPages.page(entering(pattern, show, { needsFresh: always })))
       },
-      /** Declares a form that requires a recent sign-in. After signing in again, the person continues at `shownAt`. */
-      freshForm(pattern: string, shownAt: string, answer: Handler): void {
-        const entry = { isFresh: true, shownAt }
+      /**
+       * Declares a form that requires a recent sign-in, if `needsFresh` says so. After signing in again, the person
+       * continues at `shownAt`.
+       */
+      freshForm(
+        pattern: string,
+        shownAt: string,
+        answer: Handler,
+        needsFresh: Needs = always,
+      ): void {
+        const entry = { needsFresh, shownAt }
         router.post(pattern, signedInPages.form(entering(pattern, answer, entry)))
       },
     }
@@ -117,8 +126,13 @@ export function mustOwn(
   if (isOperator && !site.roles.includes('owner')) throw notAnOwner()
 }
 
+type Needs = (operator: Operator, ctx: PageContext) => Promise<boolean>
+
+const always: Needs = async () => true
+const never: Needs = async () => false
+
 interface Entry {
-  readonly isFresh?: boolean
+  readonly needsFresh?: Needs
   readonly shownAt?: string
 }
 

@@ -116,6 +116,8 @@ export const signedOut = (): Refusal =>
 export const notAnOperator = (): Refusal =>
   custom(403, 'forbidden', 'only owners and admins of the school can open this page')
 
+export const notApproved = (description: string): Refusal => custom(403, 'forbidden', description)
+
 /** Only owners may change an application that acts for an owner (design 40). */
 export const notAnOwner = (): Refusal =>
   custom(

@@ -48,6 +48,7 @@ interface RequestedChange {
  * Lets a change pass, or stores it and requires an approval. An approval covers one call by the same client with the
  * same arguments. It is used up before the change runs.
  *
+ * @returns the time of the announcement's last change that the approval covers, if the change sends an announcement
  * @throws ChangeRefused with the address of the page that asks for the approval
  */
 export async function demandApproval(
@@ -55,14 +56,15 @@ export async function demandApproval(
   actor: SiteActor & { readonly clientId: string; readonly clientOrigin: string },
   change: RequestedChange,
   baseUrl: string,
-): Promise<void> {
+): Promise<number | undefined> {
   const { siteId: site_id, personId: person_id, clientId: client_id, now } = actor
   if (!needApprovals.includes(actor.clientOrigin)) return
   const policy = await readApprovalPolicy(database, site_id)
   if (!needsApproval(policy, actor.clientOrigin, change.isDestructive)) return
-  const given = JSON.stringify(change.arguments)
-  const digest = sha256(JSON.stringify([change.operation, given]))
   const { kysely } = database
+  const { updated_at, ...content } = (await announcementOf(database, site_id, change)) ?? {}
+  const given = JSON.stringify({ ...change.arguments, ...content })
+  const digest = sha256(JSON.stringify([change.operation, given, updated_at]))
   const used = await kysely
     .deleteFrom('pending_change')
     .where((e) => e.and({ site_id, person_id, client_id, digest }))
@@ -70,15 +72,17 @@ export async function demandApproval(
     .where('expires_at', '>', now)
     .returning('id')
     .executeTakeFirst()
-  if (used) return
+  if (used) return updated_at
   const others = kysely
     .selectFrom('pending_change')
     .where((e) => e.and({ site_id, person_id, client_id }))
     .where('digest', '<>', digest)
     .where('expires_at', '>', now)
+  const query = new URLSearchParams({ client: client_id })
+  const page = `${baseUrl}${addressOf(pages.approvals, { site: site_id })}?${query}`
   if ((await countRows(others)) >= PENDING_MAX) {
     throw limitReached(
-      `${PENDING_MAX} changes are waiting for approval; ask the person to approve or reject some first`,
+      `${PENDING_MAX} changes are waiting for approval; ask the person to decide about some of them first, at ${page}`,
     )
   }
   const renewed = { expires_at: now + APPROVAL_SECONDS * 1000, approved_at: null }
@@ -96,9 +100,22 @@ export async function demandApproval(
         .where('pending_change.expires_at', '<=', now),
     )
     .execute()
-  const query = new URLSearchParams({ client: client_id })
-  const page = addressOf(pages.approvals, { site: site_id })
-  throw approvalRequired(`${baseUrl}${page}?${query}`)
+  throw approvalRequired(page)
+}
+
+/** Finds the announcement that a change would send. A sent announcement stays sent, so the approval covers its content. */
+async function announcementOf(
+  { kysely }: Database,
+  siteId: string,
+  { operation, arguments: given }: RequestedChange,
+) {
+  if (operation !== 'publishPost' || !('id' in given)) return undefined
+  return await kysely
+    .selectFrom('post')
+    .select(['topic', 'title', 'body', 'link', 'updated_at'])
+    .where('site_id', '=', siteId)
+    .where('id', '=', String(given.id))
+    .executeTakeFirst()
 }
 
 export async function readApprovalPolicy({ kysely }: Pick<Database, 'kysely'>, siteId: string) {
@@ -136,7 +153,7 @@ export const setApprovalPolicy = siteChange(
   },
 )
 
-/** Lists a person's pending changes at a site, oldest first. With `clientId`, lists only that client's requests. */
+/** Lists a person's pending and approved changes at a site, oldest first. With `clientId`, lists only that client's requests. */
 export async function listPendingChanges(
   database: Database,
   person: Pick<SiteActor, 'siteId' | 'personId' | 'now'>,
@@ -148,7 +165,6 @@ export async function listPendingChanges(
     .selectAll()
     .where('site_id', '=', siteId)
     .where('person_id', '=', personId)
-    .where('approved_at', 'is', null)
     .where('expires_at', '>', now)
     .$if(clientId !== undefined, (query) => query.where('client_id', '=', clientId ?? ''))
     .orderBy('expires_at')
@@ -157,8 +173,9 @@ export async function listPendingChanges(
   const changes = rows.map((row) => ({ ...row, given: flatten(JSON.parse(row.arguments)) }))
   const ids = changes.flatMap(({ given }) => given.map(([, value]) => value))
   const names = await findNames(database.kysely, ids, siteId)
-  return changes.map(({ id, client_id, operation, expires_at, given }) => ({
+  return changes.map(({ id, client_id, operation, approved_at, expires_at, given }) => ({
     ...{ id, operation, clientId: client_id, expiresAt: expires_at },
+    isApproved: approved_at !== null,
     given: given.map(([name, value]) => ({ name, value, named: names.get(value) })),
   }))
 }
@@ -171,19 +188,23 @@ function flatten(given: object): [name: string, value: string][] {
   })
 }
 
-/** Approves or rejects changes that wait for the actor. Ignores other changes. Records an audit event for each. */
+/**
+ * Approves or rejects changes that wait for the actor. Rejecting an approved change withdraws the approval. Ignores other
+ * changes. Records an audit event for each, and returns their number.
+ */
 export const decidePendingChanges = siteChange(
   async (
     { trx, actor: { siteId: site_id, personId: person_id, now }, record },
     { ids, isApproved }: { readonly ids: readonly string[]; readonly isApproved: boolean },
   ) => {
     const approval = { approved_at: now, expires_at: now + APPROVAL_SECONDS * 1000 }
+    let count = 0
     for (const id of ids) {
       const row = await trx
         .updateTable('pending_change')
         .set(isApproved ? approval : { expires_at: 0 })
         .where((e) => e.and({ id, site_id, person_id }))
-        .where('approved_at', 'is', null)
+        .$if(isApproved, (query) => query.where('approved_at', 'is', null))
         .where('expires_at', '>', now)
         .returning(['operation', 'client_id', 'digest'])
         .executeTakeFirst()
@@ -191,6 +212,8 @@ export const decidePendingChanges = siteChange(
       const { operation, client_id, digest } = row
       const action = isApproved ? 'change.approve' : 'change.reject'
       record(action, { kind: 'client', id: client_id }, { after: { operation, digest } })
+      count += 1
     }
+    return count
   },
 )

@@ -116,11 +116,22 @@ export const updatePost = checkedChange(
   },
 )
 
-/** Publishes an announcement, and delivers the first batch. Throws ChangeRefused for an unknown announcement. */
-export async function publishPost(database: Database, actor: SiteActor, id: string): Promise<void> {
+/**
+ * Publishes an announcement, and delivers the first batch. Throws ChangeRefused for an unknown announcement, or if it was
+ * changed after `contentAt`.
+ */
+export async function publishPost(
+  database: Database,
+  actor: SiteActor,
+  id: string,
+  contentAt?: number,
+): Promise<void> {
   await changeSite(database, actor, async ({ trx, record, writeLast }) => {
-    const { topic, title, publishedAt } = await mustFindPost(trx, actor.siteId, id)
+    const { topic, title, publishedAt, updatedAt } = await mustFindPost(trx, actor.siteId, id)
     if (publishedAt !== null) return
+    if (contentAt !== undefined && contentAt !== updatedAt) {
+      throw conflict('the post was changed after its approval; ask for another approval')
+    }
     writeLast(trx.updateTable('post').set({ published_at: actor.now }).where('id', '=', id))
     record('post.publish', { kind: 'post', id }, { after: { topic, title } })
   })
