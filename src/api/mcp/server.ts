@@ -12,7 +12,7 @@ import { callTool, type Exchange, invalidParams, orFail } from './call-tool.ts'
 import { canOpenPages } from './plain-requests.ts'
 import { offerPrompts } from './prompts.ts'
 import { offerResources } from './resources.ts'
-import { areasToGain } from './sign-in-tool.ts'
+import { areasToGain, changeableAreas } from './sign-in-tool.ts'
 import { protocolVersions, serverInfoOf, type ToolAudience, type ToolCall } from './tool.ts'
 import { addressFor, canGetChanges } from './tool-access.ts'
 import { cacheHintsFor, describeUnknownTool, findTool, listedTools } from './tool-catalogue.ts'
@@ -126,10 +126,13 @@ function changeWords({ caller, parts }: ToolCall): string {
       ? ''
       : ` You can change nothing until an operator approves this client at ${parts.service.baseUrl}${pages.admin}.`
   }
-  const address = parts.service.baseUrl + pathForChanges(areas.slice(0, 2))
+  // The address also names the areas that the token may change already.
+  const later = areas.slice(2)
+  const named = changeableAreas.filter((area) => !later.includes(area))
+  const address = parts.service.baseUrl + pathForChanges(named)
   return (
-    ` Tools that change ${areas.join(', ')} need a further sign-in: call sign_in with as: "operator" and all areas ` +
-    `that your task changes, or let the person connect to an address such as ${address} that names them.`
+    ` Tools that change ${areas.join(', ')} need a further sign-in: call sign_in with as: "operator" and, as ` +
+    `change, all areas that your task changes, or let the person connect to an address such as ${address} that names them.`
   )
 }
 
