@@ -29,6 +29,7 @@ const redirects = [
   ['goose', 'http://127.0.0.1:50003/oauth_callback'],
   ['opencode', 'http://127.0.0.1:50004/callback'],
   ['GitHub Copilot CLI', 'http://127.0.0.1:61876/'],
+  ['GitHub Copilot CLI', 'http://127.0.0.1:38923/callback'],
 ] as const
 
 function named(name: string): Described {
