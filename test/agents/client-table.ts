@@ -4,6 +4,7 @@ import type { Package } from '../support/install.ts'
 import {
   driveClaudeCode,
   driveCodex,
+  driveCopilot,
   driveFastMcp,
   driveInspector,
   driveLangchain,
@@ -135,6 +136,12 @@ export const agents: readonly Agent[] = [
     ...of('Codex', '@openai/codex@0.169.0'),
     ...{ setUp: '`codex mcp add --url` with `--oauth-client-id`', drive: driveCodex },
     document: 'https://chatgpt.com/oauth/codex/client.json',
+  },
+  {
+    ...of('Copilot CLI', '@github/copilot@1.0.102', 'http://127.0.0.1/'),
+    setUp: '`oauthClientId` in mcp-config.json, then `copilot`',
+    drive: driveCopilot,
+    document: 'https://github.com/copilot/cli/client-metadata.json',
   },
   {
     ...gemini,

@@ -66,6 +66,32 @@ export const driveClaudeCode: Drive = async (driving) => {
   })
 }
 
+export const driveCopilot: Drive = async ({ address, clientId, folder, desk, model, use }) => {
+  const name = `copilot-${process.platform}-${process.arch}`
+  const program = join(folder, 'node_modules/@github', name, 'copilot')
+  const registered =
+    clientId === undefined ? {} : { oauthClientId: clientId, oauthPublicClient: true }
+  const server = { type: 'http', url: address, tools: ['*'], ...registered }
+  desk.write('.copilot/mcp-config.json', JSON.stringify({ mcpServers: { [SERVER]: server } }))
+  // With a model of its own, it needs no account. Without the wait, the stub answers before the client is connected.
+  const environment = {
+    ...{ COPILOT_PROVIDER_BASE_URL: `${model.url}/v1`, COPILOT_MODEL: 'stand-in', TERM: 'xterm' },
+    ...{ COPILOT_OFFLINE: 'true', COPILOT_ALLOW_ALL: 'true' },
+    COPILOT_PROVIDER_API_KEY_COMMAND: 'sleep 3; echo none',
+  }
+  // It signs in only in a terminal, which `script` provides, and stays open: end it when it has listed the tools.
+  const listed = `${desk.home}/.cache/copilot/mcp-tools/*.json`
+  const wait = `until ls ${listed}; do sleep 0.1; done > /dev/null 2>&1; kill $$`
+  await desk.run({
+    command: ['script', '-qec', `(${wait}) & exec ${program}`, '/dev/null'],
+    environment,
+  })
+  return await use(async (tool, values) => {
+    model.choose(tool, values)
+    return await desk.succeed([program, '--silent', '-p', QUESTION], environment)
+  })
+}
+
 export const driveInspector: Drive = async (driving) => {
   const { address, desk, use } = driving
   const program = [...programOf(driving, 'mcp-inspector'), '--cli', address, '--transport', 'http']
