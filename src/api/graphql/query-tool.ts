@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import type Router from 'koa-router'
 
 import type { QueryTool } from '../../../views/query-page.ts'
-import { nothingHere } from '../../platform/http/errors.ts'
+import { methodNotAllowed, nothingHere } from '../../platform/http/errors.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import { once } from './once.ts'
 
@@ -38,6 +38,10 @@ export function makeQueryTool(findPackage: FindPackage = installedAt) {
         ctx.set('Cache-Control', FOREVER)
         ctx.type = found.type
         ctx.body = found.content
+      })
+      router.post(pages.queryAssets, (ctx) => {
+        ctx.set('Allow', 'GET, HEAD')
+        throw methodNotAllowed('GET')
       })
     },
     /** Returns the values that a page needs to show GraphiQL; undefined if a package is missing. */

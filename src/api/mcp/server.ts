@@ -122,9 +122,10 @@ const signedIn: Readonly<Record<ToolAudience, string>> = {
 function changeWords({ caller, parts }: ToolCall): string {
   const areas = areasToGain(caller)
   if (areas.length === 0) {
+    const approval = new URLSearchParams({ approve: caller?.clientId ?? '' })
     return canGetChanges(caller)
       ? ''
-      : ` You can change nothing until an operator approves this client at ${parts.service.baseUrl}${pages.admin}.`
+      : ` You can change nothing until an operator approves this client at ${parts.service.baseUrl}${pages.admin}?${approval}.`
   }
   // The address also names the areas that the token may change already.
   const later = areas.slice(2)

@@ -4,7 +4,7 @@ import { type Client, isUnreviewed } from './client.ts'
 import { remedyFor } from './scope-advice.ts'
 
 /** The client properties that explanations of rejected scopes depend on. */
-export interface RefusedClient extends Pick<Client, 'origin' | 'document'> {
+export interface RefusedClient extends Pick<Client, 'clientId' | 'origin' | 'document'> {
   /** The scopes that the client may request. */
   readonly open: readonly string[]
 }

@@ -46,10 +46,11 @@ export function adviseScopes(
 
 /** Returns a clause that says how a client, or its user, can get scopes that the client cannot request now. */
 export function remedyFor(
-  client: Pick<Client, 'origin' | 'document'>,
+  client: Pick<Client, 'clientId' | 'origin' | 'document'>,
   needed: readonly string[],
   baseUrl: string,
 ): string {
+  const approval = new URLSearchParams({ approve: client.clientId })
   const isOfSite = client.origin === 'site'
   const scopes = needed.length === 1 ? 'the required scope' : 'the required scopes'
   if (needsOperator(needed) && isOfSite) {
@@ -63,6 +64,6 @@ export function remedyFor(
   if (needsOperator(needed) && client.origin === 'operator')
     return `an owner of the site can add ${scopes} to this application`
   return isUnreviewed(client)
-    ? `an operator must first approve this client in the admin area under Self-declared clients (${baseUrl}${pages.admin})`
+    ? `an operator must first approve this client at ${baseUrl}${pages.admin}?${approval}`
     : `this client cannot get ${scopes}`
 }

@@ -4,7 +4,7 @@ import type { Context } from 'koa'
 import type Router from 'koa-router'
 
 import { findColorSheet, findLogo } from '../../directory/sites/site-look.ts'
-import { nothingHere } from '../../platform/http/errors.ts'
+import { methodNotAllowed, nothingHere } from '../../platform/http/errors.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
@@ -24,6 +24,13 @@ const IMMUTABLE = 'public, max-age=31536000, immutable'
 /** Creates the routes for downloads, logos and site colors. None of them reads a cookie. */
 export function downloadRoutes(ports: DownloadRoutesPorts): Router {
   const router = makeRouter()
+  for (const address of [pages.download, pages.siteLogo, pages.siteColors]) {
+    router.post(address, (ctx) => {
+      ctx.set('Allow', 'GET, HEAD')
+      throw methodNotAllowed('GET')
+    })
+  }
+
   router.get(pages.download, async (ctx) => {
     const { token = '', name = '' } = ctx['params']
     const link = ports.downloadLinks.open(token, name)
