@@ -152,17 +152,23 @@ forEachDatabase('approvals of changes', (start) => {
     await refused()
     expect(await publishedAt()).to.equal(null)
     const late = await person.submit(page, { change: id, decision: 'approve' })
-    expect(late.text).to.include('Nothing was decided')
+    expect(late.text).to.include('Nothing was decided').and.include('role="alert"')
   })
 
   it('are needed to restore an item and to move the end of an enrolment [474]', async () => {
     const token = await operatorToken(begun().url, 'courses:write students:write')
-    const values = { id: 'pur_none', expireDate: '2030-01-01T00:00:00Z' }
-    for (const tool of ['restore_course', 'update_enrolment']) {
-      expect(await refused(tool, tool === 'update_enrolment' ? values : {}, token)).to.include(
-        linked,
-      )
-    }
+    const { id } = await rowOf(begun().kysely, 'course_purchase', { course_id: 'crs_darkroom' })
+    const end = { id, expireDate: '2030-01-01T00:00:00Z' }
+    expect(await refused('restore_course', {}, token)).to.include(linked)
+    expect(await refused('update_enrolment', end, token)).to.include(linked)
+  })
+
+  it('are not asked for a change of an object that does not exist', async () => {
+    for (const id of ['nope', 'crs_slow_bread'])
+      expect(await refused('archive_course', { id })).to.include('there is no course with this id')
+    const token = await operatorToken(begun().url, 'posts:write')
+    const problem = await refused('publish_post', { id: 'nope' }, token)
+    expect(problem).to.include('there is no post with this id')
   })
 
   it('of a change of roles need a recent sign-in, as its page does [475]', async () => {
@@ -172,12 +178,12 @@ forEachDatabase('approvals of changes', (start) => {
     await setBack(kysely, 'browser_session', {}, { authenticated_at: Date.now() - 11 * 60_000 })
     const values = { id: 'per_noor', roles: ['STUDENT', 'ADMIN'] }
     await refused('set_member_roles', values, token)
-    const change = (await rowOf(kysely, 'pending_change')).id
-    const send = async () => await person.submit(page, { change, decision: 'approve' })
+    const { id: change, client_id: client } = await rowOf(kysely, 'pending_change')
+    const send = async () => await person.submit(page, { change, client, decision: 'approve' })
     // The person signs in again, and returns to the page instead of sending the form.
-    expect((await send()).text)
-      .to.include(change)
-      .and.not.include('Approved. Tell')
+    const shown = await send()
+    expect(shown.text).to.include(change).and.not.include('Approved. Tell')
+    expect(shown.path).to.equal(`${page}?client=${client}`)
     expect((await rowOf(kysely, 'pending_change')).approved_at).to.equal(null)
     expect((await send()).text).to.include('Approved. Tell')
   })
@@ -190,7 +196,10 @@ forEachDatabase('approvals of changes', (start) => {
     const { status, text } = await send()
     expect(status).to.equal(403)
     expect(text).to.include(linked)
-    await decide('approve')
+    expect((await sendFile({ url, token, name: 'a\0.pdf', bytes: pdf })).status).to.equal(400)
+    expect(await decide('approve'))
+      .to.include('Store a file')
+      .and.include('fog.pdf')
     expect((await send()).status).to.equal(201)
     expect((await send()).status).to.equal(403)
   })

@@ -1,6 +1,6 @@
 import type { AreaPage } from './area.ts'
 import { foreignName } from './client-view.ts'
-import { choice, postForm, submitButton } from './forms.ts'
+import { choice, postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, html } from './html.ts'
 import { inCode, text, textIfAny, timeOf } from './text.ts'
 
@@ -10,6 +10,8 @@ export interface ApprovalsPage {
   readonly client: string | undefined
   /** The form for the policy; undefined for an admin, who may not change it. */
   readonly policyAction: string | undefined
+  /** Whether the person decided about changes that no longer wait. */
+  readonly isUndecided: boolean
   readonly policy: { readonly covers: string; readonly exemptsIntegrations: boolean }
 }
 
@@ -33,7 +35,9 @@ export function approvalsPage(page: ApprovalsPage): AreaPage {
   return {
     title: text('adminNav.approvals'),
     id: 'approvals-page',
-    body: html`${page.changes.length === 0 ? html`<p class="empty" id="no-changes">${text('approvals.none')}</p>` : waiting(page)}
+    isWrong: page.isUndecided,
+    body: html`${problemAlert('undecided', page.isUndecided ? text('approvals.undecided') : undefined)}
+${page.changes.length === 0 ? html`<p class="empty" id="no-changes">${text('approvals.none')}</p>` : waiting(page)}
 ${page.policyAction !== undefined && policyForm(page, page.policyAction)}`,
   }
 }

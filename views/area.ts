@@ -33,14 +33,16 @@ export interface AreaGroup {
 export interface AreaPage extends Omit<Page, 'navigation' | 'language' | 'leadsToClient' | 'look'> {
   /** The tabs of related pages, including this page. */
   readonly tabs?: readonly Tab[] | undefined
+  /** The name of the tabs for screen readers, if it is not the title. */
+  readonly tabsName?: HtmlValue
   /** A notice that an action succeeded. */
   readonly done?: HtmlValue
 }
 
 /** Adds the navigation of an area and a button to sign out. @param notice shown unless the page has its own */
 export function inArea(page: AreaPage, area: AreaView, notice?: HtmlValue): Page {
-  const { title, tabs, done = notice, body } = page
-  const whole = html`${tabs && tabBar(title, tabs)}
+  const { title, tabs, tabsName = title, done = notice, body } = page
+  const whole = html`${tabs && tabBar(tabsName, tabs)}
 ${done !== undefined && html`<p class="notice done" id="done" role="status">${done}</p>`}
 ${body}`
   return {

@@ -8,7 +8,7 @@ const notes = {
   /** The person cancelled the sign-in. */
   'not-signed-in': ['notSignedIn.title', 'notSignedIn.text', 'word.signIn'],
   /** The person signed in with one factor. */
-  'two-factors-needed': ['twoFactors.heading', 'twoFactors.text', 'word.signIn'],
+  'two-factors-needed': ['twoFactors.heading', 'twoFactors.text', undefined],
   /** The person is signed in for one site only, and opened a page outside that site. */
   'other-way': ['otherWay.title', 'otherWay.text', 'otherWay.title'],
   'password-set': ['passwordSet.title', 'passwordSet.text', 'word.signIn'],
@@ -23,7 +23,7 @@ const notes = {
 /** Says what happened, with a link to the next step. Without `nextHref`, the step is not a link. */
 export function notePage(name: keyof typeof notes, nextHref?: string, values?: TextValues): Page {
   const [title, sentence, next] = notes[name]
-  const step = text(next)
+  const step = next && text(next)
   return {
     title: text(title, values),
     id: `${name}-page`,

@@ -46,5 +46,5 @@
     form.hidden = false
     document.getElementById('passkey-unsupported')?.remove()
     void offer()
-  }
+  } else form.remove()
 }

@@ -42,6 +42,7 @@ export function queryPage(page: QueryPage): AreaPage {
     title: text(page.api === 'member' ? 'account.queries' : 'adminNav.queries'),
     id: 'query-page',
     tabs: page.sites,
+    tabsName: text('account.sites'),
     head: tool && html`<script defer nonce="${tool.nonce}" src="${tool.loader}"></script>`,
     body: html`<p>${text(`query.intro.${page.api}`, {
       endpoint: inCode(page.endpoint),

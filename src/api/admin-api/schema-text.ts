@@ -100,7 +100,7 @@ const updatable =
  */
 function repeatParts(text: string): string {
   const updates = Array.from(text.matchAll(updatable), ([, extend, type = '', fields = '']) => {
-    const noun = nounOf(type)
+    const noun = type === 'Post' ? 'announcement' : nounOf(type)
     const head = extend ?? `"Changes to the ${noun}."\n`
     const id = extend ? '' : `  "The identifier of the ${noun}."\n  id: ID!\n\n`
     return `\n${head}input Update${type}Input {\n${id}${fields.replace(/!$| = .*$/gm, '')}}\n`

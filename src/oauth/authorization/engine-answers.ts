@@ -173,7 +173,7 @@ const SEND_S256 =
 
 /**
  * Replacements for the engine's unhelpful error descriptions. They use only characters allowed by RFC 6749 §4.1.2.1 and
- * §5.2, and quote nothing from the request except known scopes.
+ * §5.2, and quote nothing from the request except known scopes and the encoded client_id of a known client.
  */
 const toClient = sentences({
   'client authentication failed': CLIENT_NOT_AUTHENTICATED,

@@ -32,7 +32,8 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
       const registered_at = now()
       const expires_at = registered_at + unusedCallbackSeconds * 1000
       const row = { client_id: clientId, used_at: null, used_by: null, registered_at, expires_at }
-      const distinct = [...new Set(uris)]
+      // In one order, so that parallel registrations do not wait for each other's rows.
+      const distinct = [...new Set(uris)].sort()
       const stored = await kysely
         .insertInto('platform_callback')
         .values(distinct.map((uri) => ({ ...row, uri })))

@@ -15,13 +15,16 @@ import type { Operator, OperatorPages } from './operator-pages.ts'
 
 /**
  * Registers the page on which operators approve changes that their assistants request (design 37), and the form for the
- * site's policy. Operators see and approve only the changes that their own assistants request. A change that needs a
- * recent sign-in on other pages needs it here, too. Only owners may change the policy.
+ * site's policy. Operators see and approve only the changes that their own assistants request. A sensitive change needs
+ * a recent sign-in. Only owners may change the policy.
  */
 export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   const { database, findClientName, now } = parts
-  operatorPages.page(pages.approvals, async ({ site, address, session }, ctx) => {
-    const client = new URLSearchParams(ctx.querystring).get('client') ?? undefined
+  const show = async (
+    { site, address, session }: Operator,
+    client: string | undefined,
+    isUndecided = false,
+  ) => {
     const person = { siteId: site.id, personId: session.person.id, now: now() }
     const changes = (await listPendingChanges(database, person, client)).map(async (change) => ({
       ...change,
@@ -32,7 +35,12 @@ export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts):
       client,
       policyAction: site.roles.includes('owner') ? address(pages.approvalPolicy) : undefined,
       policy: await readApprovalPolicy(database, site.id),
+      isUndecided,
     })
+  }
+  operatorPages.page(pages.approvals, async (operator, ctx) => {
+    const client = new URLSearchParams(ctx.querystring).get('client') ?? undefined
+    return await show(operator, client)
   })
   const needsFresh = async ({ site, session }: Operator, ctx: PageContext) => {
     if (decisionOf(ctx) === 'reject') return false
@@ -43,16 +51,20 @@ export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts):
       ({ id, operation }) => ids.includes(id) && sensitiveOperations.has(operation),
     )
   }
-  const decide = async ({ site, actor, address }: Operator, ctx: PageContext) => {
+  const addressOfList = ({ address }: Operator, ctx: PageContext, done = '') => {
+    const given = Object.entries({ done, client: formField(ctx, 'client') })
+    const query = new URLSearchParams(given.filter(([, value]) => value !== ''))
+    return `${address(pages.approvals)}?${query}`
+  }
+  const decide = async (operator: Operator, ctx: PageContext) => {
+    const { site, actor } = operator
     const decision = decisionOf(ctx)
     const chosen = { ids: formFields(ctx, 'change'), isApproved: decision === 'approve' }
     const count = await decidePendingChanges(database, { ...actor, siteId: site.id }, chosen)
-    const client = formField(ctx, 'client')
-    const done = count > 0 ? decision : 'undecided'
-    const query = new URLSearchParams({ done, ...(client !== '' && { client }) })
-    return `${address(pages.approvals)}?${query}`
+    if (count > 0) return addressOfList(operator, ctx, decision)
+    return await show(operator, formField(ctx, 'client') || undefined, true)
   }
-  operatorPages.freshForm(pages.approvals, pages.approvals, decide, needsFresh)
+  operatorPages.freshForm(pages.approvals, addressOfList, decide, needsFresh)
   operatorPages.freshForm(pages.approvalPolicy, pages.approvals, async (operator, ctx) => {
     const { site, actor, address } = operator
     if (!site.roles.includes('owner')) throw notAnOperator()

@@ -50,7 +50,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
           const answer = await enter(handler)(operator, ctx)
           return answerInArea(ctx, session, areaOf(ctx, operator, parts), answer)
         }
-        const returnTo = shownAt === undefined ? ctx.url : operator.address(shownAt)
+        const returnTo = shownAt?.(operator, ctx) ?? ctx.url
         return await signedInPages.signInAgain(ctx, session, returnTo, acr)
       }
     return {
@@ -59,7 +59,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
       },
       /** Declares a form. Its CSRF token is checked before `answer` is called. */
       form(pattern: string, answer: Handler): void {
-        router.post(pattern, signedInPages.form(entering(pattern, answer, { shownAt: pages.site })))
+        router.post(pattern, signedInPages.form(entering(pattern, answer, { shownAt: home })))
       },
       /** Declares a page that requires a recent sign-in. If the sign-in is older, the person must sign in again. */
       freshPage(pattern: string, show: Handler): void {
@@ -71,11 +71,13 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
        */
       freshForm(
         pattern: string,
-        shownAt: string,
+        shownAt: string | ShownAt,
         answer: Handler,
         needsFresh: Needs = always,
       ): void {
-        const entry = { needsFresh, shownAt }
+        const at: ShownAt =
+          typeof shownAt === 'string' ? ({ address }) => address(shownAt) : shownAt
+        const entry = { needsFresh, shownAt: at }
         router.post(pattern, signedInPages.form(entering(pattern, answer, entry)))
       },
     }
@@ -127,13 +129,16 @@ export function mustOwn(
 }
 
 type Needs = (operator: Operator, ctx: PageContext) => Promise<boolean>
+/** Returns the address of a page. */
+type ShownAt = (operator: Operator, ctx: PageContext) => string
 
+const home: ShownAt = ({ address }) => address(pages.site)
 const always: Needs = async () => true
 const never: Needs = async () => false
 
 interface Entry {
   readonly needsFresh?: Needs
-  readonly shownAt?: string
+  readonly shownAt?: ShownAt
 }
 
 /** Whether the site requires two factors for a page. @param isSensitive whether the page, for example, shows secrets */

@@ -77,7 +77,7 @@ export async function openPostgres(
   const { connectionsMax } = location
   const lanes = { config, timeout, onConnect, onIdleError }
   const reads = openPipelines(Math.min(LANES_MAX, Math.floor(connectionsMax / 2)), lanes)
-  const writes = openPipelines(Math.min(LANES_MAX, Math.floor((connectionsMax + 1) / 4)), lanes)
+  const writes = openPipelines(Math.min(LANES_MAX, Math.floor(connectionsMax / 4)), lanes)
   const max = connectionsMax - reads.count - writes.count
   const pool = new pg.Pool({ ...config, onConnect, max, pipeline: true })
   // Listen for errors: without a listener, a closed idle connection would crash this process.

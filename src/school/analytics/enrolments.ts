@@ -13,7 +13,7 @@ import {
   tallyOf,
 } from './counting.ts'
 
-/** The maximum number of enrolments that one statement counts, unless they began in the same millisecond. */
+/** The maximum number of enrolments that one statement counts. `count` splits a larger span. */
 const ENROLMENTS_PER_PIECE = 10_000
 const COURSES_PER_PIECE = 200
 
@@ -48,28 +48,44 @@ interface Span {
   readonly untilMs: number
 }
 
-/** Counts enrolments. If there are too many for one statement, splits the period. */
+/** Counts enrolments. If there are too many for one statement, splits the courses or, for one course, the period. */
 async function count<Key>(
   kysely: Kysely<Schema>,
   by: 'day' | 'course',
   span: Span,
 ): Promise<readonly Counted<Key>[]> {
-  const { courseIds, fromMs, untilMs } = span
-  const isDivisible = untilMs - fromMs > 1
+  const halves = halvesOf(span)
   const key = by === 'day' ? dayOfColumn('purchased_at') : sql.ref('course_id')
   const { rows } = await sql<Counted<Key>>`
     select ${key} as key, count(*) as total
     from (
       select course_id, purchased_at from course_purchase
-      where course_id in (${sql.join(courseIds)})
-        and purchased_at >= ${fromMs} and purchased_at < ${untilMs}
-      ${isDivisible ? sql`limit ${ENROLMENTS_PER_PIECE + 1}` : sql``}
+      where course_id in (${sql.join(span.courseIds)})
+        and purchased_at >= ${span.fromMs} and purchased_at < ${span.untilMs}
+      ${halves ? sql`limit ${ENROLMENTS_PER_PIECE + 1}` : sql``}
     ) as enrolled
     group by 1`.execute(kysely)
   const read = rows.reduce((sum, { total }) => sum + total, 0)
-  if (!isDivisible || read <= ENROLMENTS_PER_PIECE) return rows
-  await setImmediate()
+  if (!halves || read <= ENROLMENTS_PER_PIECE) return rows
+  const counted: Counted<Key>[] = []
+  for (const half of halves) {
+    await setImmediate()
+    counted.push(...(await count<Key>(kysely, by, half)))
+  }
+  return counted
+}
+
+/** Splits a span in half. @returns undefined for a span of one course and one millisecond */
+function halvesOf({ courseIds, fromMs, untilMs }: Span): readonly Span[] | undefined {
+  if (courseIds.length > 1) {
+    const middle = Math.ceil(courseIds.length / 2)
+    const parts = [courseIds.slice(0, middle), courseIds.slice(middle)]
+    return parts.map((part) => ({ courseIds: part, fromMs, untilMs }))
+  }
+  if (untilMs - fromMs <= 1) return undefined
   const middleMs = Math.floor((fromMs + untilMs) / 2)
-  const first = await count<Key>(kysely, by, { ...span, untilMs: middleMs })
-  return [...first, ...(await count<Key>(kysely, by, { ...span, fromMs: middleMs }))]
+  return [
+    { courseIds, fromMs, untilMs: middleMs },
+    { courseIds, fromMs: middleMs, untilMs },
+  ]
 }

@@ -61,6 +61,7 @@ export async function demandApproval(
   if (!needApprovals.includes(actor.clientOrigin)) return
   const policy = await readApprovalPolicy(database, site_id)
   if (!needsApproval(policy, actor.clientOrigin, change.isDestructive)) return
+  if (!(await canExist(database, site_id, change))) return
   const { kysely } = database
   const { updated_at, ...content } = (await announcementOf(database, site_id, change)) ?? {}
   const given = JSON.stringify({ ...change.arguments, ...content })
@@ -103,6 +104,19 @@ export async function demandApproval(
   throw approvalRequired(page)
 }
 
+/** The changes of one object that has a name and an id in `id`. */
+const changesOfNamed =
+  /^(?:publish|unpublish|archive|restore|delete)(?:Course|DigitalProduct|Event|Post)$|^delete(?:Section|Lecture)$|^(?:end|update)Enrolment$|^removeMember$/
+
+/** Returns false if the object of a change does not exist. The change then fails, so it needs no approval. */
+async function canExist({ kysely }: Database, siteId: string, change: RequestedChange) {
+  if (!changesOfNamed.test(change.operation)) return true
+  const { id } = ('input' in change.arguments ? change.arguments.input : change.arguments) as {
+    readonly id: string
+  }
+  return (await findNames(kysely, [id], siteId)).size > 0
+}
+
 /** Finds the announcement that a change would send. A sent announcement stays sent, so the approval covers its content. */
 async function announcementOf(
   { kysely }: Database,
@@ -115,6 +129,7 @@ async function announcementOf(
     .select(['topic', 'title', 'body', 'link', 'updated_at'])
     .where('site_id', '=', siteId)
     .where('id', '=', String(given.id))
+    .where('removed_at', 'is', null)
     .executeTakeFirst()
 }
 
@@ -197,23 +212,21 @@ export const decidePendingChanges = siteChange(
     { trx, actor: { siteId: site_id, personId: person_id, now }, record },
     { ids, isApproved }: { readonly ids: readonly string[]; readonly isApproved: boolean },
   ) => {
+    if (ids.length === 0) return 0
     const approval = { approved_at: now, expires_at: now + APPROVAL_SECONDS * 1000 }
-    let count = 0
-    for (const id of ids) {
-      const row = await trx
-        .updateTable('pending_change')
-        .set(isApproved ? approval : { expires_at: 0 })
-        .where((e) => e.and({ id, site_id, person_id }))
-        .$if(isApproved, (query) => query.where('approved_at', 'is', null))
-        .where('expires_at', '>', now)
-        .returning(['operation', 'client_id', 'digest'])
-        .executeTakeFirst()
-      if (!row) continue
-      const { operation, client_id, digest } = row
-      const action = isApproved ? 'change.approve' : 'change.reject'
+    const decided = await trx
+      .updateTable('pending_change')
+      .set(isApproved ? approval : { expires_at: 0 })
+      .where('id', 'in', ids)
+      .where((e) => e.and({ site_id, person_id }))
+      .$if(isApproved, (query) => query.where('approved_at', 'is', null))
+      .where('expires_at', '>', now)
+      .returning(['operation', 'client_id', 'digest'])
+      .execute()
+    const action = isApproved ? 'change.approve' : 'change.reject'
+    for (const { operation, client_id, digest } of decided) {
       record(action, { kind: 'client', id: client_id }, { after: { operation, digest } })
-      count += 1
     }
-    return count
+    return decided.length
   },
 )

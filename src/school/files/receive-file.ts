@@ -44,6 +44,10 @@ export interface Upload {
 
 const naming = z.object({ name: fileName })
 
+export function isFileName(name: string | undefined): name is string {
+  return fileName.safeParse(name).success
+}
+
 /**
  * Receives a file and stores it at the actor's site. An aborted or rejected upload stores no file.
  *

@@ -99,7 +99,9 @@ export const enrolStudent = checkedChange(
       .values({ id: newest, ...ofPerson, purchased_at: actor.now, expires_at: expiresAt })
       // For an existing enrolment, a no-op update returns its id.
       .onConflict((known) =>
-        known.columns(['person_id', 'course_id']).doUpdateSet({ person_id: personId }),
+        known
+          .columns(['person_id', 'course_id'])
+          .doUpdateSet((e) => ({ order_id: e.ref('course_purchase.order_id') })),
       )
       .returning('id')
       .executeTakeFirstOrThrow()

@@ -256,7 +256,8 @@ create table site_approval (
 );
 
 -- Changes by clients that wait for approval, and approved changes that the client has not repeated yet. Using an
--- approval deletes its row. `digest` covers the operation and its arguments, which are JSON.
+-- approval deletes its row. `digest` covers the operation, its arguments, which are JSON, and the text of an
+-- announcement that it sends.
 create table pending_change (
   id text not null primary key,
   site_id text not null references site (id) on delete cascade,
