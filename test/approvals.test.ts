@@ -179,11 +179,14 @@ forEachDatabase('approvals of changes', (start) => {
     const values = { id: 'per_noor', roles: ['STUDENT', 'ADMIN'] }
     await refused('set_member_roles', values, token)
     const { id: change, client_id: client } = await rowOf(kysely, 'pending_change')
+    await refused('remove_member', { id: 'per_lena' }, token)
     const send = async () => await person.submit(page, { change, client, decision: 'approve' })
     // The person signs in again, and returns to the page instead of sending the form.
     const shown = await send()
     expect(shown.text).to.include(change).and.not.include('Approved. Tell')
-    expect(shown.path).to.equal(`${page}?client=${client}`)
+    expect(shown.path).to.equal(`${page}?client=${client}&change=${change}`)
+    // The other change stays unticked.
+    expect(shown.text.match(/ checked/g)).to.have.length(2)
     expect((await rowOf(kysely, 'pending_change')).approved_at).to.equal(null)
     expect((await send()).text).to.include('Approved. Tell')
   })

@@ -53,7 +53,7 @@ const callback = (uri: string) => ({ uri, source: 'https://a.example/', read: '2
 describe('the table of assistants (config/assistants.json)', () => {
   it('has the assistants that people use, each once', () => {
     const ids =
-      'claude claude-code chatgpt vscode cursor gemini-cli codex opencode cline n8n librechat inspector'
+      'claude claude-code chatgpt vscode cursor gemini-cli codex opencode cline auggie n8n librechat inspector'
     expect(assistants.map(({ id }) => id).join(' ')).to.equal(ids)
   })
 

@@ -76,7 +76,7 @@ describe('/admin/{site}/assistants', () => {
     const apps = await rowsOf(service().kysely, 'oauth_application', { deleted_at: null })
     const count = apps.filter(({ assistant }) => assistant !== null).length
     expect(order.slice(0, count)).to.include('cursor')
-    expect(order).to.include('inspector').and.have.length(12)
+    expect(order).to.include('inspector').and.have.length(13)
     const stateOf = async () =>
       /<li id="cursor">[\s\S]*?<span class="tag[^"]*">([^<]+)/.exec((await visit(page)).text)?.[1]
     expect(await stateOf()).to.equal('On')

@@ -27,6 +27,7 @@ interface PendingChangeView {
     readonly named: string | undefined
   }[]
   readonly isApproved: boolean
+  readonly isTicked: boolean
   readonly expiresAt: number
 }
 
@@ -53,10 +54,10 @@ ${postForm({ hidden }, fields)}`
 }
 
 function change(view: PendingChangeView): Html {
-  const { id, clientName, operation, given, isApproved, expiresAt } = view
+  const { id, clientName, operation, given, isApproved, isTicked, expiresAt } = view
   const title = html`<strong>${textIfAny(`operation.${operation}`)}</strong> <span class="muted">${text('approvals.requestedBy', { app: foreignName(clientName) })}</span>`
   return html`<li class="card">
-${choice({ type: 'checkbox', name: 'change', value: id, checked: !isApproved }, title)}${isApproved && html`<p>${text('approvals.approved')}</p>`}<dl class="facts">
+${choice({ type: 'checkbox', name: 'change', value: id, checked: isTicked }, title)}${isApproved && html`<p>${text('approvals.approved')}</p>`}<dl class="facts">
 ${given.map(
   ({ name, value, named }) =>
     html`<div><dt>${inCode(name)}</dt><dd>${named !== undefined && html`<bdi>${named}</bdi> `}<code>${value}</code></dd></div>\n`,

@@ -22,12 +22,16 @@ export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts):
   const { database, findClientName, now } = parts
   const show = async (
     { site, address, session }: Operator,
-    client: string | undefined,
+    query: URLSearchParams,
     isUndecided = false,
   ) => {
+    const client = query.get('client') ?? undefined
+    // After a new sign-in, only the changes that the person had ticked are ticked again.
+    const ticked = query.getAll('change')
     const person = { siteId: site.id, personId: session.person.id, now: now() }
     const changes = (await listPendingChanges(database, person, client)).map(async (change) => ({
       ...change,
+      isTicked: !change.isApproved && (ticked.length === 0 || ticked.includes(change.id)),
       clientName: (await findClientName(change.clientId)) ?? change.clientId,
     }))
     return approvalsPage({
@@ -39,8 +43,7 @@ export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts):
     })
   }
   operatorPages.page(pages.approvals, async (operator, ctx) => {
-    const client = new URLSearchParams(ctx.querystring).get('client') ?? undefined
-    return await show(operator, client)
+    return await show(operator, new URLSearchParams(ctx.querystring))
   })
   const needsFresh = async ({ site, session }: Operator, ctx: PageContext) => {
     if (decisionOf(ctx) === 'reject') return false
@@ -51,20 +54,23 @@ export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts):
       ({ id, operation }) => ids.includes(id) && sensitiveOperations.has(operation),
     )
   }
-  const addressOfList = ({ address }: Operator, ctx: PageContext, done = '') => {
-    const given = Object.entries({ done, client: formField(ctx, 'client') })
-    const query = new URLSearchParams(given.filter(([, value]) => value !== ''))
-    return `${address(pages.approvals)}?${query}`
+  const queryOf = (ctx: PageContext, given: readonly [name: string, value: string][]) => {
+    const client = formField(ctx, 'client')
+    return new URLSearchParams(client === '' ? [...given] : [['client', client], ...given])
+  }
+  const addressAfterSignIn = ({ address }: Operator, ctx: PageContext) => {
+    const ticked = formFields(ctx, 'change').map((id): [string, string] => ['change', id])
+    return `${address(pages.approvals)}?${queryOf(ctx, ticked)}`
   }
   const decide = async (operator: Operator, ctx: PageContext) => {
-    const { site, actor } = operator
+    const { site, actor, address } = operator
     const decision = decisionOf(ctx)
     const chosen = { ids: formFields(ctx, 'change'), isApproved: decision === 'approve' }
     const count = await decidePendingChanges(database, { ...actor, siteId: site.id }, chosen)
-    if (count > 0) return addressOfList(operator, ctx, decision)
-    return await show(operator, formField(ctx, 'client') || undefined, true)
+    const query = queryOf(ctx, count > 0 ? [['done', decision]] : [])
+    return count > 0 ? `${address(pages.approvals)}?${query}` : await show(operator, query, true)
   }
-  operatorPages.freshForm(pages.approvals, addressOfList, decide, needsFresh)
+  operatorPages.freshForm(pages.approvals, addressAfterSignIn, decide, needsFresh)
   operatorPages.freshForm(pages.approvalPolicy, pages.approvals, async (operator, ctx) => {
     const { site, actor, address } = operator
     if (!site.roles.includes('owner')) throw notAnOperator()

@@ -186,19 +186,30 @@ export async function listPendingChanges(
     .orderBy('id')
     .execute()
   const changes = rows.map((row) => ({ ...row, given: flatten(JSON.parse(row.arguments)) }))
-  const ids = changes.flatMap(({ given }) => given.map(([, value]) => value))
+  const ids = changes.flatMap(({ given }) =>
+    given.filter(([name]) => IS_ID.test(name)).map(([, value]) => value),
+  )
   const names = await findNames(database.kysely, ids, siteId)
   return changes.map(({ id, client_id, operation, approved_at, expires_at, given }) => ({
     ...{ id, operation, clientId: client_id, expiresAt: expires_at },
     isApproved: approved_at !== null,
-    given: given.map(([name, value]) => ({ name, value, named: names.get(value) })),
+    given: given.map(([name, value]) => ({
+      ...{ name, value, named: IS_ID.test(name) ? names.get(value) : undefined },
+    })),
   }))
 }
+
+/** Match the names of arguments that are ids, and those that are times. */
+const IS_ID = /id$/i
+const IS_TIME = /(?:^a|A)t$|Date$/
 
 function flatten(given: object): [name: string, value: string][] {
   return Object.entries(given).flatMap(([name, value]) => {
     if (name === 'idempotencyKey') return []
     if (name === 'input') return flatten(value)
+    if (IS_TIME.test(name) && typeof value === 'number') {
+      return [[name, new Date(value).toISOString()]]
+    }
     return [[name, typeof value === 'string' ? value : JSON.stringify(value)]]
   })
 }
