@@ -302,7 +302,7 @@ describe('config: the files (design, Errors and configuration)', () => {
 
   it('have the assistants of the repository, unless the folder has its own', () => {
     const [claude, ...others] = readWith({}).assistants
-    expect([claude?.id, others.length]).to.deep.equal(['claude', 11])
+    expect([claude?.id, others.length]).to.deep.equal(['claude', 12])
     const readAssistants = (change: (value: object[]) => unknown) => {
       const folder = folderWith({ 'assistants.json': change })
       return readConfig({ CONFIG_DIR: folder }, configFolder).assistants
