@@ -65,7 +65,7 @@ function appRoutes({ database, listPages, scopeUses, now, page, form }: AccountP
     const nameOf = await findSiteNames(database, person.id)
     const apps = found.rows.map(({ clientId, clientName, clientOrigin, site, scopes, ...use }) => ({
       name: clientName,
-      // `clientOrigin` dates from when the client was connected.
+      // The grant keeps the origin that the client had when the person connected it.
       kind: kindOfOrigin.get(clientOrigin) ?? 'self-declared',
       siteName: site && nameOf(site),
       removeHref: `${pages.removeApp}?${new URLSearchParams({ client: clientId, site: site?.id ?? '' })}`,

@@ -1,6 +1,6 @@
 import { type Logger, pino } from 'pino'
 
-/** The maximum size of a write. A write wakes another thread, which costs as much as 100 lines. */
+/** The maximum size of a write. Each write wakes another thread, so fewer writes cost less. */
 const LOG_WRITE_BYTES = 16_384
 /** The maximum with several workers. Pipes accept this size atomically, so lines of several processes do not mix. */
 const SHARED_LOG_WRITE_BYTES = 4096
@@ -20,7 +20,7 @@ export function openLog(level: string, workers: number): Logger {
     maxWrite,
     periodicFlush: LOG_FLUSH_MS,
   })
-  // With strings, the whole buffer is measured at every line. The types of `write` omit buffers.
+  // Given strings, it would measure the whole buffer at every line. It takes buffers, although its type says strings.
   const write = destination.write.bind(destination) as (line: string | Buffer) => boolean
   destination.write = (line) => write(Buffer.from(line))
   return pino({ level, base: workers > 1 ? { pid: process.pid } : null }, destination)

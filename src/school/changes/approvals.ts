@@ -117,7 +117,7 @@ async function canExist({ kysely }: Database, siteId: string, change: RequestedC
   return (await findNames(kysely, [id], siteId)).size > 0
 }
 
-/** Finds the announcement that a change would send. A sent announcement stays sent, so the approval covers its content. */
+/** Finds the announcement that a change would send. The approval covers its content, because it cannot be unsent. */
 async function announcementOf(
   { kysely }: Database,
   siteId: string,
@@ -168,7 +168,7 @@ export const setApprovalPolicy = siteChange(
   },
 )
 
-/** Lists a person's pending and approved changes at a site, oldest first. With `clientId`, lists only that client's requests. */
+/** Lists a person's pending and approved changes at a site, oldest first; with `clientId`, only that client's. */
 export async function listPendingChanges(
   database: Database,
   person: Pick<SiteActor, 'siteId' | 'personId' | 'now'>,

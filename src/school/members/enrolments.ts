@@ -97,7 +97,7 @@ export const enrolStudent = checkedChange(
     const { id } = await trx
       .insertInto('course_purchase')
       .values({ id: newest, ...ofPerson, purchased_at: actor.now, expires_at: expiresAt })
-      // For an existing enrolment, a no-op update returns its id.
+      // If the enrolment exists, an update that changes nothing returns its id.
       .onConflict((known) =>
         known
           .columns(['person_id', 'course_id'])
