@@ -215,8 +215,8 @@ function flatten(given: object): [name: string, value: string][] {
 }
 
 /**
- * Approves or rejects changes that wait for the actor. Rejecting an approved change withdraws the approval. Ignores other
- * changes. Records an audit event for each, and returns their number.
+ * Approves or rejects changes that wait for the actor. Rejecting an approved change withdraws the approval. Ignores
+ * other changes. Records an audit event for each, and returns their number.
  */
 export const decidePendingChanges = siteChange(
   async (
