@@ -21,6 +21,8 @@ export interface Options {
   readonly rounds: number
   /** The time for one operation on one server in a round, at 32 connections. */
   readonly seconds: number
+  /** Replaces `seconds` in round 0. In less than four seconds, V8 does not compile all of an exchange. */
+  readonly warmUpSeconds: number
   /** The number of measured starts of each kind. */
   readonly starts: number
   /** Replaces `seconds` for growth. Longer, because the service writes usage every three seconds. */
@@ -74,6 +76,7 @@ export function readOptions(words: readonly string[]): Options | 'help' {
     sections: new Set(sections.filter((name) => chosen.includes(name))),
     rounds: positive('rounds', values.rounds, quick ? 2 : 5),
     seconds: positive('seconds', values.seconds, quick ? 0.5 : 2),
+    warmUpSeconds: quick ? 1 : 4,
     starts: quick ? 2 : 7,
     growthSeconds: quick ? 1 : 4,
     growthSizes: growthSizes(quick, values.growth === true),

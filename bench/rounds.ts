@@ -65,14 +65,19 @@ export function* turns<Name, Server>(
 /** Measures the operations on each server that has them, in turns. */
 export async function measureRounds(
   servers: readonly Measured[],
-  { operations: names, rounds, seconds }: Pick<Options, 'operations' | 'rounds' | 'seconds'>,
+  {
+    operations: names,
+    rounds,
+    seconds,
+    warmUpSeconds,
+  }: Pick<Options, 'operations' | 'rounds' | 'seconds' | 'warmUpSeconds'>,
   progress: Progress,
 ): Promise<Figures> {
   const samples = new Map<string, Figure[]>()
   for (const { round, name, server } of turns(rounds, names, servers)) {
     if (server.kind !== 'ours' && !operations[name].standard) continue
     progress.step(`${operations[name].title}, ${server.name}`)
-    const sample = await measureOnce(server, name, round === 0 ? 2 * seconds : seconds)
+    const sample = await measureOnce(server, name, round === 0 ? warmUpSeconds : seconds)
     const key = `${server.name} ${name}`
     if (round > 0) samples.set(key, [...(samples.get(key) ?? []), sample])
   }

@@ -52,7 +52,11 @@ async function main(): Promise<void> {
   const standard = operationNames.filter((name) => operations[name].standard)
   const progress = showProgress('operations', (rounds + 1) * standard.length * servers.length)
   const busy = loadavg()[0]?.toFixed(1)
-  const figures = await measureRounds(servers, { operations: standard, rounds, seconds }, progress)
+  const figures = await measureRounds(
+    servers,
+    { operations: standard, rounds, seconds, warmUpSeconds: 2 * seconds },
+    progress,
+  )
   progress.end()
   const results: PeerResults = {
     date: new Date().toISOString().slice(0, 10),
