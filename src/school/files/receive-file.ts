@@ -27,7 +27,7 @@ import {
   kindOf,
   mediaTypes,
 } from './file-kinds.ts'
-import { type Draft, FileMissing, type Files, orUnavailable, storageKey } from './file-storage.ts'
+import { type Draft, type Files, orUnavailable, storageKey } from './file-storage.ts'
 import { mustShareFolder } from './shared-folder.ts'
 import { type FileLimits, type Spend, storeFile } from './stored-files.ts'
 
@@ -100,7 +100,7 @@ function mustFit(kind: FileKind, { name, declared, accepted }: Expected): void {
 const BUNDLED_BYTES_MAX = 10_000_000
 const READ_SECONDS_MAX = 60
 
-/** Stores the files of the demo campus that the storage lacks, under their ids. Logs failures, never throws. */
+/** Stores the files of the demo campus under their ids, and replaces earlier copies. Logs failures, never throws. */
 export async function storeBundledFiles(
   { storage, draftFolder }: Files,
   folder: string,
@@ -108,28 +108,15 @@ export async function storeBundledFiles(
 ): Promise<void> {
   try {
     for (const id of await readdir(folder)) {
-      const key = storageKey(id)
-      if (await isStored(storage, key)) continue
       await using draft = await receiveDraft(createReadStream(join(folder, id)), {
         folder: draftFolder,
         bytesMax: BUNDLED_BYTES_MAX,
         seconds: READ_SECONDS_MAX,
       })
-      await storage.put(key, draft)
+      await storage.put(storageKey(id), draft)
     }
   } catch (cause) {
     logger.warn({ cause: String(cause) }, 'could not store the files of the demo campus')
-  }
-}
-
-async function isStored(storage: Files['storage'], key: string): Promise<boolean> {
-  try {
-    const stream = await storage.get(key, { start: 0, end: 0 })
-    stream.destroy()
-    return true
-  } catch (error) {
-    if (error instanceof FileMissing) return false
-    throw error
   }
 }
 

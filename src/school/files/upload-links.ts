@@ -20,7 +20,7 @@ export interface UploadLinkPorts {
   readonly now: () => number
 }
 
-/** What a link is bound to, besides site and person. `grantId` is undefined for links from our own pages. */
+/** What a link is bound to, in addition to its site and person. Links from our own pages have no `grantId`. */
 interface Binding {
   readonly purpose: FilePurpose
   readonly clientId: string
