@@ -35,7 +35,7 @@ export async function makeBackup(folder: string, source: BackupSource): Promise<
   const madeAt = new Date().toISOString()
   const database = databaseParts[location.kind]
   const target = join(folder, database)
-  // Set the mode before writing any data, so only the owner can ever read the file.
+  // Create the file with its mode first. Otherwise, other users could read it until its mode is set.
   await writeFile(target, '', { mode: 0o600, flag: 'wx' })
   const { fileIds, ...contents } =
     location.kind === 'sqlite'

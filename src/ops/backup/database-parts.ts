@@ -24,7 +24,7 @@ const ALL_PAGES = 0x7fffffff
 export async function copySqlite(file: string, target: string): Promise<Contents> {
   await withSqlite(file, asSource, (source) => source.backup(target, { progress: () => ALL_PAGES }))
   return await withSqlite(target, {}, async (copy) => {
-    // Turn the copy into a single file, without a separate log.
+    // Leave WAL mode, so the copy is a single file.
     copy.pragma('journal_mode = DELETE')
     return await readSqliteContents(copy)
   })
@@ -98,7 +98,7 @@ const DUPLICATE_TABLE = '42P07'
 
 /**
  * Restores a dump into an empty database, completely or not at all. No service can open the database until
- * `finishPostgres` is called. Throws if another restore into the database has begun.
+ * `finishPostgres` is called. Throws if another restore into the database is unfinished.
  */
 export async function restorePostgres(access: ServerAccess, dump: string): Promise<Contents> {
   await withClient(access.url, STATEMENT, async (client) => {
@@ -112,14 +112,14 @@ export async function restorePostgres(access: ServerAccess, dump: string): Promi
   try {
     await runTool('pg_restore', [...options, dump], access)
   } catch (error) {
-    // Nothing was restored, so a new attempt may begin.
+    // pg_restore rolled back, so remove the marker to permit another restore.
     await finishPostgres(access.url)
     throw error
   }
   return await withClient(access.url, STATEMENT, readPostgresContents)
 }
 
-/** Marks a restore as finished, so services can open the database. */
+/** Removes the marker of an unfinished restore, so services can open the database. */
 export async function finishPostgres(url: string): Promise<void> {
   await withClient(url, STATEMENT, (client) => client.query(`drop table ${UNFINISHED_RESTORE}`))
 }

@@ -18,30 +18,18 @@ import {
   findDamagedParts,
   findDifferences,
   type Manifest,
-  readManifest,
   type ServicePlace,
 } from './manifest.ts'
 
 /**
  * Checks the digest of every part of a backup. If all digests match, checks the database: the rows and migrations of a
- * SQLite copy, or the tables of a PostgreSQL dump. Returns the manifest, all damage, and notes about checks that this
- * machine cannot make. Throws if the manifest is missing or invalid.
+ * SQLite copy, or the tables of a PostgreSQL dump. Returns one sentence for each missing or damaged part.
+ *
+ * @throws if a PostgreSQL program is not installed, or if the database is too damaged to read
  */
-export async function verifyBackup(folder: string) {
-  const manifest = await readManifest(folder)
+export async function findDamage(folder: string, manifest: Manifest): Promise<string[]> {
   const damages = await findDamagedParts(folder, manifest)
-  const notes: string[] = []
-  if (damages.length === 0) {
-    try {
-      damages.push(...(await checkDatabasePart(folder, manifest)))
-    } catch (error) {
-      const message = error instanceof Error ? error.message : String(error)
-      // All digests match, but the other checks need a PostgreSQL program that is not installed.
-      if (message.includes('is not installed')) notes.push(message)
-      else damages.push(message)
-    }
-  }
-  return { manifest, damages, notes }
+  return damages.length > 0 ? damages : await checkDatabasePart(folder, manifest)
 }
 
 async function checkDatabasePart(folder: string, manifest: Manifest): Promise<string[]> {
@@ -114,7 +102,7 @@ export async function placeParts(
   const part = join(folder, databaseParts[manifest.engine])
   const { location, environment } = target
   if (location.kind === 'sqlite') {
-    // Restore the database first, because only one restore can create its temporary file.
+    // Restore the database first. If another restore is running, creating the temporary file fails.
     const draft = await createDraft(part, location.file)
     await placeFiles(folder, manifest, target)
     return {
