@@ -21,7 +21,7 @@ const redirectUris =
 
 const isInClear = (url: URL | null) => url?.protocol === 'http:' && !isLoopbackHost(url.hostname)
 
-/** The rule for each finding. Forms and imports reject further faults, so no stored client can have them. */
+/** The rule for each finding. Forms and imports enforce further rules, which need no check here. */
 const rules: Readonly<Partial<Record<CheckName, Rule>>> = {
   'client.address-in-clear': redirectUris((_uri, url) => isInClear(url)),
   'client.address-pattern': redirectUris((uri) => /[*{}]|%2a|%7b/i.test(uri)),

@@ -17,27 +17,7 @@ type OutsideAnswer = Awaited<ReturnType<Ask>>
 
 /** Checks discovery, keys and UserInfo as clients reach them, through DNS, proxies and caches. */
 export async function checkOutside(baseUrl: string, mustRespond: boolean): Promise<Finding[]> {
-  return await judgeDiscovery(baseUrl, makeAsk(baseUrl), mustRespond)
-}
-
-/**
- * Creates a function that sends a request and reads the response, without following redirects. The function trusts
- * the certificate authorities of Node.js and of NODE_EXTRA_CA_CERTS.
- */
-function makeAsk(baseUrl: string) {
-  return async (path: string, headers: Record<string, string> = foreignPage) => {
-    const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS)
-    const answer = await fetch(baseUrl + path, { headers, signal, redirect: 'manual' })
-    let text = ''
-    for await (const chunk of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {
-      text += chunk
-      if (text.length > ANSWER_CHARACTERS_MAX) throw new Error('the response is too long')
-    }
-    return { status: answer.status, headers: answer.headers, text }
-  }
-}
-
-async function judgeDiscovery(baseUrl: string, ask: Ask, mustRespond: boolean): Promise<Finding[]> {
+  const ask = makeAsk(baseUrl)
   let first: OutsideAnswer
   try {
     first = await ask(paths.openidConfiguration)
@@ -60,6 +40,23 @@ async function judgeDiscovery(baseUrl: string, ask: Ask, mustRespond: boolean): 
     return [ok(`Discovery arrives unchanged through ${baseUrl}.`)]
   } catch (error) {
     return [found('outside.unreachable', `${baseUrl} stopped responding: ${reasonOf(error)}`)]
+  }
+}
+
+/**
+ * Creates a function that sends a request and reads the response, without following redirects. The function trusts
+ * the certificate authorities of Node.js and of NODE_EXTRA_CA_CERTS.
+ */
+function makeAsk(baseUrl: string) {
+  return async (path: string, headers: Record<string, string> = foreignPage) => {
+    const signal = AbortSignal.timeout(ANSWER_TIMEOUT_MS)
+    const answer = await fetch(baseUrl + path, { headers, signal, redirect: 'manual' })
+    let text = ''
+    for await (const chunk of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+      text += chunk
+      if (text.length > ANSWER_CHARACTERS_MAX) throw new Error('the response is too long')
+    }
+    return { status: answer.status, headers: answer.headers, text }
   }
 }
 
