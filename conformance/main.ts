@@ -2,8 +2,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 
 import { readConfig } from '../src/config/config.ts'
-import { readCampusFolder } from '../src/ops/import/campus-folder.ts'
-import { demoPeople } from '../src/ops/import/demo-campus.ts'
+import { demoPeople, readDemo } from '../src/ops/import/demo-campus.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { configurationOf, isKeyed } from './configuration.ts'
 import { demandFit } from './fit.ts'
@@ -143,7 +142,7 @@ function readSettings({ suiteBaseUrl, alias }: Given) {
 }
 
 async function findPerson(): Promise<{ readonly login: string; readonly password: string }> {
-  const people = demoPeople(await readCampusFolder(join(configFolder, 'demo')))
+  const people = demoPeople(await readDemo(join(configFolder, 'demo')))
   const person = people.find(({ login }) => login === SUITE_LOGIN)
   if (!person) throw new Error(`config/demo has no ${SUITE_LOGIN}.`)
   return person

@@ -4,10 +4,15 @@ import { join } from 'node:path'
 
 import { sql } from 'kysely'
 
-import { parseCampus, readCampusFolder } from '../src/ops/import/campus-folder.ts'
 import { isTime, resolveTime } from '../src/ops/import/campus-time.ts'
-import { demoPeople, holdsDemoCampus, loadDemo } from '../src/ops/import/demo-campus.ts'
-import type { Campus } from '../src/ops/import/record-kinds.ts'
+import {
+  demoPeople,
+  holdsDemoCampus,
+  loadDemo,
+  readDemo,
+  valuesOf,
+} from '../src/ops/import/demo-campus.ts'
+import { readBatch } from '../src/ops/import/read-records.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
 import { insert, patiently, rowOf } from './support/database.ts'
@@ -19,47 +24,49 @@ import { fresh } from './support/shared.ts'
 const NOW_MS = Date.UTC(2026, 2, 10, 12, 30)
 const DAY_MS = 86_400_000
 
-const demo = await readCampusFolder(join(configFolder, 'demo'))
+const demo = await readDemo(join(configFolder, 'demo'))
+const [sites, people] = [valuesOf(demo, 'site'), valuesOf(demo, 'person')]
+const secrets = valuesOf(demo, 'application').flatMap(({ secret }) => secret ?? [])
 
 describe('demo campus: the data', () => {
   it('has two sites with the beta feature on and people of every role', () => {
-    expect(demo.sites.map(({ slug }) => slug)).to.deep.equal(['northlight', 'open-kitchen'])
-    for (const { features } of demo.sites)
+    expect(sites.map(({ slug }) => slug)).to.deep.equal(['northlight', 'open-kitchen'])
+    for (const { features } of sites)
       expect(features.map(({ feature }) => feature)).to.include('mcp_connections')
-    const roles = demo.people.flatMap((person) => person.roles.map(({ role }) => role))
+    const roles = people.flatMap((person) => person.roles.map(({ role }) => role))
     expect(roles).to.include.members(['owner', 'admin', 'lecturer', 'student'])
-    expect(demo.people.filter(({ disabledAt }) => disabledAt !== null)).to.have.lengthOf(1)
+    expect(people.filter(({ disabledAt }) => disabledAt !== null)).to.have.lengthOf(1)
   })
 
   it('keeps every address under a reserved domain (RFC 2606 §2)', () => {
-    const addresses = demo.people.flatMap(({ email, picture }) => [email, picture ?? []].flat())
+    const addresses = people.flatMap(({ email, picture }) => [email, picture ?? []].flat())
     for (const address of addresses) expect(address).to.match(/@[a-z]+\.example$|\.example\//)
   })
 
   it('gives Sam lifetime, ending and ended access to courses, and every other purchase', () => {
     const sams = <T extends { person: string }>(list: readonly T[]) =>
       list.filter(({ person }) => person === 'per_sam')
-    const access = sams(demo.coursePurchases).map(
+    const access = sams(valuesOf(demo, 'coursePurchase')).map(
       ({ expiresAt }) => expiresAt && Math.sign(resolveTime(expiresAt, 0)),
     )
     expect(access).to.include.members([null, 1, -1])
-    const { digitalProductPurchases, consultingServicePurchases } = demo
-    expect(sams(digitalProductPurchases)).to.not.deep.equal([])
-    expect(sams(consultingServicePurchases)).to.not.deep.equal([])
-    expect(sams(demo.eventRegistrations)).to.not.deep.equal([])
-    expect(sams(demo.watchPositions)).to.not.deep.equal([])
-    expect(demo.eventRegistrations.filter(({ cancelledAt }) => cancelledAt)).to.have.lengthOf(1)
+    const registrations = valuesOf(demo, 'eventRegistration')
+    expect(sams(valuesOf(demo, 'digitalProductPurchase'))).to.not.deep.equal([])
+    expect(sams(valuesOf(demo, 'consultingServicePurchase'))).to.not.deep.equal([])
+    expect(sams(registrations)).to.not.deep.equal([])
+    expect(sams(valuesOf(demo, 'watchPosition'))).to.not.deep.equal([])
+    expect(registrations.filter(({ cancelledAt }) => cancelledAt)).to.have.lengthOf(1)
 
-    const inbox = sams(demo.notifications)
+    const inbox = sams(valuesOf(demo, 'notification'))
     expect(inbox.length).to.be.greaterThan(12)
     expect(new Set(inbox.map(({ readAt }) => readAt === null)).size, 'read and unread').to.equal(2)
-    const topics = sams(demo.notificationSubscriptions).map((one) => `${one.topic} ${one.channel}`)
+    const subscriptions = sams(valuesOf(demo, 'notificationSubscription'))
+    const topics = subscriptions.map(({ topic, channel }) => `${topic} ${channel}`)
     for (const { topic } of inbox)
       expect(topics).to.include.members([`${topic} inbox`, `${topic} email`])
   })
 
   it('marks its client secrets as secrets of the demo', () => {
-    const secrets = demo.applications.flatMap(({ secret }) => secret ?? [])
     expect(secrets).to.have.lengthOf(2)
     for (const secret of secrets) expect(secret).to.match(/^demo-only-/)
   })
@@ -78,52 +85,52 @@ describe('demo campus: the data', () => {
   })
 })
 
-describe('campus: the shape', () => {
-  it('gives the same campus when it is read twice', () => {
-    expect([parseCampus(demo), parseCampus({}).people]).to.deep.equal([demo, []])
-  })
-
-  const addSite = ({ applications }: Campus) =>
-    Object.assign(applications[2] ?? {}, { site: 'sit_northlight' })
-  const rows: [title: string, change: (campus: Campus) => void, problems: string[]][] = [
+describe('records: the shape', () => {
+  const rows: [title: string, changes: Readonly<Record<string, object>>, problems: string[]][] = [
     [
       'names all malformed fields with their paths',
-      (campus) => {
-        first(campus.sites).slug = 'North Light'
-        first(campus.people).createdAt = 'last summer'
-        first(first(campus.courses).lectures).durationSeconds = -1
-        Object.assign(first(campus.events), { colour: 'blue' })
+      {
+        sit_northlight: { slug: 'North Light' },
+        per_sam: { createdAt: 'last summer', password: 1 },
+        crs_market: { lectures: [{ id: 'lec_market', title: 'Fish', durationSeconds: -1 }] },
+        dig_shot_list: { colour: 'blue' },
       },
       [
-        'sites[0].slug: must be a slug like slow-bread',
-        'people[0].createdAt: must be a time such as "2026-03-01T09:00:00Z", "30 days ago" or "in 14 days at 18:00"',
-        'courses[0].lectures[0].durationSeconds: must be at least 0',
-        'events[0]: has unknown fields: colour',
+        'sit_northlight slug: must be a slug like slow-bread',
+        'per_sam password: must be of type string; createdAt: must be a time such as "2026-03-01T09:00:00Z", "30 days ago" or "in 14 days at 18:00"',
+        'crs_market lectures[0].durationSeconds: must be at least 0',
+        'dig_shot_list has unknown fields: colour',
       ],
     ],
     [
       'refuses a site with the name of a path of the service',
-      (campus) =>
-        ['graphql', 'api'].map((slug, at) => Object.assign(campus.sites[at] ?? {}, { slug })),
-      [0, 1].map((at) => `sites[${at}].slug: is reserved; choose another slug`),
+      { sit_northlight: { slug: 'graphql' }, sit_open_kitchen: { slug: 'api' } },
+      ['sit_northlight', 'sit_open_kitchen'].map(
+        (id) => `${id} slug: is reserved; choose another slug`,
+      ),
     ],
-    ['accepts a resource server of a site', addSite, []],
+    [
+      'accepts a resource server of a site',
+      { 'demo-resource-server': { site: 'sit_northlight' } },
+      [],
+    ],
   ]
-  for (const [title, change, problems] of rows)
-    it(title, () => expect(problemsWith(change)).to.have.members(problems))
+  for (const [title, changes, problems] of rows)
+    it(title, () => expect(problemsWith(changes)).to.have.members(problems))
 
   it('refuses an application that the engine or the policy would refuse', () => {
-    const problems = problemsWith(({ applications: [notes, portal, server] }) => {
-      const redirectUris = ['http://notes.example/callback', 'https://127.0.0.1/callback']
-      Object.assign(notes ?? {}, { redirectUris })
-      Object.assign(portal ?? {}, { secret: null, scopes: ['courses:read'] })
-      Object.assign(server ?? {}, { authMethod: 'none' })
+    const redirectUris = ['http://notes.example/callback', 'https://127.0.0.1/callback']
+    const problems = problemsWith({
+      'northlight-notes': { redirectUris },
+      'northlight-portal': { secret: null, scopes: ['courses:read'] },
+      'demo-resource-server': { authMethod: 'none' },
     })
-    const fields = [
-      ...['[0].redirectUris', '[0].redirectUris', '[1].scopes', '[1].secret'],
-      ...['[2].authMethod', '[2].secret'],
-    ].map((field) => `applications${field}`)
-    expect(problems.map((problem) => problem.split(':')[0])).to.have.members(fields)
+    const fields = problems.map((problem) => problem.match(/\b\w+(?=: )/g)?.join(' '))
+    expect(fields).to.have.members([
+      'redirectUris redirectUris',
+      'scopes secret',
+      'authMethod secret',
+    ])
   })
 
   it('reads instants and times relative to the moment of loading', () => {
@@ -137,16 +144,21 @@ describe('campus: the shape', () => {
   })
 })
 
-it('campus: a folder joins the lists of all files, and names a file that is not JSON', async () => {
+it('campus: the demo is refused with all its invalid lines', async () => {
   const folder = temporaryFolder()
-  const put = (name: string, text: string) => writeFileSync(join(folder, name), text)
-  const site = { slug: 'one', name: 'One', createdAt: 'now' }
-  put('a.json', JSON.stringify({ sites: [{ ...site, id: 'sit_1' }] }))
-  put('b.json', JSON.stringify({ sites: [{ ...site, id: 'sit_2', slug: 'two' }] }))
-  expect((await readCampusFolder(folder)).sites.map(({ id }) => id)).to.have.lengthOf(2)
-
-  put('c.json', '{"sites": [')
-  expect((await rejection(readCampusFolder(folder))).message).to.match(/c\.json is not valid JSON$/)
+  const put = (name: string, lines: string) => writeFileSync(join(folder, name), lines)
+  put('1.ndjson', '{"type":"site"\n{"type":"vase"}\n')
+  put(
+    '2.ndjson',
+    `${JSON.stringify({ type: 'site', id: 'sit_1', slug: 'one', createdAt: 'now' })}\n`,
+  )
+  const { message } = await rejection(readDemo(folder))
+  expect(message.split('\n- ').map((line) => line.split(':')[0])).to.deep.equal([
+    'The demo campus is invalid',
+    'the line is not valid JSON, or is longer than 1 MiB',
+    'type',
+    'name',
+  ])
 })
 
 describe('campus: loading the demo', () => {
@@ -170,8 +182,7 @@ describe('campus: loading the demo', () => {
     }
 
     const everything = JSON.stringify(await dump(database()))
-    const passwords = demo.people.flatMap(({ password }) => password ?? [])
-    const secrets = demo.applications.flatMap(({ secret }) => secret ?? [])
+    const passwords = people.flatMap(({ password }) => password ?? [])
     expect(passwords.length + secrets.length).to.equal(10)
     for (const value of [...passwords, ...secrets]) expect(everything).not.to.include(value)
     for (const password of passwords) expect(everything).to.include(hashed(password))
@@ -192,38 +203,38 @@ describe('campus: loading the demo', () => {
   })
 
   it('names records that contradict others, and writes nothing', async () => {
-    const broken = structuredClone(demo)
-    const { email } = first(broken.people)
-    Object.assign(broken.people.at(-1) ?? {}, { email: email.toUpperCase() })
-    Object.assign(broken.courses.at(-1) ?? {}, { lecturers: ['per_nobody'] })
-    first(broken.coursePurchases).expiresAt = '500 days ago'
-    first(broken.digitalProductPurchases).order = 'ord_noor_1'
-    first(broken.watchPositions).positionSeconds = 755
+    const broken = changed({
+      per_theo: { email: String(people[0]?.email.toUpperCase()) },
+      crs_market: { lecturers: ['per_nobody'] },
+      pur_sam_diary: { order: 'ord_noor_1' },
+    })
     const before = await dump(database())
-    const { message } = await rejection(load(database(), broken))
-    expect(message.split('\n- ').slice(1)).to.have.members([
-      'person per_theo: another record has the same email canonical',
-      'course crs_market: lecturers: no person has the id per_nobody',
-      'coursePurchase pur_sam_light: expiresAt: "500 days ago" is before purchasedAt, "419 days ago"',
-      'digitalProductPurchase pur_sam_diary: order: belongs to another person or site',
-      'watchPosition: positionSeconds: is beyond the end of the lecture',
+    const { message } = await rejection(load(database(), readBatch(broken).lines))
+    const problems = message.split('\n- ').slice(1)
+    expect(problems.map((problem) => problem.replace(/: \{.*/, ''))).to.have.members([
+      'another record has the same email',
+      ...['person: no person has the id per_theo', 'person: no person has the id per_theo'],
+      'lecturers: no person has the id per_nobody',
+      'order: belongs to another person or site',
     ])
+    expect(problems.join()).to.include('"id":"per_theo"')
     expect(await dump(database())).to.deep.equal(before)
   })
 
   it('loads a campus of thousands of rows in batches', async () => {
-    const people = Array.from({ length: 1001 }, (_, index) => ({
-      ...first(demo.people),
-      ...{ id: `per_${index}`, email: `person-${index}@northlight.example`, password: null },
+    const many = Array.from({ length: 1001 }, (_, index) => ({
+      ...{ ...people[0], type: 'person', id: `per_${index}`, password: null },
+      email: `person-${index}@northlight.example`,
     }))
-    await load(database(), parseCampus({ sites: demo.sites, people }))
+    const records = [...sites.map((site) => ({ ...site, type: 'site' })), ...many]
+    await load(database(), readBatch(linesOf(records)).lines)
     expect(await countRows(database())).to.include({ person: 1001, site_role: 1001, course: 0 })
   })
 })
 
-function load(database: Database, campus: Campus) {
+function load(database: Database, lines: typeof demo) {
   const hashPassword = async (password: string) => hashed(password)
-  return loadDemo(database, campus, { hashPassword, now: () => NOW_MS })
+  return loadDemo(database, lines, { hashPassword, now: () => NOW_MS })
 }
 
 async function countRows(database: Database): Promise<Record<string, number>> {
@@ -245,19 +256,19 @@ async function dump({ kysely }: Database): Promise<[table: string, rows: string[
   return dumped
 }
 
-function problemsWith(change: (campus: Campus) => void): string[] {
-  const campus = structuredClone(demo)
-  change(campus)
-  try {
-    parseCampus(campus)
-    return []
-  } catch (error) {
-    return String(error).split('\n- ').slice(1)
-  }
+/** Returns the demo with changed fields in some records, by id. */
+function changed(changes: Readonly<Record<string, object>>) {
+  return linesOf(demo.map(({ line, record }) => ({ ...Object(line.value), ...changes[record.id] })))
 }
 
-function first<T>(list: readonly T[]): T {
-  const [row] = list
-  if (row === undefined) throw new Error('the list is empty')
-  return row
+function linesOf(records: readonly object[]) {
+  return records.map((value, at) => ({ number: at + 1, text: JSON.stringify(value), value }))
+}
+
+/** Returns the id and problem of each record that the changes make invalid. */
+function problemsWith(changes: Readonly<Record<string, object>>): string[] {
+  return readBatch(changed(changes)).rejected.map(({ line, problem }) => {
+    const { id, clientId } = Object(line.value)
+    return `${id ?? clientId} ${problem}`
+  })
 }

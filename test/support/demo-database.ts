@@ -4,8 +4,7 @@ import { join } from 'node:path'
 import { hashSync } from '@node-rs/argon2'
 
 import { makePasswords } from '../../src/directory/people/password.ts'
-import { readCampusFolder } from '../../src/ops/import/campus-folder.ts'
-import { loadDemo as loadDemoCampus } from '../../src/ops/import/demo-campus.ts'
+import { loadDemo as loadDemoCampus, readDemo } from '../../src/ops/import/demo-campus.ts'
 import type { Database } from '../../src/platform/store/database.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { temporaryFolder } from './programs.ts'
@@ -16,7 +15,7 @@ const demoFolder = join(import.meta.dirname, '../../config/demo')
 const AGE_MAX_MS = 15 * 60_000
 
 export async function loadDemo(database: Database, now: () => number = Date.now): Promise<void> {
-  await loadDemoCampus(database, await readCampusFolder(demoFolder), { hashPassword, now })
+  await loadDemoCampus(database, await readDemo(demoFolder), { hashPassword, now })
 }
 
 /** The cheapest Argon2id settings. A sign-in uses the settings of the stored hash, so it is cheap, too. */

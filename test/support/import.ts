@@ -20,7 +20,7 @@ export async function importRecords(
   const hashPassword = async () =>
     `$argon2id$v=19$m=19456,t=2,p=1$${'c2FsdA'.repeat(4)}$${'aGFzaA'.repeat(7)}`
   const verifyPassword = async () => false
-  const settings = { hashPassword, verifyPassword, now: Date.now, onProgress: () => {}, ...changes }
+  const settings = { hashPassword, verifyPassword, now: Date.now, ...changes }
   return await importLines({ database, sources, ...settings })
 }
 

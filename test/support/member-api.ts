@@ -4,8 +4,7 @@ import { makeMemberApi } from '../../src/api/member-api/member-api.ts'
 import type { MemberCaller } from '../../src/api/member-api/resolvers.ts'
 import { readConfig } from '../../src/config/config.ts'
 import { MEMBER_READ, MEMBER_WRITE } from '../../src/directory/scopes/catalogue.ts'
-import { readCampusFolder } from '../../src/ops/import/campus-folder.ts'
-import { loadDemo } from '../../src/ops/import/demo-campus.ts'
+import { loadDemo, readDemo } from '../../src/ops/import/demo-campus.ts'
 import { paths } from '../../src/platform/http/paths.ts'
 import { makeCursors } from '../../src/platform/store/cursor.ts'
 import type { Database } from '../../src/platform/store/database.ts'
@@ -77,8 +76,8 @@ export async function addKitchenClient({ kysely }: RunningService): Promise<stri
 }
 
 export async function withCampus<D extends Database>(database: D): Promise<D> {
-  const campus = await readCampusFolder(join(configFolder, 'demo'))
-  await loadDemo(database, campus, { hashPassword: async () => 'none', now: () => CAMPUS_NOW })
+  const demo = await readDemo(join(configFolder, 'demo'))
+  await loadDemo(database, demo, { hashPassword: async () => 'none', now: () => CAMPUS_NOW })
   return database
 }
 

@@ -187,7 +187,7 @@ export async function dataFolderWithDemo(): Promise<string> {
 function isDemo(folder: string): boolean {
   if (folder === configFolder) return true
   return readdirSync(join(configFolder, 'demo'))
-    .filter((file) => file.endsWith('.json'))
+    .filter((file) => file.endsWith('.ndjson'))
     .map((file) => [folder, configFolder].map((each) => readFileSync(join(each, 'demo', file))))
     .every(([own, delivered]) => own && delivered && own.equals(delivered))
 }

@@ -117,10 +117,9 @@ async function accountOf(
   if (password !== undefined) return { login, password }
   if (!isLoopbackUrl(baseUrl))
     throw new Error('--password is required for a service that is not local')
-  const { readCampusFolder } = await import('../../src/ops/import/campus-folder.ts')
-  const { demoPeople } = await import('../../src/ops/import/demo-campus.ts')
+  const { demoPeople, readDemo } = await import('../../src/ops/import/demo-campus.ts')
   const folder = new URL('../../config/demo', import.meta.url).pathname
-  const known = demoPeople(await readCampusFolder(folder)).find((row) => row.login === login)
+  const known = demoPeople(await readDemo(folder)).find((row) => row.login === login)
   if (known) return { login, password: known.password }
   throw new Error(`${login} is none of the demo people: give --password`)
 }

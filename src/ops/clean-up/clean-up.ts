@@ -89,7 +89,7 @@ const STATEMENT_MS = { sqlite: 5, postgres: 60 } as const
 /** The share of its time limit that a run uses. A longer run could overlap the next one, which would be skipped. */
 const RUN_SHARE = 0.95
 
-/** The clock that measures statements. SQLite runs in this thread, whose CPU time excludes waits on a busy machine. */
+/** The clocks that measure statements. SQLite runs in this thread, so CPU time excludes waits for the processor. */
 const statementClock = {
   sqlite: () => {
     const { user, system } = process.threadCpuUsage()
@@ -105,7 +105,7 @@ const PAUSES_PER_STATEMENT = 2
 interface Line {
   readonly kind: Expiring
   readonly size: BatchSize
-  /** The expiry to continue from, to skip the index entries of deleted rows. */
+  /** The lowest expiry of the next statement. Index entries of deleted rows have a lower expiry. */
   from: number
   /** Whether expired rows may remain. */
   more: boolean
@@ -121,7 +121,7 @@ interface Line {
  */
 export function makeCleanUp(ports: CleanUpPorts): (signal: AbortSignal) => Promise<void> {
   const { database, retention, logger, runSeconds, clock = () => performance.now() } = ports
-  // A pause rejects only when the signal is aborted. The run then ends.
+  // `delay` rejects only when the signal is aborted. The run then ends.
   const wait = async (ms: number, signal: AbortSignal) =>
     await delay(ms, undefined, { signal }).catch(() => {})
   const { now, pause = wait } = ports

@@ -13,17 +13,27 @@ export type Missing = (typeof missingChoices)[number]
 const MISSING_SHARE_MAX = 0.1
 const MISSING_FEW = 20
 
+/** The people in an import. */
+export interface PresentPeople {
+  /** Their ids, including those in rejected lines. */
+  readonly people: ReadonlySet<string>
+  /** Whether every line of the import has a known type and, for a person, an id. */
+  readonly knowsEveryRecord: boolean
+}
+
 /**
  * Counts enabled people of earlier imports who are missing from this one. With `end` or `end-all`, also disables them
- * and ends all their access. `present` has the ids in this import, including those of rejected lines.
+ * and ends all their access.
  *
  * @returns the number of missing people, or the reason why none was disabled
  */
 export async function settleAbsentPeople(
   { kysely }: Database,
-  present: ReadonlySet<string>,
+  { people: present, knowsEveryRecord }: PresentPeople,
   { missing, nowMs }: { readonly missing: Missing; readonly nowMs: number },
 ): Promise<number | string> {
+  if (present.size === 0) return 'the import contains no people'
+  if (!knowsEveryRecord) return 'a rejected line does not identify its record'
   const people = await kysely
     .selectFrom('person')
     .select('id')

@@ -1,6 +1,6 @@
 /**
- * Times in import records and in a campus. A time is absolute ("2026-03-01T09:00:00Z"), or relative to the time
- * of loading ("30 days ago", "in 14 days at 18:00" in UTC, "now"). The demo uses relative times to stay current.
+ * Parses the times in import records. A time is absolute ("2026-03-01T09:00:00Z"), or relative to the time of the
+ * import ("30 days ago", "in 14 days at 18:00" in UTC, "now"). The demo uses relative times to stay current.
  */
 
 const unitMs = { minute: 60_000, hour: 3_600_000, day: 86_400_000 } as const
@@ -10,7 +10,8 @@ const RELATIVE =
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\d:\d\d)$/
 
 export function isTime(text: string): boolean {
-  return isRelative(text) || (INSTANT.test(text) && !Number.isNaN(Date.parse(text)))
+  if (text === 'now' || RELATIVE.test(text)) return true
+  return INSTANT.test(text) && !Number.isNaN(Date.parse(text))
 }
 
 /** Converts a time to epoch milliseconds. `nowMs` is the base of relative times. */
@@ -26,14 +27,4 @@ export function resolveTime(text: string, nowMs: number): number {
     : Math.floor((nowMs + distance) / unitMs.day) * unitMs.day +
         Number(groups['hour']) * unitMs.hour +
         Number(groups['minute']) * unitMs.minute
-}
-
-/** Whether the first time is after the second. Returns false if only one of them is relative. */
-export function isAfter(first: string, second: string): boolean {
-  if (isRelative(first) !== isRelative(second)) return false
-  return resolveTime(first, 0) > resolveTime(second, 0)
-}
-
-function isRelative(text: string): boolean {
-  return text === 'now' || RELATIVE.test(text)
 }

@@ -1,15 +1,16 @@
 import { existsSync } from 'node:fs'
 
+import type { z } from 'zod'
+
 import type { Config } from '../../config/config.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { readSetting, writeSetting } from '../../platform/store/settings.ts'
-import { campusError, readCampusFolder } from './campus-folder.ts'
-import { campusLines } from './import-sources.ts'
-import { problemOfLine, readBatch } from './read-records.ts'
-import type { Campus } from './record-kinds.ts'
+import { openSources } from './import-sources.ts'
+import { type ReadLine, type RejectedLine, readBatch } from './read-records.ts'
+import type { KindName, kinds } from './record-kinds.ts'
 import { hashPasswords } from './write-batch.ts'
-import { trackRejectedIds, writeLines } from './write-lines.ts'
+import { writeLines } from './write-lines.ts'
 
 const DEMO_MARKER = 'demo_campus'
 /** The number of records to write at once. SQLite and PostgreSQL accept that many in one statement. */
@@ -30,13 +31,13 @@ export async function settleDemo(
   const { demoFolder, mayServeDemo, databaseUrl } = config
   if (await holdsDemoCampus(database)) {
     if (!mayServeDemo) throw new Error(demoRefusal(config))
-    return demoPeople(await readCampusFolder(demoFolder))
+    return demoPeople(await readDemo(demoFolder))
   }
   if (!mayServeDemo) return []
   // Do not fill a database that the operator configured.
   if (databaseUrl !== undefined) {
     logger.info(
-      'DEMO_DATA loads the demo campus only into the embedded database; to load it into the database in DATABASE_URL, import config/demo; its passwords are public',
+      'DEMO_DATA loads the demo campus only into the embedded database. To load it into the database in DATABASE_URL, import config/demo. Its passwords are public.',
     )
     return []
   }
@@ -45,9 +46,9 @@ export async function settleDemo(
     logger.info(`The demo campus is not loaded, because there is no folder ${demoFolder}.`)
     return []
   }
-  const campus = await readCampusFolder(demoFolder)
-  await loadDemo(database, campus, { hashPassword, now })
-  return demoPeople(campus)
+  const lines = await readDemo(demoFolder)
+  await loadDemo(database, lines, { hashPassword, now })
+  return demoPeople(lines)
 }
 
 function demoRefusal({ baseUrl, host, databaseUrl }: Config): string {
@@ -58,31 +59,39 @@ function demoRefusal({ baseUrl, host, databaseUrl }: Config): string {
   )
 }
 
+/** Reads the records of the demo campus, parents before children. Throws an error that lists all invalid lines. */
+export async function readDemo(folder: string): Promise<readonly ReadLine[]> {
+  const files = (await openSources(folder)).map(async ({ lines }) => await Array.fromAsync(lines))
+  const { lines, rejected } = readBatch((await Promise.all(files)).flat())
+  mustBeValid(rejected)
+  return lines
+}
+
+function mustBeValid(rejected: readonly RejectedLine[]): void {
+  if (rejected.length === 0) return
+  const problems = rejected.map(({ line, problem }) => `- ${problem}: ${line.text}`)
+  throw new Error(`The demo campus is invalid:\n${problems.join('\n')}`)
+}
+
 /** Writes the demo campus and a marker, in one transaction. Returns false if the database is not empty. */
 export async function loadDemo(
   database: Database,
-  campus: Campus,
+  lines: readonly ReadLine[],
   { hashPassword, now }: { readonly hashPassword: HashPassword; readonly now: () => number },
 ): Promise<boolean> {
-  const batch = readBatch(campusLines(campus))
   // Hashing is slow by design, so hash before the transaction takes locks.
-  const records = batch.lines.map(({ record }) => record)
+  const records = lines.map(({ record }) => record)
   const passwordHashes = await hashPasswords(records, hashPassword)
   const nowMs = now()
-  const changed = new Set<string>()
   return await database.kysely.transaction().execute(async (trx) => {
     // Another process may have filled the database in the meantime.
     if (!(await isEmpty({ kysely: trx }))) return false
-    const rejected = [...batch.rejected]
-    const rejectedIds = trackRejectedIds()
-    for (let at = 0; at < batch.lines.length; at += RECORDS_PER_WRITE) {
-      const some = batch.lines.slice(at, at + RECORDS_PER_WRITE)
-      rejected.push(
-        ...(await writeLines(some, { trx, nowMs, passwordHashes, changed }, rejectedIds)),
-      )
+    const writing = { trx, nowMs, passwordHashes, changed: new Set<string>() }
+    const rejected: RejectedLine[] = []
+    for (let at = 0; at < lines.length; at += RECORDS_PER_WRITE) {
+      rejected.push(...(await writeLines(lines.slice(at, at + RECORDS_PER_WRITE), writing)))
     }
-    const wrong = rejected.filter(({ dependent }) => dependent === undefined)
-    if (wrong.length > 0) throw campusError(wrong.map(problemOfLine))
+    mustBeValid(rejected)
     const value = JSON.stringify({ loadedAt: new Date(nowMs).toISOString() })
     await writeSetting(trx, DEMO_MARKER, value, nowMs)
     return true
@@ -101,9 +110,9 @@ export async function holdsDemoCampus({ kysely }: Database): Promise<boolean> {
 }
 
 /** Returns the login, password and roles of each person with a password, for the welcome texts. */
-export function demoPeople({ people, sites }: Campus) {
-  const siteNames = new Map(sites.map((site) => [site.id, site.name]))
-  return people.flatMap(({ email, password, roles, disabledAt }) => {
+export function demoPeople(lines: readonly ReadLine[]) {
+  const siteNames = new Map(valuesOf(lines, 'site').map((site) => [site.id, site.name]))
+  return valuesOf(lines, 'person').flatMap(({ email, password, roles, disabledAt }) => {
     if (password === null) return []
     const bySite = Map.groupBy(roles, ({ site }) => siteNames.get(site) ?? site)
     const places = [...bySite].map(
@@ -112,4 +121,10 @@ export function demoPeople({ people, sites }: Campus) {
     const what = places.join(', ') || 'no role at any site'
     return [{ login: email, password, what: disabledAt === null ? what : `${what}; disabled` }]
   })
+}
+
+/** Returns the values of all records of one kind. */
+export function valuesOf<Name extends KindName>(lines: readonly ReadLine[], name: Name) {
+  type Values = z.output<(typeof kinds)[Name]['schema']>
+  return lines.flatMap(({ record }) => (record.type === name ? [record.values as Values] : []))
 }

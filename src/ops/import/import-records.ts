@@ -5,26 +5,24 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 
 import type { Database } from '../../platform/store/database.ts'
-import { readSetting, writeSetting } from '../../platform/store/settings.ts'
-import { type Missing, settleAbsentPeople } from './absent-people.ts'
+import { type Missing, type PresentPeople, settleAbsentPeople } from './absent-people.ts'
 import type { Source } from './import-sources.ts'
 import {
   BATCH_LINES,
   type Batch,
   batchesOf,
-  problemOfLine,
   type ReadLine,
   type RejectedLine,
 } from './read-records.ts'
-import { isKindName, type KindName, kindOf } from './record-kinds.ts'
+import { isKindName, type KindName } from './record-kinds.ts'
 import { referencesIn } from './record-rows.ts'
 import { hashPasswords } from './write-batch.ts'
-import { type RejectedIds, trackRejectedIds, writeLines } from './write-lines.ts'
+import { writeLines } from './write-lines.ts'
 
 const REJECTED_SHOWN_MAX = 200
 
-/** The statistics of a kind's tables are updated after an import of at least this many records. */
-const MANY_ROWS = 10_000
+/** The minimum number of imported records after which PostgreSQL's statistics are updated. */
+const MANY_RECORDS = 10_000
 
 export interface ImportSettings {
   readonly database: Database
@@ -39,8 +37,8 @@ export interface ImportSettings {
   readonly emitsEvents?: boolean | undefined
   /** The maximum number of lines per transaction. The default is suitable for commands. */
   readonly batchLines?: number
-  /** Called after each batch with its number of lines, and its size in the source's unit. */
-  readonly onProgress?: (lines: number, size: number) => void
+  /** Called after each batch with its number of lines. */
+  readonly onProgress?: (lines: number) => void
   /** Called with the result of each line, in any order. */
   readonly onLine?: (result: LineResult) => void
   /** Called with the text of each rejected line of at most 1 MiB. */
@@ -62,62 +60,46 @@ export interface ImportReport {
   /** The first 200 invalid lines. */
   readonly rejected: { source: string; line: number; problem: string }[]
   rejectedCount: number
-  /** The number of lines that were rejected only because they refer to a rejected record, by kind. */
-  readonly dependents: Counts
   /** The number of lines that were skipped because the person deleted the account, by kind. */
   readonly deleted: Counts
-  /** The number of lines that were skipped because an earlier run had processed them. */
-  skipped: number
   /** The number of missing people, or why they were not handled; undefined if not requested. */
   absent: number | string | undefined
 }
 
-interface Run extends ImportSettings {
+interface Run extends ImportSettings, PresentPeople {
   readonly report: ImportReport
-  readonly rejectedIds: RejectedIds
-  /** The ids of all people in the sources, collected if missing people must be found. */
   readonly people: Set<string>
-  /** Whether every line has a known type and, for a person, an id. */
   knowsEveryRecord: boolean
 }
 
 /**
- * Imports records in batches, each in one transaction, and then handles missing people. An invalid line is rejected,
- * and so are the lines that depend on its record. Lines of people who deleted their accounts are skipped. An
- * interrupted import of a file resumes after the last batch before the first rejected line, unless `missing` is set.
+ * Imports records in batches, each in one transaction, and then handles missing people. Rejects an invalid line and the
+ * lines that refer to its record. Skips the lines of people who deleted their accounts.
  */
 export async function importLines(settings: ImportSettings): Promise<Readonly<ImportReport>> {
   const { database, sources, missing, now, batchLines = BATCH_LINES[database.engine] } = settings
-  const report: ImportReport = {
-    ...{ written: {}, rejected: [], rejectedCount: 0, dependents: {}, deleted: {}, skipped: 0 },
-    absent: undefined,
-  }
-  const tracking = { rejectedIds: trackRejectedIds(), people: new Set<string>() }
-  const run: Run = { ...settings, report, ...tracking, knowsEveryRecord: true }
+  const counts = { written: {}, rejected: [], rejectedCount: 0, deleted: {} }
+  const report: ImportReport = { ...counts, absent: undefined }
+  const run: Run = { ...settings, report, people: new Set(), knowsEveryRecord: true }
   for (const source of sources) {
-    const progress = await readProgress(database, source)
-    // Read all lines if missing people must be found.
-    const after = missing === undefined ? progress.line : 0
-    report.skipped += after
-    for await (const read of batchesOf(source, after, batchLines)) {
+    for await (const read of batchesOf(source, batchLines)) {
       const { lines, left } = await leaveOutDeleted(database, read.lines)
       for (const { line, record } of left) {
         add(report.deleted, record.type)
         settings.onLine?.({ line: line.number, changed: false, error: ACCOUNT_DELETED })
       }
       const batch = { ...read, lines }
-      const { rejected, changed } = await importBatch(run, batch, progress)
-      progress.isComplete &&= rejected.length === 0
-      count(run, source, batch, { rejected, changed })
+      count(run, source, batch, await importBatch(run, batch))
       if (missing !== undefined) notePeople(run, read)
-      settings.onProgress?.(read.lines.length + read.rejected.length, read.size)
-    }
-    if (progress.isComplete && progress.name !== undefined) {
-      await database.kysely.deleteFrom('setting').where('name', '=', progress.name).execute()
+      settings.onProgress?.(read.lines.length + read.rejected.length)
     }
   }
-  if (missing !== undefined) report.absent = await settleAbsent(run, missing, now())
-  await refreshStatistics(database, report)
+  if (missing !== undefined)
+    report.absent = await settleAbsentPeople(database, run, { missing, nowMs: now() })
+  const total = Object.values(report.written).reduce((sum, written) => sum + written, 0)
+  // Until autovacuum runs, PostgreSQL would plan queries as if the tables were nearly empty.
+  if (database.engine === 'postgres' && total >= MANY_RECORDS)
+    await sql`analyze`.execute(database.kysely)
   return report
 }
 
@@ -135,23 +117,17 @@ function count(
   { lines }: Batch,
   { rejected, changed }: BatchResult,
 ): void {
-  const { written, rejected: shown, dependents } = run.report
+  const { written, rejected: shown } = run.report
   const left = new Set(rejected.map(({ line }) => line))
   for (const { line, record } of lines.filter((one) => !left.has(one.line))) {
     add(written, record.type)
     run.onLine?.({ line: line.number, changed: changed.has(`${record.type} ${record.id}`) })
   }
-  for (const each of rejected.toSorted((a, b) => a.line.number - b.line.number)) {
-    const { line, dependent } = each
-    run.onLine?.({ line: line.number, changed: false, error: problemOfLine(each) })
+  for (const { line, problem } of rejected.toSorted((a, b) => a.line.number - b.line.number)) {
+    run.onLine?.({ line: line.number, changed: false, error: problem })
     if (line.text !== undefined) run.onReject?.(line.text)
-    if (dependent !== undefined) {
-      add(dependents, dependent)
-      continue
-    }
     run.report.rejectedCount += 1
-    if (shown.length === REJECTED_SHOWN_MAX) continue
-    shown.push({ source, line: line.number, problem: problemOfLine(each) })
+    if (shown.length < REJECTED_SHOWN_MAX) shown.push({ source, line: line.number, problem })
   }
 }
 
@@ -198,11 +174,10 @@ async function leaveOutDeleted({ kysely }: Database, lines: readonly ReadLine[])
   }
 }
 
-/** Writes the lines of a batch. Stores the progress if no line so far was rejected. */
-async function importBatch(run: Run, batch: Batch, progress: Progress): Promise<BatchResult> {
-  const { database, rejectedIds, hashPassword } = run
+/** Writes the lines of a batch. */
+async function importBatch(run: Run, batch: Batch): Promise<BatchResult> {
+  const { database, hashPassword } = run
   rejectUnusable(batch, run)
-  for (const { line } of batch.rejected) rejectedIds.add(line.value)
   const records = batch.lines.map(({ record }) => record)
   const findSame = (id: string, password: string) => findSameHash(run, id, password)
   const passwordHashes = hashPassword
@@ -213,13 +188,9 @@ async function importBatch(run: Run, batch: Batch, progress: Progress): Promise<
   const startedMs = performance.now()
   const rejected = await database.kysely.transaction().execute(async (trx) => {
     const writing = { trx, nowMs, passwordHashes, changed, emitsEvents: run.emitsEvents }
-    const found = await writeLines(batch.lines, writing, rejectedIds)
-    const isComplete = progress.isComplete && batch.rejected.length + found.length === 0
-    if (isComplete && progress.name !== undefined)
-      await writeSetting(trx, progress.name, String(batch.last), nowMs)
-    return [...batch.rejected, ...found]
+    return [...batch.rejected, ...(await writeLines(batch.lines, writing))]
   })
-  // SQLite allows a single writer. Pause, because waiting requests retry only at intervals.
+  // SQLite allows a single writer, and waiting requests retry only at intervals. Pause, so they can write.
   if (database.engine === 'sqlite') await pause((performance.now() - startedMs) / 4)
   return { rejected, changed }
 }
@@ -252,45 +223,4 @@ async function findSameHash({ database, verifyPassword }: Run, id: string, passw
     .executeTakeFirst()
   const hash = person?.password_hash ?? undefined
   return hash !== undefined && (await verifyPassword?.(hash, password)) ? hash : undefined
-}
-
-/** Counts or disables missing people. @returns their number, or why they were not handled */
-async function settleAbsent(
-  { database, people, knowsEveryRecord }: Run,
-  missing: Missing,
-  nowMs: number,
-): Promise<number | string> {
-  if (people.size === 0) return 'the import contains no people'
-  if (!knowsEveryRecord) return 'a rejected line does not identify its record'
-  return await settleAbsentPeople(database, people, { missing, nowMs })
-}
-
-/**
- * Updates PostgreSQL's statistics of tables with many written rows. Until autovacuum runs, PostgreSQL would otherwise
- * plan queries as if these tables were nearly empty. SQLite does not need this.
- */
-async function refreshStatistics({ kysely, engine }: Database, { written }: ImportReport) {
-  if (engine === 'sqlite') return
-  const types = (Object.keys(written) as KindName[]).filter(
-    (type) => (written[type] ?? 0) >= MANY_ROWS,
-  )
-  for (const { table, inner } of types.map(kindOf)) {
-    const tables = [table, ...(inner?.lists ?? []).map((list) => list.table)]
-    for (const name of tables) await sql`analyze ${sql.table(name)}`.execute(kysely)
-  }
-}
-
-type Progress = Awaited<ReturnType<typeof readProgress>>
-
-/** Reads the progress of an earlier run with the same content. */
-async function readProgress({ kysely }: Database, { digest }: Source) {
-  const name = digest && `import ${await digest()}`
-  return {
-    /** The setting that stores the progress; undefined if the source cannot be resumed. */
-    name,
-    /** The last line that an earlier run wrote. */
-    line: name === undefined ? 0 : Number((await readSetting(kysely, name)) ?? 0),
-    /** Whether all lines so far were written. */
-    isComplete: true,
-  }
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { validate } from './field-schemas.ts'
 import type { Line, Source } from './import-sources.ts'
 import { isKindName, type KindName, kindNames, kindOf } from './record-kinds.ts'
-import { type Fields, findTimeProblem } from './record-rows.ts'
+import type { Fields } from './record-rows.ts'
 
 /** The maximum number of lines per transaction. Lower on SQLite, where a transaction blocks all other writers. */
 export const BATCH_LINES = { sqlite: 250, postgres: 1000 } as const
@@ -24,9 +24,6 @@ export interface DataRecord {
 export interface Batch {
   readonly lines: ReadLine[]
   readonly rejected: RejectedLine[]
-  readonly last: number
-  /** The total size of the lines, in the unit of the source. */
-  readonly size: number
 }
 
 /** A line whose record matches its schema. */
@@ -38,21 +35,13 @@ export interface ReadLine {
 export interface RejectedLine {
   readonly line: Line
   readonly problem: string
-  /** The record's kind if the line was rejected only because it refers to a rejected record. */
-  readonly dependent?: KindName
 }
 
-/** Returns the problem with a line, preceded by the name of the record if the line has a name. */
-export function problemOfLine({ line, problem }: RejectedLine): string {
-  return line.name === undefined ? problem : `${line.name}: ${problem}`
-}
-
-/** Reads and validates the lines of a source in batches of at most `max`, starting after line number `after`. */
-export async function* batchesOf(source: Source, after: number, max: number) {
+/** Reads and validates the lines of a source in batches of at most `max`. */
+export async function* batchesOf(source: Source, max: number) {
   let lines: Line[] = []
   let ids = new Set<string>()
-  for await (const line of source.lines()) {
-    if (line.number <= after) continue
+  for await (const line of source.lines) {
     const id = keyOfLine(line)
     // A statement cannot write the same row twice, so start a new batch.
     if (lines.length >= max || ids.has(id)) {
@@ -76,15 +65,14 @@ function keyOfLine({ number, value }: Line): string {
 
 /** Validates lines, and sorts the valid lines by kind, parents before children. */
 export function readBatch(read: readonly Line[]): Batch {
-  const batch = { lines: [] as ReadLine[], rejected: [] as RejectedLine[] }
+  const batch: Batch = { lines: [], rejected: [] }
   for (const line of read) {
     const record = line.value === undefined ? NO_JSON : readRecord(line.value)
     if (typeof record === 'string') batch.rejected.push({ line, problem: record })
     else batch.lines.push({ line, record })
   }
   batch.lines.sort((a, b) => kindNames.indexOf(a.record.type) - kindNames.indexOf(b.record.type))
-  const size = read.reduce((sum, line) => sum + line.size, 0)
-  return { ...batch, size, last: read.at(-1)?.number ?? 0 }
+  return batch
 }
 
 const NO_JSON = 'the line is not valid JSON, or is longer than 1 MiB'
@@ -106,8 +94,7 @@ function readRecord(line: unknown): DataRecord | string {
     : validate(kind.schema, fields)
   if (!values) return problems?.join('; ') ?? ''
   const given = new Set(isDeleted ? [] : Object.keys(fields))
-  const record = { type, id: idOf(type, values), values, given, deleted: isDeleted }
-  return findTimeProblem(kind, values) ?? record
+  return { type, id: idOf(type, values), values, given, deleted: isDeleted }
 }
 
 const deletion = z.strictObject({ id: z.string().min(1).max(100), deleted: z.literal(true) })

@@ -233,7 +233,6 @@ export const kinds = {
       currency: z.string().regex(/^[A-Z]{3}$/, 'must be a currency code such as EUR'),
       placedAt: time,
     }),
-    inOrder: ['placedAt', 'refundedAt'],
   }),
   coursePurchase: kind({
     deletable: true,
@@ -244,7 +243,6 @@ export const kinds = {
       // Required, because null means lifetime access.
       expiresAt: time.nullable(),
     }),
-    inOrder: ['purchasedAt', 'expiresAt'],
   }),
   digitalProductPurchase: kind({
     deletable: true,
@@ -271,7 +269,6 @@ export const kinds = {
       registeredAt: time,
       cancelledAt: optional(time),
     }),
-    inOrder: ['registeredAt', 'cancelledAt'],
   }),
   watchPosition: kind({
     table: 'watch_position',
@@ -295,7 +292,6 @@ export const kinds = {
       updatedAt: time,
       publishedAt: optional(time),
     }),
-    inOrder: ['createdAt', 'publishedAt'],
     derived: {
       // Mark the post as delivered, because its notifications are imported too.
       delivered_at: {
@@ -316,7 +312,6 @@ export const kinds = {
       createdAt: time,
       readAt: optional(time),
     }),
-    inOrder: ['createdAt', 'readAt'],
   }),
   notificationSubscription: kind({
     deletable: true,
@@ -343,16 +338,4 @@ export function kindOf(name: KindName): RecordKind {
 
 export function isKindName(name: unknown): name is KindName {
   return typeof name === 'string' && Object.hasOwn(kinds, name)
-}
-
-/** All records in one document, with a list for each kind, as in `config/demo`. */
-export type Campus = {
-  [Name in KindName as Name extends 'person' ? 'people' : `${Name}s`]: z.output<
-    (typeof kinds)[Name]['schema']
-  >[]
-}
-
-/** Returns the name of a kind's list in a campus. */
-export function listOf(name: KindName): keyof Campus {
-  return name === 'person' ? 'people' : `${name}s`
 }

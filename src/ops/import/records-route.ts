@@ -1,5 +1,3 @@
-import { Readable } from 'node:stream'
-
 import type { JSONWebKeySet } from 'jose'
 import type { Context, Middleware } from 'koa'
 
@@ -20,7 +18,7 @@ import { refuseTooMany } from '../../platform/limits/too-many-requests.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import { importLines, type LineResult } from './import-records.ts'
-import { lineSource } from './import-sources.ts'
+import { readLines } from './import-sources.ts'
 
 export const RECORDS_MAX = 1000
 export const RECORDS_BYTES_MAX = 4 * 1024 * 1024
@@ -49,14 +47,13 @@ export function recordsRoute(
       throw methodNotAllowed('POST')
     }
     const body = await readSigned(ctx)
-    const source = lineSource(planPaths.records, () => Readable.from(body))
-    const lines = await Array.fromAsync(source.lines())
+    const lines = await Array.fromAsync(readLines(() => [body]))
     if (lines.length > RECORDS_MAX) throw tooManyRecords(RECORDS_MAX)
     refuseTooMany(ctx, requestLimits.take('platformRecords', 'platform', lines.length))
     const results: LineResult[] = []
     const { written } = await importLines({
       ...{ database, firebaseSignerKey, now, batchLines: BATCH_RECORDS, emitsEvents: true },
-      sources: [{ ...source, lines: () => Readable.from(lines) }],
+      sources: [{ name: planPaths.records, lines }],
       onLine: (result) => results.push(result),
     })
     if (results.some(({ changed }) => changed)) {
@@ -78,7 +75,7 @@ export function recordsRoute(
 
 /**
  * Creates the function that authenticates a request and returns its body. Reads the body only after verifying the
- * signature, so that strangers cannot fill the memory. Consumes the JWT after comparing the digest.
+ * signature, so unauthenticated callers cannot fill the memory. Consumes the JWT after comparing the digest.
  */
 function makeReadSigned(keys: JSONWebKeySet, baseUrl: string, platform: Platform) {
   const { now } = platform

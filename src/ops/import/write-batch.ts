@@ -296,6 +296,12 @@ const rules: readonly Rule[] = [
     where: 'f.site_id <> r.site_id',
   },
   {
+    type: 'event',
+    says: 'endsAt: must be after startsAt',
+    from: 'event r',
+    where: 'r.ends_at <= r.starts_at',
+  },
+  {
     type: 'course',
     says: 'lectures: refer to a section of another course',
     from: 'lecture r join section s on s.id = r.section_id',
