@@ -53,7 +53,7 @@ export function makePages(
   const signedIn = { baseUrl, pending, sessions, freshSeconds, handler }
   const signedInPages = makeSignedInPages(platform, signedIn)
   const listPages = makeListPages(cursors)
-  const { database, state, noteEvent, now } = platform
+  const { database, noteEvent, now } = platform
   const ownPages = { database, baseUrl, scopeUses, signedInPages, listPages, siteProviders, now }
   const refusals = makeRefusedRequests(database, now)
   const policy = { loopbackHosts, assistants, furtherPlans }
@@ -76,7 +76,7 @@ export function makePages(
     /** Creates the routes, in the order in which they handle a request. */
     routes(api: Api, discovery: Discovery, oauth: Oauth, webhooks: WebhookEndpoints) {
       const { authorization, signOuts } = oauth
-      const ofAdmin = { state, seals, refusals, api, discovery, oauth, webhooks }
+      const ofAdmin = { seals, refusals, api, discovery, oauth, webhooks }
       const accountPages = makeAccountPages(ownPages)
       accountRoutes(accountPages, api.member)
       securityRoutes(accountPages, security, authorization.renewSession)

@@ -5,7 +5,6 @@ import { type OptionalProtocols, offersProtocols } from '../../oauth/clients/opt
 import { makeGrantLists } from '../../oauth/grants/grant-lists.ts'
 import type { Oauth } from '../../oauth/oauth.ts'
 import type { Seals } from '../../platform/http/kept-values.ts'
-import type { StateStore } from '../../platform/store/oauth-state.ts'
 import type { WebhookEndpoints } from '../../school/webhooks/webhook-endpoints.ts'
 import { makeApplicationSecrets, makeNewSecrets } from '../applications/application-secrets.ts'
 import { makeApplicationStore } from '../applications/application-store.ts'
@@ -20,7 +19,6 @@ export interface AdminPolicy {
 }
 
 export interface AdminPorts {
-  readonly state: StateStore
   readonly seals: Seals
   readonly refusals: RefusedRequests
   readonly api: Pick<Api, 'admin' | 'member'>
@@ -38,7 +36,7 @@ export type AdminParts = ReturnType<typeof makeAdminParts>
 export function makeAdminParts(ownPages: OwnPages, policy: AdminPolicy, ports: AdminPorts) {
   const { database, now } = ownPages
   const { loopbackHosts, assistants, furtherPlans } = policy
-  const { state, seals, oauth, ...others } = ports
+  const { seals, oauth, ...others } = ports
   return {
     ...ownPages,
     ...others,
@@ -48,7 +46,7 @@ export function makeAdminParts(ownPages: OwnPages, policy: AdminPolicy, ports: A
     redirectRules: { loopbackHosts, appSchemes: schemesOf(assistants) },
     applications: makeApplicationStore(database),
     secrets: makeApplicationSecrets(database),
-    newSecrets: makeNewSecrets(state.adapterFor('NewSecret'), seals),
+    newSecrets: makeNewSecrets({ seals, now }),
     grantLists: makeGrantLists(database, now),
     reviews: oauth.acceptsDocuments ? makeDocumentReviews(database) : undefined,
     keepConfiguredDocument: oauth.keepConfiguredDocument,

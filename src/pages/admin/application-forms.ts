@@ -74,9 +74,8 @@ export function applicationFormRoutes(operatorPages: OperatorPages, parts: Admin
       const wrong = created === 'taken' ? sameName : tooMany
       return invalid(ctx, formPage(operator, typed, undefined, wrong))
     }
-    const { clientId: client, secret } = created
-    if (secret !== undefined) await newSecrets.keep(session.sessionId, client, secret)
-    return `${address(pages.application, { client })}?done=created`
+    newSecrets.keep(ctx, session.sessionId, created)
+    return `${address(pages.application, { client: created.clientId })}?done=created`
   })
 
   onApplication.page(pages.editApplication, (app, operator) =>

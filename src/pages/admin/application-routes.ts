@@ -58,9 +58,9 @@ export function applicationRoutes(operatorPages: OperatorPages, parts: AdminPart
   })
 
   const onApplication = operatorPages.of('site')
-  onApplication.page(pages.application, async (app, operator, ctx) =>
+  onApplication.page(pages.application, (app, operator, ctx) =>
     applicationPage({
-      ...(await sharedView(app, operator, ctx, parts)),
+      ...sharedView(app, operator, ctx, parts),
       scopes: choosableScopes(app.isOperator).filter(({ name }) => app.scopes.includes(name)),
       offersChoices,
     }),

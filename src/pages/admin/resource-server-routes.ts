@@ -49,14 +49,13 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
       const taken = text('resourceServers.sameName')
       return await listPage(operator, ctx, name, made === 'taken' ? taken : full)
     }
-    const { clientId: client, secret } = made
-    if (secret !== undefined) await newSecrets.keep(session.sessionId, client, secret)
-    return `${address(pages.resourceServer, { client })}?done=registered`
+    newSecrets.keep(ctx, session.sessionId, made)
+    return `${address(pages.resourceServer, { client: made.clientId })}?done=registered`
   })
 
-  operatorPages.of('resource_server').page(pages.resourceServer, async (server, operator, ctx) =>
+  operatorPages.of('resource_server').page(pages.resourceServer, (server, operator, ctx) =>
     resourceServerPage({
-      ...(await sharedView(server, operator, ctx, parts)),
+      ...sharedView(server, operator, ctx, parts),
       siteName: operator.site.name,
       introspection: baseUrl + paths.introspection,
       forwardAuth: baseUrl + paths.forwardAuth,

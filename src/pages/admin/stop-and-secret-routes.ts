@@ -93,11 +93,11 @@ function secretRoutes(
 ): void {
   const patterns = patternsOf[kind]
   const onApplication = operatorPages.of(kind)
-  onApplication.freshForm(patterns.secrets, patterns.one, async (app, operator) => {
+  onApplication.freshForm(patterns.secrets, patterns.one, async (app, operator, ctx) => {
     mustOwn(app, operator)
     const { actor, session, address } = operator
     const secret = await secrets.add(app, actor)
-    if (secret !== undefined) await newSecrets.keep(session.sessionId, app.clientId, secret)
+    newSecrets.keep(ctx, session.sessionId, { clientId: app.clientId, secret })
     const done = secret === undefined ? 'two-secrets' : 'secret-added'
     return `${address(patterns.one)}?done=${done}`
   })
@@ -149,7 +149,7 @@ export function frameOf(app: Application, { address }: Operator, { path }: PageC
 }
 
 /** Returns the data of the first page of an application or resource server, with a new secret once. */
-export async function sharedView(
+export function sharedView(
   app: Application,
   operator: Operator,
   ctx: PageContext,
@@ -158,6 +158,6 @@ export async function sharedView(
   return {
     ...frameOf(app, operator, ctx),
     mayAddSecret: app.secrets.length < LIVE_SECRETS_MAX,
-    newSecret: await newSecrets.take(operator.session.sessionId, app.clientId),
+    newSecret: newSecrets.take(ctx, operator.session.sessionId, app.clientId),
   }
 }

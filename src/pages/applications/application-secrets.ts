@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 
+import type { Context } from 'koa'
 import type { Transaction } from 'kysely'
 
 import { hintOf, makeSecret } from '../../oauth/clients/secret.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
-import type { Seals } from '../../platform/http/kept-values.ts'
+import { makeKeptValues, type Seals } from '../../platform/http/kept-values.ts'
+import { pages } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { sha256 } from '../../platform/store/digest.ts'
-import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import type { Application } from './application-lists.ts'
 
@@ -80,33 +80,30 @@ async function lockAndList(trx: Transaction<Schema>, clientId: string, nowMs: nu
 }
 
 const NEW_SECRET_SECONDS = 120
-const NEW_SECRET_LABEL = 'a new client secret'
 
 /**
  * Creates the functions that pass a new secret from the form handler to the page that shows it once. In between, the
- * state store keeps the secret encrypted, for at most two minutes.
- *
- * @param state stores the records of the model `NewSecret`
+ * browser stores the secret for at most two minutes, in a cookie that is sealed for this session and application.
  */
-export function makeNewSecrets(
-  state: Pick<StateAdapter, 'upsert' | 'find' | 'destroy' | 'consumeOnce'>,
-  seals: Seals,
-) {
-  const recordId = (sessionId: string, clientId: string) => sha256(`${sessionId} ${clientId}`)
+export function makeNewSecrets(ports: { readonly seals: Seals; readonly now: () => number }) {
+  const path = () => pages.admin
+  const kept = makeKeptValues<string>('gatehouse_new_secret', NEW_SECRET_SECONDS, ports, path)
+  const ownerOf = (sessionId: string, clientId: string) => `${sessionId} ${clientId}`
   return {
-    async keep(sessionId: string, clientId: string, secret: string): Promise<void> {
-      const sealed = seals.seal(secret, NEW_SECRET_LABEL)
-      await state.upsert(recordId(sessionId, clientId), { sealed }, NEW_SECRET_SECONDS)
+    keep(
+      ctx: Context,
+      sessionId: string,
+      { clientId, secret }: { readonly clientId: string; readonly secret: string | undefined },
+    ): void {
+      kept.set(ctx, ownerOf(sessionId, clientId), secret)
     },
 
-    /** Returns the new secret, and removes it from the store. Returns undefined if there is none. */
-    async take(sessionId: string, clientId: string): Promise<string | undefined> {
-      const id = recordId(sessionId, clientId)
-      const record = await state.find(id)
-      if (!record) return undefined
-      const consumption = await state.consumeOnce(id)
-      await state.destroy(id)
-      return consumption?.first ? seals.open(String(record['sealed']), NEW_SECRET_LABEL) : undefined
+    /** Returns the new secret, and removes it from the browser. Returns undefined if there is none. */
+    take(ctx: Context, sessionId: string, clientId: string): string | undefined {
+      const owner = ownerOf(sessionId, clientId)
+      const secret = kept.read(ctx, owner)
+      if (secret !== undefined) kept.set(ctx, owner, undefined)
+      return secret
     },
   }
 }
