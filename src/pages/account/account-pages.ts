@@ -24,9 +24,13 @@ type AccountHandler = (asked: Asked) => Answer | Promise<Answer>
 export function makeAccountPages(ownPages: OwnPages) {
   const { database, signedInPages, now } = ownPages
   const router = makeRouter()
+  /** @param shownAt the page to open after signing in again; undefined if an older sign-in suffices */
   const entering =
-    (handler: AccountHandler, current: string): PageHandler =>
+    (handler: AccountHandler, current: string, shownAt?: string): PageHandler =>
     async (ctx, session) => {
+      if (shownAt !== undefined && !signedInPages.isFresh(session)) {
+        return await signedInPages.signInAgain(ctx, session, shownAt)
+      }
       const look = await findLookOfPerson(database, session.person.id)
       const answer = await handler({ ctx, session, actor: actorOf(ctx, session, now), look })
       const area = { ...areaOf(current), look: siteLook(ctx, look) }
@@ -40,7 +44,7 @@ export function makeAccountPages(ownPages: OwnPages) {
     },
     /** Declares a page that requires a recent sign-in. If the sign-in is older, the person must sign in again. */
     freshPage(pattern: string, current: string, show: AccountHandler): void {
-      router.get(pattern, signedInPages.page(signedInPages.fresh(entering(show, current))))
+      router.get(pattern, signedInPages.page(entering(show, current, pattern)))
     },
     /** Declares a form. Its CSRF token is checked before `answer` is called. */
     form(pattern: string, answer: AccountHandler): void {
@@ -48,8 +52,7 @@ export function makeAccountPages(ownPages: OwnPages) {
     },
     /** Declares a form that requires a recent sign-in. If the sign-in is older, the person must sign in again. */
     freshForm(pattern: string, shownAt: string, answer: AccountHandler): void {
-      const fresh = signedInPages.fresh(entering(answer, shownAt), shownAt)
-      router.post(pattern, signedInPages.form(fresh))
+      router.post(pattern, signedInPages.form(entering(answer, shownAt, shownAt)))
     },
   }
 }

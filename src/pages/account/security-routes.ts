@@ -39,9 +39,8 @@ export function securityRoutes(
   // The new session keeps the second factor of the current session, so the sign-in must be recent.
   const fresh = (answer: (asked: Asked) => Promise<Answer>) => async (asked: Asked) => {
     const { ctx, session } = asked
-    if (session.browser.acr !== MFA_ACR) return await answer(asked)
-    const handler = async () => await answer(asked)
-    return await signedInPages.fresh(handler, pages.security)(ctx, session)
+    if (session.browser.acr !== MFA_ACR || signedInPages.isFresh(session)) return await answer(asked)
+    return await signedInPages.signInAgain(ctx, session, pages.security)
   }
   const showForm = fresh(async (asked) => show(asked, { endApps: true }))
   page(pages.security, showForm)
@@ -70,16 +69,15 @@ export function securityRoutes(
     const { personId } = actor
     const sessionSince = session.browser.authenticatedAt
     const change = { personId, passwordHash: read.hash, endApps, sessionSince }
-    const storing = database.kysely.transaction().execute(async (trx) => {
-      await storeNewPassword(trx, change, actor)
-      return true
-    })
-    const isStored = await storing.catch((error: unknown) => {
-      if (error instanceof SessionEnded) return false
+    try {
+      await database.kysely
+        .transaction()
+        .execute(async (trx) => await storeNewPassword(trx, change, actor))
+    } catch (error) {
+      // The session ended in the meantime, so the page asks the person to sign in.
+      if (error instanceof SessionEnded) return pages.security
       throw error
-    })
-    // The session ended in the meantime, so the page asks the person to sign in.
-    if (!isStored) return pages.security
+    }
     // All sessions have ended, because their cookies may have been copied. This browser gets a new session.
     const authenticatedAt = actor.now + 1
     const renewed = { personId, methods: ['password'], authenticatedAt } as const

@@ -17,7 +17,7 @@ import {
   readMultipart,
   refuseNul,
 } from '../../platform/http/page-form.ts'
-import { addressOf, pages } from '../../platform/http/paths.ts'
+import { pages } from '../../platform/http/paths.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { makeRouter } from '../../platform/http/router.ts'
 import type { Limits } from '../../platform/limits/limits.ts'
@@ -42,7 +42,7 @@ type Handler<Result> = (ctx: PageContext, session: PageSession) => Result | Prom
 
 export interface SignedInPagesPorts extends PendingPorts {
   readonly sessions: Sessions
-  /** How long a sign-in counts as recent for the pages and forms of `fresh`. */
+  /** How long a sign-in counts as recent. */
   readonly freshSeconds: number
   /** Returns the request handler with the current signing keys. Call it lazily, because the pages are created first. */
   readonly handler: () => RequestListener
@@ -86,7 +86,7 @@ export function makeSignedInPages(
     const isTooMany = answerTooMany(ctx, requestLimits.take('pagesOfPerson', id), shape)
     return isTooMany || (await isElsewhere(ctx, session, ports))
   }
-  const signedInPages = {
+  return {
     /** Shows a page to a signed-in person. Without a session, the person signs in first and returns to the page. */
     page:
       (show: PageHandler): Middleware =>
@@ -112,22 +112,15 @@ export function makeSignedInPages(
       },
 
     /**
-     * Creates a handler that asks the person to sign in again, unless the last sign-in is recent. This protects the
-     * page or form against people who use an unlocked computer or a stolen cookie. The new sign-in discards the input.
-     *
-     * @param pattern the page to open afterwards, with the parameters of this path; the same URL by default
+     * Whether the last sign-in is recent. Pages and forms that require a recent sign-in are protected against people
+     * who use an unlocked computer or a stolen cookie.
      */
-    fresh:
-      <Result>(handler: Handler<Result>, pattern?: string): Handler<Result | string> =>
-      async (ctx, session) => {
-        if (signedInPages.isFresh(session)) return await handler(ctx, session)
-        const returnTo = pattern === undefined ? ctx.url : addressOf(pattern, ctx.params)
-        return await signedInPages.signInAgain(ctx, session, returnTo)
-      },
-
     isFresh: ({ authenticatedAt }: PageSession) => now() < authenticatedAt + freshSeconds * 1000,
 
-    /** Makes the person sign in again, with the given `acr`, if any. @returns the URL to redirect to */
+    /**
+     * Makes the person sign in again, with the given `acr`, if any, and then opens `returnTo`. Discards the input of a
+     * form. @returns the URL to redirect to
+     */
     signInAgain: async (ctx: Context, { person }: PageSession, returnTo: string, acr?: string) =>
       await startSignIn(ctx, ports, returnTo, { login: person.email, acr }),
 
@@ -170,7 +163,6 @@ export function makeSignedInPages(
       }
     },
   }
-  return signedInPages
 }
 
 /** Rejects a session of a site's identity provider, except for administration and sign-out. Returns whether it did. */
