@@ -11,17 +11,18 @@ import { makeGrantLists } from '../src/oauth/grants/grant-lists.ts'
 import { COUNT_DAYS, makeGrantStore, type NewGrant } from '../src/oauth/grants/grant-store.ts'
 import { makeGrantUsage } from '../src/oauth/grants/grant-usage.ts'
 import { checkEntry } from '../src/pages/applications/application-form.ts'
-import { findApplication, listApplications } from '../src/pages/applications/application-lists.ts'
+import {
+  findApplication,
+  listApplications,
+  listAssistantApplications,
+} from '../src/pages/applications/application-lists.ts'
 import { makeApplicationSecrets } from '../src/pages/applications/application-secrets.ts'
 import { makeApplicationStore } from '../src/pages/applications/application-store.ts'
 import {
   makeRefusedRequests,
   REFUSALS_PER_CLIENT,
 } from '../src/pages/applications/refused-requests.ts'
-import {
-  findConnectableSite,
-  listAssistantApplications,
-} from '../src/pages/assistants/connect-routes.ts'
+import { findConnectableSite } from '../src/pages/assistants/connect-routes.ts'
 import { listEvents } from '../src/platform/audit/audit-list.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { cleanUpAt } from './support/clean-up.ts'
@@ -331,7 +332,7 @@ withDatabases('grants and applications', (open) => {
     const made = await Promise.all([0, 1, 2, 3].map(() => store.create('north', entry, actor)))
     expect(made.filter((outcome) => outcome === 'taken')).to.have.length(3)
     const [known, ...others] = await listAssistantApplications(database.kysely, 'north')
-    expect(known).to.include({ assistant: 'claude', disabled: false })
+    expect(known).to.include({ assistant: 'claude', disabledAt: undefined })
     expect(others).to.deep.equal([])
 
     await store.remove(await findApp(known?.clientId), actor)

@@ -39,7 +39,8 @@ export function securityRoutes(
   // The new session keeps the second factor of the current session, so the sign-in must be recent.
   const fresh = (answer: (asked: Asked) => Promise<Answer>) => async (asked: Asked) => {
     const { ctx, session } = asked
-    if (session.browser.acr !== MFA_ACR || signedInPages.isFresh(session)) return await answer(asked)
+    const suffices = session.browser.acr !== MFA_ACR || signedInPages.isFresh(session)
+    if (suffices) return await answer(asked)
     return await signedInPages.signInAgain(ctx, session, pages.security)
   }
   const showForm = fresh(async (asked) => show(asked, { endApps: true }))

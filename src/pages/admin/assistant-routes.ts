@@ -12,9 +12,8 @@ import {
   type EntryProblems,
   entryOf,
 } from '../applications/application-form.ts'
-import { findApplication } from '../applications/application-lists.ts'
+import { listAssistantApplications } from '../applications/application-lists.ts'
 import { applicationKinds } from '../applications/application-store.ts'
-import { listAssistantApplications } from '../assistants/connect-routes.ts'
 import {
   assistantText,
   callbacksOf,
@@ -93,7 +92,7 @@ async function listPage(
         application: application && {
           name: application.name,
           href: address(pages.application, { client: application.clientId }),
-          disabled: application.disabled,
+          disabled: application.disabledAt !== undefined,
         },
         ownCallback: ownCallback && assistantText(ownCallback.find, baseUrl + paths.mcpMember),
         typed: mistaken?.typed ?? '',
@@ -131,8 +130,7 @@ async function admitAssistant(
   /** Adds the callback to the site's application. Returns undefined if there is no application yet. */
   const addCallback = async (): Promise<Admission | undefined> => {
     const all = await listAssistantApplications(kysely, site.id)
-    const listed = all.find((each) => each.assistant === assistant.id)
-    const made = listed && (await findApplication(kysely, site.id, listed.clientId))
+    const made = all.find((each) => each.assistant === assistant.id)
     if (!made) return undefined
     const more = own.filter((uri) => !made.redirectUris.includes(uri))
     if (more.length === 0) return 'there'

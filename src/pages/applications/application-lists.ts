@@ -7,7 +7,7 @@ import { containsText } from '../../platform/store/search.ts'
 import { choicesOf } from './protocol-choices.ts'
 
 /** An application or resource server as shown to operators of its site. */
-export type Application = NonNullable<Awaited<ReturnType<typeof findApplication>>>
+export type Application = Awaited<ReturnType<typeof readApplications>>[number]
 
 function applicationsOf(kysely: Kysely<Schema>, siteId: string, kind: ApplicationKind) {
   return kysely
@@ -24,15 +24,34 @@ export async function findApplication(
   clientId: string,
   kind: ApplicationKind = 'site',
 ) {
-  const row = await applicationsOf(kysely, siteId, kind)
+  return (await readApplications(kysely, siteId, kind, clientId))[0]
+}
+
+/** Lists a site's applications for assistants, including disabled applications. */
+export async function listAssistantApplications(kysely: Kysely<Schema>, siteId: string) {
+  return await readApplications(kysely, siteId, 'site')
+}
+
+/** @param clientId the application to read; undefined for all applications that are for an assistant */
+async function readApplications(
+  kysely: Kysely<Schema>,
+  siteId: string,
+  kind: ApplicationKind,
+  clientId?: string,
+) {
+  const all = applicationsOf(kysely, siteId, kind)
+  const rows = await (clientId === undefined
+    ? all.where('app.assistant', 'is not', null)
+    : all.where('app.client_id', '=', clientId)
+  )
     .leftJoin('person', 'person.id', 'app.created_by')
     .selectAll('app')
     .select('person.name as creator')
-    .where('app.client_id', '=', clientId)
-    .executeTakeFirst()
-  if (!row) return undefined
-  return {
-    clientId,
+    .execute()
+  const clientIds = rows.map((row) => row.client_id)
+  const listsOf = await readLists(kysely, clientIds)
+  return rows.map((row) => ({
+    clientId: row.client_id,
     siteId,
     kind,
     name: row.name,
@@ -47,40 +66,46 @@ export async function findApplication(
     createdAt: row.created_at,
     createdBy: row.creator ?? undefined,
     disabledAt: row.disabled_at ?? undefined,
-    ...(await readLists(kysely, clientId)),
-  }
+    ...listsOf(row.client_id),
+  }))
 }
 
-async function readLists(kysely: Kysely<Schema>, clientId: string) {
+/** Reads the URIs, scopes and secrets of applications. Returns a function that selects those of one application. */
+async function readLists(kysely: Kysely<Schema>, applications: readonly string[]) {
+  // Include an empty id, because PostgreSQL rejects an empty list.
+  const clientIds = ['', ...applications]
   const uris = await kysely
     .selectFrom('oauth_application_redirect_uri')
-    .select('uri')
-    .where('client_id', '=', clientId)
+    .selectAll()
+    .where('client_id', 'in', clientIds)
     .orderBy('position')
     .execute()
   const afterSignOut = await kysely
     .selectFrom('oauth_application_post_logout_uri')
-    .select('uri')
-    .where('client_id', '=', clientId)
+    .selectAll()
+    .where('client_id', 'in', clientIds)
     .orderBy('uri')
     .execute()
   const scopes = await kysely
     .selectFrom('oauth_application_scope')
-    .select('scope')
-    .where('client_id', '=', clientId)
+    .selectAll()
+    .where('client_id', 'in', clientIds)
     .orderBy('scope')
     .execute()
   const secrets = await kysely
     .selectFrom('client_secret')
-    .select(['id', 'hint', 'created_at as createdAt'])
-    .where('client_id', '=', clientId)
+    .select(['client_id', 'id', 'hint', 'created_at as createdAt'])
+    .where('client_id', 'in', clientIds)
     .orderBy('created_at')
     .execute()
-  return {
-    redirectUris: uris.map(({ uri }) => uri),
-    postLogoutRedirectUris: afterSignOut.map(({ uri }) => uri),
-    scopes: scopes.map(({ scope }) => scope),
-    secrets,
+  return (clientId: string) => {
+    const isOfClient = (row: { readonly client_id: string }) => row.client_id === clientId
+    return {
+      redirectUris: uris.filter(isOfClient).map(({ uri }) => uri),
+      postLogoutRedirectUris: afterSignOut.filter(isOfClient).map(({ uri }) => uri),
+      scopes: scopes.filter(isOfClient).map(({ scope }) => scope),
+      secrets: secrets.filter(isOfClient),
+    }
   }
 }
 

@@ -255,14 +255,8 @@ async function choose(
 
 /** Returns the choices as recorded in the audit trail, without inline keys. */
 function choiceFactsOf(authMethod: string, choices: ProtocolChoices) {
-  return {
-    authMethod,
-    keys: choices.jwksUri ?? (choices.jwks === undefined ? '' : 'a set'),
-    pushesRequests: choices.pushesRequests,
-    bindsTokens: choices.bindsTokens,
-    logoutUri: choices.logoutUri ?? '',
-    logoutSessionRequired: choices.logoutSessionRequired,
-  }
+  const { jwks, jwksUri, logoutUri = '', ...demands } = choices
+  return { authMethod, keys: jwksUri ?? (jwks === undefined ? '' : 'a set'), logoutUri, ...demands }
 }
 
 const listTables = [
@@ -276,11 +270,9 @@ async function insertLists(
   client_id: string,
   { redirectUris, postLogoutRedirectUris, scopes }: CheckedApplication,
 ): Promise<void> {
-  const [redirects, postLogouts, scopeRows] = [
-    redirectUris.map((uri, position) => ({ client_id, uri, position })),
-    postLogoutRedirectUris.map((uri) => ({ client_id, uri })),
-    scopes.map((scope) => ({ client_id, scope })),
-  ]
+  const redirects = redirectUris.map((uri, position) => ({ client_id, uri, position }))
+  const postLogouts = postLogoutRedirectUris.map((uri) => ({ client_id, uri }))
+  const scopeRows = scopes.map((scope) => ({ client_id, scope }))
   const [redirectTable, postLogoutTable, scopeTable] = listTables
   if (redirects.length > 0) await trx.insertInto(redirectTable).values(redirects).execute()
   if (postLogouts.length > 0) await trx.insertInto(postLogoutTable).values(postLogouts).execute()

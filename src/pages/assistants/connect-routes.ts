@@ -14,6 +14,7 @@ import { isLoopbackUrl } from '../../platform/http/loopback.ts'
 import { seeOther, sendPublicPage } from '../../platform/http/page.ts'
 import { addressOf, nameOfSite, pages, paths } from '../../platform/http/paths.ts'
 import { makeRouter } from '../../platform/http/router.ts'
+import { listAssistantApplications } from '../applications/application-lists.ts'
 import type { OwnPages } from '../relying-party/signed-in-pages.ts'
 import { canReturnTo, memberSteps } from './connect-steps.ts'
 
@@ -106,44 +107,7 @@ export async function findConnectableSite({ kysely }: Database, slug: string) {
     .executeTakeFirst()
   if (!site) return undefined
   const { id, name, onSince } = site
-  const applications = onSince === null ? [] : await listAssistantApplications(kysely, id)
-  return { id, slug, name, applications: applications.filter(({ disabled }) => !disabled) }
-}
-
-/** Lists a site's applications for assistants, including disabled applications. */
-export async function listAssistantApplications(kysely: Database['kysely'], siteId: string) {
-  const rows = await kysely
-    .selectFrom('oauth_application')
-    .select(['client_id', 'name', 'assistant', 'application_type', 'disabled_at'])
-    .where('site_id', '=', siteId)
-    .where('kind', '=', 'site')
-    .where('assistant', 'is not', null)
-    .where('deleted_at', 'is', null)
-    .execute()
-  if (rows.length === 0) return []
-  const clientIds = rows.map((row) => row.client_id)
-  const scopes = await kysely
-    .selectFrom('oauth_application_scope')
-    .select(['client_id', 'scope'])
-    .where('client_id', 'in', clientIds)
-    .orderBy('scope')
-    .execute()
-  const uris = await kysely
-    .selectFrom('oauth_application_redirect_uri')
-    .select(['client_id', 'uri'])
-    .where('client_id', 'in', clientIds)
-    .orderBy('position')
-    .execute()
-  return rows.map((row) => {
-    const isOfClient = ({ client_id }: { client_id: string }) => client_id === row.client_id
-    return {
-      clientId: row.client_id,
-      name: row.name,
-      assistant: row.assistant,
-      applicationType: row.application_type,
-      disabled: row.disabled_at !== null,
-      scopes: scopes.filter(isOfClient).map(({ scope }) => scope),
-      redirectUris: uris.filter(isOfClient).map(({ uri }) => uri),
-    }
-  })
+  const listed = onSince === null ? [] : await listAssistantApplications(kysely, id)
+  const applications = listed.filter(({ disabledAt }) => disabledAt === undefined)
+  return { id, slug, name, applications }
 }
