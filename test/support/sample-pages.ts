@@ -8,7 +8,7 @@ import { identitiesPage, passkeysPage } from '../../views/account-sign-in-method
 import { appearancePage, lookPreviewPage } from '../../views/admin-appearance.ts'
 import { twoFactorsPage } from '../../views/admin-two-factors.ts'
 import { webhookPage, webhooksPage } from '../../views/admin-webhooks.ts'
-import { memberApiPage } from '../../views/api-pages.ts'
+import { apiPage } from '../../views/api-pages.ts'
 import { type AreaPage, confirmPage, inArea } from '../../views/area.ts'
 import type { ClientView } from '../../views/client-view.ts'
 import { consentPage } from '../../views/consent.ts'
@@ -179,7 +179,7 @@ function pagesOf(values: Values): Record<string, View> {
       ...{ code: 'invalid_scope', description: problem, connectHref: address('/connect') },
       ...{ accountHref: '/account', app: { name: words, href: address('https://app.example') } },
     }),
-    'member-api': memberApiPage({ endpoint: words, readScope: words, writeScope: words, links }),
+    'member-api': apiPage('member', words, links),
     'sign-out': signOutPage({ form: engineForm, client }),
     'signed-out': signedOutPage({ client, homeHref: address('/') }),
     mail: mailFolderPage({ folder: words, messages: [message] }),

@@ -1,6 +1,6 @@
 /** Serves the Admin API over HTTP, and in-process for tools and pages. */
 
-import { adminApiPage } from '../../../views/api-pages.ts'
+import { apiPage } from '../../../views/api-pages.ts'
 import { inCode, text } from '../../../views/text.ts'
 import type { ServicePolicy } from '../../config/config.ts'
 import type { Oauth } from '../../oauth/oauth.ts'
@@ -50,13 +50,10 @@ export function adminEndpoint(
     address: paths.adminGraphql,
     schemaAddress: paths.adminSchema,
     schemaText,
-    page: adminApiPage({
-      endpoint: ports.baseUrl + paths.adminGraphql,
-      links: [
-        { href: paths.adminSchema, label: text('api.schema'), what: text('api.schemaWhat') },
-        { href: paths.authMd, label: inCode('auth.md'), what: text('api.authMd') },
-      ],
-    }),
+    page: apiPage('admin', baseUrl + paths.adminGraphql, [
+      { href: paths.adminSchema, label: text('api.schema'), what: text('api.schemaWhat') },
+      { href: paths.authMd, label: inCode('auth.md'), what: text('api.authMd') },
+    ]),
     costLimit: { limits: requestLimits, name: 'adminApi', changes: 'changes' },
     resource: 'admin',
     askedScopes: () => discovery.scopesOf('mcpAdmin'),

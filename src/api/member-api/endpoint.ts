@@ -1,8 +1,8 @@
 /** Serves the Member API over HTTP, and in-process for tools and pages. */
 
-import { memberApiPage } from '../../../views/api-pages.ts'
+import { apiPage } from '../../../views/api-pages.ts'
 import { inCode, text } from '../../../views/text.ts'
-import { MEMBER_READ, MEMBER_WRITE } from '../../directory/scopes/catalogue.ts'
+import { MEMBER_READ } from '../../directory/scopes/catalogue.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 import {
   demandScopes,
@@ -31,7 +31,7 @@ export function memberEndpoint(
     address: paths.graphql,
     schemaAddress: paths.memberSchema,
     schemaText,
-    page: explanation(baseUrl),
+    page: apiPage('member', baseUrl + paths.graphql, links),
     resource: 'origin',
     askedScopes: () => [MEMBER_READ],
     admit: requireMember,
@@ -51,19 +51,12 @@ export function memberEndpoint(
   }
 }
 
-function explanation(baseUrl: string) {
-  return memberApiPage({
-    endpoint: baseUrl + paths.graphql,
-    readScope: MEMBER_READ,
-    writeScope: MEMBER_WRITE,
-    links: [
-      { href: paths.memberSchema, label: text('api.schema'), what: text('api.schemaWhat') },
-      { href: pages.memberQueries, label: text('api.tryIt'), what: text('api.tryItWhat') },
-      { href: paths.authMd, label: inCode('auth.md'), what: text('api.authMd') },
-      { href: paths.openApi, label: inCode('openapi.json'), what: text('api.openApi') },
-    ],
-  })
-}
+const links = [
+  { href: paths.memberSchema, label: text('api.schema'), what: text('api.schemaWhat') },
+  { href: pages.memberQueries, label: text('api.tryIt'), what: text('api.tryItWhat') },
+  { href: paths.authMd, label: inCode('auth.md'), what: text('api.authMd') },
+  { href: paths.openApi, label: inCode('openapi.json'), what: text('api.openApi') },
+]
 
 /** Returns the verdict, or a refusal for a token without the read scope or a site. Mutations need this scope too. */
 function requireMember(verdict: Verdict): Verdict {
