@@ -124,13 +124,14 @@ export async function useLinkOfPerson(
   change: (trx: Transaction<Schema>, actor: Actor) => Promise<void>,
 ): Promise<void> {
   const actor = { personId: link.personId, ...callerOf(ctx), now: now() }
-  const isUsed = await kysely.transaction().execute(async (trx) => {
+  const isDone = await kysely.transaction().execute(async (trx) => {
     if (!(await useLink(trx, link, actor.now))) return false
+    // If this fails, the link stays used up, so it does not work after the address changes back.
     if (!(await markVerified(trx, link.personId, link.email, actor.now))) return false
     await change(trx, actor)
     return true
   })
-  if (!isUsed) throw new LinkGone()
+  if (!isDone) throw new LinkGone()
 }
 
 /** Marks the address of a link as verified. @throws LinkGone if the account is disabled or has another address */
