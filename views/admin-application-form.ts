@@ -39,12 +39,8 @@ export function applicationFormPage(page: ApplicationFormPage): AreaPage {
   const { editing, problems } = page
   const isOperator = ofOperator(page.typed) !== undefined
   const newTitle = isOperator ? 'applications.operator.title' : 'applications.new.title'
-  const title = (wrong: boolean) =>
-    text(editing === undefined ? newTitle : 'applications.edit.title', {
-      wrong: wrong ? 'yes' : 'no',
-      name: editing,
-    })
-  const wrong = page.problem !== undefined || Object.values(problems).some(Boolean)
+  const title = editing === undefined ? newTitle : 'applications.edit.title'
+  const isWrong = page.problem !== undefined || Object.values(problems).some(Boolean)
   const save = text(editing === undefined ? 'applications.create' : 'word.save')
   const fields = html`${nameField(page)}
 ${redirectField(page)}
@@ -54,10 +50,10 @@ ${scopeField(page)}
 ${isOperator && endlessField(page)}
 ${submitButton('save', save, page)}`
   return {
-    title: title(wrong),
-    heading: html`<bdi>${title(false)}</bdi>`,
+    title: html`<bdi>${text(title, { name: editing })}</bdi>`,
+    isWrong,
     id: 'application-form-page',
-    body: html`${problemAlert('form-problem', page.problem ?? (wrong ? text('applications.notSaved') : undefined))}
+    body: html`${problemAlert('form-problem', page.problem ?? (isWrong ? text('applications.notSaved') : undefined))}
 ${isOperator && powerNotice()}${postForm(page, fields)}`,
   }
 }

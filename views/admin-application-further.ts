@@ -21,19 +21,17 @@ export interface FurtherPage {
 /** The form for the optional protocols of an application. Contains only protocols that the deployment enables. */
 export function furtherPage(page: FurtherPage): AreaPage {
   const { name, plans, problems } = page
-  const wrong = Object.values(problems).some(Boolean)
-  const title = (wrong: boolean) =>
-    text('applications.security.title', { name, wrong: wrong ? 'yes' : 'no' })
+  const isWrong = Object.values(problems).some(Boolean)
   const fields = html`${plans.privateKeyJwt && keysField(page)}
 ${demandsField(page)}
 ${plans.backChannelLogout && logoutField(page)}
 ${submitButton('save', text('word.save'), page)}`
   return {
-    title: title(wrong),
-    heading: html`<bdi>${title(false)}</bdi>`,
+    title: html`<bdi>${text('applications.security.title', { name })}</bdi>`,
+    isWrong,
     id: 'further-page',
     body: html`<p>${text('applications.securityIntro')}</p>
-${problemAlert('form-problem', wrong ? text('applications.notSaved') : undefined)}
+${problemAlert('form-problem', isWrong ? text('applications.notSaved') : undefined)}
 ${postForm({}, fields)}`,
   }
 }

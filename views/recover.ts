@@ -22,35 +22,33 @@ export interface AddressForm {
 
 /** Asks for the e-mail address of the account to recover. */
 export function recoverPage(form: AddressForm): Page {
-  return {
-    title: text('recover.heading'),
-    isWrong: form.problem !== undefined,
-    id: 'recover-page',
-    body: html`<p>${text('recover.intro')}</p>
-${addressForm(form)}`,
-  }
+  const page = { id: 'recover-page', title: text('recover.heading') }
+  return addressPage(form, page, text('recover.intro'))
 }
 
-/** Asks for the address of a new account, which joins a site. */
+/** Asks for the e-mail address of a new account, which joins a site. */
 export function signUpPage(form: AddressForm, siteName: HtmlValue): Page {
-  return {
-    title: text('signIn.signUp'),
-    isWrong: form.problem !== undefined,
-    id: 'sign-up-page',
-    body: html`<p>${text('signUp.intro', { site: html`<bdi>${siteName}</bdi>` })}</p>
-${addressForm(form)}`,
-  }
+  const page = { id: 'sign-up-page', title: text('signIn.signUp') }
+  return addressPage(form, page, text('signUp.intro', { site: html`<bdi>${siteName}</bdi>` }))
 }
 
-function addressForm({ action, csrf, from, login, problem }: AddressForm): Html {
-  const wrong =
-    problem !== undefined && html` aria-invalid="true" aria-describedby="address-problem"`
+function addressPage(
+  { action, csrf, from, login, problem }: AddressForm,
+  page: Pick<Page, 'id' | 'title'>,
+  intro: Html,
+): Page {
+  const isWrong = problem !== undefined
+  const wrong = isWrong && html` aria-invalid="true" aria-describedby="address-problem"`
   const hidden = from === undefined ? undefined : { from }
-  return html`${problemAlert('address-problem', problem)}
+  return {
+    ...{ ...page, isWrong },
+    body: html`<p>${intro}</p>
+${problemAlert('address-problem', problem)}
 ${postForm({ action, csrf, hidden }, [
   loginField(login, html` autofocus${wrong}`),
   submitButton('ask', text('recover.ask')),
-])}`
+])}`,
+  }
 }
 
 export interface LinkSentPage {

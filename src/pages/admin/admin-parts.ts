@@ -1,4 +1,4 @@
-import type { Api } from '../../api/api.ts'
+import type { Api, Discovery } from '../../api/api.ts'
 import { type Assistant, schemesOf } from '../../config/assistant-table.ts'
 import { makeDocumentReviews } from '../../oauth/clients/document-review.ts'
 import { type OptionalProtocols, offersProtocols } from '../../oauth/clients/optional-protocols.ts'
@@ -22,10 +22,7 @@ export interface AdminPorts {
   readonly seals: Seals
   readonly refusals: RefusedRequests
   readonly api: Pick<Api, 'admin' | 'member'>
-  /** Returns the scopes that the metadata of a protected resource lists. */
-  readonly discovery: {
-    scopesOf(resource: 'mcpAdmin', areas?: readonly string[]): readonly string[]
-  }
+  readonly discovery: Pick<Discovery, 'scopesOf'>
   readonly webhooks: WebhookEndpoints
   /** `acceptsDocuments`: whether the service accepts metadata documents. If so, operators review them. */
   readonly oauth: Pick<Oauth, 'acceptsDocuments' | 'keepConfiguredDocument' | 'findClientName'>

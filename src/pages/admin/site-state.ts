@@ -24,7 +24,7 @@ const wasExchanged = sql`(given.last_used_at is not null
 /** Reads the set-up of a site, and the items that its operators should check. */
 export async function readSiteState(
   { site, address }: Operator,
-  { database, reviews, now }: AdminParts,
+  { database, siteProviders, reviews, now }: AdminParts,
 ): Promise<SiteStateView> {
   const { kysely } = database
   const applications = kysely
@@ -35,21 +35,19 @@ export async function readSiteState(
     .where('app.kind', '=', 'site')
     .select((eb) => eb.fn.countAll().as('counted'))
     .executeTakeFirstOrThrow()
-  const oldSecrets = await applications
-    .innerJoin('client_secret as secret', 'secret.client_id', 'app.client_id')
+  const listed = applications
     .select(['app.client_id', 'app.name', 'app.kind'])
     .distinct()
-    .where('secret.created_at', '<', now() - OLD_SECRET_MS)
     .orderBy('app.client_id')
     .limit(ROWS_SHOWN_MAX)
+  const oldSecrets = await listed
+    .innerJoin('client_secret as secret', 'secret.client_id', 'app.client_id')
+    .where('secret.created_at', '<', now() - OLD_SECRET_MS)
     .execute()
-  const neverExchanged = await applications
-    .select(['app.client_id', 'app.name', 'app.kind'])
+  const neverExchanged = await listed
     .where('app.disabled_at', 'is', null)
     .where(hasGrant(sql`given.granted_at < ${now() - EXCHANGE_MS}`))
     .where((eb) => eb.not(hasGrant(wasExchanged)))
-    .orderBy('app.client_id')
-    .limit(ROWS_SHOWN_MAX)
     .execute()
   const { operators } = await kysely
     .selectFrom('site_role')
@@ -58,12 +56,7 @@ export async function readSiteState(
     .where('role', 'in', ['owner', 'admin'])
     .executeTakeFirstOrThrow()
   const look = await findLook(database, site.id)
-  const providers = await kysely
-    .selectFrom('identity_provider')
-    .select('name')
-    .where('site_id', '=', site.id)
-    .orderBy('created_at')
-    .execute()
+  const providers = await siteProviders.list(site.id)
   const view = ({ client_id, name, kind }: (typeof oldSecrets)[number]) => ({
     name,
     href: address(patternsOf[kind].one, { client: client_id }),
