@@ -97,7 +97,7 @@ export const rooms: Readonly<Record<string, Room>> = {
       '.': 'api',
       'admin-api': '',
       discovery: '',
-      graphql: 'query-page query-tool',
+      graphql: 'query-page',
       mcp: '',
       'member-api': '',
     },

@@ -8,13 +8,11 @@ export interface Stylesheet {
   readonly content: Buffer
 }
 
+const files = ['style.css', 'frame.css', 'area.css', 'tables.css']
+const content = Buffer.concat(files.map((file) => readFileSync(join(import.meta.dirname, file))))
+
 /** The stylesheet of all pages: tokens and elements, the frame of an area, components, and tables. */
-export const stylesheet: Stylesheet = sheetOf('style', [
-  'style.css',
-  'frame.css',
-  'area.css',
-  'tables.css',
-])
+export const stylesheet: Stylesheet = { file: `style-${digestOf(content)}.css`, content }
 
 /** The tokens of style.css in the light and the dark scheme. */
 const light = tokensIn(':root')
@@ -61,11 +59,6 @@ export function colorSheet({ accent, background, light, dark }: SitePalette): St
 function rootRule(tokens: Tokens): string {
   const values = Object.entries(tokens).map(([name, value]) => `--${name}: ${value};`)
   return `:root { ${values.join(' ')} }`
-}
-
-function sheetOf(name: string, files: readonly string[]): Stylesheet {
-  const content = Buffer.concat(files.map((file) => readFileSync(join(import.meta.dirname, file))))
-  return { file: `${name}-${digestOf(content)}.css`, content }
 }
 
 function digestOf(content: Buffer): string {

@@ -1,13 +1,12 @@
 import { html } from '../../../views/html.ts'
+import type { Api } from '../../api/api.ts'
 import {
   readFormQuery,
   readScriptQuery,
   sendTried,
   showQueryPage,
   type Tried,
-  type TryQuery,
 } from '../../api/graphql/query-page.ts'
-import type { QueryToolFiles } from '../../api/graphql/query-tool.ts'
 import { type HeldSite, makeFindHeldSites } from '../../directory/sites/site-choice.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { formField } from '../../platform/http/page-form.ts'
@@ -15,12 +14,7 @@ import { addressOf, pages, paths } from '../../platform/http/paths.ts'
 import type { PageSession } from '../relying-party/page-session.ts'
 import type { AccountPages, Asked } from './account-pages.ts'
 
-export interface MemberQueries {
-  readonly tryMemberQuery: TryQuery<
-    Readonly<Record<'personId' | 'siteId' | 'name' | 'email', string>>
-  >
-  readonly queryTool: QueryToolFiles
-}
+export type MemberQueries = Pick<Api['member'], 'tryMemberQuery' | 'queryTool'>
 
 /** Registers the page on which a member tries the Member API without a token. Only GraphiQL can run mutations. */
 export function memberQueryRoutes(

@@ -33,9 +33,9 @@ const REASON_LENGTH_MAX = 300
 export function makeRefusedRequests(database: Database, now: () => number = Date.now) {
   const { kysely } = database
   const counts = makeRefusalCounts(database)
-  const waiting = new Map<string, Refusal[]>()
+  const waiting = new Map<string, ReturnType<typeof rowOf>[]>()
 
-  const write = async (clientId: string, refusals: readonly Refusal[]) => {
+  const write = async (clientId: string, rows: readonly ReturnType<typeof rowOf>[]) => {
     await kysely.transaction().execute(async (trx) => {
       const application = await trx
         .selectFrom('oauth_application')
@@ -43,7 +43,7 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
         .where('client_id', '=', clientId)
         .executeTakeFirst()
       if (!application) return
-      await trx.insertInto('client_refusal').values(refusals.map(rowOf)).execute()
+      await trx.insertInto('client_refusal').values(rows).execute()
       await trx
         .deleteFrom('client_refusal')
         .where('client_id', '=', clientId)
@@ -65,9 +65,8 @@ export function makeRefusedRequests(database: Database, now: () => number = Date
     if (!canBeClientId(refusal.clientId)) return
     counts.count(refusal)
     const known = waiting.get(refusal.clientId) ?? []
-    const reason = refusal.reason?.slice(0, REASON_LENGTH_MAX)
     if (known.length === 0 && waiting.size >= CLIENTS_WAITING_MAX) return
-    waiting.set(refusal.clientId, [...known, { ...refusal, reason }].slice(-REFUSALS_PER_CLIENT))
+    waiting.set(refusal.clientId, [...known, rowOf(refusal)].slice(-REFUSALS_PER_CLIENT))
   }
 
   return {
@@ -126,7 +125,7 @@ function rowOf(refusal: Refusal) {
   }
 }
 
-/** Shortens the text. Removes or replaces characters that would make the database reject the whole batch. */
+/** Shortens a text, and removes or replaces characters that would make the database reject the whole batch. */
 function storable(text: string): string {
   return text.slice(0, REASON_LENGTH_MAX).replaceAll('\0', '').toWellFormed()
 }

@@ -9,7 +9,7 @@ import {
   type Way,
 } from '../../config/assistant-table.ts'
 import { isLoopbackHost } from '../../platform/http/loopback.ts'
-import { matchesPattern } from '../../platform/http/redirect-uri.ts'
+import { differInPortOnly, matchesPattern } from '../../platform/http/redirect-uri.ts'
 
 interface NamedSite {
   readonly name: string
@@ -219,17 +219,12 @@ export function canReturnTo(
   { callbacks, ownCallback }: Pick<Assistant, 'callbacks' | 'ownCallback'>,
   app: { readonly applicationType: string; readonly redirectUris: readonly string[] },
 ): boolean {
-  const comparable = (uri: string) => (app.applicationType === 'native' ? withoutPort(uri) : uri)
-  const registered = app.redirectUris.map(comparable)
-  return (
-    callbacks.some(({ uri }) => registered.includes(comparable(uri))) ||
-    (ownCallback !== undefined && app.redirectUris.some((uri) => isOwnCallback(ownCallback, uri)))
+  const isNative = app.applicationType === 'native'
+  return app.redirectUris.some(
+    (registered) =>
+      (ownCallback !== undefined && isOwnCallback(ownCallback, registered)) ||
+      callbacks.some(
+        ({ uri }) => uri === registered || (isNative && differInPortOnly(uri, registered)),
+      ),
   )
-}
-
-function withoutPort(uri: string): string {
-  const url = URL.parse(uri)
-  if (url?.protocol !== 'http:' || !isLoopbackHost(url.hostname)) return uri
-  url.port = ''
-  return url.href
 }
