@@ -9,7 +9,7 @@ import { languageName, text, timeZones } from './text.ts'
 export interface AccountHomePage {
   readonly person: PersonView
   readonly sites: readonly AccountSite[]
-  readonly hrefs: Hrefs<'apps' | 'language' | 'memberQueries' | 'notifications' | 'sessions'>
+  readonly hrefs: Hrefs<'language' | 'memberQueries'>
   /** The language that the person chose; undefined if the browser decides. */
   readonly language: string | undefined
   /** The languages that the person can choose from. */
@@ -38,13 +38,7 @@ export function accountHomePage(page: AccountHomePage): AreaPage {
 <span class="muted"><bdi>${person.email}</bdi></span></span></div>
 <h2>${text('account.sites')}</h2>
 ${cards(sites.map(site), html`<p>${text('account.noSite')}</p>`)}
-<h2>${text('account.more')}</h2>
-<div class="actions">
-${link(hrefs.apps, icon('layout-grid'), text('account.apps'))}
-${link(hrefs.notifications, icon('bell'), text('account.notifications'))}
-${link(hrefs.sessions, icon('monitor-smartphone'), text('account.browsers'))}
-${sites.length > 0 && link(hrefs.memberQueries, icon('terminal'), text('account.queries'))}
-</div>
+${sites.length > 0 && html`<p>${link(hrefs.memberQueries, icon('terminal'), text('account.queries'))}</p>`}
 <h2 id="language-and-zone">${text('account.languageAndZone')}</h2>
 ${postForm(
   { action: hrefs.language, attributes: html` class="filter"` },

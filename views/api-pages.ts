@@ -8,6 +8,7 @@ export interface LinkView {
   readonly what: HtmlValue
 }
 
+/** Lists links, each with a description of its target. */
 export function linkList(links: readonly LinkView[]): Html {
   return html`<ul class="links">
 ${links.map(({ href, label, what }) => html`<li><a href="${href}">${label}</a> <span class="muted">${what}</span></li>\n`)}</ul>`

@@ -1,3 +1,4 @@
+import { linkList } from './api-pages.ts'
 import { html } from './html.ts'
 import type { Page } from './layout.ts'
 import { inCode, text } from './text.ts'
@@ -9,18 +10,13 @@ interface MailFolderPage {
 
 /** The messages that the demo would have sent, the latest first. */
 export function mailFolderPage({ folder, messages }: MailFolderPage): Page {
+  const links = messages.map(({ subject, to, date, href }) => ({
+    ...{ href, label: subject, what: text('mailFolder.to', { to, date }) },
+  }))
   return {
     title: text('mailFolder.title'),
     id: 'mail-page',
     body: html`<p>${text('mailFolder.intro', { folder: inCode(folder) })}</p>
-${
-  messages.length === 0
-    ? html`<p>${text('mailFolder.none')}</p>`
-    : html`<ul class="links">
-${messages.map(
-  ({ subject, to, date, href }) => html`<li><a href="${href}">${subject}</a><br>
-<span class="muted">${text('mailFolder.to', { to, date })}</span></li>\n`,
-)}</ul>`
-}`,
+${links.length === 0 ? html`<p>${text('mailFolder.none')}</p>` : linkList(links)}`,
   }
 }
