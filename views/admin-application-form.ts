@@ -58,7 +58,7 @@ ${isOperator && powerNotice()}${postForm(page, fields)}`,
   }
 }
 
-/** The hints for an application that acts for an owner. */
+/** Returns the hints for an application that acts for an owner; undefined if it acts for members. */
 function ofOperator({ authMethod }: ApplicationFormPage['typed']) {
   if (authMethod !== 'operator') return undefined
   return {
@@ -132,7 +132,7 @@ ${choices.map(({ name, words }) =>
 )}</fieldset>`
 }
 
-/** The option for grants that do not expire, and the hidden field that makes the application act for an owner. */
+/** Renders the option for grants that do not expire, and the hidden field for an application that acts for an owner. */
 function endlessField({ typed }: ApplicationFormPage): Html {
   return html`<input type="hidden" name="auth_method" value="operator">
 ${choice(

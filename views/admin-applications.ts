@@ -134,15 +134,15 @@ export interface SetUpPage extends ClientFrame {
   /** The pushed authorization request endpoint, if the application must use it. */
   readonly pushesTo: string | undefined
   readonly bindsTokens: boolean
-  /** The URL of the MCP endpoint for members. */
+  /** The URL of the MCP endpoint that accepts the application's tokens. */
   readonly toolAddress: string
-  /** The assistants whose callback is a redirect URI of this public application; undefined for confidential ones. */
+  /** The assistants that can use a redirect URI of the application; undefined if the application is confidential. */
   readonly assistants: readonly ConnectStepsView[] | undefined
   readonly assistantsHref: string
   readonly local: boolean
 }
 
-/** Shows what the developer of an application enters into a library, and how members connect an assistant with it. */
+/** Shows the library settings for the developer, and how members connect an assistant with the application. */
 export function setUpPage(page: SetUpPage): AreaPage {
   const body = html`${settings(page)}\n${assistantSection(page)}`
   return clientPage(page, text('applications.setUp'), { id: 'set-up-page', body })

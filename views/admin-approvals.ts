@@ -10,7 +10,7 @@ export interface ApprovalsPage {
   readonly client: string | undefined
   /** The form for the policy; undefined for an admin, who may not change it. */
   readonly policyAction: string | undefined
-  /** Whether the person decided about changes that no longer wait. */
+  /** Whether a decision had no effect, because none of its changes was still pending. */
   readonly isUndecided: boolean
   readonly policy: { readonly covers: string; readonly exemptsIntegrations: boolean }
 }

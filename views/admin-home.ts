@@ -125,7 +125,10 @@ function changeOf(now: number, before: number): Html {
 /** The minimum number of refusals per week that can need attention. */
 const MANY_REFUSALS = 10
 
-/** Compares the refusals of two weeks. `rose`: they at least doubled and are many, so they need attention. */
+/**
+ * Compares the refusals of two weeks; undefined if they did not increase. `rose`: there are at least MANY_REFUSALS and
+ * twice as many as before, so they need attention.
+ */
 export function judgeRefusals(last: number, before: number): 'rose' | 'usual' | undefined {
   if (last <= before) return undefined
   return last >= MANY_REFUSALS && last >= 2 * before ? 'rose' : 'usual'

@@ -17,7 +17,7 @@ export interface OverviewPage {
   readonly reasons: readonly { readonly error: string; readonly refusals: number }[]
   /** The path of the site's home page. The paths of its other pages begin with it. */
   readonly siteHref: string
-  /** The latest refusals of all applications, if the page shows refusals. */
+  /** The latest refusals of all applications and resource servers; empty unless the page shows refusals. */
   readonly latest: readonly (RefusalView & {
     readonly name: string
     readonly href: string | undefined

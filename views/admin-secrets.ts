@@ -6,7 +6,7 @@ import { copyScript } from './script.ts'
 import { type Column, table } from './table.ts'
 import { inCode, text, timeOf } from './text.ts'
 
-/** The data that all pages of an application or resource server share: its list, itself and its tabs. */
+/** The data for every page of an application or resource server: its facts, its tabs, and the link to the list. */
 export interface ClientFrame extends Required<Pick<AreaPage, 'back' | 'tabs'>> {
   readonly app: ClientFacts
   /** The path of its first page. The paths of its other pages and of its forms begin with it. */

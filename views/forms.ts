@@ -57,7 +57,7 @@ export function buttonForm(
   return postForm(target, submitButton(id, label, { kind }))
 }
 
-/** The form of buttons with `form="refusal"`. It is separate, so refusing does not submit an entered password. */
+/** The form that buttons with `form="refusal"` submit. It is separate, so that refusing submits no password. */
 export function refusalForm({ deny, csrf }: Readonly<Record<'deny' | 'csrf', string>>): Html {
   return html`<form id="refusal" method="post" action="${deny}"><input type="hidden" name="csrf" value="${csrf}"></form>`
 }
@@ -162,7 +162,7 @@ ${isNarrowed && html`<a id="show-all" href="${action}">${text('word.showAll')}</
 </form>`
 }
 
-/** The field of a filter for the text that a list is searched for. */
+/** The search field of a form that filters a list. */
 export function searchField(label: HtmlValue, search: string): Html {
   return html`<div><label for="search">${label}</label>
 <input id="search" name="search" type="search" maxlength="300" value="${search}" autocomplete="off"></div>

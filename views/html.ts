@@ -65,8 +65,8 @@ export function withoutTags(markup: HtmlValue): Html {
 }
 
 /**
- * Wraps text that is already markup. Escapes nothing, so text from outside could inject a script. Only for our own
- * script, and for the sign-out form, which the engine has already escaped and passes as text.
+ * Wraps text that is already markup. Escapes nothing, so text from outside could inject a script. Use it only for our
+ * own scripts and icons, and for the sign-out form, which the engine passes as text that is already escaped.
  */
 export function trusted(markup: string): Html {
   return new Markup(() => markup)

@@ -14,7 +14,7 @@ export interface Asked {
   readonly ctx: PageContext
   readonly session: PageSession
   readonly actor: Actor
-  /** The appearance of the page: that of the person's site, if the person belongs to only one site. */
+  /** The appearance of the person's site; undefined unless the person belongs to exactly one site. */
   readonly look: Look | undefined
 }
 

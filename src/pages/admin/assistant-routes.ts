@@ -29,7 +29,7 @@ interface AdmissionProblem {
   readonly problem?: HtmlValue
 }
 
-/** The result of adding an assistant: `made`, `there` (no change), `added` (only the callback), or a problem. */
+/** The result of adding an assistant: `made`, `there` (it existed before), `added` (only a callback), or a problem. */
 type Admission = 'made' | 'there' | 'added' | AdmissionProblem
 
 /** Registers the pages that add assistants for the members, and show operators how to connect their own assistants. */

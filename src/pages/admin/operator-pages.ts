@@ -98,7 +98,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
       }
       router.post(pattern, signedInPages.script(entering))
     },
-    /** Declares pages that redirect to Beta features while MCP connections are off. */
+    /** Declares pages that redirect to the page Beta features while the feature *MCP connections* is off. */
     whereOn: declaring(ifOn),
     /** Declares pages of the application in the URL. They respond with 404 if the application does not exist. */
     of: (kind: ApplicationKind) =>
@@ -116,8 +116,8 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
 }
 
 /**
- * Lets only owners change an application that acts for an owner. With its secret and callback, an admin would gain the
- * access of an owner. Admins may disable or delete such an application.
+ * Lets only owners change an application that acts for an owner. An admin who controls its secret and callback would
+ * gain the access of an owner. Admins may disable or delete such an application.
  *
  * @throws notAnOwner
  */
@@ -141,7 +141,7 @@ interface Entry {
   readonly shownAt?: ShownAt
 }
 
-/** Whether the site requires two factors for a page. @param isSensitive whether the page, for example, shows secrets */
+/** Whether the site requires two factors for a page. @param isSensitive whether the page requires a recent sign-in */
 function demandsMfa({ assuranceDemand: demand }: AdminSite, isSensitive = false): boolean {
   return demand !== undefined && (isSensitive || demand.areas.includes(EVERYTHING))
 }

@@ -53,7 +53,7 @@ function fieldsOf(preset: string) {
   return { name, issuer, clientId: '', emailClaim, verifiedClaim, nameClaim }
 }
 
-/** Creates the function that shows the page. @param refused the problem and the input of a rejected form */
+/** Creates the function that shows the page, also after a rejected form, with its problem and input. */
 function makeShow({ siteProviders, baseUrl }: AdminParts) {
   return async ({ site, address }: Operator, ctx: PageContext, refused?: Refused) => {
     const listed = await siteProviders.list(site.id)

@@ -13,7 +13,7 @@ import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import { mustOwn, type Operator, type OperatorPages } from './operator-pages.ts'
 
-/** The paths of the pages that applications and resource servers share. */
+/** The paths of the pages that both applications and resource servers have. */
 export const patternsOf = {
   site: {
     list: pages.applications,
@@ -37,7 +37,7 @@ export const patternsOf = {
   },
 } as const
 
-/** Registers the pages that applications and resource servers share: enable, disable, delete, secrets, refusals. */
+/** Registers the pages that both applications and resource servers have, except for their first page. */
 export function stopAndSecretRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
   for (const kind of ['site', 'resource_server'] as const) {
     stopRoutes(kind, operatorPages, parts)
@@ -148,7 +148,7 @@ export function frameOf(app: Application, { address }: Operator, { path }: PageC
   }
 }
 
-/** Returns the data of the first page of an application or resource server, with a new secret once. */
+/** Returns the data for the first page of an application or resource server. Includes a new secret only once. */
 export function sharedView(
   app: Application,
   operator: Operator,

@@ -29,10 +29,10 @@ const acts: ReadonlyMap<string, Act> = new Map<string, Act>([
   ['delete', (webhooks, by, id) => webhooks.remove(by, id)],
 ])
 
-/** The actions that show the notice of another action: the keys show the notices of the values. */
+/** Maps an action to the other action whose notice the page shows. */
 const sharedNotices: Readonly<Record<string, string>> = { 'replay-one': 'replay', skip: 'resume' }
 
-/** Registers the pages for webhook endpoints. They require a recent sign-in, because endpoints receive data. */
+/** Registers the pages for webhook endpoints. They require a recent sign-in, because an endpoint receives site data. */
 export function webhookRoutes(
   { freshPage, freshForm }: OperatorPages,
   { webhooks, now }: Pick<AdminParts, 'webhooks' | 'now'>,

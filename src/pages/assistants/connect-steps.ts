@@ -38,7 +38,7 @@ export function memberSteps(
   }
 }
 
-/** Returns the steps for an operator to connect an assistant, which registers itself. Some assistants need `scopes`. */
+/** Returns the steps for an operator to connect an assistant. It registers itself, so the steps need no client_id. */
 export function operatorSteps(
   assistant: Assistant,
   site: NamedSite,
@@ -214,7 +214,10 @@ export function isOwnCallback({ pattern }: { readonly pattern: string }, uri: st
   return href === uri && matchesPattern(uri, pattern.replace(OWN_HOST, host))
 }
 
-/** Whether the assistant can use a redirect URI of the application. Ignores native loopback ports (RFC 8252 §7.3). */
+/**
+ * Whether the assistant can use a redirect URI of the application. If the application is native, the ports of loopback
+ * URIs may differ (RFC 8252 §7.3).
+ */
 export function canReturnTo(
   { callbacks, ownCallback }: Pick<Assistant, 'callbacks' | 'ownCallback'>,
   app: { readonly applicationType: string; readonly redirectUris: readonly string[] },

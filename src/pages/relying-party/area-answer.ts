@@ -10,7 +10,10 @@ import type { PageSession } from './page-session.ts'
 export type Answer = AreaPage | string | undefined
 export type WholeAnswer = Page | string | undefined
 
-/** Adds an area to a page, and the notice that the parameter `done` selects. A link cannot change a notice's text. */
+/**
+ * Adds the navigation of an area to a page, and the notice that the query parameter `done` names. The parameter
+ * contains only the name, so a link cannot show other text.
+ */
 export function answerInArea(
   ctx: Context,
   { person, csrf }: PageSession,
@@ -19,7 +22,7 @@ export function answerInArea(
 ): WholeAnswer {
   if (typeof answer !== 'object') return answer
   const done = String(ctx.query['done'])
-  // Several pages share some notices. A name with a dot would select the notice of another page.
+  // Some notices belong to no particular page. Reject a dot, which would select the notice of another page.
   const shared = done.includes('.') ? undefined : textIfAny(`done.${done}`)
   const notice = textIfAny(`done.${answer.id}.${done}`) ?? shared
   return inArea(answer, { ...area, hrefs: pages, person, csrf, path: ctx.path }, notice)

@@ -16,7 +16,7 @@ export function makeListPages(cursors: Cursors) {
   // Bind each cursor to its list, which the path and the filters identify.
   const scopeOf = ({ path }: Place, kept: URLSearchParams) => ['pages', addressOf(path, kept)]
   return {
-    /** Reads the requested page: the first, unless the URL has a cursor of this list. `kept` contains the filters. */
+    /** Returns which page to read: the first, unless the URL has a cursor of this list. `kept` contains the filters. */
     requestOf(ctx: Place, kept = nothing): PageRequest {
       const { after } = ctx.query
       const place = typeof after === 'string' ? cursors.open(after, scopeOf(ctx, kept)) : undefined

@@ -44,7 +44,7 @@ export interface SignedInPagesPorts extends PendingPorts {
   readonly sessions: Sessions
   /** How long a sign-in counts as recent. */
   readonly freshSeconds: number
-  /** Returns the request handler with the current signing keys. Call it lazily, because the pages are created first. */
+  /** Returns the request handler with the current signing keys. Call this lazily: the handler is created later. */
   readonly handler: () => RequestListener
 }
 
@@ -79,7 +79,7 @@ export function makeSignedInPages(
   ports: SignedInPagesPorts,
 ) {
   const { sessions, freshSeconds } = ports
-  /** Responds if the person may not use the page, or has exceeded the limit. Returns whether it has responded. */
+  /** Responds if the person may not use the page, or sends too many requests. Returns whether it has responded. */
   const isAnswered = async (ctx: Context, session: PageSession, shape: 'page' | 'json') => {
     const { id } = session.person
     logFields(ctx).person = id
@@ -165,7 +165,11 @@ export function makeSignedInPages(
   }
 }
 
-/** Rejects a session of a site's identity provider, except for administration and sign-out. Returns whether it did. */
+/**
+ * Rejects a session that was started with a site's identity provider, except for administration and sign-out.
+ *
+ * @returns whether it responded with a rejection
+ */
 async function isElsewhere(ctx: Context, session: PageSession, ports: PendingPorts) {
   const { browser, person } = session
   if (browser.siteId === undefined || ctx.path.startsWith(`${pages.admin}/`)) return false
@@ -231,7 +235,7 @@ async function finishSignIn(ctx: Context, ports: SignedInPagesPorts, now: () => 
     const ownFetch = makeOwnFetch(handler(), ctx.ip)
     await sessions.begin(ctx, await completeSignIn(answer, pending, { baseUrl, ownFetch, now }))
   } catch (error) {
-    // If the storage was unavailable, restore the cookie, so reloading may succeed.
+    // If the storage was unavailable, restore the cookie, so that reloading the page can succeed.
     if (isRefusal(error) && error.statusCode === 503) ports.pending.keep(ctx, pending)
     throw error
   }

@@ -93,7 +93,7 @@ export function sentRoute(
   })
 }
 
-/** Returns the path of a page. Keeps the language that an interaction passes in its links to these pages. */
+/** Returns the path of a page. Keeps the parameter `ui_locales`, which an interaction adds to its links. */
 function hrefOf(ctx: Context, pattern: string, named: Opened['named'] = {}): string {
   const path = addressOf(pattern, named)
   if (ctx.query['ui_locales'] === undefined) return path

@@ -34,7 +34,7 @@ export interface SignedOutPorts extends NewPasswords {
   readonly now: () => number
 }
 
-/** A link, opened in a browser. */
+/** A one-time link that was opened in a browser. */
 export interface OpenedLink<Link extends OneTimeLink = LinkOfPerson> {
   readonly link: Link
   /** The values of the form that uses the link. A browser that did not request the link must also send the code. */
