@@ -173,6 +173,14 @@ describe('/admin', () => {
       expect(answers).to.deep.equal([200, 404])
     })
 
+    it('are listed, and counted, until they expire', async () => {
+      const { clientId } = await create({ ...confidentialEntry, name: 'Expiring' })
+      const imported = { id: 'sec_ended', client_id: clientId, digest: 'd', hint: 'gone' }
+      await insert(service().kysely, 'client_secret', { ...imported, created_at: 0, expires_at: 1 })
+      const { text } = await operator.visit(`${applications}/${clientId}`)
+      expect(text).to.include('id="add-secret"').and.not.include('<code>gone</code>')
+    })
+
     const known = 'invalid_grant'
     const errorsOf = async (client_id: string, ...secrets: readonly string[]) => {
       const fields = { client_id, redirect_uri: confidentialEntry.redirect_uris }

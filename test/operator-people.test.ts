@@ -38,6 +38,7 @@ describe('the pages for the people and the appearance of a site', () => {
     expect(saved.path).to.equal(`${noor}?done=roles`)
     expect(await rolesOf('per_noor')).to.deep.equal(['admin', 'student'])
     const none = await operator.submit(noor, {}, `${noor}/roles`)
+    expect(none.status).to.equal(422)
     expect(none.text).to.include('Choose at least one role.')
     const own = `${people}/per_olivia`
     const last = await operator.submit(own, { role: 'admin' }, `${own}/roles`)
@@ -62,6 +63,7 @@ describe('the pages for the people and the appearance of a site', () => {
 
   it('invite a person, send the invitation again, and withdraw it', async () => {
     const wrong = await operator.submit(people, { email: 'new', role: 'student' }, invitations)
+    expect(wrong.status).to.equal(422)
     expect(wrong.text).to.include('id="email-problem"').and.include('value="new"')
     const email = 'newcomer@school.example'
     const invited = await operator.submit(people, { email, role: 'lecturer' }, invitations)
@@ -133,8 +135,11 @@ describe('the pages for the people and the appearance of a site', () => {
       [{ logo: new Blob([new Uint8Array(530_000).fill(1)]) }, 'logo'],
     ]
     for (const [fields, at] of cases) {
-      const text = await (await submit(appearance, { signInWords: 'Kept', ...fields })).text()
-      expect(text).to.include(`id="${at}-problem"`).and.include('Kept')
+      const refused = await submit(appearance, { signInWords: 'Kept', ...fields })
+      expect(refused.status).to.equal(422)
+      expect(await refused.text())
+        .to.include(`id="${at}-problem"`)
+        .and.include('Kept')
     }
     const large = await submit(appearance, { logo: new Blob([new Uint8Array(700_000)]) })
     expect(large.status).to.equal(413)

@@ -6,7 +6,7 @@ import {
 import { availableLanguage, languages, siteLanguages } from '../../../views/text.ts'
 import { findLook, type Look, logoAddress, siteLook } from '../../directory/sites/site-look.ts'
 import { isRefusal, nothingHere } from '../../platform/http/errors.ts'
-import { sendPage } from '../../platform/http/page.ts'
+import { invalid, sendPage } from '../../platform/http/page.ts'
 import { formField, formFields, formFile } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import { ChangeRefused } from '../../school/changes/refusals.ts'
@@ -55,14 +55,14 @@ export function appearanceRoutes(
   operatorPages.form(pages.appearance, async (operator, ctx) => {
     const [fields, language] = [typedFields(ctx), languageOf(ctx)]
     const logo = language ? {} : await storeLogo(admin, operator, ctx)
-    if ('problem' in logo) return await show(operator, ctx, { ...logo, fields })
+    if ('problem' in logo) return invalid(ctx, await show(operator, ctx, { ...logo, fields }))
     const { accentColor, backgroundColor, ...words } = fields
     const changed = language ? words : fields
     const values = Object.entries(changed).map(([name, value]) => [name, value || null])
     const input = { ...Object.fromEntries(values), ...logo, language }
     const change = async () => await updateAppearance(database, callerAtPage(operator), input)
     const problem = await problemOf(change)
-    if (problem) return await show(operator, ctx, { problem, fields })
+    if (problem) return invalid(ctx, await show(operator, ctx, { problem, fields }))
     return operator.address(pages.appearance) + queryOf({ language, done: 'saved' })
   })
   operatorPages.form(pages.appearanceLanguages, async (operator, ctx) => {
@@ -75,7 +75,7 @@ export function appearanceRoutes(
     }
     const change = async () => await updateSiteRecord(database, callerAtPage(operator), input)
     const problem = await problemOf(change)
-    if (problem) return await show(operator, ctx, { problem })
+    if (problem) return invalid(ctx, await show(operator, ctx, { problem }))
     return operator.address(pages.appearance) + queryOf({ done: 'saved' })
   })
   previewRoute(operatorPages, lookAt)

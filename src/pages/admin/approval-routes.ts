@@ -1,6 +1,7 @@
 import { approvalsPage } from '../../../views/admin-approvals.ts'
 import { sensitiveOperations } from '../../directory/scopes/sensitive-operations.ts'
 import { notAnOperator } from '../../platform/http/errors.ts'
+import { invalid } from '../../platform/http/page.ts'
 import { formField, formFields } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import {
@@ -67,8 +68,8 @@ export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts):
     const decision = decisionOf(ctx)
     const chosen = { ids: formFields(ctx, 'change'), isApproved: decision === 'approve' }
     const count = await decidePendingChanges(database, { ...actor, siteId: site.id }, chosen)
-    const query = queryOf(ctx, count > 0 ? [['done', decision]] : [])
-    return count > 0 ? `${address(pages.approvals)}?${query}` : await show(operator, query, true)
+    if (count === 0) return invalid(ctx, await show(operator, queryOf(ctx, []), true))
+    return `${address(pages.approvals)}?${queryOf(ctx, [['done', decision]])}`
   }
   operatorPages.freshForm(pages.approvals, addressAfterSignIn, decide, needsFresh)
   operatorPages.freshForm(pages.approvalPolicy, pages.approvals, async (operator, ctx) => {

@@ -4,6 +4,7 @@ import { text } from '../../../views/text.ts'
 import type { Assistant } from '../../config/assistant-table.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
 import { isLoopbackUrl } from '../../platform/http/loopback.ts'
+import { invalid } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, pages, pathForChanges, paths } from '../../platform/http/paths.ts'
 import {
@@ -43,8 +44,7 @@ export function assistantRoutes(operatorPages: OperatorPages, parts: AdminParts)
     const typed = formField(ctx, 'callback').trim()
     const outcome = await admitAssistant(assistant, typed, operator, parts)
     if (typeof outcome === 'string') return `${operator.address(pages.assistants)}?done=${outcome}`
-    ctx.status = 422
-    return await listPage(operator, parts, { id: assistant.id, typed, ...outcome })
+    return invalid(ctx, await listPage(operator, parts, { id: assistant.id, typed, ...outcome }))
   })
   operatorPages.page(pages.ownAssistants, async ({ site, address }, ctx) => {
     const changeable = scopeUses.changeableAreas()

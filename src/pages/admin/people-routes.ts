@@ -3,6 +3,7 @@ import { confirmPage } from '../../../views/area.ts'
 import { html } from '../../../views/html.ts'
 import { text } from '../../../views/text.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
+import { invalid } from '../../platform/http/page.ts'
 import { formField, formFields } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
 import type { SiteRole } from '../../platform/store/schema.ts'
@@ -66,7 +67,7 @@ export function peopleRoutes(operatorPages: OperatorPages, parts: AdminParts): v
       return await invitations.invite(database, actor, invitation)
     }
     const problem = await problemOf(change)
-    if (problem) return await list(operator, ctx, problem)
+    if (problem) return invalid(ctx, await list(operator, ctx, problem))
     return `${operator.address(pages.members)}?done=${what === 'withdraw' ? 'withdrawn' : 'invited'}`
   })
   memberRoutes(operatorPages, parts)
@@ -133,7 +134,7 @@ function memberRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
       const id = ctx.params['person'] ?? ''
       const problem = await problemOf(async () => await change(callerAtPage(operator), id, ctx))
       return problem
-        ? await show(operator, ctx, problem)
+        ? invalid(ctx, await show(operator, ctx, problem))
         : `${operator.address(shownAt)}?done=${done}`
     })
   operatorPages.page(pages.member, (operator, ctx) => show(operator, ctx))

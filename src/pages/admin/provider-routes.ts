@@ -16,6 +16,7 @@ import {
 } from '../../directory/sites/site-admin.ts'
 import { OWN_SIGN_IN } from '../../directory/sites/site-choice.ts'
 import { nothingHere } from '../../platform/http/errors.ts'
+import { invalid } from '../../platform/http/page.ts'
 import { formField, formFields } from '../../platform/http/page-form.ts'
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import { isVisible } from '../../platform/store/entered-text.ts'
@@ -63,7 +64,6 @@ function makeShow({ siteProviders, baseUrl }: AdminParts) {
       domainsAction: address(pages.providerDomains, { provider }),
       removeAction: address(pages.removeIdentityProvider, { provider }),
     }))
-    if (refused) ctx.status = 422
     const { problem, typed = fieldsOf(String(ctx.query['preset'])) } = refused ?? {}
     const action = address(pages.identityProviders)
     const steps = textIfAny(`providers.steps.${ctx.query['preset']}`, { tenant: '{tenant}' })
@@ -98,7 +98,7 @@ export function providerRoutes(operatorPages: OperatorPages, parts: AdminParts):
     if (!data || isFull) {
       const field = error?.issues[0]?.path[0] as keyof typeof entered.shape | undefined
       const problem = text(`providers.problem.${field ?? 'full'}`, { max: SITE_PROVIDERS_MAX })
-      return await show(operator, ctx, { problem, typed })
+      return invalid(ctx, await show(operator, ctx, { problem, typed }))
     }
     const { emailClaim: email, verifiedClaim: emailVerified, nameClaim: name } = data
     const provider = { ...data, claims: { email, emailVerified, name }, siteId: site.id }
@@ -124,7 +124,7 @@ export function providerRoutes(operatorPages: OperatorPages, parts: AdminParts):
     const [domain, record] = [refused.domain, name].map((each) => html`<bdi>${each}</bdi>`)
     const shown = { domain, record, value: html`<code>${value}</code>` }
     const problem = text(`providers.problem.${refused.problem}`, shown)
-    return await show(operator, ctx, { problem })
+    return invalid(ctx, await show(operator, ctx, { problem }))
   })
   freshForm(pages.ownSignIn, home, async ({ site, actor, address }, ctx) => {
     const on = formField(ctx, 'on') === 'yes' && (await siteProviders.list(site.id)).length > 0

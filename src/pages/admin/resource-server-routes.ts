@@ -1,6 +1,7 @@
 import { resourceServerPage, resourceServersPage } from '../../../views/admin-resource-servers.ts'
 import type { Html } from '../../../views/html.ts'
 import { text } from '../../../views/text.ts'
+import { invalid } from '../../platform/http/page.ts'
 import { formField } from '../../platform/http/page-form.ts'
 import { pages, paths } from '../../platform/http/paths.ts'
 import { problemOfName } from '../applications/application-form.ts'
@@ -24,7 +25,6 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
     const request = listPages.requestOf(ctx)
     const only = { kind: 'resource_server' } as const
     const found = await listApplications(database.kysely, site.id, request, only)
-    if (problem !== undefined) ctx.status = 422
     return resourceServersPage({
       resourceServers: found.rows.map((server) => ({
         ...server,
@@ -41,13 +41,13 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
     const { site, actor, session, address } = operator
     const name = formField(ctx, 'name').normalize('NFC').trim()
     const problem = problemOfName(name)
-    if (problem !== undefined) return await listPage(operator, ctx, name, problem)
+    if (problem !== undefined) return invalid(ctx, await listPage(operator, ctx, name, problem))
     const made = await applications.create(site.id, newResourceServer(name), actor)
     if (typeof made === 'string') {
       const { perSiteMax } = applicationKinds.resource_server
       const full = text('resourceServers.tooMany', { count: perSiteMax })
       const taken = text('resourceServers.sameName')
-      return await listPage(operator, ctx, name, made === 'taken' ? taken : full)
+      return invalid(ctx, await listPage(operator, ctx, name, made === 'taken' ? taken : full))
     }
     newSecrets.keep(ctx, session.sessionId, made)
     return `${address(pages.resourceServer, { client: made.clientId })}?done=registered`

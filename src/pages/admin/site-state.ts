@@ -43,6 +43,7 @@ export async function readSiteState(
   const oldSecrets = await listed
     .innerJoin('client_secret as secret', 'secret.client_id', 'app.client_id')
     .where('secret.created_at', '<', now() - OLD_SECRET_MS)
+    .where((e) => e.or([e('expires_at', 'is', null), e('expires_at', '>', now())]))
     .execute()
   const neverExchanged = await listed
     .where('app.disabled_at', 'is', null)

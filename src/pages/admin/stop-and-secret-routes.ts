@@ -153,11 +153,13 @@ export function sharedView(
   app: Application,
   operator: Operator,
   ctx: PageContext,
-  { newSecrets }: Pick<AdminParts, 'newSecrets'>,
+  { newSecrets, now }: Pick<AdminParts, 'newSecrets' | 'now'>,
 ) {
+  const isLive = ({ expiresAt }: Application['secrets'][number]) => (expiresAt ?? Infinity) > now()
+  const secrets = app.secrets.filter(isLive)
   return {
-    ...frameOf(app, operator, ctx),
-    mayAddSecret: app.secrets.length < LIVE_SECRETS_MAX,
+    ...frameOf({ ...app, secrets }, operator, ctx),
+    mayAddSecret: secrets.length < LIVE_SECRETS_MAX,
     newSecret: newSecrets.take(ctx, operator.session.sessionId, app.clientId),
   }
 }

@@ -94,7 +94,7 @@ async function readLists(kysely: Kysely<Schema>, applications: readonly string[]
     .execute()
   const secrets = await kysely
     .selectFrom('client_secret')
-    .select(['client_id', 'id', 'hint', 'created_at as createdAt'])
+    .select(['client_id', 'id', 'hint', 'created_at as createdAt', 'expires_at as expiresAt'])
     .where('client_id', 'in', clientIds)
     .orderBy('created_at')
     .execute()
