@@ -25,7 +25,7 @@ export const ownToken: Html = localized((reader) => contextOf(reader).csrf)
 const ownPath = localized((reader) => contextOf(reader).path)
 
 function contextOf({ form }: Reader) {
-  if (form === undefined) throw new Error('a form without a CSRF token is outside an area')
+  if (form === undefined) throw new Error('a form outside an area needs an action and a CSRF token')
   return form
 }
 

@@ -24,7 +24,7 @@ class Markup {
 
   /** Fails, so that a template literal without the `html` tag is noticed. */
   toString(): never {
-    throw new TypeError('markup is rendered for a reader')
+    throw new TypeError('markup is not a string; put it into a template with the html tag')
   }
 
   /** Renders the markup, with the texts, dates and numbers of the reader's language. */
