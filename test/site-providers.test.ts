@@ -2,7 +2,7 @@ import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { asClaude, authorizeUrl } from './support/client.ts'
 import { insert, remove, rowOf, rowsOf } from './support/database.ts'
 import { useTextRecords } from './support/dns-server.ts'
-import { olivia, portal, sam, startService } from './support/gatehouse.ts'
+import { amir, olivia, portal, sam, startService } from './support/gatehouse.ts'
 import {
   follow,
   ISSUER,
@@ -131,6 +131,7 @@ describe('the identity provider of a site', () => {
     const forced = await follow(person, new URL(`${url.pathname}/provider/${id}`, url))
     expect(forced.status).to.equal(404)
     expect((await makePagePerson(service().url, sam).visit(page)).status).to.equal(403)
+    expectAnswer(await makePagePerson(service().url, amir).visit(page), 403, 'only owners of the')
   })
 
   /** Sends a form of the provider page as the owner of the site. */

@@ -1,6 +1,5 @@
 import { approvalsPage } from '../../../views/admin-approvals.ts'
 import { sensitiveOperations } from '../../directory/scopes/sensitive-operations.ts'
-import { notAnOperator } from '../../platform/http/errors.ts'
 import { invalid } from '../../platform/http/page.ts'
 import { formField, formFields } from '../../platform/http/page-form.ts'
 import { pages } from '../../platform/http/paths.ts'
@@ -72,9 +71,9 @@ export function approvalRoutes(operatorPages: OperatorPages, parts: AdminParts):
     return `${address(pages.approvals)}?${queryOf(ctx, [['done', decision]])}`
   }
   operatorPages.freshForm(pages.approvals, addressAfterSignIn, decide, needsFresh)
-  operatorPages.freshForm(pages.approvalPolicy, pages.approvals, async (operator, ctx) => {
+  const { ofOwners } = operatorPages
+  ofOwners.freshForm(pages.approvalPolicy, pages.approvals, async (operator, ctx) => {
     const { site, actor, address } = operator
-    if (!site.roles.includes('owner')) throw notAnOperator()
     const covers = (['every', 'never'] as const).find((each) => each === formField(ctx, 'covers'))
     const exemptsIntegrations = formField(ctx, 'exempt') === 'yes'
     const policy = { covers: covers ?? 'destructive', exemptsIntegrations } as const

@@ -86,7 +86,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
     ...declaring<OperatorHandler>((handler) => handler),
     /** Declares pages that only owners can open. */
     ofOwners: declaring<OperatorHandler>((handler) => async (operator, ctx) => {
-      if (!operator.site.roles.includes('owner')) throw notAnOperator()
+      if (!operator.site.roles.includes('owner')) throw notAnOwner()
       return await handler(operator, ctx)
     }),
     /** Declares the handler for requests that scripts on these pages send. */

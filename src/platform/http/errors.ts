@@ -119,13 +119,9 @@ export const notAnOperator = (): Refusal =>
 /** An upload needs an approval (design 37). The description names the page for it. */
 export const notApproved = (description: string): Refusal => custom(403, 'forbidden', description)
 
-/** Only owners may change an application that acts for an owner (design 40). */
+/** Only owners may open some admin pages, or change an application that acts for an owner (design 40). */
 export const notAnOwner = (): Refusal =>
-  custom(
-    403,
-    'forbidden',
-    'only owners of the school can change an application that acts for an owner',
-  )
+  custom(403, 'forbidden', 'only owners of the school can open this page or make this change')
 
 /** A platform-wide review requires a platform reviewer (design 31). */
 export const notPlatformReviewer = (): Refusal =>
