@@ -4,7 +4,6 @@ import type { Context } from 'koa'
 
 import type { BrowserSessions, LiveSession } from '../../directory/people/browser-sessions.ts'
 import type { Person, PersonStore } from '../../directory/people/person-store.ts'
-import type { Actor } from '../../platform/audit/record-audit-event.ts'
 import { browserOf } from '../../platform/http/browser.ts'
 import { prefer } from '../../platform/http/language.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
@@ -93,7 +92,7 @@ export function makeSessions(stateStore: StateStore, settings: SessionSettings) 
 }
 
 /** Returns the signed-in person as the actor of an audit event. */
-export function actorOf(ctx: Context, { person }: PageSession, now: () => number): Actor {
+export function actorOf(ctx: Context, { person }: PageSession, now: () => number) {
   return {
     ...{ personId: person.id, ...callerOf(ctx) },
     // Read the time late. A change may wait for a lock, and must not predate the row that it finds after the wait.

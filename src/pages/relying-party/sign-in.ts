@@ -9,7 +9,6 @@ import {
   redeemAnswer,
 } from '../../directory/people/relying-party.ts'
 import { OPENID } from '../../directory/scopes/catalogue.ts'
-import type { Client } from '../../oauth/clients/client.ts'
 import { isRefusal, signInIncomplete, storageUnavailable } from '../../platform/http/errors.ts'
 import { makeKeptValues, type Seals } from '../../platform/http/kept-values.ts'
 import type { VisitorForms } from '../../platform/http/page-form.ts'
@@ -22,7 +21,7 @@ export const OWN_CLIENT_ID = 'gatehouse-pages'
  * because a secret would prove nothing: the code is sent to this origin, and this process redeems it with the PKCE
  * verifier. The access token is discarded.
  */
-export function ownClient(baseUrl: string, serviceName: string): Client {
+export function ownClient(baseUrl: string, serviceName: string) {
   return {
     clientId: OWN_CLIENT_ID,
     origin: 'first_party',
@@ -36,7 +35,7 @@ export function ownClient(baseUrl: string, serviceName: string): Client {
     secretDigests: [],
     chosenScopes: undefined,
     state: 'active',
-  }
+  } as const
 }
 
 /**
