@@ -84,6 +84,7 @@ describe('metadata documents of real clients, in the default configuration (Clie
     }
   })
 
+  // [Client registration 5.4]
   it('explain on a page why one cannot be read or is not admitted', async () => {
     const ask = async (client_id: string) =>
       await askToAuthorize(service().url, { client_id, redirect_uri: claude.redirectUri })

@@ -8,7 +8,12 @@ import { makeDocumentReviews } from '../src/oauth/clients/document-review.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { askToAuthorize, exchange, introspect, userinfo } from './support/client.ts'
 import { change, insert, rowOf } from './support/database.ts'
-import { documentAnswer, guardedFetch, startDocumentHost } from './support/document-host.ts'
+import {
+  documentAnswer,
+  guardedFetch,
+  lookUpHere,
+  startDocumentHost,
+} from './support/document-host.ts'
 import { marco, olivia, policyWith, sam, startService } from './support/gatehouse.ts'
 import { listen } from './support/listen.ts'
 import { makePagePerson } from './support/page-person.ts'
@@ -72,7 +77,7 @@ describe('Client ID Metadata Documents', () => {
       later(ms: number) {
         clock.ms += ms
       },
-      /** Changes the document or the response, an hour later. */
+      /** Moves the clock an hour ahead, then serves another document or response. */
       serveLater(next: RequestListener | object) {
         clock.ms += HOUR_MS
         host.serve(next)
@@ -154,24 +159,6 @@ describe('Client ID Metadata Documents', () => {
     await test.getTokens({ ...identity, redirectUri: 'http://127.0.0.1:50123/callback' })
     const refused = await test.refused({ ...identity, redirectUri: evil })
     expect(refused).to.include('invalid_redirect_uri')
-  })
-
-  // [Client registration 5.4]
-  it('are refused from a host that is not listed, without a request to it', async () => {
-    await using test = await start()
-    for (const other of [
-      'https://other.example/app/client.json',
-      'https://sub.client.example/app/client.json',
-      'https://client.example:8443/app/client.json',
-      'https://client.example/app/client.json?a=1',
-      'http://client.example/app/client.json',
-      'https://127.0.0.1/app/client.json',
-    ]) {
-      const { status, text } = await test.begin(other)
-      expect(status, other).to.equal(400)
-      expect(text, other).to.include('invalid_client')
-    }
-    expect(test.host.requests).to.deep.equal([])
   })
 
   forEachStorage('that are blocked', (begin) => {
@@ -345,26 +332,18 @@ describe('Client ID Metadata Documents', () => {
 
   describe('are fetched', () => {
     // [Client ID Metadata Document §4.4]
-    it('once for concurrent authorizations, and again when the copy is old', async () => {
+    it('once for concurrent authorizations, and again when the copy is older than their host allows', async () => {
       await using test = await start()
+      test.host.serve(documentAnswer(document, { 'cache-control': 'max-age=7200' }))
       const answers = await Promise.all(Array.from({ length: 20 }, async () => await test.begin()))
       expect(answers.map(({ status }) => status)).to.deep.equal(Array(20).fill(303))
       expect(test.host.requests).to.have.length(1)
-      test.later(59_000)
-      await test.begin()
-      expect(test.host.requests).to.have.length(1)
-      test.later(2_000)
-      await test.begin()
-      expect(test.host.requests).to.have.length(2)
-    })
-
-    it('less often when their host allows it', async () => {
-      await using test = await start()
-      test.host.serve(documentAnswer(document, { 'cache-control': 'max-age=7200' }))
-      await test.begin()
       test.later(1.9 * HOUR_MS)
       await test.begin()
       expect(test.host.requests).to.have.length(1)
+      test.later(0.2 * HOUR_MS)
+      await test.begin()
+      expect(test.host.requests).to.have.length(2)
     })
 
     it('by the authorization endpoint only: token, introspection and UserInfo use the copy', async function () {
@@ -449,8 +428,6 @@ describe('Client ID Metadata Documents', () => {
       ['that sends a zip bomb', (_request, response) => response.writeHead(200, gzip).end(bomb)],
       ['that sends HTML', documentAnswer(document, { 'content-type': 'text/html' })],
       ['that sends no UTF-8', (_request, response) => response.writeHead(200, json).end(latin1)],
-      ['that sends no JSON', (_request, response) => response.writeHead(200, json).end('{')],
-      ['that answers for another client_id', { ...document, client_id: `${clientId}x` }],
     ]
     for (const [title, answer] of hostile) {
       // [Client ID Metadata Document §4; Client ID Metadata Document §4.3; Client ID Metadata
@@ -503,9 +480,7 @@ describe('Client ID Metadata Documents', () => {
       connections += 1
     })
     await using listening = await listen(inside)
-    // Resolves every name to this machine.
-    const lookUp = async () => [{ address: '127.0.0.1', family: 4 }]
-    const { fetch, failures } = guardedFetch({ lookUp, port: listening.port })
+    const { fetch, failures } = guardedFetch({ lookUp: lookUpHere, port: listening.port })
     const policy = policyWith({ metadataDocuments: { sources: ['client.example'] } })
     await using service = await startService({ policy, fetch })
     expect(await refusal(signIn(service.url, identity))).to.include('invalid_client')

@@ -1,40 +1,29 @@
 import { writeFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
-import { createServer } from 'node:https'
 import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
 
-import { makeGuardedFetch } from '../src/platform/outgoing/guarded-fetch.ts'
+import { makeGuardedFetch, type SendOutgoing } from '../src/platform/outgoing/guarded-fetch.ts'
 import { openSignIn } from './support/client.ts'
 import { change, rowOf } from './support/database.ts'
-import { makeCertificate } from './support/document-host.ts'
+import { lookUpHere, makeCertificate, startHttpsHost } from './support/document-host.ts'
 import { olivia, policyWith, type RunningService, sam, startService } from './support/gatehouse.ts'
-import { listen } from './support/listen.ts'
-import { findProgram, freePort, startProgram, temporaryFolder } from './support/programs.ts'
+import { freePort, startProgram, temporaryFolder } from './support/programs.ts'
+import { sharedProgram } from './support/skipped.ts'
 
 const CHECK = 'https://client.example/password-check'
 const stranger = { login: 'nobody@northlight.example', password: sam.password }
 
 describe('the password check of the platform', () => {
-  const openssl = findProgram('openssl')
-  let certificate: Awaited<ReturnType<typeof makeCertificate>>
-  before(async function () {
-    if (openssl === undefined) return this.skip()
-    certificate = await makeCertificate(openssl)
-  })
+  const openssl = sharedProgram('openssl')
 
-  const lookUp = async () => [{ address: '127.0.0.1', family: 4 }]
-
-  async function startWith(port: number, timeoutMs: number) {
-    const service = await startService({
-      policy: policyWith({ signIn: { passwordCheck: { url: CHECK, timeoutMs } } }),
-      fetch: makeGuardedFetch({ lookUp, certificates: certificate.cert, port }),
-    })
-    await setHash(service, null)
+  async function startWith(fetch: SendOutgoing, timeoutMs: number) {
+    const policy = policyWith({ signIn: { passwordCheck: { url: CHECK, timeoutMs } } })
+    const service = await startService({ policy, fetch })
+    await change(service.kysely, 'person', { email_canonical: sam.login }, { password_hash: null })
     return service
   }
 
-  const setHash = async ({ kysely }: RunningService, password_hash: string | null) =>
-    await change(kysely, 'person', { email_canonical: sam.login }, { password_hash })
   const disable = async ({ kysely }: RunningService, who: typeof sam, disabled_at: number | null) =>
     await change(kysely, 'person', { email_canonical: who.login }, { disabled_at })
   const readHash = async ({ kysely }: RunningService) =>
@@ -50,28 +39,27 @@ describe('the password check of the platform', () => {
   /** Starts the service, and a platform that responds with `answer`. */
   async function startBoth(answer: RequestListener, timeoutMs = 1000) {
     const asked: { email: string; password: string }[] = []
-    const server = createServer(certificate, async (request, response) => {
-      asked.push(JSON.parse(Buffer.concat(await request.toArray()).toString()))
+    const listener: RequestListener = async (request, response) => {
+      asked.push(JSON.parse(await text(request)))
       answer(request, response)
-    })
-    const listening = await listen(server)
-    const service = await startWith(listening.port, timeoutMs)
-    return {
-      ...{ service, asked },
-      async [Symbol.asyncDispose]() {
-        await service[Symbol.asyncDispose]()
-        await listening[Symbol.asyncDispose]()
-      },
     }
+    await using opening = new AsyncDisposableStack()
+    const platform = await startHttpsHost(openssl(), listener, { admits: () => false })
+    const service = await startWith(opening.use(platform).fetch, timeoutMs)
+    opening.use(service)
+    const open = opening.move()
+    return { service, asked, [Symbol.asyncDispose]: () => open.disposeAsync() }
   }
 
   it('signs a person in with the example of the documentation, and asks it once', async () => {
     const folder = temporaryFolder()
     const files = { TLS_KEY: join(folder, 'key.pem'), TLS_CERT: join(folder, 'cert.pem') }
-    writeFileSync(files.TLS_KEY, certificate.key)
-    writeFileSync(files.TLS_CERT, certificate.cert)
+    const { key, cert } = await makeCertificate(openssl())
+    writeFileSync(files.TLS_KEY, key)
+    writeFileSync(files.TLS_CERT, cert)
     const port = await freePort()
-    await using service = await startWith(port, 5000)
+    const options = { lookUp: lookUpHere, certificates: cert, port }
+    await using service = await startWith(makeGuardedFetch(options), 5000)
     const platform = await startProgram({
       file: process.execPath,
       arguments: [join(import.meta.dirname, '../examples/password-check/server.mjs')],

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
-import { createServer } from 'node:https'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 
@@ -13,7 +12,6 @@ import { settleAbsentPeople } from '../src/ops/import/absent-people.ts'
 import { findApplication } from '../src/pages/applications/application-lists.ts'
 import { makeApplicationStore } from '../src/pages/applications/application-store.ts'
 import { eventTypes } from '../src/platform/audit/event-types.ts'
-import { makeGuardedFetch, type SendOutgoing } from '../src/platform/outgoing/guarded-fetch.ts'
 import type { Schema } from '../src/platform/store/schema.ts'
 import { joinSite } from '../src/school/members/joining.ts'
 import { endMemberAccess, removeMember } from '../src/school/members/site-roles.ts'
@@ -23,10 +21,9 @@ import type { Answers } from '../tools/token/headless-person.ts'
 import { mutationOf, type Operator, operatorSite, startOperator } from './support/admin-api.ts'
 import { authorize, obtain } from './support/client.ts'
 import { rowOf, rowsOf } from './support/database.ts'
-import { makeCertificate } from './support/document-host.ts'
+import { startHttpsHost } from './support/document-host.ts'
 import { marco, noor, notes, olivia, policyWith, sam } from './support/gatehouse.ts'
 import { importRecords } from './support/import.ts'
-import { listen } from './support/listen.ts'
 import { mailsWith } from './support/mail-folder.ts'
 import { decode, hiddenField, makePagePerson, textOf } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
@@ -60,23 +57,13 @@ const respond = (status: number, headers = {}): RequestListener => {
   return (_request, response) => response.writeHead(status, headers).end('no')
 }
 
-/** Starts a receiver on this machine, to which all names resolve. For claude.ai, the guard must refuse this address. */
-async function startReceiver(openssl: string) {
-  const { key, cert } = await makeCertificate(openssl)
-  const server = createServer({ key, cert }, async (request, response) => {
-    const host = String(request.headers.host)
-    const body = await text(request)
-    const headers = request.headers as Record<string, string>
-    received.push({ host, headers, body, event: JSON.parse(body) })
-    const answer = answers.get(host) ?? respond(204)
-    answer(request, response)
-  })
-  const listening = await listen(server)
-  const lookUp = async () => [{ address: '127.0.0.1', family: 4 }]
-  const guarded = makeGuardedFetch({ lookUp, certificates: cert, port: listening.port })
-  const fetch: SendOutgoing = async (url, init) =>
-    await guarded(url, { ...init, privateAddress: !url.includes('claude.ai') })
-  return { ...listening, fetch }
+const receive: RequestListener = async (request, response) => {
+  const host = String(request.headers.host)
+  const body = await text(request)
+  const headers = request.headers as Record<string, string>
+  received.push({ host, headers, body, event: JSON.parse(body) })
+  const answer = answers.get(host) ?? respond(204)
+  answer(request, response)
 }
 
 describe('the table of event types', () => {
@@ -90,7 +77,9 @@ describe('the table of event types', () => {
 
 forEachDatabase('webhooks', (start) => {
   const openssl = sharedProgram('openssl')
-  const receiver = shared(async () => await startReceiver(openssl()))
+  /** For claude.ai, the guard refuses the address of this machine. */
+  const admits = (url: string) => !url.includes('claude.ai')
+  const receiver = shared(async () => await startHttpsHost(openssl(), receive, { admits }))
   const clock = { aheadMs: 0 }
   beforeEach(() => {
     answers.clear()

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs'
 import type { RequestListener } from 'node:http'
 import { createServer } from 'node:https'
 import { join } from 'node:path'
-import { connect, type TLSSocket } from 'node:tls'
 import { promisify } from 'node:util'
 
 import { makeGuardedFetch, type SendOutgoing } from '../../src/platform/outgoing/guarded-fetch.ts'
@@ -19,24 +18,36 @@ const documentHosts = [
 
 let certificate: ReturnType<typeof makeCertificate> | undefined
 
-export async function startDocumentHost(file: string) {
+export const lookUpHere = async () => [{ address: '127.0.0.1', family: 4 }]
+
+/** Starts an HTTPS server, to which a guarded fetch resolves every name. `admits` selects the URLs without the guard. */
+export async function startHttpsHost(
+  file: string,
+  listener: RequestListener,
+  { admits = (_address: string): boolean => true, lookUp = lookUpHere } = {},
+) {
   certificate ??= makeCertificate(file)
   const { key, cert } = await certificate
+  const listening = await listen(createServer({ key, cert }, listener))
+  const guarded = makeGuardedFetch({ lookUp, certificates: cert, port: listening.port })
+  const fetch: SendOutgoing = async (address, init = {}) =>
+    await guarded(address, { ...init, ...(admits(address) && { privateAddress: true }) })
+  return { ...listening, fetch }
+}
+
+export async function startDocumentHost(file: string) {
   const requests: string[] = []
   let answer: RequestListener = (_request, response) => response.writeHead(404).end()
   let down = false
-  const server = createServer({ key, cert }, (request, response) => {
+  const listener: RequestListener = (request, response) => {
     requests.push(`${request.headers.host}${request.url}`)
     answer(request, response)
-  })
-  const listening = await listen(server)
-  const open = (servername: string) =>
-    connect({ host: '127.0.0.1', port: down ? 1 : listening.port, servername, ca: cert })
+  }
+  const lookUp = async () =>
+    await (down ? Promise.reject(new Error('the host is down')) : lookUpHere())
   return {
-    ...listening,
+    ...(await startHttpsHost(file, listener, { lookUp })),
     requests,
-    /** Node's fetch, connected to this host for every URL. The engine's guard would reject the host's address. */
-    fetch: connectingFetch(open),
     serve(next: RequestListener | object) {
       answer = typeof next === 'function' ? (next as RequestListener) : documentAnswer(next)
     },
@@ -62,25 +73,6 @@ export function documentAnswer(document: object, headers: object = {}): RequestL
   return (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json', ...headers })
     response.end(JSON.stringify(document))
-  }
-}
-
-type Connected = (error: Error | null, socket: TLSSocket | null) => void
-type Connect = (target: { hostname: string }, done: Connected) => void
-type AgentClass = new (options: { connect: Connect }) => object
-
-/** Returns a `fetch` that opens a connection for each request, so none outlives a change of the host. */
-function connectingFetch(open: (hostname: string) => TLSSocket): typeof fetch {
-  return async (input, init) => {
-    const { dispatcher } = init as unknown as { dispatcher: { constructor: AgentClass } }
-    const agent = new dispatcher.constructor({
-      connect({ hostname }, done) {
-        const socket = open(hostname)
-        socket.once('secureConnect', () => done(null, socket))
-        socket.once('error', (error) => done(error, null))
-      },
-    })
-    return await fetch(input, { ...init, dispatcher: agent } as RequestInit)
   }
 }
 
