@@ -2,11 +2,11 @@ import { hashSync, verifySync } from '@node-rs/argon2'
 
 import { openAuthorization, userinfo } from './support/client.ts'
 import { change as changeRow, rowOf, rowsOf } from './support/database.ts'
-import { expectAnswer } from './support/expectations.ts'
 import { flushing, flushingSoon, noor, sam, startService, startWith } from './support/gatehouse.ts'
 import { makePagePerson, submitPage } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { getTokens } from './support/relying-party.ts'
+import { expectAnswer } from './support/wire.ts'
 
 const page = '/account/security'
 const fresh = 'three horses and a tram'

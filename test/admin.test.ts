@@ -1,6 +1,5 @@
 import { exchange, refresh, userinfo } from './support/client.ts'
 import { change, insert } from './support/database.ts'
-import { expectAnswer } from './support/expectations.ts'
 import {
   amir,
   flushingSoon,
@@ -16,6 +15,7 @@ import { hiddenField, linkOf, makePagePerson, type Seen, textOf } from './suppor
 import { eventually } from './support/programs.ts'
 import { getTokens } from './support/relying-party.ts'
 import { sharedService } from './support/storages.ts'
+import { expectAnswer } from './support/wire.ts'
 
 const applications = '/admin/northlight/applications'
 const publicEntry = {

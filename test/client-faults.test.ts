@@ -9,11 +9,19 @@ import {
   refresh,
 } from './support/client.ts'
 import { rowsOf } from './support/database.ts'
-import { expectAnswer } from './support/expectations.ts'
 import { flushingSoon, notes, portal } from './support/gatehouse.ts'
 import { eventually } from './support/programs.ts'
 import { sharedService } from './support/storages.ts'
-import { type Answer, basic, encode, type Fields, get, postForm, send } from './support/wire.ts'
+import {
+  type Answer,
+  basic,
+  encode,
+  expectAnswer,
+  type Fields,
+  get,
+  postForm,
+  send,
+} from './support/wire.ts'
 
 /** Each test repeats a fault of a real client library. The error description must name the remedy. */
 describe('the error of a faulty client', () => {

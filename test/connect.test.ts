@@ -1,10 +1,9 @@
 import { asClaude, authorize } from './support/client.ts'
 import { change, insert, rowOf, rowsOf } from './support/database.ts'
-import { expectAnswer } from './support/expectations.ts'
 import { olivia, sam, startWith } from './support/gatehouse.ts'
 import { decode, hiddenField, linkOf, makePagePerson, matchesIn } from './support/page-person.ts'
 import { sharedService } from './support/storages.ts'
-import { get } from './support/wire.ts'
+import { expectAnswer, get } from './support/wire.ts'
 
 const page = '/admin/northlight/assistants'
 const ownCallback = 'https://chatgpt.com/connector/oauth/OUbdUMlL15Ct'

@@ -1,12 +1,12 @@
 import { openAuthorization } from './support/client.ts'
 import { change, insert, remove, rowsOf } from './support/database.ts'
-import { expectAnswer } from './support/expectations.ts'
 import { flushing, noor, policyWith, sam } from './support/gatehouse.ts'
 import { linkTo, mailsHandled, mailsTo } from './support/mail-folder.ts'
 import { hiddenField, makePagePerson, textOf } from './support/page-person.ts'
 import { fresh } from './support/shared.ts'
 import { forEachDatabase } from './support/storages.ts'
 import { addApp } from './support/two-factors.ts'
+import { expectAnswer } from './support/wire.ts'
 
 const SAM = { person_id: 'per_sam' }
 const RESET = { feature: 'factor_reset' }
