@@ -106,8 +106,8 @@ describe('/oauth/authorize', () => {
     expect(tokens.scope).to.equal('openid account:read')
   })
 
-  // [RFC 6749 §3.1; Authorization 9]
-  it('ignores a nonce without openid, and rejects a repeated one', async () => {
+  // [RFC 6749 §3.1; Authorization 9; Token response 3]
+  it('ignores a nonce without openid, rejects a repeated one, and leads to no id_token (Authentication 7)', async () => {
     const fields = { scope: 'account:read', nonce: 'one' }
     const tokens = await obtain(service().url, { authorization: fields })
     expect(tokens.scope).to.equal('account:read')

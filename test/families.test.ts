@@ -145,10 +145,11 @@ forEachStorage('a family that is refreshed for weeks', (start) => {
   let time = Date.now()
   const service = sharedService({ now: () => time }, start)
 
-  it('occupies constant space and recognizes every token it ever had', async function () {
+  // [RFC 6749 §10.4; RFC 9700 §2.2.2; RFC 9700 §4.14.2; MCP Authorization §Token Theft]
+  it('occupies constant space, and ends with its grant at any token it ever had [design 10]', async function () {
     this.timeout(300_000)
     const { url, kysely } = service()
-    let { refresh_token: current } = await obtain(url)
+    let { refresh_token: current, access_token: access } = await obtain(url)
     const oldest = current
     const before = await stored(kysely)
     for (let count = 0; count < 300; count += 1) {
@@ -156,6 +157,7 @@ forEachStorage('a family that is refreshed for weeks', (start) => {
       const { status, body } = await refresh(url, current)
       expect(status).to.equal(200)
       current = body.refresh_token
+      access = body.access_token
     }
     const after = await stored(kysely)
     expect(after.rows).to.deep.equal(before.rows)
@@ -164,6 +166,7 @@ forEachStorage('a family that is refreshed for weeks', (start) => {
     time += 60_000
     expect(refusalOf(await refresh(url, oldest))).to.equal('400 invalid_grant')
     expect(refusalOf(await refresh(url, current))).to.equal('400 invalid_grant')
+    expect((await userinfo(url, access)).status).to.equal(401)
     const ended = (await rowsOf(kysely, 'oauth_grant')).find(({ ended_at }) => ended_at !== null)
     expect(ended?.end_reason).to.equal('a replaced refresh token was used again')
   })

@@ -2,7 +2,6 @@ import {
   protectedResourcePath,
   protectedResources,
 } from '../src/api/discovery/protected-resource.ts'
-import type { ServicePolicy } from '../src/config/config.ts'
 import { MEMBER_READ, readScope, writeScope } from '../src/directory/scopes/catalogue.ts'
 import { addressOf, paths } from '../src/platform/http/paths.ts'
 import { orUnavailable } from '../src/platform/http/storage-guard.ts'
@@ -37,7 +36,7 @@ import {
 import { messageOf, operatorToken } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { documentCoverage, follow, responseValidator } from './support/openapi.ts'
-import { shared } from './support/shared.ts'
+import { cached, shared } from './support/shared.ts'
 import { sharedService } from './support/storages.ts'
 import { mapping, startWithPlatform } from './support/upstream.ts'
 import { type Answer, answerOf, basic, encode, type Fields, postForm } from './support/wire.ts'
@@ -67,14 +66,8 @@ async function call(method: Method, address: string, { token, headers, body }: C
   return await answerOf(await fetch(address, init))
 }
 
-/** Operators' tokens by service and scope. Reused, because an address may register only a few clients. */
-const operatorTokens = new Map<string, Promise<string>>()
-function operatorBearer(url: string, scope: string): Promise<string> {
-  const key = `${url} ${scope}`
-  const token = operatorTokens.get(key) ?? operatorToken(url, scope)
-  operatorTokens.set(key, token)
-  return token
-}
+/** Tokens are reused, because an address may register only a few clients. */
+const operatorBearer = cached((url: string, scope: string) => operatorToken(url, scope))
 
 const asBrowser = { accept: 'text/html' }
 const asProgram = { accept: 'application/json' }
@@ -104,23 +97,17 @@ const unshown: Readonly<Record<string, string>> = {
   'components schemas AuthorizationServer properties agent_auth': 'described as never there',
 }
 
-const documents = new Map<string, Promise<[object, ReturnType<typeof responseValidator>]>>()
-async function documentOf(url: string) {
-  const read = async () => {
-    const document = (await (await fetch(url + paths.openApi)).json()) as object
-    return [document, responseValidator(document)] as [object, ReturnType<typeof responseValidator>]
-  }
-  const found = documents.get(url) ?? read()
-  documents.set(url, found)
-  return await found
-}
+const documentOf = cached(async (url: string) => {
+  const document: object = (await call('GET', url + paths.openApi)).body
+  return { document, validate: responseValidator(document) }
+})
 
 type Expected = readonly [Method, path: string, status: number]
 
 async function expectDescribed(url: string, expected: Expected, answer: Answer): Promise<void> {
   const [method, path, status] = expected
   expect(answer.status, JSON.stringify(answer.body)).to.equal(status)
-  const [document, validate] = await documentOf(url)
+  const { document, validate } = await documentOf(url)
   expect(validate(path, method, status, answer.body)).to.deep.equal([])
   expect(differences(document, [method, path], answer)).to.deep.equal([])
   shown.note(document, [path, method, status, answer.body], mediaTypeOf(answer))
@@ -165,9 +152,6 @@ describe('openapi.json describes', () => {
     'a local client with sign-out: 201': register({ ...local, ...signingOut }),
     'an unknown name: 400': register({ client_name: 'nobody' }),
     'a callback elsewhere: 400': register({ client_name: 'mine', redirect_uris: [foreign] }),
-    'an empty record: 400': register({}),
-    'a list: 400': register([]),
-    'truncated JSON: 400': register('{'),
     'a form: 415': register('x=y', asForm),
     'too large: 413': register({ client_name: 'x'.repeat(200_000) }),
   })
@@ -274,7 +258,6 @@ describe('openapi.json describes', () => {
     }
   answers('GET', paths.userinfo, {
     'with openid: 200': identity('GET', 'openid'),
-    'with openid email: 200': identity('GET', 'openid email'),
     'with openid profile email: 200': identity('GET', 'openid profile email'),
     'without openid: 403': identity('GET', 'account:read'),
     'without a token: 401': get(paths.userinfo),
@@ -309,7 +292,6 @@ describe('openapi.json describes', () => {
     'a refresh token: 200': async (url) => introspect(url, (await obtain(url)).refresh_token),
     'a token without a site: 200': async (url) =>
       introspect(url, (await obtain(url, siteless)).access_token),
-    'an ID token: 200': async (url) => introspect(url, (await obtain(url)).id_token ?? ''),
     'an unknown token: 200': (url) => introspect(url, 'nonsense'),
     'no token: 400': form(paths.introspection, asResourceServer),
     'no client: 401': form(paths.introspection, { token: 'x' }),
@@ -320,7 +302,6 @@ describe('openapi.json describes', () => {
   })
   answers('POST', paths.revocation, {
     'a token: 200': async (url) => revoke(url, (await obtain(url)).access_token),
-    'an ID token: 200': async (url) => revoke(url, (await obtain(url)).id_token ?? ''),
     'an unknown token: 200': (url) => revoke(url, 'nonsense'),
     'no token: 400': form(paths.revocation, { client_id: notes.clientId }),
     'no client: 400': form(paths.revocation, { token: 'x' }),
@@ -470,7 +451,16 @@ describe('openapi.json describes', () => {
 
 describe('openapi.json describes a service that fails', () => {
   const running = sharedService({ policy: policyWith({ upstreams: mapping(1) }) })
-  const busy = sharedService({ policy: nothingTwice })
+  const busy = sharedService({
+    policy: policyWith({
+      limits: {
+        ...{ authorizationKilobytesPerAddressMax: 1, oauthFailurePointsPerAddressMax: 1 },
+        ...{ tokenFailurePointsPerAddressMax: 1, pagesPerAddressMax: 1 },
+      },
+      mcp: { requestsPerAddressMax: 1 },
+      registration: { registrationsPerAddressMax: 1 },
+    }),
+  })
   const token = shared(async () => (await obtain(running().url)).access_token)
 
   it('a record that no version of the service writes: 500 with the error id of the log', async () => {
@@ -557,21 +547,6 @@ describe('openapi.json describes a service that fails', () => {
     })
   }
 })
-
-function nothingTwice(policy: ServicePolicy): ServicePolicy {
-  const limits = {
-    authorizationKilobytesPerAddressMax: 1,
-    oauthFailurePointsPerAddressMax: 1,
-    tokenFailurePointsPerAddressMax: 1,
-    pagesPerAddressMax: 1,
-  }
-  return {
-    ...policy,
-    limits: { ...policy.limits, ...limits },
-    mcp: { ...policy.mcp, requestsPerAddressMax: 1 },
-    registration: { ...policy.registration, registrationsPerAddressMax: 1 },
-  }
-}
 
 describe('openapi.json as a whole', () => {
   it('describes the metadata of a service where clients describe themselves', async () => {

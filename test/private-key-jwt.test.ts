@@ -32,7 +32,7 @@ import { getTokens } from './support/relying-party.ts'
 import { serve } from './support/serve.ts'
 import { sharedProgram } from './support/skipped.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
-import { type Fields, get, postForm } from './support/wire.ts'
+import { type Fields, postForm } from './support/wire.ts'
 
 const on = withPlans({ privateKeyJwt: true })
 const withFapi = withPlans({ privateKeyJwt: true, pushedAuthorizationRequests: true })
@@ -205,14 +205,7 @@ describe('private_key_jwt refuses', () => {
       response.end(JSON.stringify({ keys: [stranger.publicJwk] }))
     })
     const address = `${host.url}/keys`
-    const sign = async (by: ClientKey, header: Record<string, unknown>) => {
-      const claims = { iss: portal.clientId, sub: portal.clientId, aud: url, jti: randomUUID() }
-      return await new SignJWT(claims)
-        .setIssuedAt()
-        .setExpirationTime('1m')
-        .setProtectedHeader({ alg: by.alg, kid: by.kid, ...header })
-        .sign(by.privateKey, { crit: { unheard: true } })
-    }
+    const sign = async (by: ClientKey, header: object) => await signAssertion(by, url, {}, header)
     for (const [by, header] of [
       [stranger, { jwk: stranger.publicJwk }],
       [stranger, { jku: address }],
@@ -243,11 +236,9 @@ describe('private_key_jwt refuses', () => {
     }
   })
 
-  it('every assertion while the plan is off, and advertises no method', async () => {
+  it('every assertion while the plan is off', async () => {
     await using service = await startService()
     const key = await giveKey(service)
-    const { text } = await get(service.url + paths.authorizationServer)
-    expect(text).to.not.match(/private_key_jwt|signing_alg_values_supported":\["ES256","PS256/)
     expect(await introspectWith(service.url, key)).to.equal(401)
   })
 })
@@ -432,11 +423,8 @@ describe('private_key_jwt on the pages of an operator', () => {
   for (const [keys, says] of [
     ['http://client.example/keys', /must begin with <code>https/],
     ['https://127.0.0.1/keys', /public host name/],
-    ['https://10.0.0.8/keys', /public host name/],
-    ['https://[fd00::1]/keys', /public host name/],
     ['https://keys.internal/keys', /public host name/],
     ['https://me:secret@client.example/keys', /user name/],
-    ['https://client.example:22/keys', /port must be 443/],
     ['https://portal.example:8787/keys', /port must be 443/],
     ['nonsense', /complete URL/],
     ['{"keys":[]}', /cannot be used/],

@@ -159,7 +159,7 @@ describe('pushed authorization requests that are refused', () => {
     const answer = await push(service.url, tooLong)
     expect(refusalOf(answer)).to.equal('400 invalid_request')
     expect(answer.body.error_description).to.include('the parameter state has 4097 bytes')
-    // The refused request counts as five kilobytes and the next one as one.
+    // The refused request counts as five kilobytes, the next request as one.
     expect((await push(service.url)).status).to.equal(201)
     const limited = await push(service.url, tooLong)
     expect(refusalOf(limited)).to.equal('429 too_many_requests')
@@ -207,8 +207,6 @@ describe('pushed authorization requests that are refused', () => {
 
   it('include all while the plan is off, and all requests of applications that demand them', async () => {
     await using service = await startService()
-    const { body } = await get(service.url + paths.authorizationServer)
-    expect(body).to.not.have.property('pushed_authorization_request_endpoint')
     expect((await push(service.url)).status).to.equal(404)
     await choose(service, { pushed_requests_required_at: 1 })
     const plain = await get(authorizeUrl(service.url, asPortal).href)

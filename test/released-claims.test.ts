@@ -15,11 +15,6 @@ const namesFor = (changes: Partial<Release>) =>
   Object.keys(releasedClaims(known, { ...release, ...changes }))
 
 describe('the claims that a token releases', () => {
-  it('are those of its scopes', () => {
-    expect(releasedClaims(known, release)).to.deep.equal(known)
-    expect(namesFor({ scopes: ['openid', 'email'] })).to.deep.equal(['sub', 'email'])
-  })
-
   it('omit a scope that the person did not grant', () => {
     expect(namesFor({ allowed: { openid: { scope: 'openid' } } })).to.deep.equal(['sub'])
   })

@@ -18,63 +18,48 @@ const plain: SiteQuestion = {
   rememberedSiteId: undefined,
 }
 
-describe('site choice for a client of a site (design 15, 16)', () => {
+/** The kind of the decision, and the ids of its sites. */
+function outcomeOf(changes: Partial<SiteQuestion>): string {
+  const decision = decideSite({ ...plain, ...changes })
+  const site = decision.kind === 'bound' ? [decision.site] : []
+  const sites = decision.kind === 'choose' ? decision.sites : site
+  return [decision.kind, ...sites.map(({ id }) => id)].join(' ')
+}
+
+const operator = { operator: true }
+const ofGarden = { clientSiteId: 'garden' }
+const chosen = { chosenSiteId: 'kitchen', rememberedSiteId: 'school' }
+const cases: readonly (readonly [expected: string, title: string, Partial<SiteQuestion>])[] = [
+  ['refused', 'a client of a site and a person without a role', { ...ofGarden, held: [] }],
+  ['refused', 'a client of a site and an owner of another', { ...ofGarden, held: [school] }],
+  ['bound garden', 'a client of a site, and a choice', { ...operator, ...chosen, ...ofGarden }],
+  ['none', 'a plain sign-in', {}],
+  ['none', 'a plain sign-in of a person without a role', { held: [] }],
+  ['refused', 'operator scopes and a person without a role', { ...operator, held: [] }],
+  ['refused', 'operator scopes and a student', { ...operator, held: [garden] }],
+  ['refused', 'operator scopes and a lecturer', { ...operator, held: [library, garden] }],
+  ['bound school', 'an owner of one site', { ...operator, held: [garden, school, library] }],
+  ['bound kitchen', 'an admin of one site', { ...operator, held: [garden, kitchen, library] }],
+  ['choose school kitchen', 'an operator of several sites', operator],
+  ['bound kitchen', 'a choice for the request and one for the session', { ...operator, ...chosen }],
+  ['bound school', 'a choice for the session', { ...operator, rememberedSiteId: 'school' }],
+  ...['garden', 'library', 'elsewhere', ''].flatMap((id) =>
+    (['chosenSiteId', 'rememberedSiteId'] as const).map((name) => {
+      const title = `${name} "${id}", where the person is no operator`
+      return ['choose school kitchen', title, { ...operator, [name]: id }] as const
+    }),
+  ),
+]
+
+describe('site choice (design 15, 16) [What the service does 4]', () => {
   for (const held of [school, kitchen, library, garden]) {
-    it(`is that site for its ${held.roles.join(' and ')} [What the service does 12]`, () => {
-      const decision = decideSite({ ...plain, clientSiteId: held.id, held: [held] })
-      expect(decision).to.deep.equal({ kind: 'bound', site: held })
+    it(`for a client of a site is that site for its ${held.roles.join(' and ')} [What the service does 12]`, () => {
+      expect(outcomeOf({ clientSiteId: held.id, held: [held] })).to.equal(`bound ${held.id}`)
     })
   }
 
-  it('is refused for other people', () => {
-    for (const held of [[], [school], [school, kitchen, library]])
-      expect(decideSite({ ...plain, clientSiteId: 'garden', held }).kind).to.equal('refused')
-  })
-
-  it('ignores a chosen and a remembered site', () => {
-    const others = { chosenSiteId: 'school', rememberedSiteId: 'kitchen' }
-    const decision = decideSite({ ...plain, clientSiteId: 'garden', operator: true, ...others })
-    expect(decision).to.deep.equal({ kind: 'bound', site: garden })
-  })
-})
-
-describe('site choice for operator scopes (design 15) [What the service does 4]', () => {
-  const operator = { ...plain, operator: true }
-
-  it('is none for a plain sign-in', () => {
-    expect(decideSite(plain)).to.deep.equal({ kind: 'none' })
-    expect(decideSite({ ...plain, held: [] })).to.deep.equal({ kind: 'none' })
-  })
-
-  it('is refused for students and lecturers', () => {
-    for (const held of [[], [garden], [library, garden]])
-      expect(decideSite({ ...operator, held }).kind).to.equal('refused')
-  })
-
-  it('is the only site that the person owns or administers', () => {
-    for (const only of [school, kitchen]) {
-      const decision = decideSite({ ...operator, held: [garden, only, library] })
-      expect(decision).to.deep.equal({ kind: 'bound', site: only })
-    }
-  })
-
-  it('is a question between several such sites', () => {
-    expect(decideSite(operator)).to.deep.equal({ kind: 'choose', sites: [school, kitchen] })
-  })
-
-  it('prefers the choice of the request to that of the session', () => {
-    const both = { ...operator, chosenSiteId: 'kitchen', rememberedSiteId: 'school' }
-    expect(decideSite(both)).to.deep.equal({ kind: 'bound', site: kitchen })
-    const remembered = { ...operator, rememberedSiteId: 'school' }
-    expect(decideSite(remembered)).to.deep.equal({ kind: 'bound', site: school })
-  })
-
-  it('ignores a chosen or remembered site that the person does not operate', () => {
-    for (const id of ['garden', 'library', 'elsewhere', '']) {
-      expect(decideSite({ ...operator, chosenSiteId: id }).kind).to.equal('choose')
-      expect(decideSite({ ...operator, rememberedSiteId: id }).kind).to.equal('choose')
-    }
-  })
+  for (const [expected, title, question] of cases)
+    it(`for ${title} is: ${expected}`, () => expect(outcomeOf(question)).to.equal(expected))
 
   it('never binds a person to a site without the required role', () => {
     const id = fc.constantFrom('school', 'kitchen', 'library', 'garden', 'elsewhere')

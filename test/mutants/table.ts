@@ -119,7 +119,7 @@ export const mutants: readonly Mutant[] = [
     '«nowMs - step <= refreshRetrySeconds * 1000→true»)',
     'return [...recent, nowMs]«.slice(-STEPS_MAX)→»',
   ]),
-  ...inFile('oauth/token/refresh-token.ts', 'hostile/grant token', [
+  ...inFile('oauth/token/refresh-token.ts', 'hostile/grant token families', [
     '«if (named && audience === undefined) throw resourceNotGranted()→»',
     'if («clientId !== oidc.client.clientId→false»)',
     'if («audience !== undefined && audience !== resources.audience→false») {',
@@ -140,7 +140,7 @@ export const mutants: readonly Mutant[] = [
       'second guard: a later refusal is also removed from the grant',
     ],
   ]),
-  ...inFile('oauth/token/refresh-binding.ts', 'hostile/grant token', [
+  ...inFile('oauth/token/refresh-binding.ts', 'families', [
     "«await grants.store.end({ id: grantId }, 'a replaced refresh token was used again', callerOf(ctx))→»",
   ]),
   ...inFile('oauth/token/refresh-binding.ts', 'dpop', [
@@ -243,7 +243,7 @@ export const mutants: readonly Mutant[] = [
   ...inFile('oauth/clients/secret.ts', 'introspection-answers hostile/client-endpoint', [
     '«isSame(sha256(secret), digest)→secret.length > 0»',
   ]),
-  ...inFile('directory/people/relying-party.ts', 'own-sign-in', [
+  ...inFile('directory/people/relying-party.ts', 'own-sign-in account', [
     "validateAuthResponse(server, client, answer, «state→answer.get('state') ?? undefined»)",
     'expectedNonce: «nonce→undefined»,',
     '«await validateApplicationLevelSignature(server, response, options)→»',

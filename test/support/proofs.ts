@@ -59,6 +59,7 @@ export async function signAssertion(
   key: Pick<ClientKey, 'privateKey' | 'alg' | 'kid'>,
   audience: string | string[],
   claims: Record<string, unknown> = {},
+  header: object = {},
 ): Promise<string> {
   const now = Math.floor(Date.now() / 1000)
   const said = {
@@ -67,8 +68,9 @@ export async function signAssertion(
     ...claims,
   }
   return await new SignJWT(said)
-    .setProtectedHeader({ alg: key.alg, kid: key.kid })
-    .sign(key.privateKey)
+    .setProtectedHeader({ alg: key.alg, kid: key.kid, ...header })
+    // An unknown header is signed as a critical one if the header lists it in `crit`.
+    .sign(key.privateKey, { crit: { unheard: true } })
 }
 
 /** Makes an unsigned JWT (`alg: none`). */

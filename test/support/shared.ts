@@ -10,6 +10,16 @@ export function fresh<Value>(make: () => Promise<Value>): () => Value {
   return keep(make, beforeEach, afterEach)
 }
 
+/** Returns the function with a cache of its results, by its arguments. */
+export function cached<Key extends string[], Value>(make: (...key: Key) => Value) {
+  const made = new Map<string, Value>()
+  return (...key: Key): Value => {
+    const value = made.get(key.join()) ?? make(...key)
+    made.set(key.join(), value)
+    return value
+  }
+}
+
 function keep<Value>(make: Make<Value>, begin: Mocha.HookFunction, end: Mocha.HookFunction) {
   let made: { readonly value: Value } | undefined
   begin(async function () {
