@@ -1,14 +1,6 @@
 import { checkEntry } from '../src/pages/applications/application-form.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import {
-  askToAuthorize,
-  errorOf,
-  exchange,
-  getCode,
-  obtain,
-  refresh,
-  userinfo,
-} from './support/client.ts'
+import { askToAuthorize, errorOf, exchange, getCode, obtain, refresh } from './support/client.ts'
 import { change, insert, remove, rowOf, rowsOf } from './support/database.ts'
 import { amir, marco, notes, olivia, type RunningService, sam } from './support/gatehouse.ts'
 import { importRecords } from './support/import.ts'
@@ -31,7 +23,6 @@ const makeEntry = () => {
 }
 const site = 'sit_northlight'
 
-/** Creates an operator application, as the owner of the site does. */
 async function create({ url }: RunningService, more: Record<string, string | string[]> = {}) {
   const owner = makePagePerson(url, olivia)
   const entry = makeEntry()
@@ -209,15 +200,6 @@ describe('an application that acts for an owner, against people with less power'
     const code = await getCode(url, app.asks, olivia)
     const withoutSecret = { client_id: app.clientId, redirect_uri }
     expect((await exchange(url, code, withoutSecret)).status).to.equal(401)
-  })
-
-  it('loses at once the access with a scope that the owner takes away', async () => {
-    const { url } = running()
-    const app = await create(running())
-    const { access_token } = await connect(running(), app)
-    await app.owner.submit(`${app.page}/edit`, { ...app.entry, scope: ['courses:read'] })
-    expect((await readCourses(url, access_token)).status).to.equal(401)
-    expect((await userinfo(url, access_token)).status).to.equal(401)
   })
 
   for (const [what, typed, field] of [

@@ -38,7 +38,7 @@ const linesOf = (records: readonly object[]) =>
   records.map((record) => `${JSON.stringify(record)}\n`).join('')
 
 interface Signing {
-  readonly key?: Pick<ClientKey, 'privateKey'>
+  readonly key?: { readonly privateKey: ClientKey['privateKey'] | Uint8Array }
   readonly header?: object
   readonly claims?: Record<string, unknown>
 }
@@ -172,12 +172,8 @@ describe('the credential of the platform', () => {
   const body = linesOf([person('mallory')])
 
   const hmac = async (url: string) => {
-    const secret = new TextEncoder().encode(await exportSPKI(key.publicKey))
-    const header = { alg: 'HS256', kid: key.kid, typ: 'records+jwt' }
-    const now = Math.floor(Date.now() / 1000)
-    const claims = { aud: url + path, jti: 'h', iat: now, exp: now + 60 }
-    const body_sha256 = hash('sha256', body, 'base64url')
-    return await new SignJWT({ ...claims, body_sha256 }).setProtectedHeader(header).sign(secret)
+    const privateKey = new TextEncoder().encode(await exportSPKI(key.publicKey))
+    return await sign(url, body, { key: { privateKey }, header: { alg: 'HS256' } })
   }
   const signed = (signing: Signing) => async (url: string) => await sign(url, body, signing)
   const ago = (seconds: number) => Math.floor(Date.now() / 1000) - seconds

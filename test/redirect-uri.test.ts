@@ -27,7 +27,7 @@ describe('loopback redirect addresses', () => {
     })
   }
 
-  // test/hostile/registration-cases.ts has more.
+  // test/hostile/registration-cases.ts has further cases.
   const refused: [string, string][] = [
     ['HTTP://127.0.0.1:8000/callback', 'a scheme in capitals'],
     ['http://127.0.0.1:8000', 'no path'],

@@ -1,14 +1,11 @@
 import { makeLoopbackClients } from '../src/oauth/clients/loopback-clients.ts'
 import type { Database } from '../src/platform/store/database.ts'
-import { redisState, type StateStore, sqlState } from '../src/platform/store/oauth-state.ts'
+import { sqlState } from '../src/platform/store/oauth-state.ts'
 import { openDatabase } from '../src/platform/store/open-stores.ts'
-import { openRedis } from '../src/platform/store/redis.ts'
 import { cleanUpAt } from './support/clean-up.ts'
-import { openAt, patiently, rowsOf, sqlitePlace, withDatabases } from './support/database.ts'
+import { patiently, rowsOf, sqlitePlace, withDatabases } from './support/database.ts'
 import { defaultsInForce } from './support/figures.ts'
 import { fresh } from './support/shared.ts'
-import { describeOnServers } from './support/skipped.ts'
-import { sharedRedis } from './support/storages.ts'
 
 const DAY_MS = 86_400_000
 const UNUSED_SECONDS = 86_400
@@ -24,10 +21,10 @@ const registration = {
 } as const
 
 /** Creates loopback clients on a database, with a clock and a count of their writes. */
-function watch(database: Database, given?: StateStore, loopbackHosts = ['127.0.0.1', 'localhost']) {
+function watch(database: Database, loopbackHosts = ['127.0.0.1', 'localhost']) {
   const clock = { ms: Date.now() }
   const now = () => clock.ms
-  const records = (given ?? sqlState(database, { now })).adapterFor('Client')
+  const records = sqlState(database, { now }).adapterFor('Client')
   const counted = { writes: 0 }
   const clients = makeLoopbackClients({
     records: {
@@ -50,22 +47,6 @@ function watch(database: Database, given?: StateStore, loopbackHosts = ['127.0.0
     now,
   })
   return { clients, clock, counted }
-}
-
-async function replaceOldest({ clients, clock }: ReturnType<typeof watch>): Promise<void> {
-  const register = async (address: string) => {
-    clock.ms += 1000
-    return (await clients.register(registration, address)).clientId
-  }
-  const used = await register('2001:db8:0:1::1')
-  await clients.use(used)
-  const elsewhere = await register(HERE)
-  const ids = await Array.fromAsync([2, 3, 4, 5, 6], (host) => register(`2001:db8:0:1::${host}`))
-  const other = await register('2001:db8:0:2::1')
-  const found = await Promise.all([used, elsewhere, other, ...ids].map((id) => clients.find(id)))
-  const known = found.map((client) => client !== undefined)
-  expect(known.slice(0, 3)).to.deep.equal([true, true, true])
-  expect(known.filter(Boolean)).to.have.lengthOf(UNUSED_MAX + 3)
 }
 
 withDatabases('loopback clients', (open) => {
@@ -110,7 +91,19 @@ withDatabases('loopback clients', (open) => {
   })
 
   it('are replaced by later ones of their network, the oldest first (design 8)', async () => {
-    await replaceOldest(watch(database()))
+    const { clients, clock } = watch(database())
+    const register = async (address: string) => {
+      clock.ms += 1000
+      return (await clients.register(registration, address)).clientId
+    }
+    const used = await register('2001:db8:0:1::1')
+    await clients.use(used)
+    const elsewhere = await register(HERE)
+    const ids = await Array.fromAsync([2, 3, 4, 5, 6], (host) => register(`2001:db8:0:1::${host}`))
+    const other = await register('2001:db8:0:2::1')
+    const found = await Promise.all([used, elsewhere, other, ...ids].map((id) => clients.find(id)))
+    const known = found.map((client) => client !== undefined)
+    expect(known).to.deep.equal([...Array(3).fill(true), false, false, ...Array(3).fill(true)])
     const rows = await database().kysely.selectFrom('unused_client').select('network').execute()
     expect(rows.map(({ network }) => network).join()).to.not.match(/192|2001|db8/)
   })
@@ -131,41 +124,9 @@ withDatabases('loopback clients', (open) => {
     const both = await clients.register(registration, HERE)
     const [kept = '', lost = ''] = registration.redirectUris
     const local = await clients.register({ ...registration, redirectUris: [lost] }, HERE)
-    const strict = watch(database(), undefined, ['127.0.0.1']).clients
+    const strict = watch(database(), ['127.0.0.1']).clients
     expect((await strict.find(both.clientId))?.redirectUris).to.deep.equal([kept])
     expect(await strict.find(local.clientId)).to.equal(undefined)
-  })
-})
-
-describeOnServers('loopback clients on Redis', () => {
-  const redis = sharedRedis()
-
-  it('live 90 days from their last use, give or take a day (design 8)', async () => {
-    await using state = redisState(await openRedis({ url: redis().url }, { answerWithinMs: 300 }))
-    await using database = await openAt(await sqlitePlace())
-    const { clients, clock, counted } = watch(database, state)
-    const { clientId } = await clients.register(registration, HERE)
-    const key = String([await redis().ask('KEYS', '*Client*')].flat()[0])
-    const expectLife = async (seconds: number) =>
-      expect(Number(await redis().ask('PTTL', key))).to.be.closeTo(seconds * 1000, 5000)
-    await expectLife(UNUSED_SECONDS)
-    await clients.use(clientId)
-    await expectLife(IDLE_SECONDS)
-    await redis().ask('PEXPIRE', key, 60_000)
-    expect(await clients.find(clientId)).to.include({ clientId })
-    expect(counted.writes).to.equal(2)
-    clock.ms += DAY_MS + 1
-    expect(await clients.find(clientId)).to.include({ clientId })
-    expect(counted.writes).to.equal(3)
-    await expectLife(IDLE_SECONDS)
-    await redis().ask('PEXPIRE', key, 0)
-    expect(await clients.find(clientId)).to.equal(undefined)
-  })
-
-  it('are replaced by later ones of their network', async () => {
-    await using state = redisState(await openRedis({ url: redis().url }, { answerWithinMs: 300 }))
-    await using database = await openAt(await sqlitePlace())
-    await replaceOldest(watch(database, state))
   })
 })
 

@@ -1,6 +1,3 @@
-import { registerClient as registerWithSdk2 } from '@modelcontextprotocol/client'
-import { registerClient as registerWithSdk1 } from '@modelcontextprotocol/sdk/client/auth.js'
-import { OAuthMetadataSchema } from '@modelcontextprotocol/sdk/shared/auth.js'
 import fc from 'fast-check'
 import * as oidc from 'openid-client'
 
@@ -11,7 +8,7 @@ import { olivia, startService, startWith } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
 import { type Asking, getTokens, signIn } from './support/relying-party.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
-import { get, postJson, preflight, refusalOf } from './support/wire.ts'
+import { postJson, preflight, refusalOf } from './support/wire.ts'
 
 const loopback = 'http://127.0.0.1:49152/callback'
 const plain = { redirect_uris: [loopback] }
@@ -25,20 +22,6 @@ const codex = { client_name: 'Codex', redirect_uris: ['http://127.0.0.1:1455/cal
 
 describe('registration', () => {
   const service = sharedService({ policy: withoutLimits })
-
-  for (const [version, registerWithSdk] of [
-    ['1', registerWithSdk1],
-    ['2', registerWithSdk2],
-  ] as const) {
-    it(`works with version ${version} of the MCP SDK`, async () => {
-      const { url } = service()
-      const metadata = OAuthMetadataSchema.parse((await get(url + paths.authorizationServer)).body)
-      const clientMetadata = { client_name: 'A program', ...plain, scope: 'account:read' }
-      const information = await registerWithSdk(url, { metadata, clientMetadata })
-      expect(information.client_id).to.match(/^loopback_/)
-      expect(information.client_secret).to.equal(undefined)
-    })
-  }
 
   // test/hostile/registration-cases.ts and registration-replayed.test.ts have the other refusals.
   it('refuses a body that is not UTF-8', async () => {
@@ -59,11 +42,6 @@ describe('registration', () => {
   it('accepts a charset', async () => {
     const charset = ['Content-Type', 'application/json; charset=utf-8']
     expect((await register(service().url, plain, charset)).status).to.equal(201)
-  })
-
-  it('answers other methods with 405 [RFC 7591 §3]', async () => {
-    const { status, headers } = await get(service().url + paths.registration)
-    expect([status, headers.get('allow')]).to.deep.equal([405, 'POST, OPTIONS'])
   })
 
   it('allows pages of any origin, without credentials (design 28)', async () => {

@@ -6,7 +6,7 @@ import {
 import { paths } from '../src/platform/http/paths.ts'
 import { askToAuthorize, authorizeUrl, locationOf } from './support/client.ts'
 import { notes, policyWith, type RunningService } from './support/gatehouse.ts'
-import { forEachStorage, sharedService } from './support/storages.ts'
+import { sharedService } from './support/storages.ts'
 import { encode, FORM, send } from './support/wire.ts'
 
 const long = (length: number) => 'x'.repeat(length)
@@ -49,9 +49,9 @@ describe('the length of an authorization request (RFC 6749 §3.1)', () => {
   })
 })
 
-forEachStorage('an authorization request that is too long', (start) => {
+describe('an authorization request that is too long', () => {
   const policy = policyWith({ furtherPlans: { pushedAuthorizationRequests: true } })
-  const service = sharedService({ policy }, start)
+  const service = sharedService({ policy })
 
   for (const name of ['state', 'nonce', 'login_hint', 'acr_values', 'ui_locales', 'claims']) {
     it(`is refused at the client, and not stored: ${name}`, async () => {
@@ -88,11 +88,11 @@ forEachStorage('an authorization request that is too long', (start) => {
   })
 })
 
-forEachStorage('a sign-out request without a session', (start) => {
-  const service = sharedService(undefined, start)
+describe('a sign-out request without a session', () => {
+  const service = sharedService()
 
   it('is refused when it is too long, and stored for the time of a sign-in otherwise', async () => {
-    const { url, service: running, config } = service()
+    const { url, kysely, config } = service()
     const ask = async (state: string) =>
       await send(url, { path: `${paths.endSession}?${encode({ state })}` })
     const refused = await ask(long(4097))
@@ -100,26 +100,13 @@ forEachStorage('a sign-out request without a session', (start) => {
     expect(refused.text).to.include('the parameter state has 4097 bytes')
     expect((await ask('x')).status).to.equal(200)
     const lifetimeMs = config.service.lifetimes.interactionSeconds * 1000
-    const { redis, database } = running.stores
-    if (redis && 'dbsize' in redis) {
-      const [key = ''] = await redis.keys('gatehouse:Session:*')
-      expect(await redis.pttl(key)).to.be.within(1, lifetimeMs)
-      return
-    }
-    const [row] = await database.kysely.selectFrom('oauth_state').select('expires_at').execute()
+    const [row] = await kysely.selectFrom('oauth_state').select('expires_at').execute()
     expect(row?.expires_at).to.be.within(Date.now(), Date.now() + lifetimeMs)
   })
 })
 
-async function bytesStored({ service, kysely }: RunningService, ask: () => Promise<void>) {
-  const { redis } = service.stores
+async function bytesStored({ kysely }: RunningService, ask: () => Promise<void>) {
   const total = async () => {
-    if (redis && 'dbsize' in redis) {
-      const keys = await redis.keys('gatehouse:Interaction:*')
-      const pushed = await redis.keys('gatehouse:PushedAuthorizationRequest:*')
-      const sizes = await Promise.all([...keys, ...pushed].map((key) => redis.strlen(key)))
-      return sizes.reduce((sum, size) => sum + size, 0)
-    }
     const rows = await kysely.selectFrom('oauth_state').select('payload').execute()
     return rows.reduce((sum, { payload }) => sum + payload.length, 0)
   }

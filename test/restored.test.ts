@@ -1,11 +1,7 @@
-import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-
-import { sql } from 'kysely'
 
 import { endEverything } from '../src/oauth/grants/end-grants.ts'
 import { pages } from '../src/platform/http/paths.ts'
-import { openDatabase } from '../src/platform/store/open-stores.ts'
 import {
   exchange,
   introspect,
@@ -13,13 +9,11 @@ import {
   obtainTokens,
   openAuthorization,
   refresh,
-  revoke,
   userinfo,
 } from './support/client.ts'
-import { patiently, rowsOf } from './support/database.ts'
-import { sam, startService } from './support/gatehouse.ts'
+import { rowsOf } from './support/database.ts'
+import { sam } from './support/gatehouse.ts'
 import { makePagePerson } from './support/page-person.ts'
-import { temporaryFolder } from './support/programs.ts'
 import { forEachStorage } from './support/storages.ts'
 
 forEachStorage('a database in which everything ended', (start) => {
@@ -54,36 +48,5 @@ forEachStorage('a database in which everything ended', (start) => {
     const after = await obtainTokens(url)
     expect((await userinfo(url, after.accessToken)).status).to.equal(200)
     expect((await refresh(url, after.refreshToken)).status).to.equal(200)
-  })
-})
-
-describe('a database that was restored from a backup', () => {
-  // [191]
-  it('accepts no token that was used, revoked or issued since, after everything ended', async () => {
-    const environment = { SECRET: 'the-secret-of-these-tests-is-long-enough-to-be-one' }
-    const [used, kept] = [temporaryFolder(), temporaryFolder()]
-    const port = await (async () => {
-      await using service = await startService({ environment: { ...environment, DATA_DIR: used } })
-      const { url } = service
-      const revoked = await obtainTokens(url)
-      const replaced = await obtainTokens(url)
-      await sql.raw(`vacuum into '${join(kept, 'gatehouse.db')}'`).execute(service.kysely)
-      await revoke(url, revoked.refreshToken)
-      const newer = await refresh(url, replaced.refreshToken)
-      const newest = await obtainTokens(url)
-      return { url, revoked, replaced, newer: newer.body.refresh_token, newest }
-    })()
-    const file = join(kept, 'gatehouse.db')
-    const database = await openDatabase({ kind: 'sqlite', file }, patiently)
-    await endEverything(database, Date.now())
-    await database[Symbol.asyncDispose]()
-    const moved = { DATA_DIR: kept, BASE_URL: new URL(port.url).origin }
-    await using service = await startService({ environment: { ...environment, ...moved } })
-    const own = `http://127.0.0.1:${service.config.port}`
-    const { revoked, replaced, newer, newest } = port
-    for (const token of [revoked.refreshToken, replaced.refreshToken, newer, newest.refreshToken])
-      expect((await refresh(own, token)).body.error).to.equal('invalid_grant')
-    for (const { accessToken } of [revoked, replaced, newest])
-      expect((await userinfo(own, accessToken)).status).to.equal(401)
   })
 })
