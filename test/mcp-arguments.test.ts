@@ -10,6 +10,7 @@ const lecture = { courseId, title: 'Break', durationSeconds: 60 }
 const forLife = { courseId, hasLifetimeAccess: true }
 const walk = { id: 'evt_dawn_walk' }
 const mustBeTime = /startsAt must be a time .* like 2026-10-01T00:00:00Z/
+const cursorOfList = /after must be pageInfo\.endCursor of a page of the same list\. Omit it for/
 
 /** The tools with arguments that may be null, and their required arguments. */
 const clearing: Readonly<Record<string, Values>> = {
@@ -39,7 +40,6 @@ function clearableOf(name: string): string[] {
   return properties.filter(([, { type }]) => Array.isArray(type)).map(([argument]) => argument)
 }
 
-/** Calls with one mistake each, and the expected error text. */
 const mistakes: readonly (readonly [tool: string, values: Values, said: RegExp])[] = [
   ['create_course', { title: 'x' }, /slug is required\. summary is required\./],
   ['create_course', { slug: 5, title: 'x', summary: 'x' }, /slug must be a string\./],
@@ -56,6 +56,12 @@ const mistakes: readonly (readonly [tool: string, values: Values, said: RegExp])
   ['list_site_courses', { state: 'OPEN' }, /state must be one of DRAFT, SCHEDULED/],
   ['set_member_roles', { id: 'per_sam', roles: ['PUPIL'] }, /roles must be a list; each/],
   ['update_site', { name: '' }, /name must not be empty/],
+  ['publish_course', { id: 'nope' }, /Call list_site_courses/],
+  ['get_site_student', { id: 'nope' }, /Call list_site_students/],
+  ['publish_course', {}, /The tool takes id \(required\), at\./],
+  ['publish_course', { id: 'x', when: 1 }, /id \(required\), at\./],
+  ['list_site_courses', { first: 0 }, /first/],
+  ['list_site_courses', { after: 'nonsense' }, cursorOfList],
 ]
 
 forEachDatabase('the arguments of tools', (start) => {

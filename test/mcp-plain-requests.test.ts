@@ -1,7 +1,7 @@
 import { readPlainRequest } from '../src/api/mcp/plain-requests.ts'
 import { toolAddresses } from '../src/api/mcp/tool-access.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import { type Era, eras, messageOf, operatorToken } from './support/mcp.ts'
+import { eras, messageOf, operatorToken } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { sharedService } from './support/storages.ts'
 import { postJson } from './support/wire.ts'
@@ -69,58 +69,53 @@ describe('plain requests of the tool endpoint', () => {
   })
 })
 
-describe('requests that plain-requests.ts leaves to the SDK', () => {
-  type Change = (message: Message) => { headers?: object; message?: object }
-  const params =
-    (more: object): Change =>
-    ({ message }) => ({ message: { ...message, params: { ...message.params, ...more } } })
-  const changed =
-    (more: object): Change =>
-    ({ message }) => ({ message: { ...message, ...more } })
-  const headers =
-    (sent: object): Change =>
-    () => ({ headers: sent })
+/** Changes to members of the message, its parameters, their envelope and the headers. */
+type Change = Readonly<Partial<Record<'message' | 'params' | 'meta' | 'headers', object>>>
 
-  const [unknown, named] = [{ name: 'nothing' }, { 'mcp-name': 'nothing' }]
+describe('requests that plain-requests.ts leaves to the SDK', () => {
   const changes: Readonly<Record<string, Change>> = {
-    'another method': changed({ method: 'ping' }),
-    'a notification': changed({ id: undefined }),
-    'no version of JSON-RPC': changed({ jsonrpc: undefined }),
-    'an id that is no integer': changed({ id: 1.5 }),
-    'another member of the message': changed({ more: 1 }),
-    'another parameter': params({ task: {} }),
-    'parameters as a list': changed({ params: [] }),
-    'an unknown tool': (message) => ({ ...params(unknown)(message), headers: named }),
-    'arguments as a list': params({ arguments: [] }),
-    'a progress token as an object': (sent) => ({ message: withMeta(sent, { progressToken: {} }) }),
-    'an unknown revision': headers({ 'mcp-protocol-version': '2030-01-01' }),
-    'the other revision': ({ headers: { 'mcp-protocol-version': sent } }) => ({
-      headers: { 'mcp-protocol-version': eras.find((era) => era !== sent) },
-    }),
-  }
-  const without = (part: string): Change => {
-    const name = `io.modelcontextprotocol/${part}`
-    return (sent) => ({ message: withMeta(sent, { [name]: undefined }) })
+    'another method': { message: { method: 'ping' } },
+    'a notification': { message: { id: undefined } },
+    'no version of JSON-RPC': { message: { jsonrpc: undefined } },
+    'an id that is no integer': { message: { id: 1.5 } },
+    'another member of the message': { message: { more: 1 } },
+    'another parameter': { params: { task: {} } },
+    'parameters as a list': { message: { params: [] } },
+    'an unknown tool': { params: { name: 'nothing' }, headers: { 'mcp-name': 'nothing' } },
+    'arguments as a list': { params: { arguments: [] } },
+    'a progress token as an object': { meta: { progressToken: {} } },
+    'an unknown revision': { headers: { 'mcp-protocol-version': '2030-01-01' } },
   }
   const modern: Readonly<Record<string, Change>> = {
-    'no revision in the headers': headers({ 'mcp-protocol-version': undefined }),
-    'no method in the headers': headers({ 'mcp-method': undefined }),
-    'another method in the headers': headers({ 'mcp-method': 'tools/list' }),
-    'no name in the headers': headers({ 'mcp-name': undefined }),
-    'another name in the headers': headers({ 'mcp-name': 'get_viewer' }),
-    'no revision in the envelope': without('protocolVersion'),
-    'no capabilities in the envelope': without('clientCapabilities'),
+    'no revision in the headers': { headers: { 'mcp-protocol-version': undefined } },
+    'the earlier revision in the headers': { headers: { 'mcp-protocol-version': '2025-11-25' } },
+    'no method in the headers': { headers: { 'mcp-method': undefined } },
+    'another method in the headers': { headers: { 'mcp-method': 'tools/list' } },
+    'no name in the headers': { headers: { 'mcp-name': undefined } },
+    'another name in the headers': { headers: { 'mcp-name': 'get_viewer' } },
+    'no revision in the envelope': {
+      meta: { 'io.modelcontextprotocol/protocolVersion': undefined },
+    },
+    'no capabilities in the envelope': {
+      meta: { 'io.modelcontextprotocol/clientCapabilities': undefined },
+    },
   }
-  const leaves = (era: Era, table: Readonly<Record<string, Change>>) => {
-    for (const [what, change] of Object.entries(table)) {
+  const earlier: Readonly<Record<string, Change>> = {
+    'the later revision in the headers': { headers: { 'mcp-protocol-version': '2026-07-28' } },
+  }
+  for (const [era, own] of [['2026-07-28', modern] as const, ['2025-11-25', earlier] as const]) {
+    for (const [what, { message, params, meta, headers }] of Object.entries({
+      ...changes,
+      ...own,
+    })) {
       it(`${era}: ${what}`, () => {
         const usual = messageOf('tools/call', era, { name: 'sign_in', arguments: {} })
         expect(isPlain(usual)).to.equal(true)
-        const { headers: sent, message = usual.message } = change(usual)
-        expect(isPlain({ headers: { ...usual.headers, ...sent }, message })).to.equal(false)
+        const sent = meta ? withMeta(usual, meta) : usual.message
+        const changed = { ...sent, params: { ...sent.params, ...params }, ...message }
+        const both = { headers: { ...usual.headers, ...headers }, message: changed }
+        expect(isPlain(both)).to.equal(false)
       })
     }
   }
-  for (const era of eras) leaves(era, changes)
-  leaves('2026-07-28', modern)
 })

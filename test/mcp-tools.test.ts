@@ -306,8 +306,6 @@ describe('tools and their callers', () => {
         expect(said, JSON.stringify(values)).to.match(new RegExp(`\\b${argument}\\b`))
       }
     }
-    const missing = await problemOf(url, 'get_public_course', { values: { site: 'northlight' } })
-    expect(missing).to.match(/\bslug\b/)
   })
 
   it('refuse unknown arguments, in any spelling [115]', async () => {

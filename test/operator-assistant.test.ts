@@ -1,10 +1,7 @@
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-
 import { readScope, writeScope } from '../src/directory/scopes/catalogue.ts'
-import { paths } from '../src/platform/http/paths.ts'
 import { rowsOf } from './support/database.ts'
 import type { RunningService } from './support/gatehouse.ts'
-import { answerIn, operatorToken } from './support/mcp.ts'
+import { operatorToken, readTool, toolNames } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { forEachDatabase } from './support/storages.ts'
 import type { Json } from './support/wire.ts'
@@ -14,30 +11,18 @@ const furtherAreas = [...areas, 'digital_products', 'events', 'members'] as cons
 const scopesOf = (some: readonly (typeof furtherAreas)[number][]) =>
   [...some.map(writeScope), ...some.map(readScope)].join(' ')
 
-async function openAssistant({ url }: RunningService, token: string) {
-  const transport = new StreamableHTTPClientTransport(new URL(url + paths.mcp), {
-    requestInit: { headers: { authorization: `Bearer ${token}` } },
-  })
-  const client = new Client({ name: 'assistant', version: '1.0.0' })
-  await client.connect(transport)
-  return {
-    tools: async () => (await client.listTools()).tools.map(({ name }) => name),
-    async call(name: string, values: Record<string, unknown> = {}): Promise<Json> {
-      const answer = await client.callTool({ name, arguments: values })
-      if (answer.isError) throw new Error(`${name}: ${JSON.stringify(answer.content)}`)
-      return answerIn(answer)
-    },
-    [Symbol.asyncDispose]: async () => await client.close(),
-  }
-}
+const assistantWith = ({ url }: RunningService, token: string) => ({
+  tools: async () => await toolNames(url, token),
+  call: async (name: string, values = {}) => await readTool(url, name, { token, values }),
+})
 
-const openOperatorsAssistant = async (running: RunningService, scopes = scopesOf(areas)) =>
-  await openAssistant(running, await operatorToken(running.url, scopes))
+const operatorsAssistant = async (running: RunningService, scopes = scopesOf(areas)) =>
+  assistantWith(running, await operatorToken(running.url, scopes))
 
 forEachDatabase('an operator’s assistant', (start) => {
   it('creates a course, enrols a person and announces it, and the person sees both at once', async () => {
     await using running = await start()
-    await using assistant = await openOperatorsAssistant(running)
+    const assistant = await operatorsAssistant(running)
     const tools = await assistant.tools()
     expect(tools).to.include('create_course').and.not.include('list_site_orders')
 
@@ -64,7 +49,7 @@ forEachDatabase('an operator’s assistant', (start) => {
     const { id: postId } = await assistant.call('create_post', news)
     await assistant.call('publish_post', { id: postId })
 
-    await using member = await openAssistant(running, await memberToken(running.url))
+    const member = assistantWith(running, await memberToken(running.url))
     const courses = await member.call('list_enrolled_courses', { first: 1 })
     expect(courses.nodes[0]).to.include({ slug: 'fog', hasLifetimeAccess: true })
     const inbox = await member.call('list_notifications', { first: 1 })
@@ -80,7 +65,7 @@ forEachDatabase('an operator’s assistant', (start) => {
 
   it('changes and deletes sections, lectures and posts, with its requests in the audit trail', async () => {
     await using running = await start()
-    await using assistant = await openOperatorsAssistant(running)
+    const assistant = await operatorsAssistant(running)
     const courseId = 'crs_reading_light'
     const { id: sectionId } = await assistant.call('create_section', { courseId, title: 'Outside' })
     await assistant.call('update_section', { id: sectionId, title: 'Outdoors', position: 1 })
@@ -97,7 +82,7 @@ forEachDatabase('an operator’s assistant', (start) => {
   })
   it('takes back what was not published, a registration, an enrolment and a role', async () => {
     await using running = await start()
-    await using assistant = await openOperatorsAssistant(running, scopesOf(furtherAreas))
+    const assistant = await operatorsAssistant(running, scopesOf(furtherAreas))
     const draft = { slug: 'draft', title: 'Draft', summary: 'Not yet.' }
     const times = { startsAt: '2027-05-01T09:00:00Z', endsAt: '2027-05-01T11:00:00Z' }
     const { id: courseId } = await assistant.call('create_course', draft)
