@@ -92,7 +92,10 @@ describe('pages', () => {
       expect(markup).to.match(/^<!doctype html>\n<html lang="en" dir="ltr">/)
       expect(markup.match(/<h1>/g)).to.have.length(1)
       expect(markup.match(/<main id="/g)).to.have.length(1)
-      expect(markup).to.match(/<title>[^<]+ – Gatehouse<\/title>/)
+      expect(markup).to.match(/<title>[^<]+ – Harbour &#38; Hill<\/title>/)
+      // The header of the administration names the site first.
+      const header = /<span>Harbour &#38; Hill<\/span>|<small>on Harbour &#38; Hill<\/small>/
+      expect(markup).to.match(header).and.not.include('Gatehouse')
       const ids = [...markup.matchAll(/\sid="([^"]+)"/g)].map(([, id]) => id)
       expect(ids).to.deep.equal([...new Set(ids)])
       const css = String(stylesheet.content)

@@ -62,7 +62,8 @@ export const hrefOf = ({ file }: { readonly file: string }) => `/assets/${file}`
 
 export function markupOf(page: View | undefined): string {
   if (!page) return ''
-  return layout(page, { serviceName: 'Gatehouse', stylesheetHref: hrefOf(stylesheet) }).for(english)
+  const frame = { serviceName: 'Harbour & Hill', stylesheetHref: hrefOf(stylesheet) }
+  return layout(page, frame).for(english)
 }
 
 /** The values on pages that come from people and clients. */
