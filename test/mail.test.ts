@@ -71,7 +71,6 @@ const kinds = Object.keys(messages) as MailKind[]
 const mailOf = (kind: MailKind, more: object = {}) =>
   ({ kind, to: TO, values: values[kind], ...more }) as Mail
 
-/** Starts mail with its own embedded database, without the rest of a service. */
 async function startMail(place: { smtpUrl?: string; dataDir?: string }) {
   await using opening = new AsyncDisposableStack()
   const database = opening.use(await openDatabase({ kind: 'sqlite', file: ':memory:' }, patiently))
@@ -104,7 +103,6 @@ async function startMail(place: { smtpUrl?: string; dataDir?: string }) {
     ...{ kysely: database.kysely, log, heard, failed, clock, now },
     queue: async (message: Mail) =>
       await commit(async (trx) => await queueMail(trx, message, now())),
-    /** Stores a link, and returns its id and its token. */
     async link(kind: OneTimeLinkKind = 'recovery') {
       const link = { kind, email: TO, livesSeconds: 1200 }
       const id = await commit(async (trx) => await createLink(trx, link, now()))
@@ -118,7 +116,6 @@ type Running = Awaited<ReturnType<typeof startMail>>
 
 const soon = async (work: () => void) => await eventually(10_000, async () => work())
 
-/** Adds a person whom the platform imported. */
 async function addPerson({ kysely }: Running, more: object = {}) {
   const row = { id: 'per_june', email: TO, email_canonical: TO, name: 'June', created_at: 1 }
   await insert(kysely, 'person', { ...row, imported_at: 1, ...more })
@@ -243,7 +240,7 @@ describe('mail', () => {
     })
   }
 
-  it('is postponed after a refused or dropped connection, and dropped after three days', async () => {
+  it('is postponed after a dropped connection, and dropped after three days', async () => {
     let drops = true
     await using server = await startMailServer({
       before: async () => {
@@ -260,9 +257,6 @@ describe('mail', () => {
     drops = false
     await mail.queue(mailOf('password_changed'))
     await soon(() => expect(server.received).to.have.length(1))
-    await using unreachable = await startMail({ smtpUrl: `smtp://127.0.0.1:${await freePort()}` })
-    await unreachable.queue(mailOf('password_changed'))
-    await soon(() => expect(unreachable.heard).to.deep.equal(['postponed']))
   })
 
   it('does not hold up a stop when the server is silent [234]', async () => {
@@ -433,7 +427,7 @@ describe('mail of a service', () => {
     expect(await subjects()).to.have.members([first, 'New sign-in to Gatehouse'])
     const [{ to } = { to: '' }] = await inbox(service())
     expect(to).to.equal(sam.login)
-    // After a recovery has ended all grants, the next sign-in still does not count as the first.
+    // A recovery ends all grants. The next sign-in must still not count as the first.
     await change(kysely, 'oauth_grant', {}, { ended_at: Date.now() })
     await getTokens(url)
     await mailsHandled(service())

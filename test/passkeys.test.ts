@@ -43,7 +43,6 @@ describe('passkeys', () => {
     return { device, person, seen: await person.send(page, add, { credential, name: 'Phone' }) }
   }
 
-  /** Opens the sign-in page in a new browser. */
   const arrive = async (asked: Fields = {}) => {
     const { browser } = makePagePerson(here(), sam)
     const at = await openAuthorization(browser, here(), asked)
@@ -60,7 +59,6 @@ describe('passkeys', () => {
     return { browser, at, headers: page.headers, text, csrf, options: optionsOf(text), send }
   }
 
-  /** Opens the sign-in page in a new browser, and sends the right password. */
   const arriveWithPassword = async ({ login, password }: typeof sam, asked?: Fields) => {
     const { browser, at, csrf } = await arrive(asked)
     const post = async (path: string, fields: Fields) => {
@@ -75,7 +73,6 @@ describe('passkeys', () => {
     return { browser, text, location, options: location ? {} : optionsOf(text), send }
   }
 
-  /** The classes of the authentications of a person's sessions. */
   const acrsOf = async (email: string) => {
     const { id } = await rowOf(service().kysely, 'person', { email })
     const rows = await rowsOf(service().kysely, 'browser_session', { person_id: id })

@@ -29,7 +29,6 @@ const page = '/account/second-factor'
 const STEP_MS = 30_000
 
 forEachDatabase('second factors', (start) => {
-  /** Starts a service where Sam has an authenticator app. */
   const account = fresh(async () => {
     const ahead = { ms: 0 }
     const now = () => Date.now() + ahead.ms

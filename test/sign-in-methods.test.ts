@@ -93,14 +93,13 @@ describe('the parameters of a request about the sign-in', () => {
       const signIn = await start()
       const person = makeHeadlessPerson(sam)
       const other = acr === MFA_ACR ? PROVIDER : MFA_ACR
-      /** What a request leads to: a code, an error, or the sign-in page. */
+      /** Returns what a request leads to: a code, an error, or the sign-in page. */
       const outcome = async (fields: Fields) => {
         const target = next(new URL(url), await person.open(authorizeUrl(url, fields)))
         if (target.searchParams.has('code')) return 'a code'
         const page = /\/login$/.test(target.pathname) ? 'a page' : ''
         return target.searchParams.get('error') ?? page
       }
-      /** Signs in for a request, and returns the parameters of the callback. */
       const afterSignIn = async (fields: Fields = {}) => {
         const from = authorizeUrl(url, fields)
         const resumed = await signIn(person, next(from, await person.open(from)))
@@ -145,7 +144,6 @@ describe('the parameters of a request about the sign-in', () => {
   }
 })
 
-/** Details of the standards that no other test covers. */
 describe('an authorization request', () => {
   const service = sharedService()
   const silently = async (person: HeadlessPerson, fields: Fields) =>

@@ -134,7 +134,6 @@ describe('the identity provider of a site', () => {
     expectAnswer(await makePagePerson(service().url, amir).visit(page), 403, 'only owners of the')
   })
 
-  /** Sends a form of the provider page as the owner of the site. */
   const change = async (action: string, fields: Record<string, string>) => {
     const form = action === 'domains' ? `${page}/${(await row()).id}/domains` : action
     return await makePagePerson(service().url, olivia).submit(page, fields, form)
