@@ -132,6 +132,9 @@ const browserOrigin = z
 
 const SEGMENTS = /^[A-Za-z0-9_-]+(\/[A-Za-z0-9_-]+)*$/
 
+/** An absolute URI (RFC 3986 §4.3). */
+const ABSOLUTE_URI = /^[a-z][a-z0-9+.-]*:[!-"$-~]+$/
+
 const operatorScope = (access: ScopeAccess) =>
   z.string().refine((name) => {
     const scope = findScope(name)
@@ -152,7 +155,13 @@ const upstream = z
         isUpstreamAddress,
         'must be an https URL, or an http URL with a loopback host, without a trailing slash, query or fragment',
       ),
-    audience: z.string().refine(isAudience, 'must be an absolute URI without a fragment'),
+    audience: z
+      .string()
+      .max(500)
+      .refine(
+        (uri) => ABSOLUTE_URI.test(uri) && URL.canParse(uri),
+        'must be an absolute URI without a fragment',
+      ),
     answerWithinSeconds: z.int().min(1).max(300).default(15),
     bodyBytesMax: z.int().min(1).max(1_073_741_824).default(1_048_576),
   })
@@ -229,7 +238,7 @@ export const servicePolicy = z.strictObject({
     sweepSeconds: seconds(3600),
     // How often buffered audit events, and counts of calls and refusals, are written to the database.
     usageFlushSeconds: seconds(60),
-    // How often one process on each host checks for ended sign-ins and due sign-out notices.
+    // How often one process on each host looks for ended sessions at applications, to queue sign-out notices.
     signOutLookMs: z.int().min(50).max(60_000).default(2000),
     // How often one process on each host looks for messages to send.
     outboxLookMs: z.int().min(50).max(60_000).default(1000),
@@ -305,9 +314,9 @@ export const servicePolicy = z.strictObject({
 })
 
 /**
- * Returns the problems of upstream audiences. A token signed for an audience would also be a valid id_token for a
- * client whose id equals that audience. So an audience must not be the issuer, a configured client_id, or a possible
- * URL of a metadata document, even on a host that the configuration does not allow.
+ * Returns the problems of upstream audiences. A client whose id equals an audience could accept a token for that
+ * audience as an id_token. So an audience must not be the issuer, a configured client_id, or a possible URL of a
+ * metadata document, even on a host that the configuration does not allow.
  */
 export function problemsOfAudiences(
   rows: readonly { readonly audience: string }[],
@@ -339,15 +348,6 @@ function isUpstreamAddress(address: string): boolean {
   const url = URL.parse(address)
   if (!url || url.origin + url.pathname.replace(/\/$/, '') !== address) return false
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopbackUrl(address))
-}
-
-/** Whether the audience is an absolute URI (RFC 3986 §4.3) of at most 500 characters. */
-function isAudience(audience: string): boolean {
-  return (
-    audience.length <= 500 &&
-    /^[a-z][a-z0-9+.-]*:[!-"$-~]+$/.test(audience) &&
-    URL.canParse(audience)
-  )
 }
 
 function canonical(uri: string): string {
