@@ -15,7 +15,7 @@ if (config.workers === 1) await run(serve)
 else if ((await import('node:cluster')).default.isPrimary) await run(runPrimary)
 else await run(serve, (await import('./platform/process/worker.ts')).workerSide())
 
-/** Runs `work`. On failure, reports the error and sets exit code 1. Then disconnects a worker from its primary. */
+/** Runs `work`. If it fails, reports the error and sets exit code 1. Finally, disconnects a worker from its primary. */
 async function run(work: (side?: WorkerSide) => Promise<void>, side?: WorkerSide): Promise<void> {
   try {
     await work(side)

@@ -62,6 +62,17 @@ forEachStorage('pushed authorization requests (RFC 9126)', (start) => {
     expect((await get(address.href)).status).to.equal(400)
   })
 
+  it('accept nonce, max_age and acr_values without openid, like the authorization endpoint [RFC 9126 §2.1]', async () => {
+    const { url } = running()
+    const plain = { scope: 'account:read', acr_values: 'urn:gatehouse:password' }
+    const { body } = await push(url, { ...plain, nonce: 'the-nonce', max_age: '3600' })
+    const { code } = await authorizePushed(pushedUrl(url, body.request_uri))
+    expect((await exchange(url, code, asPortal)).body.scope).to.equal('account:read')
+    const refused = await push(url, { ...plain, max_age: 'soon' })
+    expect(refusalOf(refused)).to.equal('400 invalid_request')
+    expect(refused.body.error_description).to.equal('max_age must be a number of seconds')
+  })
+
   // [RFC 9126 §2.2; RFC 9126 §7.1; threat 2; 133]
   it('cannot be used by another client (§2.2)', async () => {
     const { body } = await push(running().url)

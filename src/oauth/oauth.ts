@@ -71,8 +71,6 @@ export async function makeOauth(
       signOuts,
       cookieKeys,
       formKey,
-    },
-    {
       baseUrl,
       lifetimes,
       furtherPlans,

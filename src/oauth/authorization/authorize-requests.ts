@@ -20,53 +20,36 @@ import { isUnreviewed } from '../clients/client.ts'
 import { factsOf } from '../clients/client-metadata.ts'
 import { unverifiedClaims } from '../clients/proofs.ts'
 import type { Resources } from '../token/resource-indicators.ts'
-import { type ConformanceProfile, conformanceScopes } from './conformance-profile.ts'
+import { conformanceScopes } from './conformance-profile.ts'
 import { explainUnknownScopes } from './engine-answers.ts'
+import type { EngineDependencies } from './engine-dependencies.ts'
 import { plainNames } from './required-acr.ts'
 
 // Maximum size of a form, the same as in the engine.
 const FORM_BYTES_MAX = '56kb'
 
 /**
- * Creates the routes that prepare browser requests for the engine:
+ * Creates the routes that prepare or reject browser requests before the engine reads them:
  *
- * - GET authorization: replaces every accepted spelling of `resource` with the audience, because a grant and its tokens
- *   have a single resource (design 3). Without `openid`, renames `acr_values` and `max_age`, and removes `nonce`. Adds
- *   `response_mode=form_post` if only a request object contains it. If the conformance profile is on, removes the
- *   scopes of the conformance suite from the requests of all other clients.
+ * - GET authorization: prepares the parameters (`preparedParameters`).
  * - GET sign-out: rejects parameters that are too long, and an id_token_hint whose audience is not a single client.
  * - POST to either path (OpenID Connect Core §3.1.2.1, RP-Initiated Logout §2): redirects (303) to GET with the same
  *   parameters. The engine's own POST routes would require SameSite=None cookies (design 18).
  */
-export function authorizationRequests(
-  resources: Resources,
-  conformance: ConformanceProfile | undefined,
-  limits: RequestLengths,
-): Router {
+export function authorizationRequests(parts: RequestParts): Router {
+  const { requestLengths, resources } = parts
   const router = makeRouter()
 
   router.get(paths.authorization, async (ctx, next) => {
-    const query = new URLSearchParams(ctx.querystring)
-    const sent = query.toString()
-    const areas = areasIn(query.getAll('resource'))
-    useOneAudience(query, resources)
-    if (!query.getAll('scope').join(' ').split(' ').includes(OPENID)) renamePlain(query)
-    // Request objects are rejected, but the error response must use the mode that the client expects (OpenID Connect
-    // Core §6.1).
-    const mode = unverifiedClaims(query.get('request'))?.['response_mode']
-    if (mode === 'form_post' && !query.has('response_mode')) query.append('response_mode', mode)
-    if (conformance && !conformance.covers(query.get('client_id') ?? undefined)) {
-      removeConformanceScopes(query)
-    }
-    // Keep an unchanged query exactly as the client sent it.
-    if (query.toString() !== sent) ctx.querystring = query.toString()
+    const areas = areasIn(new URLSearchParams(ctx.querystring).getAll('resource'))
+    ctx.querystring = preparedParameters(ctx.querystring, parts)
     await next()
     if (areas.length > 0) offerApproval(ctx, areas, resources.audience)
   })
 
   // The engine keeps the parameters of a sign-out until the person confirms, and does not limit their length.
   router.get(paths.endSession, async (ctx, next) => {
-    const tooLong = explainTooLong(ctx.query, limits)
+    const tooLong = explainTooLong(ctx.query, requestLengths)
     if (tooLong) throw parameterTooLong(tooLong)
     const hint = ctx.query['id_token_hint']
     const aud = unverifiedClaims(hint)?.aud
@@ -88,6 +71,39 @@ export function authorizationRequests(
   return router
 }
 
+type RequestParts = Pick<EngineDependencies, 'resources' | 'conformance' | 'requestLengths'>
+
+/**
+ * Adapts the parameters of an authorization request or pushed request to the engine:
+ *
+ * - Replaces every accepted spelling of `resource` with the audience, because a grant and its tokens have a single
+ *   resource (design 3).
+ * - Without `openid`, renames `acr_values` and `max_age`, and removes `nonce`.
+ * - Adds `response_mode=form_post` if only a request object contains it.
+ * - If the conformance profile is on, removes the scopes of the conformance suite from requests of all other clients.
+ *
+ * @param text the form-encoded parameters; returned as they are if nothing needs to change
+ * @param clientId the authenticated client of a pushed request
+ */
+export function preparedParameters(
+  text: string,
+  { resources, conformance }: Pick<RequestParts, 'resources' | 'conformance'>,
+  clientId?: string,
+): string {
+  const query = new URLSearchParams(text)
+  const sent = query.toString()
+  useOneAudience(query, resources)
+  if (!query.getAll('scope').join(' ').split(' ').includes(OPENID)) renamePlain(query)
+  // Request objects are rejected, but the error response must use the mode that the client expects (OpenID Connect
+  // Core §6.1).
+  const mode = unverifiedClaims(query.get('request'))?.['response_mode']
+  if (mode === 'form_post' && !query.has('response_mode')) query.append('response_mode', mode)
+  if (conformance && !conformance.covers(clientId ?? query.get('client_id') ?? undefined)) {
+    removeConformanceScopes(query)
+  }
+  return query.toString() === sent ? text : query.toString()
+}
+
 function useOneAudience(query: URLSearchParams, { canonical }: Resources): void {
   const named = query.getAll('resource').map((resource) => canonical(resource) ?? resource)
   query.delete('resource')
@@ -96,7 +112,7 @@ function useOneAudience(query: URLSearchParams, { canonical }: Resources): void 
 
 const [changePrefix = ''] = changePaths.mcp.split(':')
 
-/** Returns the areas that `resource` values name (design 38). */
+/** Returns the areas to change that the `resource` values name (design 38). */
 function areasIn(named: readonly string[]): string[] {
   return named.flatMap((resource) => resource.split(changePrefix)[1]?.split(AREA_SEPARATOR) ?? [])
 }
@@ -104,7 +120,7 @@ function areasIn(named: readonly string[]): string[] {
 /**
  * Replaces `invalid_scope` with a page that offers to approve the client. Applies to an unapproved client whose
  * `resource` names areas to change. Without the page, the person would see only an error in the client. The page links
- * to the original response.
+ * to the client's redirect URI with the original error.
  */
 function offerApproval(ctx: Context, areas: readonly string[], baseUrl: string): void {
   const { oidc } = ctx as Context & { oidc?: KoaContextWithOIDC['oidc'] }
@@ -159,14 +175,14 @@ export function checkAuthorizationRequest(limits: RequestLengths) {
   }
 }
 
-/** The length limits of a browser request, in bytes of JSON: for `state`, and for all parameters together. */
+/** The length limits for `state` and for all parameters of a request together, in bytes of JSON. */
 export type RequestLengths = ServicePolicy['authorizationRequests']
 
 /**
- * The length limits of parameters, in bytes of JSON. The service stores each request until the person responds. No
- * honest client exceeds the limits: the list of all scopes has about 550 characters, our id_token 1,500, and an ASP.NET
- * nonce 140. `state` has a higher limit, because some libraries, such as ASP.NET's, put more than 2,000 encrypted
- * characters into it.
+ * The length limits for single parameters, in bytes of JSON. The service stores each request until the person responds.
+ * No honest client exceeds the limits: the list of all scopes has about 550 characters, our id_token 1,500, and an
+ * ASP.NET nonce 140. `state` has a higher limit, because some libraries, such as ASP.NET's, put more than 2,000
+ * encrypted characters into it.
  */
 const bytesMax: Readonly<Record<string, number>> = {
   redirect_uri: 2048,

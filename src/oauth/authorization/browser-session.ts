@@ -17,12 +17,9 @@ const newId = () => randomBytes(16).toString('base64url')
  * changes the session's own id at each sign-in, so a planted cookie never becomes a signed-in session.
  */
 export function makeFindSessionPerson({ people, browserSessions }: EngineDependencies) {
-  /**
-   * Begins the browser session for a sign-in. A sign-in that is valid at only one site must not cancel the deletion of
-   * the account.
-   */
   const begin = async (ctx: KoaContextWithOIDC, person: Person, session: NewSession) => {
     await browserSessions.begin(session, browserOf(ctx))
+    // A sign-in that is valid at only one site must not cancel the deletion of the account.
     if (person.isLeaving && session.siteId === undefined) await people.cancelDeletion(person.id)
   }
   return async (ctx: KoaContextWithOIDC, personId: string): Promise<Person | undefined> => {

@@ -1,10 +1,11 @@
 import { exportJWK, generateKeyPair } from 'jose'
-import type { ClientMetadata, Configuration, JWK } from 'oidc-provider'
+import type { Configuration, JWK } from 'oidc-provider'
 
 import type { Config } from '../../config/config.ts'
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import { sha256 } from '../../platform/store/digest.ts'
-import type { AuthenticatingClient } from '../clients/authenticate-client.ts'
+import type { Client } from '../clients/client.ts'
+import { toClientMetadata } from '../clients/client-metadata.ts'
 import type { OptionalProtocols } from '../clients/optional-protocols.ts'
 
 export type ConformanceProfile = Awaited<ReturnType<typeof makeConformanceProfile>>
@@ -35,24 +36,34 @@ export async function makeConformanceProfile(
   settings: ConformanceSettings,
   { backChannelLogout }: Pick<OptionalProtocols, 'backChannelLogout'>,
 ) {
-  const { suiteBaseUrl, alias, clients, claims } = settings
+  const { suiteBaseUrl, alias, claims } = settings
   const { privateKey } = await generateKeyPair('RS256', { extractable: true })
   const suite = `${suiteBaseUrl}/test/a/${alias}`
-  const covered = new Map(clients.map((client) => [client.client_id, client]))
+  const logout = { uri: `${suite}/backchannel_logout`, sessionRequired: false }
+  const clients = settings.clients.map(
+    ({ client_id: clientId, client_secret: secret, jwks }): Client => ({
+      clientId,
+      origin: 'integration',
+      name: 'OpenID conformance suite',
+      redirectUris: [`${suite}/callback`],
+      postLogoutRedirectUris: [`${suite}/post_logout_redirect`],
+      authMethod: jwks ? 'private_key_jwt' : 'client_secret_post',
+      applicationType: 'web',
+      secretDigests: secret === undefined ? [] : [sha256(secret)],
+      keys: jwks && { jwks },
+      logout: backChannelLogout ? logout : undefined,
+      state: 'active',
+    }),
+  )
+  const findClient = (clientId = '') => clients.find((client) => client.clientId === clientId)
   return {
     claims,
-    clients: clients.map(
-      (client): ClientMetadata => ({
-        ...client,
-        client_name: 'OpenID conformance suite',
-        redirect_uris: [`${suite}/callback`],
-        post_logout_redirect_uris: [`${suite}/post_logout_redirect`],
-        ...(backChannelLogout && { backchannel_logout_uri: `${suite}/backchannel_logout` }),
-        scope: [...scopeNames('identity'), ...conformanceScopes].join(' '),
-        x_facts: { origin: 'integration', state: 'active' },
-        x_secret_digests: digestsOf(client),
-      }),
-    ),
+    clients: clients.map((client, position) => ({
+      ...toClientMetadata(client),
+      // Keep the authentication method, which may be HTTP Basic.
+      ...settings.clients[position],
+      scope: [...scopeNames('identity'), ...conformanceScopes].join(' '),
+    })),
     /** An RS256 key that is published but never signs, because no client requests RS256. */
     publishedKey: {
       ...(await exportJWK(privateKey)),
@@ -61,24 +72,9 @@ export async function makeConformanceProfile(
       use: 'sig',
     } as JWK,
     claimsByScope: suiteClaims,
-    covers: (clientId: string | undefined) => covered.has(clientId ?? ''),
-    findClient(clientId: string): AuthenticatingClient | undefined {
-      const client = covered.get(clientId)
-      return (
-        client && {
-          clientId,
-          origin: 'integration',
-          authMethod: client.jwks ? 'private_key_jwt' : 'client_secret_post',
-          state: 'active',
-          secretDigests: digestsOf(client),
-        }
-      )
-    },
+    covers: (clientId: string | undefined) => findClient(clientId) !== undefined,
+    findClient,
   }
-}
-
-function digestsOf({ client_secret: secret }: ConformanceSettings['clients'][number]): string[] {
-  return secret === undefined ? [] : [sha256(secret)]
 }
 
 /** Adds the conformance profile to the engine's settings: its clients, key, scopes, claims, RS256 and relaxed PKCE. */

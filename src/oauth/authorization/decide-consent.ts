@@ -7,13 +7,13 @@ import type { ClientFacts } from '../clients/client-metadata.ts'
 import type { Grant } from '../grants/judge-access.ts'
 
 /**
- * Whether the person must consent at every authorization (design 17). Our own pages never require this. Other clients
- * require it in these cases:
+ * Whether the person must consent at every authorization (design 17). The client of our own pages never needs consent.
+ * For other clients, the person must consent each time in these cases:
  *
  * - The redirect URI is on the person's own device (loopback or custom scheme). Any program on that device could claim
  *   to be the client, because a client_id is not secret (RFC 8252 §8.6).
- * - The client has a metadata document that is not approved, or whose site is not chosen yet.
- * - The redirect URI belongs to a single connection of a platform or an assistant. All connections share the client_id.
+ * - The client has a metadata document that is not approved, or the site is not chosen yet.
+ * - The redirect URI belongs to a single connection at a platform or assistant, whose connections share one client_id.
  *
  * @param sites the possible sites of the grant; used only for metadata-document clients
  * @param connectionPrefixes prefixes of assistant callbacks that differ for each connection

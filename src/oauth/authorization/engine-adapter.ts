@@ -1,17 +1,14 @@
-import { decodeJwt, UnsecuredJWT } from 'jose'
 import {
   type Adapter,
   type AdapterFactory,
   type AdapterPayload,
   errors,
-  type KoaContextWithOIDC,
   Provider,
 } from 'oidc-provider'
 
 import { callerOf } from '../../platform/http/request-log.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
-import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
-import type { Resources } from '../token/resource-indicators.ts'
+import { factsOf } from '../clients/client-metadata.ts'
 import type { AccessToken, RefreshToken } from '../token/tokens.ts'
 import { clientFinder, PUSHED_REQUEST } from './engine-clients.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
@@ -71,36 +68,25 @@ function grantAdapter({ grants: { findGrant, store } }: EngineDependencies): Par
         exp: Math.floor(grant.expiresAt / 1000),
       }
     },
-    upsert: async () => {
-      throw new Error('the engine must not write grants')
-    },
     async destroy(id) {
       const { ctx } = Provider
       // The engine destroys a grant when a client revokes its refresh token or replays a code.
       const isRevoked = ctx?.oidc?.route === 'revocation'
       const reason = isRevoked ? 'the client revoked it' : 'a code was used twice'
-      await store.end({ id }, reason, ctx && callerOf(ctx))
+      await store.end(id, reason, ctx && callerOf(ctx))
     },
   }
 }
 
-/** Whether the current request is part of a browser authorization. Interaction pages have no engine route. */
+/** Whether the current request is part of an authorization in a browser. Interaction pages have no engine route. */
 function asksPerson(): boolean {
   const route = Provider.ctx?.oidc.route
   return route === undefined || route === 'authorization' || route === 'resume'
 }
 
-/**
- * Stores pushed requests (RFC 9126), each of which can be used once. Replaces every accepted spelling of `resource`
- * with the audience, as authorize-requests.ts does for browser requests.
- */
-function pushedRequestAdapter(
-  { resources }: EngineDependencies,
-  records: StateAdapter,
-): Partial<Adapter> {
+/** Makes pushed requests usable only once (RFC 9126 §4). */
+function pushedRequestAdapter(_: EngineDependencies, records: StateAdapter): Partial<Adapter> {
   return {
-    upsert: async (id, payload, ttlSeconds) =>
-      await records.upsert(id, withOneAudience(payload, resources), ttlSeconds),
     async consume(id) {
       const consumption = await records.consumeOnce(id)
       if (consumption?.first === false) {
@@ -110,17 +96,6 @@ function pushedRequestAdapter(
       }
     },
   }
-}
-
-function withOneAudience(payload: AdapterPayload, resources: Resources): AdapterPayload {
-  const { request } = payload
-  if (request === undefined) return payload
-  const { resource, ...said } = decodeJwt(request)
-  const named = [resource ?? []].flat().map((one) => resources.canonical(String(one)) ?? one)
-  const [first, ...more] = new Set(named)
-  if (first === undefined) return payload
-  const audience = more.length === 0 ? first : [first, ...more]
-  return { ...payload, request: new UnsecuredJWT({ ...said, resource: audience }).encode() }
 }
 
 /**
@@ -151,7 +126,7 @@ function sessionAdapter(
  * Uses the digest of a cookie to bind each interaction to the browser that began it. The engine's own interaction
  * cookies have a path, so they cannot use the `__Host-` prefix, and other hosts of the domain could plant them.
  * Interaction pages have no engine context. They read the stored digest and check the cookie (engine-interactions.ts).
- * Omits the id of the browser session, which the engine adds but does not read.
+ * Removes the id of the browser session from the record, because the engine does not read it.
  */
 function interactionAdapter(
   { visitors }: EngineDependencies,
@@ -172,29 +147,19 @@ function interactionAdapter(
   }
 }
 
-/** Whether the client may revoke a token. A client may revoke only its own tokens (RFC 7009 §2.1; design 14). */
-export function mayRevokeToken(
-  _ctx: KoaContextWithOIDC,
-  client: EngineClient,
-  { clientId }: { readonly clientId?: string | undefined },
-): boolean {
-  return clientId === client.clientId
-}
-
 /** Finds and consumes authorization codes under our rules for the exchange (oauth/token/authorization-code.ts). */
-function codeAdapter({ exchange }: EngineDependencies, records: StateAdapter): Partial<Adapter> {
+function codeAdapter({ exchange }: EngineDependencies): Partial<Adapter> {
   return {
-    async find(value) {
+    async find() {
       const { ctx } = Provider
-      if (ctx?.oidc?.route !== 'token') return await records.find(value)
-      const presented = await exchange.presentCode(ctx)
+      const presented = ctx && (await exchange.presentCode(ctx))
       if (!presented) return undefined
       const { code, usedAt } = presented
       const { client } = ctx.oidc
       return {
-        ...code.record,
+        ...code,
         // Sessions on our own pages end with the browser's session, so `sid` is the id of the browser's session.
-        ...(client && factsOf(client).origin === 'first_party' && { sid: code.sessionId }),
+        ...(client && factsOf(client).origin === 'first_party' && { sid: code.sessionUid }),
         ...(usedAt !== undefined && { consumed: Math.floor(usedAt / 1000) }),
       }
     },
@@ -233,8 +198,6 @@ function refreshTokenAdapter({ tokens }: EngineDependencies): Partial<Adapter> {
       const token = await tokens.findRefreshToken(value)
       return token && recordOf(value, token)
     },
-    // No-op: `accessTokenAdapter` creates the access token and the refresh token.
-    upsert: async () => {},
     // No-op: the engine also destroys the grant, which revokes the token.
     destroy: async () => {},
   }

@@ -52,7 +52,7 @@ const inForm = /(name="error_description" value=")([^"]*)(?=")/
 const bareInAddress = /[?&#]error=(\w+_not_supported)(?!.*error_description=)/
 const bareInForm = /<input[^>]* name="error" value="(\w+_not_supported)"\/>(?!.*error_description)/s
 
-/** Replaces the engine's short error descriptions with instructions (specification, Errors 3; RFC 6749 §4.1.2.1). */
+/** Replaces the engine's short error descriptions with instructions (specification, Errors 1; RFC 6749 §4.1.2.1). */
 function replaceSentences(ctx: Context, { route, client, params = {}, provider }: Oidc): void {
   const request = {
     client: /^(pushed_)?authorization/.test(route) ? client : undefined,
@@ -60,7 +60,7 @@ function replaceSentences(ctx: Context, { route, client, params = {}, provider }
     baseUrl: provider.issuer,
   }
   const replace = (said: string) => {
-    const sentence = written(toClient.get(said), request)
+    const sentence = toClient(said, request)
     // If the log has no better reason, log the description that the client gets.
     if (sentence !== undefined && logFields(ctx).detail === said) logFields(ctx).detail = sentence
     return sentence
@@ -157,7 +157,7 @@ function adaptPolicy(ctx: Context, { route }: Oidc): void {
 
 /** Parts of a rejected request that affect the error description. */
 export interface RefusedRequest {
-  /** The client, if known. If the client gets the description, this is set only for authorization requests. */
+  /** The client, if known. In responses to the client, set only for authorization requests. */
   readonly client: EngineClient | undefined
   readonly params: Readonly<Record<string, unknown>>
   readonly baseUrl: string
@@ -229,20 +229,21 @@ const toOperator = sentences({
 
 /** Returns the reason to show to operators of the application. Replaces the engine's vague reasons. */
 export function reasonForOperator(said: string, request: RefusedRequest): string {
-  return written(toOperator.get(said), request) ?? said
+  return toOperator(said, request) ?? said
 }
 
-function sentences(table: Readonly<Record<string, Sentence>>): ReadonlyMap<string, Sentence> {
-  return new Map(Object.entries(table))
-}
-
-function written(sentence: Sentence | undefined, request: RefusedRequest): string | undefined {
-  return typeof sentence === 'function' ? sentence(request) : sentence
+/** Creates the lookup of replacements for the engine's descriptions. It returns undefined if there is none. */
+function sentences(table: Readonly<Record<string, Sentence>>) {
+  const byDescription = new Map(Object.entries(table))
+  return (said: string, request: RefusedRequest) => {
+    const sentence = byDescription.get(said)
+    return typeof sentence === 'function' ? sentence(request) : sentence
+  }
 }
 
 /**
- * Explains `invalid_grant`. One text for each grant type covers most reasons, so it does not reveal whether a code is
- * valid (RFC 6749 §5.2). A missing verifier has its own text, because this text reveals nothing about the code.
+ * Explains `invalid_grant`. One text for each grant type covers most reasons, so the text does not reveal whether a
+ * code is valid. A missing verifier has a separate text, which reveals nothing about the code.
  */
 function explainInvalidGrant({ params }: RefusedRequest): string {
   if (params['grant_type'] === 'refresh_token') {

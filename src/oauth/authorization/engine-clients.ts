@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { type ParsedUrlQueryInput, parse, stringify } from 'node:querystring'
 
 import { decodeJwt, type JSONWebKeySet } from 'jose'
 import type { Context } from 'koa'
@@ -14,6 +15,7 @@ import { type EngineClient, factsOf, toClientMetadata } from '../clients/client-
 import type { DocumentClients } from '../clients/document-clients.ts'
 import { fetchBounds, makeFetchGovernor } from '../clients/fetch-governor.ts'
 import { isLoopbackClientId } from '../clients/loopback-clients.ts'
+import { preparedParameters } from './authorize-requests.ts'
 import { renewSession } from './browser-session.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 import { NOTICE_WITHIN_MS, type SendNotice, type SignOuts } from './sign-outs.ts'
@@ -21,11 +23,8 @@ import { NOTICE_WITHIN_MS, type SendNotice, type SignOuts } from './sign-outs.ts
 /** The engine's name for the model of pushed requests. */
 export const PUSHED_REQUEST = 'PushedAuthorizationRequest'
 
-const asksPerson: ReadonlySet<string> = new Set([
-  'authorization',
-  'resume',
-  'pushed_authorization_request',
-])
+const PUSH_ROUTE = 'pushed_authorization_request'
+const asksPerson: ReadonlySet<string> = new Set(['authorization', 'resume', PUSH_ROUTE])
 
 /** Creates the engine's lookup of clients. Authorization and sign-out requests do not find a deleted client. */
 export function clientFinder(dependencies: EngineDependencies): Adapter['find'] {
@@ -37,8 +36,8 @@ export function clientFinder(dependencies: EngineDependencies): Adapter['find'] 
     if (ctx && (route === 'token' || route === 'revocation')) {
       return await findCaller(ctx, clientId, dependencies)
     }
-    const returnsTo =
-      ctx && asksPerson.has(route) ? await requestedAddress(ctx, findPushed) : undefined
+    if (ctx) preparePushed(ctx, clientId, dependencies)
+    const returnsTo = ctx && (await requestedAddress(ctx, findPushed))
     const client = await clients.find(clientId, mayFetchDocument(), returnsTo)
     // A deleted client can still authenticate, and its refresh requests fail with invalid_grant. But browsers must not
     // be redirected to its URIs.
@@ -47,6 +46,20 @@ export function clientFinder(dependencies: EngineDependencies): Adapter['find'] 
     if (ctx) refuseHint(ctx)
     return undefined
   }
+}
+
+/**
+ * Prepares the parameters of a pushed request, as authorize-requests.ts does for browser requests (RFC 9126 §2.1). The
+ * engine reads them from this body only after it has authenticated the client. No-op for other requests.
+ */
+function preparePushed(
+  { oidc }: KoaContextWithOIDC,
+  clientId: string,
+  dependencies: EngineDependencies,
+): void {
+  if (oidc?.route !== PUSH_ROUTE) return
+  const text = stringify(oidc.body as ParsedUrlQueryInput)
+  Object.assign(oidc, { body: parse(preparedParameters(text, dependencies, clientId)) })
 }
 
 /**
@@ -82,21 +95,22 @@ async function findCaller(
 /** Whether the current request may wait for a metadata document. Only authorization requests may wait. */
 function mayFetchDocument(): boolean {
   const route = Provider.ctx?.oidc?.route
-  return route === 'authorization' || route === 'pushed_authorization_request'
+  return route === 'authorization' || route === PUSH_ROUTE
 }
 
 /** The prefix of the request_uri of a pushed request (RFC 9126 §2.2). The engine uses the same prefix. */
 const PUSHED_PREFIX = 'urn:ietf:params:oauth:request_uri:'
 
 /**
- * Returns the redirect_uri of the request, which may have been pushed earlier. The lookup of a platform needs this URI
- * before the engine has read it.
+ * Returns the redirect_uri of an authorization request, which may have been pushed earlier. The lookup of a platform's
+ * client needs the URI before the engine has read it.
  */
 async function requestedAddress(
   { oidc }: KoaContextWithOIDC,
   findPushed: StateAdapter['find'],
 ): Promise<string | undefined> {
-  const pushes = oidc.route === 'pushed_authorization_request'
+  if (!asksPerson.has(oidc?.route)) return undefined
+  const pushes = oidc.route === PUSH_ROUTE
   const { redirect_uri: address, request_uri: name } = (pushes ? oidc.body : oidc.params) ?? {}
   if (typeof address === 'string') return address
   if (typeof name !== 'string' || !name.startsWith(PUSHED_PREFIX)) return undefined

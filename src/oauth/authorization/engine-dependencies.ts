@@ -1,22 +1,26 @@
+import { Provider } from 'oidc-provider'
+
 import type { ServicePolicy } from '../../config/config.ts'
 import type { BrowserSessions } from '../../directory/people/browser-sessions.ts'
 import type { PersonStore } from '../../directory/people/person-store.ts'
 import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
-import type { HeldSite } from '../../directory/sites/site-choice.ts'
-import type { VisitorForms } from '../../platform/http/page-form.ts'
+import { makeFindHeldSites } from '../../directory/sites/site-choice.ts'
+import { makeVisitorForms } from '../../platform/http/page-form.ts'
+import { paths } from '../../platform/http/paths.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { DocumentClients } from '../clients/document-clients.ts'
-import type { Clients, FindKeptClient } from '../clients/find-client.ts'
+import { type Clients, makeKeptClients } from '../clients/find-client.ts'
 import type { Proofs } from '../clients/proofs.ts'
 import type { Grants } from '../grants/grants.ts'
-import type { Exchange, ReadTokenRequest } from '../token/authorization-code.ts'
-import type { Resources } from '../token/resource-indicators.ts'
+import { makeExchange, makeReadTokenRequest } from '../token/authorization-code.ts'
+import { makeResources } from '../token/resource-indicators.ts'
 import type { Tokens } from '../token/tokens.ts'
 import type { ConformanceProfile } from './conformance-profile.ts'
 import type { SignOuts } from './sign-outs.ts'
 
-/** The parts of the service that the authorization server is built from. */
-export interface AuthorizationServerParts {
+/** The parts and settings of the service that the authorization server is built from. */
+export interface AuthorizationServerParts
+  extends Pick<ServicePolicy, 'lifetimes' | 'furtherPlans'> {
   readonly people: Pick<PersonStore, 'findPerson' | 'cancelDeletion'>
   readonly browserSessions: BrowserSessions
   readonly clients: Clients
@@ -33,10 +37,6 @@ export interface AuthorizationServerParts {
   readonly signOuts: SignOuts | undefined
   readonly cookieKeys: readonly string[]
   readonly formKey: Buffer
-}
-
-export interface AuthorizationServerSettings
-  extends Pick<ServicePolicy, 'lifetimes' | 'furtherPlans'> {
   readonly baseUrl: string
   readonly requestLengths: ServicePolicy['authorizationRequests']
   /** Prefixes of assistant callbacks that differ for each connection. */
@@ -44,15 +44,64 @@ export interface AuthorizationServerSettings
   readonly changeableAreas: ScopeUses['changeableAreas']
 }
 
+/** Paths of the URLs that clients may send as `resource`, in addition to the origin (design 3). */
+const protectedPaths = [
+  ...[paths.mcp, paths.mcpMember, paths.mcpAdmin],
+  ...[paths.graphql, paths.adminGraphql],
+]
+
 /** Dependencies of the engine's settings, adapter, prompts and events. */
-export interface EngineDependencies extends AuthorizationServerParts, AuthorizationServerSettings {
-  /** Recognizes the browser that began an interaction. */
-  readonly visitors: Pick<VisitorForms, 'digestOf'>
-  readonly platform: Platform
-  readonly resources: Resources
-  readonly conformance: ConformanceProfile | undefined
-  readonly findKeptClient: FindKeptClient
-  readonly listHeldSites: (personId: string, clientId?: string) => Promise<HeldSite[]>
-  readonly readTokenRequest: ReadTokenRequest
-  readonly exchange: Exchange
+export type EngineDependencies = ReturnType<typeof makeEngineDependencies>
+
+/** Adds the functions that only the engine needs. Clients, grants and sites are read at most once per request. */
+export function makeEngineDependencies(
+  platform: Platform,
+  parts: AuthorizationServerParts,
+  conformance: ConformanceProfile | undefined,
+) {
+  const { database, now } = platform
+  const resources = makeResources(parts.baseUrl, protectedPaths, parts.changeableAreas)
+  const clients = { ...parts.clients, find: oncePerRequest(parts.clients.find) }
+  const findGrant = oncePerRequest(
+    parts.grants.findGrant,
+    // A grant found by a family or code can then be found by its id without a query.
+    (facts) => facts && [{ grantId: facts.grant.id }],
+  )
+  const grants = { ...parts.grants, findGrant }
+  const shared = { ...parts, platform, clients, grants, conformance, resources }
+  const tokenRequests = { ...shared, readTokenRequest: makeReadTokenRequest(shared) }
+  return {
+    ...tokenRequests,
+    exchange: makeExchange(tokenRequests),
+    findKeptClient: makeKeptClients(clients, database, now),
+    /** Recognizes the browser that began an interaction. */
+    visitors: makeVisitorForms(parts),
+    listHeldSites: oncePerRequest(makeFindHeldSites(database)),
+  }
+}
+
+/**
+ * Memoizes a lookup per request. All checks of a request must see the same state.
+ *
+ * @param sameAs returns another question with the same answer
+ */
+function oncePerRequest<Question extends unknown[], Answer>(
+  ask: (...question: Question) => Promise<Answer>,
+  sameAs?: (answer: Answer) => readonly unknown[] | undefined,
+): (...question: Question) => Promise<Answer> {
+  const byRequest = new WeakMap<object, Map<string, Promise<Answer>>>()
+  return async (...question) => {
+    const { ctx } = Provider
+    if (!ctx) return await ask(...question)
+    const known = byRequest.get(ctx) ?? new Map<string, Promise<Answer>>()
+    byRequest.set(ctx, known)
+    const key = JSON.stringify(question)
+    const earlier = known.get(key)
+    if (earlier) return await earlier
+    const answer = ask(...question)
+    known.set(key, answer)
+    const other = JSON.stringify(sameAs?.(await answer))
+    if (other && !known.has(other)) known.set(other, answer)
+    return await answer
+  }
 }

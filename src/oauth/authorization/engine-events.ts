@@ -51,6 +51,7 @@ export function logEngineEvents(provider: Provider, { platform }: EngineDependen
     })
   }
   provider.on('grant.success', fieldsOf)
+  provider.on('grant.revoked', fieldsOf)
   const note = (ctx: unknown, event: Omit<Parameters<NoteEvent>[0], 'requestId' | 'address'>) =>
     noteEvent({ ...event, ...callerOf(ctx as Context) })
   provider.on('authorization.success', (ctx) => {
@@ -69,9 +70,6 @@ export function logEngineEvents(provider: Provider, { platform }: EngineDependen
     const reason = 'the client revoked it'
     if (Provider.ctx === undefined) return
     note(Provider.ctx, { action: 'access_token.revoked', clientId, aboutPersonId, grantId, reason })
-  })
-  provider.on('grant.revoked', (ctx) => {
-    Object.assign(fieldsOf(ctx), { revoked: true })
   })
 }
 

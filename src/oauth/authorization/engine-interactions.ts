@@ -13,7 +13,6 @@ import { prefer, readUiLocales } from '../../platform/http/language.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import { type EngineClient, factsOf } from '../clients/client-metadata.ts'
-import { allowedIn } from '../grants/allowed-scopes.ts'
 import type { NewGrant } from '../grants/grant-store.ts'
 import { claimsByScope } from '../token/claims.ts'
 import { loginResult } from './browser-session.ts'
@@ -39,7 +38,7 @@ export function makeInteractions(provider: Provider, dependencies: EngineDepende
   return {
     /** Finds this browser's interaction. @throws interactionGone if there is none, or its request is no longer allowed */
     find: async (ctx: Context) => describe(await findWaiting(ctx, provider, dependencies)),
-    /** Completes a sign-in. A sign-out after `authenticatedAt` ends the session. */
+    /** Completes a sign-in. No session begins if the person signed out everywhere at or after `authenticatedAt`. */
     async signedIn(ctx: Context, authentication: Authentication) {
       // Keep the chosen site: it may be the reason for this second sign-in.
       const { lastSubmission } = await provider.interactionDetails(ctx.req, ctx.res)
@@ -188,8 +187,8 @@ function sameRequest(params: Record<string, unknown>): string {
 }
 
 /**
- * Adds everything that the consent page showed to the remembered grant or a new one, and returns the grant. The form
- * has no scope fields, so a forged form cannot add scopes.
+ * Adds everything that the consent page showed to the remembered grant, or to a new grant, and returns the grant. The
+ * form has no scope fields, so a forged form cannot add scopes.
  */
 async function grantOfConsent(
   { details, person, client }: Waiting,
@@ -207,14 +206,15 @@ async function grantOfConsent(
   for (const [resource, scopes] of Object.entries(missing.missingResourceScopes ?? {})) {
     grant.addResourceScope(resource, scopes.join(' '))
   }
+  const { jti: id, openid, resources } = grant
   return {
-    id: grant.jti,
+    id,
     personId: accountId,
     clientId,
     clientName: name,
     clientOrigin: origin,
     siteId: sitesOf(missing)[0]?.id,
     documentFingerprint: missing.fingerprint,
-    allowed: allowedIn(grant),
+    allowed: { openid, resources },
   }
 }

@@ -35,7 +35,7 @@ export function engineErrorRenderer(admitsAddress: AdmitsAddress) {
     }
     const clientId = out.error === 'invalid_client' && ctx.oidc.params?.['client_id']
     const why = whyUnknownClient(clientId, admitsAddress)
-    // Omits the `state` and `iss` of the engine, which are for redirects.
+    // Omit `state` and `iss`, which the engine adds for redirects.
     const explained = { error: body.error, error_description: why ?? body.error_description }
     const asJson = ctx.oidc.route === 'authorization' && ctx.accepts('json', 'html') !== 'html'
     if (asJson) ctx.body = explained
@@ -67,7 +67,7 @@ function appOf({ oidc: { client } }: KoaContextWithOIDC): RejectedUri['app'] {
 
 type AdmitsAddress = (clientId: string) => boolean
 
-/** Explains to people why a client is unknown. */
+/** Explains to people why a client is unknown. Returns undefined if the request has no client_id. */
 function whyUnknownClient(clientId: unknown, admitsAddress: AdmitsAddress): string | undefined {
   if (typeof clientId !== 'string') return undefined
   if (isLoopbackClientId(clientId)) {

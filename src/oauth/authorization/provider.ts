@@ -9,6 +9,8 @@ import {
   Provider,
 } from 'oidc-provider'
 
+import { languages } from '../../../views/text.ts'
+import { acrValues } from '../../directory/people/authentication.ts'
 import { scopeNames } from '../../directory/scopes/catalogue.ts'
 import { addressOf, paths, planPaths, promptPages } from '../../platform/http/paths.ts'
 import { noteAuthenticatedClient } from '../../platform/limits/charge-requests.ts'
@@ -30,8 +32,6 @@ import { resourceIndicators } from '../token/resource-indicators.ts'
 import { checkAuthorizationRequest } from './authorize-requests.ts'
 import { makeFindSessionPerson } from './browser-session.ts'
 import { overlay } from './conformance-profile.ts'
-import { discoveryMembers } from './discovery-metadata.ts'
-import { mayRevokeToken } from './engine-adapter.ts'
 import { documentFeature, engineRequests } from './engine-clients.ts'
 import type { EngineDependencies } from './engine-dependencies.ts'
 import { logEngineEvents } from './engine-events.ts'
@@ -87,11 +87,10 @@ function cookies({ cookieKeys, baseUrl }: EngineDependencies): Configuration['co
 }
 
 function people(dependencies: EngineDependencies): Configuration {
+  const { grants, conformance, platform } = dependencies
+  const findSessionPerson = makeFindSessionPerson(dependencies)
   return {
-    findAccount: makeFindAccount({
-      ...dependencies,
-      findSessionPerson: makeFindSessionPerson(dependencies),
-    }),
+    findAccount: makeFindAccount(findSessionPerson, grants.findGrant, conformance, platform.now),
     loadExistingGrant: (ctx) => findRememberedGrant(ctx, dependencies),
     // Tokens stay valid after a sign-out in the browser.
     expiresWithSession: () => false,
@@ -105,8 +104,8 @@ function people(dependencies: EngineDependencies): Configuration {
   }
 }
 
-function ttl({ lifetimes, grants }: EngineDependencies): Configuration['ttl'] {
-  const { refreshTokenSeconds, refreshTokenAbsoluteSeconds } = lifetimes
+/** Returns the lifetimes of the records that the engine creates. It creates neither grants nor refresh tokens. */
+function ttl({ lifetimes }: EngineDependencies): Configuration['ttl'] {
   return {
     AuthorizationCode: lifetimes.authorizationCodeSeconds,
     AccessToken: lifetimes.accessTokenSeconds,
@@ -115,12 +114,6 @@ function ttl({ lifetimes, grants }: EngineDependencies): Configuration['ttl'] {
     Session: (_ctx, { accountId }) =>
       accountId === undefined ? lifetimes.interactionSeconds : lifetimes.sessionIdleSeconds,
     Interaction: lifetimes.interactionSeconds,
-    Grant: grants.grantSeconds,
-    RefreshToken: (_ctx, token) =>
-      Math.max(
-        1,
-        Math.min(refreshTokenSeconds, refreshTokenAbsoluteSeconds - token.totalLifetime()),
-      ),
   }
 }
 
@@ -177,12 +170,33 @@ function protocol(dependencies: EngineDependencies): Configuration {
       [plainNames.max_age]: checkPlainMaxAge,
     },
     clientBasedCORS: (_ctx, _origin, client) => client.clientAuthMethod === 'none',
-    ...discoveryMembers(dependencies, authMethods),
+    acrValues: [...acrValues],
+    discovery: discoveryMembers(dependencies, authMethods),
+  }
+}
+
+/** Returns additional members of the engine's discovery documents (RFC 8414, RFC 9728). */
+function discoveryMembers(
+  { baseUrl, furtherPlans: { privateKeyJwt } }: EngineDependencies,
+  authMethods: readonly string[],
+): Configuration['discovery'] {
+  const algorithms = privateKeyJwt ? [...proofAlgorithms] : undefined
+  return {
+    revocation_endpoint_auth_methods_supported: authMethods,
+    introspection_endpoint_auth_methods_supported: authMethods,
+    // With `private_key_jwt`, these endpoints must advertise the algorithms, too (RFC 8414 §2).
+    revocation_endpoint_auth_signing_alg_values_supported: algorithms,
+    introspection_endpoint_auth_signing_alg_values_supported: algorithms,
+    registration_endpoint: baseUrl + paths.registration,
+    protected_resources: [baseUrl],
+    service_documentation: baseUrl + paths.authMd,
+    prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
+    ui_locales_supported: [...languages],
   }
 }
 
 function features(dependencies: EngineDependencies): Configuration['features'] {
-  const { resources, lifetimes, furtherPlans, proofs, documents } = dependencies
+  const { resources, furtherPlans, proofs, documents } = dependencies
   return {
     devInteractions: { enabled: false },
     externalSigningSupport: { enabled: true, ack: 'experimental-01' },
@@ -194,7 +208,11 @@ function features(dependencies: EngineDependencies): Configuration['features'] {
     backchannelLogout: { enabled: furtherPlans.backChannelLogout },
     pushedAuthorizationRequests: { enabled: furtherPlans.pushedAuthorizationRequests },
     claimsParameter: { enabled: true },
-    revocation: { enabled: true, allowedPolicy: mayRevokeToken },
+    revocation: {
+      enabled: true,
+      // A client may revoke only its own tokens (RFC 7009 §2.1; design 14).
+      allowedPolicy: (_ctx, { clientId }, token) => token.clientId === clientId,
+    },
     // Our own routes handle UserInfo and introspection. The engine's introspection is enabled only for discovery.
     introspection: { enabled: true, allowedPolicy: () => false },
     rpInitiatedLogout: {
@@ -202,7 +220,7 @@ function features(dependencies: EngineDependencies): Configuration['features'] {
       logoutSource: renderSignOut,
       postLogoutSuccessSource: renderSignedOut,
     },
-    resourceIndicators: resourceIndicators(resources, lifetimes.accessTokenSeconds),
+    resourceIndicators: resourceIndicators(resources),
   }
 }
 
@@ -230,8 +248,8 @@ interface ReplayDetection {
 }
 
 /**
- * Makes the engine record proofs in our store. The engine's own code reads before it writes, so two simultaneous uses
- * would both pass.
+ * Makes the engine record used assertions and DPoP proofs in our store. The engine's own code reads before it writes,
+ * so two simultaneous uses would both pass.
  */
 function rememberProofsOnce(provider: Provider, useOnce: UseOnce): void {
   const detection = provider.ReplayDetection as unknown as ReplayDetection
@@ -246,8 +264,8 @@ function rememberProofsOnce(provider: Provider, useOnce: UseOnce): void {
 }
 
 /**
- * Returns the `iat` of the assertion or DPoP proof that the engine has just verified. If the request has an assertion
- * and a proof, ignores the other `iat`, because the engine may not have verified it yet.
+ * Returns the `iat` of the assertion or DPoP proof that the engine has just verified. If the request has both, `jti`
+ * identifies the verified JWT, because the engine may not have verified both yet.
  */
 function madeAt(whose: string, jti: string): number | undefined {
   const { ctx } = Provider

@@ -38,7 +38,7 @@ export async function decideRequestedSite(
   })
 }
 
-/** Returns the site of the identity provider that began the session. Undefined if the session is valid at all sites. */
+/** Returns the site whose identity provider began the session; undefined if the session is valid at all sites. */
 export function siteOfSession({ account }: KoaContextWithOIDC['oidc']): string | undefined {
   return (account?.['session'] as LiveSession | undefined)?.siteId
 }

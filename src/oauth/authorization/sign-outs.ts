@@ -1,4 +1,4 @@
-/** Tracks the sessions of applications that receive sign-out notices. Puts the notices into the outbox. */
+/** Records people's sessions at applications that receive sign-out notices, and puts the notices into the outbox. */
 
 import type { Kysely } from 'kysely'
 
@@ -120,7 +120,7 @@ function makeSessions({ database: { kysely }, findGrant, now }: SignOutPorts) {
       })
     },
 
-    /** Ends the person's sessions at an application: with this `sid`, or all if it is undefined. Queues a notice. */
+    /** Ends the person's session with this `sid` at an application, or all sessions without `sid`. Queues a notice. */
     signedOut: async ({ clientId, sub, sid }: SignOutNotice) =>
       await kysely.transaction().execute(async (trx) => {
         await trx
@@ -178,7 +178,7 @@ async function endedSessions(kysely: Kysely<Schema>, nowMs: number) {
         e('g.ended_at', 'is not', null),
         e('g.expires_at', '<=', nowMs),
         e('p.disabled_at', 'is not', null),
-        // A site's application without a row was deleted. Clients of other kinds never have this row.
+        // Only clients of a site have a row in `oauth_application`. If the row is missing, the client was deleted.
         e.and([e('app.client_id', 'is', null), e('g.client_origin', 'in', ['site', 'operator'])]),
         e('app.disabled_at', 'is not', null),
         e('app.deleted_at', 'is not', null),
