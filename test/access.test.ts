@@ -204,12 +204,8 @@ describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]'
     await obtainTokens(service.url)
     const grantId = await grantOf(service, notes.clientId)
     const admitted = { integrations: new Set<string>(), admitsOrigin: () => true }
-    const findAccount = makeFindAccount({
-      grants: { findGrant: makeFindGrant(service.service.stores.database, admitted, Date.now) },
-      findSessionPerson: async () => undefined,
-      conformance: undefined,
-      platform: { now: Date.now },
-    })
+    const findGrant = makeFindGrant(service.service.stores.database, admitted, Date.now)
+    const findAccount = makeFindAccount(async () => undefined, findGrant, undefined, Date.now)
     const find = async (personId: string, clientId: string) => {
       const ctx = { state: {} } as KoaContextWithOIDC
       const code = { grantId, clientId, scopes: new Set(['openid']) } as never

@@ -111,7 +111,7 @@ it('the engine signs with ES256, also where R or S is a short number', () => {
 
 describe('the use of a refresh token', () => {
   const judge = (generation: number, changes: Partial<Family> = {}, nowMs = NOW_MS) =>
-    judgeGeneration({ ...family, ...changes }, generation, { lifetimes, nowMs })
+    judgeGeneration({ family: { ...family, ...changes }, generation }, { lifetimes, nowMs })
 
   it('is good for the current generation only', () => {
     expect([judge(3), judge(4).kind]).to.deep.equal([{ kind: 'good' }, 'lost'])
@@ -130,7 +130,7 @@ describe('the use of a refresh token', () => {
     expect(judge(3, { token: { ...family.token, refreshes: false } }).kind).to.equal('lost')
     expect(judge(3, {}, NOW_MS - 2_000 + 30 * DAY_MS).kind).to.equal('lost')
     const old = { ...family, startedAt: NOW_MS - 89 * DAY_MS }
-    expect(endOf(old, lifetimes)).to.equal(NOW_MS + DAY_MS)
+    expect(endOf({ family: old }, lifetimes)).to.equal(NOW_MS + DAY_MS)
   })
 
   it('keeps the steps of one window, and never more than 32', () => {

@@ -1,6 +1,14 @@
 import { checkEntry } from '../src/pages/applications/application-form.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import { askToAuthorize, errorOf, exchange, getCode, obtain, refresh } from './support/client.ts'
+import {
+  askToAuthorize,
+  errorOf,
+  exchange,
+  getCode,
+  introspect,
+  obtain,
+  refresh,
+} from './support/client.ts'
 import { change, insert, remove, rowOf, rowsOf } from './support/database.ts'
 import { amir, marco, notes, olivia, type RunningService, sam } from './support/gatehouse.ts'
 import { importRecords } from './support/import.ts'
@@ -146,6 +154,8 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
     const { url, kysely } = service
     const { body } = await refresh(url, await refreshFor200Days(), app.client)
     expect((await readCourses(url, body.access_token)).status).to.equal(200)
+    const found = await introspect(url, body.refresh_token, app.client)
+    expect(found.body.active).to.equal(true)
     const grant = await rowOf(kysely, 'oauth_grant', { client_id: app.clientId })
     const [family] = await rowsOf(kysely, 'refresh_token_family', { grant_id: grant.id })
     for (const end of [grant.expires_at, family?.kept_until])

@@ -1,13 +1,9 @@
 /** A consent in the engine's format. It rejects no single scope, because people accept or deny all of them. */
 export interface Allowed {
-  readonly openid?: { readonly scope?: string; readonly claims?: readonly string[] } | undefined
+  readonly openid?:
+    | { readonly scope?: string | undefined; readonly claims?: readonly string[] | undefined }
+    | undefined
   readonly resources?: Readonly<Record<string, string>> | undefined
-}
-
-/** Copies the consent from the engine's `Grant` object. */
-export function allowedIn(record: object): Allowed {
-  const { openid, resources } = record as Allowed
-  return JSON.parse(JSON.stringify({ openid, resources }))
 }
 
 /** Merges the scopes and claims of two consents. */

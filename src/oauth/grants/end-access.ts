@@ -90,7 +90,7 @@ interface NewPassword {
   readonly passwordHash: string
   /** Whether to end the grants of connected apps, too. */
   readonly endApps: boolean
-  /** When the session began that changes the password; undefined if the person used a recovery link. */
+  /** When the session that changes the password began; undefined if the person used a recovery link. */
   readonly sessionSince?: number
 }
 
@@ -99,8 +99,8 @@ export class SessionEnded extends Error {}
 
 /**
  * Stores a person's new password, and ends all sessions that began at or before `actor.now`. One of them may be an
- * attacker's (OWASP ASVS 5.0, 7.4.3). Deletes mailed links for deletion, for removing a second factor and, after a
- * recovery, for recovery. Ends grants if `endApps` is set, records an audit event, and mails the person.
+ * attacker's (OWASP ASVS 5.0, 7.4.3). Deletes the mailed links that delete the account, remove a second factor or,
+ * after a recovery, set a new password. Ends grants if `endApps` is set, records an audit event, and mails the person.
  *
  * @throws SessionEnded if all sessions of the person were ended at or after `sessionSince`
  */

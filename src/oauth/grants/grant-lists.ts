@@ -85,10 +85,8 @@ export function makeGrantLists({ kysely }: Database, now: () => number) {
     },
 
     async countPeople(clientId: string) {
-      const { people } = await grantsTo(clientId)
-        .select((eb) => eb.fn.count<number>('g.person_id').distinct().as('people'))
-        .executeTakeFirstOrThrow()
-      return Number(people)
+      const uses = await summarizeUse(kysely, [clientId], now())
+      return Number(uses.get(clientId)?.people ?? 0)
     },
   }
 }
@@ -166,6 +164,7 @@ function peopleOf(kysely: Kysely<Schema>, grants: ReturnType<typeof liveGrants>)
 
 const newestFirst = orderBy('granted_at', 'desc', 'list.granted_at', 'list.id')
 
+type Line = Pick<Schema['oauth_grant'], 'id' | 'granted_at' | 'last_used_at'>
 type LineOf = (grant: Pick<Schema['oauth_grant'], 'client_id' | 'person_id' | 'site_id'>) => string
 
 /** Reads the scopes and recent calls of these grants. Returns the function that describes the use of a list entry. */
@@ -198,10 +197,4 @@ async function usesOf(grants: ReturnType<typeof liveGrants>, nowMs: number, line
       calls: callsOf.get(id)?.reduce((sum, row) => sum + Number(row.calls), 0) ?? 0,
     }
   }
-}
-
-interface Line {
-  readonly id: string
-  readonly granted_at: number
-  readonly last_used_at: number | null
 }

@@ -10,7 +10,7 @@ import type { Database } from '../../platform/store/database.ts'
 import { insertNew } from '../../platform/store/insert-new.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { allowedByEither } from './allowed-scopes.ts'
-import { type Ending, type EndReason, endGrants } from './end-grants.ts'
+import { type EndReason, endGrants } from './end-grants.ts'
 import type { Grant } from './judge-access.ts'
 
 /**
@@ -27,11 +27,11 @@ export interface NewGrant extends Omit<Grant, 'grantedAt' | 'expiresAt' | 'ended
 export type Caller = Pick<Actor, 'requestId' | 'address'>
 
 /** Audit actions for grants that end because of a client's request, by end reason. */
-const endedByClient: { readonly [Reason in EndReason]?: { readonly action: ChangeAction } } = {
+const endedByClient = {
   'the client revoked it': { action: 'grant.revoked' },
   'a code was used twice': { action: 'code.reused' },
   'a replaced refresh token was used again': { action: 'refresh_token.reused' },
-}
+} as const satisfies { readonly [Reason in EndReason]?: { readonly action: ChangeAction } }
 
 /** The number of days for which daily counts are kept. Analytics shows all of them. */
 export const COUNT_DAYS = 90
@@ -109,24 +109,25 @@ export function makeGrantStore(
         .execute()
     },
 
-    /**
-     * Ends grants. Records audit events if a client's request is the reason; otherwise, the caller must record them.
-     *
-     * @returns the ids of the grants that ended
-     */
-    end: async (ending: Ending, reason: EndReason, by?: Caller): Promise<readonly string[]> =>
+    /** Ends a grant because of a client's request, and records an audit event. No-op if the grant has ended. */
+    end: async (id: string, reason: keyof typeof endedByClient, by?: Caller): Promise<void> =>
       await kysely.transaction().execute(async (trx) => {
         const nowMs = now()
-        const ended = await endGrants(trx, ending, { reason, nowMs })
-        const change = endedByClient[reason]
-        if (!change) return ended.map(({ id }) => id)
-        for (const { client_id: clientId, site_id, person_id } of ended) {
-          const subject = { kind: 'application', id: clientId } as const
-          const whose = { subject, siteId: site_id ?? undefined, personId: person_id }
-          const event = { ...change, ...whose, reason, after: { grants: 0 } }
-          await recordAuditEvent(trx, { ...by, clientId, now: nowMs }, event)
-        }
-        return ended.map(({ id }) => id)
+        const [ended] = await endGrants(trx, { id }, { reason, nowMs })
+        if (!ended) return
+        const { client_id: clientId, site_id, person_id: personId } = ended
+        await recordAuditEvent(
+          trx,
+          { ...by, clientId, now: nowMs },
+          {
+            ...endedByClient[reason],
+            subject: { kind: 'application', id: clientId },
+            siteId: site_id ?? undefined,
+            personId,
+            reason,
+            after: { grants: 0 },
+          },
+        )
       }),
   }
 }

@@ -1,3 +1,5 @@
+import type { AdapterPayload } from 'oidc-provider'
+
 import { needsOperator, needsResource, needsToChange } from '../../directory/scopes/policy.ts'
 import type { AssuranceDemand } from '../../directory/scopes/sensitive-operations.ts'
 import type { ReviewState } from '../../directory/sites/review-policy.ts'
@@ -71,7 +73,7 @@ export interface AccessFacts {
   /** The requested family, or the family of the requested code; undefined if there is none. */
   readonly family: Family | undefined
   /** The engine's record of the requested code. */
-  readonly code?: object | undefined
+  readonly code?: AdapterPayload | undefined
   /** The version of the client that sent the request (oauth/clients/find-client.ts); 0 if none is stored. */
   readonly callerVersion: number
 }

@@ -1,4 +1,4 @@
-import type { ClaimsParameter, KoaContextWithOIDC } from 'oidc-provider'
+import type { AdapterPayload, KoaContextWithOIDC } from 'oidc-provider'
 
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import { needsResource } from '../../directory/scopes/policy.ts'
@@ -20,35 +20,10 @@ import { namedResources, type Resources } from './resource-indicators.ts'
 import { familyOfCode, newSeed } from './token-values.ts'
 import type { RefreshToken, Tokens } from './tokens.ts'
 
-export type AuthorizationCode = ReturnType<typeof readCode>
-
-/** Converts the engine's record of a code to typed values. */
-function readCode(record: object) {
-  const said: Readonly<Record<string, unknown>> = { ...record }
-  const text = (name: string) => (typeof said[name] === 'string' ? said[name] : undefined)
-  return {
-    clientId: text('clientId') ?? '',
-    personId: text('accountId') ?? '',
-    grantId: text('grantId') ?? '',
-    /** The content of the tokens that the code is exchanged for. */
-    token: {
-      scopes: (text('scope') ?? '').split(' ').filter(Boolean),
-      audience: text('resource'),
-      claims: said['claims'] as ClaimsParameter | undefined,
-      sid: text('sid'),
-      acr: text('acr'),
-      authTime: typeof said['authTime'] === 'number' ? said['authTime'] : undefined,
-    },
-    /** The id of the browser's session. */
-    sessionId: text('sessionUid'),
-    /** The engine's own record. */
-    record,
-  }
-}
-
 /** The code or token of a token request, with its grant. */
 interface TokenRequest {
-  readonly code?: AuthorizationCode | undefined
+  /** The engine's record of the code. */
+  readonly code?: AdapterPayload | undefined
   readonly refreshToken?: RefreshToken | undefined
   /** Facts about the grant and the calling client; undefined if code, token or grant is unknown. */
   readonly facts?: AccessFacts | undefined
@@ -88,7 +63,7 @@ export function makeReadTokenRequest({ grants, tokens }: TokenEndpointParts): Re
     const { grant_type, code: value, refresh_token } = params
     if (grant_type === 'authorization_code' && typeof value === 'string') {
       const facts = await grants.findGrant({ codeId: familyOfCode(value), callerId })
-      return facts?.code ? { code: readCode({ ...facts.code, jti: value }), facts } : {}
+      return facts?.code ? { code: { ...facts.code, jti: value }, facts } : {}
     }
     if (grant_type !== 'refresh_token' || typeof refresh_token !== 'string') return {}
     const refreshToken = await tokens.findRefreshToken(refresh_token, callerId)
@@ -138,14 +113,14 @@ export function makeExchange(dependencies: TokenRequests) {
     if (!code) throw new Error('the engine can issue access tokens only in exchange for a code')
     const { client } = ctx.oidc
     const refreshes = client?.grantTypeAllowed('refresh_token') === true
-    const token = { ...code.token, refreshes, ...(jkt !== undefined && { jkt }) }
+    const token = { ...tokenOf(code), refreshes, ...(jkt !== undefined && { jkt }) }
     const startedAt = platform.now()
     const family = { id: familyOfCode(String(ctx.oidc.params?.['code'])), seed: newSeed() }
     const keptUntil = startedAt + keptSeconds(refreshes, dependencies) * 1000
-    const begun = { ...family, grantId: code.grantId, token, startedAt, keptUntil }
+    const { grantId = '', accountId: personId = '', sessionUid: browserSessionId } = code
+    const begun = { ...family, grantId, token, startedAt, keptUntil }
     // Begin the session before the code is used up. If this fails, the client can repeat the request.
     if (signOuts && client?.backchannelLogoutUri && token.scopes.includes(OPENID)) {
-      const { personId, sessionId: browserSessionId } = code
       await signOuts.begin({ ...begun, clientId: client.clientId, personId, browserSessionId })
     }
     if (!(await grants.families.begin(begun))) {
@@ -187,11 +162,11 @@ function codeForExchange(
   ctx: KoaContextWithOIDC,
   { code, facts }: TokenRequest,
   { resources, platform: { now } }: TokenRequests,
-): { readonly code: AuthorizationCode; readonly usedAt?: number } | undefined {
+): { readonly code: AdapterPayload; readonly usedAt?: number } | undefined {
   const { client } = ctx.oidc
   if (!code || !facts) return undefined
   // The engine rejects the code of another client.
-  if (client?.clientId !== code.clientId) return { code }
+  if (!client || client.clientId !== code.clientId) return { code }
   const { grant, family } = facts
   if (grant.endedBecause !== undefined) {
     logFields(ctx).detail = `the grant has ended: ${grant.endedBecause}`
@@ -219,17 +194,24 @@ function keptSeconds(mayRefresh: boolean, { grants, lifetimes }: TokenRequests) 
   return Math.max(2 * accessTokenSeconds, authorizationCodeSeconds + CLOCKS_DIFFER_SECONDS)
 }
 
+/** Returns the content of the tokens that a code is exchanged for. */
+function tokenOf({ scope = '', resource, claims, sid, acr, authTime }: AdapterPayload) {
+  const [audience] = [resource].flat()
+  return { scopes: scope.split(' ').filter(Boolean), audience, claims, sid, acr, authTime }
+}
+
 /** Replaces the requested resource with the audience. Rejects a wrong resource, or a missing one if required (design 3). */
 function settleResource(
   oidc: KoaContextWithOIDC['oidc'],
-  { token }: AuthorizationCode,
+  code: AdapterPayload,
   resources: Resources,
 ): void {
-  const granted = token.audience !== undefined
+  const { scopes, audience } = tokenOf(code)
+  const granted = audience !== undefined
   if (namedResources(oidc, resources).length > 0) {
     if (!granted) throw resourceNotGranted()
     Object.assign(oidc.params ?? {}, { resource: resources.audience })
-  } else if (granted && needsResource(token.scopes)) {
+  } else if (granted && needsResource(scopes)) {
     throw resourceNotRepeated(resources.audience)
   }
 }

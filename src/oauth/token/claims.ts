@@ -1,13 +1,9 @@
 import type { FindAccount, KoaContextWithOIDC } from 'oidc-provider'
 
+import type { Person } from '../../directory/people/person-store.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { type Allowed, allowedScopes } from '../grants/allowed-scopes.ts'
-import {
-  type AccessFacts,
-  type FindGrant,
-  judgeAccess,
-  type PersonFacts,
-} from '../grants/judge-access.ts'
+import { type AccessFacts, type FindGrant, judgeAccess } from '../grants/judge-access.ts'
 
 /** Claims about a person, grouped by the scope that releases them (specification, UserInfo / id_token claims). */
 export const claimsByScope = {
@@ -20,23 +16,7 @@ export const claimsByScope = {
   email: ['email', 'email_verified'],
 }
 
-/** A person with an enabled account. */
-type SessionPerson = Pick<PersonFacts, 'id' | 'name' | 'email'> & {
-  /** The session of the browser; undefined if it has ended. */
-  readonly session?: object | undefined
-}
-
-export interface ClaimsDependencies {
-  readonly findSessionPerson: (
-    ctx: KoaContextWithOIDC,
-    personId: string,
-  ) => Promise<SessionPerson | undefined>
-  readonly grants: { readonly findGrant: FindGrant }
-  /** Additional claims for the conformance suite's clients (design 26). */
-  readonly conformance: SuiteClaims | undefined
-  readonly platform: { readonly now: () => number }
-}
-
+/** Additional claims for the conformance suite's clients (design 26). */
 export interface SuiteClaims {
   /** Values of all standard claims, for UserInfo responses to the suite's clients. */
   readonly claims: Readonly<Record<string, unknown>>
@@ -69,8 +49,12 @@ export function claimsOf(facts: Pick<AccessFacts, 'grant' | 'person' | 'roles'>)
  * Creates the engine's `findAccount`. For a session, it finds the person. For a code, it finds the claims of the
  * id_token. If the grant may no longer be used, it returns undefined, and the engine responds with invalid_grant.
  */
-export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
-  const { findSessionPerson, grants, conformance, platform } = dependencies
+export function makeFindAccount(
+  findSessionPerson: (ctx: KoaContextWithOIDC, personId: string) => Promise<Person | undefined>,
+  findGrant: FindGrant,
+  conformance: SuiteClaims | undefined,
+  now: () => number,
+): FindAccount {
   return async (ctx, personId, token) => {
     if (!token || !('grantId' in token)) {
       const person = await findSessionPerson(ctx, personId)
@@ -79,11 +63,11 @@ export function makeFindAccount(dependencies: ClaimsDependencies): FindAccount {
       return { ...accountOf({ sub: id, name, email }), session }
     }
     const { grantId, clientId, scopes } = token
-    const facts = await grants.findGrant({ grantId })
+    const facts = await findGrant({ grantId })
     const isOfGrant =
       !facts || (facts.grant.personId === personId && facts.grant.clientId === clientId)
     const lost = isOfGrant
-      ? judgeAccess(facts, [...scopes], platform.now())
+      ? judgeAccess(facts, [...scopes], now())
       : 'the grant belongs to another person or client'
     if (!facts || lost !== undefined) {
       // The caller gets only invalid_grant, so log the reason.

@@ -75,12 +75,12 @@ export async function provenKey(
  */
 export async function newBinding(
   ctx: KoaContextWithOIDC,
-  { family, generation, grant }: RefreshToken,
+  token: RefreshToken,
   proven: string | undefined,
   { grants, lifetimes, platform: { now } }: TokenRequests,
 ): Promise<string | undefined> {
   const { client } = ctx.oidc
-  const bound = family.token.jkt
+  const bound = token.family.token.jkt
   const choice = chooseBinding({
     bound,
     proven,
@@ -89,9 +89,9 @@ export async function newBinding(
   })
   if (choice.kind === 'bind') return choice.jkt
   if (choice.kind === 'keep') return undefined
-  const use = judgeGeneration(family, generation, { lifetimes, nowMs: now() })
+  const use = judgeGeneration(token, { lifetimes, nowMs: now() })
   const comesBack = use.kind === 'reused' || (use.kind === 'retry' && bound !== undefined)
-  throw comesBack ? await endReused(ctx, grant.id, grants) : invalidGrant(choice.reason)
+  throw comesBack ? await endReused(ctx, token.grant.id, grants) : invalidGrant(choice.reason)
 }
 
 /**
@@ -119,7 +119,6 @@ export async function endReused(
   grants: Grants,
 ): Promise<Error> {
   logFields(ctx).outcome = 'reused'
-  await grants.store.end({ id: grantId }, 'a replaced refresh token was used again', callerOf(ctx))
-  ctx.oidc.provider.emit('grant.revoked', ctx, grantId)
+  await grants.store.end(grantId, 'a replaced refresh token was used again', callerOf(ctx))
   return invalidGrant('the refresh token was used before, so the grant was ended')
 }

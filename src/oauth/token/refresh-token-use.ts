@@ -12,20 +12,20 @@ export type RefreshTokenUse =
 
 export type Lifetimes = ServicePolicy['lifetimes']
 
-/** Returns the lifetimes for a family, without an absolute end if an owner chose an endless grant (design 9). */
-export function lifetimesOf(
-  lifetimes: Lifetimes,
-  { isEndless }: { readonly isEndless?: boolean },
-): Lifetimes {
-  return isEndless ? { ...lifetimes, refreshTokenAbsoluteSeconds: Infinity } : lifetimes
+/** A refresh token, as far as its use depends on it. */
+interface UsedToken {
+  readonly family: Family
+  readonly generation: number
+  /** Whether an owner chose a grant without an absolute end (design 9). */
+  readonly isEndless?: boolean
 }
 
-/** Judges a use of the refresh token of a generation. Pure: a table in its test covers every case. */
+/** Judges a use of a refresh token. Pure: a table in its test covers every case. */
 export function judgeGeneration(
-  family: Family,
-  generation: number,
+  token: UsedToken,
   { lifetimes, nowMs }: { readonly lifetimes: Lifetimes; readonly nowMs: number },
 ): RefreshTokenUse {
+  const { family, generation } = token
   if (family.ended) return { kind: 'lost', reason: 'the refresh token was revoked' }
   if (!family.token.refreshes) return { kind: 'lost', reason: 'the client has no refresh tokens' }
   if (generation > family.generation) {
@@ -37,21 +37,18 @@ export function judgeGeneration(
       ? { kind: 'retry', replacedAt }
       : { kind: 'reused' }
   }
-  return endOf(family, lifetimes) <= nowMs
+  return endOf(token, lifetimes) <= nowMs
     ? { kind: 'lost', reason: 'the refresh token has expired' }
     : { kind: 'good' }
 }
 
 /** Returns when the family's current refresh token expires if unused, in epoch milliseconds. */
 export function endOf(
-  { steps, startedAt }: Pick<Family, 'steps' | 'startedAt'>,
+  { family: { steps, startedAt }, isEndless }: Pick<UsedToken, 'family' | 'isEndless'>,
   { refreshTokenSeconds, refreshTokenAbsoluteSeconds }: Lifetimes,
 ): number {
-  const issuedAt = steps.at(-1) ?? startedAt
-  return Math.min(
-    issuedAt + refreshTokenSeconds * 1000,
-    startedAt + refreshTokenAbsoluteSeconds * 1000,
-  )
+  const idleEnd = (steps.at(-1) ?? startedAt) + refreshTokenSeconds * 1000
+  return isEndless ? idleEnd : Math.min(idleEnd, startedAt + refreshTokenAbsoluteSeconds * 1000)
 }
 
 /** The maximum number of start times in `steps`. No honest client refreshes more often within one retry window. */

@@ -20,7 +20,7 @@ import type { Family } from '../grants/family-store.ts'
 import { dropUnapproved, judgeAccess } from '../grants/judge-access.ts'
 import type { TokenRequests } from './authorization-code.ts'
 import { bindFamily, endReused, newBinding, provenKey } from './refresh-binding.ts'
-import { judgeGeneration, lifetimesOf, stepsAfter } from './refresh-token-use.ts'
+import { judgeGeneration, stepsAfter } from './refresh-token-use.ts'
 import { namedResources } from './resource-indicators.ts'
 import type { RefreshToken } from './tokens.ts'
 
@@ -171,11 +171,11 @@ async function renew(
 /** Rejects an invalid use; if it is a replay, also ends the grant. @returns when the token was replaced, for a retry */
 async function judgeUse(
   ctx: KoaContextWithOIDC,
-  { family, generation, grant, isEndless = false }: RefreshToken,
-  { grants, platform: { now }, ...dependencies }: TokenRequests,
+  token: RefreshToken,
+  { grants, lifetimes, platform: { now } }: TokenRequests,
 ): Promise<number | undefined> {
-  const lifetimes = lifetimesOf(dependencies.lifetimes, { isEndless })
-  const use = judgeGeneration(family, generation, { lifetimes, nowMs: now() })
+  const { grant, isEndless } = token
+  const use = judgeGeneration(token, { lifetimes, nowMs: now() })
   if (use.kind === 'lost') throw invalidGrant(use.reason)
   if (use.kind === 'reused') throw await endReused(ctx, grant.id, grants)
   if (use.kind === 'good') {

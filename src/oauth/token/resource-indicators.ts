@@ -54,7 +54,7 @@ export function namedResources(
 }
 
 /** Configures the engine's resource indicators: the default resource, and the format of access tokens. */
-export function resourceIndicators(resources: Resources, accessTokenSeconds: number) {
+export function resourceIndicators(resources: Resources) {
   return {
     enabled: true,
     defaultResource: (ctx, _client, oneOf) => {
@@ -72,7 +72,6 @@ export function resourceIndicators(resources: Resources, accessTokenSeconds: num
         scope: client.scope ?? '',
         audience: resources.audience,
         accessTokenFormat: 'opaque',
-        accessTokenTTL: accessTokenSeconds,
       }
     },
   } satisfies NonNullable<Configuration['features']>['resourceIndicators']

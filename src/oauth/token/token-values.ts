@@ -64,7 +64,7 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
         issuedAtSeconds: Number.parseInt(issuedAt, BASE),
         /** Selects the scopes of the token from the scopes of its family. */
         scopesOf: (scopes: readonly string[]) =>
-          some === '' ? [...scopes] : decodeScopes(scopes, some),
+          some === '' ? scopes : decodeScopes(scopes, some),
       }
     },
 

@@ -1,39 +1,20 @@
 import type { AssuranceDemand } from '../../directory/scopes/sensitive-operations.ts'
-import type { Family } from '../grants/family-store.ts'
-import type { AccessFacts, FindGrant } from '../grants/judge-access.ts'
-import { endOf, type Lifetimes, lifetimesOf } from './refresh-token-use.ts'
+import type { FindGrant } from '../grants/judge-access.ts'
+import { endOf, type Lifetimes } from './refresh-token-use.ts'
 import { makeTokenValues, type TokenClaim } from './token-values.ts'
 
-/**
- * An issued token with all facts that decide whether it may be used. Tokens are not stored; the facts are looked up by
- * the family id in the token.
- */
-export interface IssuedToken extends AccessFacts {
-  readonly family: Family
-  readonly clientId: string
-  readonly personId: string
-  readonly siteId: string | undefined
-  readonly scopes: readonly string[]
-  /** When the token was issued, in epoch seconds. For a refresh token: the start or last refresh of its family. */
-  readonly issuedAt: number
-  readonly expiresAt: number
-}
-
-export interface AccessToken extends IssuedToken {
-  readonly kind: 'access'
-  /** The resource that the token is for (RFC 8707); undefined for a sign-in without a resource. */
-  readonly audience: string | undefined
-  /** The thumbprint of the key that the token is bound to (RFC 9449 §6). */
-  readonly jkt: string | undefined
+/** An access token with all facts that decide whether it may be used. */
+export interface AccessToken extends Found<'findAccessToken'> {
   /** The site's requirements for sensitive operations, if the sign-in does not meet them. */
   readonly unmetDemand?: AssuranceDemand | undefined
 }
 
-export interface RefreshToken extends IssuedToken {
-  readonly kind: 'refresh'
-  /** How often the refresh token of the family had been replaced when this token was issued. */
-  readonly generation: number
-}
+/** A refresh token with all facts that decide whether it may be used. */
+export type RefreshToken = Found<'findRefreshToken'>
+
+type Found<Finder extends 'findAccessToken' | 'findRefreshToken'> = NonNullable<
+  Awaited<ReturnType<Tokens[Finder]>>
+>
 
 /**
  * Finds a token with one query, even if it has expired or was revoked. Returns undefined if it is not genuine, or if
@@ -53,7 +34,10 @@ interface TokenPorts {
 
 export type Tokens = ReturnType<typeof makeTokens>
 
-/** Creates the functions that write tokens and find them by their value. */
+/**
+ * Creates the functions that write tokens and find them by their value. Tokens are not stored. The family id in a token
+ * leads to its grant and all other facts.
+ */
 export function makeTokens({ findGrant, keys, lifetimes }: TokenPorts) {
   const values = makeTokenValues(keys)
   const readFamily = async (claim: TokenClaim, callerId: string | undefined) => {
@@ -65,7 +49,7 @@ export function makeTokens({ findGrant, keys, lifetimes }: TokenPorts) {
   return {
     values,
 
-    async findAccessToken(value: string, callerId?: string): Promise<AccessToken | undefined> {
+    async findAccessToken(value: string, callerId?: string) {
       const claim = values.readAccessToken(value)
       const found = claim && (await readFamily(claim, callerId))
       if (!found) return undefined
@@ -75,28 +59,33 @@ export function makeTokens({ findGrant, keys, lifetimes }: TokenPorts) {
       // A retry returns the same token with the full `expires_in`, so tokens from a refresh live a retry window longer.
       const extraSeconds = claim.generation === 0 ? 0 : refreshRetrySeconds
       return {
-        kind: 'access',
+        kind: 'access' as const,
         ...found,
         scopes: claim.scopesOf(token.scopes),
+        /** In epoch seconds, as is `expiresAt`. */
         issuedAt,
         expiresAt: issuedAt + accessTokenSeconds + extraSeconds,
+        /** The resource that the token is for (RFC 8707); undefined for a sign-in without a resource. */
         audience: token.audience,
+        /** The thumbprint of the key that the token is bound to (RFC 9449 §6). */
         jkt: token.jkt,
       }
     },
 
-    async findRefreshToken(value: string, callerId?: string): Promise<RefreshToken | undefined> {
+    async findRefreshToken(value: string, callerId?: string) {
       const claim = values.readRefreshToken(value)
       const found = claim && (await readFamily(claim, callerId))
       if (!found) return undefined
       const { steps, startedAt, token } = found.family
       return {
-        kind: 'refresh',
+        kind: 'refresh' as const,
         ...found,
+        /** How often the refresh token of the family had been replaced when this token was issued. */
         generation: claim.generation,
         scopes: token.scopes,
+        /** The start or last refresh of the family, in epoch seconds. */
         issuedAt: Math.floor((steps.at(-1) ?? startedAt) / 1000),
-        expiresAt: Math.floor(endOf(found.family, lifetimesOf(lifetimes, found)) / 1000),
+        expiresAt: Math.floor(endOf(found, lifetimes) / 1000),
       }
     },
   }

@@ -1,7 +1,7 @@
 import { type CheckDpop, type ProvenRequest, proofAlgorithms } from '../../oauth/clients/proofs.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 
-/** The error response of RFC 9449 §7.1 and §9. The reason is for the log. */
+/** The error code and description to send (RFC 9449 §7.1 and §9), and the reason for the log. */
 export interface BindingFault {
   readonly error: 'invalid_token' | 'invalid_dpop_proof' | 'use_dpop_nonce'
   readonly description: string

@@ -17,7 +17,6 @@ import { logToken, refuse } from './protect.ts'
 import {
   demandScopes,
   invalid,
-  invalidBecause,
   type ResourceParts,
   readToken,
   type Verdict,
@@ -82,7 +81,7 @@ type Unjudged = Extract<Verdict, { kind: 'anonymous' | 'invalid' }>
 
 /** Returns the verdict for a proxy. Bound tokens, and tokens that the proxy may not introspect, are invalid. */
 export function verdictFor(proxy: AuthenticatingClient, judged: Judged | Unjudged): Verdict {
-  if (judged.kind === 'worthless') return invalidBecause(judged)
+  if (judged.kind === 'worthless') return invalid(judged.reason, judged.token)
   if (judged.kind !== 'good') return judged
   const { token } = judged
   // A proof contains the URL that the caller requested, which only the proxy knows (RFC 9449 §4.2).

@@ -94,11 +94,8 @@ function reasonAgainst(token: AccessToken | RefreshToken, judging: Judging): str
   return problem ?? (token.family.ended ? 'the token was revoked' : undefined)
 }
 
-function problemOfUse(
-  { family, generation }: RefreshToken,
-  { lifetimes, nowMs }: Judging,
-): string | undefined {
-  const use = judgeGeneration(family, generation, { lifetimes, nowMs })
+function problemOfUse(token: RefreshToken, judging: Judging): string | undefined {
+  const use = judgeGeneration(token, judging)
   return use.kind === 'good' ? undefined : 'the refresh token was replaced or is no longer valid'
 }
 

@@ -4,7 +4,7 @@ import { MFA_ACR } from '../../directory/people/authentication.ts'
 import type { ProvenRequest } from '../../oauth/clients/proofs.ts'
 import type { ScopeAdvice, WantedScopes } from '../../oauth/clients/scope-advice.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
-import { RETRY_AFTER_SECONDS } from '../../platform/http/error-handler.ts'
+import { sendJsonError } from '../../platform/http/error-handler.ts'
 import { logFields } from '../../platform/http/request-log.ts'
 import { type BindingFault, type DpopChallenge, dpopAlgorithms } from './binding.ts'
 import { TOKEN_REQUIRED, type Verdict, type VerifyBearer } from './verify-bearer.ts'
@@ -70,18 +70,16 @@ export async function refuse(
   verdict: Refused,
   protection: Protection,
 ): Promise<void> {
-  ctx.set('Cache-Control', 'no-store')
   if (verdict.kind === 'unavailable') return answerUnavailable(ctx, verdict.cause)
   const challenge = await challengeFor(verdict, protection)
-  Object.assign(logFields(ctx), {
-    error: challenge.error,
-    detail: verdict.kind === 'invalid' ? verdict.reason : challenge.description,
+  if (verdict.kind === 'invalid') {
     // Log the client, so its operator sees the reason under Refusals.
-    ...(verdict.kind === 'invalid' && verdict.token && { client: verdict.token.clientId }),
-  })
-  ctx.status = verdict.kind === 'insufficient' ? 403 : 401
+    const { reason: detail, token } = verdict
+    Object.assign(logFields(ctx), { detail, ...(token && { client: token.clientId }) })
+  }
+  const { error, description: error_description } = challenge
   ctx.set('WWW-Authenticate', challengeHeader(challenge))
-  ctx.body = { error: challenge.error, error_description: challenge.description }
+  sendJsonError(ctx, verdict.kind === 'insufficient' ? 403 : 401, { error, error_description })
 }
 
 type Demand = Challenge & Required<Pick<Challenge, 'error' | 'description'>>
@@ -143,16 +141,11 @@ function sentence(description: string, { remedy }: ScopeAdvice): string {
 }
 
 function answerUnavailable(ctx: Context, cause: unknown): void {
-  const error = 'temporarily_unavailable'
   // Log the store's own error as the cause.
   const root = cause instanceof Error && cause.cause !== undefined ? cause.cause : cause
-  Object.assign(logFields(ctx), { error, cause: String(root) })
-  ctx.status = 503
-  ctx.set('Retry-After', RETRY_AFTER_SECONDS)
-  ctx.body = {
-    error,
-    error_description: 'the token cannot be checked at the moment; try again later',
-  }
+  logFields(ctx).cause = String(root)
+  const error_description = 'the token cannot be checked at the moment; try again later'
+  sendJsonError(ctx, 503, { error: 'temporarily_unavailable', error_description })
 }
 
 /** The parameters of a challenge (RFC 6750 §3). */

@@ -6,7 +6,7 @@ import type { Oauth } from '../../oauth/oauth.ts'
 import type { AccessToken } from '../../oauth/token/tokens.ts'
 import type { Platform } from '../../platform/platform.ts'
 import { type BindingFault, type DpopChallenge, judgeBinding, type SentToken } from './binding.ts'
-import type { TokenJudges, WorthlessToken } from './judge-token.ts'
+import type { TokenJudges } from './judge-token.ts'
 
 /**
  * The verdict on the token of a request. A value rather than an exception, because the caller decides how to respond.
@@ -85,7 +85,7 @@ export function makeVerifyBearer(
     try {
       // Accept only tokens for this origin.
       const judged = await judgeAccessToken(sent.value, { unbound: false })
-      if (judged.kind === 'worthless') return { ...invalidBecause(judged), ...offer }
+      if (judged.kind === 'worthless') return { ...invalid(judged.reason, judged.token), ...offer }
       const { token } = judged
       const { fault, nextNonce } = await judgeBinding({ ...sent, token }, request, checkDpop)
       if (fault) return { kind: 'invalid', ...fault, token, dpop: 'demanded', nextNonce }
@@ -116,14 +116,9 @@ export function readToken(
 
 type Invalid = Extract<Verdict, { kind: 'invalid' }>
 
-/** Creates an `invalid` verdict that names the rejected token. */
-export function invalidBecause({ reason, token }: WorthlessToken): Invalid {
-  return { ...invalid(reason), token }
-}
-
-/** Creates an `invalid` verdict. @param reason for the log */
-export function invalid(reason: string): Invalid {
-  return { kind: 'invalid', reason, description: TOKEN_REFUSED }
+/** Creates an `invalid` verdict. @param reason for the log @param token the rejected token, if it is known */
+export function invalid(reason: string, token?: AccessToken): Invalid {
+  return { kind: 'invalid', reason, description: TOKEN_REFUSED, token }
 }
 
 /**

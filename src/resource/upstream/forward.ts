@@ -31,7 +31,7 @@ export interface Forwarded {
   readonly bodyBytesMax: number
 }
 
-/** The time limit to connect. Shorter than the limit for a response, because an unreachable host never responds. */
+/** The time limit for connecting, so requests to an unreachable host fail early. */
 const CONNECT_MS = 5_000
 
 // Open a new connection for each request. An upstream may close a kept-alive connection while a request is being sent,
@@ -89,10 +89,7 @@ async function answerTo(outgoing: ClientRequest, ctx: Context, wanted: Forwarded
     reject(isRefusal(error) ? error : upstreamFailed(error.message))
     outgoing.destroy()
   }
-  const tooSlow = () => {
-    reject(upstreamTooSlow())
-    outgoing.destroy()
-  }
+  const tooSlow = () => fail(upstreamTooSlow())
   // Keep listening for errors and timeouts until the response ends, to abort a stalled response.
   outgoing.on('error', fail).on('timeout', tooSlow).once('response', resolve)
   outgoing.once('close', () => fail(new Error('the connection was closed without a response')))

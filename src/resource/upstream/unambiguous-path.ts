@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer'
+
 const SEGMENTS = /^[^/]+(\/[^/]+)*$/
 
 /** Characters of a path segment (RFC 3986 §3.3). Excludes `;`, which ends a segment on some servers. */
@@ -18,16 +20,8 @@ function isPlainSegment(segment: string): boolean {
   if (segment === '.' || segment === '..') return false
   const encoded = segment.match(/(%[0-9A-F]{2})+/g) ?? []
   if (!PLAIN.test(segment.replace(/(%[0-9A-F]{2})+/g, ''))) return false
-  return encoded.every((bytes) => {
-    const text = decoded(bytes)
-    return text !== undefined && !AMBIGUOUS.test(text)
+  return encoded.every((text) => {
+    const bytes = Buffer.from(text.replaceAll('%', ''), 'hex')
+    return isUtf8(bytes) && !AMBIGUOUS.test(bytes.toString())
   })
-}
-
-function decoded(bytes: string): string | undefined {
-  try {
-    return decodeURIComponent(bytes)
-  } catch {
-    return undefined
-  }
 }
