@@ -10,7 +10,6 @@ import { type Handlers, outboxTask, waitingMessages } from './outbox/outbox.ts'
 import { makeGuardedFetch, type SendOutgoing } from './outgoing/guarded-fetch.ts'
 import type { WorkerShare } from './process/worker.ts'
 import { openStores, type StoreSettings } from './store/open-stores.ts'
-import type { MessageKind } from './store/schema.ts'
 import { openSharedCounts } from './store/shared-counts.ts'
 
 interface PlatformSettings extends StoreSettings {
@@ -67,7 +66,7 @@ export async function openPlatform(
     fetch: watch.fetch(fetch),
     watch,
     sweeps,
-    waitingMessages: async (kind: MessageKind) => await waitingMessages(database, kind),
+    waitingMessages: async () => await waitingMessages(database),
     outboxTask: (handlers: Handlers) => outboxTask(handlers, outboxPorts),
     tasks: [exchange, stores.tasks, audit.tasks].flat(),
     [Symbol.asyncDispose]: () => open.disposeAsync(),

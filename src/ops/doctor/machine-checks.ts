@@ -120,12 +120,12 @@ export async function* checkOutbox(
   database: Pick<Database, 'kysely'>,
   now: () => number,
 ): Findings {
-  const mail = await waitingMessages(database, 'mail')
-  const { count, oldestAt = now(), error = 'not tried yet' } = mail
-  const minutes = Math.floor((now() - oldestAt) / 60_000)
-  if (minutes < WAITING_MINUTES_MAX) return
+  const mail = (await waitingMessages(database)).get('mail')
+  const minutes = mail ? Math.floor((now() - mail.oldestAt) / 60_000) : 0
+  if (!mail || minutes < WAITING_MINUTES_MAX) return
+  const { count, error } = mail
   const waiting = count === 1 ? '1 message waits' : `${count} messages wait`
-  const sentence = `${waiting}, the oldest for ${minutes} minutes (last error: ${error})`
+  const sentence = `${waiting}, the oldest for ${minutes} minutes (last error: ${error ?? 'not tried yet'})`
   yield found('mail.waiting', sentence)
 }
 

@@ -79,7 +79,7 @@ export function sentRoute(
     const againHref = hrefOf(ctx, ask, named)
     const link = await findLastLink(database.kysely, kind, { browser, nowMs: now() })
     if (!link) return seeOther(ctx, againHref)
-    const { error } = await waitingMessages(database, 'mail')
+    const mail = (await waitingMessages(database)).get('mail')
     const page = linkSentPage({
       login: link.email,
       // An address without an account gets no recovery e-mail, and the page must not reveal that.
@@ -87,7 +87,7 @@ export function sentRoute(
       code: links.codeOf(link),
       minutes: (link.expiresAt - link.createdAt) / 60_000,
       againHref,
-      isDelayed: error !== undefined,
+      isDelayed: typeof mail?.error === 'string',
     })
     sendPage(ctx, { ...page, look })
   })

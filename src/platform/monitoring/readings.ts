@@ -1,20 +1,10 @@
 import packageJson from '../../../package.json' with { type: 'json' }
-import type { Database } from '../store/database.ts'
-import type { MessageKind } from '../store/schema.ts'
+import type { Platform } from '../platform.ts'
 import { messageKinds } from './metric-table.ts'
 import type { Metrics } from './registry.ts'
 
-interface Waiting {
-  readonly count: number
-  readonly oldestAt?: number | undefined
-}
-
 interface Sources {
-  readonly database: Database
-  /** Counts the undelivered messages of a kind, and finds when the oldest message was stored. */
-  readonly waitingMessages: (kind: MessageKind) => Promise<Waiting>
   readonly passwords: { readonly waiting: () => number }
-  readonly now: () => number
   /** `madeAt` is the creation time of the current signing key for each use, in epoch milliseconds. */
   readonly rings: { readonly current: () => { readonly madeAt: Values } }
 }
@@ -22,8 +12,8 @@ interface Sources {
 /** Starts to measure this process. Disposing the result stops the timer that measures the event loop. */
 export function readProcess(
   metrics: Metrics,
-  { database, waitingMessages, now }: Pick<Sources, 'database' | 'waitingMessages' | 'now'>,
-  { passwords, rings }: Pick<Sources, 'passwords' | 'rings'>,
+  { database, waitingMessages, now }: Pick<Platform, 'database' | 'waitingMessages' | 'now'>,
+  { passwords, rings }: Sources,
 ): Disposable {
   const { version } = packageJson
   metrics.set('gatehouse_build_info', { version, node: process.versions.node }, 1)
@@ -43,16 +33,21 @@ export function readProcess(
   metrics.read('gatehouse_signing_key_made_timestamp_seconds', () =>
     readingsOf('use', rings.current().madeAt, 1000),
   )
-  const ofEachKind = async (read: (found: Waiting) => number) =>
-    await Promise.all(
-      messageKinds.map(async (kind) => ({
-        labels: { kind },
-        value: read(await waitingMessages(kind)),
-      })),
-    )
-  metrics.read('gatehouse_outbox_messages_waiting', () => ofEachKind(({ count }) => count))
+  // A scrape reads both metrics of the outbox at once, so they share one query.
+  let waiting: ReturnType<Platform['waitingMessages']> | undefined
+  const readOutbox = async (read: (count: number, oldestAt: number) => number) => {
+    waiting ??= waitingMessages().finally(() => {
+      waiting = undefined
+    })
+    const found = await waiting
+    return messageKinds.map((kind) => {
+      const { count = 0, oldestAt = now() } = found.get(kind) ?? {}
+      return { labels: { kind }, value: read(count, oldestAt) }
+    })
+  }
+  metrics.read('gatehouse_outbox_messages_waiting', () => readOutbox((count) => count))
   metrics.read('gatehouse_outbox_oldest_seconds', () =>
-    ofEachKind(({ oldestAt = now() }) => Math.max(0, now() - oldestAt) / 1000),
+    readOutbox((_count, oldestAt) => Math.max(0, now() - oldestAt) / 1000),
   )
   return watchEventLoop(metrics)
 }

@@ -10,7 +10,6 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, type Selectable, sql } from 'kysely'
 import type { Logger } from 'pino'
 
-import type { BackgroundTask } from '../process/background-tasks.ts'
 import type { Database } from '../store/database.ts'
 import { inBatches } from '../store/in-batches.ts'
 import type { MessageKind, Schema } from '../store/schema.ts'
@@ -44,7 +43,8 @@ interface OutboxPorts {
   readonly database: Database
   readonly now: () => number
   readonly logger: Logger
-  readonly sweeps: BackgroundTask['onlyWhen']
+  /** Whether this process sends the messages; undefined for a single process, which always does. */
+  readonly sweeps: (() => boolean) | undefined
   /** How often one process on each host looks for due messages. */
   readonly lookMs: number
   readonly noteAttempt: (kind: string, outcome: 'sent' | 'postponed' | 'dropped') => void
@@ -71,11 +71,11 @@ const ERROR_CHARACTERS_MAX = 200
 const DAY_MS = 86_400_000
 
 /** Creates the background task that sends due messages. */
-export const outboxTask = (handlers: Handlers, ports: OutboxPorts): BackgroundTask => ({
+export const outboxTask = (handlers: Handlers, ports: OutboxPorts) => ({
   name: 'outbox',
   everySeconds: ports.lookMs / 1000,
   onlyWhen: ports.sweeps,
-  run: async (signal) => await sendDue(handlers, ports, signal),
+  run: async (signal: AbortSignal) => await sendDue(handlers, ports, signal),
 })
 
 interface NewMessage {
@@ -98,18 +98,19 @@ export async function storeMessage(
     .execute()
 }
 
-/** Counts the stored messages of one kind. Also returns when the oldest was stored, and an error of a postponed one. */
-export async function waitingMessages({ kysely }: Pick<Database, 'kysely'>, kind: MessageKind) {
-  const { count, oldestAt, error } = await kysely
+/** Returns the number of stored messages of each kind, when the oldest was stored, and an error of a postponed one. */
+export async function waitingMessages({ kysely }: Pick<Database, 'kysely'>) {
+  const rows = await kysely
     .selectFrom('outbox')
-    .where('kind', '=', kind)
     .select(({ fn }) => [
+      'kind',
       fn.countAll<number>().as('count'),
       fn.min('created_at').as('oldestAt'),
       fn.max('last_error').as('error'),
     ])
-    .executeTakeFirstOrThrow()
-  return { count: Number(count), oldestAt: oldestAt ?? undefined, error: error ?? undefined }
+    .groupBy('kind')
+    .execute()
+  return new Map(rows.map((row) => [row.kind, row]))
 }
 
 /** Sends the due messages, a limited number per queue at a time, until none is due. */
