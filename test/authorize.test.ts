@@ -15,7 +15,7 @@ import {
   obtain,
   obtainCode,
 } from './support/client.ts'
-import { change, insert, remove } from './support/database.ts'
+import { change, editList, insert, remove } from './support/database.ts'
 import { amir, notes, olivia, portal, sam, startService } from './support/gatehouse.ts'
 import { matchesIn, submitPage } from './support/page-person.ts'
 import { getTokens, MEMBER_SCOPE } from './support/relying-party.ts'
@@ -287,11 +287,11 @@ describe('/oauth/authorize', () => {
 describe('/oauth/authorize after a change', () => {
   const client_id = notes.clientId
   type Change = (kysely: Database['kysely']) => Promise<unknown>
-  const added = { client_id, scope: 'courses:read' }
   const override = { client_id: asClaude.client_id, disabled_at: 1, updated_at: 1 }
   const disable: Change = (kysely) =>
     change(kysely, 'oauth_application', { client_id }, { disabled_at: 1 })
-  const addScope: Change = (kysely) => insert(kysely, 'oauth_application_scope', added)
+  const addScope: Change = (kysely) =>
+    editList(kysely, client_id, 'scopes', (scopes) => [...scopes, 'courses:read'])
   const turnOff: Change = (kysely) => remove(kysely, 'site_feature', { site_id: 'sit_northlight' })
   const disablePlatform: Change = (kysely) => insert(kysely, 'integration_override', override)
   const withScope = { scope: 'openid courses:read' }
@@ -335,10 +335,12 @@ describe('consent to an application of a site [design 17] [RFC 8252 §8.6]', () 
   const running = sharedService()
 
   before(async () => {
-    const rows = redirects
-      .filter(([uri]) => !/notes\.example\/|127\.0\.0\.1/.test(uri))
-      .map(([uri], index) => ({ client_id: notes.clientId, uri, position: 10 + index }))
-    await insert(running().kysely, 'oauth_application_redirect_uri', rows)
+    const further = redirects
+      .map(([uri]) => uri)
+      .filter((uri) => !/notes\.example\/|127\.0\.0\.1/.test(uri))
+    await editList(running().kysely, notes.clientId, 'redirect_uris', (uris) =>
+      uris.concat(further),
+    )
   })
 
   for (const [redirectUri, remembered] of redirects) {

@@ -16,7 +16,7 @@ import type { AccessFacts } from '../src/oauth/grants/judge-access.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { storeMessage } from '../src/platform/outbox/outbox.ts'
 import { asPortal, obtainCode, redeem } from './support/client.ts'
-import { insert, rowOf, rowsOf, withDatabases } from './support/database.ts'
+import { editList, insert, rowOf, rowsOf, withDatabases } from './support/database.ts'
 import { guardedFetch, startDocumentHost } from './support/document-host.ts'
 import {
   claude,
@@ -346,9 +346,9 @@ describe('back-channel logout', () => {
     const application = await rowOf(kysely, 'oauth_application', { client_id: notes.clientId })
     for (let number = 1; number <= 8; number += 1) {
       const client_id = `slow-${number}`
-      await insert(kysely, 'oauth_application', { ...application, client_id, name: client_id })
-      const returns = { client_id, uri: 'https://other.example/cb', position: 0 }
-      await insert(kysely, 'oauth_application_redirect_uri', returns)
+      const redirect_uris = '["https://other.example/cb"]'
+      const own = { client_id, name: client_id, redirect_uris, scopes: '[]' }
+      await insert(kysely, 'oauth_application', { ...application, ...own })
       await addNotices(service, 20, { clientId: client_id, nowMs: clock.ms - 1000 })
     }
     await eventually(20_000, async () => expect(running.others).to.be.at.least(64))
@@ -382,8 +382,8 @@ describe('back-channel logout', () => {
     await using service = await startService(on)
     const page = makePagePerson(service.url, olivia)
     const security = `/admin/northlight/applications/${portal.clientId}/security`
-    const row = { client_id: portal.clientId, uri: 'https://portal.example:2222/cb', position: 9 }
-    await insert(service.kysely, 'oauth_application_redirect_uri', row)
+    const add = (uris: string[]) => [...uris, 'https://portal.example:2222/cb']
+    await editList(service.kysely, portal.clientId, 'redirect_uris', add)
     for (const [address, status] of [
       ['https://192.168.0.7/out', 422],
       ['https://portal.example:22/out', 422],

@@ -42,17 +42,11 @@ withDatabases('a compiled client', (open) => {
     await find('app')
     await find('app')
     expect(asked).to.have.length(1)
-    const uri = { client_id: 'app', uri: 'https://app.example/cb' }
     const secret = { id: 's', client_id: 'app', digest: 'd', hint: 'h', created_at: 1 }
     const override = { client_id: 'app', disabled_at: 1, updated_at: 1 }
     for (const [count, change] of [
       kysely.updateTable('oauth_application').set({ name: 'Other' }),
-      kysely.insertInto('oauth_application_redirect_uri').values({ ...uri, position: 0 }),
-      kysely.updateTable('oauth_application_redirect_uri').set({ position: 1 }),
-      kysely.deleteFrom('oauth_application_redirect_uri'),
-      kysely.insertInto('oauth_application_post_logout_uri').values(uri),
-      kysely.insertInto('oauth_application_scope').values({ client_id: 'app', scope: 'x' }),
-      kysely.deleteFrom('oauth_application_scope'),
+      kysely.updateTable('oauth_application').set({ scopes: '["x"]' }),
       kysely.insertInto('client_secret').values({ ...secret, expires_at: null }),
       kysely.deleteFrom('client_secret'),
       kysely.insertInto('integration_override').values(override),

@@ -10,7 +10,7 @@ import { toolAddresses } from '../src/api/mcp/tool-access.ts'
 import { findScope, MEMBER_READ, MEMBER_WRITE } from '../src/directory/scopes/catalogue.ts'
 import { makeScopeUses } from '../src/directory/scopes/scope-uses.ts'
 import { changePaths, pathForChanges, paths } from '../src/platform/http/paths.ts'
-import { insert, remove } from './support/database.ts'
+import { editList } from './support/database.ts'
 import { notes, olivia, sam } from './support/gatehouse.ts'
 import {
   callTool,
@@ -156,10 +156,11 @@ describe('challenges name scopes that this client can get', () => {
   it('for an application without the scope: none, and who can add it', async () => {
     const { url, kysely } = running()
     const token = await memberToken(url, readOnly)
-    const scope = { client_id: notes.clientId, scope: MEMBER_WRITE }
-    await remove(kysely, 'oauth_application_scope', scope)
+    const edit = async (change: (scopes: string[]) => string[]) =>
+      await editList(kysely, notes.clientId, 'scopes', change)
+    await edit((scopes) => scopes.filter((scope) => scope !== MEMBER_WRITE))
     const refused = await callTool(url, 'mark_all_notifications_read', { token })
-    await insert(kysely, 'oauth_application_scope', scope)
+    await edit((scopes) => [...scopes, MEMBER_WRITE])
     expectRemedy(refused, 'an operator of the site can add the required scopes to this application')
   })
 

@@ -5,7 +5,7 @@ import * as oidc from 'openid-client'
 
 import { paths } from '../src/platform/http/paths.ts'
 import { asPortal, exchange, getCode, introspect, obtainCode, revoke } from './support/client.ts'
-import { insert } from './support/database.ts'
+import { editList, insert } from './support/database.ts'
 import { documentAnswer, guardedFetch, startDocumentHost } from './support/document-host.ts'
 import {
   notes,
@@ -440,9 +440,8 @@ describe('private_key_jwt on the pages of an operator', () => {
 
   it('accepts keys at another port if a callback has the same host and port [214]', async () => {
     const uri = 'https://portal.example:2222/callback'
-    const row = { client_id: portal.clientId, uri, position: 9 }
     await using own = await startService(on)
-    await insert(own.kysely, 'oauth_application_redirect_uri', row)
+    await editList(own.kysely, portal.clientId, 'redirect_uris', (uris) => [...uris, uri])
     const person = makePagePerson(own.url, olivia)
     for (const [host, status] of Object.entries({ 'client.example': 422, 'portal.example': 200 })) {
       const answer = await person.submit(security, { keys: `https://${host}:2222/keys` })

@@ -10,7 +10,7 @@ import {
   exchange,
   locationOf,
 } from './support/client.ts'
-import { change, remove, rowOf } from './support/database.ts'
+import { change, editList, rowOf } from './support/database.ts'
 import { notes, portal, sam, startService, startWith } from './support/gatehouse.ts'
 import { type ClientKey, choose, makeClientKey, signProof, withPlans } from './support/proofs.ts'
 import { getTokens, MEMBER_SCOPE } from './support/relying-party.ts'
@@ -194,10 +194,11 @@ describe('pushed authorization requests that are refused', () => {
     const { url, kysely } = service
     const pushed = [(await push(url)).body, (await push(url)).body]
     const use = async () => await get(pushedUrl(url, pushed.pop()?.request_uri).href)
-    const ofPortal = { client_id: portal.clientId }
-    await remove(kysely, 'oauth_application_scope', { ...ofPortal, scope: 'account:read' })
+    const withdraw = async (column: 'scopes' | 'redirect_uris', value: string) =>
+      await editList(kysely, portal.clientId, column, (list) => list.filter((one) => one !== value))
+    await withdraw('scopes', 'account:read')
     expect(errorOf(await use())).to.equal('invalid_scope')
-    await remove(kysely, 'oauth_application_redirect_uri', { ...ofPortal, uri: portal.redirectUri })
+    await withdraw('redirect_uris', portal.redirectUri)
     const { status, headers } = await use()
     expect([status, headers.get('location')]).to.deep.equal([400, null])
   })

@@ -22,7 +22,7 @@ import {
   type Tokens,
   userinfo,
 } from './support/client.ts'
-import { change, remove, rowOf } from './support/database.ts'
+import { change, editList, rowOf } from './support/database.ts'
 import { bindTo } from './support/families.ts'
 import { notes, portal, resourceServer, sam, startService, startWith } from './support/gatehouse.ts'
 import { later } from './support/later.ts'
@@ -228,7 +228,8 @@ describe('POST /api/oauth/token', () => {
     const scope = 'openid account:read account:write'
     const tokens = await obtain(url, { authorization: { scope } })
     const narrow = await obtain(url, { authorization: { scope: 'account:write' } })
-    await remove(own.kysely, 'oauth_application_scope', { client_id, scope: 'account:write' })
+    const withdraw = (scopes: string[]) => scopes.filter((each) => each !== 'account:write')
+    await editList(own.kysely, client_id, 'scopes', withdraw)
     expect((await authorize(url, { scope })).get('error')).to.equal('invalid_scope')
     const asked = await refresh(url, tokens.refresh_token, { scope })
     expect(refusalOf(asked)).to.equal('400 invalid_scope')

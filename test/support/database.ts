@@ -151,6 +151,20 @@ export async function change<Name extends keyof Schema>(
   await sql`update ${sql.table(table)} set ${assigned} where ${haveValues(where)}`.execute(kysely)
 }
 
+type ListColumn = 'redirect_uris' | 'post_logout_redirect_uris' | 'scopes'
+
+/** Changes a list of an application. */
+export async function editList(
+  kysely: Kysely<Schema>,
+  client_id: string,
+  column: ListColumn,
+  edit: (list: string[]) => string[],
+) {
+  const row = await rowOf(kysely, 'oauth_application', { client_id })
+  const list = JSON.stringify(edit(JSON.parse(row[column])))
+  await change(kysely, 'oauth_application', { client_id }, { [column]: list })
+}
+
 export async function remove<Name extends keyof Schema>(
   ...[kysely, table, where]: Parameters<typeof rowsOf<Name>>
 ) {

@@ -4,7 +4,7 @@ import { standardClaims } from '../../src/directory/people/provider-presets.ts'
 import type { SendOutgoing } from '../../src/platform/outgoing/guarded-fetch.ts'
 import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { authorizeUrl } from './client.ts'
-import { insert } from './database.ts'
+import { editList } from './database.ts'
 import {
   flushing,
   policyWith,
@@ -58,7 +58,7 @@ export async function startAtCampus(campus: RunningService): Promise<RunningServ
     fetch: async (address, init) => await fetch(address, init as RequestInit),
   })
   const uri = `${service.url}/sign-in/callback/campus`
-  await insert(campus.kysely, 'oauth_application_redirect_uri', { client_id, uri, position: 9 })
+  await editList(campus.kysely, client_id, 'redirect_uris', (uris) => [...uris, uri])
   return service
 }
 

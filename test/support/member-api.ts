@@ -67,11 +67,9 @@ export async function addKitchenClient({ kysely }: RunningService): Promise<stri
   await insert(kysely, 'oauth_application', {
     ...{ client_id, kind: 'site', site_id: 'sit_open_kitchen', name: 'Kitchen Notes' },
     ...{ auth_method: 'none', application_type: 'native', created_at: 1 },
+    redirect_uris: JSON.stringify([notes.redirectUri]),
+    scopes: JSON.stringify([MEMBER_READ, MEMBER_WRITE]),
   })
-  const address = { client_id, uri: notes.redirectUri, position: 0 }
-  await insert(kysely, 'oauth_application_redirect_uri', address)
-  const scopes = [MEMBER_READ, MEMBER_WRITE].map((scope) => ({ client_id, scope }))
-  await insert(kysely, 'oauth_application_scope', scopes)
   return client_id
 }
 

@@ -9,10 +9,7 @@ const forms: readonly (readonly [
   form: RegExp,
   onlyAdds: (match: readonly string[], own: Set<string>) => boolean,
 ])[] = [
-  [
-    /^create (?:unlogged )?table (?:if not exists )?(\w+)/,
-    ([, table = ''], own) => !!own.add(table),
-  ],
+  [/^create table (?:if not exists )?(\w+)/, ([, table = ''], own) => !!own.add(table)],
   [
     /^create (unique )?index (?:if not exists )?\w+ on (\w+) ?\(([^)]*)/,
     ([, unique, table = '', columns = ''], own) => {
@@ -34,8 +31,8 @@ const forms: readonly (readonly [
     /^update (\w+) set (\w+)/,
     ([, table = '', column = ''], own) => own.has(table) || own.has(`${table}.${column}`),
   ],
-  // A trigger only adds, although it may fire on writes of the previous version. `set (` changes storage parameters.
-  [/^(?:create trigger \w+ .*? on|alter table(?= \w+ set \()) (\w+)/, () => true],
+  // A trigger only adds, although it may fire on writes of the previous version. `set` changes how rows are stored.
+  [/^(?:create trigger \w+ .*? on|alter table(?= \w+ set (?:\(|unlogged))) (\w+)/, () => true],
   [/^create (or replace )?(function|view) /, () => true],
 ]
 

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose'
+import type { Selectable } from 'kysely'
 
 import type { ServicePolicy } from '../../src/config/config.ts'
 import type { Schema } from '../../src/platform/store/schema.ts'
@@ -40,7 +41,7 @@ export type ClientKey = Awaited<ReturnType<typeof makeClientKey>>
 /** Changes the settings of an application of the demo, as an operator would. */
 export async function choose(
   { kysely }: Pick<RunningService, 'kysely'>,
-  chosen: Partial<Schema['oauth_application']>,
+  chosen: Partial<Selectable<Schema['oauth_application']>>,
   clientId: string = portal.clientId,
 ): Promise<void> {
   await change(kysely, 'oauth_application', { client_id: clientId }, chosen)

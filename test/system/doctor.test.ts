@@ -10,7 +10,7 @@ import { type CheckName, checks, type Finding, found } from '../../src/ops/docto
 import { type ClientFacts, judgeClients } from '../../src/ops/doctor/client-checks.ts'
 import { checkPermissions } from '../../src/ops/doctor/machine-checks.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
-import { change, insert } from '../support/database.ts'
+import { editList, insert } from '../support/database.ts'
 import { listen } from '../support/listen.ts'
 import { sharedPostgres, startPostgres } from '../support/postgres.ts'
 import {
@@ -188,7 +188,8 @@ describe('doctor', () => {
     const file = join(DATA_DIR, 'gatehouse.db')
     await using database = await openDatabase({ kind: 'sqlite', file })
     const move = async (from: string, uri: string) => {
-      await change(database.kysely, 'oauth_application_redirect_uri', { uri: from }, { uri })
+      const replace = (uris: string[]) => uris.map((each) => (each === from ? uri : each))
+      await editList(database.kysely, 'northlight-notes', 'redirect_uris', replace)
       return await runDoctor(variables)
     }
     const weak = await move('http://127.0.0.1/callback', 'http://localhost/callback')

@@ -27,7 +27,7 @@ describe('a statement of a migration', () => {
   const changing = 'begin\n  update b set c = 1;\n  delete from d;\nend'
   for (const [effect, sql] of [
     ['expand', 'create table a (id text);'],
-    ['expand', 'create unlogged table a (id text);'],
+    ['expand', 'create table a (id text);\nalter table a set unlogged;'],
     ['expand', 'alter table a add column b text;'],
     ['expand', 'alter table a add column b text not null default 0;'],
     ['contract', 'alter table a add column b text not null;'],

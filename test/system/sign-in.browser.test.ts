@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core'
 
 import { look, press, sharedBrowser } from '../support/browser.ts'
 import { authorizeUrl } from '../support/client.ts'
-import { insert } from '../support/database.ts'
+import { editList, insert } from '../support/database.ts'
 import { amir, olivia, portal, sam } from '../support/gatehouse.ts'
 import { startAtCampus } from '../support/identity-provider.ts'
 import { linkTo } from '../support/mail-folder.ts'
@@ -15,8 +15,8 @@ describe('signing in without a mouse', () => {
   const campus = sharedService()
   const service = shared(async () => {
     const started = await startAtCampus(campus())
-    const back = { client_id: portal.clientId, uri: `${started.url}/sign-in/signed-out` }
-    await insert(campus().kysely, 'oauth_application_post_logout_uri', back)
+    const add = (uris: string[]) => [...uris, `${started.url}/sign-in/signed-out`]
+    await editList(campus().kysely, portal.clientId, 'post_logout_redirect_uris', add)
     return started
   })
   const open = sharedBrowser()

@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely'
+import type { Selectable } from 'kysely'
 
 import type { Integration } from '../../config/config.ts'
 import { MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
@@ -23,15 +23,15 @@ export function makeClientStore(dependencies: ClientStoreDependencies) {
   const { database, integrations, furtherPlans, now } = dependencies
   const vendors = new Map(integrations.map((row) => [row.client_id, row]))
   const readApplication = applicationReader(database, furtherPlans)
-  const readLists = listsReader(database)
+  const readSecrets = secretsReader(database)
   return async (clientId: string): Promise<Client | undefined> => {
     if (!canBeClientId(clientId)) return undefined
     const vendor = vendors.get(clientId)
-    const [found, lists] = await Promise.all([
+    const [found, secrets] = await Promise.all([
       vendor ? readIntegration(database, vendor) : readApplication(clientId),
-      readLists(clientId, now()),
+      readSecrets(clientId, now()),
     ])
-    return found && { ...lists, ...found }
+    return found && { ...found, ...secrets }
   }
 }
 
@@ -64,6 +64,9 @@ function applicationReader({ kysely }: Database, plans: OptionalProtocols) {
       siteId: row.site_id ?? undefined,
       siteName: row.site_name ?? undefined,
       applicationType: row.application_type,
+      redirectUris: JSON.parse(row.redirect_uris),
+      postLogoutRedirectUris: JSON.parse(row.post_logout_redirect_uris),
+      chosenScopes: JSON.parse(row.scopes),
       ...chosen,
       state,
     }
@@ -83,38 +86,20 @@ function choiceOf(row: Selectable<Schema['oauth_application']>) {
   }
 }
 
-/** Creates the query for a client's redirect and post-logout URIs, scopes, and digests of unexpired secrets. */
-function listsReader({ kysely }: Database) {
-  const ask = compiled(kysely, (value: Valued<{ clientId: string; nowMs: number }>) => {
-    const query = sql<{ list: string; value: string; position: number; ends_at: number | null }>`
-      select 'secret' as list, digest as value, 0 as position, expires_at as ends_at
-      from client_secret
-      where client_id = ${value('clientId')}
-        and (expires_at is null or expires_at > ${value('nowMs')})
-      union all
-      select 'redirect', uri, position, null from oauth_application_redirect_uri
-      where client_id = ${value('clientId')}
-      union all
-      select 'logout', uri, 0, null from oauth_application_post_logout_uri
-      where client_id = ${value('clientId')}
-      union all
-      select 'scope', scope, 0, null from oauth_application_scope
-      where client_id = ${value('clientId')}`
-    return { compile: () => query.compile(kysely) }
-  })
+/** Creates the query for the digests of a client's unexpired secrets. */
+function secretsReader({ kysely }: Database) {
+  const query = compiled(kysely, (value: Valued<{ clientId: string; nowMs: number }>) =>
+    kysely
+      .selectFrom('client_secret')
+      .select(['digest', 'expires_at'])
+      .where('client_id', '=', value('clientId'))
+      .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', value('nowMs'))])),
+  )
   return async (clientId: string, nowMs: number) => {
-    const { rows } = await ask({ clientId, nowMs })
-    const valuesOf = (list: string) =>
-      rows
-        .filter((row) => row.list === list)
-        .sort((a, b) => a.position - b.position)
-        .map(({ value }) => value)
-    const ends = rows.flatMap(({ ends_at }) => ends_at ?? [])
+    const { rows } = await query({ clientId, nowMs })
+    const ends = rows.flatMap(({ expires_at }) => expires_at ?? [])
     return {
-      redirectUris: valuesOf('redirect'),
-      postLogoutRedirectUris: valuesOf('logout'),
-      chosenScopes: valuesOf('scope'),
-      secretDigests: valuesOf('secret'),
+      secretDigests: rows.map(({ digest }) => digest),
       changesAt: ends.length > 0 ? Math.min(...ends) : undefined,
     }
   }

@@ -71,25 +71,19 @@ function daysSince(timestamp: number, now: number): number {
 async function readClientFacts({ kysely }: Database, now: number) {
   const applications = await kysely
     .selectFrom('oauth_application')
-    .select(['client_id as clientId', 'name', 'auth_method'])
+    .select(['client_id as clientId', 'name', 'auth_method', 'redirect_uris'])
     .where('deleted_at', 'is', null)
     .orderBy('client_id')
-    .execute()
-  const uris = await kysely
-    .selectFrom('oauth_application_redirect_uri')
-    .select(['client_id', 'uri'])
-    .orderBy('position')
     .execute()
   const secrets = await kysely
     .selectFrom('client_secret')
     .select(['client_id', 'created_at'])
     .where((eb) => eb.or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]))
     .execute()
-  const urisOf = Map.groupBy(uris, ({ client_id }) => client_id)
   const secretsOf = Map.groupBy(secrets, ({ client_id }) => client_id)
-  return applications.map((row) => ({
+  return applications.map(({ redirect_uris, ...row }) => ({
     ...row,
-    redirectUris: urisOf.get(row.clientId)?.map(({ uri }) => uri) ?? [],
+    redirectUris: JSON.parse(redirect_uris) as string[],
     /** The creation times of the secrets. */
     secretsMadeAt: secretsOf.get(row.clientId)?.map(({ created_at }) => created_at) ?? [],
   }))

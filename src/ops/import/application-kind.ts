@@ -113,21 +113,10 @@ export const application = kind({
   schema,
   key: ['clientId'],
   unkept: ['secret'],
+  json: ['redirectUris', 'postLogoutRedirectUris', 'scopes'],
   inner: {
     parent: 'client_id',
     lists: [
-      {
-        field: 'redirectUris',
-        table: 'oauth_application_redirect_uri',
-        key: ['client_id', 'uri'],
-        position: 'shared',
-      },
-      {
-        field: 'postLogoutRedirectUris',
-        table: 'oauth_application_post_logout_uri',
-        key: ['client_id', 'uri'],
-      },
-      { field: 'scopes', table: 'oauth_application_scope', key: ['client_id', 'scope'] },
       {
         field: 'secrets',
         also: 'secret',

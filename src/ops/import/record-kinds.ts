@@ -146,11 +146,11 @@ export const kinds = {
           field: 'sections',
           table: 'section',
           key: ['id'],
-          position: 'unique',
+          position: true,
           entriesOf: ({ sections, createdAt }) =>
             sections.map((entry) => ({ ...entry, createdAt })),
         },
-        { field: 'lectures', table: 'lecture', key: ['id'], position: 'unique' },
+        { field: 'lectures', table: 'lecture', key: ['id'], position: true },
         { field: 'lecturers', table: 'course_lecturer', key: ['course_id', 'person_id'] },
       ],
     },

@@ -26,8 +26,8 @@ export interface InnerList<Values = Fields> {
   readonly table: Table
   /** The columns that identify an entry. If entries are strings, the last column contains the string. */
   readonly key: readonly string[]
-  /** Whether positions are unique within a record; undefined if the table has no column `position`. */
-  readonly position?: 'unique' | 'shared'
+  /** Whether the table has a column `position`. */
+  readonly position?: true
   /** Another field that adds entries to the list. */
   readonly also?: string
   /** Returns the entries. By default, the value of the field contains the entries. */
@@ -116,16 +116,13 @@ export function innerRows(kind: RecordKind, list: InnerList, record: Fields, wri
   const { inner, key = ['id'] } = kind
   const entries = list.entriesOf?.(record) ?? (record[list.field] as readonly unknown[])
   const parent = { [inner?.parent ?? '']: record[key[0] ?? 'id'] }
-  return entries.map((entry, index): Row => {
-    const position = list.position === 'unique' ? index + 1 : index
-    return {
-      ...parent,
-      ...(list.position && { position }),
-      ...(typeof entry === 'object' && entry !== null
-        ? columns(Object.entries(entry), writing)
-        : { [list.key.at(-1) ?? '']: entry }),
-    }
-  })
+  return entries.map((entry, index) => ({
+    ...parent,
+    ...(list.position && { position: index + 1 }),
+    ...(typeof entry === 'object' && entry !== null
+      ? columns(Object.entries(entry), writing)
+      : { [list.key.at(-1) ?? '']: entry }),
+  }))
 }
 
 /** Converts fields, except lists, to columns. Fields that end with `At` are times, stored in milliseconds. */

@@ -218,7 +218,7 @@ async function replaceInner(
   const deletion = sql<Row>`delete from ${name} ${whose} ${isGone} returning ${by}`
   const { rows: changed } = await deletion.execute(trx)
   // First, negate the stored positions that change, so no new position equals a stored position.
-  if (position === 'unique' && rows.length > 0) {
+  if (position && rows.length > 0) {
     const places = rows.map(
       (row) => sql`(${row[parent]}, ${row['id']}, ${String(row['position'])})`,
     )
@@ -286,8 +286,8 @@ const rules: readonly Rule[] = [
     // A line without `operatorAt` keeps the stored value. But validation treated it as a member application.
     type: 'application',
     says: 'operatorAt: is required for an application that acts for an owner; repeat it in the line',
-    from: 'oauth_application r left join oauth_application_scope s on s.client_id = r.client_id',
-    where: "r.operator_at is not null and (r.kind <> 'site' or s.scope like 'account:%')",
+    from: 'oauth_application r',
+    where: `r.operator_at is not null and (r.kind <> 'site' or r.scopes like '%"account:%')`,
   },
   {
     type: 'digitalProduct',

@@ -48,8 +48,13 @@ async function readApplications(
     .selectAll('app')
     .select('person.name as creator')
     .execute()
-  const clientIds = rows.map((row) => row.client_id)
-  const listsOf = await readLists(kysely, clientIds)
+  const secrets = await kysely
+    .selectFrom('client_secret')
+    .select(['client_id', 'id', 'hint', 'created_at as createdAt', 'expires_at as expiresAt'])
+    // Include an empty id, because PostgreSQL rejects an empty list.
+    .where('client_id', 'in', ['', ...rows.map((row) => row.client_id)])
+    .orderBy('created_at')
+    .execute()
   return rows.map((row) => ({
     clientId: row.client_id,
     siteId,
@@ -66,47 +71,11 @@ async function readApplications(
     createdAt: row.created_at,
     createdBy: row.creator ?? undefined,
     disabledAt: row.disabled_at ?? undefined,
-    ...listsOf(row.client_id),
+    redirectUris: JSON.parse(row.redirect_uris) as string[],
+    postLogoutRedirectUris: (JSON.parse(row.post_logout_redirect_uris) as string[]).toSorted(),
+    scopes: (JSON.parse(row.scopes) as string[]).toSorted(),
+    secrets: secrets.filter(({ client_id }) => client_id === row.client_id),
   }))
-}
-
-/** Reads the URIs, scopes and secrets of applications. Returns a function that selects those of one application. */
-async function readLists(kysely: Kysely<Schema>, applications: readonly string[]) {
-  // Include an empty id, because PostgreSQL rejects an empty list.
-  const clientIds = ['', ...applications]
-  const uris = await kysely
-    .selectFrom('oauth_application_redirect_uri')
-    .selectAll()
-    .where('client_id', 'in', clientIds)
-    .orderBy('position')
-    .execute()
-  const afterSignOut = await kysely
-    .selectFrom('oauth_application_post_logout_uri')
-    .selectAll()
-    .where('client_id', 'in', clientIds)
-    .orderBy('uri')
-    .execute()
-  const scopes = await kysely
-    .selectFrom('oauth_application_scope')
-    .selectAll()
-    .where('client_id', 'in', clientIds)
-    .orderBy('scope')
-    .execute()
-  const secrets = await kysely
-    .selectFrom('client_secret')
-    .select(['client_id', 'id', 'hint', 'created_at as createdAt', 'expires_at as expiresAt'])
-    .where('client_id', 'in', clientIds)
-    .orderBy('created_at')
-    .execute()
-  return (clientId: string) => {
-    const isOfClient = (row: { readonly client_id: string }) => row.client_id === clientId
-    return {
-      redirectUris: uris.filter(isOfClient).map(({ uri }) => uri),
-      postLogoutRedirectUris: afterSignOut.filter(isOfClient).map(({ uri }) => uri),
-      scopes: scopes.filter(isOfClient).map(({ scope }) => scope),
-      secrets: secrets.filter(isOfClient),
-    }
-  }
 }
 
 /** Lists one page of a site's applications of one kind whose names contain the search text, newest first. */

@@ -173,6 +173,7 @@ async function create(
       assistant,
       operator_at: entry.isOperator ? actor.now : null,
       endless_at: entry.isEndless ? actor.now : null,
+      ...listsOf(entry),
       created_by: actor.personId,
       created_at: actor.now,
       disabled_at: null,
@@ -182,7 +183,6 @@ async function create(
     .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirstOrThrow()
   if (numInsertedOrUpdatedRows === 0n) return 'taken'
-  await insertLists(trx, clientId, entry)
   const secret =
     entry.authMethod === 'none' ? undefined : await insertSecret(trx, clientId, actor.now)
   await recordAuditEvent(trx, actor, {
@@ -202,21 +202,17 @@ async function update(
   entry: CheckedApplication,
   actor: Actor,
 ) {
+  const row = trx.updateTable('oauth_application').where('client_id', '=', app.clientId)
   // This update locks the row, so the values read next cannot change.
-  await trx
-    .updateTable('oauth_application')
+  await row
     .set({
       name: entry.name,
       application_type: entry.applicationType,
       endless_at: entry.isEndless ? actor.now : null,
     })
-    .where('client_id', '=', app.clientId)
     .execute()
   const before = (await findApplication(trx, app.siteId, app.clientId)) ?? app
-  for (const table of listTables) {
-    await trx.deleteFrom(table).where('client_id', '=', app.clientId).execute()
-  }
-  await insertLists(trx, app.clientId, entry)
+  await row.set(listsOf(entry)).execute()
   const withScopes = before.scopes.filter((scope) => !entry.scopes.includes(scope))
   const reason = 'a scope was removed from the application'
   const ended =
@@ -259,24 +255,12 @@ function choiceFactsOf(authMethod: string, choices: ProtocolChoices) {
   return { authMethod, keys: jwksUri ?? (jwks === undefined ? '' : 'a set'), logoutUri, ...demands }
 }
 
-const listTables = [
-  'oauth_application_redirect_uri',
-  'oauth_application_post_logout_uri',
-  'oauth_application_scope',
-] as const
-
-async function insertLists(
-  trx: Transaction<Schema>,
-  client_id: string,
-  { redirectUris, postLogoutRedirectUris, scopes }: CheckedApplication,
-): Promise<void> {
-  const redirects = redirectUris.map((uri, position) => ({ client_id, uri, position }))
-  const postLogouts = postLogoutRedirectUris.map((uri) => ({ client_id, uri }))
-  const scopeRows = scopes.map((scope) => ({ client_id, scope }))
-  const [redirectTable, postLogoutTable, scopeTable] = listTables
-  if (redirects.length > 0) await trx.insertInto(redirectTable).values(redirects).execute()
-  if (postLogouts.length > 0) await trx.insertInto(postLogoutTable).values(postLogouts).execute()
-  if (scopeRows.length > 0) await trx.insertInto(scopeTable).values(scopeRows).execute()
+function listsOf({ redirectUris, postLogoutRedirectUris, scopes }: CheckedApplication) {
+  return {
+    redirect_uris: JSON.stringify(redirectUris),
+    post_logout_redirect_uris: JSON.stringify(postLogoutRedirectUris),
+    scopes: JSON.stringify(scopes),
+  }
 }
 
 function factsOf(application: CheckedApplication | Application) {

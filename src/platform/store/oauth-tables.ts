@@ -31,6 +31,9 @@ export interface OAuthTables {
     assistant: string | null
     operator_at: number | null
     endless_at: number | null
+    redirect_uris: Generated<string>
+    post_logout_redirect_uris: Generated<string>
+    scopes: Generated<string>
     jwks: string | null
     jwks_uri: string | null
     pushed_requests_required_at: number | null
@@ -43,9 +46,6 @@ export interface OAuthTables {
     deleted_at: number | null
   }
   unused_client: { client_id: string; network: string; registered_at: number; expires_at: number }
-  oauth_application_redirect_uri: { client_id: string; uri: string; position: number }
-  oauth_application_post_logout_uri: { client_id: string; uri: string }
-  oauth_application_scope: { client_id: string; scope: string }
   client_secret: Created & {
     client_id: string
     digest: string

@@ -1,7 +1,7 @@
 -- Tables and indexes whose SQL is the same for SQLite and PostgreSQL 15. 0002-by-engine has the rest. Conventions: TEXT
--- identifiers, BIGINT epoch milliseconds named *_at, nullable timestamps instead of booleans, rows instead of arrays. A
--- child row that is meaningless without its parent is deleted with it. A semicolon at the end of a line ends a
--- statement.
+-- identifiers, BIGINT epoch milliseconds named *_at, nullable timestamps instead of booleans, rows or JSON texts instead
+-- of arrays. A child row that is meaningless without its parent is deleted with it. A semicolon at the end of a line
+-- ends a statement.
 
 -- People.
 
@@ -515,6 +515,10 @@ create table oauth_application (
   -- The first is set if the application acts for an owner with operator scopes, the second if such grants have no absolute end.
   operator_at bigint,
   endless_at bigint,
+  -- JSON lists. Queries never search them, because they read one client at a time.
+  redirect_uris text not null default '[]',
+  post_logout_redirect_uris text not null default '[]',
+  scopes text not null default '[]',
   -- The client's public keys as JSON, or the URL where it publishes them.
   jwks text,
   jwks_uri text,
@@ -537,25 +541,6 @@ create unique index oauth_application_one_per_name on oauth_application (site_id
 -- Only one application per site and assistant, even if an operator submits the form twice.
 create unique index oauth_application_one_per_assistant on oauth_application (site_id, assistant)
   where assistant is not null and deleted_at is null;
-
-create table oauth_application_redirect_uri (
-  client_id text not null references oauth_application (client_id) on delete cascade,
-  uri text not null,
-  position integer not null,
-  primary key (client_id, uri)
-);
-
-create table oauth_application_post_logout_uri (
-  client_id text not null references oauth_application (client_id) on delete cascade,
-  uri text not null,
-  primary key (client_id, uri)
-);
-
-create table oauth_application_scope (
-  client_id text not null references oauth_application (client_id) on delete cascade,
-  scope text not null,
-  primary key (client_id, scope)
-);
 
 -- No foreign key, because clients of integrations.json have secrets here, but no row in oauth_application.
 create table client_secret (
@@ -787,6 +772,14 @@ create table setting (
   value text not null,
   updated_at bigint not null
 );
+
+-- Counts of request limits that all processes share, with PostgreSQL and without Redis (platform/store/shared-counts.ts).
+create table request_count (
+  key text not null primary key,
+  points bigint not null,
+  ends_at bigint not null
+);
+create index request_count_ends_at on request_count (ends_at);
 
 -- The audit trail. It has no foreign keys, because events outlive the rows that they mention. person_id is the affected
 -- person, times is the number of equal events within a minute (null for one), and streamed_at is when the event was

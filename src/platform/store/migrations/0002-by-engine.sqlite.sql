@@ -28,14 +28,6 @@ create trigger person_insert_words after insert on person
 create trigger person_update_words after update of name, email_canonical on person
   begin insert into named_person values (new.id, new.name, new.email_canonical); end;
 
--- This table stays empty: with SQLite, the counts are in Redis or in the processes (platform/store/shared-counts.ts).
-create table request_count (
-  key text not null primary key,
-  points bigint not null,
-  ends_at bigint not null
-);
-create index request_count_ends_at on request_count (ends_at);
-
 -- The versions of clients. The .postgres.sql file explains them.
 create table client_version (
   client_id text not null primary key,
@@ -53,24 +45,6 @@ create trigger oauth_application_insert_counts after insert on oauth_application
 create trigger oauth_application_update_counts after update on oauth_application
   begin insert into changed_client select old.client_id union select new.client_id; end;
 create trigger oauth_application_delete_counts after delete on oauth_application
-  begin insert into changed_client values (old.client_id); end;
-create trigger oauth_application_redirect_uri_insert_counts after insert on oauth_application_redirect_uri
-  begin insert into changed_client values (new.client_id); end;
-create trigger oauth_application_redirect_uri_update_counts after update on oauth_application_redirect_uri
-  begin insert into changed_client select old.client_id union select new.client_id; end;
-create trigger oauth_application_redirect_uri_delete_counts after delete on oauth_application_redirect_uri
-  begin insert into changed_client values (old.client_id); end;
-create trigger oauth_application_post_logout_uri_insert_counts after insert on oauth_application_post_logout_uri
-  begin insert into changed_client values (new.client_id); end;
-create trigger oauth_application_post_logout_uri_update_counts after update on oauth_application_post_logout_uri
-  begin insert into changed_client select old.client_id union select new.client_id; end;
-create trigger oauth_application_post_logout_uri_delete_counts after delete on oauth_application_post_logout_uri
-  begin insert into changed_client values (old.client_id); end;
-create trigger oauth_application_scope_insert_counts after insert on oauth_application_scope
-  begin insert into changed_client values (new.client_id); end;
-create trigger oauth_application_scope_update_counts after update on oauth_application_scope
-  begin insert into changed_client select old.client_id union select new.client_id; end;
-create trigger oauth_application_scope_delete_counts after delete on oauth_application_scope
   begin insert into changed_client values (old.client_id); end;
 create trigger client_secret_insert_counts after insert on client_secret
   begin insert into changed_client values (new.client_id); end;
