@@ -1,4 +1,5 @@
 import type { Context, Middleware } from 'koa'
+import compose from 'koa-compose'
 import Router, { type RouterMiddleware } from 'koa-router'
 
 import { answerCors } from './cors.ts'
@@ -61,14 +62,5 @@ export function inOrder(surfaces: readonly Surface[]): RouterMiddleware {
 }
 
 function chain(surfaces: readonly Surface[]): RouterMiddleware {
-  const middleware = surfaces.map((surface): RouterMiddleware => {
-    return 'routes' in surface ? surface.routes() : surface
-  })
-  return (ctx, next) => {
-    const step = async (index: number): Promise<unknown> => {
-      const one = middleware[index]
-      return await (one ? one(ctx, () => step(index + 1)) : next())
-    }
-    return step(0)
-  }
+  return compose(surfaces.map((surface) => ('routes' in surface ? surface.routes() : surface)))
 }

@@ -2,10 +2,11 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 
 import {
   DiagLogLevel,
+  defaultTextMapGetter,
+  defaultTextMapSetter,
   diag,
   ROOT_CONTEXT,
   type Span,
-  type SpanContext,
   SpanKind,
   SpanStatusCode,
   type Context as TraceContext,
@@ -13,6 +14,7 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api'
+import { W3CTraceContextPropagator } from '@opentelemetry/core'
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto'
 import {
   defaultResource,
@@ -60,6 +62,9 @@ export type Outgoing = <Result>(
 
 export type Traces = ReturnType<typeof openTraces>
 
+/** Reads and writes the headers `traceparent` and `tracestate`. */
+const propagator = new W3CTraceContextPropagator()
+
 /** The trace of the current request; undefined outside of requests. */
 type Running = AsyncLocalStorage<TraceContext>
 
@@ -89,7 +94,9 @@ export function openTraces(settings: TraceSettings, logger: Logger) {
     const parent = running.getStore() ?? ROOT_CONTEXT
     const attributes = { 'server.address': host }
     const span = tracer.startSpan(`send ${host}`, { kind: SpanKind.CLIENT, attributes }, parent)
-    return await endSpanAfter(span, send({ traceparent: writeTraceparent(span.spanContext()) }))
+    const headers = {}
+    propagator.inject(trace.setSpan(parent, span), headers, defaultTextMapSetter)
+    return await endSpanAfter(span, send(headers))
   }
   return {
     middleware: traceRequest(tracer, running, settings.trustParent),
@@ -111,8 +118,9 @@ export function openTraces(settings: TraceSettings, logger: Logger) {
 
 function traceRequest(tracer: Tracer, running: Running, trustParent: boolean): Middleware {
   return (ctx, next) => {
-    const parent = trustParent ? readTraceparent(ctx.get('traceparent')) : undefined
-    const base = parent ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT
+    const base = trustParent
+      ? propagator.extract(ROOT_CONTEXT, ctx.headers, defaultTextMapGetter)
+      : ROOT_CONTEXT
     const span = tracer.startSpan(ctx.method, { kind: SpanKind.SERVER }, base)
     if (span.isRecording()) {
       logFields(ctx).trace = span.spanContext().traceId
@@ -190,19 +198,4 @@ function makeSampler(name: string, ratio: number): Sampler {
   if (root !== undefined) return new ParentBasedSampler({ root: makeSampler(root, ratio) })
   if (name === 'traceidratio') return new TraceIdRatioBasedSampler(ratio)
   return name === 'always_off' ? new AlwaysOffSampler() : new AlwaysOnSampler()
-}
-
-const traceparent = /^(?!ff)([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-|$)/
-
-/** Parses the `traceparent` header (W3C Trace Context §3.2); undefined if it is malformed. */
-export function readTraceparent(header: string): SpanContext | undefined {
-  const [, version, traceId = '', spanId = '', flags = '', more] = traceparent.exec(header) ?? []
-  if (version === undefined || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return undefined
-  if (version === '00' && more === '-') return undefined
-  return { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & 1, isRemote: true }
-}
-
-/** Formats the `traceparent` header for one of our spans. */
-export function writeTraceparent({ traceId, spanId, traceFlags }: SpanContext): string {
-  return `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`
 }
