@@ -119,7 +119,7 @@ async function prepared(): Promise<void> {
   await go.promise
 }
 
-async function openStore(place: WorkerPlace): Promise<StateStore> {
+async function openStore(place: WorkerPlace): Promise<StateStore & AsyncDisposable> {
   if (place.kind === 'redis') {
     return redisState(await openRedis(place.redis, { answerWithinMs: QUERY_TIMEOUT_MS }))
   }

@@ -32,7 +32,7 @@ describe('A PostgreSQL server that fails', function () {
   ] as const) {
     it(`rejects within half a second while it ${how}, and recovers within one`, async () => {
       await using database = await openOne()
-      await using state = sqlState(database)
+      const state = sqlState(database)
       const codes = state.adapterFor('AuthorizationCode')
       await codes.upsert('id-1', { jti: 'id-1' }, 60)
       const { read, write } = settings(database)
@@ -123,8 +123,9 @@ describe('A Redis server at the start', () => {
     const opening = openRedis({ url: server.url }, { answerWithinMs: 300, readyTimeoutMs: 200 })
     expect(String((await rejection(opening)).cause)).to.match(/NOAUTH/)
     const url = server.url.replace('//', '//:topsecret@')
-    await using store = redisState(await openRedis({ url }, { answerWithinMs: 300 }))
-    await store.ping()
+    const client = await openRedis({ url }, { answerWithinMs: 300 })
+    expect(await client.ping()).to.equal('PONG')
+    client.disconnect()
   })
 })
 

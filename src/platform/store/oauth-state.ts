@@ -37,9 +37,8 @@ export interface StateAdapter
   addOnce(id: string, ttlSeconds: number): Promise<boolean>
 }
 
-export interface StateStore extends AsyncDisposable {
+export interface StateStore {
   adapterFor(model: string): StateAdapter
-  ping(): Promise<void>
 }
 
 /** The model of codes. Code records are always in the database, so one query reads a code with its grant. */
@@ -84,14 +83,10 @@ function fromStored(
   }
 }
 
-/** Opens OAuth state in the table oauth_state. The caller closes the database. */
+/** Opens OAuth state in the table oauth_state. */
 export function sqlState(database: Database, { now = Date.now } = {}): StateStore {
   const queries = makeQueries(database.kysely)
-  return {
-    adapterFor: (model) => sqlAdapter(queries, model, now),
-    ping: () => database.ping(),
-    async [Symbol.asyncDispose]() {},
-  }
+  return { adapterFor: (model) => sqlAdapter(queries, model, now) }
 }
 
 function sqlAdapter(
@@ -238,7 +233,7 @@ export function redisState(
     now = Date.now,
     guard = (call) => call(),
   }: { readonly now?: () => number; readonly guard?: StoreGuard } = {},
-): StateStore {
+): StateStore & AsyncDisposable {
   for (const [name, lua] of Object.entries(scripts)) {
     client.defineCommand(name, { numberOfKeys: 1, lua })
   }
@@ -246,7 +241,6 @@ export function redisState(
   const commands = client as unknown as Commands
   return {
     adapterFor: (model) => guardedAdapter(redisAdapter(commands, model, now), model, guard),
-    ping: async () => void (await commands.ping()),
     async [Symbol.asyncDispose]() {
       client.disconnect()
     },

@@ -2,11 +2,11 @@ import { join } from 'node:path'
 
 import type { Logger } from 'pino'
 
-import { CLOCK_READ_SECONDS, makeClockWatch, openStoreClock } from './clock.ts'
+import { CLOCK_READ_SECONDS, openStoreClock, warnOfDifference } from './clock.ts'
 import type { Database, DatabaseLocation, DatabaseOptions } from './database.ts'
 import type { StoreGuard } from './guarded-stores.ts'
 import type { MigrationStatus } from './migrate.ts'
-import { CODE_MODEL, redisState, sqlState } from './oauth-state.ts'
+import { CODE_MODEL, redisState, type StateStore, sqlState } from './oauth-state.ts'
 import type { RedisLocation } from './redis.ts'
 import { warnOfLoss } from './redis-durability.ts'
 import { EVERYTHING_ENDED, MEMORY_LOOK_SECONDS, openRedisMemory } from './redis-memory.ts'
@@ -47,23 +47,19 @@ export async function openStores(
     (await (await import('./redis.ts')).openRedis(settings.redis, { answerWithinMs }))
   const inDatabase = sqlState(database, { now })
   const inRedis = redis && opening.use(redisState(redis, { now, guard }))
-  const state = inRedis
-    ? {
-        ...inRedis,
-        adapterFor: (model: string) =>
-          (model === CODE_MODEL ? inDatabase : inRedis).adapterFor(model),
-      }
-    : inDatabase
+  const state: StateStore = {
+    adapterFor: (model) =>
+      (model === CODE_MODEL || !inRedis ? inDatabase : inRedis).adapterFor(model),
+  }
   const stateMemory = redis
     ? await openRedisMemory(redis, database, now)
     : await openDatabaseMemory(database)
-  const followClock = makeClockWatch(measure, logger)
-  await followClock()
+  warnOfDifference(Date.now() - now(), logger)
   if (redis) await warnOfLoss(redis, logger)
   const mark = makeMarking({ database, redis, dataDir: settings.dataDir }, now, logger)
   const tasks = [
     { name: 'state memory', everySeconds: MEMORY_LOOK_SECONDS, run: stateMemory.look },
-    { name: 'clock', everySeconds: CLOCK_READ_SECONDS, run: followClock },
+    { name: 'clock', everySeconds: CLOCK_READ_SECONDS, run: measure },
     { name: 'restore markers', everySeconds: MARK_SECONDS, run: mark },
   ]
   const checkDatabase = makeDatabaseCheck(database, now)
@@ -78,7 +74,7 @@ export async function openStores(
     redis,
     tasks,
     /** Rejects if a store does not respond in time, or if the database accepts no writes. */
-    ping: async () => void (await Promise.all([checkDatabase(), redis && state.ping()])),
+    ping: async () => void (await Promise.all([checkDatabase(), redis?.ping()])),
     [Symbol.asyncDispose]: () => open.disposeAsync(),
   }
 }

@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises'
+
 import { Cluster, type Command, Redis, type RedisOptions } from 'ioredis'
 
 import { batchWritesOfThisTurn, StorageTimeout } from './storage-timeout.ts'
@@ -81,12 +83,9 @@ function openCluster(nodes: readonly string[]): Cluster {
 }
 
 async function becomesReady(client: RedisClient, timeoutMs: number): Promise<boolean> {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  client.once('ready', resolve)
-  const timer = setTimeout(resolve, timeoutMs)
-  if (client.status !== 'ready') await promise
-  clearTimeout(timer)
-  client.off('ready', resolve)
+  const ready = new Promise((resolve) => client.once('ready', resolve))
+  const timeLimit = delay(timeoutMs, undefined, { ref: false })
+  if (client.status !== 'ready') await Promise.race([ready, timeLimit])
   return client.status === 'ready'
 }
 
