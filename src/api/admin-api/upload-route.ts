@@ -14,7 +14,6 @@ import {
   notApproved,
   tooManyRequests,
 } from '../../platform/http/errors.ts'
-import type { FormFile } from '../../platform/http/page-form.ts'
 import { paths } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import { personKey } from '../../platform/limits/limits.ts'
@@ -123,8 +122,9 @@ export function makeStoreFile(
   { database, now }: Pick<EndpointPorts['platform'], 'database' | 'now'>,
   { files, limits }: Uploads,
 ) {
-  return async (caller: AdminCaller, { name, type, bytes }: FormFile): Promise<string> => {
-    const sent = { stream: Readable.from([bytes]), name, declaredType: type, files, limits }
+  return async (caller: AdminCaller, form: File): Promise<string> => {
+    const stream = Readable.fromWeb(form.stream())
+    const sent = { stream, name: form.name, declaredType: form.type, files, limits }
     const { file } = await receiveFile(database, { ...caller, now: now() }, sent)
     return file.id
   }

@@ -36,14 +36,7 @@ export async function readMultipart(ctx: Context, bytesMax: number): Promise<voi
   const headers = { 'Content-Type': ctx.get('content-type') }
   const form = await new Response(bytes, { headers }).formData().catch(() => undefined)
   if (!form) throw badUpload('the form is malformed; reload the page and try again')
-  const fields: Record<string, unknown> = {}
-  for (const [name, value] of form) {
-    fields[name] =
-      typeof value === 'string' || value.size === 0
-        ? value
-        : { name: value.name, type: value.type, bytes: Buffer.from(await value.arrayBuffer()) }
-  }
-  Object.assign(ctx.request, { body: fields })
+  Object.assign(ctx.request, { body: Object.fromEntries(form) })
 }
 
 /** The maximum length of the headers before the file. */
@@ -91,19 +84,10 @@ export async function openFormFile(ctx: Context) {
   return { name, declaredType, stream: Readable.from(content()) }
 }
 
-export interface FormFile {
-  readonly name: string
-  /** The media type that the browser stated; may be empty. */
-  readonly type: string
-  readonly bytes: Buffer
-}
-
 /** Returns the file in a field of a form that `readMultipart` read; undefined if the person chose none. */
-export function formFile(ctx: Context, name: string): FormFile | undefined {
+export function formFile(ctx: Context, name: string): File | undefined {
   const value = sentValue(ctx, name)
-  return typeof value === 'object' && value !== null && 'bytes' in value
-    ? (value as FormFile)
-    : undefined
+  return value instanceof File && value.size > 0 ? value : undefined
 }
 
 /** Returns a form field; an empty string if the field is absent or repeated. */
