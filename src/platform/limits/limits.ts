@@ -122,24 +122,18 @@ async function exchange(all: readonly Counted[], shared: SharedCounts, now: () =
     )
     .slice(0, EXCHANGED_MAX)
   if (reported.length === 0) return
-  for (const { unreported, key, count } of reported) {
-    unreported.delete(key)
-    count.unsent = 0
-  }
-  try {
-    const sums = await shared.add(
-      reported.map(({ limit, key, points }) => sharedCount(limit, key, points)),
-    )
-    for (const [at, { count }] of reported.entries()) {
-      const sum = sums[at]
-      if (sum) settle(count, sum, now())
+  const counts = reported.map(({ limit, key, points }) => sharedCount(limit, key, points))
+  // Do not log a failure: other calls to the store already log that the store is down.
+  const sums = await shared.add(counts).catch(() => [])
+  for (const [at, { unreported, key, count, points }] of reported.entries()) {
+    const sum = sums[at]
+    if (sum) {
+      count.unsent -= points
+      settle(count, sum, now())
     }
-  } catch {
-    // Do not log the failure: other calls to the store already log that the store is down.
-    for (const { unreported, key, count, points } of reported) {
-      count.unsent += points
-      if (count.endsAtMs > now()) unreported.set(key, count)
-    }
+    // Keep the count if the call failed, or if points were added in the meantime.
+    const isDone = count.unsent === 0 || count.endsAtMs <= now()
+    if (isDone && unreported.get(key) === count) unreported.delete(key)
   }
 }
 
