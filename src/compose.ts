@@ -66,8 +66,7 @@ export async function openGatehouse(config: Config, logger: Logger, options: Pla
   const { demoPeople } = ops
   const mailFolder = demoMailFolder(config, demoPeople.length > 0)
   const welcome = { baseUrl, demoPeople, showsMail: mailFolder !== undefined }
-  const isConformance = config.conformance !== undefined
-  const health = welcomeAndHealth(welcome, platform.stores.ping, isConformance)
+  const health = welcomeAndHealth(welcome, platform.stores.ping)
   const pageRoutes = pages.routes(api, discovery, oauth, school.webhooks)
 
   /** Creates the request handler with the given keys. Reuses all parts that hold no keys. */

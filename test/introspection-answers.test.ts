@@ -184,7 +184,10 @@ const groups: readonly Group[] = [
     { 'a compressed form': x({}, ['Content-Encoding', 'gzip']) },
   ],
   [
-    { ...malformed('the request body is larger than 57344 bytes'), status: 413 },
+    {
+      ...malformed('the request body is larger than 57344 bytes; send less'),
+      status: 413,
+    },
     { 'a body above 56 KiB': () => asked('x'.repeat(57 * 1024)) },
   ],
 ]

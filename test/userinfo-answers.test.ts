@@ -146,7 +146,7 @@ const groups: readonly Group[] = [
     { 'a compressed form': () => post({ access_token: 'x' }, ['Content-Encoding', 'gzip']) },
   ],
   [
-    unread(413, 'the request body is larger than 57344 bytes'),
+    unread(413, 'the request body is larger than 57344 bytes; send less'),
     { 'a body above 56 KiB': () => post({ access_token: 'x'.repeat(57 * 1024) }) },
   ],
 ]

@@ -98,7 +98,7 @@ export const unauthenticatedEvents: ReadonlySet<string> = new Set<EventAction>([
   'audit.dropped',
 ])
 
-/** Actions recorded with a site only for its own people. Operators must not see other people's activity. */
+/** Actions whose events have a site only if the person belongs to it: its operators must not see other people's events. */
 export const memberEvents: ReadonlySet<string> = new Set<EventAction>([
   'sign_in.success',
   'sign_in.failure',

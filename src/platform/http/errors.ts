@@ -145,7 +145,7 @@ export const notAForm = (): Refusal =>
 export const unsupportedBody = (expected: string): Refusal =>
   invalidRequest(415, `the request body must be ${expected}`)
 export const bodyTooLarge = (bytesMax: number): Refusal =>
-  invalidRequest(413, `the request body is larger than ${bytesMax} bytes`)
+  invalidRequest(413, `the request body is larger than ${bytesMax} bytes; send less`)
 export const addressTooLong = (charactersMax: number): Refusal =>
   invalidRequest(
     414,
@@ -189,9 +189,9 @@ export const uploadLinkGone = (): Refusal =>
 export const noRoomForFile = (description: string): Refusal =>
   custom(413, 'limit_reached', description)
 export const uploadTooSlow = (seconds: number): Refusal =>
-  invalidRequest(408, `the upload took longer than ${seconds} seconds; try again`)
+  invalidRequest(408, `the upload took longer than ${seconds} seconds; use a faster connection`)
 export const nothingMapped = (): Refusal =>
-  custom(404, 'not_found', 'this deployment does not map this path to a platform API')
+  custom(404, 'not_found', 'no platform API is mapped to this path; ask the administrator')
 export const nonCanonicalPath = (): Refusal =>
   invalidRequest(
     400,

@@ -69,7 +69,7 @@ export function pathForChanges(areas: readonly string[]): string {
 /** The path of the metrics for Prometheus, on a separate port. */
 export const metricsPath = '/metrics'
 
-/** Paths for programs that respond with 404 unless a setting enables them. */
+/** Paths for programs. They respond with 404 unless a setting enables them. */
 export const planPaths = {
   /** Pushed authorization requests (RFC 9126). */
   pushedAuthorization: '/api/oauth/par',

@@ -44,7 +44,7 @@ export function readKeySet(
   if (text.length > KEY_SET_LENGTH_MAX)
     return { problem: `it is longer than ${KEY_SET_LENGTH_MAX} characters` }
   const read = parseStrictObject(text)
-  if ('problem' in read) return { problem: 'it is not JSON' }
+  if ('problem' in read) return read
   const { data, error } = keySet.safeParse(read.value)
   if (data) return { jwks: data }
   const [issue] = error.issues

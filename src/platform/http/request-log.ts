@@ -58,7 +58,8 @@ export function requestLog(
   return (ctx, next) => {
     const startedAtMs = performance.now()
     const id = nextId()
-    Object.assign(ctx.state, { requestId: id, log: {}, shownAddress })
+    const address = shownAddress(ctx.ip)
+    Object.assign(ctx.state, { requestId: id, log: {}, address })
     ctx.set('X-Request-Id', id)
     let finished = false
     ctx.res.on('finish', () => {
@@ -77,7 +78,7 @@ export function requestLog(
         ...printable(logFields(ctx)),
       }
       logger[ctx.res.statusCode >= 500 ? 'error' : 'info'](line, 'request')
-      onRequest({ ...line, at: now(), tookMs, address: shownAddress(ctx.ip) })
+      onRequest({ ...line, at: now(), tookMs, address })
     })
     return next()
   }
@@ -123,11 +124,7 @@ export interface NamedRequest {
 }
 
 export function callerOf(ctx: Context): NamedRequest {
-  const shown: unknown = ctx.state['shownAddress']
-  return {
-    requestId: requestIdOf(ctx),
-    address: typeof shown === 'function' ? shown(ctx.ip) : undefined,
-  }
+  return { requestId: requestIdOf(ctx), address: ctx.state['address'] }
 }
 
 /** Returns the route for the log: the name set by `nameRoute`, the engine's route name, our path pattern, or `none`. */

@@ -40,12 +40,10 @@ const assets = [
  * /readyz shows that its stores respond.
  *
  * @param checkStores rejects if a store does not respond in time
- * @param conformance whether the conformance profile is on, which /healthz shows (design 26)
  */
 export function welcomeAndHealth(
   { showsMail, ...welcome }: Pick<WelcomePage, 'baseUrl' | 'demoPeople'> & { showsMail: boolean },
   checkStores: () => Promise<void>,
-  conformance: boolean,
 ): Router {
   const router = makeRouter()
   const page = welcomePage({
@@ -69,7 +67,7 @@ export function welcomeAndHealth(
 
   router.get(paths.health, (ctx) => {
     ctx.set('Cache-Control', 'no-store')
-    ctx.body = { status: 'alive', ...(conformance && { conformance_profile: 'on' }) }
+    ctx.body = { status: 'alive' }
   })
 
   router.get(paths.ready, async (ctx) => {

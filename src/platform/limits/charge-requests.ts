@@ -31,7 +31,7 @@ interface Gate {
 
 const authorization: Gate = { limit: 'authorizations', shape: 'page', before: kilobytesOf }
 const oauth: Gate = { limit: 'oauthFailures', shape: 'json', after: oauthFailure }
-/** How forward auth is charged: only when the proxy fails to authenticate, because all its users share one address. */
+/** Charges forward auth only if the proxy fails to authenticate, because all users of the proxy share its address. */
 const proxies: Gate = { ...oauth, after: refusedClient, takesOptions: true }
 const pushed: Gate = {
   ...authorization,
@@ -141,7 +141,7 @@ function gateAt({ path, method, headers }: Context): Gate | undefined {
 }
 
 const KILOBYTE = 1024
-/** The engine's maximum body length. */
+/** The engine's maximum body length, which is charged if there is no Content-Length. */
 const PUSHED_BYTES_MAX = 56 * KILOBYTE
 
 /** Points for an authorization or sign-out request, which is stored: one, and one more per full KiB of its URL. */
@@ -149,7 +149,7 @@ function kilobytesOf({ url }: Context): number {
   return 1 + Math.floor(url.length / KILOBYTE)
 }
 
-/** Points for a pushed request: one, and one more per full KiB of its body. The maximum without Content-Length. */
+/** Points for a pushed request: one, and one more per full KiB of its body, whose length Content-Length states. */
 function kilobytesPushed(ctx: Context): number {
   return 1 + Math.floor(Number(ctx.get('content-length') || PUSHED_BYTES_MAX) / KILOBYTE)
 }

@@ -31,7 +31,7 @@ export function makeProxyWarning({ logger, database, now, watch }: WarningPorts)
     const nowMs = now()
     if (nowMs < notedAtMs + NOTED_EVERY_MS) return
     notedAtMs = nowMs
-    logger.warn('a proxy sends X-Forwarded-For, which is ignored: set TRUST_PROXY=yes')
+    logger.warn('X-Forwarded-For is ignored; if your own proxy sends it, set TRUST_PROXY=yes')
     writeSetting(database.kysely, PROXY_IGNORED, String(nowMs), nowMs).catch(() => {})
   }
 }

@@ -20,7 +20,8 @@ export function openLog(level: string, workers: number): Logger {
     maxWrite,
     periodicFlush: LOG_FLUSH_MS,
   })
-  // Given strings, it would measure the whole buffer at every line. It takes buffers, although its type says strings.
+  // With strings, the destination would measure its whole buffer at each line. Its type allows only strings, but the
+  // destination also accepts buffers.
   const write = destination.write.bind(destination) as (line: string | Buffer) => boolean
   destination.write = (line) => write(Buffer.from(line))
   return pino({ level, base: workers > 1 ? { pid: process.pid } : null }, destination)

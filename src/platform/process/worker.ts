@@ -2,7 +2,7 @@ import cluster from 'node:cluster'
 
 import type { DemoPerson } from './welcome.ts'
 
-/** A report from a worker to the primary: the worker accepts requests, or the reason why it could not start. */
+/** A report from a worker to the primary: that it accepts requests, or why it could not start. */
 export type WorkerNews =
   | { readonly kind: 'ready'; readonly demoPeople: readonly DemoPerson[] }
   | { readonly kind: 'failed'; readonly reason: string }
