@@ -250,6 +250,26 @@ it('limits: an unavailable store lifts no limit and delays no request', async ()
   expect(await limits.takeTogether('registrations', address)).to.not.equal(undefined)
 })
 
+it('limits: an exchange reports the points of a failed one, and the next reports those added meanwhile', async () => {
+  const sent: number[] = []
+  let fails = true
+  const shared: SharedCounts = {
+    add: async (counts) => {
+      sent.push(...counts.map(({ points }) => points))
+      limits.count('userinfo', 'p', 3)
+      if (fails) throw new Error('out of reach')
+      return counts.map(() => ({ points: 100, msLeft: 60_000 }))
+    },
+  }
+  const policy = withLimits({ userinfoPerPersonMax: 16 })(configured)
+  const limits = makeLimits({ policy, shared, now: Date.now })
+  limits.count('userinfo', 'p', 2)
+  await limits.exchange()
+  fails = false
+  for (let turn = 0; turn < 2; turn += 1) await limits.exchange()
+  expect(sent).to.deep.equal([2, 5, 3])
+})
+
 describe('limits: 429', () => {
   const few = { userinfoPerPersonMax: 2, changesPerPersonMax: 4, downloadsPerAddressMax: 11 }
   const limited = sharedService({ policy: withLimits(few) })
