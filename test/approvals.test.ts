@@ -2,11 +2,13 @@ import * as v2 from '@modelcontextprotocol/client'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 
+import { makeAdminSchema } from '../src/api/admin-api/admin-api.ts'
+import { fieldsOfInput } from '../src/api/graphql/schema.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import { needsApproval } from '../src/school/changes/approvals.ts'
+import { demandApproval, needsApproval } from '../src/school/changes/approvals.ts'
 import { rowOf, change as setBack } from './support/database.ts'
 import { pdf, sendFile } from './support/files.ts'
-import { amir, olivia } from './support/gatehouse.ts'
+import { amir, olivia, policyWith } from './support/gatehouse.ts'
 import { operatorToken, problemOf, readTool } from './support/mcp.ts'
 import { hiddenField, makePagePerson, matchesIn } from './support/page-person.ts'
 import { fresh } from './support/shared.ts'
@@ -44,7 +46,11 @@ forEachDatabase('approvals of changes', (start) => {
   const begun = fresh(async () => {
     const clock = { aheadMs: 0 }
     // If the clock stood still, a page session would seem older than its browser session, so it would not be fresh.
-    const running = await start({ demandsApprovals: true, now: () => Date.now() + clock.aheadMs })
+    const running = await start({
+      demandsApprovals: true,
+      now: () => Date.now() + clock.aheadMs,
+      policy: policyWith({ files: { fileBytesMax: 100_000 } }),
+    })
     const token = await operatorToken(running.url, scope)
     const { id } = await readTool(running.url, 'create_course', { token, values: draft })
     return { ...running, token, id, clock, person: makePagePerson(running.url, olivia) }
@@ -171,6 +177,124 @@ forEachDatabase('approvals of changes', (start) => {
     expect(problem).to.include('there is no post with this id')
   })
 
+  it('are asked for every kind of object that a mutation names by its id', async () => {
+    const { kysely, service, url, token } = begun()
+    const [site_id, time] = ['sit_northlight', Date.now()]
+    const link = {
+      email: 'friend@northlight.example',
+      email_canonical: 'friend@northlight.example',
+    }
+    await kysely
+      .insertInto('one_time_link')
+      .values({
+        id: 'inv',
+        kind: 'invitation',
+        ...link,
+        site_id,
+        created_at: time,
+        expires_at: time,
+      })
+      .execute()
+    const endpoint = { url: 'https://hooks.example/', payload: 'thin', sealed_secret: '' } as const
+    await kysely
+      .insertInto('webhook_endpoint')
+      .values({ id: 'whe', site_id, ...endpoint, created_at: time })
+      .execute()
+    const written = { topic: 'announcements', title: 'Fog', body: 'Bring a tripod.', link: null }
+    await kysely
+      .insertInto('post')
+      .values({ id: 'pst', site_id, ...written, created_at: time, updated_at: time })
+      .execute()
+    const { id: section } = await readTool(url, 'create_section', {
+      ...{ token, values: { courseId: 'crs_reading_light', title: 'Fog' } },
+    })
+    const { id: registration } = await rowOf(kysely, 'event_registration', {
+      event_id: 'evt_dawn_walk',
+    })
+    const ids = {
+      ...{ Course: 'crs_reading_light', DigitalProduct: 'dig_shot_list', Event: 'evt_dawn_walk' },
+      ...{ Post: 'pst', Section: section, Lecture: 'lec_light_window', Enrolment: 'pur_sam_light' },
+      ...{ Registration: registration, File: 'fil_shot_list', Invitation: 'inv' },
+      ...{ MemberRoles: 'per_noor', Member: 'per_noor', PasswordRecovery: 'per_noor' },
+      ...{ WebhookEndpoint: 'whe', WebhookSecret: 'whe', WebhookEvents: 'whe' },
+    }
+    const client = { clientId: 'loopback_x', clientOrigin: 'loopback' }
+    const person = { siteId: site_id, personId: 'per_olivia', requestId: 'test', now: time }
+    const mutations = Object.values(makeAdminSchema().getMutationType()?.getFields() ?? {})
+    const named = mutations.filter(({ args }) =>
+      args.flatMap(fieldsOfInput).some(({ name }) => name === 'id'),
+    )
+    expect(named).to.have.length.above(30)
+    for (const { name: operation } of named) {
+      const [, id] = Object.entries(ids).find(([noun]) => operation.endsWith(noun)) ?? []
+      expect(id, operation).to.be.a('string')
+      const change = { operation, arguments: { id }, isDestructive: true }
+      const { database } = service.stores
+      const asked = demandApproval(database, { ...person, ...client }, change, 'https://id.example')
+      expect(await asked.catch(({ code }) => code), operation).to.equal('APPROVAL_REQUIRED')
+    }
+  })
+
+  it('are needed to restore a cancelled registration, but not to register a person anew', async () => {
+    const { url, kysely } = begun()
+    const token = await operatorToken(url, 'events:write')
+    const values = { eventId: 'evt_dawn_walk', personId: 'per_noor' }
+    const { id } = await readTool(url, 'register_for_event', { token, values })
+    const cancelledAt = async () => (await rowOf(kysely, 'event_registration', { id })).cancelled_at
+    await setBack(kysely, 'event_registration', { id }, { cancelled_at: 1 })
+    const restore = async () => await problemOf(url, 'register_for_event', { token, values })
+    expect(await restore()).to.include(linked)
+    expect(await cancelledAt()).to.equal(1)
+    expect(await decide('approve')).to.include('Dawn Walk')
+    await readTool(url, 'register_for_event', { token, values })
+    expect(await cancelledAt()).to.equal(null)
+    expect(await refused('cancel_registration', { id }, token)).to.include(linked)
+    // The page names the person and the event of the registration.
+    expect(await decide('reject')).to.match(/<bdi>Noor[^<]*, Dawn Walk[^<]*<\/bdi>/)
+  })
+
+  it('show times in RFC 3339, and the names of files', async () => {
+    const { url } = begun()
+    const token = await operatorToken(url, 'courses:write storage:write')
+    await refused('publish_course', { at: '2030-01-01T00:00:00Z' }, token)
+    const query = 'mutation { deleteFile(id: "fil_shot_list") { deletedId } }'
+    await postJson(url + paths.adminGraphql, { query }, { token })
+    expect(await decide('reject'))
+      .to.include('2030-01-01T00:00:00.000Z')
+      .and.include('<bdi>northlight-twelve-shot-list.pdf</bdi>')
+  })
+
+  it('wait for one client at most 50 times, also after parallel requests', async () => {
+    await setPolicy('every')
+    const titles = Array.from({ length: 60 }, (_, number) => `Fog ${number}`)
+    const problems = await Promise.all(titles.map((title) => refused('update_course', { title })))
+    const limited = problems.filter((problem) => problem.includes('waiting for approval'))
+    expect(limited).to.have.length(10)
+  })
+
+  it('are refused like their page if the operator loses the role in the meantime', async () => {
+    const { kysely, person } = begun()
+    await refused()
+    const { id } = await rowOf(kysely, 'pending_change')
+    const shown = await person.visit(page)
+    const begin = kysely.transaction.bind(kysely)
+    // The page reads the roles before the transaction of the change begins.
+    kysely.transaction = () => {
+      kysely.transaction = begin
+      const transaction = begin()
+      const execute = transaction.execute.bind(transaction)
+      transaction.execute = async (work) => {
+        await kysely.deleteFrom('site_role').where('person_id', '=', 'per_olivia').execute()
+        return await execute(work)
+      }
+      return transaction
+    }
+    const { status, text } = await person.send(shown, page, { change: id, decision: 'approve' })
+    expect(status).to.equal(403)
+    expect(text).to.include('owners and admins')
+    expect((await rowOf(kysely, 'pending_change')).approved_at).to.equal(null)
+  })
+
   it('of a change of roles need a recent sign-in, as its page does [475]', async () => {
     const { url, person, kysely } = begun()
     const token = await operatorToken(url, 'members:write')
@@ -203,6 +327,10 @@ forEachDatabase('approvals of changes', (start) => {
     expect(await decide('approve'))
       .to.include('Store a file')
       .and.include('fog.pdf')
+    // A file that is too large uses up no approval, even if its length is not announced.
+    const large = new Blob([pdf, new Uint8Array(100_000)]).stream()
+    const tooLarge = await sendFile({ url, token, name: 'fog.pdf', bytes: large })
+    expect(tooLarge.status).to.equal(413)
     expect((await send()).status).to.equal(201)
     expect((await send()).status).to.equal(403)
   })

@@ -1,11 +1,17 @@
-import { GraphQLError, type GraphQLFieldResolver, type GraphQLSchema } from 'graphql'
+import {
+  type GraphQLArgument,
+  GraphQLError,
+  type GraphQLFieldResolver,
+  type GraphQLSchema,
+  getNamedType,
+} from 'graphql'
 
 import { demandApproval } from '../../school/changes/approvals.ts'
 import { badInput, ChangeRefused } from '../../school/changes/refusals.ts'
 import { makeOneOfMany } from '../graphql/batch-loader.ts'
 import type { ApiLimits } from '../graphql/documents.ts'
 import { type Execute, makeGraphqlApi } from '../graphql/graphql-api.ts'
-import { makeSchema } from '../graphql/schema.ts'
+import { fieldsOfInput, makeSchema } from '../graphql/schema.ts'
 import { analyticsResolvers } from './analytics.ts'
 import {
   digitalProductResolvers,
@@ -60,8 +66,8 @@ export function makeAdminSchema(): GraphQLSchema {
 type Resolve = GraphQLFieldResolver<unknown, unknown>
 
 /**
- * Wraps a resolver to check its arguments and translate its errors. Rejects a `search` that is too long, and NUL in any
- * string: PostgreSQL raises an error on NUL. Converts `ChangeRefused` to a GraphQL error.
+ * Wraps a resolver to check its arguments and translate its errors. Rejects a `search` that is too long. Rejects NUL in
+ * any string, because PostgreSQL would raise an error. Converts `ChangeRefused` to a GraphQL error.
  */
 function checkAndTranslate(resolve: Resolve): Resolve {
   return async (...given) => {
@@ -90,21 +96,38 @@ function checkAndTranslate(resolve: Resolve): Resolve {
         ...(address !== undefined && { approvalUrl: address }),
       }
       // Omit `originalError`. With it, `faultsIn` would treat the error as internal and hide it from the caller.
-      // biome-ignore lint/style/useErrorCause: GraphQL has no causes, and the message is the same
+      // biome-ignore lint/style/useErrorCause: a GraphQL response contains no cause, and the message is the same
       throw new GraphQLError(error.message, { extensions })
     }
   }
 }
 
-/** Requires approval of a mutation if the site demands it. Every resolver calls this, on all endpoints (design 37). */
+/** Requires an approval of a mutation if the site demands it. Runs before mutations of all endpoints (design 37). */
 async function demandApprovalOf([, args, context, info]: Parameters<Resolve>) {
   if (info.operation.operation !== 'mutation' || info.path.prev) return
   const admin = context as AdminContext
   const { database, baseUrl } = admin.parts
-  const field = info.parentType.getFields()[info.fieldName]?.astNode
-  const isDestructive = field?.directives?.some(({ name }) => name.value === 'destructive') ?? false
-  const change = { operation: info.fieldName, arguments: args as object, isDestructive }
+  const { args: declared = [], astNode } = info.parentType.getFields()[info.fieldName] ?? {}
+  const isDestructive =
+    astNode?.directives?.some(({ name }) => name.value === 'destructive') ?? false
+  const change = {
+    operation: info.fieldName,
+    arguments: readableArguments(declared, args as object),
+    isDestructive,
+  }
   return await demandApproval(database, actorOf(admin), change, baseUrl)
+}
+
+/** Returns the arguments by name, with the fields of `input` among them, and with times in RFC 3339. */
+function readableArguments(declared: readonly GraphQLArgument[], given: object) {
+  const { input, ...others } = given as { readonly input?: object }
+  const readable: Record<string, unknown> = { ...others, ...input }
+  for (const { name, type } of declared.flatMap(fieldsOfInput)) {
+    const value = readable[name]
+    const isTime = getNamedType(type).name === 'DateTime' && typeof value === 'number'
+    if (isTime) readable[name] = new Date(value).toISOString()
+  }
+  return readable
 }
 
 const SEARCH_LENGTH_MAX = 300

@@ -27,7 +27,7 @@ import {
 import { demandApproval } from '../../school/changes/approvals.ts'
 import { ChangeRefused } from '../../school/changes/refusals.ts'
 import type { Files } from '../../school/files/file-storage.ts'
-import { isFileName, receiveFile, type Upload } from '../../school/files/receive-file.ts'
+import { receiveFile, type Upload } from '../../school/files/receive-file.ts'
 import type { FileLimits } from '../../school/files/stored-files.ts'
 import type { EndpointPorts } from '../graphql/endpoint.ts'
 import type { AdminCaller } from './context.ts'
@@ -65,13 +65,9 @@ export function uploadRoute(
     const approve = async (name: string) => {
       const given = { name, mediaType: ctx.request.type }
       const change = { operation: 'uploadFile', arguments: given, isDestructive: false }
-      try {
-        await demandApproval(database, { ...caller, now: now() }, change, baseUrl)
-      } catch (error) {
-        throw error instanceof ChangeRefused ? notApproved(error.message) : error
-      }
+      await demandApproval(database, { ...caller, now: now() }, change, baseUrl)
     }
-    await receive(ctx, caller, {}, approve)
+    await receive(ctx, caller, { approve })
   })
 }
 
@@ -80,7 +76,7 @@ export type ReceiveUpload = ReturnType<typeof makeReceiveUpload>
 /**
  * Creates the function that receives a file within the limits of the person and the site. The function responds with
  * the metadata of the file, and returns the file. By default, the file is the request body, and its name is in the
- * query. Calls `approve` with a valid name, after the limits. Throws HTTP errors.
+ * query. Throws HTTP errors.
  */
 export function makeReceiveUpload(
   { database, requestLimits, now }: EndpointPorts['platform'],
@@ -89,8 +85,7 @@ export function makeReceiveUpload(
   return async (
     ctx: Context,
     caller: Pick<AdminCaller, 'siteId' | 'personId' | 'clientId'>,
-    sent: Partial<Upload> = {},
-    approve?: (name: string) => Promise<void>,
+    sent: Partial<Upload>,
   ) => {
     refuseTooMany(ctx, requestLimits.take('uploads', personKey(caller)))
     using _slot = takeSlot(ctx, caller.siteId)
@@ -98,8 +93,6 @@ export function makeReceiveUpload(
       throw bodyTooLarge(limits.fileBytesMax)
     }
     const name = new URLSearchParams(ctx.querystring).get('name') ?? undefined
-    // An invalid name is refused below, so it needs no approval.
-    if (approve && isFileName(name)) await approve(name)
     const whole = { stream: ctx.req, name, declaredType: ctx.request.type, files, limits, ...sent }
     try {
       const actor = { ...caller, ...callerOf(ctx), now: now() }
@@ -155,5 +148,6 @@ function takeSlot(ctx: Context, siteId: string): Disposable {
 
 function httpError({ code, message }: ChangeRefused): Error {
   if (code === 'FORBIDDEN') return notAnOperator()
+  if (code === 'APPROVAL_REQUIRED') return notApproved(message)
   return code === 'LIMIT_REACHED' ? noRoomForFile(message) : badUpload(message)
 }

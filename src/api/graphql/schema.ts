@@ -1,9 +1,13 @@
 import {
   buildSchema,
+  type GraphQLArgument,
   GraphQLError,
   type GraphQLFieldResolver,
+  type GraphQLInputField,
   type GraphQLSchema,
+  getNamedType,
   isEnumType,
+  isInputObjectType,
   isObjectType,
   isScalarType,
   valueFromASTUntyped,
@@ -55,11 +59,24 @@ const LAST_TIME_MS = Date.UTC(9999, 11, 31)
 
 function parseTime(value: unknown): number {
   const time = typeof value === 'string' && TIME.test(value) ? Date.parse(value) : Number.NaN
-  // A time before 1970 is probably a bug, and RFC 3339 ends with the year 9999.
+  // A time before 1970 is probably a mistake, and RFC 3339 has no years after 9999.
   if (!(time >= 0 && time <= LAST_TIME_MS)) {
     throw new GraphQLError(
       'send a time from 1970 to 9999 in RFC 3339 format, like 2026-03-01T09:30:00Z',
     )
   }
   return time
+}
+
+/** An argument of a field, or a field of its argument `input`. */
+export type FieldArgument = GraphQLArgument | GraphQLInputField
+
+export function isInput({ name }: FieldArgument): boolean {
+  return name === 'input'
+}
+
+/** Returns the fields of the argument `input`, or any other argument itself. */
+export function fieldsOfInput(argument: GraphQLArgument): FieldArgument[] {
+  const type = getNamedType(argument.type)
+  return isInput(argument) && isInputObjectType(type) ? Object.values(type.getFields()) : [argument]
 }

@@ -8,6 +8,7 @@ import {
   isNonNullType,
   isObjectType,
   Kind,
+  parse,
   type SelectionSetNode,
 } from 'graphql'
 import { z } from 'zod'
@@ -81,9 +82,10 @@ const answers: Readonly<Record<string, z.ZodType>> = {
 }
 
 /** Returns the JSON Schema of a document's result. The document has one operation, and no aliases or fragments. */
-function answerSchema({ document, pick, optional }: NonNullable<Tool['runs']>): JsonSchema {
-  const { schema, operation } = document()
-  const root = schema.getRootType(operation.operation)
+function answerSchema({ schema, document, pick, optional }: NonNullable<Tool['runs']>): JsonSchema {
+  const [operation] = parse(document()).definitions
+  if (operation?.kind !== Kind.OPERATION_DEFINITION) throw new Error('a tool needs one operation')
+  const root = schema().getRootType(operation.operation)
   if (!root) throw new Error(`the schema has no type for a ${operation.operation}`)
   const answer = pick.reduce(propertyOf, objectSchema(root, operation.selectionSet))
   const required = Object.keys(answer['properties'] as object).filter(

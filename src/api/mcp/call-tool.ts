@@ -6,7 +6,7 @@ import {
   ProtocolErrorCode,
 } from '@modelcontextprotocol/server'
 
-import { ApprovalNeeded, type Tool, type ToolCall, ToolProblem } from './tool.ts'
+import { type Tool, type ToolCall, ToolProblem } from './tool.ts'
 import { accessTo, isOpen } from './tool-access.ts'
 import { findTool } from './tool-catalogue.ts'
 
@@ -35,7 +35,7 @@ export function invalidParams(message: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, message)
 }
 
-/** The maximum number of characters of a result. They are about 25,000 tokens, the lowest limit of the known hosts. */
+/** The maximum number of characters of a result: about 25,000 tokens, the lowest limit of the known hosts. */
 export const ANSWER_LENGTH_MAX = 80_000
 
 /** Runs a tool. A caller's mistake, or a result that is too long, becomes a result marked as an error (MCP, tools). */
@@ -58,12 +58,13 @@ export async function callTool(
       ...(isStructured && { structuredContent: answer as Record<string, unknown> }),
     }
   } catch (error) {
-    if (error instanceof ApprovalNeeded && call.opensPages) {
-      const approval = inputRequired.elicitUrl({ message: error.message, url: error.address })
+    if (!(error instanceof ToolProblem)) throw error
+    const { message, approvalAddress: url } = error
+    if (url !== undefined && call.opensPages) {
+      const approval = inputRequired.elicitUrl({ message, url })
       return inputRequired({ inputRequests: { approval } })
     }
-    if (!(error instanceof ToolProblem)) throw error
-    return problemResult(`${error.message} ${hintOf(error, call)}`.trim(), call)
+    return problemResult(`${message} ${hintOf(error, call)}`.trim(), call)
   }
 }
 

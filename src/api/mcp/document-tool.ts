@@ -7,27 +7,12 @@ import {
   type GraphQLSchema,
   getNamedType,
   isObjectType,
-  Kind,
-  parse,
 } from 'graphql'
 
 import { once } from '../graphql/once.ts'
-import {
-  ApprovalNeeded,
-  type FixedDocument,
-  type Tool,
-  type ToolCall,
-  ToolProblem,
-} from './tool.ts'
-import {
-  type Arguments,
-  argumentsSchema,
-  fieldsOfInput,
-  isInput,
-  readArguments,
-  type ToolArgument,
-  withKey,
-} from './tool-arguments.ts'
+import { type FieldArgument, fieldsOfInput, isInput } from '../graphql/schema.ts'
+import { type Tool, type ToolCall, ToolProblem } from './tool.ts'
+import { type Arguments, argumentsSchema, readArguments, withKey } from './tool-arguments.ts'
 
 /** The message for an invalid cursor, such as a cursor of another list. */
 export const FOREIGN_CURSOR =
@@ -46,7 +31,7 @@ export interface DocumentDefinition
   readonly scopes: readonly string[]
   /** The path from the root to the field that the tool returns. The tool takes the arguments of this field. */
   readonly path: readonly string[]
-  /** The selection for the last field. */
+  /** The selection of the field at the end of `path`. */
   readonly selection: string
   /** An additional field of the result, for callers that have the scope for this field. */
   readonly returns?: { readonly scope: string; readonly selection: string } | undefined
@@ -84,7 +69,7 @@ export function makeDocumentTool(api: DocumentApi) {
     return {
       ...{ name, title, description, effect, mails, input },
       access: { kind: 'scopes', needed: scopes, operation: path[0] },
-      runs: { document: once(() => readDocument(api.schema(), whole())), pick: path, optional },
+      runs: { schema: api.schema, document: whole, pick: path, optional },
       async run(values, call) {
         const given = readArguments(values ?? {}, taken(), input())
         const keyed = effect === 'reads' ? given : withKey(given, input())
@@ -128,7 +113,7 @@ type Answer = Record<string, unknown>
 /** The call to which an error message or a note refers. */
 interface Asked extends Pick<DocumentApi, 'listOf'>, Pick<DocumentDefinition, 'listedBy'> {
   readonly given: Arguments
-  readonly taken: readonly ToolArgument[]
+  readonly taken: readonly FieldArgument[]
 }
 
 /** Extracts the tool's result from the response. @throws ToolProblem for an error, or if the object does not exist */
@@ -162,10 +147,9 @@ function problemOf({ message, extensions }: GraphQLError, { taken, listOf = {}, 
   if (extensions['argument'] === 'after') return new ToolProblem(FOREIGN_CURSOR)
   const short = message.slice(0, MESSAGE_LENGTH_MAX)
   const sentence = /[.!?]$/.test(short) ? short : `${short}.`
-  const { approvalUrl } = extensions
-  if (typeof approvalUrl === 'string') return new ApprovalNeeded(sentence, approvalUrl)
-  if (extensions['code'] !== 'NOT_FOUND') return new ToolProblem(sentence)
-  const { subject } = extensions
+  const { code, subject, approvalUrl } = extensions
+  if (typeof approvalUrl === 'string') return new ToolProblem(sentence, undefined, approvalUrl)
+  if (code !== 'NOT_FOUND') return new ToolProblem(sentence)
   const noun = typeof subject === 'string' ? subject : ''
   const own = `${noun.split(' ').at(-1)}Id`
   const argument = taken.some(({ name }) => name === own) ? own : 'id'
@@ -174,10 +158,3 @@ function problemOf({ message, extensions }: GraphQLError, { taken, listOf = {}, 
 
 /** The maximum length of a message, which may quote an invalid value. */
 const MESSAGE_LENGTH_MAX = 500
-
-/** Parses the document of a tool. @throws Error unless it has an operation */
-function readDocument(schema: GraphQLSchema, document: string): FixedDocument {
-  const [operation] = parse(document).definitions
-  if (operation?.kind !== Kind.OPERATION_DEFINITION) throw new Error('a tool needs one operation')
-  return { schema, operation }
-}

@@ -4,8 +4,6 @@ import { createHash } from 'node:crypto'
 
 import {
   coerceInputValue,
-  type GraphQLArgument,
-  type GraphQLInputField,
   type GraphQLInputType,
   type GraphQLNamedType,
   getNamedType,
@@ -15,6 +13,7 @@ import {
   isNonNullType,
 } from 'graphql'
 
+import type { FieldArgument } from '../graphql/schema.ts'
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../graphql/schema-text.ts'
 import { describeArguments, type JsonSchema, plainSchema, ToolProblem } from './tool.ts'
 
@@ -24,23 +23,11 @@ export const pageWords = {
   after: 'pageInfo.endCursor of the previous page.',
 } as const
 
-/** An argument of a tool: an argument of its field, or a field of `input`. */
-export type ToolArgument = GraphQLArgument | GraphQLInputField
-
-export function isInput({ name }: GraphQLArgument): boolean {
-  return name === 'input'
-}
-
-export function fieldsOfInput(argument: GraphQLArgument): ToolArgument[] {
-  const type = getNamedType(argument.type)
-  return isInput(argument) && isInputObjectType(type) ? Object.values(type.getFields()) : [argument]
-}
-
 /**
  * Checks the arguments. Rejects unknown arguments, because GraphQL ignores unknown variables. Names invalid arguments,
  * because GraphQL's messages quote the whole input. Drops null where it has no meaning.
  */
-export function readArguments(values: unknown, taken: readonly ToolArgument[], input: JsonSchema) {
+export function readArguments(values: unknown, taken: readonly FieldArgument[], input: JsonSchema) {
   if (typeof values !== 'object' || values === null || Array.isArray(values)) {
     throw new ToolProblem(`${INVALID} Send them as one JSON object. ${describeArguments(input)}`)
   }
@@ -69,12 +56,12 @@ export type Arguments = Readonly<Record<string, unknown>>
 const NAMES_LENGTH_MAX = 200
 
 /** Whether null has a meaning for an argument. If so, the argument's description explains it. */
-function acceptsNull({ type, description, defaultValue }: ToolArgument): boolean {
+function acceptsNull({ type, description, defaultValue }: FieldArgument): boolean {
   return !isNonNullType(type) && defaultValue === undefined && /\bnull\b/i.test(description ?? '')
 }
 
 /** Describes the fault of a value without quoting it. */
-function faultOf({ name, type, defaultValue }: ToolArgument, value: unknown): string[] {
+function faultOf({ name, type, defaultValue }: FieldArgument, value: unknown): string[] {
   if (value === undefined) {
     return isNonNullType(type) && defaultValue === undefined ? [`${name} is required.`] : []
   }
@@ -108,7 +95,7 @@ export function withKey(given: Arguments, { properties }: JsonSchema): Arguments
 }
 
 /** Returns the JSON Schema of arguments. */
-export function argumentsSchema(taken: readonly ToolArgument[]): JsonSchema {
+export function argumentsSchema(taken: readonly FieldArgument[]): JsonSchema {
   const required = taken.filter(
     ({ type, defaultValue }) => isNonNullType(type) && defaultValue === undefined,
   )
@@ -119,7 +106,7 @@ export function argumentsSchema(taken: readonly ToolArgument[]): JsonSchema {
   })
 }
 
-function schemaOf(argument: ToolArgument): JsonSchema {
+function schemaOf(argument: FieldArgument): JsonSchema {
   const { name, type, description = '', defaultValue } = argument
   const meaning = repeatedWords[name] ?? description?.replace(/^The identifier\b/, 'Id') ?? ''
   const isDefault = defaultValue != null && !(name in pageWords)

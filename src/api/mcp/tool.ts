@@ -1,5 +1,5 @@
 import type { Tool as ToolDescription } from '@modelcontextprotocol/server'
-import type { GraphQLSchema, OperationDefinitionNode } from 'graphql'
+import type { GraphQLSchema } from 'graphql'
 import { z } from 'zod'
 
 import type { PublicCourses } from '../../directory/sites/public-sites.ts'
@@ -44,12 +44,6 @@ export type ToolAccess =
       readonly also?: readonly string[]
     }
 
-/** A GraphQL document with one operation, and its schema. */
-export interface FixedDocument {
-  readonly schema: GraphQLSchema
-  readonly operation: OperationDefinitionNode
-}
-
 /** One tool of the catalogue. */
 export interface Tool {
   readonly name: string
@@ -64,9 +58,10 @@ export interface Tool {
   readonly mails?: boolean
   /** Returns the JSON Schema of the arguments that a caller may send. Created on first use, to keep start-up fast. */
   readonly input: (caller?: AccessToken) => JsonSchema
-  /** The GraphQL document that the tool runs, and the path to the returned part of its result. */
+  /** The GraphQL document that the tool runs, its schema, and the path to the returned part of its result. */
   readonly runs?: {
-    readonly document: () => FixedDocument
+    readonly schema: () => GraphQLSchema
+    readonly document: () => string
     readonly pick: readonly string[]
     /** The fields of the result that some calls omit. */
     readonly optional: readonly string[]
@@ -120,20 +115,13 @@ export function serverInfoOf({ service: { name, version, baseUrl } }: Pick<ToolP
 export class ToolProblem extends Error {
   /** The tool that lists valid values. The result names it if the caller may use it. */
   readonly listedBy: string | undefined
+  /** The page on which the person must approve the change first, if that is the problem (design 37). */
+  readonly approvalAddress: string | undefined
 
-  constructor(message: string, listedBy?: string) {
+  constructor(message: string, listedBy?: string, approvalAddress?: string) {
     super(message)
     this.listedBy = listedBy
-  }
-}
-
-/** A change that the person must approve first, on the page at `address` (design 37). */
-export class ApprovalNeeded extends ToolProblem {
-  readonly address: string
-
-  constructor(message: string, address: string) {
-    super(message)
-    this.address = address
+    this.approvalAddress = approvalAddress
   }
 }
 

@@ -11,6 +11,7 @@ import { notAnOperator, notAnOwner, nothingHere, signedOut } from '../../platfor
 import { prefer } from '../../platform/http/language.ts'
 import { addressOf, nameOfSite, pages } from '../../platform/http/paths.ts'
 import type { ApplicationKind } from '../../platform/store/oauth-tables.ts'
+import { ChangeRefused } from '../../school/changes/refusals.ts'
 import type { CheckedApplication } from '../applications/application-form.ts'
 import { type Application, findApplication } from '../applications/application-lists.ts'
 import { type Answer, answerInArea } from '../relying-party/area-answer.ts'
@@ -47,7 +48,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
         const acr = needsMfa ? MFA_ACR : undefined
         const suffices = (!isFresh || signedInPages.isFresh(session)) && reaches(session, acr)
         if (suffices) {
-          const answer = await enter(handler)(operator, ctx)
+          const answer = await Promise.try(enter(handler), operator, ctx).catch(refuseFormer)
           return answerInArea(ctx, session, areaOf(ctx, operator, parts), answer)
         }
         const returnTo = shownAt?.(operator, ctx) ?? ctx.url
@@ -126,6 +127,11 @@ export function mustOwn(
   { site }: Operator,
 ) {
   if (isOperator && !site.roles.includes('owner')) throw notAnOwner()
+}
+
+/** Rethrows the error of a handler. @throws notAnOperator if the person lost the role after the page had checked it */
+function refuseFormer(error: unknown): never {
+  throw error instanceof ChangeRefused && error.code === 'FORBIDDEN' ? notAnOperator() : error
 }
 
 type Needs = (operator: Operator, ctx: PageContext) => Promise<boolean>

@@ -6,6 +6,8 @@ const ofSite = 'site_id = (select id from own)'
 const ofCourse = `course_id in (select id from course where ${ofSite})`
 const enrolment = `(select e.id, p.name || ', ' || c.title as name, c.site_id from course_purchase e
   join person p on p.id = e.person_id join course c on c.id = e.course_id) as enrolment`
+const registration = `(select r.id, p.name || ', ' || e.title as name, e.site_id from event_registration r
+  join person p on p.id = r.person_id join event e on e.id = r.event_id) as registration`
 const invitation = `(select id, email_canonical as name, site_id from one_time_link
   where kind = 'invitation') as invitation`
 
@@ -18,7 +20,9 @@ const named: readonly (readonly [table: string, id: string, name: string, scope:
   ['person', 'id', 'name', `id in (select person_id from site_role where ${ofSite})`],
   ['oauth_application', 'client_id', 'name', ofSite],
   ['webhook_endpoint', 'id', 'url', ofSite],
-  ...[enrolment, invitation].map((table) => [table, 'id', 'name', ofSite] as const),
+  ...['stored_file', enrolment, registration, invitation].map(
+    (table) => [table, 'id', 'name', ofSite] as const,
+  ),
 ]
 
 /** Finds the current names of objects by their ids. With `siteId`, finds only the site's objects and members. */

@@ -5,7 +5,7 @@ import { sha256 } from '../../platform/store/digest.ts'
 import { countRows } from '../../platform/store/keyset.ts'
 import { findNames } from '../../platform/store/object-names.ts'
 import type { ApprovalCover } from '../../platform/store/schema.ts'
-import { newId, type SiteActor, siteChange } from './change.ts'
+import { changeSite, newId, type SiteActor, siteChange } from './change.ts'
 import { approvalRequired, limitReached } from './refusals.ts'
 
 /** Which changes to a site need an approval, and whether vendor integrations are exempt. */
@@ -37,10 +37,12 @@ const APPROVAL_SECONDS = 600
 /** The maximum number of changes that one client may have waiting for one person. */
 const PENDING_MAX = 50
 
-/** A change that a client requests: the mutation and its arguments. */
+/** A change that a client requests. */
 interface RequestedChange {
+  /** The name of the mutation, or `uploadFile`. */
   readonly operation: string
-  readonly arguments: object
+  /** The arguments by name, including the fields of `input`, as the approvals page shows them. */
+  readonly arguments: Readonly<Record<string, unknown>>
   readonly isDestructive: boolean
 }
 
@@ -60,13 +62,14 @@ export async function demandApproval(
   const { siteId: site_id, personId: person_id, clientId: client_id, now } = actor
   if (!needApprovals.includes(actor.clientOrigin)) return
   const policy = await readApprovalPolicy(database, site_id)
-  if (!needsApproval(policy, actor.clientOrigin, change.isDestructive)) return
+  const isDestructive =
+    change.isDestructive || (await restoresRegistration(database, site_id, change))
+  if (!needsApproval(policy, actor.clientOrigin, isDestructive)) return
   if (!(await canExist(database, site_id, change))) return
-  const { kysely } = database
   const { updated_at, ...content } = (await announcementOf(database, site_id, change)) ?? {}
   const given = JSON.stringify({ ...change.arguments, ...content })
   const digest = sha256(JSON.stringify([change.operation, given, updated_at]))
-  const used = await kysely
+  const used = await database.kysely
     .deleteFrom('pending_change')
     .where((e) => e.and({ site_id, person_id, client_id, digest }))
     .where('approved_at', 'is not', null)
@@ -74,61 +77,74 @@ export async function demandApproval(
     .returning('id')
     .executeTakeFirst()
   if (used) return updated_at
-  const others = kysely
-    .selectFrom('pending_change')
-    .where((e) => e.and({ site_id, person_id, client_id }))
-    .where('digest', '<>', digest)
-    .where('expires_at', '>', now)
   const query = new URLSearchParams({ client: client_id })
   const page = `${baseUrl}${addressOf(pages.approvals, { site: site_id })}?${query}`
-  if ((await countRows(others)) >= PENDING_MAX) {
-    throw limitReached(
-      `${PENDING_MAX} changes are waiting for approval; ask the person to decide about some of them first, at ${page}`,
-    )
-  }
-  const renewed = { expires_at: now + APPROVAL_SECONDS * 1000, approved_at: null }
-  await kysely
-    .insertInto('pending_change')
-    .values({
-      ...{ id: newId('pch'), site_id, person_id, client_id, digest, ...renewed },
-      ...{ operation: change.operation, arguments: given },
-    })
-    .onConflict((conflict) =>
-      conflict
-        .columns(['site_id', 'person_id', 'client_id', 'digest'])
-        .doUpdateSet({ ...renewed, id: newId('pch') })
-        // If the person has approved the change in the meantime, keep the approval.
-        .where('pending_change.expires_at', '<=', now),
-    )
-    .execute()
+  // `changeSite` locks the site, so that parallel requests cannot exceed the limit.
+  await changeSite(database, actor, async ({ trx }) => {
+    const others = trx
+      .selectFrom('pending_change')
+      .where((e) => e.and({ site_id, person_id, client_id }))
+      .where('digest', '<>', digest)
+      .where('expires_at', '>', now)
+    if ((await countRows(others)) >= PENDING_MAX) {
+      throw limitReached(
+        `${PENDING_MAX} changes are waiting for approval; ask the person to decide about some of them first, at ${page}`,
+      )
+    }
+    const renewed = { expires_at: now + APPROVAL_SECONDS * 1000, approved_at: null }
+    await trx
+      .insertInto('pending_change')
+      .values({
+        ...{ id: newId('pch'), site_id, person_id, client_id, digest, ...renewed },
+        ...{ operation: change.operation, arguments: given },
+      })
+      .onConflict((conflict) =>
+        conflict
+          .columns(['site_id', 'person_id', 'client_id', 'digest'])
+          .doUpdateSet({ ...renewed, id: newId('pch') })
+          // If the person has approved the change in the meantime, keep the approval.
+          .where('pending_change.expires_at', '<=', now),
+      )
+      .execute()
+  })
   throw approvalRequired(page)
 }
 
-/** The changes of one object that has a name and an id in `id`. */
-const changesOfNamed =
-  /^(?:publish|unpublish|archive|restore|delete)(?:Course|DigitalProduct|Event|Post)$|^delete(?:Section|Lecture)$|^(?:end|update)Enrolment$|^removeMember$/
-
-/** Returns false if the object of a change does not exist. The change then fails, so it needs no approval. */
-async function canExist({ kysely }: Database, siteId: string, change: RequestedChange) {
-  if (!changesOfNamed.test(change.operation)) return true
-  const { id } = ('input' in change.arguments ? change.arguments.input : change.arguments) as {
-    readonly id: string
-  }
-  return (await findNames(kysely, [id], siteId)).size > 0
+/** Whether a change restores a cancelled registration. A new registration destroys nothing. */
+async function restoresRegistration(
+  { kysely }: Database,
+  siteId: string,
+  { operation, arguments: { eventId, personId } }: RequestedChange,
+) {
+  if (operation !== 'registerForEvent') return false
+  const cancelled = kysely
+    .selectFrom('event_registration')
+    .innerJoin('event', 'event.id', 'event_registration.event_id')
+    .where('event.site_id', '=', siteId)
+    .where('event.id', '=', String(eventId))
+    .where('person_id', '=', String(personId))
+    .where('cancelled_at', 'is not', null)
+  return (await countRows(cancelled)) > 0
 }
 
-/** Finds the announcement that a change would send. The approval covers its content, because it cannot be unsent. */
+/** Returns false if the site has no object with the id of a change. The change then fails, so it needs no approval. */
+async function canExist({ kysely }: Database, siteId: string, change: RequestedChange) {
+  const { id } = change.arguments
+  return typeof id !== 'string' || (await findNames(kysely, [id], siteId)).size > 0
+}
+
+/** Finds the announcement that a change would send. An approval covers its content, because sending is final. */
 async function announcementOf(
   { kysely }: Database,
   siteId: string,
-  { operation, arguments: given }: RequestedChange,
+  { operation, arguments: { id } }: RequestedChange,
 ) {
-  if (operation !== 'publishPost' || !('id' in given)) return undefined
+  if (operation !== 'publishPost') return undefined
   return await kysely
     .selectFrom('post')
     .select(['topic', 'title', 'body', 'link', 'updated_at'])
     .where('site_id', '=', siteId)
-    .where('id', '=', String(given.id))
+    .where('id', '=', String(id))
     .where('removed_at', 'is', null)
     .executeTakeFirst()
 }
@@ -185,33 +201,21 @@ export async function listPendingChanges(
     .orderBy('expires_at')
     .orderBy('id')
     .execute()
-  const changes = rows.map((row) => ({ ...row, given: flatten(JSON.parse(row.arguments)) }))
-  const ids = changes.flatMap(({ given }) =>
-    given.filter(([name]) => IS_ID.test(name)).map(([, value]) => value),
-  )
-  const names = await findNames(database.kysely, ids, siteId)
+  const changes = rows.map((row) => {
+    const given = Object.entries<unknown>(JSON.parse(row.arguments))
+    return { ...row, given: given.filter(([name]) => name !== 'idempotencyKey') }
+  })
+  const values = changes.flatMap(({ given }) => given.map(([, value]) => value))
+  const texts = values.filter((value) => typeof value === 'string')
+  const names = await findNames(database.kysely, texts, siteId)
   return changes.map(({ id, client_id, operation, approved_at, expires_at, given }) => ({
     ...{ id, operation, clientId: client_id, expiresAt: expires_at },
     isApproved: approved_at !== null,
-    given: given.map(([name, value]) => ({
-      ...{ name, value, named: IS_ID.test(name) ? names.get(value) : undefined },
-    })),
+    given: given.map(([name, value]) => {
+      const text = typeof value === 'string' ? value : JSON.stringify(value)
+      return { name, value: text, named: text === value ? names.get(text) : undefined }
+    }),
   }))
-}
-
-/** Match the names of arguments that are ids, and those that are times. */
-const IS_ID = /id$/i
-const IS_TIME = /(?:^a|A)t$|Date$/
-
-function flatten(given: object): [name: string, value: string][] {
-  return Object.entries(given).flatMap(([name, value]) => {
-    if (name === 'idempotencyKey') return []
-    if (name === 'input') return flatten(value)
-    if (IS_TIME.test(name) && typeof value === 'number') {
-      return [[name, new Date(value).toISOString()]]
-    }
-    return [[name, typeof value === 'string' ? value : JSON.stringify(value)]]
-  })
 }
 
 /**

@@ -40,22 +40,20 @@ export interface Upload {
   readonly limits: FileLimits
   readonly purpose?: FilePurpose
   readonly spend?: Spend
+  /** Called with the name of a complete and valid file, before it is stored. Throws if the change is not approved. */
+  readonly approve?: (name: string) => Promise<void>
 }
 
 const naming = z.object({ name: fileName })
-
-export function isFileName(name: string | undefined): name is string {
-  return fileName.safeParse(name).success
-}
 
 /**
  * Receives a file and stores it at the actor's site. An aborted or rejected upload stores no file.
  *
  * @throws ChangeRefused for an invalid name, unsupportedFile if the name or type does not match the bytes, and the
- * errors of `mustShareFolder`, `receiveDraft` and `storeFile`
+ * errors of `mustShareFolder`, `receiveDraft`, `approve` and `storeFile`
  */
 export async function receiveFile(database: Database, actor: SiteActor, upload: Upload) {
-  const { stream, declaredType: declared, files, limits, purpose = 'DOWNLOAD', spend } = upload
+  const { stream, declaredType: declared, files, limits, purpose = 'DOWNLOAD' } = upload
   const { mediaTypes: accepted, bytesMax } = filePurposes[purpose]
   const { name } = readInput(naming, upload)
   if (files.sharedFolder) await mustShareFolder(database, files.sharedFolder, actor.now)
@@ -65,7 +63,9 @@ export async function receiveFile(database: Database, actor: SiteActor, upload: 
     seconds: limits.uploadSeconds,
     check: (kind) => mustFit(kind, { name, declared, accepted }),
   })
+  await upload.approve?.(name)
   const { storage } = files
+  const { spend } = upload
   return await storeFile(database, actor, { draft, name }, { storage, limits, spend })
 }
 
