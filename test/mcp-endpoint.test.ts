@@ -409,12 +409,13 @@ function callOf(caller: AccessToken | undefined, onQuestion = () => {}): ToolCal
     onQuestion()
     return await new Promise<never>(() => {})
   }
+  const list = { page: never, count: never }
   const parts = {
     service: { name: 'Test', version: '1.0.0', baseUrl: 'http://127.0.0.1' },
     authGuide: () => '',
     publicCourses: {
-      ...{ listSites: never, siteSlugsStartingWith: never, findSite: never, findSiteById: never },
-      ...{ list: never, findCourse: never },
+      ...{ findSite: never, findSiteById: never, findCourse: never },
+      ...{ listSites: () => list, list: () => list },
     },
     executeMember: async () => ({ data: { viewer: {} } }),
     executeAdmin: async () => ({ data: {} }),

@@ -13,7 +13,7 @@ import {
 } from './message.ts'
 import { makePlainAnswers, readPlainRequest } from './plain-requests.ts'
 import { findPrompt } from './prompts.ts'
-import { findResource, findTemplate } from './resources.ts'
+import { findResource } from './resources.ts'
 import { makeToolServer } from './server.ts'
 import type { ToolAccess, ToolAddress, ToolCall, ToolParts } from './tool.ts'
 import { accessTo, audienceOf, isServedAt } from './tool-access.ts'
@@ -74,7 +74,6 @@ interface Params {
   readonly name?: unknown
   readonly arguments?: unknown
   readonly uri?: unknown
-  readonly ref?: { readonly name?: unknown; readonly uri?: unknown } | null
 }
 
 function usedBy(method: unknown, params: Params, address: ToolAddress): Use | undefined {
@@ -90,8 +89,6 @@ function usedBy(method: unknown, params: Params, address: ToolAddress): Use | un
       return findPrompt(params.name)
     case 'resources/read':
       return findResource(params.uri)?.kind
-    case 'completion/complete':
-      return findPrompt(params.ref?.name) ?? findTemplate(params.ref?.uri)
     default:
       return undefined
   }

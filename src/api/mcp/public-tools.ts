@@ -4,7 +4,7 @@ import { z } from 'zod'
 
 import type { PublishedCourse } from '../../directory/sites/public-sites.ts'
 import { addressOf, pages, paths } from '../../platform/http/paths.ts'
-import type { CountedPage, PageRequest } from '../../platform/store/keyset.ts'
+import type { PagedRows } from '../../platform/store/keyset.ts'
 import { PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX } from '../graphql/schema-text.ts'
 import { FOREIGN_CURSOR } from './document-tool.ts'
 import { defineTool, protocolVersions, type Tool, type ToolCall, ToolProblem } from './tool.ts'
@@ -80,8 +80,7 @@ export const publicTools: readonly Tool[] = [
     run: async ({ search: words, ...wanted }, call) =>
       await listAnswer(call, 'sites', {
         wanted,
-        read: async (page) =>
-          await call.parts.publicCourses.listSites({ words, nowMs: call.parts.now() }, page),
+        list: call.parts.publicCourses.listSites({ words, nowMs: call.parts.now() }),
         nodeOf: ({ id: _id, ...site }) => ({
           ...site,
           connect: call.parts.service.baseUrl + addressOf(pages.connect, { site: site.slug }),
@@ -103,7 +102,7 @@ export const publicTools: readonly Tool[] = [
       const { id: siteId } = await siteOf(call, site)
       return await listAnswer(call, ['public_courses', siteId], {
         wanted,
-        read: async (page) => await publicCourses.list({ siteId, nowMs: now(), words }, page),
+        list: publicCourses.list({ siteId, nowMs: now(), words }),
         nodeOf: publicCourseOf,
       })
     },
@@ -152,20 +151,21 @@ function publicCourseOf({ slug, title, summary, publishedAt, lectureCount }: Pub
 
 interface ListQuestion<Row, Node> {
   readonly wanted: { readonly first: number; readonly after?: string | undefined }
-  readonly read: (request: PageRequest) => Promise<CountedPage<Row>>
+  readonly list: PagedRows<Row>
   readonly nodeOf: (row: Row) => Node
 }
 
 /** Returns one page of a list. Cursors are bound to the list. @throws ToolProblem for a cursor from another list */
 async function listAnswer<Row, Node>(
   { parts }: ToolCall,
-  list: string | readonly string[],
-  { wanted: { first, after: cursor }, read, nodeOf }: ListQuestion<Row, Node>,
+  name: string | readonly string[],
+  { wanted: { first, after: cursor }, list, nodeOf }: ListQuestion<Row, Node>,
 ) {
-  const scope = ['tools', ...[list].flat()]
+  const scope = ['tools', ...[name].flat()]
   const after = cursor === undefined ? undefined : parts.cursors.open(cursor, scope)
   if (cursor !== undefined && !after) throw new ToolProblem(FOREIGN_CURSOR)
-  const { rows, places, hasNextPage, totalCount } = await read({ first, after })
+  const [page, totalCount] = await Promise.all([list.page({ first, after }), list.count()])
+  const { rows, places, hasNextPage } = page
   const last = places.at(-1)
   return {
     nodes: rows.map(nodeOf),

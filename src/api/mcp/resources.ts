@@ -89,11 +89,6 @@ export function findResource(uri: unknown) {
   return undefined
 }
 
-/** Finds a kind of resource by its URI template. */
-export function findTemplate(uriTemplate: unknown): ResourceKind | undefined {
-  return resourceKinds.find((kind) => isTemplate(kind) && kind.uriTemplate === uriTemplate)
-}
-
 function isTemplate({ uriTemplate }: ResourceKind): boolean {
   return uriTemplate.includes('{')
 }
@@ -107,7 +102,6 @@ interface ListedNode {
   readonly id: string
   readonly slug: string
   readonly title: string
-  readonly summary: string
 }
 
 interface ListedPage {
@@ -115,14 +109,13 @@ interface ListedPage {
   readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null }
 }
 
-const PURCHASES_PAGE_SIZE = 100
 const PURCHASE_PAGES_MAX = 10
 
 /** Finds an entry by id, among the first thousand entries of a list. @throws ToolProblem if there is none */
 async function findListed(id: string, tool: string, call: ToolCall): Promise<object> {
   let after: string | undefined
   for (let pages = 0; pages < PURCHASE_PAGES_MAX; pages += 1) {
-    const wanted = { first: PURCHASES_PAGE_SIZE, ...(after !== undefined && { after }) }
+    const wanted = { first: PAGE_SIZE, ...(after !== undefined && { after }) }
     const { nodes, pageInfo } = (await run(tool, wanted, call)) as ListedPage
     const node = nodes.find((each) => each.id === id)
     if (node) return node

@@ -52,10 +52,8 @@ function serverFor(exchange: Exchange | undefined): Server {
     instructions: instructionsOf(call),
     supportedProtocolVersions: [...protocolVersions],
     capabilities: { tools: {}, prompts: {}, resources: {}, completions: {} },
-    cacheHints: {
-      ...Object.fromEntries(listMethods.map((method) => [method, NOT_KEPT])),
-      'tools/list': cacheHintsFor(call),
-    },
+    // By default, the SDK forbids caching, for results that depend on the token.
+    cacheHints: { 'tools/list': cacheHintsFor(call) },
   })
   offerTools(server, exchange)
   offerPrompts(server, call)
@@ -63,10 +61,6 @@ function serverFor(exchange: Exchange | undefined): Server {
   offerCompletions(server, exchange)
   return server
 }
-
-/** Cache hints that forbid caching, for results that depend on the token. */
-const NOT_KEPT = { ttlMs: 0, cacheScope: 'private' } as const
-const listMethods = ['prompts/list', 'resources/list', 'resources/templates/list', 'resources/read']
 
 function offerTools(server: Server, exchange: Exchange): void {
   const { call } = exchange
@@ -87,13 +81,11 @@ async function answerLegacy(server: Server, request: Request, message: unknown):
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true })
   await server.connect(transport)
   const { promise: aborted, reject } = Promise.withResolvers<never>()
-  const abort = () => reject(request.signal.reason)
-  request.signal.addEventListener('abort', abort, { once: true })
+  request.signal.addEventListener('abort', () => reject(request.signal.reason))
   try {
     // The transport never settles an aborted request, so also wait for the abort signal.
     return await Promise.race([transport.handleRequest(request, { parsedBody: message }), aborted])
   } finally {
-    request.signal.removeEventListener('abort', abort)
     await server.close()
   }
 }
@@ -169,9 +161,11 @@ function offerCompletions(server: Server, exchange: Exchange): void {
     const { name, value } = argument
     if (name !== 'site' || !SLUG_START.test(value)) return { completion: { values: [] } }
     const { publicCourses, now } = exchange.call.parts
-    const found = publicCourses.siteSlugsStartingWith(value, VALUES_MAX + 1, now())
-    const slugs = await orFail(exchange, found)
-    const values = slugs.slice(0, VALUES_MAX)
-    return { completion: { values, hasMore: slugs.length > VALUES_MAX } }
+    const sites = publicCourses.listSites({ words: undefined, nowMs: now() })
+    // The list is sorted by slug, so the page after `value` starts with the slugs that begin with it.
+    const following = sites.page({ first: VALUES_MAX, after: [value, ''] })
+    const { rows, hasNextPage } = await orFail(exchange, following)
+    const values = rows.map(({ slug }) => slug).filter((slug) => slug.startsWith(value))
+    return { completion: { values, hasMore: hasNextPage && values.length === rows.length } }
   })
 }

@@ -1,13 +1,8 @@
-import { type Kysely, type RawBuilder, sql } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
-import {
-  type CountedPage,
-  orderBy,
-  type PageRequest,
-  readCountedPage,
-} from '../../platform/store/keyset.ts'
+import { orderBy, type PagedRows, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { containsText } from '../../platform/store/search.ts'
 
@@ -17,26 +12,21 @@ interface SiteQuestion {
   readonly nowMs: number
 }
 
-/** Returns one page of the public sites of the platform, sorted by slug, and the total count. */
-export async function listPublicSites(
+/** Lists the public sites of the platform, sorted by slug. */
+export function listPublicSites(
   { kysely }: Pick<Database, 'kysely'>,
   { words, nowMs }: SiteQuestion,
-  request: PageRequest,
 ) {
   const matching = sites(kysely, nowMs).$if(words !== undefined, (query) =>
     query.where(
       sql<boolean>`(${containsText('site.name', words ?? '')} or ${containsText('site.slug', words ?? '')})`,
     ),
   )
-  const order = orderBy('slug', 'asc', 'site.slug', 'site.id')
-  return await readCountedPage(matching, order, request)
+  return pagedRows(matching, orderBy('slug', 'asc', 'site.slug', 'site.id'))
 }
 
-/** A character that sorts after every character of a slug. */
-const AFTER_SLUGS = '~'
-
 /** Matches public sites: at least one course, product, service or event is published and not archived. */
-function hasPublished(nowMs: number | RawBuilder<number>) {
+function hasPublished(nowMs: number) {
   const offers = ['course', 'digital_product', 'consulting_service', 'event'].map(
     (table) => sql`exists (select 1 from ${sql.table(table)} as offer
       where offer.site_id = site.id and offer.published_at <= ${nowMs}
@@ -100,30 +90,22 @@ export function makePublicCourses({ kysely }: Database) {
     publishedCourses(kysely, value).where('course.slug', '=', value('slug')),
   )
   return {
-    siteSlugsStartingWith: makeSlugsStartingWith(kysely),
-    listSites: async (question: SiteQuestion, request: PageRequest) =>
-      await listPublicSites({ kysely }, question, request),
+    listSites: (question: SiteQuestion) => listPublicSites({ kysely }, question),
     findSite: findSiteBy('slug'),
     findSiteById: findSiteBy('id'),
 
-    /** Returns one page of a site's published courses, sorted by slug, and the total count. */
-    async list(
-      { words, ...published }: PublishedQuestion,
-      request: PageRequest,
-    ): Promise<CountedPage<PublishedCourse>> {
-      if (words !== undefined) return await searchCourses(kysely, published, words, request)
-      const { first, after: [slug, id] = ['', ''] } = request
-      // The extra row shows whether another page follows.
-      const [{ rows: found }, { rows: counted }] = await Promise.all([
-        page({ ...published, limit: first + 1, slug, id }),
-        count(published),
-      ])
-      const rows = found.slice(0, first)
+    /** Lists a site's published courses, sorted by slug. */
+    list({ words, ...published }: PublishedQuestion): PagedRows<PublishedCourse> {
+      if (words !== undefined) return searchCourses(kysely, published, words)
       return {
-        rows,
-        places: rows.map((row) => [row.slug, row.id]),
-        hasNextPage: found.length > first,
-        totalCount: Number(counted[0]?.total),
+        async page({ first, after: [slug, id] = ['', ''] }) {
+          // The extra row shows whether another page follows.
+          const { rows: found } = await page({ ...published, limit: first + 1, slug, id })
+          const rows = found.slice(0, first)
+          const places = rows.map((row) => [row.slug, row.id] as const)
+          return { rows, places, hasNextPage: found.length > first }
+        },
+        count: async () => Number((await count(published)).rows[0]?.total),
       }
     },
 
@@ -143,38 +125,13 @@ export function makePublicCourses({ kysely }: Database) {
   }
 }
 
-/** Creates the query that lists, in order, at most `limit` slugs of public sites with the prefix `start`. */
-function makeSlugsStartingWith(kysely: Kysely<Schema>) {
-  const beginning = compiled(
-    kysely,
-    (value: Valued<{ from: string; until: string; limit: number; nowMs: number }>) =>
-      kysely
-        .selectFrom('site')
-        .select('slug')
-        .where('slug', '>=', value('from'))
-        .where('slug', '<', value('until'))
-        .where(hasPublished(value('nowMs')))
-        .orderBy('slug')
-        .limit(value('limit')),
-  )
-  return async (start: string, limit: number, nowMs: number): Promise<string[]> => {
-    const { rows } = await beginning({ from: start, until: `${start}${AFTER_SLUGS}`, limit, nowMs })
-    return rows.map(({ slug }) => slug)
-  }
-}
-
-async function searchCourses(
-  kysely: Kysely<Schema>,
-  published: Published,
-  words: string,
-  request: PageRequest,
-): Promise<CountedPage<PublishedCourse>> {
+function searchCourses(kysely: Kysely<Schema>, published: Published, words: string) {
   const columns = ['course.title', 'course.slug', 'course.summary']
   const matches = columns.map((column) => containsText(column, words))
   const found = publishedCourses(kysely, (name) => published[name]).where(
     sql<boolean>`(${sql.join(matches, sql` or `)})`,
   )
-  return await readCountedPage(found, orderBy('slug', 'asc', 'course.slug', 'course.id'), request)
+  return pagedRows(found, orderBy('slug', 'asc', 'course.slug', 'course.id'))
 }
 
 function publishedCourses(kysely: Kysely<Schema>, value: Valued<Published>) {

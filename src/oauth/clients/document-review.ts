@@ -1,7 +1,7 @@
 import { decideReview, decisionOf } from '../../directory/sites/review-policy.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { type PageRequest, readCountedPage } from '../../platform/store/keyset.ts'
+import { type PageRequest, readPage } from '../../platform/store/keyset.ts'
 import type { DocumentReview } from '../../platform/store/oauth-tables.ts'
 import { clientDocument } from './metadata-document.ts'
 
@@ -30,7 +30,7 @@ export function makeDocumentReviews({ kysely }: Database) {
   return {
     /** Lists a page of all document clients, newest first, with their review state at the site. */
     async listDocumentClients(siteId: string, request: PageRequest) {
-      const page = await readCountedPage(
+      const page = await readPage(
         clientsAt(kysely, siteId),
         {
           by: 'd.first_seen_at',

@@ -34,7 +34,7 @@ export function connectRoutes(ownPages: OwnPages, assistants: readonly Assistant
     if (known) return seeOther(ctx, addressOf(pages.connect, { site: known.slug }))
     if (asked !== undefined) ctx.status = 404
     const question = { words: undefined, nowMs: now() }
-    const found = await listPublicSites(database, question, listPages.requestOf(ctx))
+    const found = await listPublicSites(database, question).page(listPages.requestOf(ctx))
     const page = connectPage({
       sites: found.rows.map(({ name, slug }) => ({
         ...{ name, slug },

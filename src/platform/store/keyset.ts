@@ -24,10 +24,6 @@ export interface Page<Row> {
   readonly hasNextPage: boolean
 }
 
-export interface CountedPage<Row> extends Page<Row> {
-  readonly totalCount: number
-}
-
 /** The sort order of a list: the value to sort by, and the direction. */
 export interface ListOrder<Row> {
   /** A column, or an expression that has an index. */
@@ -75,16 +71,6 @@ export async function readPage<Schema, Tables extends keyof Schema, Row>(
     .execute()
   const rows = found.slice(0, first)
   return { rows, places: rows.map(placeOf), hasNextPage: found.length > first }
-}
-
-/** Reads a page and the total count, with two queries. */
-export async function readCountedPage<Schema, Tables extends keyof Schema, Row>(
-  query: SelectQueryBuilder<Schema, Tables, Row>,
-  order: ListOrder<Simplify<Row>>,
-  request: PageRequest,
-): Promise<CountedPage<Simplify<Row>>> {
-  const [page, totalCount] = await Promise.all([readPage(query, order, request), countRows(query)])
-  return { ...page, totalCount }
 }
 
 /** A list that is read page by page, and counted only when needed. Each call runs one query. */
