@@ -9,10 +9,10 @@ import type { Invitations } from '../../school/members/invitations.ts'
 import type { WebhookEndpoints } from '../../school/webhooks/webhook-endpoints.ts'
 import type { OneOfMany } from '../graphql/batch-loader.ts'
 
-/** The caller of a request. Each change in the request has this caller as its actor, but its own time. */
+/** The caller of a request, who is the actor of each change in it. Each change adds its own time (`actorOf`). */
 export type AdminCaller = Omit<SiteActor, 'now'> & {
   readonly clientId: string
-  /** The origin of the client. Approvals depend on it. */
+  /** The origin of the client, which decides whether its changes need approvals. */
   readonly clientOrigin: string
   /** The grant of the token; undefined for calls from our own pages. */
   readonly grantId?: string
@@ -57,7 +57,7 @@ export type AdminResolver<Source, Arguments = object> = (
 export function actorOf({ caller, parts }: AdminContext): SiteActor & AdminCaller {
   return {
     ...caller,
-    // Read the time late. A change may wait for a lock, and must not predate the row that it finds after the wait.
+    // Read the clock at each use. A change may wait for a lock, and then read a row that is newer than the request.
     get now() {
       return parts.now()
     },

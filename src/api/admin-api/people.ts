@@ -66,7 +66,7 @@ function invited(id: string, { caller: { siteId }, parts: { database, now } }: A
   return { id, invitation }
 }
 
-/** Creates the resolver of a mutation that `makeInvitations` implements. Its only argument is an id. */
+/** Creates the resolver of a mutation that `makeInvitations` implements. The mutation takes only an id. */
 function inviting(
   name: 'resend' | 'withdraw' | 'sendRecovery',
   payload: (id: string, context: AdminContext) => object,

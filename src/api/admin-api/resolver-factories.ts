@@ -70,7 +70,7 @@ export function listed<Question extends { readonly siteId: string }>(
     const asked = () => ({ ...args, siteId: caller.siteId, nowMs: parts.now() }) as object
     // graphql-js has checked the arguments against the schema, which declares the same types.
     const rows = () => listRows(parts.database, asked() as Question)
-    // Read the time when the count begins, because equal requests share the count.
+    // Use the time at which the count begins, because equal requests share the count.
     const list = { ...rows(), count: async () => await rows().count() }
     return await siteList(context, args, list, name)
   }
@@ -125,7 +125,7 @@ export function updates<Input extends { readonly id: string }>(
 
 interface ChangedObject {
   readonly id: string
-  /** See `demandApproval`. */
+  /** When the approved announcement was last changed; see `demandApproval`. */
   readonly contentAt?: number
 }
 

@@ -41,7 +41,7 @@ function itemText(template: string, type: keyof typeof items): string {
 
 /**
  * Payloads with the object or list that a mutation changed. Columns: payload type, field and type of the object, area
- * of the scopes, and the kind of object that `id` identifies, if it is not the kind of the field.
+ * of the scopes, and the kind of object that `id` identifies, if it differs from the field.
  */
 const payloads: readonly (readonly [string, string, string, string, string?])[] = [
   ['CoursePayload', 'course', 'Course!', 'courses'],

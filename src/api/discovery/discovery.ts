@@ -15,7 +15,6 @@ import {
   sendDocument,
 } from './cached-documents.ts'
 import { openApiDocument } from './openapi-document.ts'
-import type { ServiceFacts } from './protected-resource.ts'
 import {
   type Areas,
   type ProtectedResource,
@@ -23,6 +22,7 @@ import {
   protectedResourcePath,
   protectedResourceScopes,
   protectedResources,
+  type ServiceFacts,
 } from './protected-resource.ts'
 import {
   aiCatalog,

@@ -152,7 +152,9 @@ function readObject(rest: string, lines: readonly string[], known: Notation, mor
   known.types[name] = {
     type: 'object',
     ...(description && { description }),
-    properties: Object.fromEntries(members.map(([member, type]) => [required(member), type])),
+    properties: Object.fromEntries(
+      members.map(([member, type]) => [member.replace('?', ''), type]),
+    ),
     required: members.map(([member]) => member).filter((member) => !member.endsWith('?')),
     ...more,
   }
@@ -164,10 +166,6 @@ function membersOf(lines: readonly string[], known: Notation): [name: string, ty
     const [names, type] = cut(line, ': ')
     return names.split(' ').map((name): [string, Part] => [name, typeOf(type, known)])
   })
-}
-
-function required(member: string): string {
-  return member.replace('?', '')
 }
 
 /** Parses `type`, `type[]`, `type[1+]`, `type or type`, `"one"|"of"`, `true` or JSON. ` -- ` starts a description. */
@@ -254,7 +252,7 @@ function detailOf(word: string, rest: string, known: Notation): Part {
 
 function inQuery(lines: readonly string[], known: Notation): Part[] {
   return membersOf(lines, known).map(([name, { description, ...schema }]) => ({
-    name: required(name),
+    name: name.replace('?', ''),
     in: 'query',
     ...(!name.endsWith('?') && { required: true }),
     description,

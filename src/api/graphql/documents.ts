@@ -128,7 +128,7 @@ const depthOfField: FieldNumber = ({ name, selectionSet }, within, fold) => {
   return introspects && depth <= INTROSPECTION_DEPTH_MAX ? 1 : depth
 }
 
-/** Computes a number from selections. The parent field passes the number `within`, such as a page size. */
+/** Computes a number, such as a cost, from selections. The parent field passes `within`, such as its page size. */
 type Fold = (selections: SelectionSetNode, within: number) => number
 
 type FieldNumber = (field: FieldNode, within: number, fold: Fold) => number

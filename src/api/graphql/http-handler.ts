@@ -36,7 +36,7 @@ export async function handleRequest<Caller>(
   const { api, costLimit } = handling
   const body = await readBody(ctx, api.limits.bodyBytesMax)
   const accepted = ctx.accepts(JSON_TYPE, GRAPHQL_TYPE)
-  // `accepts` matches no type with other parameters, such as `application/json; charset=utf8`.
+  // `accepts` does not match a type with other parameters, such as `application/json; charset=utf8`.
   const type = accepted || (/application\/json/i.test(ctx.get('Accept')) && JSON_TYPE)
   if (type === false) return sendRefusal(ctx, 406)
   const params = await readParameters(ctx, body)
@@ -71,7 +71,7 @@ async function runOperation<Caller>(
   const operations = token.unmetDemand ? api.fieldNames(document, params.operationName) : []
   const verdict = demandScopes({ kind: 'granted', token }, needed, { operations })
   if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)
-  // Reported after missing scopes, because a client without them should request them first.
+  // Report invalid documents after missing scopes, because the client should request the scopes first.
   if (errors) return sendErrors(ctx, errors, type)
   const { cost, changes, excess } = api.measure(document, params)
   if (excess) return sendResult(ctx, 400, { errors: [excess] }, type)

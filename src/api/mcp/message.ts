@@ -102,7 +102,7 @@ export function fetchRequest(ctx: Context, url: string, body: string): Request {
     if (dropped.has(name) || name === 'authorization' || name === 'cookie') continue
     for (const value of values) headers.append(name, value)
   }
-  // Keep the SDK from rejecting a narrower Accept header.
+  // The SDK rejects a request that does not accept both types.
   headers.set('accept', 'application/json, text/event-stream')
   return new Request(url, { method: ctx.method, headers, body, signal: disconnectSignal(ctx) })
 }

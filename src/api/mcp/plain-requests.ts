@@ -38,9 +38,9 @@ export function readPlainRequest(
   body: unknown,
   address: ToolAddress,
 ): PlainRequest | undefined {
-  const version = single(headers['mcp-protocol-version'])
-  const method = single(headers['mcp-method'])
-  const name = single(headers['mcp-name'])
+  const version = headers['mcp-protocol-version']?.toString()
+  const method = headers['mcp-method']?.toString()
+  const name = headers['mcp-name']?.toString()
   const era = eraOf({
     httpMethod: 'POST',
     body,
@@ -85,10 +85,6 @@ const knownMeta: Readonly<Record<Era, ReadonlySet<string>>> = {
     'progressToken',
   ]),
   legacy: new Set(['progressToken']),
-}
-
-function single(value: string | string[] | undefined): string | undefined {
-  return typeof value === 'string' ? value : undefined
 }
 
 function readAsked(body: unknown, address: ToolAddress) {

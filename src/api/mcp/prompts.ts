@@ -4,7 +4,6 @@ import { MEMBER_READ, readScope, writeScope } from '../../directory/scopes/catal
 import { invalidParams } from './call-tool.ts'
 import type { ToolAccess, ToolCall } from './tool.ts'
 import { isListed, isServedAt } from './tool-access.ts'
-import { nearNames } from './tool-catalogue.ts'
 
 /** A frequent question or task that hosts offer to people. */
 export interface Prompt {
@@ -104,10 +103,8 @@ export const promptCatalogue: readonly Prompt[] = [
   },
 ]
 
-const byName = new Map(promptCatalogue.map((prompt) => [prompt.name, prompt]))
-
 export function findPrompt(name: unknown): Prompt | undefined {
-  return typeof name === 'string' ? byName.get(name) : undefined
+  return promptCatalogue.find((prompt) => prompt.name === name)
 }
 
 const VALUE_LENGTH_MAX = 500
@@ -150,11 +147,7 @@ export function offerPrompts(server: Server, { caller, address }: ToolCall): voi
     // The endpoint has already checked access. Check again, in case a message bypasses that check.
     if (!prompt || !isOffered(prompt)) {
       const names = promptCatalogue.filter(isOffered).map(({ name }) => name)
-      const near = nearNames(params.name, names)
-      const list = (near.length > 0 ? near : names).join(', ')
-      throw invalidParams(
-        `There is no prompt with that name at this endpoint. Use one of: ${list}.`,
-      )
+      throw invalidParams(`There is no prompt with that name. Use one of: ${names.join(', ')}.`)
     }
     const text = promptText(prompt, params.arguments ?? {})
     return {

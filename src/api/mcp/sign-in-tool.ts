@@ -97,7 +97,7 @@ export const signInTool: Tool = {
   },
 }
 
-/** Returns the access that a call requires. Invalid arguments require none, so the call fails without a sign-in. */
+/** Returns the access that a call requires. A call with invalid arguments requires none, so it fails at once. */
 function requestedAccess(values: unknown): ToolAccess {
   const { as, change } = (values ?? {}) as { as?: unknown; change?: unknown }
   const audience = audiences.find((known) => known === as)
@@ -134,7 +134,7 @@ function opens({ scopes }: Pick<AccessToken, 'scopes'>, audience: ToolAudience):
   return [...scopes].some((scope) => findScope(scope)?.audience === audience)
 }
 
-/** Advice on hosts that do not list the tools again after a sign-in. */
+/** Advice in case the host does not list the tools again after a sign-in. */
 const RECONNECT =
   'If a tool is missing from your list, ask the person to reconnect this server or to start a new session.'
 

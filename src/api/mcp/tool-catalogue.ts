@@ -98,7 +98,7 @@ export function describeUnknownTool(name: string, call: ToolCall): string {
 const NEAR_MAX = 3
 
 /** Finds up to three names that share words with an unknown name, best match first. */
-export function nearNames(wanted: string, names: readonly string[]): string[] {
+function nearNames(wanted: string, names: readonly string[]): string[] {
   const words = new Set(nameWords(wanted))
   return names
     .map((name) => ({ name, shared: nameWords(name).filter((word) => words.has(word)).length }))

@@ -13,11 +13,7 @@ type RefusalCode =
   /** The person must approve the change first, on the page at `address`. */
   | 'APPROVAL_REQUIRED'
 
-interface About {
-  readonly field?: string | undefined
-  readonly subject?: string | undefined
-  readonly address?: string | undefined
-}
+type About = Partial<Pick<ChangeRefused, 'field' | 'subject' | 'address'>>
 
 /** The error that rejects a change, with a message for the caller. The transaction is rolled back. */
 export class ChangeRefused extends Error {

@@ -18,19 +18,15 @@ import { conflict, limitReached, mustBeThere } from './refusals.ts'
 /** Tables of items, with a release state and a slug that is unique at the site. */
 type ItemTable = 'course' | 'digital_product' | 'event'
 
-/** Tables that refer to an item. */
-type ReferringTable =
-  | 'lecture'
-  | 'course_purchase'
-  | 'digital_product_purchase'
-  | 'event_registration'
-
 /** The table of people's purchases or registrations, for each kind of item. */
 const heldRows = {
   course: 'course_purchase',
   digital_product: 'digital_product_purchase',
   event: 'event_registration',
-} as const satisfies Readonly<Record<ItemTable, ReferringTable>>
+} as const satisfies Readonly<Record<ItemTable, keyof Schema>>
+
+/** Tables that refer to an item. */
+type ReferringTable = 'lecture' | (typeof heldRows)[ItemTable]
 
 export type ItemKey = { readonly id: string } | { readonly slug: string }
 

@@ -94,7 +94,7 @@ export function makeJoining(ports: JoiningPorts) {
 type Caller = Pick<SiteActor, 'requestId' | 'address'>
 type Outcome = 'joined' | 'gone' | 'taken'
 
-/** Grants roles to a person who joins a site, and records an audit event. */
+/** Grants roles to a person who joins a site, subscribes the person to announcements, and records an audit event. */
 export async function joinSite(
   trx: Transaction<Schema>,
   actor: Omit<SiteActor, 'clientId'>,

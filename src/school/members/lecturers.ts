@@ -69,8 +69,7 @@ export const assignLecturer = siteChange(
     }
     const row = { course_id: courseId, person_id: personId }
     if (!(await insertNew(trx, 'course_lecturer', row))) return
-    const subject = { kind: 'course', id: courseId }
-    record('lecturer.assign', subject, { after: { lecturer: personId } })
+    record('lecturer.assign', { kind: 'course', id: courseId }, { after: { lecturer: personId } })
   },
 )
 

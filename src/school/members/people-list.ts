@@ -36,7 +36,7 @@ export interface PeopleQuestion {
   readonly among?: ReturnType<typeof sql<boolean>> | undefined
 }
 
-/** The maximum number of people that a search counts. The matches may be spread over a large index. */
+/** The maximum number of people that a search counts, because the matches may be spread over a large index. */
 const SEARCH_COUNT_MAX = 500
 
 /**
@@ -166,7 +166,7 @@ async function rarestOf(kysely: Kysely<Schema>, words: readonly string[]): Promi
   return rarest.word
 }
 
-/** The condition for people with all words. Keeps one row per person: the first word that begins with `rarest`. */
+/** The condition for people with all words. Keeps one row per person: its first word that begins with `rarest`. */
 function hasWords({ engine }: Database, rarest: string, words: readonly string[]) {
   const placeOf = (text: unknown) =>
     sql`${sql.raw(engine === 'sqlite' ? 'instr' : 'strpos')}(found.words, ${text})`

@@ -119,7 +119,7 @@ export const removeMember = siteChange(async ({ trx, actor, record }, id: string
   record('member.remove', { kind: 'person', id }, change)
 })
 
-/** Ends a member's grants at the site; sessions belong to the account. @throws ChangeRefused for an unknown member */
+/** Ends a member's grants at the site. The member stays signed in. @throws ChangeRefused for an unknown member */
 export const endMemberAccess = siteChange(async ({ trx, actor, record }, id: string) => {
   const { siteId } = actor
   await mustHaveRoles(trx, siteId, id)

@@ -19,10 +19,6 @@ export const knownTopics = [
   'replies',
 ] as const
 
-export function knownTopicOf(topic: string): (typeof knownTopics)[number] | undefined {
-  return knownTopics.find((known) => known === topic)
-}
-
 /** The maximum number of subscriptions in a response, far more than a person has. */
 const SUBSCRIPTIONS_MAX = 500
 
