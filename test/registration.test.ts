@@ -8,7 +8,7 @@ import { olivia, startService, startWith } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
 import { type Asking, getTokens, signIn } from './support/relying-party.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
-import { postJson, preflight, refusalOf } from './support/wire.ts'
+import { postJson, refusalOf } from './support/wire.ts'
 
 const loopback = 'http://127.0.0.1:49152/callback'
 const plain = { redirect_uris: [loopback] }
@@ -44,16 +44,10 @@ describe('registration', () => {
     expect((await register(service().url, plain, charset)).status).to.equal(201)
   })
 
-  it('allows pages of any origin, without credentials (design 28)', async () => {
-    const origin = 'http://localhost:6274'
-    const asked = { origin, names: 'content-type,mcp-protocol-version' }
-    const { status, headers } = await preflight(service().url + paths.registration, 'POST', asked)
-    expect([status, headers.get('access-control-allow-origin')]).to.deep.equal([204, '*'])
-    expect(headers.get('access-control-allow-methods')).to.include('POST')
-    expect(headers.get('access-control-allow-headers')?.toLowerCase()).to.include('content-type')
-    expect(headers.has('access-control-allow-credentials')).to.equal(false)
+  // token.test.ts has the preflight.
+  it('answers pages of any origin (design 28)', async () => {
     for (const body of [plain, {}]) {
-      const answer = await register(service().url, body, ['Origin', origin])
+      const answer = await register(service().url, body, ['Origin', 'http://localhost:6274'])
       expect(answer.headers.get('access-control-allow-origin')).to.equal('*')
     }
   })

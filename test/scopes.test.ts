@@ -89,6 +89,7 @@ describe('the scopes that a client may request (Authentication 6 and 8; design 2
   }
 })
 
+// test/mcp-addresses.test.ts and test/mcp-tools.test.ts have further cases.
 describe('the scopes that a challenge names [design 23]', () => {
   const baseUrl = 'https://id.campus.example'
   const client = {
@@ -97,7 +98,6 @@ describe('the scopes that a challenge names [design 23]', () => {
   }
   const ofSite: Client = { ...client, origin: 'site', siteId: 'sit_one' }
   const readingOnly: Client = { ...ofSite, chosenScopes: [MEMBER_READ] }
-  const loopback: Client = { ...client, origin: 'loopback' }
   const server: Client = { ...client, origin: 'resource_server' }
   const unreviewed: Client = {
     ...{ ...client, origin: 'document' },
@@ -118,14 +118,10 @@ describe('the scopes that a challenge names [design 23]', () => {
     oneIsEnough?: boolean,
   ])[] = [
     [ofSite, [], [MEMBER_READ], [MEMBER_READ]],
-    [ofSite, ['openid', MEMBER_READ], [MEMBER_WRITE], ['openid', MEMBER_READ, MEMBER_WRITE]],
     [readingOnly, [], member, [MEMBER_READ], true],
     [readingOnly, [], member, 'can add the required scopes to this application'],
     [readingOnly, [MEMBER_WRITE], [MEMBER_READ], [MEMBER_READ]],
-    [ofSite, [], ['courses:read'], `${baseUrl}/mcp/admin`],
-    [loopback, [], [MEMBER_READ], `${baseUrl}/connect`],
     [{ ...client, origin: 'integration' }, [], member, `${baseUrl}/connect`, true],
-    [loopback, ['courses:read'], ['courses:write'], ['courses:read', 'courses:write']],
     [unreviewed, [], ['courses:read'], ['courses:read']],
     [unreviewed, [], ['courses:write'], 'must first approve this client'],
     [reviewed, [], ['courses:write'], ['courses:write']],

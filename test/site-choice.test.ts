@@ -18,7 +18,7 @@ const plain: SiteQuestion = {
   rememberedSiteId: undefined,
 }
 
-/** The kind of the decision, and the ids of its sites. */
+/** Returns the kind of a decision and the ids of its sites. */
 function outcomeOf(changes: Partial<SiteQuestion>): string {
   const decision = decideSite({ ...plain, ...changes })
   const site = decision.kind === 'bound' ? [decision.site] : []

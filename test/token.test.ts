@@ -265,12 +265,13 @@ describe('POST /api/oauth/token', () => {
       expect(invalid.headers.get('access-control-expose-headers')).to.match(/www-authenticate/i)
     })
 
-    for (const path of [paths.token, paths.revocation, paths.introspection]) {
+    for (const path of [paths.token, paths.revocation, paths.introspection, paths.registration]) {
       it(`answers the preflight of ${path}`, async () => {
-        const asked = { origin, names: 'authorization, content-type' }
-        const answer = await preflight(service().url + path, 'POST', asked)
+        const names = 'authorization, content-type'
+        const answer = await preflight(service().url + path, 'POST', { origin, names })
         expect(answer.status).to.equal(204)
-        expect(answer.headers.get('access-control-allow-headers')).to.match(/authorization/i)
+        const allowed = answer.headers.get('access-control-allow-headers')
+        expect(allowed).to.match(/authorization.*content-type/i)
         expect(answer.headers.get('access-control-allow-methods')).to.equal('POST')
         expectOpen(answer)
       })
