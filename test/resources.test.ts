@@ -1,9 +1,7 @@
 import fc from 'fast-check'
 
 import { makeResources } from '../src/oauth/token/resource-indicators.ts'
-import { paths } from '../src/platform/http/paths.ts'
 
-const protectedPaths = [paths.mcp, paths.graphql]
 const areas = () => ['courses', 'posts', 'students']
 
 const tables: Readonly<Record<string, readonly string[]>> = {
@@ -25,7 +23,7 @@ const suffixes = [
 
 describe('resources: accepted spellings of the origin (design 3)', () => {
   for (const [base, origins] of Object.entries(tables)) {
-    const { audience, canonical } = makeResources(base, protectedPaths, areas)
+    const { audience, canonical } = makeResources(base, areas)
     for (const resource of origins.flatMap((origin) => suffixes.map((path) => origin + path))) {
       it(`${resource} is ${base}`, () => {
         expect([canonical(resource), audience]).to.deep.equal([base, base])
@@ -36,7 +34,7 @@ describe('resources: accepted spellings of the origin (design 3)', () => {
 
 describe('resources: foreign ones', () => {
   const base = 'https://id.campus.example'
-  const { canonical } = makeResources(base, protectedPaths, areas)
+  const { canonical } = makeResources(base, areas)
   const foreign = [
     ...['', 'id.campus.example', '//id.campus.example', 'http://id.campus.example'],
     ...['https://id.campus.example:8443', 'https://id.campus.example:0443'],
@@ -66,14 +64,14 @@ describe('resources: foreign ones', () => {
   }
 
   it('letters with the same case folding are foreign', () => {
-    const kelvin = makeResources('https://kiosk.example', protectedPaths, areas)
+    const kelvin = makeResources('https://kiosk.example', areas)
     expect(kelvin.canonical('https://KIOSK.example')).to.equal('https://kiosk.example')
     expect(kelvin.canonical('https://\u212aiosk.example')).to.equal(undefined)
     expect(kelvin.canonical('https://kio\u017fk.example')).to.equal(undefined)
   })
 
   it('other notations of an IP address are foreign', () => {
-    const local = makeResources('http://127.0.0.1:3000', protectedPaths, areas)
+    const local = makeResources('http://127.0.0.1:3000', areas)
     for (const host of ['127.1', '0x7f.0.0.1', '2130706433', 'localhost', '[::ffff:127.0.0.1]'])
       expect(local.canonical(`http://${host}:3000`), host).to.equal(undefined)
   })

@@ -85,7 +85,7 @@ const assistant = z
   .strictObject({
     id: z.string().regex(/^[a-z][a-z0-9-]{1,40}$/),
     name: z.string().min(1).max(60),
-    /** Whether requests come from the vendor's servers or from the person's computer. */
+    /** Where requests come from: the vendor's servers or the person's computer. */
     runs: z.enum(['cloud', 'computer']),
     where: title,
     documentation: z.strictObject({ url: page, read: z.iso.date() }),

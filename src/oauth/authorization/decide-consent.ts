@@ -13,10 +13,11 @@ import type { Grant } from '../grants/judge-access.ts'
  * - The redirect URI is on the person's own device (loopback or custom scheme). Any program on that device could claim
  *   to be the client, because a client_id is not secret (RFC 8252 §8.6).
  * - The client has a metadata document that is not approved, or the site is not chosen yet.
- * - The redirect URI belongs to a single connection at a platform or assistant, whose connections share one client_id.
+ * - The redirect URI belongs to a platform or assistant that connects several people with one client_id. A remembered
+ *   consent could serve another person's connection.
  *
  * @param sites the possible sites of the grant; used only for metadata-document clients
- * @param connectionPrefixes prefixes of assistant callbacks that differ for each connection
+ * @param connectionPrefixes prefixes of the callbacks of such assistants
  */
 export function consentCannotBeRemembered(
   { origin, document, patternCallback }: ClientFacts,

@@ -6,7 +6,6 @@ import type { PersonStore } from '../../directory/people/person-store.ts'
 import type { ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import { makeFindHeldSites } from '../../directory/sites/site-choice.ts'
 import { makeVisitorForms } from '../../platform/http/page-form.ts'
-import { paths } from '../../platform/http/paths.ts'
 import type { Platform } from '../../platform/platform.ts'
 import type { DocumentClients } from '../clients/document-clients.ts'
 import { type Clients, makeKeptClients } from '../clients/find-client.ts'
@@ -39,16 +38,10 @@ export interface AuthorizationServerParts
   readonly formKey: Buffer
   readonly baseUrl: string
   readonly requestLengths: ServicePolicy['authorizationRequests']
-  /** Prefixes of assistant callbacks that differ for each connection. */
+  /** Prefixes of the callbacks of assistants that connect several people with one client_id. */
   readonly connectionPrefixes: readonly string[]
   readonly changeableAreas: ScopeUses['changeableAreas']
 }
-
-/** Paths of the URLs that clients may send as `resource`, in addition to the origin (design 3). */
-const protectedPaths = [
-  ...[paths.mcp, paths.mcpMember, paths.mcpAdmin],
-  ...[paths.graphql, paths.adminGraphql],
-]
 
 /** Dependencies of the engine's settings, adapter, prompts and events. */
 export type EngineDependencies = ReturnType<typeof makeEngineDependencies>
@@ -60,7 +53,7 @@ export function makeEngineDependencies(
   conformance: ConformanceProfile | undefined,
 ) {
   const { database, now } = platform
-  const resources = makeResources(parts.baseUrl, protectedPaths, parts.changeableAreas)
+  const resources = makeResources(parts.baseUrl, parts.changeableAreas)
   const clients = { ...parts.clients, find: oncePerRequest(parts.clients.find) }
   const findGrant = oncePerRequest(
     parts.grants.findGrant,

@@ -3,7 +3,7 @@ import type { Configuration, KoaContextWithOIDC } from 'oidc-provider'
 import { needsOperator, needsResource } from '../../directory/scopes/policy.ts'
 import { readChangeAreas, type ScopeUses } from '../../directory/scopes/scope-uses.ts'
 import { resourceRequired, unknownResource } from '../../platform/http/errors.ts'
-import { changePaths } from '../../platform/http/paths.ts'
+import { changePaths, paths } from '../../platform/http/paths.ts'
 
 export type Resources = ReturnType<typeof makeResources>
 
@@ -14,15 +14,12 @@ export type Resources = ReturnType<typeof makeResources>
  * Other characters are compared exactly, because a URL parser would also accept `http:host`, tabs, and a host in
  * hexadecimal.
  */
-export function makeResources(
-  baseUrl: string,
-  protectedPaths: readonly string[],
-  changeableAreas: ScopeUses['changeableAreas'],
-) {
+export function makeResources(baseUrl: string, changeableAreas: ScopeUses['changeableAreas']) {
   const { host, hostname, port, protocol } = new URL(baseUrl)
   const defaultPort = protocol === 'https:' ? ':443' : ':80'
   const origins = new Set([host, ...(port === '' ? [hostname + defaultPort] : [])])
-  const known = new Set(['', '/', ...protectedPaths])
+  const { mcp, mcpMember, mcpAdmin, graphql, adminGraphql } = paths
+  const known = new Set(['', '/', mcp, mcpMember, mcpAdmin, graphql, adminGraphql])
   const [changePrefix = ''] = changePaths.mcp.split(':')
   const isKnown = (path: string) =>
     known.has(path) ||

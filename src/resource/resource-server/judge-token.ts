@@ -80,10 +80,7 @@ function withUnmetDemand<Token extends AccessToken | RefreshToken>(token: Token,
   return isMet ? token : { ...token, unmetDemand }
 }
 
-interface Judging extends JudgeSettings {
-  readonly unbound: boolean
-  readonly nowMs: number
-}
+type Judging = JudgeSettings & { readonly unbound: boolean; readonly nowMs: number }
 
 function reasonAgainst(token: AccessToken | RefreshToken, judging: Judging): string | undefined {
   const { nowMs } = judging

@@ -91,11 +91,11 @@ async function challengeFor(
   const { resourceMetadataUrl, scopes } = protection
   if (verdict.kind === 'insufficient') return await demandMore(verdict, protection)
   if (verdict.kind === 'step-up') return demandStepUp(verdict, protection)
-  const advice = verdict.kind === 'invalid' ? await adviceAfter(verdict, protection) : { scopes }
-  const problem = verdict.kind === 'invalid' ? verdict.description : TOKEN_REQUIRED
-  const description = sentence(problem, advice)
   const { dpop } = verdict
-  const error = verdict.kind === 'invalid' ? (verdict.error ?? 'invalid_token') : 'invalid_token'
+  const rejected = verdict.kind === 'invalid' ? verdict : undefined
+  const advice = rejected ? await adviceAfter(rejected, protection) : { scopes }
+  const description = sentence(rejected?.description ?? TOKEN_REQUIRED, advice)
+  const error = rejected?.error ?? 'invalid_token'
   return { resourceMetadataUrl, scopes: advice.scopes, error, description, ...(dpop && { dpop }) }
 }
 
