@@ -67,7 +67,7 @@ const link = wayOf('link', {
 })
 const way = z.discriminatedUnion('kind', [steps, command, session, json, toml, link])
 
-/** The placeholder for a person's own host in a callback. */
+/** The placeholder for the host of a self-hosted assistant in a callback pattern. */
 export const OWN_HOST = '{host}'
 
 const ownCallback = z.strictObject({

@@ -197,7 +197,7 @@ export const servicePolicy = z.strictObject({
     refreshTokenAbsoluteSeconds: seconds(400 * DAY_SECONDS),
     // How long a replaced refresh token still returns the same response.
     refreshRetrySeconds: seconds(60),
-    // How long a browser session lasts after the sign-in, and without being used.
+    // The maximum lifetime of a browser session, and the maximum time between two uses of it.
     sessionSeconds: seconds(400 * DAY_SECONDS),
     sessionIdleSeconds: seconds(400 * DAY_SECONDS),
     interactionSeconds: seconds(DAY_SECONDS),

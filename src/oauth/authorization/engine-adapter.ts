@@ -158,7 +158,7 @@ function codeAdapter({ exchange }: EngineDependencies): Partial<Adapter> {
       const { client } = ctx.oidc
       return {
         ...code,
-        // Sessions on our own pages end with the browser's session, so `sid` is the id of the browser's session.
+        // For our own pages, `sid` is the id of the browser's session, because page sessions end with that session.
         ...(client && factsOf(client).origin === 'first_party' && { sid: code.sessionUid }),
         ...(usedAt !== undefined && { consumed: Math.floor(usedAt / 1000) }),
       }

@@ -124,7 +124,7 @@ function describe({ details, person, client, redirectUri, byPattern, mustPush }:
     /** The person who is signed in, if any. */
     person,
     loginHint: typeof params['login_hint'] === 'string' ? params['login_hint'] : undefined,
-    /** Whether the person must authenticate for this request, even if the identity provider has a session. */
+    /** Whether the person must authenticate again, even if the identity provider has a session. */
     mustAuthenticate: /\blogin\b/.test(String(params['prompt'])) || params['max_age'] !== undefined,
     /** Whether the request needs a second factor in addition to the given methods. */
     lacksFactor: (methods: Authentication['methods']) =>

@@ -102,7 +102,7 @@ function loginChecks() {
   ]
 }
 
-/** Returns the clause of an error description that says where the instructions for connecting are. */
+/** Returns the end of an error description: where to find the instructions for connecting. */
 function connectHint({ oidc }: KoaContextWithOIDC): string {
   return `${oidc.provider.issuer}${pages.connectHome} explains how a site's members connect`
 }

@@ -70,7 +70,7 @@ export interface AccessFacts {
   readonly documentReview?: ReviewState | undefined
   /** The site's requirements for sensitive operations, if any. */
   readonly assuranceDemand?: AssuranceDemand | undefined
-  /** The requested family, or the family of the requested code; undefined if there is none. */
+  /** The family that was looked up, or that belongs to the code that was looked up; undefined if there is none. */
   readonly family: Family | undefined
   /** The engine's record of the requested code. */
   readonly code?: AdapterPayload | undefined

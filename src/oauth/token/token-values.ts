@@ -49,7 +49,7 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
       return text === undefined ? undefined : claimOf(text, mac)
     },
 
-    /** Returns the refresh token of a generation. Every process derives the same text. */
+    /** Derives the refresh token of a generation. The result is the same in every process. */
     writeRefreshToken({ id, seed }: Pick<Family, 'id' | 'seed'>, generation: number): string {
       const text = `${id}.${generation.toString(BASE)}`
       return `${text}.${macOf(current, text, seed)}`
@@ -68,7 +68,7 @@ export function makeTokenValues(secrets: readonly Buffer[]) {
       }
     },
 
-    /** Returns the access token of a generation, for all or some scopes of its family. */
+    /** Derives the access token of a generation, for all or some scopes of its family. */
     writeAccessToken(
       { id, seed, scopes }: Pick<Family, 'id' | 'seed'> & { readonly scopes: readonly string[] },
       { generation, issuedAtSeconds, has }: IssuedAccessToken,

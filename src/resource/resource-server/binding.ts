@@ -14,7 +14,7 @@ export interface Binding {
   readonly nextNonce?: string | undefined
 }
 
-/** Whether a challenge accepts bound tokens only, or bearer tokens, too (RFC 9449 §7.1). */
+/** Which tokens a challenge asks for: only bound tokens (`demanded`), or also bearer tokens (RFC 9449 §7.1). */
 export type DpopChallenge = 'offered' | 'demanded'
 
 /** The accepted proof algorithms, as listed in a challenge. */

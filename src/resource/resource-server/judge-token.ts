@@ -32,7 +32,7 @@ interface ExpectedToken {
 
 export type TokenJudges = ReturnType<typeof makeTokenJudges>
 
-/** The format of a bearer token (RFC 6750 §2.1). Other or longer values are rejected without a query. */
+// Values that are longer, or have another format than a bearer token (RFC 6750 §2.1), are rejected without a query.
 const tokenForm = /^[A-Za-z0-9._~+/-]+=*$/
 const TOKEN_LENGTH_MAX = 256
 

@@ -17,7 +17,7 @@ export interface Protection {
   readonly adviseOnScopes: AdviseOnScopes
 }
 
-/** Advises a client on the scopes that it can get, or on another remedy. Queries the store. */
+/** Finds which of the scopes a client can get, or another remedy. Queries the store. */
 export type AdviseOnScopes = (clientId: string, wanted: WantedScopes) => Promise<ScopeAdvice>
 
 /** A verdict that rejects the request. `anonymous` rejects it only if the endpoint requires a token. */

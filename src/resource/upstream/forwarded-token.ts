@@ -9,8 +9,8 @@ const LIVES_SECONDS = 60
 
 /**
  * Creates the signer of access tokens for an upstream (RFC 9068 §2.2). A signed token has the person, site and client
- * of the caller's token. Its scopes are the upstream's scopes that the caller's token has. This service never accepts
- * these tokens itself: its own tokens are opaque, and the engine does not have this key.
+ * of the caller's token, and those of its scopes that the upstream uses. This service never accepts signed tokens
+ * itself: its own tokens are opaque, and the engine does not have this key.
  */
 export function makeSignForwarded(jwk: JWK | undefined, issuer: string, now: () => number) {
   if (!jwk) return () => Promise.reject(new Error('the key ring for upstreams is empty'))
