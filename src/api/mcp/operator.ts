@@ -51,7 +51,7 @@ interface ReadDefinition {
   readonly selection: string
   /** Additional fields of a single object. */
   readonly details?: string
-  /** The text added to the description of the list. */
+  /** Text to append to the description of the list tool. */
   readonly order?: string
 }
 
@@ -99,8 +99,8 @@ const payloadFields: Readonly<Record<string, string>> = {
 
 /**
  * Creates the tools that change an area. Each tool runs the mutation with the same name in camel case. The result has
- * the fields that the write scope covers. If the caller may read the area, it also has the fields of the changed
- * object, by default `returned`.
+ * the fields that the write scope covers. If the caller may read the area, the result also has fields of the changed
+ * object: `returns` of the definition or, by default, `returned`.
  */
 export function changes(
   area: string,

@@ -12,7 +12,7 @@ export interface Prompt {
   readonly description: string
   readonly access: ToolAccess
   readonly arguments?: ReturnType<typeof asks>[]
-  /** Returns the message to the model, which names tools but does not repeat their descriptions. */
+  /** Returns the message to the model. The message names tools, but does not repeat their descriptions. */
   readonly text: (values: Readonly<Record<string, string>>) => string
 }
 

@@ -52,7 +52,7 @@ function serverFor(exchange: Exchange | undefined): Server {
     instructions: instructionsOf(call),
     supportedProtocolVersions: [...protocolVersions],
     capabilities: { tools: {}, prompts: {}, resources: {}, completions: {} },
-    // By default, the SDK forbids caching, for results that depend on the token.
+    // The SDK forbids caching of all other results, which may depend on the token.
     cacheHints: { 'tools/list': cacheHintsFor(call) },
   })
   offerTools(server, exchange)

@@ -37,7 +37,7 @@ export type ToolAccess =
       /** The mutation that the tool runs. Sites may require two factors for it. */
       readonly operation?: string | undefined
     }
-  /** A token with a scope of the audience and all of `also`. A challenge also names the scopes in the metadata. */
+  /** A token with a scope of the audience and all of `also`. A challenge also requests the scopes in the metadata. */
   | {
       readonly kind: 'audience'
       readonly audience: ToolAudience

@@ -50,8 +50,8 @@ interface RequestedChange {
  * Lets a change pass, or stores it and requires an approval. An approval covers one call by the same client with the
  * same arguments. It is used up before the change runs.
  *
- * @returns the time of the announcement's last change that the approval covers, if the change sends an announcement
- * @throws ChangeRefused with the address of the page that asks for the approval
+ * @returns for a change that sends an announcement, when the approved announcement was last changed
+ * @throws ChangeRefused if an approval is needed, with the address of the page for it
  */
 export async function demandApproval(
   database: Database,
@@ -110,7 +110,7 @@ export async function demandApproval(
   throw approvalRequired(page)
 }
 
-/** Whether a change restores a cancelled registration. A new registration destroys nothing. */
+/** Whether a change restores a cancelled registration. This needs an approval by default, unlike a new registration. */
 async function restoresRegistration(
   { kysely }: Database,
   siteId: string,

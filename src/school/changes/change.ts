@@ -41,7 +41,7 @@ export interface SiteWork {
     subject: Change['subject'],
     values: Pick<Change, 'before' | 'after' | 'personId' | 'reportedAs'>,
   ) => string
-  /** Defers a write without result rows until `work` has finished. It runs before the audit events are written. */
+  /** Defers a write that returns no rows until `work` has finished. It runs before the audit events are written. */
   readonly writeLast: (query: { compile(): CompiledQuery }) => void
 }
 

@@ -55,9 +55,9 @@ interface ItemKind<Fields extends z.ZodObject, Linked extends string> {
   readonly table: ItemTable
   /** The prefix of the item ids, such as `crs`. */
   readonly prefix: string
-  /** The fields that operators set, named like their columns. A new item may omit those that may be null. */
+  /** The fields that operators set, named like their columns. A new item may omit fields that can be null. */
   readonly fields: Fields
-  /** Further columns, which other changes set. */
+  /** Further columns, such as `fileId`, which have changes of their own. */
   readonly linked?: readonly Linked[]
   /** Further sort orders; the first is the default. */
   readonly orders?: Readonly<Record<string, ListOrder<ItemRow & z.output<NoInfer<Fields>>>>>
