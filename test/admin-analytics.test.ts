@@ -121,7 +121,7 @@ async function happenInMarch({ kysely }: Database): Promise<void> {
     await sql.raw(`insert into ${rows}`).execute(kysely)
 }
 
-/** Enrols 20,000 people at the same instant, more than one statement reads. Halving the period does not help. */
+/** Enrols 20,000 people at the same instant. Halving the period does not reduce the rows that a statement reads. */
 async function enrolTwentyThousand({ kysely }: Database, purchasedAt: number): Promise<void> {
   const digits = sql.raw(Array.from({ length: 10 }, (_, i) => `select ${i} i`).join(' union all '))
   const numbers = sql`with digit as (${digits}), number as (

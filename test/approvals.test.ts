@@ -63,7 +63,6 @@ forEachDatabase('approvals of changes', (start) => {
     return shown.text
   }
   const setPolicy = (covers: string) => begun().person.submit(page, { covers }, `${page}/policy`)
-  /** Calls a tool for the course of the test. */
   const change = async (tool: string) => {
     const { url, token, id } = begun()
     return await readTool(url, tool, { token, values: { id } })

@@ -185,7 +185,7 @@ describe('the table of clean-up', () => {
 describeOnServers('clean-up on a slow PostgreSQL server', () => {
   const postgres = sharedProgram('postgres')
 
-  /** Cleans up 100 rows of each kind. Each delete in oauth_state takes `seconds`. A cancelled one runs `whenCancelled`. */
+  /** Cleans up 100 rows of each kind. Each delete in oauth_state takes `seconds`. A cancelled delete runs `whenCancelled`. */
   const cleanUpSlowly = async (seconds: number, whenCancelled = 'raise') => {
     const { location } = await postgresPlace(postgres())
     await using database = await openDatabase(location, { answerWithinMs: 250 })
@@ -233,40 +233,19 @@ it('a service cleans up every storage.sweepSeconds', async () => {
   expect(rows).to.deep.equal([{ id: 'lives' }])
 })
 
-describe('the size of a batch', () => {
-  const start = () => makeBatchSize(1000, 10)
-
-  it('doubles up to the maximum while statements are fast and rows are left', () => {
-    const size = start()
-    const sizes = Array.from({ length: 7 }, () => {
-      size.took(1, true)
-      return size.rows
-    })
-    expect(sizes).to.deep.equal([64, 128, 256, 512, 1000, 1000, 1000])
-    size.took(1, false)
-    expect(size.rows).to.equal(1000)
-  })
-
-  it('halves after a slow statement, but not below the first size', () => {
-    const size = start()
-    size.took(1, true)
-    size.took(7, true)
-    expect(size.rows).to.equal(64)
-    const sizes = Array.from({ length: 3 }, () => {
-      size.took(11, true)
-      return size.rows
-    })
-    expect(sizes).to.deep.equal([32, 32, 32])
-  })
-
-  it('halves down to one row when the database cancels', () => {
-    const size = start()
-    const sizes: number[] = []
-    while (size.cancelled()) sizes.push(size.rows)
-    expect(sizes).to.deep.equal([16, 8, 4, 2, 1])
-    size.took(1, true)
-    expect(size.rows).to.equal(2)
-  })
+it('a batch of clean-up grows while statements are fast, and shrinks after slow and cancelled ones', () => {
+  const size = makeBatchSize(1000, 10)
+  const after = (ms: number, isFull = true) => {
+    size.took(ms, isFull)
+    return size.rows
+  }
+  const growing = Array.from({ length: 7 }, () => after(1))
+  expect(growing).to.deep.equal([64, 128, 256, 512, 1000, 1000, 1000])
+  expect([after(1, false), after(7), after(11)]).to.deep.equal([1000, 1000, 500])
+  expect(Array.from({ length: 5 }, () => after(11)).at(-1), 'the first size').to.equal(32)
+  const cancelled: number[] = []
+  while (size.cancelled()) cancelled.push(size.rows)
+  expect([...cancelled, after(1)]).to.deep.equal([16, 8, 4, 2, 1, 2])
 })
 
 function setUp(ports: Pick<CleanUpPorts, 'database'> & Partial<CleanUpPorts>) {

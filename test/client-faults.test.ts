@@ -20,6 +20,7 @@ import {
   type Fields,
   get,
   postForm,
+  refusalOf,
   send,
 } from './support/wire.ts'
 
@@ -182,7 +183,7 @@ describe('the error of a faulty client', () => {
     ['an implicit response', { response_type: 'id_token' }, 'response_type=code'],
     ['unknown scopes and a nonce', { scope: 'api', nonce: 'n' }, 'can request openid'],
     ['claims without openid', { scope: 'profile', claims: '{}' }, 'add openid to scope'],
-    ['an essential acr that nobody reaches', essentialAcr, 'values of acr_values_supported'],
+    ['an essential acr that no sign-in reaches', essentialAcr, 'values of acr_values_supported'],
     ['no resource', { resource: undefined }, 'send resource=http'],
     ['another resource', { resource: 'http://localhost:1/' }, 'send resource=http'],
   ] as const) {
@@ -248,6 +249,6 @@ describe('the error of a faulty client', () => {
     expect(answer.status, answer.text).to.equal(200)
     expect(answer.body.scope).to.equal('openid')
     const none = await refresh(url(), answer.body.refresh_token, { scope: 'offline_access' })
-    expect([none.status, none.body.error]).to.deep.equal([400, 'invalid_scope'])
+    expect(refusalOf(none)).to.equal('400 invalid_scope')
   })
 })

@@ -204,8 +204,6 @@ describe('/connect', () => {
       expect(none.text).to.include('id="site-problem"').and.not.include('<b>nowhere')
     }
     expect((await open('/connect?site=')).status).to.equal(200)
-    // The service rejects NUL, because PostgreSQL cannot store it.
-    expect((await open('/connect?site=north%00light')).status).to.equal(400)
   })
 
   it('shows the steps of each assistant that the site has an application for', async () => {

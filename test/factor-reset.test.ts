@@ -13,7 +13,6 @@ const RESET = { feature: 'factor_reset' }
 const gone = { status: 410 }
 
 forEachDatabase('an authenticator app that a person lost', (start) => {
-  /** Starts a service, and adds an authenticator app for Sam. */
   const service = fresh(async () => {
     const clock = { aheadMs: 0 }
     const now = () => Date.now() + clock.aheadMs

@@ -145,7 +145,7 @@ describe('an identity provider that lies', () => {
   }
   for (const [what, [said, sends]] of Object.entries(wrong)) {
     // [RFC 9207 §2.4; OpenID Connect Core §3.1.3.7; 317, 327]
-    it(`signs nobody in with ${what}, says so and offers other ways`, async () => {
+    it(`refuses a sign-in with ${what}, says so and offers other ways`, async () => {
       await link('u1', 'per_sam')
       const { page, person } = await signIn(said, { sends: sends ?? {} })
       expect(refusalOn(page)).to.include('400 Acme did not prove who you are')

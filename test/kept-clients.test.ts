@@ -1,47 +1,42 @@
 import type { Client } from '../src/oauth/clients/client.ts'
 import { makeDocumentClients } from '../src/oauth/clients/document-clients.ts'
 import { makeKeptClients } from '../src/oauth/clients/find-client.ts'
-import type { Database } from '../src/platform/store/database.ts'
 import { change, insert, rowsOf, withDatabases } from './support/database.ts'
+import { fresh } from './support/shared.ts'
 
-const NOW_MS = 1_800_000_000_000
 const addressOf = (name: string) => `https://${name}.client.example/client.json`
 
 withDatabases('a compiled client', (open) => {
-  let database: Database
-  let asked: string[]
-  let nowMs = NOW_MS
-  beforeEach(async () => {
-    database = await open()
-    asked = []
-    nowMs = NOW_MS
+  const database = fresh(async () => {
+    const opened = await open()
     const site = { id: 'north', slug: 'north', name: 'North', created_at: 1 }
-    await insert(database.kysely, 'site', site)
-    await insert(database.kysely, 'oauth_application', {
+    await insert(opened.kysely, 'site', site)
+    await insert(opened.kysely, 'oauth_application', {
       ...{ client_id: 'app', kind: 'site', site_id: 'north', name: 'App' },
       ...{ auth_method: 'client_secret_post', application_type: 'web', created_at: 1 },
     })
+    return opened
   })
-  afterEach(async () => await database[Symbol.asyncDispose]())
 
   const client: Client = {
     ...{ clientId: 'app', origin: 'site', name: 'App', redirectUris: ['https://app.example/cb'] },
     ...{ authMethod: 'client_secret_post', applicationType: 'web', state: 'active' },
   }
-  const keeping = (found: Client | undefined) => {
-    const find = async (clientId: string) => {
-      asked.push(clientId)
+  const keeping = (found: Client | undefined, now = Date.now) => {
+    let count = 0
+    const find = async () => {
+      count += 1
       return found
     }
-    return makeKeptClients({ find }, database, () => nowMs)
+    return { find: makeKeptClients({ find }, database(), now), made: () => count }
   }
 
   it('is made once, and again after each change of its rows', async () => {
-    const { kysely } = database
-    const find = keeping(client)
+    const { kysely } = database()
+    const { find, made } = keeping(client)
     await find('app')
     await find('app')
-    expect(asked).to.have.length(1)
+    expect(made()).to.equal(1)
     const secret = { id: 's', client_id: 'app', digest: 'd', hint: 'h', created_at: 1 }
     const override = { client_id: 'app', disabled_at: 1, updated_at: 1 }
     for (const [count, change] of [
@@ -55,42 +50,46 @@ withDatabases('a compiled client', (open) => {
       await change.execute()
       await find('app')
       await find('app')
-      expect(asked, `after change ${count}`).to.have.length(count + 2)
+      expect(made(), `after change ${count}`).to.equal(count + 2)
     }
   })
 
   it('is made again when one of its secrets expires', async () => {
-    const find = keeping({ ...client, changesAt: NOW_MS + 1000 })
-    await find('app')
-    nowMs += 999
-    await find('app')
-    expect(asked).to.have.length(1)
-    nowMs += 1
-    await find('app')
-    expect(asked).to.have.length(2)
+    let nowMs = 0
+    const { find, made } = keeping({ ...client, changesAt: 1000 }, () => nowMs)
+    for (const [at, count] of [
+      [0, 1],
+      [999, 1],
+      [1000, 2],
+    ] as const) {
+      nowMs = at
+      await find('app')
+      expect(made()).to.equal(count)
+    }
   })
 
   it('is not kept for a client without a row, or an unknown one', async () => {
-    const loopback = `loopback_${'x'.repeat(22)}`
-    const find = keeping(client)
-    await find(loopback)
-    await find(loopback)
-    expect(asked).to.have.length(2)
-    const unknown = keeping(undefined)
-    expect(await unknown('unknown')).to.equal(undefined)
-    expect(await unknown('unknown')).to.equal(undefined)
-    expect(asked).to.have.length(4)
+    for (const [clientId, found] of [
+      [`loopback_${'x'.repeat(22)}`, client],
+      ['unknown', undefined],
+    ] as const) {
+      const { find, made } = keeping(found)
+      for (const count of [1, 2]) {
+        expect(Boolean(await find(clientId))).to.equal(found !== undefined)
+        expect(made()).to.equal(count)
+      }
+    }
   })
 
   it('leaves no version of a deleted metadata document', async () => {
     const client_id = addressOf('document')
-    const versions = async () => await rowsOf(database.kysely, 'client_version', { client_id })
-    await insert(database.kysely, 'document_client', {
+    const versions = async () => await rowsOf(database().kysely, 'client_version', { client_id })
+    await insert(database().kysely, 'document_client', {
       ...{ client_id, document: '{}', fingerprint: 'f', first_seen_at: 1, fetched_at: 1 },
       fresh_until: 1,
     })
     expect(await versions()).to.have.length(1)
-    await database.kysely.deleteFrom('document_client').execute()
+    await database().kysely.deleteFrom('document_client').execute()
     expect(await versions()).to.deep.equal([])
   })
 })

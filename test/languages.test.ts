@@ -91,7 +91,7 @@ describe('languages', () => {
     expect(files).to.have.members(languages.map((language) => `${language}.json`))
   })
 
-  /** Matches data on the sample pages, and the values that select a form of a message. */
+  /** Matches data on the sample pages, and the values that select a variant of a message. */
   const samples =
     /Signing in|Your account|client_id|\bURL\b|Northlight Academy|Course Notes|[a-e] of the school|BCDF-\w+|\b(?:yes|no|new|done|type|same|first|up|down)\b|[.\w]*\.(?:png|jpg|pdf)\b/g
   /** Sets a catalogue for `ar` in which every text is a lozenge. Any word on a page then comes from elsewhere. */

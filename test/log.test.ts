@@ -224,7 +224,7 @@ describe('log: each request has one line', () => {
     }
   })
 
-  it('with 499 when the client disconnects', async () => {
+  it('with 499, unless it was answered, when the client disconnects', async () => {
     const client = new AbortController()
     const before = service().log.length
     const answers = Array.from({ length: 5 }, () =>

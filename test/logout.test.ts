@@ -12,7 +12,6 @@ import { sharedService } from './support/storages.ts'
 import { encode, type Fields } from './support/wire.ts'
 
 const back = 'https://notes.example/signed-out'
-/** Returns an id_token without a signature. */
 const unsigned = (aud: string) => new UnsecuredJWT({ aud, sub: 'per_sam' }).encode()
 const toNotes = { client_id: notes.clientId, post_logout_redirect_uri: back }
 

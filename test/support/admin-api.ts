@@ -39,7 +39,7 @@ export async function startOperator({ url }: Pick<RunningService, 'url'>, caller
 
 export type Operator = Awaited<ReturnType<typeof startOperator>>
 
-/** Starts a service with an operator, once for a block of tests. With `each`, starts one for every test. */
+/** Starts a service with an operator, once for a block of tests, or with `each` for every test. */
 export function operatorSite(start: Start, options: ServiceSetup & { each?: boolean } = {}) {
   const { each = false, ...setup } = options
   const now = (each ? fresh : shared)(async () => {

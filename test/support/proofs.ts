@@ -92,7 +92,7 @@ export function byAssertion(assertion: string) {
   }
 }
 
-/** The request that a proof is for, and other values. A claim that is undefined is omitted. */
+/** The request of a proof, and changes to its claims and header. An undefined claim is omitted. */
 export interface Proving {
   readonly htm: string
   readonly htu: string
