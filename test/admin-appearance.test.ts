@@ -1,13 +1,7 @@
 import { renameSync } from 'node:fs'
 import { join } from 'node:path'
 
-import {
-  brighter,
-  contrastOf,
-  darker,
-  dimmed,
-  textColorOn,
-} from '../src/directory/sites/site-look.ts'
+import { brighter, contrastOf, dimmed, textColorOn } from '../src/directory/sites/site-look.ts'
 import { makeHeadlessPerson } from '../tools/token/headless-person.ts'
 import { stylesheet } from '../views/stylesheet.ts'
 import { mutationOf, operatorSite } from './support/admin-api.ts'
@@ -159,11 +153,6 @@ describe('the contrast of two colors (WCAG 2.2)', () => {
     // On white, these greys are just above and just below the limit of 4.5.
     expect(contrastOf('#767676', '#ffffff')).to.be.within(4.5, 4.55)
     expect(contrastOf('#ffffff', '#777777')).to.be.within(4.47, 4.5)
-  })
-
-  it('with white grows when a color is made darker', () => {
-    expect(darker('#8a1c4a')).to.equal('#681538')
-    expect(contrastOf(darker('#8a1c4a'), '#ffffff')).to.be.above(contrastOf('#8a1c4a', '#ffffff'))
   })
   it('suffices in the dark scheme for the colors of every site', () => {
     const dark = /scheme: dark\)[^}]*/.exec(String(stylesheet.content))?.[0] ?? ''

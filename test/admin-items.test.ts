@@ -2,7 +2,6 @@ import { eventActions } from '../src/platform/audit/audit-actions.ts'
 import { mutationOf, operatorSite, startOperator } from './support/admin-api.ts'
 import { insert, rowsOf } from './support/database.ts'
 import { amir } from './support/gatehouse.ts'
-import { readTool } from './support/mcp.ts'
 import { memberReader } from './support/member-api.ts'
 import { forEachDatabase } from './support/storages.ts'
 import type { Json } from './support/wire.ts'
@@ -58,12 +57,6 @@ forEachDatabase('changes by the Admin API', (start) => {
 
   const actionsOf = async (subject_id: string) =>
     (await rowsOf(kysely(), 'audit_event', { subject_id })).map(({ action }) => action)
-  const publicSlugs = async () => {
-    const values = { site: 'northlight', first: 100 }
-    const { nodes } = await readTool(running().url, 'list_public_courses', { values })
-    return nodes.map(({ slug }: { slug: string }) => slug)
-  }
-
   for (const [kind, valid] of Object.entries(kinds)) {
     const area = kind.replace('lP', 'l_p').toLowerCase()
     const field = kind.charAt(0).toLowerCase() + kind.slice(1)
@@ -161,16 +154,6 @@ forEachDatabase('changes by the Admin API', (start) => {
       .select('id')
       .where('action', 'not in', eventActions)
       .execute()
-
-  it('shows a course to visitors only while it is published', async () => {
-    const { id } = await value(mutationOf('createCourse'), { input: { ...item, slug: 'visible' } })
-    const seen = [(await publicSlugs()).includes('visible')]
-    for (const change of ['publish', 'archive', 'restore', 'unpublish']) {
-      await run(`mutation { ${change}Course(id: "${id}") { id } }`)
-      seen.push((await publicSlugs()).includes('visible'))
-    }
-    expect(seen).to.deep.equal([false, true, false, true, false])
-  })
 
   it('keeps the page and the picture of a course, the place and times of an event', async () => {
     const url = 'https://northlight.example/a'

@@ -109,7 +109,6 @@ forEachDatabase('lists of the Admin API', (start) => {
     for (const [list, other] of [
       ['{ courses($, sort: NEWEST) { pageInfo { endCursor } } }', '{ courses($) { totalCount } }'],
       ['{ orders($) { pageInfo { endCursor } } }', '{ courses($) { totalCount } }'],
-      ['{ courses($) { pageInfo { endCursor } } }', '{ orders($) { totalCount } }'],
       ['{ students($) { pageInfo { endCursor } } }', '{ members($) { totalCount } }'],
       [
         `{ analytics(${days}) { courses($) { pageInfo { endCursor } } } }`,

@@ -5,6 +5,7 @@ import { linkTo } from './support/mail-folder.ts'
 import { askMember, memberToken, readMember } from './support/member-api.ts'
 import { makePagePerson } from './support/page-person.ts'
 import { forEachDatabase } from './support/storages.ts'
+import { refusalOf } from './support/wire.ts'
 
 const invite = mutationOf('inviteMember')
 const setRoles = mutationOf('setMemberRoles', 'id roles { role }')
@@ -28,8 +29,7 @@ forEachDatabase('the Admin API: members of the site', (start) => {
     const query = '{ viewer { enrolledCourses { totalCount } } }'
     const before = await readMember({ url, token }, query)
     await run(remove, { id: 'per_sam' })
-    const { status, body } = await askMember({ url, token }, { query })
-    expect([status, body.error]).to.deep.equal([401, 'invalid_token'])
+    expect(refusalOf(await askMember({ url, token }, { query }))).to.equal('401 invalid_token')
     const here = { person_id: 'per_sam', site_id: 'sit_northlight' }
     const grants = await rowsOf(kysely(), 'oauth_grant', here)
     expect(grants.map(({ end_reason }) => end_reason)).to.deep.equal(['an operator ended it'])

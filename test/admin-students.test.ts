@@ -1,8 +1,9 @@
 import { mutationOf, operatorSite, startOperator } from './support/admin-api.ts'
-import { insert, rowOf, rowsOf } from './support/database.ts'
+import { insert } from './support/database.ts'
 import { marco, noor } from './support/gatehouse.ts'
 import { memberReader } from './support/member-api.ts'
 import { forEachDatabase } from './support/storages.ts'
+import type { Json } from './support/wire.ts'
 
 const shown = 'enrolment { expireDate hasLifetimeAccess hasEnded }'
 const enrol = mutationOf('enrolStudent', `id isNew ${shown}`)
@@ -13,27 +14,20 @@ forEachDatabase('the Admin API: students and their enrolments', (start) => {
 
   it('shows the progress of a student', async () => {
     const student = await value(
-      '{ student(id: "per_sam") { name email enrolments { id hasEnded progress { lectureCount completedLectureCount lastWatchedAt lastWatchedLecture { id title } } } } }',
+      '{ student(id: "per_sam") { name email enrolments { id hasEnded progress { lectureCount completedLectureCount lastWatchedLecture { id } } } } }',
     )
     expect(student).to.include({ name: 'Sam Student', email: 'sam@northlight.example' })
-    for (const { id, progress } of student.enrolments) {
-      const { course_id } = await rowOf(kysely(), 'course_purchase', { id })
-      const lectures = await rowsOf(kysely(), 'lecture', { course_id })
-      const lengths = new Map(lectures.map((each) => [each.id, each.duration_seconds]))
-      const watched = (await rowsOf(kysely(), 'watch_position', { person_id: 'per_sam' }))
-        .filter(({ lecture_id }) => lengths.has(lecture_id))
-        .sort((one, other) => other.watched_at - one.watched_at)
-      const completed = watched.filter(
-        ({ lecture_id, position_seconds }) => position_seconds >= Number(lengths.get(lecture_id)),
-      )
-      expect(progress.completedLectureCount).to.equal(completed.length)
-      expect(progress.lastWatchedLecture?.id).to.equal(watched[0]?.lecture_id)
-      expect(progress.lectureCount).to.be.at.least(watched.length)
-    }
-    const enrolment = (id: string) =>
-      student.enrolments.find((each: { id: string }) => each.id === id)
-    expect(enrolment('pur_sam_portrait').hasEnded).to.equal(true)
-    expect(enrolment('pur_sam_light').progress.lectureCount).to.equal(6)
+    const shown = student.enrolments.map(({ id, hasEnded, progress }: Json) => {
+      const { lectureCount, completedLectureCount, lastWatchedLecture } = progress
+      return [id, hasEnded, lectureCount, completedLectureCount, lastWatchedLecture?.id]
+    })
+    expect(shown).to.have.deep.members([
+      ['pur_sam_light', false, 6, 2, 'lec_light_hard_soft'],
+      ['pur_sam_portrait', true, 4, 1, 'lec_portrait_hands'],
+      ['pur_sam_film', false, 5, 1, 'lec_film_sound'],
+      ['pur_sam_color', false, 3, 0, 'lec_color_white'],
+      ['pur_sam_street', false, 5, 0, undefined],
+    ])
   })
 
   it('enrols a person, changes and ends it once each; the person sees it at once', async () => {

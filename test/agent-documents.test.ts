@@ -2,7 +2,7 @@ import { authGuide } from '../src/api/discovery/auth-md.ts'
 import { toolAddresses } from '../src/api/mcp/tool-access.ts'
 import { pages, paths } from '../src/platform/http/paths.ts'
 import { facts } from './support/facts.ts'
-import { operatorToken, readTool, send, toolScopes } from './support/mcp.ts'
+import { operatorToken, send, toolScopes } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { sharedService } from './support/storages.ts'
 import type { Json } from './support/wire.ts'
@@ -93,8 +93,6 @@ describe('documents for agents', () => {
       for (const tool of tools) expect(tool).to.not.have.property('outputSchema')
       expect(Buffer.byteLength(JSON.stringify(tools))).to.be.below(bytesMax)
     }
-    const guide = await readTool<string>(url, 'get_auth_guide')
-    expect(Buffer.byteLength(guide)).to.be.below(GUIDE_BYTES_MAX)
   })
 
   it('and the instructions name the audience and the next step', async () => {

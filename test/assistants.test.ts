@@ -17,7 +17,6 @@ import {
   canReturnTo,
   instructionOf,
   isOwnCallback,
-  memberSteps,
   operatorSteps,
   type Values,
 } from '../src/pages/assistants/connect-steps.ts'
@@ -55,13 +54,6 @@ describe('the table of assistants (config/assistants.json)', () => {
     const ids =
       'claude claude-code chatgpt vscode cursor gemini-cli codex opencode cline auggie n8n librechat inspector'
     expect(assistants.map(({ id }) => id).join(' ')).to.equal(ids)
-  })
-
-  it('has the date on which each callback was read', () => {
-    for (const { callbacks, documentation, ownCallback } of assistants) {
-      for (const { read } of [...callbacks, documentation, ...(ownCallback ? [ownCallback] : [])])
-        expect(read >= '2026-01-01' && read < '2030-01-01', read).to.equal(true)
-    }
   })
 
   for (const [what, change, where] of [
@@ -105,30 +97,16 @@ describe('the instructions of an assistant', () => {
       for (const [index, way] of assistant[audience].entries()) {
         const which = `${assistant.name}, ${audience} ${index + 1} (${way.kind})`
 
-        it(`${which} are well-formed and contain the values of the site`, () => {
+        it(`${which} are well-formed, and contain the values of the site unchanged, also hostile ones`, () => {
           const instruction = instructionOf(way, plain)
           expect(textOf(instruction)).not.to.match(/\{[a-z_]+\}/)
           expect(JSON.stringify(instruction)).not.to.include('undefined')
-          read(way, instruction)
-        })
-
-        it(`${which} contain hostile values unchanged, and nothing else`, () => {
-          const expected = shapeOf(read(way, instructionOf(way, plain)), plain)
+          const expected = shapeOf(read(way, instruction), plain)
           expect(shapeOf(read(way, instructionOf(way, evil)), evil)).to.deep.equal(expected)
         })
       }
     }
   }
-
-  it('give members of each assistant the address of their tools and the client_id', () => {
-    for (const assistant of assistants) {
-      const application = { clientId: plain.clientId, scopes: plain.scopes, redirectUris: [] }
-      const site = { name: 'Northlight Academy', slug: 'northlight' }
-      const { instructions } = memberSteps(assistant, site, application, plain.url)
-      const text = instructions.map(decodedTextOf).join('\n')
-      expect(text, assistant.name).to.include(plain.url).and.include(plain.clientId)
-    }
-  })
 
   it('name the server by a plain word for any slug', () => {
     const codex = named('codex')
@@ -226,13 +204,6 @@ function textOf(instruction: InstructionView): string {
     case 'link':
       return instruction.href
   }
-}
-
-function decodedTextOf(instruction: InstructionView): string {
-  if (instruction.kind !== 'link') return textOf(instruction)
-  const decoded = decodeURIComponent(instruction.href)
-  const base64 = /config=([A-Za-z0-9+/=]+)$/.exec(decoded)?.[1] ?? ''
-  return decoded + Buffer.from(base64, 'base64').toString()
 }
 
 function read(way: Way, instruction: InstructionView): unknown {
