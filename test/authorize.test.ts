@@ -53,27 +53,16 @@ describe('/oauth/authorize', () => {
   })
 
   // [RFC 6749 §3.1.2.2; RFC 6749 §3.1.2.3; RFC 9700 §4.1.3; OpenID Connect Core §3.1.2.1; Authorization 3]
-  describe('accepts a redirect_uri exactly as it is registered [design 19]', () => {
-    for (const [client_id, redirect_uri, good] of [
-      [notes.clientId, 'https://notes.example/callback', true],
-      // RFC 8252 §7.3: a loopback redirect URI matches with any port.
-      [notes.clientId, 'http://127.0.0.1/callback', true],
-      [notes.clientId, 'http://127.0.0.1:51234/callback', true],
-      [notes.clientId, '', false],
-      [notes.clientId, undefined, false],
-      [portal.clientId, 'http://127.0.0.1:8787/callback', true],
-      [portal.clientId, 'http://127.0.0.1:8788/callback', false],
-      [portal.clientId, 'http://127.0.0.1/callback', false],
-      // RFC 6749 lets a client omit its only redirect URI. This service requires it.
-      ['integration-chatgpt', undefined, false],
+  it('accepts a redirect_uri of a web application exactly as it is registered [design 19]', async () => {
+    // test/hostile/ has many other spellings, and the ports of a native application.
+    for (const [port, status] of [
+      [':8787', 303],
+      [':8788', 400],
+      ['', 400],
     ] as const) {
-      it(`${good ? 'accepts' : 'refuses'} ${JSON.stringify(redirect_uri) ?? 'none'} of ${client_id}`, async () => {
-        const asked = { client_id, redirect_uri }
-        const { status, headers, body } = await askToAuthorize(service().url, asked)
-        expect(status).to.equal(good ? 303 : 400)
-        expect(headers.get('location') ?? 'none').to.match(good ? toSignIn : /^none$/)
-        if (!good) expect(body).to.include('id="error-page"')
-      })
+      const redirect_uri = `http://127.0.0.1${port}/callback`
+      const asked = await askToAuthorize(url(), { client_id: portal.clientId, redirect_uri })
+      expect(asked.status, redirect_uri).to.equal(status)
     }
   })
 
@@ -121,11 +110,8 @@ describe('/oauth/authorize', () => {
   describe('binds every accepted spelling of resource to one audience [design 3]', () => {
     type Spell = (url: string) => string | string[]
     const spellings: readonly (readonly [title: string, spell: Spell, atToken?: Spell])[] = [
-      ['the origin', (url) => url],
-      ['the origin with a slash', (url) => `${url}/`],
       ['the tool endpoint', (url) => `${url}/mcp`],
       ['the Member API', (url) => `${url}/member/graphql`],
-      ['an upper-case scheme', (url) => url.replace('http', 'HTTP')],
       ['two spellings', (url) => [`${url}/mcp`, url]],
       ['another spelling at the token endpoint', (url) => `${url}/mcp`, (url) => `${url}/`],
     ]
@@ -199,19 +185,6 @@ describe('/oauth/authorize', () => {
       expect(answer.getAll('iss')).to.deep.equal([url()])
       const step = await nextStep(await signedIn(url(), sam), authorizeUrl(url(), operator))
       expect(step).to.match(/^https:\/\/claude\.ai\/.*error=access_denied/)
-    })
-
-    it('forgets the choice when the person loses the role there', async () => {
-      await using changing = await startService()
-      const person = await signedIn(changing.url, { ...amir, site: 'sit_open_kitchen' })
-      const request = authorizeUrl(changing.url, operator)
-      await person.authorize(request, asClaude.redirect_uri)
-      const role = { person_id: 'per_amir', site_id: 'sit_open_kitchen' }
-      await remove(changing.kysely, 'site_role', role)
-      expect(await nextStep(person, request)).to.match(toConsent)
-      const { searchParams } = await person.authorize(request, asClaude.redirect_uri)
-      const claims = await claimsOf(changing.url, searchParams.get('code') ?? '')
-      expect(claims).to.include({ org_id: 'sit_northlight' })
     })
 
     it('answers prompt=none with an error when a site would have to be chosen', async () => {
@@ -356,13 +329,8 @@ describe('consent to an application of a site [design 17] [RFC 8252 §8.6]', () 
 })
 
 forEachStorage('/oauth/authorize', (start) => {
-  it('treats a NUL as an unknown name, not as a fault of the store', async () => {
+  it('treats a login with a NUL as unknown, not as a fault of the store', async () => {
     await using service = await start()
-    const unknown = await askToAuthorize(service.url, { client_id: 'northlight-notes\0' })
-    expect(unknown.status).to.equal(400)
-    expect(unknown.body).to.include('invalid_client')
-    const refused = await exchange(service.url, 'x', { client_id: 'a\0b' })
-    expect(refusalOf(refused)).to.equal('401 invalid_client')
     const nobody = { login: 'sam@northlight.example\0', password: sam.password }
     const told = await authorize(service.url, {}, nobody).catch(String)
     expect(told).to.include('the account or its password is wrong')

@@ -308,7 +308,7 @@ describe('DPoP proofs that are hostile', () => {
     expect([4, 5, 60].map(goodAfter)).to.deep.equal([false, false, false])
   })
 
-  it('do not make a DPoP token of one that is bound to no key [RFC 9449 §7.1]', async () => {
+  it('do not turn a token without a key into a DPoP token [RFC 9449 §7.1]', async () => {
     const { accessToken } = await obtainTokens(running().url)
     const unbound = { url: running().url, accessToken, key: await makeClientKey() }
     expect(await statusOf(unbound)).to.equal(401)

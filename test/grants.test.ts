@@ -1,10 +1,4 @@
 import {
-  findAdminSite,
-  listOperatedSites,
-  MCP_CONNECTIONS,
-  switchFeature,
-} from '../src/directory/sites/site-admin.ts'
-import {
   type Ending,
   type EndReason,
   endGrants,
@@ -27,7 +21,6 @@ import {
   makeRefusedRequests,
   REFUSALS_PER_CLIENT,
 } from '../src/pages/applications/refused-requests.ts'
-import { findConnectableSite } from '../src/pages/assistants/connect-routes.ts'
 import { listEvents } from '../src/platform/audit/audit-list.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { cleanUpAt } from './support/clean-up.ts'
@@ -37,7 +30,6 @@ import { rejection } from './support/rejection.ts'
 const DAY_MS = 86_400_000
 const now = 1_800_000_000_000
 const actor = { personId: 'olivia', requestId: 'req', now }
-const mcp = { siteId: 'north', feature: MCP_CONNECTIONS } as const
 const page = { first: 20, after: undefined }
 const idsOf = (ended: 'taken' | readonly { readonly id: string }[]) =>
   ended === 'taken' ? ended : ended.map(({ id }) => id)
@@ -119,19 +111,6 @@ withDatabases('grants and applications', (open) => {
       expiresAt: now + LIFETIME_MS,
     })
     expect(await end({ id: 'g1' }, 'the client revoked it')).to.deep.equal([])
-  })
-
-  it('a grant stores site, fingerprint and allowed scopes of each resource', async () => {
-    const allowed = {
-      openid: { scope: 'openid profile', claims: ['email'] },
-      resources: { 'https://gatehouse.example': 'openid courses:read' },
-    }
-    await save({ allowed, documentFingerprint: 'f' })
-    const { clientName: _, ...stored } = grant
-    expect(await find('g1')).to.deep.equal({
-      ...{ ...stored, documentFingerprint: 'f', allowed, endedBecause: undefined },
-      ...{ grantedAt: now, expiresAt: now + LIFETIME_MS },
-    })
   })
 
   it('a grant is prolonged by a day at least, and has families of refresh tokens', async () => {
@@ -345,13 +324,6 @@ withDatabases('grants and applications', (open) => {
     await store.remove(await findApp(known?.clientId), actor)
     expect(await listAssistantApplications(database.kysely, 'north')).to.deep.equal([])
     await create(entry)
-
-    const site = await findConnectableSite(database, 'north')
-    expect(site?.applications, 'while MCP connections is off').to.deep.equal([])
-    await switchFeature(database, { ...mcp, on: true }, actor)
-    const [shown] = (await findConnectableSite(database, 'north'))?.applications ?? []
-    const { scopes, redirectUris } = entry
-    expect(shown).to.deep.include({ assistant: 'claude', scopes, redirectUris })
   })
 
   it('an application has two live secrets at most, also after three requests at once', async () => {
@@ -390,18 +362,5 @@ withDatabases('grants and applications', (open) => {
     await rename('elsewhere', 'client_refusal')
     await refusals.flush()
     expect(await refusals.list('app.client_id', other)).to.have.length(1)
-  })
-
-  it('a site is found with the roles of a person, and MCP connections is switched', async () => {
-    expect(await findAdminSite(database, 'north', 'sam')).to.deep.include({ roles: ['student'] })
-    expect(await findAdminSite(database, 'north', 'noor')).to.deep.include({ roles: [] })
-    expect(await findAdminSite(database, 'south', 'sam')).to.equal(undefined)
-    expect(await listOperatedSites(database, 'olivia')).to.have.length(1)
-    expect(await listOperatedSites(database, 'sam')).to.deep.equal([])
-    expect(await switchFeature(database, { ...mcp, on: true }, actor)).to.equal(true)
-    expect(await switchFeature(database, { ...mcp, on: true }, actor)).to.equal(false)
-    const since = { mcpConnectionsOnSince: now }
-    expect(await findAdminSite(database, 'north', 'olivia')).to.include(since)
-    expect(await switchFeature(database, { ...mcp, on: false }, actor)).to.equal(true)
   })
 })

@@ -2,14 +2,11 @@ import { once } from 'node:events'
 import { type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 
 import fc from 'fast-check'
 import { Redis } from 'ioredis'
 
 import { readConfig, type ServicePolicy } from '../src/config/config.ts'
-import { makeAttemptLimits } from '../src/directory/people/attempt-limits.ts'
 import { addressOf, enginePages, forwardAuthFor, pages, paths } from '../src/platform/http/paths.ts'
 import { limitsInForce, limitTable } from '../src/platform/limits/limit-table.ts'
 import { makeLimits } from '../src/platform/limits/limits.ts'
@@ -131,20 +128,6 @@ describe('limits: counts in one process', () => {
     expect(sent).to.deep.equal([1])
   })
 
-  it('of 50,000 refused sign-ins take less than 5 MiB (weakness 4)', async () => {
-    setFlagsFromString('--expose-gc')
-    const collect = runInNewContext('gc') as () => void
-    const limits = makeLimits({ policy: configured, shared: undefined, now: Date.now })
-    const attempts = makeAttemptLimits(limits)
-    collect()
-    const before = process.memoryUsage().heapUsed
-    for (let turn = 0; turn < 50_000; turn += 1)
-      await attempts.begin({ login: `${turn}@nowhere.example`, address })
-    collect()
-    expect((process.memoryUsage().heapUsed - before) / 2 ** 20).to.be.below(5)
-    expect(limits.size()).to.be.below(1000)
-  })
-
   it('cost a request less than 20 µs and no wait', () => {
     const limits = makeLimits({ policy: configured, shared: undefined, now: Date.now })
     const turn = () => {
@@ -153,9 +136,10 @@ describe('limits: counts in one process', () => {
       limits.take('userinfo', 'somebody else', 0)
     }
     for (let warm = 0; warm < 20_000; warm += 1) turn()
-    const startedAt = performance.now()
+    // Measure the CPU time of this process, because a busy machine makes the elapsed time longer.
+    const before = process.cpuUsage()
     for (let asked = 0; asked < 100_000; asked += 1) turn()
-    expect((performance.now() - startedAt) / 100, 'microseconds').to.be.below(20)
+    expect(process.cpuUsage(before).user / 100_000, 'microseconds').to.be.below(20)
   })
 })
 
@@ -408,18 +392,6 @@ describe('limits: 429', () => {
     for (const path of [pages.welcome, paths.openApi, paths.adminSchema, paths.health])
       expect(await statusOf(path), path).to.equal(200)
   })
-
-  for (const path of [paths.mcp, paths.mcpMember, paths.mcpAdmin, '/mcp/admin/change/courses']) {
-    it(`covers ${path} with an invalid token and without a token`, async () => {
-      const limits = { tokenFailurePointsPerAddressMax: 3 }
-      const policy = policyWith({ limits, mcp: { requestsPerAddressMax: 1 } })
-      await using service = await startService({ policy })
-      const statusesWith = async (...headers: readonly string[]) =>
-        await statusesOf(2, async () => await send(service.url, { method: 'POST', path, headers }))
-      expect(await statusesWith('Authorization', 'Bearer x')).to.deep.equal([401, 429])
-      expect((await statusesWith())[1]).to.equal(429)
-    })
-  }
 
   it('comes ten times as soon for links that do not exist', async () => {
     const path = pages.download.replace(':token', 'x').replace(':name', 'y')
