@@ -25,45 +25,13 @@ const NOW_MS = Date.UTC(2026, 2, 10, 12, 30)
 const DAY_MS = 86_400_000
 
 const demo = await readDemo(join(configFolder, 'demo'))
-const [sites, people] = [valuesOf(demo, 'site'), valuesOf(demo, 'person')]
+const people = valuesOf(demo, 'person')
 const secrets = valuesOf(demo, 'application').flatMap(({ secret }) => secret ?? [])
 
 describe('demo campus: the data', () => {
-  it('has two sites with the beta feature on and people of every role', () => {
-    expect(sites.map(({ slug }) => slug)).to.deep.equal(['northlight', 'open-kitchen'])
-    for (const { features } of sites)
-      expect(features.map(({ feature }) => feature)).to.include('mcp_connections')
-    const roles = people.flatMap((person) => person.roles.map(({ role }) => role))
-    expect(roles).to.include.members(['owner', 'admin', 'lecturer', 'student'])
-    expect(people.filter(({ disabledAt }) => disabledAt !== null)).to.have.lengthOf(1)
-  })
-
   it('keeps every address under a reserved domain (RFC 2606 §2)', () => {
     const addresses = people.flatMap(({ email, picture }) => [email, picture ?? []].flat())
     for (const address of addresses) expect(address).to.match(/@[a-z]+\.example$|\.example\//)
-  })
-
-  it('gives Sam lifetime, ending and ended access to courses, and every other purchase', () => {
-    const sams = <T extends { person: string }>(list: readonly T[]) =>
-      list.filter(({ person }) => person === 'per_sam')
-    const access = sams(valuesOf(demo, 'coursePurchase')).map(
-      ({ expiresAt }) => expiresAt && Math.sign(resolveTime(expiresAt, 0)),
-    )
-    expect(access).to.include.members([null, 1, -1])
-    const registrations = valuesOf(demo, 'eventRegistration')
-    expect(sams(valuesOf(demo, 'digitalProductPurchase'))).to.not.deep.equal([])
-    expect(sams(valuesOf(demo, 'consultingServicePurchase'))).to.not.deep.equal([])
-    expect(sams(registrations)).to.not.deep.equal([])
-    expect(sams(valuesOf(demo, 'watchPosition'))).to.not.deep.equal([])
-    expect(registrations.filter(({ cancelledAt }) => cancelledAt)).to.have.lengthOf(1)
-
-    const inbox = sams(valuesOf(demo, 'notification'))
-    expect(inbox.length).to.be.greaterThan(12)
-    expect(new Set(inbox.map(({ readAt }) => readAt === null)).size, 'read and unread').to.equal(2)
-    const subscriptions = sams(valuesOf(demo, 'notificationSubscription'))
-    const topics = subscriptions.map(({ topic, channel }) => `${topic} ${channel}`)
-    for (const { topic } of inbox)
-      expect(topics).to.include.members([`${topic} inbox`, `${topic} email`])
   })
 
   it('marks its client secrets as secrets of the demo', () => {
@@ -169,7 +137,8 @@ describe('campus: loading the demo', () => {
     expect(await holdsDemoCampus(database())).to.equal(false)
     expect(await load(database(), demo)).to.equal(true)
     const counts = { site: 2, person: 8, course: 12, lecture: 50, oauth_application: 3, setting: 1 }
-    expect(await countRows(database())).to.include(counts)
+    const rows = (await dump(database())).map(([table, found]) => [table, found.length] as const)
+    expect(Object.fromEntries(rows)).to.include(counts)
     expect(await holdsDemoCampus(database())).to.equal(true)
 
     const at = (days: number) => NOW_MS - days * DAY_MS
@@ -220,25 +189,11 @@ describe('campus: loading the demo', () => {
     expect(problems.join()).to.include('"id":"per_theo"')
     expect(await dump(database())).to.deep.equal(before)
   })
-
-  it('loads a campus of thousands of rows in batches', async () => {
-    const many = Array.from({ length: 1001 }, (_, index) => ({
-      ...{ ...people[0], type: 'person', id: `per_${index}`, password: null },
-      email: `person-${index}@northlight.example`,
-    }))
-    const records = [...sites.map((site) => ({ ...site, type: 'site' })), ...many]
-    await load(database(), readBatch(linesOf(records)).lines)
-    expect(await countRows(database())).to.include({ person: 1001, site_role: 1001, course: 0 })
-  })
 })
 
 function load(database: Database, lines: typeof demo) {
   const hashPassword = async (password: string) => hashed(password)
   return loadDemo(database, lines, { hashPassword, now: () => NOW_MS })
-}
-
-async function countRows(database: Database): Promise<Record<string, number>> {
-  return Object.fromEntries((await dump(database)).map(([table, rows]) => [table, rows.length]))
 }
 
 function hashed(password: string): string {

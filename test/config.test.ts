@@ -6,7 +6,6 @@ import fc from 'fast-check'
 
 import { readConfig } from '../src/config/config.ts'
 import { environmentVariables, readEnvironment } from '../src/config/environment.ts'
-import { isLoopbackUrl } from '../src/platform/http/loopback.ts'
 import { configFolder } from './support/gatehouse.ts'
 import { temporaryFolder } from './support/programs.ts'
 
@@ -93,13 +92,6 @@ describe('environment: BASE_URL is the issuer, byte for byte (design 1)', () => 
       expect(problemsOf({ BASE_URL: given, SECRET }).join()).to.match(/^BASE_URL must (be|have) /)
     })
   }
-
-  it('recognizes loopback addresses', () => {
-    for (const url of ['http://127.0.0.1:1', 'http://localhost', 'https://[::1]'])
-      expect(isLoopbackUrl(url), url).to.equal(true)
-    for (const url of ['https://id.example', 'http://127.0.0.1.evil.example', 'http://10.0.0.1'])
-      expect(isLoopbackUrl(url), url).to.equal(false)
-  })
 })
 
 describe('environment: all problems at once, without secrets (design, Errors and configuration)', () => {

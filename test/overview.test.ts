@@ -195,7 +195,7 @@ describe('/admin/<site>/overview and /audit', () => {
     for (let i = 0; i < 21; i += 1) await obtainTokens(service().url, { prompt: 'consent' })
     const address = '/admin/northlight/audit'
     const today = new Date().toISOString().slice(0, 10)
-    const query = `action=consent.given&client=northlight-notes&person=${encodeURIComponent(sam.login)}&from=${today}&to=${today}`
+    const query = `action=consent.given&client=northlight-notes&person=${encodeURIComponent(sam.login.toUpperCase())}&from=${today}&to=${today}`
     const first = await eventually(20_000, async () => {
       const page = await operator.visit(`${address}?${query}`)
       expect(page.text.match(eventRow)).to.have.length(20)
