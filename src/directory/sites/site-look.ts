@@ -165,7 +165,7 @@ function luminance(color: string): number {
 }
 
 /** Darkens a color: each channel gets three quarters of its value. */
-export function darker(color: string): string {
+function darker(color: string): string {
   return mixed(color, '#000000', 0.25)
 }
 

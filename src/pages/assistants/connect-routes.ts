@@ -94,7 +94,7 @@ function sitePage(
 type ConnectableSite = NonNullable<Awaited<ReturnType<typeof findConnectableSite>>>
 
 /** Finds a site by slug, with its enabled assistant applications. The list is empty while MCP connections are off. */
-export async function findConnectableSite({ kysely }: Database, slug: string) {
+async function findConnectableSite({ kysely }: Database, slug: string) {
   // Check the slug first, because PostgreSQL raises an error on NUL instead of matching no row.
   if (slug.length > SLUG_LENGTH_MAX || !/^[\w-]+$/.test(slug)) return undefined
   const site = await kysely
