@@ -95,7 +95,7 @@ export function codeOf(error: unknown): string {
 export async function partOf(folder: string, path: string): Promise<Part> {
   const file = join(folder, path)
   if ((await realpath(file)) !== join(await realpath(folder), path)) {
-    throw new Error(`${path} contains a symbolic link: replace the link with its target`)
+    throw new Error(`${path} contains a symbolic link. Replace the link with its target.`)
   }
   const handle = await open(file, 'r')
   try {

@@ -113,7 +113,10 @@ export async function placeParts(
   await placeFiles(folder, manifest, target)
   const restored = await restorePostgres({ url: location.url, environment }, part)
   const differences = findDifferences(manifest, restored)
-  if (differences.length > 0) throw new Error(differences.join('\n'))
+  if (differences.length > 0) {
+    const advice = 'The restored database differs from the backup. Empty it and restore again:'
+    throw new Error([advice, ...differences].join('\n'))
+  }
   return { location, finish: () => finishPostgres(location.url) }
 }
 

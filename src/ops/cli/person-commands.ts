@@ -86,7 +86,7 @@ async function changeReviewer(config: Config, email: string, holds: boolean) {
     const person = await account.executeTakeFirst()
     if (!person) throw new Error(`There is no account with the e-mail address ${email}.`)
     if (holds && person.disabled_at !== null)
-      throw new Error(`The account of ${email} is disabled.`)
+      throw new Error(`The account of ${email} is disabled. Enable it first.`)
     const changed = await database.kysely.transaction().execute(async (trx) => {
       const row = { person_id: person.id, granted_at: now() }
       const change = holds

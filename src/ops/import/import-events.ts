@@ -47,6 +47,12 @@ const released = (subject: 'course' | 'digital_product' | 'event'): Source => ({
   },
 })
 
+const purchased = (item: 'digital_product' | 'consulting_service'): Source => ({
+  subject: `${item}_purchase`,
+  select: purchase(`${item}_purchase`, item),
+  actionOf: (before) => (before ? undefined : 'product.purchase'),
+})
+
 const sources: { readonly [Name in KindName]?: Source } = {
   person: {
     subject: 'person',
@@ -79,16 +85,8 @@ const sources: { readonly [Name in KindName]?: Source } = {
       return expiresAt !== null && Number(expiresAt) <= nowMs ? 'enrolment.end' : 'enrolment.update'
     },
   },
-  digitalProductPurchase: {
-    subject: 'digital_product_purchase',
-    select: purchase('digital_product_purchase', 'digital_product'),
-    actionOf: (before) => (before ? undefined : 'product.purchase'),
-  },
-  consultingServicePurchase: {
-    subject: 'consulting_service_purchase',
-    select: purchase('consulting_service_purchase', 'consulting_service'),
-    actionOf: (before) => (before ? undefined : 'product.purchase'),
-  },
+  digitalProductPurchase: purchased('digital_product'),
+  consultingServicePurchase: purchased('consulting_service'),
   eventRegistration: {
     subject: 'event_registration',
     select: purchase('event_registration', 'event', sql`, r.cancelled_at as "cancelledAt"`),
