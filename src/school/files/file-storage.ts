@@ -44,7 +44,7 @@ export interface Files {
   readonly storage: FileStorage
   /** The folder that all hosts must share; undefined for S3. */
   readonly sharedFolder: string | undefined
-  /** The folder for drafts. Disk storage uses the same disk, so it stores a draft by renaming the file. */
+  /** The folder for drafts. It is on the same disk as stored files, so disk storage only renames a draft. */
   readonly draftFolder: string
 }
 
