@@ -7,14 +7,12 @@ import type { Platform } from '../../platform/platform.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { readSetting, writeSetting } from '../../platform/store/settings.ts'
 import { openSources } from './import-sources.ts'
-import { type ReadLine, type RejectedLine, readBatch } from './read-records.ts'
+import { BATCH_LINES, type ReadLine, type RejectedLine, readBatch } from './read-records.ts'
 import type { KindName, kinds } from './record-kinds.ts'
 import { hashPasswords } from './write-batch.ts'
 import { writeLines } from './write-lines.ts'
 
 const DEMO_MARKER = 'demo_campus'
-/** The number of records to write at once. SQLite and PostgreSQL accept that many in one statement. */
-const RECORDS_PER_WRITE = 250
 
 type HashPassword = (password: string) => Promise<string>
 
@@ -88,8 +86,8 @@ export async function loadDemo(
     if (!(await isEmpty({ kysely: trx }))) return false
     const writing = { trx, nowMs, passwordHashes, changed: new Set<string>() }
     const rejected: RejectedLine[] = []
-    for (let at = 0; at < lines.length; at += RECORDS_PER_WRITE) {
-      rejected.push(...(await writeLines(lines.slice(at, at + RECORDS_PER_WRITE), writing)))
+    for (let at = 0; at < lines.length; at += BATCH_LINES) {
+      rejected.push(...(await writeLines(lines.slice(at, at + BATCH_LINES), writing)))
     }
     mustBeValid(rejected)
     const value = JSON.stringify({ loadedAt: new Date(nowMs).toISOString() })

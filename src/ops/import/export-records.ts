@@ -5,7 +5,7 @@ import type { Database } from '../../platform/store/database.ts'
 import { type KindName, kindOf } from './record-kinds.ts'
 import { columnOf, fieldsOf, type InnerList, type RecordKind, type Row } from './record-rows.ts'
 
-const PAGE = { sqlite: 250, postgres: 1000 } as const
+const PAGE_ROWS = 250
 
 /**
  * Reads the records of a kind, in the format that `import` accepts. Reads page by page, without a snapshot, so the
@@ -42,14 +42,14 @@ const conditions: Readonly<Record<string, RawBuilder<unknown>>> = {
   oauth_application: sql`deleted_at is null and disabled_at is null`,
 }
 
-async function* pagesOf({ kysely, engine }: Database, table: string, keys: readonly string[]) {
+async function* pagesOf({ kysely }: Database, table: string, keys: readonly string[]) {
   const order = sql.join(keys.map((column) => sql.ref(column)))
   const exists = conditions[table] ?? sql`1 = 1`
   let last: readonly unknown[] | undefined
   while (true) {
     const after = last ? sql`where (${order}) > (${sql.join(last)}) and` : sql`where`
     const { rows } = await sql<Row>`select * from ${sql.table(table)} ${after} ${exists}
-      order by ${order} limit ${PAGE[engine]}`.execute(kysely)
+      order by ${order} limit ${PAGE_ROWS}`.execute(kysely)
     if (rows.length === 0) return
     yield rows
     last = keys.map((column) => rows.at(-1)?.[column])

@@ -7,13 +7,7 @@ import { sql } from 'kysely'
 import type { Database } from '../../platform/store/database.ts'
 import { type Missing, type PresentPeople, settleAbsentPeople } from './absent-people.ts'
 import type { Source } from './import-sources.ts'
-import {
-  BATCH_LINES,
-  type Batch,
-  batchesOf,
-  type ReadLine,
-  type RejectedLine,
-} from './read-records.ts'
+import { type Batch, batchesOf, type ReadLine, type RejectedLine } from './read-records.ts'
 import { isKindName, type KindName } from './record-kinds.ts'
 import { referencesIn } from './record-rows.ts'
 import { hashPasswords } from './write-batch.ts'
@@ -35,8 +29,6 @@ export interface ImportSettings {
   /** The treatment of people from earlier imports who are missing; undefined to ignore them. */
   readonly missing?: Missing | undefined
   readonly emitsEvents?: boolean | undefined
-  /** The maximum number of lines per transaction. The default is suitable for commands. */
-  readonly batchLines?: number
   /** Called after each batch with its number of lines. */
   readonly onProgress?: (lines: number) => void
   /** Called with the result of each line, in any order. */
@@ -77,12 +69,12 @@ interface Run extends ImportSettings, PresentPeople {
  * lines that refer to its record. Skips the lines of people who deleted their accounts.
  */
 export async function importLines(settings: ImportSettings): Promise<Readonly<ImportReport>> {
-  const { database, sources, missing, now, batchLines = BATCH_LINES[database.engine] } = settings
+  const { database, sources, missing, now } = settings
   const counts = { written: {}, rejected: [], rejectedCount: 0, deleted: {} }
   const report: ImportReport = { ...counts, absent: undefined }
   const run: Run = { ...settings, report, people: new Set(), knowsEveryRecord: true }
   for (const source of sources) {
-    for await (const read of batchesOf(source, batchLines)) {
+    for await (const read of batchesOf(source)) {
       const { lines, left } = await leaveOutDeleted(database, read.lines)
       for (const { line, record } of left) {
         add(report.deleted, record.type)

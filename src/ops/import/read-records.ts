@@ -5,8 +5,11 @@ import type { Line, Source } from './import-sources.ts'
 import { isKindName, type KindName, kindNames, kindOf } from './record-kinds.ts'
 import type { Fields } from './record-rows.ts'
 
-/** The maximum number of lines per transaction. Lower on SQLite, where a transaction blocks all other writers. */
-export const BATCH_LINES = { sqlite: 250, postgres: 1000 } as const
+/**
+ * The maximum number of lines per transaction. It is small, because a transaction on SQLite blocks all other writers, and
+ * the transaction of an HTTP request must finish within `storage.answerWithinMs`.
+ */
+export const BATCH_LINES = 250
 
 /** A record that matches its schema. The database checks its references. */
 export interface DataRecord {
@@ -37,14 +40,14 @@ export interface RejectedLine {
   readonly problem: string
 }
 
-/** Reads and validates the lines of a source in batches of at most `max`. */
-export async function* batchesOf(source: Source, max: number) {
+/** Reads and validates the lines of a source in batches. */
+export async function* batchesOf(source: Source) {
   let lines: Line[] = []
   let ids = new Set<string>()
   for await (const line of source.lines) {
     const id = keyOfLine(line)
     // A statement cannot write the same row twice, so start a new batch.
-    if (lines.length >= max || ids.has(id)) {
+    if (lines.length >= BATCH_LINES || ids.has(id)) {
       yield readBatch(lines)
       lines = []
       ids = new Set()

@@ -23,8 +23,6 @@ import { readLines } from './import-sources.ts'
 export const RECORDS_MAX = 1000
 export const RECORDS_BYTES_MAX = 4 * 1024 * 1024
 const JWT_SECONDS_MAX = 60
-/** The maximum number of records per transaction, so that it finishes within `storage.answerWithinMs`. */
-const BATCH_RECORDS = 250
 
 const MEDIA_TYPE = 'application/x-ndjson'
 
@@ -52,7 +50,7 @@ export function recordsRoute(
     refuseTooMany(ctx, requestLimits.take('platformRecords', 'platform', lines.length))
     const results: LineResult[] = []
     const { written } = await importLines({
-      ...{ database, firebaseSignerKey, now, batchLines: BATCH_RECORDS, emitsEvents: true },
+      ...{ database, firebaseSignerKey, now, emitsEvents: true },
       sources: [{ name: planPaths.records, lines }],
       onLine: (result) => results.push(result),
     })
