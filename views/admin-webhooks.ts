@@ -80,6 +80,7 @@ export interface WebhookPage {
       readonly disabledReason: string | null
       readonly previousUntil: number | null
       readonly secret: string
+      readonly publicKey: string
     }
   readonly deliveries: readonly DeliveryView[]
   readonly nowMs: number
@@ -98,7 +99,7 @@ interface DeliveryView {
   readonly response: string | null
 }
 
-/** Shows an endpoint: its secret, its log, and the forms that test, replay, disable and delete it. */
+/** Shows an endpoint: its keys, its log, and the forms that test, replay, disable and delete it. */
 export function webhookPage(page: WebhookPage): AreaPage {
   const { listHref, endpoint, types, typed, deliveries, nowMs, problem } = page
   const isOn = endpoint.disabledAt === null
@@ -114,6 +115,7 @@ ${form('save', 'word.save', 'second', endpointFields(types, typed ?? endpoint))}
 <h2>${text('adminWebhooks.keys')}</h2>
 <p>${text('adminWebhooks.keysIntro', { a: inLink('https://www.standardwebhooks.com/') })}</p>
 <details><summary>${text('adminWebhooks.showSecret')}</summary><p><code id="secret">${endpoint.secret}</code></p></details>
+<p>${text('adminWebhooks.publicKey', { key: html`<code id="public-key">${endpoint.publicKey}</code>` })}</p>
 ${endpoint.previousUntil !== null && endpoint.previousUntil > nowMs && html`<p class="notice" id="rotating">${text('adminWebhooks.rotating', { time: timeOf(endpoint.previousUntil) })}</p>`}
 ${form('rotate', 'adminWebhooks.rotate', 'second')}
 ${isOn ? sending(endpoint.types) : enabling()}

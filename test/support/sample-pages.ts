@@ -277,7 +277,7 @@ function webhookPages({ words, problem, address }: Values) {
   const page = { types, problem }
   const typed = { url: address('https://hooks.example/'), types: types.slice(1) }
   const times = { createdAt: 1.8e12, disabledAt: null, previousUntil: 1.9e12 }
-  const endpoint = { ...typed, ...times, disabledReason: null, secret: words }
+  const endpoint = { ...typed, ...times, disabledReason: null, secret: words, publicKey: words }
   const sent = { id: words, eventId: words, type: 'course.published', attemptedAt: 1.8e12 }
   const accepted = { ...sent, durationMs: 9, status: 204, error: null, request: words }
   const failed = { ...accepted, status: null, error: problem, request: undefined }

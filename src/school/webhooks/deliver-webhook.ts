@@ -13,7 +13,7 @@ import { readStart } from '../../platform/outgoing/read-start.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { inBatches } from '../../platform/store/in-batches.ts'
 import type { Schema } from '../../platform/store/schema.ts'
-import { markDisabled, secretsOf } from './webhook-endpoints.ts'
+import { type KeysOf, makeKeysOf, markDisabled } from './webhook-endpoints.ts'
 import { findAuditEvents, type WebhookEvent, webhookEventOf } from './webhook-event.ts'
 import { signedHeaders } from './webhook-signature.ts'
 
@@ -45,7 +45,7 @@ export function webhookHandler(ports: DeliveryPorts): MessageHandler {
   const insertSoon = inBatches(insert, LOG_WITHIN_MS)
   // If the batch fails, for example because another endpoint was deleted, log the attempt alone.
   const log = async (row: LogRow) => await insertSoon(row).catch(async () => await insert([row]))
-  const posting = { ...ports, log }
+  const posting = { ...ports, keysOf: makeKeysOf(ports.seals), log }
   return {
     async send({ queue, payload }, signal) {
       const { eventId } = payload as { readonly eventId: string }
@@ -98,7 +98,8 @@ async function loadAll(kysely: Kysely<Schema>, deliveries: readonly Delivery[]) 
   return { endpoints: new Map(rows.map((row) => [row.id, row])), events }
 }
 
-interface PostingPorts extends DeliveryPorts {
+interface PostingPorts extends Pick<DeliveryPorts, 'fetch' | 'now'> {
+  readonly keysOf: KeysOf
   readonly log: (row: LogRow) => Promise<unknown>
 }
 
@@ -106,13 +107,13 @@ interface PostingPorts extends DeliveryPorts {
 async function post(
   event: WebhookEvent,
   endpoint: Endpoint,
-  { fetch, now, seals, log }: PostingPorts,
+  { fetch, now, keysOf, log }: PostingPorts,
   signal: AbortSignal,
 ) {
   const nowMs = now()
   const body = JSON.stringify(event)
   const message = { id: event.id, seconds: Math.floor(nowMs / 1000), body }
-  const signed = signedHeaders(message, secretsOf(endpoint, seals, nowMs))
+  const signed = signedHeaders(message, keysOf(endpoint, nowMs))
   const headers = { 'content-type': 'application/json', ...signed }
   const begunMs = performance.now()
   const limit = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_WITHIN_MS)])

@@ -1,6 +1,7 @@
 /** Stores the webhook endpoints of sites, with their secrets encrypted, and replays events. */
 
 import { type Kysely, type Selectable, sql } from 'kysely'
+import { LRUCache } from 'lru-cache'
 import { z } from 'zod'
 
 import { eventQueueing, eventTypes } from '../../platform/audit/event-types.ts'
@@ -14,7 +15,7 @@ import { changeSite, type SiteActor, type SiteWork, siteCreation } from '../chan
 import { idempotencyKey, readInput } from '../changes/input.ts'
 import { badInput, conflict, limitReached, mustBeThere } from '../changes/refusals.ts'
 import { findAuditEvents, webhookEventOf } from './webhook-event.ts'
-import { newWebhookSecret } from './webhook-signature.ts'
+import { keysOf, newWebhookSecret, type SigningKeys, shownKeys } from './webhook-signature.ts'
 
 export type WebhookEndpoints = ReturnType<typeof makeWebhookEndpoints>
 export type WebhookEndpoint = Awaited<ReturnType<typeof listEndpoints>>[number]
@@ -24,6 +25,7 @@ const REPLAY_EVENTS_MAX = 10_000
 /** How long after a rotation messages are also signed with the previous secret. */
 const ROTATION_MS = 86_400_000
 const DELIVERIES_SHOWN_MAX = 50
+const KEYS_KEPT_MAX = 1000
 /** The maximum time from a change's timestamp to its commit. The search for missed events starts this much earlier. */
 const COMMIT_WITHIN_MS = 60_000
 
@@ -55,15 +57,23 @@ const endpointInput = z.strictObject({
 
 export type EndpointInput = Readonly<z.input<typeof endpointInput>>
 
-/** Returns the secret that signs an endpoint's messages. For a day after a rotation, also returns the previous one. */
-export function secretsOf(
-  { id, sealed_secret, sealed_previous, previous_until }: Selectable<Schema['webhook_endpoint']>,
-  seals: Seals,
-  nowMs: number,
-): string[] {
-  const isRotating = sealed_previous !== null && (previous_until ?? 0) > nowMs
-  const sealed = [sealed_secret, ...(isRotating ? [sealed_previous] : [])]
-  return sealed.map((each) => seals.open(each, labelOf(id)))
+export type KeysOf = ReturnType<typeof makeKeysOf>
+
+/** Creates the function that returns an endpoint's current signing keys. Caches recently used keys. */
+export function makeKeysOf(seals: Seals) {
+  const kept = new LRUCache<string, SigningKeys, string>({
+    max: KEYS_KEPT_MAX,
+    memoMethod: (sealed, _, { context: id }) => keysOf(seals.open(sealed, labelOf(id))),
+  })
+  return (
+    { id, sealed_secret, sealed_previous, previous_until }: Selectable<Schema['webhook_endpoint']>,
+    nowMs: number,
+  ): SigningKeys[] => {
+    const isRotating = sealed_previous !== null && (previous_until ?? 0) > nowMs
+    return [sealed_secret, ...(isRotating ? [sealed_previous] : [])].map((each) =>
+      kept.memo(each, { context: id }),
+    )
+  }
 }
 
 export function makeWebhookEndpoints(database: Database, seals: Seals) {
@@ -150,7 +160,7 @@ function creation(seals: Seals) {
   })
 }
 
-/** Lists the endpoints of a site with their event types and secrets, oldest first. */
+/** Lists the endpoints of a site with their event types and keys, oldest first. */
 async function listEndpoints(kysely: Kysely<Schema>, siteId: string, seals: Seals) {
   const rows = await endpointsOf(kysely, siteId).execute()
   const types = await kysely
@@ -161,7 +171,7 @@ async function listEndpoints(kysely: Kysely<Schema>, siteId: string, seals: Seal
     .execute()
   return rows.map(({ sealed_secret, ...row }) => ({
     ...row,
-    secret: seals.open(sealed_secret, labelOf(row.id)),
+    ...shownKeys(seals.open(sealed_secret, labelOf(row.id))),
     types: types.flatMap(({ endpoint_id, type }) => (endpoint_id === row.id ? type : [])),
   }))
 }
