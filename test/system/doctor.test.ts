@@ -116,7 +116,7 @@ describe('doctor', () => {
     expect(after.stdout).to.include('contains the demo campus, whose passwords are public')
   })
 
-  it('finds readable files, a wrong secret, and a reachable demo campus', async () => {
+  it('finds readable files, a wrong secret, a reachable demo campus, and a slug that is a route', async () => {
     const DATA_DIR = await dataFolderWithDemo()
     const file = join(DATA_DIR, 'gatehouse.db')
     await using _service = await startProcess({ DATA_DIR })
@@ -128,6 +128,7 @@ describe('doctor', () => {
     chmodSync(join(DATA_DIR, 'secret'), 0o600)
     chmodSync(file, 0o644)
     await using database = await openDatabase({ kind: 'sqlite', file })
+    await change(database.kysely, 'site', { id: 'sit_northlight' }, { slug: 'graphql' })
     const hidden = await runGatehouse(['doctor'], { DATA_DIR })
     expect([hidden.code, problems(hidden)], 'behind its folder').to.deep.equal([0, []])
     const imported = { password_hash: '$firescrypt$ln=14,r=8,p=1$c2FsdA$aGFzaA$Bw' }
@@ -137,6 +138,10 @@ describe('doctor', () => {
     const given = await runGatehouse(['doctor'], { DATA_DIR, FIREBASE_SIGNER_KEY: 'c2lnbmVy' })
     expect(problems(given)).to.deep.equal([])
     await database.kysely.updateTable('person').set({ password_hash: null }).execute()
+    expect(hidden.stdout).to.include(
+      'note   The service itself uses the path /admin/graphql, so the pages of site sit_northlight are at ' +
+        '/admin/sit_northlight; import the site with another slug if people look for its pages at the old path.',
+    )
     chmodSync(DATA_DIR, 0o755)
     const copied = await runGatehouse(['doctor'], { DATA_DIR })
     expect(problems(copied).join()).to.match(/can read \S+gatehouse\.db;/)

@@ -31,6 +31,9 @@ export const checks = {
   'restore.timeline': weak(
     "run `npm run gatehouse -- grants end-all`, or, if a standby took over without losing writes, execute `update setting set value = '' where name = 'restore_marker'`",
   ),
+  'site.renamed': note(
+    'import the site with another slug if people look for its pages at the old path',
+  ),
   'demo.present': note('use another database, without the demo campus, for real people'),
   'demo.exposed': wrong('use an empty database, or set DEMO_DATA=on'),
   'firebase.key': wrong(

@@ -6,6 +6,7 @@ import { sql } from 'kysely'
 import type { Config } from '../../config/config.ts'
 import { countUnreadableApps } from '../../directory/people/second-factors.ts'
 import { listKeys, openKeys, readKeyRing } from '../../oauth/keys/key-rings.ts'
+import { addressOf, nameOfSite, pages, takenSlugs } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { locationOf, readSchemaStatus } from '../../platform/store/open-stores.ts'
 import { judgeDurability, readDurability } from '../../platform/store/redis-durability.ts'
@@ -47,6 +48,7 @@ async function* checkOpenDatabase(config: Config, database: Database, now: () =>
   )
   yield* checkApps(config, database, now)
   yield* await checkClients(database)
+  yield* checkSlugs(database)
   yield* checkProxy(config, database, now)
   yield* checkFiles(config, database)
   yield* orFound('redis.silent', 'Redis does not respond', () => checkRestore(config, database))
@@ -110,6 +112,23 @@ async function* checkApps(config: Config, database: Database, now: () => number)
   if (count === 0) return
   const sentence = 'Authenticator apps whose codes are rejected, because a root secret was removed'
   yield found('apps.unreadable', `${sentence}: ${count}`)
+}
+
+/** Finds sites whose slug is also a path of the service. */
+async function* checkSlugs({ kysely }: Database): Findings {
+  const sites = await kysely
+    .selectFrom('site')
+    .select(['id', 'slug'])
+    .where('slug', 'in', [...takenSlugs])
+    .orderBy('slug')
+    .execute()
+  for (const site of sites) {
+    const [own, used] = [site.slug, nameOfSite(site)].map((name) =>
+      addressOf(pages.site, { site: name ?? '' }),
+    )
+    const sentence = `The service itself uses the path ${own}, so the pages of site ${site.id} are at ${used}`
+    yield found('site.renamed', sentence)
+  }
 }
 
 /** Returns the path of an uploaded file, relative to DATA_DIR/files. */
