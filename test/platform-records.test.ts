@@ -134,7 +134,7 @@ forEachStorage('records of the platform', (start) => {
     expect(surname).to.match(/surname/)
     const ofFields = [/^email: /, /^password: .*passwordHash/, /^passwordHash: /]
     const wrongType = /^type: must be one of site, person/
-    const ofRecords = [/^site: no site has the id sit_none$/, /same email/, wrongType]
+    const ofRecords = [/refers to a rejected record/, /same email/, wrongType]
     for (const [position, said] of [...ofFields, ...ofRecords].entries())
       expect(problems[position]).to.match(said)
     expect(answer.body.results[0]).to.include({ line: 1, ok: false, changed: false })

@@ -386,8 +386,9 @@ forEachDatabase('webhooks', (start) => {
       await update(app, app, by())
     }
     const missing = () => ({ missing: 'end', nowMs: now() }) as const
-    const others = new Set((await rowsOf(kysely(), 'person')).map(({ id }) => id))
-    others.delete('per_noor')
+    const people = new Set((await rowsOf(kysely(), 'person')).map(({ id }) => id))
+    people.delete('per_noor')
+    const others = { people, knowsEveryRecord: true }
     const gone = 'application.disconnected'
     const steps: [() => Promise<unknown>, string[], Answers?][] = [
       [async () => await endMemberAccess(database, by(), 'per_sam'), [gone]],

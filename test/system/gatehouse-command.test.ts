@@ -110,8 +110,8 @@ describe('import and export', () => {
     expect([first.code, first.stdout, first.stderr]).to.deep.equal([
       1,
       'school.ndjson:3: email: must be an e-mail address\n' +
-        'school.ndjson:4: person: no person has the id per_bob\n',
-      `Imported ${path}: site 1, person 1. Invalid lines: 2. Correct them and import them again.\n`,
+        'Not written, because they refer to rejected records: notificationSubscription 1\n',
+      `Imported ${path}: site 1, person 1. Invalid lines: 1. Correct them and import them again.\n`,
     ])
     const rejects = readFileSync(path, 'utf8')
     expect(rejects).to.equal(lines.slice(2).join(''))

@@ -17,7 +17,8 @@ The commands use the database of the service (DATA_DIR or DATABASE_URL).
     --upstream          rotates the key for requests to the platform API, not for id_tokens
     --force             rotates even if the next key was just published (after a leak)
   import <path>         writes records into the database, even while the service runs: from an
-                        NDJSON file, a folder of NDJSON files, or standard input (-)
+                        NDJSON file, a folder of NDJSON files, or standard input (-). After an
+                        interruption, run it again to resume
     --rejects <file>    collects the rejected lines in a file, to correct and import again
     --missing <choice>  what to do with people from earlier imports who are missing from this one:
                         keep counts them, end disables them unless there are too many of them,

@@ -34,7 +34,7 @@ export async function importCampus(
   return await withDatabase(config, 'writes', async (database, now) => {
     const { firebaseSignerKey } = config
     const passwords = makePasswords(config.service.signIn, 1, firebaseSignerKey)
-    const progress = showProgress()
+    const progress = showProgress(sources.reduce((sum, { size }) => sum + size, 0))
     const hashing = { hashPassword: passwords.hash, verifyPassword: passwords.verify }
     const settings = { database, sources, ...hashing, firebaseSignerKey, now, missing, emitsEvents }
     const report = await importLines({
@@ -75,34 +75,47 @@ async function openRejects(path: string) {
   }
 }
 
-/** Counts the processed lines on standard error, if it is a terminal. */
-function showProgress() {
+const BAR_WIDTH = 30
+
+/** Shows progress as a bar on standard error, if it is a terminal. */
+function showProgress(size: number) {
   const { stderr } = process
-  let lines = 0
-  const show = (text: string) => stderr.isTTY && stderr.write(`\r\u001b[K${text}`)
+  const startedMs = performance.now()
+  let [lines, read] = [0, 0]
   return {
-    add(more: number) {
+    add(more: number, moreSize: number) {
       lines += more
-      show(`imported lines: ${lines}`)
+      read += moreSize
+      if (!stderr.isTTY) return
+      const seconds = Math.max((performance.now() - startedMs) / 1000, 0.001)
+      const share = size === 0 ? 0 : Math.min(1, read / size)
+      const bar = '█'.repeat(Math.round(share * BAR_WIDTH)).padEnd(BAR_WIDTH, '░')
+      const what = `lines: ${lines}, per second: ${Math.round(lines / seconds)}`
+      stderr.write(`\r\u001b[Kimport ${bar} ${Math.round(share * 100)} % ${what}`)
     },
-    end: () => show(''),
+    end() {
+      if (stderr.isTTY) stderr.write('\r\u001b[K')
+    },
   }
 }
 
-/** Describes the invalid lines of an import, and why missing people were not changed. */
-function problems({ rejected, rejectedCount, absent }: ImportReport): string {
+/** Describes an import's problems: invalid lines, records that refer to them, and why missing people are unchanged. */
+function problems({ rejected, rejectedCount, dependents, absent }: ImportReport): string {
   const lines = rejected.map(({ source, line, problem }) =>
     asOneLine(`${source}:${line}: ${problem}`),
   )
   const hidden = rejectedCount - rejected.length
   if (hidden > 0) lines.push(`and ${hidden} more`)
+  const counts = listCounts(dependents)
+  if (counts !== '') lines.push(`Not written, because they refer to rejected records: ${counts}`)
   if (typeof absent === 'string') lines.push(`Missing people were not changed, because ${absent}.`)
   return lines.join('\n')
 }
 
 function summary(path: string, report: ImportReport, missing: Missing | undefined): string {
-  const { written, rejectedCount, absent, deleted } = report
+  const { written, skipped, rejectedCount, absent, deleted } = report
   const parts = [`Imported ${path}: ${listCounts(written) || 'nothing'}.`]
+  if (skipped > 0) parts.push(`Lines already written by an earlier run: ${skipped}.`)
   if (typeof absent === 'number') {
     const what = missing === 'keep' ? 'kept' : 'disabled and signed out'
     parts.push(`People from earlier imports who are missing from this one (${what}): ${absent}.`)

@@ -10,7 +10,7 @@ import { openSources } from './import-sources.ts'
 import { BATCH_LINES, type ReadLine, type RejectedLine, readBatch } from './read-records.ts'
 import type { KindName, kinds } from './record-kinds.ts'
 import { hashPasswords } from './write-batch.ts'
-import { writeLines } from './write-lines.ts'
+import { trackRejectedIds, writeLines } from './write-lines.ts'
 
 const DEMO_MARKER = 'demo_campus'
 
@@ -86,10 +86,12 @@ export async function loadDemo(
     if (!(await isEmpty({ kysely: trx }))) return false
     const writing = { trx, nowMs, passwordHashes, changed: new Set<string>() }
     const rejected: RejectedLine[] = []
+    const rejectedIds = trackRejectedIds()
     for (let at = 0; at < lines.length; at += BATCH_LINES) {
-      rejected.push(...(await writeLines(lines.slice(at, at + BATCH_LINES), writing)))
+      const some = lines.slice(at, at + BATCH_LINES)
+      rejected.push(...(await writeLines(some, writing, rejectedIds)))
     }
-    mustBeValid(rejected)
+    mustBeValid(rejected.filter(({ dependent }) => dependent === undefined))
     const value = JSON.stringify({ loadedAt: new Date(nowMs).toISOString() })
     await writeSetting(trx, DEMO_MARKER, value, nowMs)
     return true

@@ -5,13 +5,14 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { sql } from 'kysely'
 
 import type { Database } from '../../platform/store/database.ts'
+import { readSetting, writeSetting } from '../../platform/store/settings.ts'
 import { type Missing, type PresentPeople, settleAbsentPeople } from './absent-people.ts'
 import type { Source } from './import-sources.ts'
 import { type Batch, batchesOf, type ReadLine, type RejectedLine } from './read-records.ts'
 import { isKindName, type KindName } from './record-kinds.ts'
 import { referencesIn } from './record-rows.ts'
 import { hashPasswords } from './write-batch.ts'
-import { writeLines } from './write-lines.ts'
+import { type RejectedIds, trackRejectedIds, writeLines } from './write-lines.ts'
 
 const REJECTED_SHOWN_MAX = 200
 
@@ -29,8 +30,8 @@ export interface ImportSettings {
   /** The treatment of people from earlier imports who are missing; undefined to ignore them. */
   readonly missing?: Missing | undefined
   readonly emitsEvents?: boolean | undefined
-  /** Called after each batch with its number of lines. */
-  readonly onProgress?: (lines: number) => void
+  /** Called after each batch with its number of lines, and their size in bytes. */
+  readonly onProgress?: (lines: number, size: number) => void
   /** Called with the result of each line, in any order. */
   readonly onLine?: (result: LineResult) => void
   /** Called with the text of each rejected line of at most 1 MiB. */
@@ -52,47 +53,64 @@ export interface ImportReport {
   /** The first 200 invalid lines. */
   readonly rejected: { source: string; line: number; problem: string }[]
   rejectedCount: number
+  /** The number of lines that were rejected only because they refer to a rejected record, by kind. */
+  readonly dependents: Counts
   /** The number of lines that were skipped because the person deleted the account, by kind. */
   readonly deleted: Counts
+  /** The number of lines that were skipped because an earlier run had processed them. */
+  skipped: number
   /** The number of missing people, or why they were not handled; undefined if not requested. */
   absent: number | string | undefined
 }
 
 interface Run extends ImportSettings, PresentPeople {
   readonly report: ImportReport
+  readonly rejectedIds: RejectedIds
   readonly people: Set<string>
   knowsEveryRecord: boolean
 }
 
 /**
  * Imports records in batches, each in one transaction, and then handles missing people. Rejects an invalid line and the
- * lines that refer to its record. Skips the lines of people who deleted their accounts.
+ * lines that refer to its record. Skips the lines of people who deleted their accounts. An interrupted import of a file
+ * resumes after the last batch before the first rejected line, unless `missing` is set.
  */
 export async function importLines(settings: ImportSettings): Promise<Readonly<ImportReport>> {
   const { database, sources, missing, now } = settings
-  const counts = { written: {}, rejected: [], rejectedCount: 0, deleted: {} }
-  const report: ImportReport = { ...counts, absent: undefined }
-  const run: Run = { ...settings, report, people: new Set(), knowsEveryRecord: true }
+  const counts = { written: {}, rejected: [], rejectedCount: 0, dependents: {}, deleted: {} }
+  const report: ImportReport = { ...counts, skipped: 0, absent: undefined }
+  const tracking = { rejectedIds: trackRejectedIds(), people: new Set<string>() }
+  const run: Run = { ...settings, report, ...tracking, knowsEveryRecord: true }
   for (const source of sources) {
-    for await (const read of batchesOf(source)) {
+    const progress = await readProgress(database, source)
+    // Read all lines if missing people must be found.
+    const after = missing === undefined ? progress.line : 0
+    report.skipped += after
+    for await (const read of batchesOf(source, after)) {
       const { lines, left } = await leaveOutDeleted(database, read.lines)
       for (const { line, record } of left) {
         add(report.deleted, record.type)
         settings.onLine?.({ line: line.number, changed: false, error: ACCOUNT_DELETED })
       }
       const batch = { ...read, lines }
-      count(run, source, batch, await importBatch(run, batch))
+      count(run, source, batch, await importBatch(run, batch, progress))
       if (missing !== undefined) notePeople(run, read)
-      settings.onProgress?.(read.lines.length + read.rejected.length)
+      settings.onProgress?.(read.lines.length + read.rejected.length, read.size)
+    }
+    if (progress.isComplete && progress.name !== undefined) {
+      await database.kysely.deleteFrom('setting').where('name', '=', progress.name).execute()
     }
   }
   if (missing !== undefined)
     report.absent = await settleAbsentPeople(database, run, { missing, nowMs: now() })
-  const total = Object.values(report.written).reduce((sum, written) => sum + written, 0)
-  // Until autovacuum runs, PostgreSQL would plan queries as if the tables were nearly empty.
-  if (database.engine === 'postgres' && total >= MANY_RECORDS)
-    await sql`analyze`.execute(database.kysely)
+  await refreshStatistics(database, report)
   return report
+}
+
+/** Updates PostgreSQL's statistics. Until autovacuum runs, it would plan queries as if the tables were nearly empty. */
+async function refreshStatistics({ engine, kysely }: Database, { written }: ImportReport) {
+  const total = Object.values(written).reduce((sum, count) => sum + count, 0)
+  if (engine === 'postgres' && total >= MANY_RECORDS) await sql`analyze`.execute(kysely)
 }
 
 const ACCOUNT_DELETED = 'person: has deleted the account; delete the person in your platform, too'
@@ -109,15 +127,20 @@ function count(
   { lines }: Batch,
   { rejected, changed }: BatchResult,
 ): void {
-  const { written, rejected: shown } = run.report
+  const { written, rejected: shown, dependents } = run.report
   const left = new Set(rejected.map(({ line }) => line))
   for (const { line, record } of lines.filter((one) => !left.has(one.line))) {
     add(written, record.type)
     run.onLine?.({ line: line.number, changed: changed.has(`${record.type} ${record.id}`) })
   }
-  for (const { line, problem } of rejected.toSorted((a, b) => a.line.number - b.line.number)) {
+  const inOrder = rejected.toSorted((a, b) => a.line.number - b.line.number)
+  for (const { line, problem, dependent } of inOrder) {
     run.onLine?.({ line: line.number, changed: false, error: problem })
     if (line.text !== undefined) run.onReject?.(line.text)
+    if (dependent !== undefined) {
+      add(dependents, dependent)
+      continue
+    }
     run.report.rejectedCount += 1
     if (shown.length < REJECTED_SHOWN_MAX) shown.push({ source, line: line.number, problem })
   }
@@ -166,10 +189,11 @@ async function leaveOutDeleted({ kysely }: Database, lines: readonly ReadLine[])
   }
 }
 
-/** Writes the lines of a batch. */
-async function importBatch(run: Run, batch: Batch): Promise<BatchResult> {
-  const { database, hashPassword } = run
+/** Writes the lines of a batch. Stores the progress if no line so far was rejected. */
+async function importBatch(run: Run, batch: Batch, progress: Progress): Promise<BatchResult> {
+  const { database, rejectedIds, hashPassword } = run
   rejectUnusable(batch, run)
+  for (const { line } of batch.rejected) rejectedIds.add(line.value)
   const records = batch.lines.map(({ record }) => record)
   const findSame = (id: string, password: string) => findSameHash(run, id, password)
   const passwordHashes = hashPassword
@@ -180,7 +204,11 @@ async function importBatch(run: Run, batch: Batch): Promise<BatchResult> {
   const startedMs = performance.now()
   const rejected = await database.kysely.transaction().execute(async (trx) => {
     const writing = { trx, nowMs, passwordHashes, changed, emitsEvents: run.emitsEvents }
-    return [...batch.rejected, ...(await writeLines(batch.lines, writing))]
+    const found = [...batch.rejected, ...(await writeLines(batch.lines, writing, rejectedIds))]
+    progress.isComplete &&= found.length === 0
+    if (progress.isComplete && progress.name !== undefined)
+      await writeSetting(trx, progress.name, String(batch.last), nowMs)
+    return found
   })
   // SQLite allows a single writer, and waiting requests retry only at intervals. Pause, so they can write.
   if (database.engine === 'sqlite') await pause((performance.now() - startedMs) / 4)
@@ -215,4 +243,19 @@ async function findSameHash({ database, verifyPassword }: Run, id: string, passw
     .executeTakeFirst()
   const hash = person?.password_hash ?? undefined
   return hash !== undefined && (await verifyPassword?.(hash, password)) ? hash : undefined
+}
+
+type Progress = Awaited<ReturnType<typeof readProgress>>
+
+/** Reads the progress of an earlier run with the same content. */
+async function readProgress({ kysely }: Database, { digest }: Source) {
+  const name = digest && `import ${await digest()}`
+  return {
+    /** The setting that stores the progress; undefined if the source cannot be resumed. */
+    name,
+    /** The last line that an earlier run wrote. */
+    line: name === undefined ? 0 : Number((await readSetting(kysely, name)) ?? 0),
+    /** Whether all lines so far were written. */
+    isComplete: true,
+  }
 }

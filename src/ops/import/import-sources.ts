@@ -1,12 +1,18 @@
+import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
 
 import { parseJson } from '../../platform/http/strict-json.ts'
 
 /** A source of lines: an NDJSON file, standard input, or the body of a request. */
 export interface Source {
   readonly name: string
+  /** The size in bytes; 0 if unknown. */
+  readonly size: number
+  /** Returns a digest of the content, to resume an interrupted import; undefined if not supported. */
+  readonly digest?: () => Promise<string>
   readonly lines: AsyncIterable<Line> | Iterable<Line>
 }
 
@@ -17,22 +23,35 @@ export interface Line {
   readonly text: string | undefined
   /** The parsed JSON; undefined if it is invalid or longer than 1 MiB. */
   readonly value: unknown
+  /** The size of the line, in bytes. */
+  readonly size: number
 }
 
 const LINE_BYTES_MAX = 1024 * 1024
 
 /** Opens a file, `-` for standard input, or the .ndjson files of a folder in the order of their names. */
 export async function openSources(path: string): Promise<readonly Source[]> {
-  if (path === '-') return [{ name: 'standard input', lines: readLines(() => process.stdin) }]
-  if (!(await stat(path)).isDirectory()) return [fileSource(path)]
+  if (path === '-')
+    return [{ name: 'standard input', size: 0, lines: readLines(() => process.stdin) }]
+  if (!(await stat(path)).isDirectory()) return [await fileSource(path)]
   const files = (await readdir(path)).filter((name) => name.endsWith('.ndjson')).sort()
   if (files.length === 0)
     throw new Error(`${path} contains no .ndjson files. Choose another folder.`)
-  return files.map((name) => fileSource(join(path, name)))
+  return await Promise.all(files.map(async (name) => await fileSource(join(path, name))))
 }
 
-function fileSource(path: string): Source {
-  return { name: basename(path), lines: readLines(() => createReadStream(path)) }
+async function fileSource(path: string): Promise<Source> {
+  const open = () => createReadStream(path)
+  return {
+    name: basename(path),
+    size: (await stat(path)).size,
+    lines: readLines(open),
+    async digest() {
+      const hash = createHash('sha256')
+      await pipeline(open(), hash)
+      return hash.digest('base64url')
+    },
+  }
 }
 
 type Chunks = AsyncIterable<unknown> | Iterable<unknown>
@@ -40,13 +59,13 @@ type Chunks = AsyncIterable<unknown> | Iterable<unknown>
 /** Reads one JSON record per line. Skips empty lines. Calls `open` when the first line is requested. */
 export async function* readLines(open: () => Chunks): AsyncGenerator<Line> {
   let number = 0
-  for await (const text of textLines(open())) {
+  for await (const { text, size } of textLines(open())) {
     number += 1
-    if (text?.trim() !== '') yield { number, text, value: text && parseJson(text) }
+    if (text?.trim() !== '') yield { number, size, text, value: text && parseJson(text) }
   }
 }
 
-/** Splits chunks into lines. Buffers at most 1 MiB of a line, and yields undefined for a longer line. */
+/** Splits chunks into lines. Buffers at most 1 MiB of a line; the text of a longer line is undefined. */
 async function* textLines(chunks: Chunks) {
   let parts: Buffer[] = []
   let size = 0
@@ -56,9 +75,10 @@ async function* textLines(chunks: Chunks) {
   }
   const finish = () => {
     const whole = size <= LINE_BYTES_MAX ? Buffer.concat(parts).toString('utf8') : undefined
+    const line = { text: whole, size: size + 1 }
     parts = []
     size = 0
-    return whole
+    return line
   }
   for await (const chunk of chunks) {
     let rest = Buffer.from(chunk as Buffer)

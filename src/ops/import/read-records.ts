@@ -27,6 +27,10 @@ export interface DataRecord {
 export interface Batch {
   readonly lines: ReadLine[]
   readonly rejected: RejectedLine[]
+  /** The number of the last line. */
+  readonly last: number
+  /** The total size of the lines, in bytes. */
+  readonly size: number
 }
 
 /** A line whose record matches its schema. */
@@ -38,13 +42,16 @@ export interface ReadLine {
 export interface RejectedLine {
   readonly line: Line
   readonly problem: string
+  /** The record's kind if the line was rejected only because it refers to a rejected record. */
+  readonly dependent?: KindName
 }
 
-/** Reads and validates the lines of a source in batches. */
-export async function* batchesOf(source: Source) {
+/** Reads and validates the lines of a source in batches, starting after line number `after`. */
+export async function* batchesOf(source: Source, after: number) {
   let lines: Line[] = []
   let ids = new Set<string>()
   for await (const line of source.lines) {
+    if (line.number <= after) continue
     const id = keyOfLine(line)
     // A statement cannot write the same row twice, so start a new batch.
     if (lines.length >= BATCH_LINES || ids.has(id)) {
@@ -68,7 +75,8 @@ function keyOfLine({ number, value }: Line): string {
 
 /** Validates lines, and sorts the valid lines by kind, parents before children. */
 export function readBatch(read: readonly Line[]): Batch {
-  const batch: Batch = { lines: [], rejected: [] }
+  const size = read.reduce((sum, line) => sum + line.size, 0)
+  const batch: Batch = { lines: [], rejected: [], size, last: read.at(-1)?.number ?? 0 }
   for (const line of read) {
     const record = line.value === undefined ? NO_JSON : readRecord(line.value)
     if (typeof record === 'string') batch.rejected.push({ line, problem: record })

@@ -51,7 +51,7 @@ export function recordsRoute(
     const results: LineResult[] = []
     const { written } = await importLines({
       ...{ database, firebaseSignerKey, now, emitsEvents: true },
-      sources: [{ name: planPaths.records, lines }],
+      sources: [{ name: planPaths.records, size: 0, lines }],
       onLine: (result) => results.push(result),
     })
     if (results.some(({ changed }) => changed)) {

@@ -2,12 +2,56 @@ import { sql } from 'kysely'
 
 import type { ReadLine, RejectedLine } from './read-records.ts'
 import { isKindName, kindOf } from './record-kinds.ts'
-import { referencesIn, type Writing } from './record-rows.ts'
+import { type Fields, referencesIn, type Writing } from './record-rows.ts'
 import { Contradiction, writeBatch } from './write-batch.ts'
 
+/** The maximum number of tracked records. Beyond this number, dependent lines are reported as invalid. */
+const IDS_MAX = 200_000
+
+export type RejectedIds = ReturnType<typeof trackRejectedIds>
+
+/** Tracks rejected records, to distinguish invalid lines from lines that depend on rejected records. */
+export function trackRejectedIds() {
+  const ids = new Set<string>()
+  const addId = (kind: string, record: unknown) => {
+    const { id } = Object(record) as Fields
+    if (typeof id === 'string' && ids.size < IDS_MAX) ids.add(`${kind} ${id}`)
+  }
+  return {
+    /** Adds the record of a parsed line with its sections and lectures. The record may be invalid. */
+    add(value: unknown) {
+      const { type, sections, lectures } = Object(value) as Fields
+      addId(String(type), value)
+      for (const section of [sections].flat()) addId('section', section)
+      for (const lecture of [lectures].flat()) addId('lecture', lecture)
+    },
+    /** Finds lines that refer to a rejected record, unless the database has an earlier version of it. */
+    async findDependents(lines: readonly ReadLine[], writing: Writing): Promise<Set<ReadLine>> {
+      if (ids.size === 0) return new Set()
+      const needed = lines.flatMap((line) =>
+        referencesIn(line.record.values)
+          .filter(({ kind, id }) => ids.has(`${kind} ${id}`))
+          .map(({ kind, id }) => ({ line, kind, id })),
+      )
+      const missing = new Set<string>()
+      for (const [id, [first]] of Map.groupBy(needed, (one) => one.id)) {
+        if (first && !(await isStored(first.kind, id, writing))) missing.add(id)
+      }
+      return new Set(needed.filter(({ id }) => missing.has(id)).map(({ line }) => line))
+    },
+  }
+}
+
+/** Whether the database has a record with this id. `kind` may also be `section` or `lecture`. */
+async function isStored(kind: string, id: string, { trx }: Writing): Promise<boolean> {
+  const table = isKindName(kind) ? kindOf(kind).table : kind
+  const { rows } = await sql`select 1 from ${sql.table(table)} where id = ${id}`.execute(trx)
+  return rows.length > 0
+}
+
 /**
- * Writes lines, parents before children. If the database rejects a line, writes each half separately, down to single
- * lines. An invalid line therefore affects only the lines that refer to its record.
+ * Writes lines, parents before children, except lines that refer to a rejected record. If the database rejects a line,
+ * writes each half separately, down to single lines. An invalid line therefore affects only lines that depend on it.
  *
  * @returns the rejected lines
  * @throws errors that are not caused by a line, for example if the disk is full
@@ -15,17 +59,27 @@ import { Contradiction, writeBatch } from './write-batch.ts'
 export async function writeLines(
   lines: readonly ReadLine[],
   writing: Writing,
+  rejectedIds: RejectedIds,
 ): Promise<RejectedLine[]> {
-  const [first, second] = lines
-  const error = first && (await tryLines(lines, writing))
-  if (!first || error === undefined) return []
+  const dependents = await rejectedIds.findDependents(lines, writing)
+  const others = lines.filter((line) => !dependents.has(line))
+  const rejected = [...dependents].map(({ line, record }): RejectedLine => {
+    rejectedIds.add(line.value)
+    return { line, problem: 'the record refers to a rejected record', dependent: record.type }
+  })
+  const [first, second] = others
+  const error = first && (await tryLines(others, writing))
+  if (!first || error === undefined) return rejected
   if (second === undefined) {
-    return [{ line: first.line, problem: await explain(first.record, error, writing) }]
+    const { line, record } = first
+    rejectedIds.add(line.value)
+    return [...rejected, { line, problem: await explain(record, error, writing) }]
   }
-  const half = Math.ceil(lines.length / 2)
-  // Write the halves in order, because lines of the second may refer to records of the first.
-  const rejected = await writeLines(lines.slice(0, half), writing)
-  return [...rejected, ...(await writeLines(lines.slice(half), writing))]
+  const half = Math.ceil(others.length / 2)
+  for (const some of [others.slice(0, half), others.slice(half)]) {
+    rejected.push(...(await writeLines(some, writing, rejectedIds)))
+  }
+  return rejected
 }
 
 /** Writes all lines, or none. @returns the error if the database rejects a line */
@@ -70,11 +124,4 @@ async function explain(
     /Key \(([^)]*)\)/.exec(error.detail ?? '')?.[1]
   if (columns === undefined) return 'the record violates a constraint of the database'
   return `another record has the same ${columns.replace(/\w+\.|_canonical/g, '').replaceAll('_', ' ')}`
-}
-
-/** Whether the database has a record with this id. `kind` may also be `section` or `lecture`. */
-async function isStored(kind: string, id: string, { trx }: Writing): Promise<boolean> {
-  const table = isKindName(kind) ? kindOf(kind).table : kind
-  const { rows } = await sql`select 1 from ${sql.table(table)} where id = ${id}`.execute(trx)
-  return rows.length > 0
 }
