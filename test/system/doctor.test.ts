@@ -10,7 +10,7 @@ import { type CheckName, checks, type Finding, found } from '../../src/ops/docto
 import { type ClientFacts, judgeClients } from '../../src/ops/doctor/client-checks.ts'
 import { checkPermissions } from '../../src/ops/doctor/machine-checks.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
-import { editList, insert } from '../support/database.ts'
+import { change, editList, insert } from '../support/database.ts'
 import { listen } from '../support/listen.ts'
 import { sharedPostgres, startPostgres } from '../support/postgres.ts'
 import {
