@@ -4,14 +4,15 @@ import { type IconName, icon } from './icon.ts'
 import type { Page } from './layout.ts'
 import type { PersonView } from './person-view.ts'
 import type { SiteLook } from './site-look.ts'
-import { text } from './text.ts'
+import { type TextId, text } from './text.ts'
 
 /** The area of a page for a signed-in person: the account, or the administration of a site. */
 export interface AreaView {
   /** The name of the area for screen readers. */
   readonly name: HtmlValue
   readonly look: SiteLook | undefined
-  readonly groups: readonly AreaGroup[]
+  /** The navigation. Its first entry is the link to the home page of the area. */
+  readonly entries: readonly AreaEntry[]
   readonly hrefs: Hrefs<'account' | 'signOut'>
   readonly person: PersonView
   /** The path of the page, to which its forms are submitted by default. */
@@ -23,11 +24,9 @@ export interface AreaView {
 /** The paths of other pages and of forms, by the names of the pages. */
 export type Hrefs<Name extends string> = Readonly<Record<Name, string>>
 
-/** A group of links in the navigation. */
-export interface AreaGroup {
-  readonly name?: HtmlValue
-  readonly links: readonly (Tab & { readonly icon?: IconName | undefined })[]
-}
+/** A link in the navigation of an area, or the heading of the links that follow. */
+export type AreaEntry = TextId | AreaLink
+type AreaLink = readonly [href: string, label: TextId, icon: IconName]
 
 /** A page of an area, before `inArea` adds the navigation. Its forms get the CSRF token of the area. */
 export interface AreaPage extends Omit<Page, 'navigation' | 'language' | 'leadsToClient' | 'look'> {
@@ -74,22 +73,27 @@ ${tabs.map(
 }
 
 /** The links of the area: a sidebar on a wide screen, and a menu on a narrow screen. Neither needs a script. */
-function navigation({ name, groups, person, ...area }: AreaView): Html {
+function navigation({ name, entries, person, path, ...area }: AreaView): Html {
+  const home = entries[0]?.[0]
+  const isCurrent = (href: string) =>
+    path === href || (href !== home && path.startsWith(`${href}/`))
+  const groups: { readonly heading?: TextId; readonly links: AreaLink[] }[] = [{ links: [] }]
+  for (const entry of entries) {
+    if (typeof entry === 'string') groups.push({ heading: entry, links: [] })
+    else groups.at(-1)?.links.push(entry)
+  }
+  const list = ({ heading, links }: (typeof groups)[number], index: number) =>
+    html`${heading && html`<p class="muted" id="menu-${index}">${text(heading)}</p>\n`}<ul${heading && html` aria-labelledby="menu-${index}"`}>
+${links.map(([href, label, symbol]) => html`<li><a href="${href}"${isCurrent(href) && html` aria-current="page"`}>${icon(symbol)}<bdi>${text(label)}</bdi></a></li>\n`)}</ul>
+`
   const signOut = html`<a href="${area.hrefs.account}"><span class="hidden">${text('account.title')} </span><bdi>${person.name}</bdi></a>
 <button id="sign-out" type="submit" class="second">${text('word.signOut')}</button>`
   return html`<nav class="area" aria-label="${name}">
 <button type="button" class="menu second" popovertarget="menu">${text('layout.menu')}</button>
 <div id="menu" popover>
-${groups.map(group)}${postForm({ action: area.hrefs.signOut }, signOut)}
+${groups.map(list)}${postForm({ action: area.hrefs.signOut }, signOut)}
 </div>
 </nav>`
-}
-
-function group({ name, links }: AreaGroup, index: number): Html {
-  const id = `menu-${index}`
-  return html`${name !== undefined && html`<p class="muted" id="${id}">${name}</p>\n`}<ul${name !== undefined && html` aria-labelledby="${id}"`}>
-${links.map((link) => html`<li><a href="${link.href}"${link.current && html` aria-current="page"`}>${link.icon && icon(link.icon)}<bdi>${link.label}</bdi></a></li>\n`)}</ul>
-`
 }
 
 export interface ConfirmPage extends Pick<AreaPage, 'title' | 'id'>, FormTarget {

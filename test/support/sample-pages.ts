@@ -195,10 +195,10 @@ function pagesOf(values: Values): Record<string, View> {
 /** The pages of signed-in people, each with the navigation of an area. */
 function inAreas(values: Values): Record<string, View> {
   const { person, csrf, address, words } = values
-  const links = [{ href: address('/apps'), label: person.name, current: true }]
-  const groups = [{ links }, { name: 'Signing in', links }]
+  const link = [address('/apps'), 'account.apps', 'layout-grid'] as const
+  const entries = [link, 'nav.security', link] as const
   const session = { person, csrf, path: address('/account') }
-  const area = { name: 'Your account', look: undefined, groups, hrefs, ...session }
+  const area = { name: 'Your account', look: undefined, entries, hrefs, ...session }
   const all: Record<string, AreaPage> = {
     ...accountPages(values),
     ...factorPages(values),

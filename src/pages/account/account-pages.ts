@@ -1,5 +1,3 @@
-import type { Html } from '../../../views/html.ts'
-import type { IconName } from '../../../views/icon.ts'
 import { text } from '../../../views/text.ts'
 import { findLookOfPerson, type Look, siteLook } from '../../directory/sites/site-look.ts'
 import type { Actor } from '../../platform/audit/record-audit-event.ts'
@@ -20,71 +18,54 @@ export interface Asked {
 
 type AccountHandler = (asked: Asked) => Answer | Promise<Answer>
 
-/** Creates the account router, and functions to declare its pages. `current` is the navigation link to highlight. */
+/** Creates the account router, and functions to declare its pages. */
 export function makeAccountPages(ownPages: OwnPages) {
   const { database, signedInPages, now } = ownPages
   const router = makeRouter()
   /** @param shownAt the page to open after signing in again; undefined if an older sign-in suffices */
   const entering =
-    (handler: AccountHandler, current: string, shownAt?: string): PageHandler =>
+    (handler: AccountHandler, shownAt?: string): PageHandler =>
     async (ctx, session) => {
       if (shownAt !== undefined && !signedInPages.isFresh(session)) {
         return await signedInPages.signInAgain(ctx, session, shownAt)
       }
       const look = await findLookOfPerson(database, session.person.id)
       const answer = await handler({ ctx, session, actor: actorOf(ctx, session, now), look })
-      const area = { ...areaOf(current), look: siteLook(ctx, look) }
+      const area = { name: text('account.title'), entries, look: siteLook(ctx, look) }
       return answerInArea(ctx, session, area, answer)
     }
   return {
     ...ownPages,
     router,
-    page(pattern: string, show: AccountHandler, current = pattern): void {
-      router.get(pattern, signedInPages.page(entering(show, current)))
+    page(pattern: string, show: AccountHandler): void {
+      router.get(pattern, signedInPages.page(entering(show)))
     },
     /** Declares a page that requires a recent sign-in. If the sign-in is older, the person must sign in again. */
-    freshPage(pattern: string, current: string, show: AccountHandler): void {
-      router.get(pattern, signedInPages.page(entering(show, current, pattern)))
+    freshPage(pattern: string, show: AccountHandler): void {
+      router.get(pattern, signedInPages.page(entering(show, pattern)))
     },
     /** Declares a form. Its CSRF token is checked before `answer` is called. */
     form(pattern: string, answer: AccountHandler): void {
-      router.post(pattern, signedInPages.form(entering(answer, pattern)))
+      router.post(pattern, signedInPages.form(entering(answer)))
     },
     /** Declares a form that requires a recent sign-in. If the sign-in is older, the person must sign in again. */
     freshForm(pattern: string, shownAt: string, answer: AccountHandler): void {
-      router.post(pattern, signedInPages.form(entering(answer, shownAt, shownAt)))
+      router.post(pattern, signedInPages.form(entering(answer, shownAt)))
     },
   }
 }
 
 export type AccountPages = ReturnType<typeof makeAccountPages>
 
-function areaOf(current: string) {
-  const link = (href: string, label: Html, icon: IconName) => ({
-    ...{ href, label, icon },
-    current: href === current,
-  })
-  return {
-    name: text('account.title'),
-    groups: [
-      {
-        links: [
-          link(pages.account, text('word.account'), 'circle-user'),
-          link(pages.apps, text('account.apps'), 'layout-grid'),
-          link(pages.notifications, text('account.notifications'), 'bell'),
-          link(pages.data, text('nav.data'), 'download'),
-        ],
-      },
-      {
-        name: text('nav.security'),
-        links: [
-          link(pages.security, text('password.label'), 'key-round'),
-          link(pages.passkeys, text('passkeys.title'), 'fingerprint-pattern'),
-          link(pages.secondFactor, text('secondFactor.title'), 'smartphone'),
-          link(pages.linkedIdentities, text('identities.title'), 'link'),
-          link(pages.sessions, text('account.browsers'), 'monitor-smartphone'),
-        ],
-      },
-    ],
-  }
-}
+const entries = [
+  [pages.account, 'word.account', 'circle-user'],
+  [pages.apps, 'account.apps', 'layout-grid'],
+  [pages.notifications, 'account.notifications', 'bell'],
+  [pages.data, 'nav.data', 'download'],
+  'nav.security',
+  [pages.security, 'password.label', 'key-round'],
+  [pages.passkeys, 'passkeys.title', 'fingerprint-pattern'],
+  [pages.secondFactor, 'secondFactor.title', 'smartphone'],
+  [pages.linkedIdentities, 'identities.title', 'link'],
+  [pages.sessions, 'account.browsers', 'monitor-smartphone'],
+] as const

@@ -75,7 +75,7 @@ function appRoutes({ database, listPages, scopeUses, now, page, form }: AccountP
     const pager = listPages.pagerOf(ctx, found)
     return connectedAppsPage({ apps, pager, connectHref: pages.connectHome })
   })
-  const showRemoval: Parameters<AccountPages['page']>[1] = async ({ session, ctx }) => {
+  page(pages.removeApp, async ({ session, ctx }) => {
     const query = new URLSearchParams(ctx.querystring)
     const [client, site] = [query.get('client') ?? '', query.get('site') ?? '']
     const app = await lists.findApp(lineOf(session, client, site))
@@ -92,8 +92,7 @@ function appRoutes({ database, listPages, scopeUses, now, page, form }: AccountP
       hidden: { client, site },
       cancelHref: pages.apps,
     })
-  }
-  page(pages.removeApp, showRemoval, pages.apps)
+  })
   form(pages.removeApp, async ({ session, actor, ctx }) => {
     const line = lineOf(session, formField(ctx, 'client'), formField(ctx, 'site'))
     // The response is the same for an unknown client and for a client that only other people connected.

@@ -58,15 +58,15 @@ export function sessionRoutes(
     return enginePages.signedOut
   }
   router.post(pages.signOut, signedInPages.form(signOut))
-  const askEverywhere = () =>
+  page(pages.signOutEverywhere, () =>
     confirmPage({
       id: 'sign-out-everywhere-page',
       title: text('everywhere.title'),
       effect: text('everywhere.text'),
       confirm: text('everywhere.confirm'),
       cancelHref: pages.sessions,
-    })
-  page(pages.signOutEverywhere, askEverywhere, pages.sessions)
+    }),
+  )
   form(pages.signOutEverywhere, async ({ session: { person }, ctx }) => {
     await endSessions(database.kysely, [person.id], now())
     noteEvent({ action: 'sign_out.everywhere', personId: person.id, ...callerOf(ctx) })

@@ -40,7 +40,7 @@ export function passkeyRoutes(accountPages: AccountPages, passkeys: Passkeys): v
     return addPasskeyPage({ listHref: pages.passkeys, name, problem, options })
   }
   // Ask for a sign-in before the browser creates a passkey. Asking afterwards would discard the new passkey.
-  accountPages.freshPage(pages.addPasskey, pages.passkeys, async (asked) =>
+  accountPages.freshPage(pages.addPasskey, async (asked) =>
     showForm(asked, deviceText(describeDevice(asked.ctx.get('user-agent')))),
   )
   accountPages.freshForm(pages.addPasskey, pages.addPasskey, async (asked) => {

@@ -1,8 +1,7 @@
-import type { Context } from 'koa'
 import type Router from 'koa-router'
 
-import type { IconName } from '../../../views/icon.ts'
-import { type TextId, text } from '../../../views/text.ts'
+import type { AreaEntry } from '../../../views/area.ts'
+import { text } from '../../../views/text.ts'
 import { MFA_ACR } from '../../directory/people/authentication.ts'
 import { EVERYTHING } from '../../directory/scopes/sensitive-operations.ts'
 import { type AdminSite, findAdminSite } from '../../directory/sites/site-admin.ts'
@@ -49,7 +48,7 @@ export function makeOperatorPages(router: Router, parts: AdminParts) {
         const suffices = (!isFresh || signedInPages.isFresh(session)) && reaches(session, acr)
         if (suffices) {
           const answer = await Promise.try(enter(handler), operator, ctx).catch(refuseFormer)
-          return answerInArea(ctx, session, areaOf(ctx, operator, parts), answer)
+          return answerInArea(ctx, session, areaOf(operator, parts), answer)
         }
         const returnTo = shownAt?.(operator, ctx) ?? ctx.url
         return await signedInPages.signInAgain(ctx, session, returnTo, acr)
@@ -177,49 +176,40 @@ async function operatorOf(ctx: PageContext, session: PageSession, parts: AdminPa
   return { session, site, actor: actorOf(ctx, session, now), address }
 }
 
-function areaOf({ path }: Context, { site, address }: Operator, { reviews }: AdminParts) {
-  const home = address(pages.site)
-  const link = (pattern: string, label: TextId, icon: IconName) => {
-    const href = address(pattern)
-    const isBelow = href !== home && path.startsWith(`${href}/`)
-    return { href, label: text(label), icon, current: path === href || isBelow }
-  }
-  const group = (name: TextId | undefined, links: ReturnType<typeof link>[]) => {
-    return { name: name && text(name), links }
-  }
-  const isOn = site.mcpConnectionsOnSince !== undefined
-  return {
-    name: text('adminNav.area', { site: site.name }),
-    // The site's logo and colors are only for pages of its members.
-    look: { name: site.name, logoHref: undefined, colorsHref: undefined },
-    groups: [
-      group(undefined, [
-        link(pages.site, 'adminNav.home', 'house'),
-        link(pages.members, 'adminNav.people', 'users'),
-        link(pages.appearance, 'adminNav.appearance', 'palette'),
-      ]),
-      group('adminNav.apps', [
-        link(pages.assistants, 'adminNav.assistants', 'bot'),
-        link(pages.approvals, 'adminNav.approvals', 'check'),
-        ...(reviews
-          ? [link(pages.documentClients, 'adminNav.documentClients', 'circle-check')]
-          : []),
-      ]),
-      group('adminNav.activity', [
-        link(pages.overview, 'analytics.title', 'chart-line'),
-        link(pages.audit, 'adminNav.audit', 'scroll-text'),
-      ]),
-      group('adminNav.signingIn', [
-        link(pages.identityProviders, 'adminNav.identityProviders', 'link'),
-        link(pages.twoFactors, 'adminNav.twoFactors', 'shield-check'),
-      ]),
-      group('adminNav.developers', [
-        ...(isOn ? [link(pages.applications, 'adminNav.applications', 'layout-grid')] : []),
-        link(pages.webhooks, 'adminNav.webhooks', 'bell'),
-        link(pages.resourceServers, 'adminNav.resourceServers', 'server'),
-        link(pages.queries, 'adminNav.queries', 'terminal'),
-        link(pages.beta, 'adminNav.beta', 'flask-conical'),
-      ]),
-    ],
-  }
+function areaOf({ site, address }: Operator, { reviews }: AdminParts) {
+  const hidden: readonly unknown[] = [
+    site.mcpConnectionsOnSince === undefined && pages.applications,
+    !reviews && pages.documentClients,
+  ]
+  const entries = navigation.flatMap((entry): AreaEntry[] => {
+    if (typeof entry === 'string') return [entry]
+    const [pattern, ...labels] = entry
+    return hidden.includes(pattern) ? [] : [[address(pattern), ...labels]]
+  })
+  // The site's logo and colors are only for pages of its members.
+  const look = { name: site.name, logoHref: undefined, colorsHref: undefined }
+  return { name: text('adminNav.area', { site: site.name }), look, entries }
 }
+
+/** The navigation, with the paths as patterns. */
+const navigation: readonly AreaEntry[] = [
+  [pages.site, 'adminNav.home', 'house'],
+  [pages.members, 'adminNav.people', 'users'],
+  [pages.appearance, 'adminNav.appearance', 'palette'],
+  'adminNav.apps',
+  [pages.assistants, 'adminNav.assistants', 'bot'],
+  [pages.approvals, 'adminNav.approvals', 'check'],
+  [pages.documentClients, 'adminNav.documentClients', 'circle-check'],
+  'adminNav.activity',
+  [pages.overview, 'analytics.title', 'chart-line'],
+  [pages.audit, 'adminNav.audit', 'scroll-text'],
+  'adminNav.signingIn',
+  [pages.identityProviders, 'adminNav.identityProviders', 'link'],
+  [pages.twoFactors, 'adminNav.twoFactors', 'shield-check'],
+  'adminNav.developers',
+  [pages.applications, 'adminNav.applications', 'layout-grid'],
+  [pages.webhooks, 'adminNav.webhooks', 'bell'],
+  [pages.resourceServers, 'adminNav.resourceServers', 'server'],
+  [pages.queries, 'adminNav.queries', 'terminal'],
+  [pages.beta, 'adminNav.beta', 'flask-conical'],
+]

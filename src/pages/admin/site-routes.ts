@@ -44,7 +44,7 @@ export function siteRoutes(router: Router, operatorPages: OperatorPages, parts: 
       const [only, second] = sites
       if (!only) throw notAnOperator()
       if (!second) return only.href
-      const area = { name: text('adminNav.title'), groups: [], look: undefined }
+      const area = { name: text('adminNav.title'), entries: [], look: undefined }
       return answerInArea(ctx, session, area, adminSitesPage({ sites }))
     }),
   )

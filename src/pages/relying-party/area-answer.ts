@@ -17,7 +17,7 @@ export type WholeAnswer = Page | string | undefined
 export function answerInArea(
   ctx: Context,
   { person, csrf }: PageSession,
-  area: Pick<AreaView, 'name' | 'look' | 'groups'>,
+  area: Pick<AreaView, 'name' | 'look' | 'entries'>,
   answer: Answer,
 ): WholeAnswer {
   if (typeof answer !== 'object') return answer
