@@ -12,7 +12,6 @@ export interface AccountHomePage {
   readonly hrefs: Hrefs<'language' | 'memberQueries'>
   /** The language that the person chose; undefined if the browser decides. */
   readonly language: string | undefined
-  /** The languages that the person can choose from. */
   readonly languages: readonly string[]
 }
 

@@ -26,7 +26,6 @@ export interface AppearancePage {
   readonly previewAction: string
   /** The language whose texts the page shows; undefined for the texts that apply to all languages. */
   readonly language: string | undefined
-  /** Returns the address of the page for a language. */
   readonly hrefOf: (language: string | undefined) => string
   readonly choice: LanguageChoice
 }

@@ -54,7 +54,6 @@ ${others.length > 0 && rows(added.length > 0 ? 'adminAssistants.more' : 'adminAs
   }
 }
 
-/** The added assistants, each with its state, and the address for members. */
 function addedList(added: readonly AssistantView[], page: AssistantsPage): Html {
   const isOn = page.switchOnAction === undefined
   return html`${rows('adminAssistants.added', added, page)}

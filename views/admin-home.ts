@@ -42,7 +42,6 @@ export interface SiteStateView {
   readonly applications: number
   readonly operators: number
   readonly hasLogo: boolean
-  /** The names of the identity providers. */
   readonly providers: readonly string[]
   /** Connected clients with a metadata document that no operator has reviewed. */
   readonly unreviewed: number

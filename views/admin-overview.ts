@@ -6,7 +6,6 @@ import { type Column, table } from './table.ts'
 import { dayText, errorWords, inCode, numberText, text, timeOf } from './text.ts'
 
 export interface OverviewPage {
-  /** The figure that the page shows. */
   readonly measure: Measure
   /** The periods, in days, that the reader can choose from. */
   readonly periods: readonly number[]

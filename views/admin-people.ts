@@ -15,7 +15,6 @@ import { type Html, type HtmlValue, html } from './html.ts'
 import { type Column, table } from './table.ts'
 import { inLink, text, textIfAny, timeOf } from './text.ts'
 
-/** A person with a role at the site. */
 export interface MemberView {
   readonly name: string
   readonly email: string

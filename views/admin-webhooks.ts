@@ -151,7 +151,6 @@ ${form('delete', 'adminWebhooks.delete', 'danger')}`,
   }
 }
 
-/** A form for the action `act`. */
 function form(act: string, label: TextId, kind?: 'second' | 'danger', fields?: Html): Html {
   return postForm({ hidden: { act } }, html`${fields}${submitButton(act, text(label), { kind })}`)
 }

@@ -14,7 +14,6 @@ export function linkList(links: readonly LinkView[]): Html {
 ${links.map(({ href, label, what }) => html`<li><a href="${href}">${label}</a> <span class="muted">${what}</span></li>\n`)}</ul>`
 }
 
-/** An example query for each API. */
 const queries = {
   admin: 'courses(first: 5) { nodes { slug title state } }',
   member: 'viewer { name enrolledCourses(first: 5) { nodes { slug expireDate } } }',

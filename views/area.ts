@@ -52,7 +52,6 @@ ${body}`
   }
 }
 
-/** A page in a row of tabs. */
 export interface Tab {
   readonly label: HtmlValue
   readonly href: string

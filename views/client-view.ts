@@ -1,7 +1,6 @@
 import { type Html, type HtmlValue, html } from './html.ts'
 import { text } from './text.ts'
 
-/** The client that a page describes. */
 export interface ClientView {
   readonly name: string
   /** The origin of the client, and whether it was verified. */

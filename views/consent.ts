@@ -11,15 +11,12 @@ export interface ConsentPage extends PromptView {
   readonly person: PersonView
   /** The site to which the access is limited. */
   readonly site?: { readonly name: HtmlValue; readonly roles: readonly string[] } | undefined
-  /** Endings of the sentence "It can see …". */
   readonly canSee: readonly ScopeText[]
-  /** Endings of the sentence "It can change …". */
   readonly canChange: readonly ScopeText[]
   /** The scopes that extend an earlier consent; undefined if the client has no access yet. */
   readonly added?: ReadonlySet<string> | undefined
   /** The link for signing in as another person. */
   readonly signOutHref?: string | undefined
-  /** The text that the site adds to this page. */
   readonly words?: SiteWords | undefined
 }
 

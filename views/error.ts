@@ -8,7 +8,6 @@ export interface ErrorPage {
   readonly description: string
   /** The id of the request in the log. */
   readonly errorId?: string | undefined
-  /** The page that explains how to connect an assistant. */
   readonly connectHref?: string | undefined
   /** The unregistered redirect URI that the application sent. Shown as text, never as a link. */
   readonly sentAddress?: string | undefined

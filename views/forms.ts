@@ -34,7 +34,6 @@ type ButtonKind = 'second' | 'danger'
 
 interface ButtonOptions {
   readonly kind?: ButtonKind | undefined
-  /** The target of the cancel link next to the button. */
   readonly cancelHref?: string | undefined
 }
 

@@ -10,9 +10,7 @@ export interface ScopeText {
 
 /** A grant and its use, as shown to its person and to operators. */
 export interface GrantView {
-  /** Endings of the sentence "Can see …". */
   readonly canSee: readonly ScopeText[]
-  /** Endings of the sentence "Can change …". */
   readonly canChange: readonly ScopeText[]
   readonly grantedAt: number
   readonly lastUsedAt: number | undefined

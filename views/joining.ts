@@ -7,7 +7,6 @@ import { codeField, type LinkForm } from './recover.ts'
 import { showPasswordScript } from './script.ts'
 import { text } from './text.ts'
 
-/** The values that the pages about joining a site show. */
 export interface JoinPage {
   readonly siteName: HtmlValue
   readonly action: string

@@ -21,7 +21,6 @@ export interface Page {
   readonly body: Html
   /** The navigation of an area, between the header and the page. */
   readonly navigation?: Html | undefined
-  /** Additional elements of `head`. */
   readonly head?: Html | undefined
   /** Scripts at the end of the page, which its Content-Security-Policy allows. */
   readonly scripts?: readonly Script[] | undefined
@@ -29,7 +28,6 @@ export interface Page {
   readonly language?: string | undefined
   /** Whether submitting a form of the page may redirect to a client. */
   readonly leadsToClient?: boolean
-  /** The look of the site that the page is for. */
   readonly look?: SiteLook | undefined
 }
 

@@ -23,9 +23,7 @@ export interface SignInPage extends PromptView {
   readonly recoverHref: string
   /** The page for people without an account; undefined if the site of the application does not allow sign-up. */
   readonly signUpHref?: string | undefined
-  /** The text that the site adds to this page. */
   readonly words?: SiteWords | undefined
-  /** Additional values that the form sends. */
   readonly hidden?: Readonly<Record<string, string>> | undefined
   /** Whether the identity providers are the only way to sign in. */
   readonly isOnly?: boolean
@@ -35,7 +33,6 @@ export interface SignInPage extends PromptView {
   readonly passkey?: Pick<PasskeyForm, 'action' | 'options'> | undefined
   /** An additional effect of the next sign-in, as a sentence. */
   readonly note?: HtmlValue
-  /** The identity providers with which people can sign in. */
   readonly providers?: readonly Readonly<Record<'id' | 'name' | 'href', string>>[] | undefined
   /** The page on which a person adds a second factor; undefined if the request needs no second factor. */
   readonly factorsHref?: string | undefined

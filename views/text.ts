@@ -42,7 +42,6 @@ export function timeZones(): readonly string[] {
   return zones
 }
 
-/** The values of a message, by name. */
 export type TextValues = Readonly<Record<string, TextValue>>
 
 /**
@@ -63,7 +62,6 @@ export function textIfAny(id: string, values?: TextValues): Html | undefined {
 export const inLink = (href: string) => (content: HtmlValue) =>
   html`<a href="${href}">${content}</a>`
 
-/** Renders a tag of a message in bold. */
 const inBold = (content: HtmlValue) => html`<strong>${content}</strong>`
 
 /** Renders a value or a tag of a message as code. */

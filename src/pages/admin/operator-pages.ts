@@ -134,7 +134,6 @@ function refuseFormer(error: unknown): never {
 }
 
 type Needs = (operator: Operator, ctx: PageContext) => Promise<boolean>
-/** Returns the address of a page. */
 type ShownAt = (operator: Operator, ctx: PageContext) => string
 
 const home: ShownAt = ({ address }) => address(pages.site)

@@ -104,7 +104,6 @@ const types = [...eventTypes.keys()]
 
 const idIn = (ctx: PageContext) => ctx.params['endpoint'] ?? ''
 
-/** Reads the fields of an endpoint from the form. */
 function typedIn(ctx: PageContext): Required<EndpointInput> {
   const payload = formField(ctx, 'payload') === 'thin' ? 'thin' : 'full'
   return { url: formField(ctx, 'url').trim(), types: [...formFields(ctx, 'types')], payload }

@@ -14,7 +14,6 @@ import { type Application, findApplication } from './application-lists.ts'
 import { insertSecret, subjectOf } from './application-secrets.ts'
 import { authMethodWith, columnsOf, type ProtocolChoices } from './protocol-choices.ts'
 
-/** The input for a new application or resource server. */
 export interface NewApplication extends CheckedApplication {
   readonly kind?: ApplicationKind
   /** The id of the assistant that the application is for. */

@@ -8,7 +8,6 @@ export type ListPages = ReturnType<typeof makeListPages>
 
 const PAGE_SIZE = 20
 
-/** The path of a list and the query of the request. */
 type Place = Pick<Context, 'path' | 'query'>
 
 /** Creates the functions that paginate the lists on our own pages. The query parameter `after` contains the cursor. */

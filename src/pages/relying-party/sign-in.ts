@@ -64,7 +64,6 @@ export async function beginSignIn(
   return { pending, address: `${paths.authorization}?${query}` }
 }
 
-/** The requirements of a sign-in to our own pages. */
 export interface AskedSignIn {
   readonly login?: string | undefined
   /** The `acr` that the sign-in must reach. */
