@@ -1,4 +1,4 @@
-import type { AreaPage, Hrefs } from './area.ts'
+import { type AreaPage, type Hrefs, plainList } from './area.ts'
 import { postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import type { Page } from './layout.ts'
@@ -36,8 +36,7 @@ ${ownedNotice(page.owned) ?? postForm({ action: page.hrefs.deleteAccount }, remo
 function ownedNotice(owned: readonly HtmlValue[]): Html | undefined {
   if (owned.length === 0) return undefined
   return html`<p class="notice" id="owned">${text('data.owned')}</p>
-<ul>
-${owned.map((name) => html`<li><bdi>${name}</bdi></li>\n`)}</ul>`
+${plainList(owned.map((name) => html`<bdi>${name}</bdi>`))}`
 }
 
 export interface DeletionPage extends LinkForm {

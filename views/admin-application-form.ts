@@ -37,7 +37,7 @@ export interface ApplicationFormPage {
 /** The form that creates or edits an application. */
 export function applicationFormPage(page: ApplicationFormPage): AreaPage {
   const { editing, problems } = page
-  const isOperator = ofOperator(page.typed) !== undefined
+  const isOperator = actsForOwner(page.typed)
   const newTitle = isOperator ? 'applications.operator.title' : 'applications.new.title'
   const title = editing === undefined ? newTitle : 'applications.edit.title'
   const isWrong = page.problem !== undefined || Object.values(problems).some(Boolean)
@@ -58,21 +58,14 @@ ${isOperator && powerNotice()}${postForm(page, fields)}`,
   }
 }
 
-/** Returns the hints for an application that acts for an owner; undefined if it acts for members. */
-function ofOperator({ authMethod }: ApplicationFormPage['typed']) {
-  if (authMethod !== 'operator') return undefined
-  return {
-    name: text('applications.operator.name'),
-    redirects: text('applications.operator.redirects'),
-    scopes: text('applications.operator.scopes'),
-  }
-}
+/** Whether the application acts for an owner. */
+const actsForOwner = ({ authMethod }: ApplicationFormPage['typed']) => authMethod === 'operator'
 
 function nameField({ typed, problems }: ApplicationFormPage): Html {
   return inputField({
     id: 'name',
     label: text('word.name'),
-    hint: ofOperator(typed)?.name ?? text('applications.nameHint'),
+    hint: text(actsForOwner(typed) ? 'applications.operator.name' : 'applications.nameHint'),
     problem: problems.name,
     attributes: html` type="text" maxlength="200" autocomplete="off" required value="${typed.name}"`,
   })
@@ -84,9 +77,9 @@ function redirectField({ typed, problems, appSchemes }: ApplicationFormPage): Ht
     id: 'redirect-uris',
     name: 'redirect_uris',
     label: text('applications.redirectUris'),
-    hint:
-      ofOperator(typed)?.redirects ??
-      text('applications.redirectHint', { schemes: listText(schemes) }),
+    hint: actsForOwner(typed)
+      ? text('applications.operator.redirects')
+      : text('applications.redirectHint', { schemes: listText(schemes) }),
     problem: problems.redirectUris,
     attributes: html` rows="4" required spellcheck="false" autocapitalize="none"`,
   }
@@ -120,7 +113,10 @@ ${kinds.map((value) =>
 }
 
 function scopeField({ typed, choices, problems, editing }: ApplicationFormPage): Html {
-  const hints = [ofOperator(typed)?.scopes, editing && text('applications.scopesRemoved')]
+  const hints = [
+    actsForOwner(typed) && text('applications.operator.scopes'),
+    editing && text('applications.scopesRemoved'),
+  ]
   return html`<fieldset${problems.scopes !== undefined && html` aria-describedby="scopes-problem"`}>
 <legend>${text('applications.scopes')}</legend>
 ${hints.map((hint) => hint && html`<p class="hint">${hint}</p>\n`)}${fieldProblem('scopes', problems.scopes)}

@@ -18,13 +18,10 @@ export interface ResourceServersPage extends ListView {
 export function resourceServersPage(page: ResourceServersPage): AreaPage {
   const { problem } = page
   const resourceServers = page.resourceServers.map(
-    ({
-      name,
-      clientId,
-      disabled,
-      href,
-    }) => html`<a href="${href}">${foreignName(name)}</a>${disabled && disabledTag}<br>
-<code class="muted">client_id</code> <code>${clientId}</code>`,
+    (
+      server,
+    ) => html`<a href="${server.href}">${foreignName(server.name)}</a>${server.disabled && disabledTag}<br>
+<code class="muted">client_id</code> <code>${server.clientId}</code>`,
   )
   const none = html`<p class="empty" id="no-resource-servers">${text('resourceServers.none')}</p>`
   const attributes = html` type="text" maxlength="80" autocomplete="off" required value="${page.typed}"`

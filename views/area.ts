@@ -61,14 +61,7 @@ export interface Tab {
 /** A row of links to related pages. @param name the name of the row for screen readers */
 export function tabBar(name: HtmlValue, tabs: readonly Tab[]): Html {
   return html`<nav class="tabs" aria-label="${withoutTags(name)}">
-${tabs.map(
-  ({
-    label,
-    href,
-    current,
-  }) => html`<a href="${href}"${current && html` aria-current="page"`}>${label}</a>
-`,
-)}</nav>`
+${tabs.map((tab) => html`<a href="${tab.href}"${tab.current && html` aria-current="page"`}>${tab.label}</a>\n`)}</nav>`
 }
 
 /** The links of the area: a sidebar on a wide screen, and a menu on a narrow screen. Neither needs a script. */

@@ -1,3 +1,4 @@
+import { plainList } from './area.ts'
 import { avatar } from './avatar.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import { logoOf } from './icon.ts'
@@ -42,7 +43,7 @@ export function connectSteps(
 ${needsPublicAddress && local && html`<p class="notice warning">${text('connect.unreachable', { name })}</p>`}
 ${steps.approveHref !== undefined && html`<p class="notice warning">${text('connect.approve', { name, a: inLink(steps.approveHref) })}</p>`}
 ${instructions.map((each) => instruction(each, name))}
-${ownCallbacks && callbacks(ownCallbacks)}
+${ownCallbacks && html`<p>${ownCallbacks.differs}</p>\n${plainList(ownCallbacks.uris.map(inCode))}`}
 <p class="small">${text('connect.source', {
     a: (name) => html`<a href="${documentation.url}" rel="noreferrer">${name}</a>`,
     date: dayText(documentation.read),
@@ -74,10 +75,4 @@ ${snippet(shown.text)}`
 /** A text to copy. One click selects all of it, and if `copyScript` runs, a button copies it. Long lines wrap. */
 export function snippet(content: HtmlValue, id?: string): Html {
   return html`<div class="copyable"><pre class="snippet" translate="no"><code${id !== undefined && html` id="${id}"`}>${content}</code></pre><button type="button" class="second" data-other="${text('word.copied')}" hidden>${text('word.copy')}</button></div>`
-}
-
-function callbacks({ differs, uris }: NonNullable<ConnectStepsView['ownCallbacks']>): Html {
-  return html`<p>${differs}</p>
-<ul>
-${uris.map((uri) => html`<li><code>${uri}</code></li>\n`)}</ul>`
 }

@@ -67,14 +67,7 @@ ${page.note !== undefined && html`<p class="notice" id="login-note">${page.note}
 ${!page.isOnly && signInForm(page)}
 ${!page.isOnly && helpLinks(page)}
 ${page.passkey && passkeyForm({ ...page.passkey, csrf: page.csrf, purpose: 'use', kind: 'second' })}
-${page.providers?.map(
-  ({
-    id,
-    name,
-    href,
-  }) => html`<div class="actions"><a id="provider-${id}" class="button second" href="${href}">${text('signIn.with', { name })}</a></div>
-`,
-)}
+${page.providers?.map(({ id, href, ...named }) => html`<div class="actions"><a id="provider-${id}" class="button second" href="${href}">${text('signIn.with', named)}</a></div>\n`)}
 <div class="actions"><button id="login-cancel" type="submit" form="refusal" class="quiet">${text('signIn.cancel')}</button></div>
 ${refusalForm(page)}
 ${isForOthers && !page.isOnly && html`<p class="small">${text('signIn.neverSeen', { app: html`<bdi>${page.client.name}</bdi>` })}</p>`}`,

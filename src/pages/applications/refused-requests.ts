@@ -132,7 +132,6 @@ function storable(text: string): string {
 
 /** The maximum number of combinations of client, day and error per flush. Further combinations are not counted. */
 const COUNTS_MAX = 2000
-const ROWS_PER_WRITE = 100
 /** The format of error codes. A code in another format is counted as `other`. */
 const ERROR_CODE = /^[a-z_]{1,60}$/
 
@@ -168,17 +167,16 @@ function makeRefusalCounts({ kysely }: Database) {
         .execute()
       const sites = new Map(applications.map((row) => [row.client_id, row.site_id]))
       const rows = rowsOfSites(taken, sites)
-      for (let from = 0; from < rows.length; from += ROWS_PER_WRITE) {
-        await kysely
-          .insertInto('site_refusal_day')
-          .values(rows.slice(from, from + ROWS_PER_WRITE))
-          .onConflict((conflict) =>
-            conflict.columns(['site_id', 'day', 'error']).doUpdateSet({
-              refusals: sql<number>`site_refusal_day.refusals + excluded.refusals`,
-            }),
-          )
-          .execute()
-      }
+      if (rows.length === 0) return
+      await kysely
+        .insertInto('site_refusal_day')
+        .values(rows)
+        .onConflict((conflict) =>
+          conflict.columns(['site_id', 'day', 'error']).doUpdateSet({
+            refusals: sql<number>`site_refusal_day.refusals + excluded.refusals`,
+          }),
+        )
+        .execute()
     },
   }
 }
