@@ -83,19 +83,7 @@ const columns: readonly Column<AuditEntryView>[] = [
     cell: ({ actorName, hasActor }) =>
       html`<bdi>${actorName ?? text(hasActor ? 'audit.deletedAccount' : 'audit.unknownPerson')}</bdi>`,
   },
-  {
-    heading: text('audit.what'),
-    cell: ({
-      action,
-      subject,
-      aboutName,
-      reason,
-      times,
-    }) => html`${actionText(action)} <strong><bdi>${subject}</bdi></strong>
-${aboutName !== undefined && aboutName !== subject && html`<br><span class="small">${text('audit.account', { name: html`<bdi>${aboutName}</bdi>` })}</span>`}
-${reason !== undefined && html`<br><span class="small">${text('audit.reason', { reason: html`<bdi lang="en">${reason}</bdi>` })}</span>`}
-${times > 1 && html`<br><span class="small">${text('audit.times', { times })}</span>`}`,
-  },
+  { heading: text('audit.what'), cell: what },
   { heading: text('audit.changed'), cell: ({ differences }) => differences.map(difference) },
   {
     heading: text('audit.request'),
@@ -103,6 +91,13 @@ ${times > 1 && html`<br><span class="small">${text('audit.times', { times })}</s
       html`<span class="small code">${address !== undefined && html`<bdi>${address}</bdi><br>`}<bdi>${requestId}</bdi></span>`,
   },
 ]
+
+function what({ action, subject, aboutName, reason, times }: AuditEntryView): Html {
+  return html`${actionText(action)} <strong><bdi>${subject}</bdi></strong>
+${aboutName !== undefined && aboutName !== subject && html`<br><span class="small">${text('audit.account', { name: html`<bdi>${aboutName}</bdi>` })}</span>`}
+${reason !== undefined && html`<br><span class="small">${text('audit.reason', { reason: html`<bdi lang="en">${reason}</bdi>` })}</span>`}
+${times > 1 && html`<br><span class="small">${text('audit.times', { times })}</span>`}`
+}
 
 /** Renders a changed value under the field's name in the Admin API. */
 function difference({ name, before, after }: AuditDifference): Html {

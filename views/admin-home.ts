@@ -24,7 +24,7 @@ export interface AdminHomePage {
   readonly isOn: boolean
   readonly figures: {
     readonly days: readonly OverviewDayView[]
-    readonly peopleByWeek: Readonly<Record<'last' | 'before', number>>
+    readonly peopleByWeek: Weeks
   }
   readonly state: SiteStateView
   /** The URL of the page with the steps for members. */
@@ -36,6 +36,9 @@ export interface AdminHomePage {
   /** Whether the person may turn self sign-up on and off. */
   readonly isOwner: boolean
 }
+
+/** A figure of the last seven days, and of the seven days before. */
+type Weeks = Readonly<Record<'last' | 'before', number>>
 
 /** The set-up of a site, and the items that its operators should check. */
 export interface SiteStateView {
@@ -84,34 +87,32 @@ function summary({ isOn, state, href }: AdminHomePage): Html {
 
 const WEEK = 7
 const sum = (values: readonly number[]) => values.reduce((one, other) => one + other, 0)
+const weeksOf = (values: readonly number[]): Weeks => ({
+  last: sum(values.slice(-WEEK)),
+  before: sum(values.slice(-2 * WEEK, -WEEK)),
+})
 
 function tiles({ figures: { days, peopleByWeek }, href }: AdminHomePage): Html {
-  const tile = (
-    measure: Measure,
-    label: TextId,
-    now: number,
-    before: number,
-  ) => html`<li class="card">
+  const valuesOf = (measure: Measure) => days.map((day) => day[measure])
+  const tile = (measure: Measure, label: TextId, weeks: Weeks) => html`<li class="card">
 <a href="${href}/overview?measure=${measure}">${text(label)}</a>
-<strong>${numberText(now)}</strong>
-<span class="small">${changeOf(now, before)}</span>
-${sparkline(days.map((day) => day[measure]))}
+<strong>${numberText(weeks.last)}</strong>
+<span class="small">${changeOf(weeks)}</span>
+${sparkline(valuesOf(measure))}
 </li>
 `
-  const weekly = (measure: Measure) => {
-    const values = days.map((day) => day[measure])
-    const [now, before] = [sum(values.slice(-WEEK)), sum(values.slice(-2 * WEEK, -WEEK))]
-    return tile(measure, `analytics.measures.${measure}`, now, before)
-  }
-  const connected = days.map((day) => day.connected)
+  const weekly = (measure: Measure) =>
+    tile(measure, `analytics.measures.${measure}`, weeksOf(valuesOf(measure)))
+  const connected = valuesOf('connected')
+  const connections = { last: connected.at(-1) ?? 0, before: connected.at(-1 - WEEK) ?? 0 }
   return html`<h2 class="hidden">${text('adminHome.week')}</h2>
 <ul class="tiles">
-${tile('connected', 'adminHome.connections', connected.at(-1) ?? 0, connected.at(-1 - WEEK) ?? 0)}${tile('people', 'adminHome.activePeople', peopleByWeek.last, peopleByWeek.before)}${weekly('calls')}${weekly('signIns')}${weekly('refusals')}</ul>
+${tile('connected', 'adminHome.connections', connections)}${tile('people', 'adminHome.activePeople', peopleByWeek)}${weekly('calls')}${weekly('signIns')}${weekly('refusals')}</ul>
 <p class="small">${text('adminHome.tiles')}</p>`
 }
 
 /** Compares a figure with that of the week before. */
-function changeOf(now: number, before: number): Html {
+function changeOf({ last: now, before }: Weeks): Html {
   const moved = now > before ? 'up' : 'down'
   const change = now === before ? 'same' : moved
   return text('adminHome.change', {
@@ -134,8 +135,7 @@ export function judgeRefusals(last: number, before: number): 'rose' | 'usual' | 
 }
 
 function attentionCard({ figures, state, href: home }: AdminHomePage): Html {
-  const refusals = figures.days.map((day) => day.refusals)
-  const [last, before] = [sum(refusals.slice(-WEEK)), sum(refusals.slice(-2 * WEEK, -WEEK))]
+  const { last, before } = weeksOf(figures.days.map((day) => day.refusals))
   const { unreviewed: count, oldSecrets, neverExchanged } = state
   const change = judgeRefusals(last, before)
   const reasons = inLink(`${home}/overview?measure=refusals&days=7#reasons`)

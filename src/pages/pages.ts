@@ -41,7 +41,6 @@ export function makePages(
   { keys, scopeUses, handler }: PagesPorts,
 ) {
   const { people, browserSessions, signIn, links, linkRequests, siteProviders } = directory
-  const { loopbackHosts, furtherPlans } = service
   const { secretRoot: seals, cursors } = keys
   const sessionSeconds = service.lifetimes.pageSessionSeconds
   const { formKey } = seals
@@ -56,7 +55,6 @@ export function makePages(
   const { database, noteEvent, now } = platform
   const ownPages = { database, baseUrl, scopeUses, signedInPages, listPages, siteProviders, now }
   const refusals = makeRefusedRequests(database, now)
-  const policy = { loopbackHosts, assistants, furtherPlans }
   const { hash: hashPassword } = directory.passwords
   const security = { signIn, sessions, hashPassword, passwordCharactersMin, noteEvent }
   const visitorPages = {
@@ -76,7 +74,7 @@ export function makePages(
     /** Creates the routes, in the order in which they handle a request. */
     routes(api: Api, discovery: Discovery, oauth: Oauth, webhooks: WebhookEndpoints) {
       const { authorization, signOuts } = oauth
-      const ofAdmin = { seals, refusals, api, discovery, oauth, webhooks }
+      const ofAdmin = { service, assistants, seals, refusals, api, discovery, oauth, webhooks }
       const accountPages = makeAccountPages(ownPages)
       accountRoutes(accountPages, api.member)
       securityRoutes(accountPages, security, authorization.renewSession)
@@ -93,7 +91,7 @@ export function makePages(
         joiningRoutes(visitorPages),
         deletionRoutes(visitorPages, service.lifetimes.accountDeletionSeconds),
         accountPages.router,
-        adminRoutes(ownPages, policy, ofAdmin),
+        adminRoutes(ownPages, ofAdmin),
       ]
     },
   }

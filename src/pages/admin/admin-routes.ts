@@ -4,7 +4,7 @@ import type Router from 'koa-router'
 
 import { makeRouter } from '../../platform/http/router.ts'
 import type { OwnPages } from '../relying-party/signed-in-pages.ts'
-import { type AdminPolicy, type AdminPorts, makeAdminParts } from './admin-parts.ts'
+import { type AdminPorts, makeAdminParts } from './admin-parts.ts'
 import { appearanceRoutes } from './appearance-routes.ts'
 import { applicationFormRoutes } from './application-forms.ts'
 import { applicationRoutes } from './application-routes.ts'
@@ -22,8 +22,8 @@ import { stopAndSecretRoutes } from './stop-and-secret-routes.ts'
 import { webhookRoutes } from './webhook-routes.ts'
 
 /** Creates the routes of the pages for operators (specification, What the service does 8). */
-export function adminRoutes(ownPages: OwnPages, policy: AdminPolicy, ports: AdminPorts): Router {
-  const parts = makeAdminParts(ownPages, policy, ports)
+export function adminRoutes(ownPages: OwnPages, ports: AdminPorts): Router {
+  const parts = makeAdminParts(ownPages, ports)
   const router = makeRouter()
   const operatorPages = makeOperatorPages(router, parts)
   siteRoutes(router, operatorPages, parts)

@@ -24,6 +24,7 @@ import {
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import { mustOwn, type Operator, type OperatorPages } from './operator-pages.ts'
+import { secretOwner } from './stop-and-secret-routes.ts'
 
 const nothingTyped: TypedEntry = {
   ...{ name: '', redirectUris: '', postLogoutRedirectUris: '' },
@@ -64,7 +65,7 @@ export function applicationFormRoutes(operatorPages: OperatorPages, parts: Admin
     return formPage(operator, isOperator ? { ...nothingTyped, authMethod: OPERATOR } : nothingTyped)
   })
   operatorPages.whereOn.form(pages.applications, async (operator, ctx) => {
-    const { site, actor, session, address } = operator
+    const { site, actor, address } = operator
     const typed = typedEntry(ctx)
     mustOwn({ isOperator: typed.authMethod === OPERATOR }, operator)
     const checked = checkEntry(typed, redirectRules)
@@ -74,8 +75,9 @@ export function applicationFormRoutes(operatorPages: OperatorPages, parts: Admin
       const wrong = created === 'taken' ? sameName : tooMany
       return invalid(ctx, formPage(operator, typed, undefined, wrong))
     }
-    newSecrets.keep(ctx, session.sessionId, created)
-    return `${address(pages.application, { client: created.clientId })}?done=created`
+    const { clientId: client, secret } = created
+    newSecrets.set(ctx, secretOwner(operator, client), secret)
+    return `${address(pages.application, { client })}?done=created`
   })
 
   onApplication.page(pages.editApplication, (app, operator) =>

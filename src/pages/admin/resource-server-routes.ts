@@ -10,7 +10,7 @@ import { applicationKinds, newResourceServer } from '../applications/application
 import type { PageContext } from '../relying-party/signed-in-pages.ts'
 import type { AdminParts } from './admin-parts.ts'
 import type { Operator, OperatorPages } from './operator-pages.ts'
-import { sharedView } from './stop-and-secret-routes.ts'
+import { secretOwner, sharedView } from './stop-and-secret-routes.ts'
 
 /** Registers the pages for the resource servers of a site. They are available even if MCP connections are off. */
 export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminParts): void {
@@ -38,7 +38,7 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
 
   operatorPages.page(pages.resourceServers, (operator, ctx) => listPage(operator, ctx))
   operatorPages.form(pages.resourceServers, async (operator, ctx) => {
-    const { site, actor, session, address } = operator
+    const { site, actor, address } = operator
     const name = formField(ctx, 'name').normalize('NFC').trim()
     const problem = problemOfName(name)
     if (problem !== undefined) return invalid(ctx, await listPage(operator, ctx, name, problem))
@@ -49,8 +49,9 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
       const taken = text('resourceServers.sameName')
       return invalid(ctx, await listPage(operator, ctx, name, made === 'taken' ? taken : full))
     }
-    newSecrets.keep(ctx, session.sessionId, made)
-    return `${address(pages.resourceServer, { client: made.clientId })}?done=registered`
+    const { clientId: client, secret } = made
+    newSecrets.set(ctx, secretOwner(operator, client), secret)
+    return `${address(pages.resourceServer, { client })}?done=registered`
   })
 
   operatorPages.of('resource_server').page(pages.resourceServer, (server, operator, ctx) =>

@@ -95,9 +95,9 @@ function secretRoutes(
   const onApplication = operatorPages.of(kind)
   onApplication.freshForm(patterns.secrets, patterns.one, async (app, operator, ctx) => {
     mustOwn(app, operator)
-    const { actor, session, address } = operator
+    const { actor, address } = operator
     const secret = await secrets.add(app, actor)
-    newSecrets.keep(ctx, session.sessionId, { clientId: app.clientId, secret })
+    newSecrets.set(ctx, secretOwner(operator, app.clientId), secret)
     const done = secret === undefined ? 'two-secrets' : 'secret-added'
     return `${address(patterns.one)}?done=${done}`
   })
@@ -157,9 +157,13 @@ export function sharedView(
 ) {
   const isLive = ({ expiresAt }: Application['secrets'][number]) => (expiresAt ?? Infinity) > now()
   const secrets = app.secrets.filter(isLive)
-  return {
-    ...frameOf({ ...app, secrets }, operator, ctx),
-    mayAddSecret: secrets.length < LIVE_SECRETS_MAX,
-    newSecret: newSecrets.take(ctx, operator.session.sessionId, app.clientId),
-  }
+  const owner = secretOwner(operator, app.clientId)
+  const newSecret = newSecrets.read(ctx, owner)
+  if (newSecret !== undefined) newSecrets.set(ctx, owner, undefined)
+  const mayAddSecret = secrets.length < LIVE_SECRETS_MAX
+  return { ...frameOf({ ...app, secrets }, operator, ctx), mayAddSecret, newSecret }
 }
+
+/** Identifies the session and application to which a new secret belongs. */
+export const secretOwner = ({ session }: Operator, clientId: string): string =>
+  `${session.sessionId} ${clientId}`

@@ -1,12 +1,9 @@
 import { randomUUID } from 'node:crypto'
 
-import type { Context } from 'koa'
 import type { Transaction } from 'kysely'
 
 import { hintOf, makeSecret } from '../../oauth/clients/secret.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
-import { makeKeptValues, type Seals } from '../../platform/http/kept-values.ts'
-import { pages } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import type { Application } from './application-lists.ts'
@@ -77,33 +74,4 @@ async function lockAndList(trx: Transaction<Schema>, clientId: string, nowMs: nu
     .where('client_id', '=', clientId)
     .where((e) => e.or([e('expires_at', 'is', null), e('expires_at', '>', nowMs)]))
     .execute()
-}
-
-const NEW_SECRET_SECONDS = 120
-
-/**
- * Creates the functions that pass a new secret from the form handler to the page that shows it once. In between, the
- * browser stores the secret for at most two minutes, in a cookie that is sealed for this session and application.
- */
-export function makeNewSecrets(ports: { readonly seals: Seals; readonly now: () => number }) {
-  const path = () => pages.admin
-  const kept = makeKeptValues<string>('gatehouse_new_secret', NEW_SECRET_SECONDS, ports, path)
-  const ownerOf = (sessionId: string, clientId: string) => `${sessionId} ${clientId}`
-  return {
-    keep(
-      ctx: Context,
-      sessionId: string,
-      { clientId, secret }: { readonly clientId: string; readonly secret: string | undefined },
-    ): void {
-      kept.set(ctx, ownerOf(sessionId, clientId), secret)
-    },
-
-    /** Returns the new secret, and removes it from the browser. Returns undefined if there is none. */
-    take(ctx: Context, sessionId: string, clientId: string): string | undefined {
-      const owner = ownerOf(sessionId, clientId)
-      const secret = kept.read(ctx, owner)
-      if (secret !== undefined) kept.set(ctx, owner, undefined)
-      return secret
-    },
-  }
 }
