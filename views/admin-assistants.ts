@@ -47,7 +47,7 @@ export function assistantsPage(page: AssistantsPage): AreaPage {
     scripts: [copyScript],
     body: html`${problemAlert('assistants-problem', page.problem)}
 <p>${text('adminAssistants.intro')}</p>
-${switchOnAction !== undefined && switchOn(switchOnAction)}
+${switchOnAction !== undefined && html`<div class="notice warning" id="feature-off"><p>${text('adminAssistants.off')}</p></div>\n${switchOnForm(switchOnAction)}`}
 ${added.length > 0 && addedList(added, page)}
 ${others.length > 0 && rows(added.length > 0 ? 'adminAssistants.more' : 'adminAssistants.first', others, page)}
 <p>${text('adminAssistants.own', { a: (name) => html`<a id="own" href="${page.ownHref}">${name}</a>` })}</p>`,
@@ -63,11 +63,6 @@ ${
 ${snippet(page.memberAddress)}
 <p><a id="member-page" href="${page.memberAddress}">${text('adminHome.membersSee')}</a></p>`
 }`
-}
-
-function switchOn(action: string): Html {
-  return html`<div class="notice warning" id="feature-off"><p>${text('adminAssistants.off')}</p></div>
-${switchOnForm(action)}`
 }
 
 function rows(heading: TextId, assistants: readonly AssistantView[], page: AssistantsPage): Html {

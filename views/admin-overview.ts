@@ -52,7 +52,7 @@ export function overviewPage(page: OverviewPage): AreaPage {
 <span class="muted">${text(`analytics.measures.${measure}.what`)}</span></p>
 ${tabBar(text('analytics.period'), periodTabs)}</div>
 ${values.some((value) => value > 0) ? chartOf(title, bars, page) : empty(page)}
-${page.latest.length > 0 && latestOf(page)}
+${page.latest.length > 0 && html`<h2>${text('analytics.latest')}</h2>\n${table(text('analytics.latest'), latestColumns, page.latest)}`}
 <p class="small">${text('analytics.utc', { time: timeOf(page.countedAt) })} <a id="download" href="${page.siteHref}/overview/download?days=${days.length}">${text('analytics.download')}</a></p>`,
   }
 }
@@ -76,7 +76,7 @@ function chartOf(title: HtmlValue, bars: readonly Bar[], page: OverviewPage): Ht
 ${bars.toReversed().map(({ label, value }) => html`<tr><th scope="row">${label}</th><td>${numberText(value)}</td></tr>\n`)}</tbody>
 </table>
 </details>
-${page.measure === 'refusals' && reasonsOf(page)}`
+${page.measure === 'refusals' && html`<h2 id="reasons">${text('analytics.reasons')}</h2>\n${table(text('analytics.reasons'), reasonColumns, page.reasons)}`}`
 }
 
 function total(values: readonly number[], { measure, people }: OverviewPage): Html {
@@ -84,11 +84,6 @@ function total(values: readonly number[], { measure, people }: OverviewPage): Ht
   if (measure === 'connected') return text('analytics.today', { count: values.at(-1) ?? 0 })
   const count = values.reduce((one, other) => one + other, 0)
   return text('analytics.inAll', { count })
-}
-
-function reasonsOf({ reasons }: OverviewPage): Html {
-  return html`<h2 id="reasons">${text('analytics.reasons')}</h2>
-${table(text('analytics.reasons'), reasonColumns, reasons)}`
 }
 
 const reasonColumns: readonly Column<OverviewPage['reasons'][number]>[] = [
@@ -102,11 +97,6 @@ const reasonColumns: readonly Column<OverviewPage['reasons'][number]>[] = [
     isNumber: true,
   },
 ]
-
-function latestOf({ latest }: OverviewPage): Html {
-  return html`<h2>${text('analytics.latest')}</h2>
-${table(text('analytics.latest'), latestColumns, latest)}`
-}
 
 const [when, ...others] = refusalColumns
 const latestColumns: readonly Column<OverviewPage['latest'][number]>[] = [

@@ -70,7 +70,7 @@ export function sharedPage(
   const { authMethod, disabledAt } = page.app
   return clientPage(page, undefined, {
     id,
-    body: html`${newSecret !== undefined && secretNotice(newSecret)}
+    body: html`${newSecret !== undefined && html`<div class="notice warning" role="status"><p>${text('secrets.copy')}</p>\n${snippet(newSecret, 'new-secret')}</div>`}
 ${settings}
 ${authMethod !== 'none' && secretSection(page)}
 <h2>${text('secrets.stop')}</h2>
@@ -87,13 +87,6 @@ ${disabledAt === undefined && html`<a id="disable" class="button second" href="$
 }
 
 export const disabledTag = html` <span class="tag">${text('applications.disabled')}</span>`
-
-function secretNotice(secret: string): Html {
-  return html`<div class="notice warning" role="status">
-<p>${text('secrets.copy')}</p>
-${snippet(secret, 'new-secret')}
-</div>`
-}
 
 const secretColumns: readonly Column<Secret>[] = [
   {

@@ -60,7 +60,7 @@ export function signInPage(page: SignInPage): Page {
 <span class="muted"><bdi>${page.client.host}</bdi></span>`
           }</p>`
     }
-${page.factorsHref !== undefined && twoFactorsNote(page.factorsHref)}
+${page.factorsHref !== undefined && html`<p class="notice" id="needs-two-factors">${text('signIn.twoFactors', { add: html`<a href="${page.factorsHref}" target="_blank">${text('signIn.addFactor')}</a>` })}</p>`}
 ${siteWords(page.words)}
 ${problemAlert('login-problem', page.problem)}
 ${page.note !== undefined && html`<p class="notice" id="login-note">${page.note}</p>`}
@@ -91,8 +91,4 @@ ${passwordField({
 })}
 ${submitButton('login-submit', text('word.signIn'))}`
   return postForm(page, fields)
-}
-
-function twoFactorsNote(href: string): Html {
-  return html`<p class="notice" id="needs-two-factors">${text('signIn.twoFactors', { add: html`<a href="${href}" target="_blank">${text('signIn.addFactor')}</a>` })}</p>`
 }

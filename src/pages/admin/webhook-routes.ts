@@ -15,6 +15,7 @@ import type { Operator, OperatorPages } from './operator-pages.ts'
 import { refusalText } from './page-changes.ts'
 
 type Act = (webhooks: WebhookEndpoints, by: SiteActor, id: string, ctx: PageContext) => unknown
+type Show = (operator: Operator, ctx: PageContext, problem?: Html) => Promise<AreaPage>
 
 /** The action of each button on an endpoint's page. */
 const acts: ReadonlyMap<string, Act> = new Map<string, Act>([
@@ -37,11 +38,7 @@ export function webhookRoutes(
   { freshPage, freshForm }: OperatorPages,
   { webhooks, now }: Pick<AdminParts, 'webhooks' | 'now'>,
 ): void {
-  const listPage = async (
-    { site, address }: Operator,
-    ctx: PageContext,
-    problem?: Html,
-  ): Promise<AreaPage> =>
+  const listPage: Show = async ({ site, address }, ctx, problem) =>
     webhooksPage({
       endpoints: (await webhooks.list(site.id)).map((endpoint) => ({
         ...endpoint,
@@ -52,11 +49,7 @@ export function webhookRoutes(
       problem,
     })
 
-  const onePage = async (
-    { site, address }: Operator,
-    ctx: PageContext,
-    problem?: Html,
-  ): Promise<AreaPage> => {
+  const onePage: Show = async ({ site, address }, ctx, problem) => {
     const endpoint = await webhooks.find(site.id, idIn(ctx))
     if (!endpoint) throw nothingHere()
     return webhookPage({
@@ -73,7 +66,7 @@ export function webhookRoutes(
   /** Declares a page with its form. If a change is refused, the page states the reason. */
   const declare = (
     pattern: string,
-    show: typeof onePage,
+    show: Show,
     change: (by: SiteActor, ctx: PageContext, address: Operator['address']) => Promise<string>,
   ) => {
     freshPage(pattern, (operator, ctx) => show(operator, ctx))
