@@ -32,13 +32,10 @@ export function providersPage(page: ProvidersPage): AreaPage {
   const { siteName, providers, signOutUri, isOnly, onlyAction } = page
   const { action, typed, problem, presets, steps } = page
   const rows = providers.map(
-    (
-      { name, issuer, redirectUri, domains, proof, ...actions },
-      position,
-    ) => html`<bdi>${name}</bdi><br>
-<code>${issuer}</code><br><span class="muted">${text('providers.redirectUri')}</span> <code>${redirectUri}</code><br>
+    ({ domains, proof, ...provider }, position) => html`<bdi>${provider.name}</bdi><br>
+<code>${provider.issuer}</code><br><span class="muted">${text('providers.redirectUri')}</span> <code>${provider.redirectUri}</code><br>
 <span class="muted">${text('providers.signOutUri')}</span> <code>${signOutUri}</code>
-${postForm({ action: actions.domainsAction }, [
+${postForm({ action: provider.domainsAction }, [
   inputField({
     id: `domains-${position}`,
     name: 'domains',
@@ -51,7 +48,7 @@ ${postForm({ action: actions.domainsAction }, [
   }),
   submitButton(`save-${position}`, text('providers.saveDomains'), { kind: 'second' }),
 ])}
-${buttonForm({ action: actions.removeAction }, `remove-${position}`, text('word.remove'), 'danger')}`,
+${buttonForm({ action: provider.removeAction }, `remove-${position}`, text('word.remove'), 'danger')}`,
   )
   const [isOnlyWay, site] = [isOnly ? 'yes' : 'no', html`<bdi>${siteName}</bdi>`]
   const links = presets.map(({ name, href }) => html`<a href="${href}"><bdi>${name}</bdi></a>`)

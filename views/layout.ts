@@ -58,7 +58,7 @@ export function layout(page: Page, { serviceName, stylesheetHref }: Frame): Html
 ${head}
 </head>
 <body${navigation && html` class="with-side"`}>
-${navigation ? side(page, navigation, brand) : brand}
+${navigation ? html`<a class="skip" href="#${id}">${text('layout.skip')}</a>\n<div class="side">\n${brand}\n${navigation}\n</div>` : brand}
 <main id="${id}">
 ${back && html`<p class="small"><a href="${back.href}"><bdi>${back.name}</bdi></a></p>`}
 <h1>${heading}</h1>
@@ -67,14 +67,6 @@ ${body}
 ${scripts.map(({ element }) => element)}</body>
 </html>
 `
-}
-
-function side({ id }: Page, navigation: Html, brand: Html): Html {
-  return html`<a class="skip" href="#${id}">${text('layout.skip')}</a>
-<div class="side">
-${brand}
-${navigation}
-</div>`
 }
 
 function ownBrand(serviceName: string): Html {

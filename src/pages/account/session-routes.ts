@@ -24,7 +24,7 @@ interface SessionsPorts {
 
 /** Creates the pages that list the browsers in which a person is signed in, and the forms that end these sessions. */
 export function sessionRoutes(
-  { database, signedInPages, now, router, page, form }: AccountPages,
+  { database, now, router, page, form }: AccountPages,
   { sessions, browserSessions, noteEvent, signOuts }: SessionsPorts,
 ): void {
   page(pages.sessions, async ({ session: { person, browser } }) => {
@@ -49,15 +49,14 @@ export function sessionRoutes(
     await end(ctx, session, { id: session.browser.id, others: true })
     return `${pages.sessions}?done=others-ended`
   })
-  const signOut = async (ctx: PageContext, { person, browser }: PageSession) => {
+  form(pages.signOut, async ({ session: { person, browser }, ctx }) => {
     const chosen = { id: browser.id, others: false }
     await signOuts?.browsersSignedOut(person.id, chosen)
     await browserSessions.end(person.id, chosen)
     noteEvent({ action: 'sign_out.browser', personId: person.id, ...callerOf(ctx) })
     await sessions.end(ctx)
     return enginePages.signedOut
-  }
-  router.post(pages.signOut, signedInPages.form(signOut))
+  })
   page(pages.signOutEverywhere, () =>
     confirmPage({
       id: 'sign-out-everywhere-page',

@@ -48,6 +48,7 @@ type LinkOfPerson = OneTimeLink & { readonly personId: string }
 /** Thrown if a link was used, has expired, or no longer allows its change. */
 export class LinkGone extends Error {}
 
+/** Recognizes the browser in which a link was opened. */
 export function openLink<Link extends OneTimeLink>(
   ctx: Context,
   link: Link,
@@ -55,13 +56,10 @@ export function openLink<Link extends OneTimeLink>(
 ): OpenedLink<Link> {
   const needsCode = !isForBrowser(link, browser)
   const form = { action: ctx.path, csrf, email: link.email, needsCode }
-  return { link, form, continueHref: needsCode ? pages.account : continueHref(link) }
-}
-
-/** Returns the path of the interaction from which a person requested a link, or the path of the account page. */
-function continueHref({ data }: OneTimeLink): string {
-  const { from } = data === null ? {} : (JSON.parse(data) as { from?: string })
-  return from === undefined ? pages.account : addressOf(promptPages.login, { uid: from })
+  const { from: uid } = JSON.parse(link.data ?? '{}') as { from?: string }
+  const continues = uid !== undefined && !needsCode
+  const continueHref = continues ? addressOf(promptPages.login, { uid }) : pages.account
+  return { link, form, continueHref }
 }
 
 export interface LinkHandlers {
