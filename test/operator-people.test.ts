@@ -107,8 +107,11 @@ describe('the pages for the people and the appearance of a site', () => {
   const submit = async (path: string, fields: Record<string, string | Blob>) => {
     const form = new FormData()
     form.set('csrf', hiddenField((await operator.visit(appearance)).text))
-    for (const [name, value] of Object.entries(fields))
-      form.append(name, value, ...(value instanceof Blob ? [`${name}.png`] : []))
+    for (const [name, value] of Object.entries(fields)) {
+      if (typeof value === 'string') form.append(name, value)
+      // A browser sends an empty file without a name if the person chose none.
+      else form.append(name, value, value.size > 0 ? `${name}.png` : '')
+    }
     return await operator.open(path, { method: 'POST', body: form })
   }
   const lookOf = async () =>
@@ -122,6 +125,9 @@ describe('the pages for the people and the appearance of a site', () => {
     expect(await lookOf()).to.include({ accent_color: '#7a1f5c', sign_in_words: 'Hello <you>' })
     expect((await lookOf())?.logo_file_id).to.match(/^fil_/)
     expect((await operator.visit(appearance)).text).to.match(/<img src="\/assets\/logos\//)
+    const again = await submit(appearance, { logo: new Blob([]), signInWords: 'Hello again' })
+    expect(again.headers.get('location')).to.equal(`${appearance}?done=saved`)
+    expect((await lookOf())?.logo_file_id, 'no file was chosen').to.match(/^fil_/)
     await submit(appearance, { removeLogo: 'yes' })
     expect(await lookOf()).to.include({ logo_file_id: null, accent_color: null })
   })
