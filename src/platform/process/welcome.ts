@@ -16,6 +16,7 @@ export interface DemoPerson {
 /** The default base URL of `npm run token` (tools/token/token.ts). */
 const TOKEN_BASE_URL = 'http://127.0.0.1:3000'
 
+/** Formats the start-up message: the URLs of the service and, with the demo campus, its people. */
 export function welcomeText({ baseUrl, startedInMs, workers, demoPeople }: Welcome): string {
   const several = workers > 1 ? `, ${workers} workers` : ''
   const lines = [

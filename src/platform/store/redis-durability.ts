@@ -53,6 +53,7 @@ export async function warnOfLoss(client: RedisClient, logger: Pick<Logger, 'warn
   }
 }
 
+/** Describes whether a server evicts keys, and how it can lose acknowledged writes. */
 export function judgeDurability(found: Durability): Remark[] {
   return [judgeEviction(found), judgeLoss(found)]
 }
