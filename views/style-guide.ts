@@ -46,7 +46,7 @@ ${Object.entries(tokens.light)
   )}</dl>
 ${colors(contrastOf)}
 <h2>Buttons</h2>
-<p>One filled button a page at most. The others have an edge, and the least important ones none.</p>
+<p>Use at most one filled button per page. Other buttons have an edge, except for the least important ones.</p>
 <div class="actions"><button type="button">${icon('plus')} First</button> <button type="button" class="second">Second</button>
 <button type="button" class="quiet">Quiet</button> <button type="button" class="danger">Danger</button></div>
 ${forms()}

@@ -190,7 +190,7 @@ function areaOf({ site, address }: Operator, { reviews }: AdminParts) {
   return { name: text('adminNav.area', { site: site.name }), look, entries }
 }
 
-/** The navigation, with the paths as patterns. */
+/** The navigation of a site's administration. Each path is a pattern, whose parameter is the site. */
 const navigation: readonly AreaEntry[] = [
   [pages.site, 'adminNav.home', 'house'],
   [pages.members, 'adminNav.people', 'users'],
