@@ -89,7 +89,7 @@ withDatabases('a sign-in with an imported hash', (open) => {
     return makeSignIn({
       ...{ store, passwords, logger },
       limits: makeAttemptLimits(makeLimits({ policy, shared: undefined, now: Date.now })),
-      browsers: makeKnownBrowsers({ browserKeys: [key], now: Date.now, seconds: 60 }),
+      browsers: makeKnownBrowsers(Date.now, 60),
     })
   }
   const readHash = async () => (await rowOf(database().kysely, 'person')).password_hash ?? ''

@@ -339,7 +339,7 @@ forEachDatabase('passkeys of one person or network', (start) => {
       { database, now: Date.now, limits: makeLimits({ policy, shared: undefined, now: Date.now }) },
       {
         ...{ baseUrl, challengeKey: Buffer.alloc(32) },
-        browsers: { welcome: () => ({ isNewBrowser: false, browser: '' }) },
+        browsers: { welcome: () => ({ isNewBrowser: false, browser: [] }) },
       },
     )
     const person = { id: 'per_noor', name: 'Noor', email: noor.login }

@@ -10,7 +10,6 @@ import { makeAttemptLimits } from '../src/directory/people/attempt-limits.ts'
 import { makeSignIn } from '../src/directory/people/authenticate.ts'
 import { makeKnownBrowsers } from '../src/directory/people/known-browsers.ts'
 import { makePasswords, TooManyHashes } from '../src/directory/people/password.ts'
-import { makeSecretRoot } from '../src/oauth/keys/secret-root.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeLimits } from '../src/platform/limits/limits.ts'
 import { canonicalEmail } from '../src/platform/store/mail-address.ts'
@@ -91,18 +90,18 @@ describe('sign-in: known browsers (weakness 12)', () => {
     failuresPerKnownBrowserMax: 2,
   }
   const service = fresh(async () => await startWith(low, behindProxy))
-  const attack = async () => {
-    const answer = await openForm(service())
+  const attack = async (attacked = service()) => {
+    const answer = await openForm(attacked)
     for (let turn = 0; turn < 8; turn += 1) await answer(wrong, from(`192.0.2.${turn}`))
     return answer
   }
-  const becomeKnown = async (who = sam, kept?: string) => {
-    const signedIn = await (await openForm(service(), kept))(who, from('198.51.100.1'))
+  const becomeKnown = async (who = sam, kept?: string, at = service()) => {
+    const signedIn = await (await openForm(at, kept))(who, from('198.51.100.1'))
     expect(signedIn.status).to.equal(303)
     return browserCookie(signedIn)
   }
-  const statusWith = async (cookie: string, who = sam) => {
-    const answer = await openForm(service(), pairOf(cookie))
+  const statusWith = async (cookie: string, who = sam, at = service()) => {
+    const answer = await openForm(at, pairOf(cookie))
     return (await answer(who, from('192.0.2.1'))).status
   }
 
@@ -150,25 +149,31 @@ describe('sign-in: known browsers (weakness 12)', () => {
     expect(await statusWith(cookie)).to.equal(429)
   })
 
-  it('are forgotten with the secret, but known by an older one that is still listed', () => {
+  it('are forgotten with the secret, but known by an older one that is still listed', async () => {
     const [older, newer] = ['a'.repeat(40), 'b'.repeat(40)]
-    const browsersOf = (...roots: string[]) =>
-      makeKnownBrowsers({ ...makeSecretRoot(roots), now: Date.now, seconds: 60 })
-    const cookie = browsersOf(older).remember(undefined, sam.login)
-    expect(browsersOf(newer, older).find(cookie, sam.login)).to.not.equal(undefined)
-    expect(browsersOf(newer).find(cookie, sam.login)).to.equal(undefined)
+    const setUp = (SECRET: string) => ({ environment: { TRUST_PROXY: 'yes', SECRET } })
+    const startedWith = async (secret: string) => await startWith(low, setUp(secret))
+    await using first = await startedWith(older)
+    const cookie = await becomeKnown(sam, undefined, first)
+    for (const [secret, status] of [
+      [`${newer} ${older}`, 303],
+      [newer, 429],
+    ] as const) {
+      await using next = await startedWith(secret)
+      await attack(next)
+      expect(await statusWith(cookie, sam, next), secret).to.equal(status)
+    }
   })
 
   it('are forgotten after their time, and hold five accounts at most', () => {
     let nowMs = 1_000_000_000_000
-    const browserKeys = [Buffer.from('a key of these tests')]
-    const known = makeKnownBrowsers({ browserKeys, now: () => nowMs, seconds: 60 })
-    let cookie = ''
-    for (const login of ['a', 'b', 'c', 'd', 'e', 'f']) cookie = known.remember(cookie, login)
-    const found = ['a', 'b', 'f'].map((login) => known.find(cookie, login) !== undefined)
+    const browsers = makeKnownBrowsers(() => nowMs, 60)
+    let known: ReturnType<typeof browsers.remember> = []
+    for (const login of ['a', 'b', 'c', 'd', 'e', 'f']) known = browsers.remember(known, login)
+    const found = ['a', 'b', 'f'].map((login) => browsers.find(known, login) !== undefined)
     expect(found).to.deep.equal([false, true, true])
     nowMs += 60_001
-    expect(known.find(cookie, 'f')).to.equal(undefined)
+    expect(browsers.find(known, 'f')).to.equal(undefined)
   })
 })
 
@@ -206,9 +211,7 @@ function signInTo(account: () => typeof right | undefined, ports: Partial<Ports>
     logger: pino({ level: 'silent' }),
     passwords: { hash, verify: async (hash, password) => hash === password },
     limits: makeAttemptLimits(makeLimits({ policy, shared: undefined, now: Date.now })),
-    browsers: makeKnownBrowsers({
-      ...{ browserKeys: [Buffer.from('a key of these tests')], now: Date.now, seconds: 60 },
-    }),
+    browsers: makeKnownBrowsers(Date.now, 60),
     ...ports,
   })
 }

@@ -1,4 +1,4 @@
-/** Composes sign-in, mail and the store of people. Functions for sites and scopes are imported directly. */
+/** Composes sign-in, mail and the store of people. Other rooms import the functions for sites and scopes directly. */
 
 import type { Seals } from '../platform/http/kept-values.ts'
 import type { Platform } from '../platform/platform.ts'
@@ -47,10 +47,7 @@ interface DirectoryKeys {
   readonly platformKey: HookParts['signingKey']
   /** The number of processes on this host that hash passwords. */
   readonly processes: number
-  readonly secretRoot: Readonly<
-    Record<'browserKeys' | 'linkKeys', readonly Buffer[]> & Record<'formKey', Buffer>
-  > &
-    Seals
+  readonly secretRoot: Seals & { readonly linkKeys: readonly Buffer[]; readonly formKey: Buffer }
 }
 
 /** Creates sign-in, mail and the store of people. Disposing the result closes the connections to the mail server. */
@@ -60,25 +57,23 @@ export function makeDirectory(
   { processes, secretRoot, platformKey }: DirectoryKeys,
 ) {
   const { database, requestLimits, now, watch, logger, fetch } = platform
-  const policy = settings.service.signIn
-  const { browserKeys, linkKeys, formKey: challengeKey } = secretRoot
-  const [standInKey = Buffer.alloc(0)] = browserKeys
+  const { baseUrl } = settings
+  const { signIn: policy, name: serviceName } = settings.service
+  const { linkKeys, formKey } = secretRoot
   const people = makePersonStore(database, now)
-  const store = makeCredentialStore(database, standInKey)
+  const store = makeCredentialStore(database, formKey)
   const passwords = makePasswords(policy, processes, settings.firebaseSignerKey)
   const { passwordCheck } = policy
-  const { baseUrl } = settings
   const asking = { fetch, logger, now, issuer: baseUrl, signingKey: platformKey }
   const hook = passwordCheck === null ? undefined : makePasswordHook(passwordCheck, asking)
   const limits = makeAttemptLimits(requestLimits)
   const links = makeOneTimeLinks(linkKeys)
-  const browsers = makeKnownBrowsers({ browserKeys, now, seconds: policy.knownBrowserSeconds })
+  const browsers = makeKnownBrowsers(now, policy.knownBrowserSeconds)
   const mail = makeMail(platform, settings, links)
   const ofFactors = { database, limits: requestLimits, now }
   const linkRequests = makeLinkRequests(ofFactors)
-  const passkeys = makePasskeys(ofFactors, { browsers, challengeKey, baseUrl })
+  const passkeys = makePasskeys(ofFactors, { browsers, challengeKey: formKey, baseUrl })
   const signInPorts = { store, passwords, limits, browsers, logger, hook }
-  const { name: serviceName } = settings.service
   const siteProviders = makeSiteProviders(database, secretRoot)
   const platformProviders = withSecrets(policy.identityProviders, settings.providerSecrets)
   const listProviders = makeListProviders(platformProviders, siteProviders)

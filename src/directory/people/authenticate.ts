@@ -5,7 +5,7 @@ import { type TextId, text } from '../../../views/text.ts'
 import { canonicalEmail } from '../../platform/store/mail-address.ts'
 import type { Attempt, AttemptLimits } from './attempt-limits.ts'
 import type { CredentialStore } from './credential-store.ts'
-import type { KnownBrowsers } from './known-browsers.ts'
+import type { KnownBrowsers, KnownSignIns } from './known-browsers.ts'
 import type { PasskeyRefusal } from './passkeys.ts'
 import { type Passwords, TooManyHashes } from './password.ts'
 import { isOutdated } from './password-formats.ts'
@@ -19,9 +19,8 @@ export type SignIn =
       readonly personId: string
       /** Whether the sign-in still requires a second factor (people/second-factors.ts). */
       readonly needsSecondFactor: boolean
-      /** The new value of the known-browser cookie. */
-      readonly browser: string
-      /** Whether the browser is new to this account. */
+      /** The sign-ins that the browser must remember from now on. */
+      readonly browser: KnownSignIns
       readonly isNewBrowser: boolean
     }
   | NotSignedIn
@@ -57,8 +56,8 @@ export interface Explained {
 
 interface SignInAttempt extends Pick<Attempt, 'login' | 'address'> {
   readonly password: string
-  /** The known-browser cookie, if the browser sent one. */
-  readonly browser?: string | undefined
+  /** The earlier sign-ins that the browser remembers. */
+  readonly browser?: KnownSignIns | undefined
 }
 
 interface SignInPorts {
@@ -138,14 +137,14 @@ async function askPlatform(
   const { hook, store, passwords } = ports
   const { why, personId } = refused
   const isAsked = why === 'no password'
-  const { answer, refusalTime } = await hook.ask(isAsked ? { email: login, password } : undefined)
+  const { answer, refusalTime } = await hook(isAsked ? { email: login, password } : undefined)
   if (answer === 'valid' && isAsked && personId !== undefined) {
     // If a parallel sign-in has stored another hash, that hash decides.
     await store.replaceHash(personId, undefined, await passwords.hash(password))
     const outcome = await checkHash({ login, password }, ports)
     if (outcome.kind === 'signed-in') return outcome
   }
-  await refusalTime()
+  await refusalTime
   return answer === 'unavailable' ? { kind: 'unavailable' } : refused
 }
 
@@ -215,7 +214,7 @@ export function explainFailure(outcome: NotSignedIn): Explained {
   return { status: 429, problem, reason: 'too many attempts' }
 }
 
-/** The explanations of refusals that differ from that of a wrong password or passkey. */
+/** Explanations of refusals. Other refusals are explained as a wrong password or passkey. */
 const problems: Readonly<Record<string, TextId>> = {
   'wrong second factor': 'failure.code',
   'wrong sign-in method': 'failure.otherWay',

@@ -9,7 +9,7 @@ import type { Schema } from '../../platform/store/schema.ts'
 import { queueMail } from '../mail/messages.ts'
 import type { SignIn } from './authenticate.ts'
 import type { IdentityProvider, ProvidedIdentity } from './identity-providers.ts'
-import type { KnownBrowsers } from './known-browsers.ts'
+import type { KnownBrowsers, KnownSignIns } from './known-browsers.ts'
 import { accountOf } from './person-store.ts'
 
 export type LinkedIdentities = ReturnType<typeof makeLinkedIdentities>
@@ -47,7 +47,7 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
     /** Finds the person to whom an identity is linked, records the use of the identity, and makes the browser known. */
     async use(
       identity: IdentityKey,
-      cookie: string | undefined,
+      known: KnownSignIns | undefined,
     ): Promise<SignedInPerson | 'disabled' | undefined> {
       const row = await kysely
         .updateTable('linked_identity')
@@ -66,7 +66,7 @@ export function makeLinkedIdentities(ports: IdentitiesPorts) {
       const { personId, login, disabledAt, signedOutAt } = person
       if (disabledAt !== null) return 'disabled'
       const needsSecondFactor = person.confirmed_at !== null
-      return { personId, needsSecondFactor, ...browsers.welcome(cookie, login, signedOutAt) }
+      return { personId, needsSecondFactor, ...browsers.welcome(known, login, signedOutAt) }
     },
 
     hasAccount: async (email: string): Promise<boolean> =>
@@ -110,7 +110,7 @@ function makeIdentityList(ports: IdentitiesPorts) {
      * Removes an identity from a person's account, unless it is the only way to sign in to the whole account. Records
      * an audit event, and mails the person.
      *
-     * @returns true if the identity was kept because it is the only way
+     * @returns true if the identity was kept because it is the only way to sign in
      */
     remove: async (identity: IdentityKey, actor: Actor) =>
       await kysely.transaction().execute(async (trx) => {
@@ -154,8 +154,8 @@ function linkedTo(kysely: Kysely<Schema>, personId: string) {
 }
 
 /**
- * Whether a person has a password or a passkey. Locks the person (a no-op update locks in both databases), because two
- * parallel removals could each rely on the identity that the other one removes.
+ * Returns whether a person has a password or a usable passkey. Locks the person's row (a no-op update locks in both
+ * databases). Otherwise, two parallel removals could each rely on the identity that the other removes.
  */
 async function lockWays(trx: Transaction<Schema>, personId: string): Promise<boolean> {
   const person = await trx

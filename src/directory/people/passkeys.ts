@@ -9,7 +9,7 @@ import type { Database } from '../../platform/store/database.ts'
 import { insertNew } from '../../platform/store/insert-new.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { queueMail } from '../mail/messages.ts'
-import type { KnownBrowsers } from './known-browsers.ts'
+import type { KnownBrowsers, KnownSignIns } from './known-browsers.ts'
 import type { Person } from './person-store.ts'
 import * as webauthn from './webauthn.ts'
 
@@ -69,14 +69,14 @@ export function makePasskeys(ports: FactorPorts, more: PasskeyPorts) {
     /** Whether browsers support passkeys for the host of the service. They do not support passkeys for IP addresses. */
     areAvailable: party !== undefined,
     /** Checks the response of a passkey that signs in, and makes the browser known. */
-    async signIn(text: string, { cookie, address, ...use }: PasskeyUse, request: Partial<Actor>) {
+    async signIn(text: string, { known, address, ...use }: PasskeyUse, request: Partial<Actor>) {
       const limit = ['attemptsOfAddress', networkOf(address)] as const
       const exceeded = await limits.takeTogether(...limit)
       if (exceeded) return { kind: 'limited', waitSeconds: exceeded.waitSeconds } as const
       const checked = await check(text, use, request)
       if (checked.kind === 'refused') return checked
       await limits.giveBack(...limit)
-      return { ...checked, ...browsers.welcome(cookie, checked.login, checked.signedOutAt) }
+      return { ...checked, ...browsers.welcome(known, checked.login, checked.signedOutAt) }
     },
     requestOptions,
     /** Returns the options for using one of a person's passkeys; undefined if the person has none. */
@@ -133,8 +133,8 @@ interface Checked {
 }
 
 interface PasskeyUse extends Checked {
-  /** The known-browser cookie. */
-  readonly cookie: string | undefined
+  /** The earlier sign-ins that the browser remembers. */
+  readonly known: KnownSignIns | undefined
   /** The client IP address. */
   readonly address: string
 }
@@ -219,8 +219,8 @@ type Use = webauthn.UseInfo & { readonly challenge: string }
 
 /**
  * Records a use. If the counter has not increased, the passkey is marked as copied (WebAuthn §6.1.1), and neither the
- * original nor the copy works any longer. A response that was sent twice is `stale`. @returns the passkey if this call
- * marked it
+ * original nor the copy works any longer. A response that was sent twice is `stale`. @returns the outcome, or the
+ * passkey if this call marked it as copied
  */
 async function recordUse(trx: Transaction<Schema>, id: string, use: Use, nowMs: number) {
   const { newCounter: counter, challenge: last_challenge } = use

@@ -35,7 +35,11 @@ const PARALLEL_QUESTIONS_MAX = 64
 const MARGIN_MS = 50
 const TOKEN_SECONDS = 60
 
-/** Creates the function that asks the platform whether a password is right (docs/how-to/accounts.md). */
+/**
+ * Creates the function that asks the platform whether a password is right (docs/how-to/accounts.md). Without a
+ * question, it asks about an invented address, so that the time does not reveal whether a hash exists. `refusalTime`
+ * resolves at the time at which every refusal is sent.
+ */
 export function makePasswordHook(settings: PasswordHookSettings, parts: HookParts) {
   let running = 0
   const send = async (question: Question): Promise<Answer> => {
@@ -51,17 +55,11 @@ export function makePasswordHook(settings: PasswordHookSettings, parts: HookPart
       running -= 1
     }
   }
-  return {
-    /** Asks about a sign-in, or about an invented address, so that the time does not reveal whether a hash exists. */
-    async ask(question: Question | undefined) {
-      const floor = pause(settings.timeoutMs + MARGIN_MS, undefined, { ref: false })
-      const decoy = { email: `${randomUUID()}@decoy.invalid`, password: randomUUID() }
-      return {
-        answer: await send(question ?? decoy),
-        /** Waits until the time at which every refusal is sent. */
-        refusalTime: async () => await floor,
-      }
-    },
+  return async (question: Question | undefined) => {
+    const refusalTime = pause(settings.timeoutMs + MARGIN_MS, undefined, { ref: false })
+    const decoy = { email: `${randomUUID()}@decoy.invalid`, password: randomUUID() }
+    const answer = await send(question ?? decoy)
+    return { answer, refusalTime }
   }
 }
 

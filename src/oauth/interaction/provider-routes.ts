@@ -22,7 +22,7 @@ import { formField } from '../../platform/http/page-form.ts'
 import { addressOf, enginePages, pages } from '../../platform/http/paths.ts'
 import { callerOf } from '../../platform/http/request-log.ts'
 import type { PendingInteraction } from '../authorization/engine-interactions.ts'
-import { browserCookieOf, type FirstStep, type Refuse, type Step } from './sign-in-steps.ts'
+import { type FirstStep, knownSignIns, type Refuse, type Step } from './sign-in-steps.ts'
 import { findWays, type InteractionPorts, KEPT_SECONDS, pathOf, pendingLinks } from './ways.ts'
 
 /** The steps that all sign-in methods share. */
@@ -142,13 +142,13 @@ async function personOf(
   ctx: Context,
   { client: { siteId } }: PendingInteraction,
   identity: ProvidedIdentity & { readonly provider: IdentityProvider },
-  { directory, createMember }: Steps,
+  steps: Steps,
 ): Promise<SignedInPerson | NewIdentity> {
   const { provider, issuer, subject, email, name } = identity
-  const { identities } = directory
+  const { identities } = steps.directory
   const key = { providerId: provider.id, issuer, subject }
   const use = async () => {
-    const person = await identities.use(key, browserCookieOf(ctx))
+    const person = await identities.use(key, knownSignIns(steps).read(ctx, ''))
     if (person !== 'disabled') return person
     throw new ProviderFailure(403, text('signIn.disabled'), 'disabled account')
   }
@@ -162,7 +162,7 @@ async function personOf(
   const link = { provider: named, issuer, subject, email }
   // Do not reveal whether an unverified address has an account.
   if (!identity.isVerified || (await identities.hasAccount(email))) return link
-  const isCreated = await createMember({ ...link, name, siteId }, callerOf(ctx))
+  const isCreated = await steps.createMember({ ...link, name, siteId }, callerOf(ctx))
   const person = isCreated ? await use() : undefined
   if (person) return person
   throw new ProviderFailure(403, text('signIn.noAccount', { email }), 'no such account')

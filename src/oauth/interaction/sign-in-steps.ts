@@ -44,6 +44,7 @@ const STEP_SECONDS = 600
 export function makeSignInSteps(dependencies: InteractionPorts, promptPages: PromptPages) {
   const { now } = dependencies
   const { signIn, passkeys } = dependencies.directory
+  const known = knownSignIns(dependencies)
   const later = makeLaterSteps(dependencies, promptPages)
   const { finish, proceed, refuse } = later
   const login = {
@@ -59,7 +60,7 @@ export function makeSignInSteps(dependencies: InteractionPorts, promptPages: Pro
       }
       // Read the time before the check, so a sign-out during the check also ends the new session.
       const authenticatedAt = now()
-      const outcome = await signIn({ ...typed, address: ctx.ip, browser: browserCookieOf(ctx) })
+      const outcome = await signIn({ ...typed, address: ctx.ip, browser: known.read(ctx, '') })
       if (outcome.kind !== 'signed-in')
         return await refuse(ctx, pending, outcome, { login: typed.login })
       const { kind: _, ...first } = outcome
@@ -69,7 +70,7 @@ export function makeSignInSteps(dependencies: InteractionPorts, promptPages: Pro
   const passkey: Step = async (ctx, pending) => {
     const authenticatedAt = now()
     const needsTwo = pending.lacksFactor(['passkey'])
-    const use = { uid: pending.uid, cookie: browserCookieOf(ctx), address: ctx.ip, needsTwo }
+    const use = { uid: pending.uid, known: known.read(ctx, ''), address: ctx.ip, needsTwo }
     const outcome = await passkeys.signIn(formField(ctx, 'credential'), use, callerOf(ctx))
     if (outcome.kind !== 'accepted') return await refuse(ctx, pending, outcome)
     const { personId, method, isNewBrowser, browser } = outcome
@@ -95,7 +96,7 @@ function makeLaterSteps(dependencies: InteractionPorts, promptPages: PromptPages
       const { personId } = first
       return await refuse(ctx, pending, { kind: 'refused', why: 'wrong sign-in method', personId })
     }
-    keepBrowser(ctx, browser, dependencies.directory.knownBrowserSeconds)
+    knownSignIns(dependencies).set(ctx, '', browser)
     const methods = second ? ([method, second] as const) : ([method] as const)
     await complete(ctx, pending, { ...rest, methods, siteId }, dependencies)
   }
@@ -206,16 +207,11 @@ async function complete(
   seeOther(ctx, await interactions.signedIn(ctx, signedIn))
 }
 
-/** The cookie that marks a known browser. It does not identify a person, and is sent only to interaction pages. */
-const BROWSER_COOKIE = 'gatehouse_browser'
+const [, interactions] = pages.login.split('/')
 
-export const browserCookieOf = (ctx: Context) => ctx.cookies.get(BROWSER_COOKIE)
-
-function keepBrowser(ctx: Context, browser: string, knownBrowserSeconds: number): void {
-  const [, interaction = ''] = pages.login.split('/')
-  ctx.cookies.set(BROWSER_COOKIE, browser, {
-    ...{ httpOnly: true, sameSite: 'lax', secure: ctx.secure, signed: false, overwrite: true },
-    path: `/${interaction}`,
-    maxAge: knownBrowserSeconds * 1000,
-  })
+/** Keeps the sign-ins that a browser remembers. The cookie is sent to the pages of every interaction. */
+export const knownSignIns = (ports: InteractionPorts) => {
+  const { knownBrowserSeconds: seconds } = ports.directory
+  const path = () => `/${interactions}`
+  return makeKeptValues<SignedInPerson['browser']>('gatehouse_browser', seconds, ports, path)
 }

@@ -21,8 +21,6 @@ export function makeSecretRoot(secrets: readonly string[]) {
     networkKey: keyFor('networks'),
     cursorKeys: keysFor('cursors'),
     downloadKeys: keysFor('downloads'),
-    /** Keys for the cookies that mark known browsers. */
-    browserKeys: keysFor('browsers'),
     /** Keys for the tokens and codes of one-time links. */
     linkKeys: keysFor('one-time links'),
     tokenKeys: keysFor('tokens'),
