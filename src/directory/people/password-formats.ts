@@ -66,7 +66,7 @@ export const passwordFormats: readonly Format[] = [
     read: readArgon2,
   },
   {
-    // Excludes hashes with nonzero unused bits. The library rejects them immediately, which would reveal the account.
+    // Excludes hashes with nonzero unused bits. The library rejects them immediately, which would reveal that the account exists.
     name: 'bcrypt',
     examples: ['$2y$12$…', 'bcrypt$$2b$12$…', 'bcrypt_sha256$$2b$12$…', '$wp$2y$10$…'],
     from: 'PHP, Laravel, Rails, Node.js, Django, WordPress since 6.8',
@@ -119,7 +119,7 @@ export const passwordFormats: readonly Format[] = [
   {
     name: 'SHA-2 crypt',
     examples: ['$5$salt$hash', '$6$rounds=656000$salt$hash'],
-    from: 'crypt(3), passlib',
+    from: 'crypt(3), passlib, Moodle since 4.3',
     limit: `${SHA_CRYPT_ROUNDS_MAX} rounds`,
     pattern:
       /^\$(?<version>[56])\$(?:rounds=(?<rounds>[1-9]\d{3,8})\$)?(?<salt>[!-#%-~]{1,16})\$(?<hash>[./A-Za-z\d]{43}|[./A-Za-z\d]{86})$/,
@@ -199,7 +199,7 @@ function readPbkdf2({ digest = 'sha1', i, length, ...groups }: Groups): Read {
   return { by: 'pbkdf2', digest, iterations, ...derived }
 }
 
-/** Reads the hash and the salt. `salt` is the salt in base64; `text` is used as the salt itself. */
+/** Reads the hash and the salt. The group `salt` contains the salt in base64; the group `text` contains it as text. */
 function readDerived({ salt: encoded, text, hash }: Groups): Derived | undefined {
   const salt = text === undefined ? bytesOf(encoded) : Buffer.from(text)
   const expected = bytesOf(hash)
