@@ -97,6 +97,7 @@ describe('an accepted metadata document', () => {
     expect(judge({ ...plain, redirect_uris: ['http://127.0.0.1/callback'] })).to.deep.equal({
       name: 'A client',
       redirectUris: ['http://127.0.0.1/callback'],
+      postLogoutRedirectUris: [],
       grantTypes: ['authorization_code', 'refresh_token'],
       applicationType: 'native',
       authMethods: ['none'],
@@ -160,7 +161,8 @@ describe('an accepted metadata document', () => {
     const document = { ...plain, ...forged, ...addresses, scope: 'account:read' }
     const accepted = judge({ ...document, post_logout_redirect_uris: [evil] })
     const members = ['name', 'redirectUris', 'grantTypes', 'applicationType', 'authMethods']
-    expect(Object.keys(accepted)).to.have.members(members)
+    expect(Object.keys(accepted)).to.have.members([...members, 'postLogoutRedirectUris'])
+    expect(accepted).to.deep.include({ postLogoutRedirectUris: [] })
   })
 })
 

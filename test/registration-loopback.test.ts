@@ -1,3 +1,4 @@
+import type { ServicePolicy } from '../src/config/config.ts'
 import { makeLoopbackClients } from '../src/oauth/clients/loopback-clients.ts'
 import type { Database } from '../src/platform/store/database.ts'
 import { sqlState } from '../src/platform/store/oauth-state.ts'
@@ -21,7 +22,10 @@ const registration = {
 } as const
 
 /** Creates loopback clients on a database, with a clock and a count of their writes. */
-function watch(database: Database, loopbackHosts = ['127.0.0.1', 'localhost']) {
+function watch(
+  database: Database,
+  loopbackHosts: ServicePolicy['loopbackHosts'] = ['127.0.0.1', 'localhost'],
+) {
   const clock = { ms: Date.now() }
   const now = () => clock.ms
   const records = sqlState(database, { now }).adapterFor('Client')

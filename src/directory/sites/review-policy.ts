@@ -6,21 +6,18 @@ export interface Decision {
   readonly fingerprint: string | null
 }
 
-/** The reviews of a metadata document: by the platform for all sites, and by one site. */
-export interface Decisions {
-  readonly platform: Decision | undefined
-  /** The decision of the site's operators, if there is a site and they made a decision. */
-  readonly site: Decision | undefined
-}
-
 /** The review state of a document. `changed`: approved, but its name or redirect URIs have changed since. */
 export type ReviewState = 'unreviewed' | 'changed' | DocumentReview
 
 /**
- * Determines the review state of the current document at a site (design 31). A block by the platform or by the site
- * overrides an approval by the other. One approval suffices if its fingerprint matches the current document.
+ * Determines the review state of the current document at a site (design 31) from the decisions of the platform, for all
+ * sites, and of the site's operators. If one of them has blocked the document, the other's approval has no effect. One
+ * approval suffices if its fingerprint matches the current document.
  */
-export function decideReview({ platform, site }: Decisions, fingerprint: string): ReviewState {
+export function decideReview(
+  { platform, site }: Readonly<Record<'platform' | 'site', Decision | undefined>>,
+  fingerprint: string,
+): ReviewState {
   const decisions = [platform, site].filter((decision) => decision !== undefined)
   if (decisions.some(({ review }) => review === 'blocked')) return 'blocked'
   if (decisions.length === 0) return 'unreviewed'

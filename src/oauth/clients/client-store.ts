@@ -1,19 +1,17 @@
 import type { Selectable } from 'kysely'
 
-import type { Integration } from '../../config/config.ts'
+import type { Config, Integration, ServicePolicy } from '../../config/config.ts'
 import { MCP_CONNECTIONS } from '../../directory/sites/site-admin.ts'
+import type { Platform } from '../../platform/platform.ts'
 import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { type Client, type ClientState, canBeClientId } from './client.ts'
 import { lacksProtocol, type OptionalProtocols } from './optional-protocols.ts'
 
-interface ClientStoreDependencies {
-  readonly database: Database
-  readonly integrations: readonly Integration[]
-  readonly furtherPlans: OptionalProtocols
-  readonly now: () => number
-}
+type ClientStoreDependencies = Pick<Platform, 'database' | 'now'> &
+  Pick<Config, 'integrations'> &
+  Pick<ServicePolicy, 'furtherPlans'>
 
 /**
  * Creates the function that finds an application, a resource server or a platform. The result includes its secret

@@ -5,7 +5,6 @@ import type { z } from 'zod'
 import { OPENID } from '../../directory/scopes/catalogue.ts'
 import { type ClientOrigin, decideScopes } from '../../directory/scopes/policy.ts'
 import type { ApplicationType, ClientAuthMethod } from '../../platform/store/oauth-tables.ts'
-import type { ClientKeys } from './optional-protocols.ts'
 import type { assertionAlgorithms } from './proofs.ts'
 
 /** An OAuth client: application, resource server, platform, loopback client, document client or our own pages. */
@@ -27,8 +26,11 @@ export interface Client {
   readonly grantTypes?: readonly string[] | undefined
   /** SHA-256 digests of the currently valid secrets, at most two. */
   readonly secretDigests?: readonly string[]
-  /** The client's public keys. A public client with keys decides at each request whether to authenticate. */
-  readonly keys?: ClientKeys | undefined
+  /** Public keys (RFC 7517 §5). A public client with keys decides at each request whether to authenticate. */
+  readonly keys?:
+    | { readonly jwks: { readonly keys: readonly Readonly<Record<string, unknown>>[] } }
+    | { readonly jwksUri: string }
+    | undefined
   /** The algorithm that the client chose for its assertions; undefined if it may use any of `proofAlgorithms`. */
   readonly signingAlgorithm?: (typeof assertionAlgorithms)[number] | undefined
   /** Whether the client must push its authorization requests (RFC 9126 §6). */

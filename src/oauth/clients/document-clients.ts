@@ -3,13 +3,14 @@ import { LRUCache } from 'lru-cache'
 import { decideReview, decisionOf } from '../../directory/sites/review-policy.ts'
 import { readDocumentAddress } from '../../platform/http/client-addresses.ts'
 import { readStart } from '../../platform/outgoing/read-start.ts'
+import type { Platform } from '../../platform/platform.ts'
 import type { Database } from '../../platform/store/database.ts'
 import type { Client } from './client.ts'
 import { fetchBounds, makeFetchGovernor } from './fetch-governor.ts'
 import {
   admitsDocument,
   admitsDocuments,
-  clientDocument,
+  type ClientDocument,
   type DocumentPolicy,
   type DocumentRules,
   fingerprintOf,
@@ -27,16 +28,13 @@ interface DocumentClientSettings extends DocumentRules {
   readonly unusedMax?: number
 }
 
-interface DocumentPorts {
-  readonly database: Database
-  readonly now: () => number
-}
+type DocumentPorts = Pick<Platform, 'database' | 'now'>
 
 /** The maximum age of a stored copy that is used because the document cannot be fetched. */
 export const STALE_MS = 7 * 86_400_000
 export const UNUSED_DOCUMENTS_MAX = 10_000
 
-/** Limits for remembering failures. A few seconds suffice, because the engine retries at once and people reload the page. */
+/** How failures are remembered. A few seconds suffice, because the engine retries at once and people reload pages. */
 const failureBounds = { max: 1000, ttl: 10_000, ttlResolution: 0 }
 
 /**
@@ -123,7 +121,7 @@ export function makeDocumentClients(settings: DocumentClientSettings, ports: Doc
   }
 }
 
-/** Creates the function that stores a valid document, or returns its problem. It also limits the unused documents. */
+/** Creates the function that stores a valid document or returns its problem, and limits the unused documents. */
 function makeKeepText(
   { unusedMax = UNUSED_DOCUMENTS_MAX, ...rules }: DocumentClientSettings,
   { database, now }: DocumentPorts,
@@ -214,7 +212,7 @@ function clientOf(
   admitted: boolean,
   privateKeyJwt: boolean,
 ): Client {
-  const { authMethods, ...document } = clientDocument.parse(JSON.parse(row.document))
+  const { authMethods, ...document }: ClientDocument = JSON.parse(row.document)
   // The deployment may have switched assertions off since the document was stored.
   const known = authMethods.filter((method) => privateKeyJwt || method === 'none')
   const platform = decisionOf(row.review, row.reviewed_fingerprint)
@@ -223,7 +221,6 @@ function clientOf(
     ...document,
     clientId: row.client_id,
     origin: 'document',
-    postLogoutRedirectUris: document.postLogoutRedirectUris ?? [],
     authMethod: known[0] ?? 'none',
     keys: privateKeyJwt ? document.keys : undefined,
     state: admitted && known.length > 0 && row.review !== 'blocked' ? 'active' : 'deleted',

@@ -3,7 +3,7 @@ import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-
 import type { Database } from '../../platform/store/database.ts'
 import { type PageRequest, readPage } from '../../platform/store/keyset.ts'
 import type { DocumentReview } from '../../platform/store/oauth-tables.ts'
-import { clientDocument } from './metadata-document.ts'
+import type { ClientDocument } from './metadata-document.ts'
 
 export type DocumentReviews = ReturnType<typeof makeDocumentReviews>
 
@@ -124,11 +124,11 @@ type Row = Awaited<ReturnType<ReturnType<typeof clientsAt>['executeTakeFirstOrTh
 
 function reviewedClientOf(row: Row) {
   const { client_id: clientId, fingerprint, first_seen_at: firstSeenAt } = row
-  const { name, redirectUris } = clientDocument.parse(JSON.parse(row.document))
+  const { name, redirectUris }: ClientDocument = JSON.parse(row.document)
   const platform = decisionOf(row.review, row.reviewed_fingerprint)
   const site = decisionOf(row.site_review, row.site_fingerprint)
   const state = decideReview({ platform, site }, fingerprint)
-  // If the decision for all sites alone gives this state, show it, because operators of this site cannot change it.
+  // If the decision for all sites suffices for this state, show that decision. Operators of this site cannot change it.
   const forAll = decideReview({ platform, site: undefined }, fingerprint) === state
   const [by, at] = forAll
     ? [row.reviewer, row.reviewed_at]

@@ -70,7 +70,7 @@ interface KeptClient {
   readonly metadata: ClientMetadata
 }
 
-/** Finds the client that authenticates. @param version its version, if a query of this request has already read it */
+/** Finds the client that authenticates. @param version the client's version, if this request has already read it */
 export type FindKeptClient = (clientId: string, version?: number) => Promise<KeptClient | undefined>
 
 const CLIENTS_MAX = 1000

@@ -5,18 +5,16 @@ import { z } from 'zod'
 import type { ServicePolicy } from '../../config/config.ts'
 import { isLoopbackRedirect } from '../../platform/http/redirect-uri.ts'
 import { networkOf } from '../../platform/limits/client-network.ts'
-import type { Database } from '../../platform/store/database.ts'
+import type { Platform } from '../../platform/platform.ts'
 import type { StateAdapter } from '../../platform/store/oauth-state.ts'
 import { type Client, grantTypesServed } from './client.ts'
 
-interface LoopbackClientDependencies {
-  readonly database: Database
+interface LoopbackClientDependencies
+  extends Pick<Platform, 'database' | 'now'>,
+    Pick<ServicePolicy, 'loopbackHosts' | 'registration'> {
   readonly records: Pick<StateAdapter, 'find' | 'upsert' | 'destroy'>
   /** The key for the digests of networks. IP addresses are not stored. */
   readonly networkKey: Buffer
-  readonly loopbackHosts: readonly string[]
-  readonly registration: ServicePolicy['registration']
-  readonly now: () => number
 }
 
 const ID_PREFIX = 'loopback_'

@@ -6,27 +6,20 @@ import { keySet } from '../../platform/http/public-keys.ts'
 import { isLoopbackRedirect, isUnderHost } from '../../platform/http/redirect-uri.ts'
 import { parseStrictObject } from '../../platform/http/strict-json.ts'
 import { sha256 } from '../../platform/store/digest.ts'
-import { describeShapeFault, grantTypesServed, readClientName } from './client.ts'
+import { type Client, describeShapeFault, grantTypesServed, readClientName } from './client.ts'
 import { assertionAlgorithms } from './proofs.ts'
 
 /** The hosts and addresses that may serve metadata documents (draft-ietf-oauth-client-id-metadata-document-02). */
 export type DocumentPolicy = ServicePolicy['metadataDocuments']
 
 /** The properties that are stored from a document. All other members are dropped. */
-export const clientDocument = z.object({
-  name: z.string(),
-  redirectUris: z.array(z.string()),
-  postLogoutRedirectUris: z.array(z.string()).optional(),
-  grantTypes: z.array(z.enum(grantTypesServed)),
-  applicationType: z.enum(['web', 'native']),
+export interface ClientDocument
+  extends Pick<Client, 'name' | 'redirectUris' | 'postLogoutRedirectUris' | 'applicationType'>,
+    Pick<Client, 'keys' | 'signingAlgorithm'> {
+  readonly grantTypes: readonly string[]
   /** How the client may authenticate. If there are two methods, the client chooses one at each request. */
-  authMethods: z.array(z.enum(['none', 'private_key_jwt'])),
-  keys: z.union([z.object({ jwks: keySet }), z.object({ jwksUri: z.string() })]).optional(),
-  /** The algorithm of the assertions, if the document names one. */
-  signingAlgorithm: z.enum(assertionAlgorithms).optional(),
-})
-
-export type ClientDocument = z.infer<typeof clientDocument>
+  readonly authMethods: readonly ('none' | 'private_key_jwt')[]
+}
 
 export type DocumentRules = Pick<ServicePolicy, 'loopbackHosts'> &
   Pick<ServicePolicy['furtherPlans'], 'privateKeyJwt'>
@@ -94,9 +87,7 @@ export function judgeDocument(
   return {
     name: name.name ?? address.host,
     redirectUris: [...new Set(redirectUris)],
-    ...(postLogoutRedirectUris.length > 0 && {
-      postLogoutRedirectUris: [...new Set(postLogoutRedirectUris)],
-    }),
+    postLogoutRedirectUris: [...new Set(postLogoutRedirectUris)],
     grantTypes,
     // Few documents state application_type. Only native clients may vary the port of a loopback URI (RFC 8252 §7.3).
     applicationType: redirectUris.some(isLoopback) ? 'native' : 'web',

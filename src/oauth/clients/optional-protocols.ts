@@ -1,5 +1,5 @@
 import type { ServicePolicy } from '../../config/config.ts'
-import type { ClientAuthMethod } from '../../platform/store/oauth-tables.ts'
+import type { Client } from './client.ts'
 
 /**
  * The optional protocols of this deployment, which clients may choose. These are Back-Channel Logout 1.0, pushed
@@ -12,15 +12,11 @@ export function offersProtocols({ privateHosts, ...plans }: OptionalProtocols): 
   return Object.values(plans).some(Boolean)
 }
 
-interface Needing {
-  readonly authMethod: ClientAuthMethod
-  readonly pushesRequests?: boolean
-  readonly bindsTokens?: boolean
-}
+type FapiChoice = 'pushesRequests' | 'bindsTokens'
 
 /** Whether the client requires a protocol that this deployment has disabled. If so, the client's state is `off`. */
 export function lacksProtocol(
-  { authMethod, pushesRequests, bindsTokens }: Needing,
+  { authMethod, pushesRequests, bindsTokens }: Pick<Client, 'authMethod' | FapiChoice>,
   { privateKeyJwt, pushedAuthorizationRequests, dpop }: OptionalProtocols,
 ): boolean {
   if (authMethod === 'private_key_jwt' && !privateKeyJwt) return true
@@ -29,11 +25,6 @@ export function lacksProtocol(
 }
 
 /** Whether the client chose a part of the FAPI 2.0 Security Profile. If so, other rules of the profile apply too. */
-export function demandsFapi({ pushesRequests, bindsTokens }: Omit<Needing, 'authMethod'>): boolean {
+export function demandsFapi({ pushesRequests, bindsTokens }: Pick<Client, FapiChoice>): boolean {
   return pushesRequests === true || bindsTokens === true
 }
-
-/** The public keys of a client (RFC 7523 §3, RFC 7517 §5): the key set or its URL. */
-export type ClientKeys =
-  | { readonly jwks: { readonly keys: readonly Readonly<Record<string, unknown>>[] } }
-  | { readonly jwksUri: string }

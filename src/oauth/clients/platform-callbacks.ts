@@ -1,14 +1,12 @@
-import type { Integration, ServicePolicy } from '../../config/config.ts'
+import type { Config, ServicePolicy } from '../../config/config.ts'
 import { matchesPattern } from '../../platform/http/redirect-uri.ts'
+import type { Platform } from '../../platform/platform.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { countRows } from '../../platform/store/keyset.ts'
 
-interface PlatformCallbackDependencies {
-  readonly database: Database
-  readonly integrations: readonly Integration[]
-  readonly registration: ServicePolicy['registration']
-  readonly now: () => number
-}
+type PlatformCallbackDependencies = Pick<Platform, 'database' | 'now'> &
+  Pick<Config, 'integrations'> &
+  Pick<ServicePolicy, 'registration'>
 
 const DAY_MS = 86_400_000
 
@@ -32,7 +30,7 @@ export function makePlatformCallbacks(dependencies: PlatformCallbackDependencies
       const registered_at = now()
       const expires_at = registered_at + unusedCallbackSeconds * 1000
       const row = { client_id: clientId, used_at: null, used_by: null, registered_at, expires_at }
-      // In one order, so that parallel registrations do not wait for each other's rows.
+      // Sort the URIs, so that parallel registrations lock rows in the same order and cannot deadlock.
       const distinct = [...new Set(uris)].sort()
       const stored = await kysely
         .insertInto('platform_callback')

@@ -12,14 +12,10 @@ import {
 } from 'jose'
 
 import { paths } from '../../platform/http/paths.ts'
+import type { Platform } from '../../platform/platform.ts'
 import { sha256 } from '../../platform/store/digest.ts'
-import type { StateStore } from '../../platform/store/oauth-state.ts'
 
-interface ProofPorts {
-  readonly state: StateStore
-  readonly stateMemory: { since(): number }
-  readonly now: () => number
-}
+type ProofPorts = Pick<Platform, 'state' | 'stateMemory' | 'now'>
 
 export type Proofs = ReturnType<typeof makeProofs>
 

@@ -14,7 +14,7 @@ const listed = new Intl.ListFormat('en-GB')
 
 /**
  * Explains why a client cannot request these scopes, and suggests a remedy. Uses only characters allowed by RFC 6749
- * §4.1.2.1. Of the request, repeats only scope names from the catalogue and the encoded client_id.
+ * §4.1.2.1. Repeats nothing from the request except scope names from the catalogue and the encoded client_id.
  */
 export function explainRefusedScopes(
   client: RefusedClient,
