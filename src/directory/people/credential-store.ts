@@ -17,8 +17,8 @@ export function makeCredentialStore({ kysely, engine }: Database, standInKey: Bu
     /**
      * Finds the account with an e-mail address, and the stand-in hash to check for an unknown address. The stand-in is
      * the hash of another account. Imported hashes differ in cost, so with a fixed stand-in, the time of the check
-     * would reveal whether an account exists. The address and a secret select that account. So an address usually has
-     * the same stand-in, which reveals nothing about similar addresses.
+     * would reveal whether an account exists. The address and a secret select that account. So an address usually
+     * keeps its stand-in, and similar addresses have unrelated stand-ins.
      */
     async findCredentials(emailCanonical: string) {
       // PostgreSQL raises an error on NUL instead of matching no row. No address contains NUL.

@@ -69,7 +69,7 @@ function matches(
   }
 }
 
-/** Returns the bcrypt input of the program that wrote the hash. bcrypt ignores all but the first 72 bytes. */
+/** Returns what the program that wrote the hash passed to bcrypt, which ignores all but the first 72 bytes. */
 function bcryptInput(prefix: string, password: string): string {
   if (prefix === 'bcrypt_sha256$') return digestOf('sha256', password)
   if (prefix !== '$wp') return password
@@ -138,7 +138,7 @@ function shaCrypt(
   return encode(found, [...groups, rest])
 }
 
-/** Encodes groups of bytes, most significant first, in 6-bit characters, least significant first. */
+/** Encodes each group of bytes as a big-endian number in 6-bit characters, the least significant character first. */
 function encode(bytes: Buffer, groups: readonly (readonly number[])[]): string {
   const characters = groups.flatMap((group) => {
     let value = group.reduce((sum, at) => sum * 256 + (bytes[at] ?? 0), 0)

@@ -187,8 +187,8 @@ export function makeProviderSignIn(ports: ProviderPorts, list: ListProviders) {
         ...{ server, client, options, redirectUri: redirectUriOf(provider) },
         authentication: await authenticationAt(server, provider, now()),
       })
-      // Some providers ignore `max_age`. Without this check, anyone at an unlocked computer could pass without signing
-      // in.
+      // Some providers ignore `max_age`. Without this check, anyone at an unlocked computer could continue without
+      // signing in.
       const latestAt = Number(claims.auth_time) * 1000 + SKEW_SECONDS * 1000
       if (begun.isAgain && !(latestAt >= begun.begunAt)) {
         throw new Error('the person did not authenticate again')
@@ -224,10 +224,9 @@ async function authenticationAt(
   return (methods?.includes('client_secret_post') ? ClientSecretPost : ClientSecretBasic)(secret)
 }
 
-interface Asked {
+interface Asked extends Pick<BegunSignIn, 'isAgain'> {
   /** The id of the interaction. */
   readonly uid: string
-  readonly isAgain: boolean
   readonly loginHint: string | undefined
 }
 

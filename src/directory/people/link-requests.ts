@@ -96,8 +96,8 @@ export function makeLinkRequests({ database, limits, now }: FactorPorts) {
       if (reached) return reached.waitSeconds
       // Send to the canonical form, which identifies the account, so the e-mail proves access to that mailbox.
       const email = canonicalEmail(request.login)
-      // Count for all networks together: the address may belong to a person who never asked for an account, and strangers
-      // must not flood it. A genuine sign-up waits for the next window.
+      // Count the requests from all networks together. The address may belong to a person who never asked for an
+      // account, and strangers must not flood it with mail. A genuine sign-up may have to wait for the next window.
       const isTooMany = await limits.takeTogether('signUpsOfAccount', sha256(email))
       return await send('address', { email, siteId, isSent: !isTooMany }, request)
     },

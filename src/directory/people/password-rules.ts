@@ -1,6 +1,7 @@
+/** The rules for new passwords (NIST SP 800-63B-4 §3.1.1.2): a minimum length and a blocklist, no composition rules. */
+
 import type { Html } from '../../../views/html.ts'
 import { text } from '../../../views/text.ts'
-/** The rules for new passwords (NIST SP 800-63B-4 §3.1.1.2): a minimum length and a blocklist, no composition rules. */
 
 export interface PasswordOwner {
   readonly name: string
@@ -10,7 +11,7 @@ export interface PasswordOwner {
 /** The maximum length in UTF-16 code units, as at sign-in. */
 export const PASSWORD_LENGTH_MAX = 1024
 
-/** A password that only repeats a text shorter than this is rejected. */
+/** A password may repeat one text only if that text has at least this many characters. */
 const PIECE_CHARACTERS_MIN = 5
 
 /**

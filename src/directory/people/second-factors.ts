@@ -189,7 +189,8 @@ async function stepOf(secret: string, token: string, nowMs: number): Promise<num
 }
 
 /**
- * Removes the authenticator app and the recovery codes of a person. Also removes unused links for this purpose.
+ * Removes the authenticator app and the recovery codes of a person. Also removes unused links that would let the person
+ * remove the app.
  *
  * @returns whether there was an app
  */
@@ -275,7 +276,7 @@ async function replaceCodes(
   return codes.map((code) => code.replace(/.{4}(?=.)/g, '$&-'))
 }
 
-/** How long after a password was set by e-mail an app cannot be removed by e-mail. */
+/** The time during which an app cannot be removed by e-mail, after a password was set by e-mail. */
 const HOLD_MS = 7 * 86_400_000
 
 /**
@@ -302,7 +303,10 @@ export async function findResetTime(
   return row && isAllowed ? (row.no_reset_before ?? 0) : undefined
 }
 
-/** Delays a reset by e-mail after a password was set by e-mail: the mailbox alone must not replace both factors. */
+/**
+ * Delays the removal of the app by e-mail, because a password has just been set by e-mail. The mailbox alone must not
+ * replace both factors.
+ */
 export async function holdFactorReset(
   trx: Kysely<Schema>,
   personId: string,

@@ -106,7 +106,8 @@ export function makeListProviders(
 
 /**
  * Creates the function that sets the domains whose addresses sign in with a provider. New domains need a TXT record
- * that names the provider (`proofOf`). If a domain is invalid or has no such record, returns it and changes nothing.
+ * that names the provider (`proofOf`). If a domain is invalid or has no such record, changes nothing, and returns the
+ * problem and the domain.
  */
 function makeSetDomains(kysely: Database['kysely']) {
   return async (provider: IdentityProvider, domains: readonly string[], actor: Actor) => {

@@ -68,22 +68,17 @@ export function findScope(name: string): Scope | undefined {
   return byName.get(name)
 }
 
-/** Returns the operator scope for reading an area of a site. @throws Error if there is none */
-export function readScope(area: string): string {
-  return operatorScope(area, 'read')
+const operatorScope = (access: ScopeAccess) => (area: string) => {
+  const scope = byName.get(`${area}:${access}`)
+  if (scope?.audience === 'operator') return scope.name
+  throw new Error(`the scope catalogue does not contain ${area}:${access}`)
 }
+
+/** Returns the operator scope for reading an area of a site. @throws Error if there is none */
+export const readScope = operatorScope('read')
 
 /** Returns the operator scope for changing an area of a site. @throws Error if there is none */
-export function writeScope(area: string): string {
-  return operatorScope(area, 'write')
-}
-
-function operatorScope(area: string, access: ScopeAccess): string {
-  const scope = byName.get(`${area}:${access}`)
-  if (scope?.audience !== 'operator')
-    throw new Error(`the scope catalogue does not contain ${area}:${access}`)
-  return scope.name
-}
+export const writeScope = operatorScope('write')
 
 /** Returns the names of all scopes, or of one audience's scopes, in catalogue order. */
 export function scopeNames(audience?: Audience): string[] {

@@ -43,16 +43,11 @@ export function needsToChange(scopes: Iterable<string>): boolean {
   })
 }
 
+const haveAudience = (audience: Scope['audience']) => (scopes: Iterable<string>) =>
+  [...scopes].some((name) => findScope(name)?.audience === audience)
+
 /** Whether any of the scopes requires the person to operate a site. */
-export function needsOperator(scopes: Iterable<string>): boolean {
-  return hasAudience(scopes, 'operator')
-}
+export const needsOperator = haveAudience('operator')
 
 /** Whether any of the scopes requires the parameter `resource`, as all member scopes do. */
-export function needsResource(scopes: Iterable<string>): boolean {
-  return hasAudience(scopes, 'member')
-}
-
-function hasAudience(scopes: Iterable<string>, audience: Scope['audience']): boolean {
-  return [...scopes].some((name) => findScope(name)?.audience === audience)
-}
+export const needsResource = haveAudience('member')

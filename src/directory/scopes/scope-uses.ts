@@ -13,10 +13,10 @@ export type ScopeUses = ReturnType<typeof makeScopeUses>
 
 /** Creates the lookup of the paths at which an operator scope grants access. Calls `list` once, at the first lookup. */
 export function makeScopeUses(list: () => readonly ScopedAddress[]) {
-  let listed: { readonly address: string; readonly scopes: ReadonlySet<string> }[] | undefined
+  let listed: readonly ScopedAddress[] | undefined
   const addressesOf = (name: string): readonly string[] => {
-    listed ??= list().map(({ address, scopes }) => ({ address, scopes: new Set(scopes) }))
-    return listed.filter(({ scopes }) => scopes.has(name)).map(({ address }) => address)
+    listed ??= list()
+    return listed.filter(({ scopes }) => [...scopes].includes(name)).map(({ address }) => address)
   }
   return {
     addressesOf,

@@ -13,7 +13,7 @@ export interface AssuranceDemand {
   readonly maxAgeSeconds?: number | undefined
 }
 
-/** Sensitive at every site with requirements, as are the operator pages that need a recent sign-in. */
+/** The operations that are sensitive at every site with requirements. Pages that need a recent sign-in are, too. */
 export const sensitiveOperations: ReadonlySet<string> = new Set([
   // Roles.
   ...['inviteMember', 'resendInvitation', 'setMemberRoles', 'removeMember'],

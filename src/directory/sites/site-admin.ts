@@ -16,26 +16,23 @@ export const SELF_SIGN_UP = 'self_sign_up'
 /** The key of the feature that lets the site's people remove a lost authenticator app by e-mail. */
 export const FACTOR_RESET = 'factor_reset'
 
+/** The name of each feature in audit events, and the actions that switch it on and off. */
 const features = {
   [MCP_CONNECTIONS]: {
     field: 'mcpConnections',
-    on: { action: 'feature.on' },
-    off: { action: 'feature.off' },
+    actionOf: (on: boolean) => (on ? 'feature.on' : 'feature.off'),
   },
   [SELF_SIGN_UP]: {
     field: 'selfSignUp',
-    on: { action: 'sign_up.on' },
-    off: { action: 'sign_up.off' },
+    actionOf: (on: boolean) => (on ? 'sign_up.on' : 'sign_up.off'),
   },
   [FACTOR_RESET]: {
     field: 'factorResetByMail',
-    on: { action: 'factor_reset.on' },
-    off: { action: 'factor_reset.off' },
+    actionOf: (on: boolean) => (on ? 'factor_reset.on' : 'factor_reset.off'),
   },
   [OWN_SIGN_IN]: {
     field: 'onlyIdentityProviders',
-    on: { action: 'own_sign_in.on' },
-    off: { action: 'own_sign_in.off' },
+    actionOf: (on: boolean) => (on ? 'own_sign_in.on' : 'own_sign_in.off'),
   },
 } as const
 
@@ -144,9 +141,9 @@ export async function setFeature(
     ? await insertNew(trx, 'site_feature', { ...row, enabled_at: actor.now })
     : (await deletion.executeTakeFirstOrThrow()).numDeletedRows > 0n
   if (!isChanged) return false
-  const { field, ...switched } = features[feature]
+  const { field, actionOf } = features[feature]
   await recordAuditEvent(trx, actor, {
-    ...(on ? switched.on : switched.off),
+    action: actionOf(on),
     subject: { kind: 'site', id: siteId },
     siteId,
     before: { [field]: !on },

@@ -164,7 +164,7 @@ function luminance(color: string): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 }
 
-/** Darkens a color: each channel gets three quarters of its value. */
+/** Darkens a color by reducing each channel to three quarters of its value. */
 function darker(color: string): string {
   return mixed(color, '#000000', 0.25)
 }
