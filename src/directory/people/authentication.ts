@@ -37,7 +37,7 @@ const secondMethods = {
 export const acrValues: readonly string[] = Object.values(firstMethods).map(({ acr }) => acr)
 
 /** Returns the `acr` and `amr` of an authentication (OpenID Connect Core §2). */
-export function assuranceOf([first, second]: Authentication['methods']): Assurance {
+export function assuranceOf([first, second]: Authentication['methods']) {
   const { acr, amr } = firstMethods[first]
   if (!second) return { acr, amr }
   return { acr: MFA_ACR, amr: [...amr, ...secondMethods[second], 'mfa'] }
@@ -58,9 +58,4 @@ export function usedTwoFactors(
   nowMs: number,
 ): boolean {
   return acr === MFA_ACR && nowMs / 1000 - authTime <= (maxAgeSeconds ?? Number.POSITIVE_INFINITY)
-}
-
-export interface Assurance {
-  readonly acr: string
-  readonly amr: readonly string[]
 }

@@ -9,6 +9,7 @@ import {
   type ClientAuth,
   ClientSecretBasic,
   ClientSecretPost,
+  type CustomFetchOptions,
   clockSkew,
   clockTolerance,
   customFetch,
@@ -230,11 +231,8 @@ interface Asked extends Pick<BegunSignIn, 'isAgain'> {
   readonly loginHint: string | undefined
 }
 
+type Sent = CustomFetchOptions<string, URLSearchParams | undefined>
 type Fetch = (address: string, init: Sent) => Promise<Response>
-type Sent = Readonly<Record<'method', string>> & {
-  readonly headers: Record<string, string>
-  readonly body?: URLSearchParams | undefined
-}
 
 /** Returns the options of requests to a provider. The options allow http, because `fetch` itself enforces https. */
 function requestOptions(fetch: Fetch) {

@@ -3,10 +3,7 @@
 import type { Html } from '../../../views/html.ts'
 import { text } from '../../../views/text.ts'
 
-export interface PasswordOwner {
-  readonly name: string
-  readonly email: string
-}
+export type PasswordOwner = Readonly<Record<'name' | 'email', string>>
 
 /** The maximum length in UTF-16 code units, as at sign-in. */
 export const PASSWORD_LENGTH_MAX = 1024

@@ -9,10 +9,7 @@ import { addressOf, pages } from '../../platform/http/paths.ts'
 import type { Database } from '../../platform/store/database.ts'
 
 /** The colors of a site as `#rrggbb`; null means the default. */
-export interface SiteColors {
-  readonly accentColor: string | null
-  readonly backgroundColor: string | null
-}
+export type SiteColors = Readonly<Record<'accentColor' | 'backgroundColor', string | null>>
 
 /** The appearance of a site's pages. Colors, words and logo are null unless an operator sets them. */
 export type Look = NonNullable<Awaited<ReturnType<typeof findLook>>>

@@ -57,10 +57,7 @@ export function interactionRoutes(dependencies: InteractionPorts): Router {
   return router
 }
 
-interface Handlers {
-  readonly show: Step
-  readonly answer: Step
-}
+type Handlers = Readonly<Record<'show' | 'answer', Step>>
 
 /** Finds the pending interaction of this browser. @throws interactionGone if there is none for this path */
 async function findPending(
