@@ -51,10 +51,10 @@ export const mutants: readonly Mutant[] = [
     "!== 'document' || «reviewed || →»scope.access ===",
     "== 'identity' || !chosen || «chosen.includes(scope.name)→true»",
     'isOpen(scope, origin, reviewed «=== true→!== false»)',
-    "return hasAudience(scopes, '«operator→identity»')",
+    "needsOperator = haveAudience('«operator→identity»')",
   ]),
   ...inFile('directory/scopes/policy.ts', 'scopes access', [
-    "return hasAudience(scopes, '«member→operator»')",
+    "needsResource = haveAudience('«member→operator»')",
     'findScope(name)?.audience «===→!==» audience',
   ]),
   ...inFile('oauth/grants/judge-access.ts', 'access', [
@@ -378,7 +378,7 @@ export const mutants: readonly Mutant[] = [
       'replaceHash replaces no hash; the condition saves the work',
     ],
     "«answer === 'valid' && →»isAsked",
-    '«await refusalTime()→»',
+    '«await refusalTime→»',
     "«answer === 'unavailable' ? { kind: 'unavailable' } : →»refused",
   ]),
   ...inFile('directory/people/credential-store.ts', 'password-hook brought-hashes', [
