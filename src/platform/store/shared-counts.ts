@@ -75,21 +75,25 @@ function throughLimiter(makeLimiter: (library: Library) => RateLimiterAbstract):
   }
 }
 
-/** Counts with one statement. Locks rows in order of their keys, to avoid deadlocks. */
+/**
+ * Counts with one statement. Locks rows in order of their keys, to avoid deadlocks. Passes arrays, so the statement has
+ * the same text, and is prepared once, for any number of counts.
+ */
 function inPostgres({ kysely }: Database): SharedCounts {
   return {
     async add(counts) {
-      const rows = counts.map(
-        ({ key, points, windowSeconds }) =>
-          sql`(${key}, cast(${points} as bigint), cast(${windowSeconds * 1000} as bigint))`,
-      )
       const { rows: sums } = await sql<{ key: string; points: number; ms_left: number }>`
         with clock as (
           select cast(extract(epoch from clock_timestamp()) * 1000 as bigint) as now_at
-        ), counted (key, points, window_ms) as (values ${sql.join(rows)})
+        )
         insert into request_count as known (key, points, ends_at)
         select counted.key, counted.points, clock.now_at + counted.window_ms
-        from counted, clock order by counted.key
+        from clock, unnest(
+          cast(${counts.map(({ key }) => key)} as text[]),
+          cast(${counts.map(({ points }) => points)} as bigint[]),
+          cast(${counts.map(({ windowSeconds }) => windowSeconds * 1000)} as bigint[])
+        ) as counted (key, points, window_ms)
+        order by counted.key
         on conflict (key) do update set
           points = excluded.points + case
             when known.ends_at > (select now_at from clock) then known.points else 0 end,
