@@ -164,6 +164,11 @@ describe('an accepted metadata document', () => {
     expect(Object.keys(accepted)).to.have.members([...members, 'postLogoutRedirectUris'])
     expect(accepted).to.deep.include({ postLogoutRedirectUris: [] })
   })
+
+  it('says that a public document must not contain a secret', () => {
+    const problem = 'client_secret: must not be in a public document'
+    expect(judge({ ...plain, client_secret: 'a' })).to.deep.equal({ problem })
+  })
 })
 
 describe('a metadata document', () => {

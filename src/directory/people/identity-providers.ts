@@ -121,7 +121,7 @@ function makeDiscover({ fetch, now }: ProviderPorts) {
     const key = `${provider.id} ${provider.issuer}`
     const known = servers.get(key)
     if (known) return known
-    const found = requestMetadata(provider, fetchOf(provider, fetch))
+    const found = requestMetadata(provider, fetch)
     const next = { found, keys: {} }
     servers.set(key, next)
     found.catch(() => servers.set(key, next, { ttl: FAILED_MS }))
@@ -183,7 +183,7 @@ export function makeProviderSignIn(ports: ProviderPorts, list: ListProviders) {
         [clockSkew]: Math.round(skewMs / 1000),
         [clockTolerance]: SKEW_SECONDS,
       }
-      const options = { ...requestOptions(fetchOf(provider, fetch)), [jwksCache]: keys }
+      const options = { ...requestOptions(provider, fetch), [jwksCache]: keys }
       const { claims, accessToken } = await redeemAnswer(answer, begun, {
         ...{ server, client, options, redirectUri: redirectUriOf(provider) },
         authentication: await authenticationAt(server, provider, now()),
@@ -231,17 +231,10 @@ interface Asked extends Pick<BegunSignIn, 'isAgain'> {
   readonly loginHint: string | undefined
 }
 
-type Sent = CustomFetchOptions<string, URLSearchParams | undefined>
-type Fetch = (address: string, init: Sent) => Promise<Response>
-
-/** Returns the options of requests to a provider. The options allow http, because `fetch` itself enforces https. */
-function requestOptions(fetch: Fetch) {
-  return { [customFetch]: fetch, [allowInsecureRequests]: true }
-}
-
-async function requestMetadata({ issuer }: IdentityProvider, fetch: Fetch) {
-  const url = new URL(issuer)
-  const response = await discoveryRequest(url, { algorithm: 'oidc', ...requestOptions(fetch) })
+async function requestMetadata(provider: IdentityProvider, fetch: SendOutgoing) {
+  const url = new URL(provider.issuer)
+  const options = { algorithm: 'oidc', ...requestOptions(provider, fetch) } as const
+  const response = await discoveryRequest(url, options)
   // This also checks that the metadata names this issuer.
   const server = await processDiscoveryResponse(url, response)
   if (URL.parse(server.authorization_endpoint ?? '')?.protocol !== url.protocol) {
@@ -250,9 +243,14 @@ async function requestMetadata({ issuer }: IdentityProvider, fetch: Fetch) {
   return server
 }
 
-/** Creates `fetch` for one provider. Only the configured host of a platform provider may have a private address. */
-function fetchOf({ issuer, siteId }: IdentityProvider, fetch: SendOutgoing): Fetch {
-  return async (address, { method, headers, body }) => {
+type Sent = CustomFetchOptions<string, URLSearchParams | undefined>
+
+/**
+ * Returns the options of requests to a provider. They allow http, because `fetch` itself enforces https. Only the
+ * configured host of a platform provider may have a private address.
+ */
+function requestOptions({ issuer, siteId }: IdentityProvider, fetch: SendOutgoing) {
+  const send = async (address: string, { method, headers, body }: Sent) => {
     const isConfigured = siteId === undefined && new URL(address).host === new URL(issuer).host
     try {
       const response = await fetch(address, {
@@ -268,6 +266,7 @@ function fetchOf({ issuer, siteId }: IdentityProvider, fetch: SendOutgoing): Fet
       throw new ProviderUnreachable(`a request to the provider failed: ${detail}`, { cause })
     }
   }
+  return { [customFetch]: send, [allowInsecureRequests]: true }
 }
 
 /** Reads the claims about a person. @throws an error if `sub` is not usable (OpenID Connect Core §2) */

@@ -16,7 +16,6 @@ export type LinkedIdentities = ReturnType<typeof makeLinkedIdentities>
 
 export interface NewIdentity extends Pick<ProvidedIdentity, 'issuer' | 'subject'> {
   readonly provider: Pick<IdentityProvider, 'id' | 'name' | 'siteId' | 'role'>
-  /** The e-mail address from the provider. */
   readonly email: string
 }
 

@@ -17,7 +17,6 @@ type LinkName = Pick<OneTimeLink, 'kind' | 'id'>
 
 export interface NewLink {
   readonly kind: OneTimeLinkKind
-  /** The e-mail address of the recipient. */
   readonly email: string
   /** The person whose account the link is for; undefined if only the address is known. */
   readonly personId?: string | undefined

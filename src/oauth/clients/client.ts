@@ -121,14 +121,12 @@ export function readClientName(
 /** Describes the first problem in client metadata: a member of the wrong type or with too many items. */
 export function describeShapeFault({ issues: [issue] }: z.ZodError): string {
   const path = issue?.path.join('.') || 'the metadata'
-  switch (issue?.code) {
-    case 'invalid_type':
-      return `${path}: must be ${nouns[issue.expected] ?? `of type ${issue.expected}`}`
-    case 'too_big':
-      return `${path}: must have at most ${issue.maximum} items`
-    default:
-      return `${path}: ${issue?.message ?? 'malformed'}`
-  }
+  if (issue?.code === 'too_big') return `${path}: must have at most ${issue.maximum} items`
+  const fault = issue?.code === 'invalid_type' ? faults[issue.expected] : undefined
+  return `${path}: ${fault ?? issue?.message}`
 }
 
-const nouns: Readonly<Record<string, string>> = { string: 'a string', array: 'a list' }
+const faults: Readonly<Record<string, string>> = {
+  string: 'must be a string',
+  array: 'must be a list',
+}

@@ -1,7 +1,7 @@
 import { decideReview, decisionOf } from '../../directory/sites/review-policy.ts'
 import { type Actor, recordAuditEvent } from '../../platform/audit/record-audit-event.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { type PageRequest, readPage } from '../../platform/store/keyset.ts'
+import { orderBy, type PageRequest, readPage } from '../../platform/store/keyset.ts'
 import type { DocumentReview } from '../../platform/store/oauth-tables.ts'
 import type { ClientDocument } from './metadata-document.ts'
 
@@ -30,16 +30,8 @@ export function makeDocumentReviews({ kysely }: Database) {
   return {
     /** Lists a page of all document clients, newest first, with their review state at the site. */
     async listDocumentClients(siteId: string, request: PageRequest) {
-      const page = await readPage(
-        clientsAt(kysely, siteId),
-        {
-          by: 'd.first_seen_at',
-          id: 'd.client_id',
-          direction: 'desc',
-          placeOf: (row) => [row.first_seen_at, row.client_id],
-        },
-        request,
-      )
+      const order = orderBy('first_seen_at', 'desc', 'd.first_seen_at', 'd.client_id')
+      const page = await readPage(clientsAt(kysely, siteId), order, request)
       return { ...page, rows: page.rows.map(reviewedClientOf) }
     },
 
@@ -117,7 +109,7 @@ function clientsAt(kysely: Connection, siteId: string) {
     .selectAll('d')
     .select(['s.review as site_review', 's.fingerprint as site_fingerprint'])
     .select(['s.reviewed_at as site_reviewed_at', 'here.name as site_reviewer'])
-    .select('all.name as reviewer')
+    .select(['d.client_id as id', 'all.name as reviewer'])
 }
 
 type Row = Awaited<ReturnType<ReturnType<typeof clientsAt>['executeTakeFirstOrThrow']>>
