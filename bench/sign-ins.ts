@@ -41,7 +41,7 @@ function signInWithoutPause(url: string): { stop(): Promise<number> } {
   let signIns = 0
   const loops = Array.from({ length: PARALLEL_SIGN_INS }, async () => {
     while (!stopped) {
-      // Do not count a sign-in that failed because of the storage timeout.
+      // Ignore failed sign-ins: under this load, some exceed the storage timeout.
       await makeHeadlessPerson(sam)
         .authorize(authorizeUrl(url), notes.redirectUri)
         .then(() => {

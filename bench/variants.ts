@@ -30,7 +30,7 @@ const TWO_SERVICES = 'two services'
 /** The figures of one operation, by server. */
 export type Costs = Map<string, Map<OperationName, Pick<Figure, 'processorMicroseconds'>>>
 
-/** The names of servers that differ only in these environment variables. */
+/** Servers that differ only in environment variables: the name and the variables of each. */
 type Variants = readonly (readonly [name: string, variables: Variables])[]
 
 /** Measures operations with each combination of metrics and traces. */

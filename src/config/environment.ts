@@ -190,7 +190,7 @@ export const environmentVariables = z.object({
   CONFIG_DIR: z.string().optional().meta({
     shown: './config',
     description:
-      'Folder that contains service.json, integrations.json, assistants.json, metadata-documents.json, conformance.json and demo/; by default, the config folder of this installation.',
+      'Folder that contains service.json and integrations.json, and optionally assistants.json, metadata-documents.json, conformance.json and demo/; by default, the config folder of this installation.',
   }),
   CONFORMANCE_PROFILE: oneOf('off', 'off', 'on', 'forced').describe(
     'on: add the clients and settings of the OpenID conformance suite (config/conformance.json); with production settings, start-up fails. forced: the same, but start-up also succeeds with production settings.',

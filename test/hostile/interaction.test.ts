@@ -70,8 +70,8 @@ async function expectRefused(response: Response): Promise<string> {
 }
 
 /**
- * Plants the attacker's cookies for a URL in the victim's browser, as a sibling host can. Plants only cookies that have
- * a path and therefore cannot use the `__Host-` prefix.
+ * Plants the attacker's cookies for a URL in the victim's browser, as a sibling host can. Plants only cookies with a
+ * path other than `/`, because these cannot use the `__Host-` prefix.
  */
 function plant(victim: HeadlessPerson, attacker: HeadlessPerson, url: URL): void {
   const cookies = attacker.cookiesFor(url).split('; ')

@@ -36,7 +36,7 @@ export const promptCatalogue: readonly Prompt[] = [
       `Find courses about ${quoted(about)}. ` +
       (site
         ? `Call list_public_courses with site ${quoted(site)} and a search word. `
-        : 'Call list_sites, then list_public_courses of each site with a search word. ') +
+        : 'Call list_sites, then call list_public_courses for each site with a search word. ') +
       'Try other words if nothing is found. Compare the results by title, summary and number of lectures, ' +
       'and name the site of each.',
   },

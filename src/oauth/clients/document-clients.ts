@@ -251,7 +251,7 @@ function unusedDocuments({ kysely }: Database) {
     )
 }
 
-/** The maximum number of copies to remove at once. Usually it is one copy, but many if the limit has been lowered. */
+/** The maximum number of copies to remove at once. Usually one is in excess; after the limit is lowered, many are. */
 const REMOVED_MAX = 100
 
 /** Removes the oldest unused copies above the maximum. Any caller can add copies by naming a URL. */

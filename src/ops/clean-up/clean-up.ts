@@ -105,7 +105,7 @@ const PAUSES_PER_STATEMENT = 2
 interface Line {
   readonly kind: Expiring
   readonly size: BatchSize
-  /** The lowest expiry of the next statement. Index entries of deleted rows have a lower expiry. */
+  /** Where the next statement starts to search, after the index entries of the rows that this run deleted. */
   from: number
   /** Whether expired rows may remain. */
   more: boolean

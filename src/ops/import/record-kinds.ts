@@ -75,7 +75,7 @@ export const kinds = {
       timeZone: optional(schemas.timeZone),
       updatedAt: optional(time),
       password: optional(z.string().min(8).max(128)),
-      /** The password hash from the platform, with which people keep their passwords (password-formats.ts). */
+      /** The password hash from the platform (password-formats.ts). It lets people keep their passwords. */
       passwordHash: optional(
         z.string().superRefine((hash, context) => {
           const read = readPasswordHash(hash)
