@@ -82,23 +82,26 @@ export function makeSignInSteps(dependencies: InteractionPorts, promptPages: Pro
 
 /** Returns the steps after the first method, and the handler of the second step. */
 function makeLaterSteps(dependencies: InteractionPorts, promptPages: PromptPages) {
-  const { database, visitors, now } = dependencies
-  const { passkeys, secondFactors, linkRequests } = dependencies.directory
+  const { database, visitors, interactions, noteEvent, now } = dependencies
+  const { passkeys, secondFactors, linkRequests, notices } = dependencies.directory
   const firstSteps = makeKeptValues<FirstStep>('gatehouse_step', STEP_SECONDS, dependencies, pathOf)
   const fail = makeFail(dependencies)
   const refuse: Refuse = async (ctx, pending, outcome, said) =>
     await promptPages.signIn(ctx, pending, { ...said, problem: fail(ctx, pending, outcome) })
+  /** Completes a sign-in by any method, and redirects to the next page. */
   const finish: Step<[FirstStep, SecondMethod?]> = async (ctx, pending, first, second) => {
     const { browser, method, needsSecondFactor: _, ...rest } = first
+    const { personId, isNewBrowser } = first
     firstSteps.set(ctx, pending.uid, undefined)
     const siteId = await linkAndJudge(ctx, pending, first, dependencies)
-    if (siteId === 'refused') {
-      const { personId } = first
+    if (siteId === 'refused')
       return await refuse(ctx, pending, { kind: 'refused', why: 'wrong sign-in method', personId })
-    }
     knownSignIns(dependencies).set(ctx, '', browser)
+    if (isNewBrowser) await notices.newSignIn(personId, ctx.get('User-Agent'))
+    logFields(ctx).person = personId
+    noteEvent({ ...eventOf(ctx, pending), action: 'sign_in.success', personId })
     const methods = second ? ([method, second] as const) : ([method] as const)
-    await complete(ctx, pending, { ...rest, methods, siteId }, dependencies)
+    seeOther(ctx, await interactions.signedIn(ctx, { ...rest, methods, siteId }))
   }
   /** Returns when the authenticator app can be removed by e-mail; undefined if a site's identity provider was used. */
   const resetTimeOf = async ({ personId, siteId }: FirstStep) =>
@@ -125,9 +128,8 @@ function makeLaterSteps(dependencies: InteractionPorts, promptPages: PromptPages
   const afterFirst =
     (answer: Step<[FirstStep]>): Step =>
     async (ctx, pending) => {
-      const { uid } = pending
-      const first = firstSteps.read(ctx, uid)
-      if (!first) return seeOther(ctx, addressOf(pages.login, { uid }))
+      const first = firstSteps.read(ctx, pending.uid)
+      if (!first) return seeOther(ctx, addressOf(pages.login, { uid: pending.uid }))
       await answer(ctx, pending, first)
     }
   const secondStep = {
@@ -193,25 +195,11 @@ export function eventOf(ctx: Context, { person, client, sites }: PendingInteract
   return { personId: person?.id, clientId: client.clientId, siteId, ...callerOf(ctx) }
 }
 
-/** Completes a sign-in by any method, and redirects to the next page. */
-async function complete(
-  ctx: Context,
-  pending: PendingInteraction,
-  signedIn: Authentication & { readonly isNewBrowser: boolean },
-  { interactions, noteEvent, directory }: InteractionPorts,
-): Promise<void> {
-  const { personId } = signedIn
-  if (signedIn.isNewBrowser) await directory.notices.newSignIn(personId, ctx.get('User-Agent'))
-  logFields(ctx).person = personId
-  noteEvent({ ...eventOf(ctx, pending), action: 'sign_in.success', personId })
-  seeOther(ctx, await interactions.signedIn(ctx, signedIn))
-}
-
-const [, interactions] = pages.login.split('/')
+const [, root] = pages.login.split('/')
 
 /** Keeps the sign-ins that a browser remembers. The cookie is sent to the pages of every interaction. */
 export const knownSignIns = (ports: InteractionPorts) => {
   const { knownBrowserSeconds: seconds } = ports.directory
-  const path = () => `/${interactions}`
+  const path = () => `/${root}`
   return makeKeptValues<SignedInPerson['browser']>('gatehouse_browser', seconds, ports, path)
 }
