@@ -15,19 +15,7 @@ export interface Running extends Sizes {
   readonly control: Control
 }
 
-export interface Result {
-  readonly requests: Requests
-  readonly ledger: Ledger
-  readonly pace: Pace
-  readonly controlMs: number
-  readonly heldUpMs: number
-  readonly recoveredMs: number
-  readonly codesBegunAnew: number
-  readonly remark: string | undefined
-  readonly wrong: readonly string[]
-  /** Findings that a slow machine can cause. */
-  readonly late: readonly string[]
-}
+export type Result = Awaited<ReturnType<typeof runScenario>>
 
 /** Expected outcomes of a request. Codes used twice and revoked tokens get 400 and 401. */
 const expected = /^(200|400|401|503|refused .*|reset .*)$/
@@ -66,10 +54,15 @@ export async function runScenario(scenario: Scenario, deployment: Deployment, ru
   const pace = paceOf(requests.slowestMs, controlMs)
   const { codesBegunAnew } = load
   const seen = { requests, ledger, pace, controlMs, heldUpMs, recoveredMs, codesBegunAnew, remark }
+  // A slow machine can cause `late`.
   return { ...seen, wrong: wrongIn(seen), late: lateIn(scenario, seen) }
 }
 
-type Seen = Omit<Result, 'wrong' | 'late'>
+interface Seen {
+  readonly requests: Requests
+  readonly ledger: Ledger
+  readonly pace: Pace
+}
 
 function wrongIn({ requests, ledger }: Seen): string[] {
   const wrong = ledger.found.map(({ fault, sentence }) => `${fault}: ${sentence}`)

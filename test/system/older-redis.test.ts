@@ -1,16 +1,6 @@
 import { pages, paths } from '../../src/platform/http/paths.ts'
 import { makeHeadlessPerson } from '../../tools/token/headless-person.ts'
-import {
-  authorizeUrl,
-  exchange,
-  introspect,
-  obtainCode,
-  obtainTokens,
-  openAuthorization,
-  refresh,
-  revoke,
-  userinfo,
-} from '../support/client.ts'
+import { authorizeUrl, obtainCode, obtainTokens, openAuthorization } from '../support/client.ts'
 import { notes, sam, startService } from '../support/gatehouse.ts'
 import { confirmSignOut, makePagePerson } from '../support/page-person.ts'
 import { eventually } from '../support/programs.ts'
@@ -27,7 +17,7 @@ import {
 import { serve } from '../support/serve.ts'
 import { shared } from '../support/shared.ts'
 import { sharedDemo, sharedRedis } from '../support/storages.ts'
-import { get, postForm, refusalOf } from '../support/wire.ts'
+import { get, postForm } from '../support/wire.ts'
 
 /** After kill -9, a Redis that only writes snapshots returns to the state of its last SAVE (docs/security.md). */
 describe('a Redis that comes back older', () => {
@@ -50,29 +40,6 @@ describe('a Redis that comes back older', () => {
     )
     return result
   }
-
-  it('does not revive a used code [design 11]', async () => {
-    const { code } = await obtainCode(url)
-    expect((await forgetting(() => exchange(url, code))).status).to.equal(200)
-    expect(refusalOf(await exchange(url, code))).to.equal('400 invalid_grant')
-  })
-
-  it('does not revive used refresh tokens and revoked tokens [design 10 and 12]', async () => {
-    const used = await obtainTokens(url)
-    const revoked = await obtainTokens(url)
-    const whole = await obtainTokens(url)
-    const next = await forgetting(async () => {
-      const first = await refresh(url, used.refreshToken)
-      await revoke(url, revoked.accessToken)
-      await revoke(url, whole.refreshToken)
-      return (await refresh(url, first.body.refresh_token)).body.refresh_token
-    })
-    expect((await refresh(url, next)).status).to.equal(200)
-    expect((await userinfo(url, revoked.accessToken)).status).to.equal(401)
-    expect((await introspect(url, revoked.accessToken)).body).to.deep.equal({ active: false })
-    expect((await refresh(url, whole.refreshToken)).body.error).to.equal('invalid_grant')
-    expect((await userinfo(url, whole.accessToken)).status).to.equal(401)
-  })
 
   it('does not revive a session that a person ended, leaves others, and allows a new sign-in', async () => {
     const [{ person }, other] = [await obtainCode(url), await obtainCode(url)]

@@ -9,7 +9,6 @@ import {
   type Variables,
 } from '../support/process.ts'
 import { eventually } from '../support/programs.ts'
-import { startRedis } from '../support/redis.ts'
 import { requireProgram } from '../support/skipped.ts'
 import { postgresWithDemo } from '../support/storages.ts'
 import type { Answer } from '../support/wire.ts'
@@ -30,16 +29,14 @@ function count(answers: readonly Answer[]): Record<string, number> {
   return counts
 }
 
-type StorageOf = (test: Mocha.Context, opened: AsyncDisposableStack) => Promise<Variables>
-
-function races(stores: string, storageOf: StorageOf): void {
+function races(stores: string, storageOf: (test: Mocha.Context) => Promise<Variables>): void {
   describe(`races between two processes on ${stores}`, function () {
     this.retries(0)
     const opened = new AsyncDisposableStack()
     let pair: Pair
     let impatient: Pair
     before(async function () {
-      const storage = await storageOf(this, opened)
+      const storage = await storageOf(this)
       pair = opened.use(await startPair(storage, patientService))
       const CONFIG_DIR = configWith(policyWith({ lifetimes: { refreshRetrySeconds: 1 } }))
       impatient = opened.use(await startPair({ ...storage, CONFIG_DIR }, patientService))
@@ -90,7 +87,3 @@ function races(stores: string, storageOf: StorageOf): void {
 
 races('one SQLite file', async () => ({ DATA_DIR: await dataFolderWithDemo() }))
 races('PostgreSQL', async (test) => await postgresWithDemo(requireProgram(test, 'postgres')))
-races('PostgreSQL and Redis', async (test, opened) => {
-  const { url } = opened.use(await startRedis(requireProgram(test, 'redis-server')))
-  return { ...(await postgresWithDemo(requireProgram(test, 'postgres'))), REDIS_URL: url }
-})
