@@ -68,15 +68,17 @@ describe('POST /member/graphql', () => {
 
   it('lets a page of any origin call it without cookies, uncached [design 28]', async () => {
     const names = 'authorization,content-type,apollographql-client-name'
-    const asked = await preflight(running().url + paths.graphql, 'POST', { names })
-    expect(asked.status).to.equal(204)
-    expect(asked.headers.get('access-control-allow-origin')).to.equal('*')
-    const allowed = asked.headers.get('access-control-allow-headers')?.toLowerCase().split(',')
-    expect(allowed).to.include.members([
-      ...['authorization', 'content-type', 'apollographql-client-name', 'graphql-preflight'],
-      ...['apollographql-client-version', 'apollo-require-preflight', 'x-apollo-operation-name'],
-    ])
-    expect(asked.headers.get('access-control-allow-methods')).to.equal('GET,POST')
+    for (const path of [paths.graphql, paths.adminGraphql]) {
+      const asked = await preflight(running().url + path, 'POST', { names })
+      expect(asked.status).to.equal(204)
+      expect(asked.headers.get('access-control-allow-origin')).to.equal('*')
+      const allowed = asked.headers.get('access-control-allow-headers')?.toLowerCase().split(',')
+      expect(allowed).to.include.members([
+        ...['authorization', 'content-type', 'apollographql-client-name', 'graphql-preflight'],
+        ...['apollographql-client-version', 'apollo-require-preflight', 'x-apollo-operation-name'],
+      ])
+      expect(asked.headers.get('access-control-allow-methods')).to.equal('GET,POST')
+    }
     const place = { url: running().url, token: 'none', headers: { origin: 'https://app.example' } }
     const { headers: refused } = await askMember(place, { query: viewer })
     expect(refused.get('access-control-allow-origin')).to.equal('*')

@@ -60,20 +60,6 @@ describe('npm run conformance -- plan', () => {
     expect([basic.alias, basic.server.discoveryUrl]).to.deep.equal(['gatehouse', discoveryUrl])
   })
 
-  it('lists the browser’s tasks in the order of the pages', () => {
-    const tasks = basic.browser
-      .flatMap((visit) => visit.tasks)
-      .map(({ task, optional, match }) => [task, optional ?? false, match])
-    const back = 'https://localhost.emobix.co.uk:8443/test/a/gatehouse'
-    expect(tasks).to.deep.equal([
-      ['Sign in', true, 'https://localhost:3443/interaction/*/login'],
-      ['Allow', true, 'https://localhost:3443/interaction/*/consent'],
-      ['Back at the suite', false, `${back}/callback*`],
-      ['Confirm', false, 'https://localhost:3443/oauth/logout*'],
-      ['Back at the suite', false, `${back}/post_logout_redirect*`],
-    ])
-  })
-
   for (const plan of planNames) {
     it(`${plan}: keeps a page of exactly the modules that a person reviews`, () => {
       const { override } = configurationOf(plan, { ...about, keyClients })

@@ -1,22 +1,19 @@
 import { text } from 'node:stream/consumers'
 import { setTimeout as delay } from 'node:timers/promises'
 
-import { generateSync } from 'otplib'
-
 import { scopeNames } from '../../src/directory/scopes/catalogue.ts'
-import { paths } from '../../src/platform/http/paths.ts'
 import { startOperator } from '../support/admin-api.ts'
 import { look, sharedBrowser, signInAs, signInAt } from '../support/browser.ts'
 import { asClaude, authorizeUrl, exchange, userinfo } from '../support/client.ts'
 import { png, sendFile } from '../support/files.ts'
-import { amir, noor, notes, olivia, sam } from '../support/gatehouse.ts'
+import { amir, olivia, sam } from '../support/gatehouse.ts'
 import { linkTo } from '../support/mail-folder.ts'
 import { unsignedJwt } from '../support/proofs.ts'
 import { MEMBER_SCOPE } from '../support/relying-party.ts'
 import { serve, servePage } from '../support/serve.ts'
 import { shared } from '../support/shared.ts'
 import { sharedService } from '../support/storages.ts'
-import { encode, type Fields } from '../support/wire.ts'
+import type { Fields } from '../support/wire.ts'
 
 describe('the interaction pages in a browser', () => {
   const service = sharedService()
@@ -74,19 +71,6 @@ describe('the interaction pages in a browser', () => {
       const { y = 0, height = 0 } = (await page.locator('#consent-approve').boundingBox()) ?? {}
       expect(y + height).to.be.most(800)
     }
-  })
-
-  // sign-in.browser.test.ts tests a sign-in with this second factor.
-  it('set up an authenticator app without a script', async () => {
-    const { page, complaints } = await open({ javaScriptEnabled: false })
-    await signInAt(page, `${service().url}/account/second-factor`, noor)
-    await page.click('#add')
-    const secret = (await page.innerText('#key')).replaceAll(' ', '')
-    await page.fill('#code', generateSync({ secret, epoch: Date.now() / 1000 - 30 }))
-    await page.click('#confirm')
-    await page.click('#next')
-    expect(await page.innerText('#codes-left')).to.include('10 unused')
-    expect(complaints).to.deep.equal([])
   })
 
   it('recover a password by mail without a script, and return to the sign-in', async () => {
@@ -185,25 +169,4 @@ describe('errors by form_post, in a browser that enforces our Content-Security-P
     expect(answer?.headers()['content-security-policy']).to.not.include('evil.example')
     expect(await page.locator('#error-code').textContent()).to.equal('invalid_redirect_uri')
   })
-})
-
-describe('/oauth/logout in a browser [design 27]', () => {
-  const service = sharedService()
-  const open = sharedBrowser()
-
-  for (const signedIn of [true, false]) {
-    it(`leads back to the application, ${signedIn ? 'once confirmed' : 'at once without a session'}`, async () => {
-      await using application = await servePage()
-      const { page } = await open()
-      const { url } = service()
-      if (signedIn) {
-        await signInAt(page, authorizeUrl(url).href, sam, '#consent-page')
-      }
-      const back = { post_logout_redirect_uri: `${application.url}/signed-out`, state: 'the-state' }
-      await page.goto(`${url}${paths.endSession}?${encode({ client_id: notes.clientId, ...back })}`)
-      if (signedIn) await page.click('#logout-confirm')
-      await page.waitForSelector('#back')
-      expect(page.url()).to.equal(`${application.url}/signed-out?state=the-state`)
-    })
-  }
 })

@@ -1,10 +1,7 @@
 import type { Page } from 'playwright-core'
 
-import { paths } from '../../src/platform/http/paths.ts'
 import { overflows, sharedBrowser, signInAt, violations } from '../support/browser.ts'
 import { marco, olivia, sam } from '../support/gatehouse.ts'
-import { memberToken, readOnly } from '../support/member-api.ts'
-import { servePage } from '../support/serve.ts'
 import { sharedService } from '../support/storages.ts'
 
 describe('the query pages in a browser', () => {
@@ -120,17 +117,6 @@ describe('the query pages in a browser', () => {
     expect(complaints).to.deep.equal([])
     expect(await violations(page)).to.deep.equal([])
   })
-
-  it('a page of another origin queries both APIs with a token, as Apollo and urql do', async () => {
-    await using elsewhere = await servePage()
-    const token = await memberToken(service().url, readOnly)
-    const { page } = await open()
-    await page.goto(elsewhere.url)
-    for (const path of [paths.graphql, paths.adminGraphql]) {
-      const statuses = await page.evaluate(askAsPage, { address: service().url + path, token })
-      expect(statuses, path).to.deep.equal([200, 200])
-    }
-  })
 })
 
 async function expectNoBarrier(page: Page, name: string): Promise<void> {
@@ -138,28 +124,4 @@ async function expectNoBarrier(page: Page, name: string): Promise<void> {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     expect(await violations(page), `${name} in ${colorScheme}`).to.deep.equal([])
   }
-}
-
-/** Runs in a page. Sends a POST as Apollo Client does and a GET as urql does. Returns both statuses. */
-async function askAsPage({ address, token }: { address: string; token: string }) {
-  const authorization = `Bearer ${token}`
-  const query = '{ __schema { queryType { name fields { name } } } }'
-  const byPost = await fetch(address, {
-    method: 'POST',
-    credentials: 'omit',
-    headers: {
-      authorization,
-      accept: 'application/graphql-response+json,application/json;q=0.9',
-      'content-type': 'application/json',
-      'apollographql-client-name': 'a page',
-      'apollographql-client-version': '1',
-      'apollo-require-preflight': 'true',
-      'x-apollo-operation-name': 'A',
-    },
-    body: JSON.stringify({ query: query.replace('{ __schema', '{ viewer: __schema') }),
-  })
-  const byGet = await fetch(`${address}?${new URLSearchParams({ query })}`, {
-    headers: { authorization, 'graphql-preflight': '1' },
-  })
-  return [byPost.status, byGet.status]
 }
