@@ -2,12 +2,11 @@ import { buildSchema } from 'graphql'
 
 import { scopeNames } from '../../src/directory/scopes/catalogue.ts'
 import { paths } from '../../src/platform/http/paths.ts'
-import { type HeadlessPerson, makeHeadlessPerson } from '../../tools/token/headless-person.ts'
 import { codeBy, redeem, userinfo } from '../support/client.ts'
 import { marco, portal, resourceServer, sam } from '../support/gatehouse.ts'
 import { operatorToken, send as sendTool } from '../support/mcp.ts'
-import { hiddenField } from '../support/page-person.ts'
-import { answerOf, bearer, get } from '../support/wire.ts'
+import { makePagePerson, type PagePerson } from '../support/page-person.ts'
+import { bearer, get } from '../support/wire.ts'
 import type { Chance } from './chance.ts'
 import type { Given } from './request.ts'
 import { SECRET } from './texts.ts'
@@ -20,9 +19,9 @@ const KEPT_MAX = 40
 
 /** Signs in a member and an operator of another site, so that the operator's changes do not affect the member. */
 export async function openWorld(url: string) {
-  const member = makeHeadlessPerson(sam)
+  const member = makePagePerson(url, sam)
   const scope = 'openid profile email account:read account:write'
-  const { body } = await redeem(url, await codeBy(member, url, { scope }))
+  const { body } = await redeem(url, await codeBy(member.browser, url, { scope }))
   const operatorAccess = await operatorToken(url, scopeNames('operator').join(' '), marco)
   const fixed: Partial<Record<Given, string>> = {
     url,
@@ -30,7 +29,7 @@ export async function openWorld(url: string) {
     operatorToken: operatorAccess,
     idToken: body.id_token,
     ...(await sessionOf(member, url, 'member')),
-    ...(await sessionOf(makeHeadlessPerson(marco), url, 'operator')),
+    ...(await sessionOf(makePagePerson(url, marco), url, 'operator')),
   }
   const pools = new Map<Given, string[]>()
   const interactions: { uid: string; cookie: string; form: string }[] = []
@@ -110,14 +109,11 @@ export async function openWorld(url: string) {
   }
 }
 
-async function sessionOf(person: HeadlessPerson, url: string, who: 'member' | 'operator') {
-  const account = new URL('/account', url)
-  const start = (await person.open(account)).headers.get('location') ?? ''
-  await person.open(await person.authorize(new URL(start, url), `${url}/signed-in`))
-  const { text } = await answerOf(await person.open(account))
-  const form = hiddenField(text)
+async function sessionOf(person: PagePerson, url: string, who: 'member' | 'operator') {
+  const form = await person.csrf()
   if (form === '') throw new Error(`the ${who} is not signed in`)
-  const sent = [person.cookiesFor(account), person.cookiesFor(new URL(paths.authorization, url))]
+  const addresses = ['/account', paths.authorization].map((path) => new URL(path, url))
+  const sent = addresses.map((address) => person.browser.cookiesFor(address))
   const cookies = [...new Set(sent.flatMap((line) => line.split('; ')))]
     .filter((pair) => pair !== '')
     .join('; ')

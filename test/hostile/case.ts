@@ -33,7 +33,7 @@ export type Row = readonly [
   send: HostileCase['send'],
 ]
 
-/** Creates a row. Keeps the request of a long row close to its description. */
+/** Creates a row. The formatter keeps its arguments on one line where a tuple would need several. */
 export const row = (...parts: Row): Row => parts
 
 /** Entries of a table: the attack, the expected answer, and values for the request. */

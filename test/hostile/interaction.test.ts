@@ -372,16 +372,6 @@ describe('interaction: headers and cookies of the pages [RFC 9700 §4.16] [45]',
     }
   })
 
-  it('change the id of the session at the sign-in (session fixation)', async () => {
-    const first = await obtainCode(service().url)
-    const before = await sessions()
-    const start = authorizeUrl(service().url, { prompt: 'login' })
-    await first.person.authorize(start, notes.redirectUri)
-    const after = await sessions()
-    expect(after.filter((id) => !before.includes(id))).to.have.lengthOf(1)
-    expect(before.filter((id) => !after.includes(id))).to.have.lengthOf(1)
-  })
-
   // [threat 31; 201]
   it('are not in the store, not even beside a pending consent', async () => {
     const { person } = await obtainCode(service().url)
@@ -398,10 +388,6 @@ describe('interaction: headers and cookies of the pages [RFC 9700 §4.16] [45]',
       expect(kept).to.include(sha256(value)).and.not.include(value)
     }
   })
-
-  async function sessions(): Promise<string[]> {
-    return (await rowsOf(service().kysely, 'oauth_state', { model: 'Session' })).map(({ id }) => id)
-  }
 })
 
 // [threat 5]

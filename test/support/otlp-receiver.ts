@@ -87,8 +87,6 @@ function spansIn(body: Buffer) {
       parentSpanId: bytesOf(span, 4).toString('hex'),
       name: bytesOf(span, 5).toString(),
       attributes: attributesOf(span, 9),
-      /** 2 for a failed span. */
-      status: Number(messages(span, 15)[0]?.get(3)?.[0] ?? 0),
       resource: known,
     }))
   })

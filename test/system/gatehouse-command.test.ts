@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { holdsDemoCampus } from '../../src/ops/import/demo-campus.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { isEvent } from '../support/audit-events.ts'
-import { introspect, obtainTokens, refresh, userinfo } from '../support/client.ts'
+import { obtainTokens, refresh, userinfo } from '../support/client.ts'
 import { configFolder, flushingSoon, notes, sam } from '../support/gatehouse.ts'
 import {
   dataFolderWithDemo,
@@ -191,18 +191,15 @@ it('after a restore by other means, grants end-all ends every grant and session 
   const variables = { DATA_DIR: await dataFolderWithDemo() }
   await using service = await startProcess(variables)
   const { url } = service
-  const [one, other] = [await obtainTokens(url), await obtainTokens(url)]
+  const { accessToken, refreshToken } = await obtainTokens(url)
   const expected = 'Nothing was ended. Answer y to confirm, or use --yes if there is no terminal.\n'
   expect(await gatehouse(['grants', 'end-all'], variables, 1)).to.equal(expected)
-  expect((await userinfo(url, one.accessToken)).status).to.equal(200)
+  expect((await userinfo(url, accessToken)).status).to.equal(200)
   expect(await gatehouse(['grants', 'end-all', '--yes'], variables)).to.match(
     /^Ended all sessions and grants \([1-9]\d*\), and removed records such as sessions, codes and one-time links \([1-9]\d*\)\./,
   )
-  for (const { accessToken, refreshToken } of [one, other]) {
-    expect((await userinfo(url, accessToken)).status).to.equal(401)
-    expect((await refresh(url, refreshToken)).body.error).to.equal('invalid_grant')
-    expect((await introspect(url, refreshToken)).body).to.deep.equal({ active: false })
-  }
+  expect((await userinfo(url, accessToken)).status).to.equal(401)
+  expect((await refresh(url, refreshToken)).body.error).to.equal('invalid_grant')
 })
 
 it('files that the database names and the folder lacks are reported by doctor, backup and verify', async () => {
