@@ -1,3 +1,8 @@
+import {
+  Client,
+  StreamableHTTPClientTransport,
+  UnauthorizedError,
+} from '@modelcontextprotocol/client'
 import { decodeJwt } from 'jose'
 import * as oidc from 'openid-client'
 
@@ -6,7 +11,11 @@ import { MFA_ACR } from '../src/directory/people/authentication.ts'
 import { scopeNames } from '../src/directory/scopes/catalogue.ts'
 import { sensitiveOperations } from '../src/directory/scopes/sensitive-operations.ts'
 import { paths } from '../src/platform/http/paths.ts'
-import { type HeadlessPerson, makeHeadlessPerson } from '../tools/token/headless-person.ts'
+import {
+  type Answers,
+  type HeadlessPerson,
+  makeHeadlessPerson,
+} from '../tools/token/headless-person.ts'
 import {
   asResourceServer,
   authorizeUrl,
@@ -21,7 +30,7 @@ import {
 import { change, insert, rowOf, rowsOf } from './support/database.ts'
 import { amir, marco, notes, olivia, sam } from './support/gatehouse.ts'
 import { later } from './support/later.ts'
-import { callTool, operatorToken, toolNames } from './support/mcp.ts'
+import { callTool, operatorToken, sdkProvider, toolNames } from './support/mcp.ts'
 import { hiddenField, makePagePerson, submitPage, targetOf } from './support/page-person.ts'
 import { getTokens } from './support/relying-party.ts'
 import { sharedService } from './support/storages.ts'
@@ -389,6 +398,18 @@ describe('the assurance that a site demands for sensitive operations', () => {
     expect((await answerTo(makeHeadlessPerson(northlight))).get('error')).to.equal(unmet)
   })
 
+  /** Adds an authenticator app for a person. Each call of the returned `code` moves the clock and returns the next code. */
+  const withApp = async (who: Answers) => {
+    const { codeAt } = await addApp(makePagePerson(service().url, who), Date.now() + aheadMs)
+    return {
+      ...who,
+      code: () => {
+        aheadMs += 30_000
+        return codeAt(Date.now() + aheadMs)
+      },
+    }
+  }
+
   // [RFC 9470 §3; RFC 9470 §4]
   it('is understood by openid-client, which reads the challenge and steps up', async () => {
     const { url } = service()
@@ -411,11 +432,34 @@ describe('the assurance that a site demands for sensitive operations', () => {
     const parameters: Record<string, string | undefined> = { ...refused.cause[0]?.parameters }
     const { error, scope: wanted, acr_values = '', max_age = '' } = parameters
     expect(error).to.equal('insufficient_user_authentication')
-    const nowMs = Date.now()
-    const { codeAt } = await addApp(makePagePerson(url, amir), nowMs - 30_000)
-    const person = { ...amir, code: () => codeAt(nowMs) }
-    const stronger = { parameters: { acr_values, max_age }, person }
+    const stronger = { parameters: { acr_values, max_age }, person: await withApp(amir) }
     const stepped = await getTokens(url, { ...asking, ...stronger, scope: wanted ?? '' })
     expect((await run(stepped.tokens.access_token)).status).to.equal(200)
+  })
+
+  it('is met by an MCP client that ignores step-up challenges, if it covers everything', async () => {
+    const answers: { -readonly [name in keyof Answers]: Answers[name] } = { ...olivia }
+    const redirectUri = 'http://127.0.0.1:9/callback'
+    const { provider, callback } = sdkProvider({ redirectUri }, answers)
+    const call = async () => {
+      const address = new URL(service().url + paths.mcp)
+      const transport = new StreamableHTTPClientTransport(address, { authProvider: provider })
+      const client = new Client({ name: 'test', version: '1' })
+      await client.connect(transport)
+      try {
+        return (await client.callTool({ name: 'list_site_courses', arguments: {} })) as object
+      } catch (error) {
+        await transport.finishAuth(callback())
+        return error
+      } finally {
+        await client.close()
+      }
+    }
+    expect(await call()).to.be.instanceOf(UnauthorizedError)
+    expect(await call()).to.have.property('content')
+    await demand('*')
+    Object.assign(answers, await withApp(olivia))
+    expect(await call()).to.be.instanceOf(UnauthorizedError)
+    expect(await call()).to.have.property('content')
   })
 })
