@@ -104,13 +104,9 @@ describe('Whether an error is a failure of the store', () => {
     it(`it is: ${what}`, () => expect(isStoreFailure(error)).to.equal(true))
 
   const ours = {
-    'no such column': coded('SQLITE_ERROR'),
     'a foreign key': coded('SQLITE_CONSTRAINT_FOREIGNKEY'),
     'the wrong type': coded('SQLITE_MISMATCH'),
     'a value that is too long': coded('22001'),
-    'a unique row': coded('23505'),
-    'no such column in PostgreSQL': coded('42703'),
-    'a syntax error': coded('42601'),
     'a statement after one that failed': coded('25P02'),
     'the wrong kind of key': said('WRONGTYPE Operation against a key'),
     'the wrong number of arguments': said("ERR wrong number of arguments for 'set' command"),
