@@ -43,7 +43,7 @@ export function sharedBrowser() {
 
 type Person = Pick<typeof sam, 'login' | 'password'>
 
-/** Fills in the sign-in page, and waits for this element of the next page. */
+/** Fills in and submits the sign-in page. Waits for the element `shows` of the next page, if given. */
 export async function signInAs(page: Page, { login, password }: Person, shows?: string) {
   await page.fill('#login', login)
   await page.fill('#password', password)
@@ -64,6 +64,18 @@ export async function press(page: Page, selector: string): Promise<void> {
     if (await page.evaluate(isThere)) return await page.keyboard.press('Enter')
   }
   throw new Error(`Tab does not reach ${selector}`)
+}
+
+/** Replaces the values of the focused field and of the next ones, and presses Enter. */
+export async function typeInFields(page: Page, ...values: string[]): Promise<void> {
+  // A page focuses its first field only after its load event.
+  await page.locator('input:focus').waitFor()
+  for (const [position, value] of values.entries()) {
+    if (position > 0) await page.keyboard.press('Tab')
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type(value)
+  }
+  await page.keyboard.press('Enter')
 }
 
 /** Expects no axe violations and no horizontal scrolling, in light and dark mode, on a desktop and a phone. */

@@ -1,7 +1,5 @@
-import type { Page } from 'playwright-core'
-
 import { mutationOf, startOperator } from '../support/admin-api.ts'
-import { look, sharedBrowser, signInAs, signInAt } from '../support/browser.ts'
+import { look, sharedBrowser, signInAs, signInAt, typeInFields } from '../support/browser.ts'
 import { authorizeUrl } from '../support/client.ts'
 import { june, olivia, sam } from '../support/gatehouse.ts'
 import { linkTo } from '../support/mail-folder.ts'
@@ -18,16 +16,6 @@ describe('joining a site in a browser', () => {
     await (await startOperator(service())).run(mutationOf('inviteMember'), { input })
     return service().url + (await linkTo(service(), email))
   }
-  /** Types into the fields one after the other, and presses Enter in the last one. */
-  const type = async (page: Page, first: string, values: readonly string[]) => {
-    await page.focus(first)
-    for (const [at, value] of values.entries()) {
-      if (at > 0) await page.keyboard.press('Tab')
-      await page.keyboard.press('Control+A')
-      await page.keyboard.type(value)
-    }
-    await page.keyboard.press('Enter')
-  }
 
   // [250]
   it('leads from an invitation to tokens, with the keyboard and without a script', async () => {
@@ -37,11 +25,13 @@ describe('joining a site in a browser', () => {
     })
     await page.goto(await invited(login))
     expect(await page.inputValue('#name')).to.equal('Ines')
-    await type(page, '#name', ['Ines Newcomer', 'short', 'short'])
+    await page.focus('#name')
+    await typeInFields(page, 'Ines Newcomer', 'short', 'short')
     await page.waitForSelector('#password-problem')
     expect(await page.inputValue('#name')).to.equal('Ines Newcomer')
     complaints.length = 0
-    await type(page, '#password', [password, password])
+    await page.focus('#password')
+    await typeInFields(page, password, password)
     await page.waitForSelector('#joined-page')
     await page.focus('#continue')
     await page.keyboard.press('Enter')
@@ -78,11 +68,13 @@ describe('joining a site in a browser', () => {
     await page.goto(authorizeUrl(url).href)
     await page.click('#sign-up')
     await look(page, 'sign-up')
-    await type(page, '#login', ['noel@new.example'])
+    await page.focus('#login')
+    await typeInFields(page, 'noel@new.example')
     await look(page, 'link sent', '#code')
     await page.goto(url + (await linkTo(service(), 'noel@new.example')))
     await look(page, 'new account')
-    await type(page, '#name', ['Noel', password, '', password])
+    await page.focus('#name')
+    await typeInFields(page, 'Noel', password, '', password)
     await page.waitForSelector('#joined-page')
     await page.click('#continue')
     await signInAs(page, { login: 'noel@new.example', password }, '#consent-page')

@@ -1,7 +1,6 @@
 import { generateSync } from 'otplib'
-import type { Page } from 'playwright-core'
 
-import { look, press, sharedBrowser } from '../support/browser.ts'
+import { look, press, sharedBrowser, typeInFields } from '../support/browser.ts'
 import { authorizeUrl } from '../support/client.ts'
 import { editList, insert } from '../support/database.ts'
 import { amir, olivia, portal, sam } from '../support/gatehouse.ts'
@@ -22,21 +21,11 @@ describe('signing in without a mouse', () => {
   const open = sharedBrowser()
   const phone = { viewport: { width: 360, height: 740 }, colorScheme: 'dark' } as const
 
-  /** Types into the focused fields one after the other, and submits the form. A page focuses its field after its load event. */
-  const type = async (page: Page, ...texts: string[]) => {
-    await page.locator('input:focus').waitFor()
-    for (const [position, text] of texts.entries()) {
-      if (position > 0) await page.keyboard.press('Tab')
-      await page.keyboard.type(text)
-    }
-    await page.keyboard.press('Enter')
-  }
-
   it('leads through the password, the code of an app, and a recovery code', async () => {
     const { page } = await open(phone)
     const { url } = service()
     await page.goto(`${url}/account/second-factor`)
-    await type(page, amir.login, amir.password)
+    await typeInFields(page, amir.login, amir.password)
     await page.locator('#second-factor-page').waitFor()
     await press(page, '#add')
     const secret = (await page.innerText('#key')).replaceAll(' ', '')
@@ -44,7 +33,7 @@ describe('signing in without a mouse', () => {
       generateSync({ secret, epoch: Math.floor((Date.now() + ms) / 1000) })
     await look(page, 'new-authenticator')
     await page.focus('#code')
-    await type(page, codeIn(-30_000))
+    await typeInFields(page, codeIn(-30_000))
     await page.locator('#recovery-codes-page').waitFor()
     const [, recoveryCode = ''] =
       /([A-Z2-7]{4}(?:-[A-Z2-7]{4}){3})/.exec(await page.innerText('main')) ?? []
@@ -52,13 +41,13 @@ describe('signing in without a mouse', () => {
     for (const [index, code] of [codeIn(0), recoveryCode].entries()) {
       await page.context().clearCookies()
       await page.goto(authorizeUrl(url).href)
-      await type(page, amir.login, amir.password)
+      await typeInFields(page, amir.login, amir.password)
       await page.locator('#second-step-page').waitFor()
       await page.reload()
       await look(page, 'second-step')
       if (index === 1) await page.focus('#recovery-code')
       else await page.focus('#code')
-      await type(page, code)
+      await typeInFields(page, code)
       await page.locator('#consent-page').waitFor()
     }
     await page.goto(`${url}/account/second-factor`)
@@ -73,7 +62,7 @@ describe('signing in without a mouse', () => {
     const row = { sealed_secret: 'lost', confirmed_at: 1, last_step: 1, no_reset_before: null }
     await insert(kysely, 'totp', { person_id: 'per_sam', ...row })
     await page.goto(authorizeUrl(url).href)
-    await type(page, sam.login, sam.password)
+    await typeInFields(page, sam.login, sam.password)
     await look(page, 'second-step-with-reset', '#second-step-page')
     await press(page, '#reset')
     await page.locator('#link-sent-page').waitFor()
@@ -82,7 +71,7 @@ describe('signing in without a mouse', () => {
     await press(page, '#confirm')
     await look(page, 'factor-reset-done', '#factor-reset-done-page')
     await press(page, '#continue')
-    await type(page, sam.login, sam.password)
+    await typeInFields(page, sam.login, sam.password)
     await page.locator('#consent-page').waitFor()
   })
 
@@ -95,7 +84,7 @@ describe('signing in without a mouse', () => {
       if (await page.locator('#login').isVisible()) {
         await page.fill('#login', '')
         await page.focus('#login')
-        await type(page, sam.login, sam.password)
+        await typeInFields(page, sam.login, sam.password)
       }
       await page.locator('#consent-page').waitFor()
       await press(page, '#consent-approve')
@@ -106,12 +95,12 @@ describe('signing in without a mouse', () => {
     await atCampus()
     await look(page, 'link-an-identity', '#login-note')
     await page.focus('#password')
-    await type(page, sam.password)
+    await typeInFields(page, sam.password)
     await page.waitForURL(`${url}/account`)
 
     await page.context().clearCookies()
     await page.goto(`${url}/account`)
-    await type(page, 'anyone@campus.example')
+    await typeInFields(page, 'anyone@campus.example')
     await atCampus()
     await page.waitForURL(`${url}/account`)
     await page.goto(`${url}/oauth/logout`)
@@ -128,10 +117,10 @@ describe('signing in without a mouse', () => {
     const { page } = await open(phone)
     const { url } = service()
     await page.goto(`${url}/admin/northlight/identity-providers?preset=google`)
-    await type(page, olivia.login, olivia.password)
+    await typeInFields(page, olivia.login, olivia.password)
     await look(page, 'identity-providers-empty', '#clientId')
     await page.focus('#clientId')
-    await type(page, 'client', 'secret')
+    await typeInFields(page, 'client', 'secret')
     await look(page, 'identity-providers', '#only')
     await press(page, '#only')
     await page.getByRole('button', { name: 'Allow other ways' }).waitFor()
