@@ -54,7 +54,7 @@ export async function runScenario(scenario: Scenario, deployment: Deployment, ru
   const pace = paceOf(requests.slowestMs, controlMs)
   const { codesBegunAnew } = load
   const seen = { requests, ledger, pace, controlMs, heldUpMs, recoveredMs, codesBegunAnew, remark }
-  // A slow machine can cause `late`.
+  // On a slow machine, the findings in `late` need not be faults of the service.
   return { ...seen, wrong: wrongIn(seen), late: lateIn(scenario, seen) }
 }
 
