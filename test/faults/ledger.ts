@@ -28,7 +28,7 @@ interface Refreshed {
 
 type Fault = 'lost' | 'doubled' | 'undone'
 
-/** Records the responses of a scenario and judges later ones by them. Its findings contain no tokens. */
+/** Records the responses of a scenario, and judges later responses by them. Its findings contain no tokens. */
 export class Ledger {
   readonly families: Family[] = []
   readonly codes: Code[] = []

@@ -12,7 +12,7 @@ export type Seen = Pick<Answer, 'status' | 'body'>
 
 export type Send = (address: string) => Promise<Seen>
 
-/** Sends requests to several addresses in turn, repeats a refused connection once at the next, and records outcomes. */
+/** Sends requests to several addresses in turn, repeats a refused one once at the next address, and records outcomes. */
 export class Requests {
   readonly outcomes = new Map<string, number>()
   refusedOnce = 0

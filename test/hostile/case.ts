@@ -33,7 +33,7 @@ export type Row = readonly [
   send: HostileCase['send'],
 ]
 
-/** Creates a row. The formatter keeps its arguments on one line where a tuple would need several. */
+/** Creates a row. The formatter puts the arguments of a call on fewer lines than a tuple. */
 export const row = (...parts: Row): Row => parts
 
 /** Entries of a table: the attack, the expected answer, and values for the request. */

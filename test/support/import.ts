@@ -40,7 +40,7 @@ export async function exportRecords(database: Database): Promise<Record<string, 
   return records
 }
 
-/** Imports exported records into an empty database, and expects its export to be the same. */
+/** Imports exported records into an empty database. Expects that the database then exports the same records. */
 export async function expectSameElsewhere(records: Record<string, unknown>[], other: Database) {
   expect((await importRecords(other, records)).rejected).to.deep.equal([])
   expect(await exportRecords(other)).to.deep.equal(records)

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 // biome-ignore lint/style/noProcessEnv: the first process of a run sets variables for the others
 const variables = process.env
 
-/** Notes that the processes of a test run write, to be read when it ends. `variable` holds the path of their file. */
+/** Notes of the processes of a test run, read when the run ends. The variable has the path of their file. */
 export const notesOfRun = (variable: string) => ({
   /** Creates the file. Called before the first test file, in the process that starts the others. */
   begin() {

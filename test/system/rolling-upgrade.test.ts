@@ -48,7 +48,7 @@ describe('an upgrade beside a running service', () => {
   it('fails no request on PostgreSQL while a backup blocks its migration, and can be undone', async function () {
     const storage = await postgresWithDemo(requireProgram(this, 'postgres'))
     await upgrade(storage, async (work) => {
-      // pg_dump holds such a lock as long as it runs, and `alter table` waits for it.
+      // Like pg_dump, this transaction holds a lock on the table, and `alter table` waits for it.
       const client = await connectTo(storage.DATABASE_URL)
       await client.query('begin; select count(*) from oauth_grant')
       const [result] = await Promise.all([work(), delay(2_000).then(() => client.end())])

@@ -2,7 +2,7 @@ import { startRedis } from '../support/redis.ts'
 import { type CountedOperation, countRoundTrips, type RoundTrips } from '../support/round-trips.ts'
 import { requireProgram } from '../support/skipped.ts'
 
-/** The round trips of one request, which do not depend on the machine. A change that adds a round trip fails here. */
+/** The round trips of each operation. They do not depend on the machine, so a change that adds one fails here. */
 const expected: Readonly<Record<CountedOperation, RoundTrips>> = {
   'code exchange': { sql: 2, redisCommands: 0, redisBatches: 0, deep: 2 },
   refresh: { sql: 2, redisCommands: 0, redisBatches: 0, deep: 2 },
