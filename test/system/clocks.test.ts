@@ -2,7 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { decodeJwt } from 'jose'
 
-import { authorizeUrl, exchange, introspect, obtainCode } from '../support/client.ts'
+import {
+  authorizeUrl,
+  exchange,
+  introspect,
+  obtainCode,
+  obtainTokens,
+  refresh,
+} from '../support/client.ts'
 import { policyWith } from '../support/gatehouse.ts'
 import { configWith, startBalancedPair, withClock } from '../support/process.ts'
 import { eventually } from '../support/programs.ts'
@@ -34,6 +41,26 @@ describe('processes whose clocks are 5 minutes ahead and 5 minutes behind', () =
 
   const redeemAt = async (url: string, code: string) =>
     await exchange(url, code, { resource: pair().url })
+
+  it('accept a benign retry of a refresh at the other process [design 10]', async () => {
+    await both(async (one, other) => {
+      const { refreshToken } = await obtainTokens(pair().url)
+      const first = await refresh(one, refreshToken)
+      const again = await refresh(other, refreshToken)
+      expect([first.status, again.status]).to.deep.equal([200, 200])
+      expect(again.body.refresh_token).to.equal(first.body.refresh_token)
+      expect((await refresh(one, again.body.refresh_token)).status).to.equal(200)
+    })
+  })
+
+  it('keep the grant when a page runs its callback twice [design 11]', async () => {
+    await both(async (one, other) => {
+      const { code } = await obtainCode(pair().url)
+      const first = await redeemAt(one, code)
+      expect([first.status, (await redeemAt(other, code)).status]).to.deep.equal([200, 400])
+      expect((await refresh(other, first.body.refresh_token)).status).to.equal(200)
+    })
+  })
 
   it('accept a code for its lifetime and no longer [RFC 6749 §4.1.2]', async () => {
     await both(async (one, other) => {

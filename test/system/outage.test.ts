@@ -23,7 +23,7 @@ import { startProcess, type Variables } from '../support/process.ts'
 import { eventually } from '../support/programs.ts'
 import type { RedisServer } from '../support/redis.ts'
 import { shared } from '../support/shared.ts'
-import { sharedProgram } from '../support/skipped.ts'
+import { requireProgram, sharedProgram } from '../support/skipped.ts'
 import { SECRET, sharedDemo, sharedRedis } from '../support/storages.ts'
 import { type Answer, answerOf, get, refusalOf } from '../support/wire.ts'
 
@@ -103,7 +103,34 @@ describe('storage out of reach [design 24]', function () {
   }
 })
 
-describe('work that storage interrupts [design 10, design 24]', () => {
+describe('work that storage interrupts [design 10, design 24]', function () {
+  this.retries(2)
+  it('a refresh succeeds when it is repeated after PostgreSQL hung in the middle', async function () {
+    await using postgres = await startPostgres(requireProgram(this, 'postgres'))
+    const DATABASE_URL = await postgres.createDatabase('demo')
+    await using service = await startProcess({ SECRET, DATABASE_URL, DEMO_DATA: 'on' })
+    const families: string[] = []
+    while (families.length < 6) families.push((await obtainTokens(service.url)).refreshToken)
+    for (let round = 0; round < 3; round += 1) {
+      let answered = 0
+      const refreshUntilFailure = async (_: string, family: number) => {
+        for (;;) {
+          const answer = await refresh(service.url, families[family] ?? '')
+          if (answer.status !== 200) return refusalOf(answer)
+          families[family] = answer.body.refresh_token
+          answered += 1
+          if (answered === 20 + 7 * round) postgres.freeze()
+        }
+      }
+      const failed = await Promise.all(families.map(refreshUntilFailure))
+      expect(failed).to.deep.equal(families.map(() => '503 temporarily_unavailable'))
+      postgres.thaw()
+      await expectReady(service.url)
+      for (const [family, token] of families.entries())
+        families[family] = (await refreshAt(service.url, token)).refresh_token
+    }
+  })
+
   async function whileFamiliesFail<Result>(
     event: 'insert' | 'update',
     { kysely }: RunningService,
@@ -158,9 +185,10 @@ describe('work that storage interrupts [design 10, design 24]', () => {
 })
 
 describe('the Member API while storage is out of reach', () => {
-  const demo = sharedDemo()
+  const [redis, demo] = [sharedRedis(), sharedDemo()]
   const member = shared(async () => {
-    const running = await startService({ environment: demo(), inTime: true })
+    const environment = { ...demo(), REDIS_URL: redis().url }
+    const running = await startService({ environment, inTime: true })
     return { ...running, token: await memberToken(running.url, readOnly) }
   })
 
@@ -183,6 +211,16 @@ describe('the Member API while storage is out of reach', () => {
     await client.query(`begin; lock table ${table} in access exclusive mode`)
     await work()
   }
+
+  // round-trips.test.ts shows that checking a token sends no command to Redis.
+  it('answers while Redis hangs', async () => {
+    redis().freeze()
+    try {
+      expect((await ask()).status).to.equal(200)
+    } finally {
+      redis().thaw()
+    }
+  })
 
   it('answers 503 in time, without a challenge, when it cannot check the token [Errors 7] [Errors 7.2]', async () => {
     await whileLocked('refresh_token_family', async () => await expectUnavailable(ask))
