@@ -301,6 +301,8 @@ describe('/admin', () => {
     const forAll = await person.visit(`${address}?client=${encodeURIComponent(client)}`)
     expect(forAll.text).to.include('Every school')
     expect((await person.send(forAll, address, { for: 'all' })).text).to.match(/for every school/)
+    const audit = await person.visit('/admin/northlight/audit')
+    expect(audit.text).to.match(/Olivia Hartmann.*blocked.*planner\.example.*approved/s)
     const student = makePagePerson(own.url, sam)
     const sent = { csrf: await student.csrf(), client }
     expect((await student.post(address, sent)).status).to.equal(403)
@@ -314,6 +316,8 @@ const wrongEntries: [Record<string, string | string[]>, string, string][] = [
   [{ name: '  ' }, 'name', 'Enter a name'],
   [{ name: 'x'.repeat(81) }, 'name', '80 characters'],
   [{ name: 'Study\u202eplanner' }, 'name', 'invisible characters'],
+  [{ name: '\u3164' }, 'name', 'invisible characters'],
+  [{ name: 'Study\u2028planner' }, 'name', 'invisible characters'],
   [{ name: `Study${'\u0338'.repeat(30)}` }, 'name', 'invisible characters'],
   [{ redirect_uris: '' }, 'redirect-uris', 'at least one'],
   [{ redirect_uris: 'planner' }, 'redirect-uris', 'not an address'],

@@ -9,7 +9,9 @@ import {
   refresh,
 } from './support/client.ts'
 import { rowsOf } from './support/database.ts'
-import { flushingSoon, notes, portal } from './support/gatehouse.ts'
+import { flushingSoon, notes, olivia, portal } from './support/gatehouse.ts'
+import { askMember, memberToken, readOnly } from './support/member-api.ts'
+import { makePagePerson } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { sharedService } from './support/storages.ts'
 import {
@@ -241,6 +243,16 @@ describe('the error of a faulty client', () => {
     const answer = await askToAuthorize(service().url, fields)
     const said = locationOf(answer).searchParams.get('error_description') ?? ''
     expect(said.slice(0, 300)).to.equal((await reasonsOf(portal.clientId, 'invalid_scope'))[0])
+  })
+
+  it('shows operators which permission a token lacked', async () => {
+    const token = await memberToken(url(), readOnly)
+    const query = 'mutation { markAllNotificationsRead { markedCount } }'
+    expect((await askMember({ url: url(), token }, { query })).status).to.equal(403)
+    await reasonsOf(notes.clientId, 'insufficient_scope')
+    const address = `/admin/northlight/applications/${notes.clientId}/refusals`
+    const { text } = await makePagePerson(url(), olivia).visit(address)
+    expect(text).to.match(/the app lacks a permission.*account:write/s)
   })
 
   it('ignores unknown scopes of a refresh', async () => {

@@ -87,6 +87,15 @@ describe('the authorization server metadata', () => {
     }
   })
 
+  // [RFC 9126 §5; What the service does 16]
+  it('has no endpoint for agents, devices or back-channel sign-in [design 25]', async () => {
+    const absent = ['/agent/auth', '/agent/identity', '/request', '/device/auth', '/backchannel']
+    for (const path of absent) {
+      for (const method of ['GET', 'POST'])
+        expect((await send(service().url, { method, path })).status, path).to.equal(404)
+    }
+  })
+
   const ofEngine: string[] = [...documents, paths.jwks]
   for (const path of [...ofEngine, ...resourceDocuments, paths.authMd, paths.openApi]) {
     // [OpenID Connect Discovery §4; RFC 9728 §3; RFC 9728 §3.1; Discovery 1; MCP Authorization

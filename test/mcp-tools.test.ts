@@ -376,7 +376,7 @@ describe('public courses as tools show them', () => {
     expect(said).to.include('first').and.to.have.length.below(200)
   })
 
-  it('exclude drafts and courses of the future, also in searches and counts', async () => {
+  it('exclude drafts, archived courses and courses of the future, also in searches and counts', async () => {
     await using service = await startService()
     const { url, kysely } = service
     const counted = async () => {
@@ -386,15 +386,19 @@ describe('public courses as tools show them', () => {
       return totalCount
     }
     const before = await counted()
-    const hidden = { 'reading-light': null, 'street-corner': Date.now() + 86_400_000 }
-    for (const [slug, published_at] of Object.entries(hidden)) {
-      await kysely.updateTable('course').set({ published_at }).where('slug', '=', slug).execute()
+    const hidden = {
+      'reading-light': { published_at: null },
+      'street-corner': { published_at: Date.now() + 86_400_000 },
+      'portraits-with-patience': { archived_at: 1 },
+    }
+    for (const [slug, times] of Object.entries(hidden)) {
+      await kysely.updateTable('course').set(times).where('slug', '=', slug).execute()
       await problemOf(url, 'get_public_course', { values: { ...values, slug } })
       const [search] = slug.split('-')
       const found = await readTool(url, 'list_public_courses', { values: { ...values, search } })
       expect(JSON.stringify(found)).to.not.include(slug)
     }
-    expect(await counted()).to.equal(before - 2)
+    expect(await counted()).to.equal(before - 3)
   })
 })
 

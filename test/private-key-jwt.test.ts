@@ -419,6 +419,7 @@ describe('private_key_jwt on the pages of an operator', () => {
   for (const [keys, says] of [
     ['http://client.example/keys', /must begin with <code>https/],
     ['https://127.0.0.1/keys', /public host name/],
+    ['https://[fd00::1]/keys', /public host name/],
     ['https://keys.internal/keys', /public host name/],
     ['https://me:secret@client.example/keys', /user name/],
     ['https://portal.example:8787/keys', /port must be 443/],

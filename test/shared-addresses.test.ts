@@ -1,7 +1,7 @@
 import type { Config } from '../src/config/config.ts'
 import { readScope } from '../src/directory/scopes/catalogue.ts'
 import { checkDatabase } from '../src/ops/doctor/store-checks.ts'
-import { paths } from '../src/platform/http/paths.ts'
+import { pathForChanges, paths } from '../src/platform/http/paths.ts'
 import {
   asPortal,
   introspect,
@@ -81,7 +81,7 @@ describe('addresses that people and strangers share', () => {
       { token: operator, path: paths.mcpAdmin },
     ])
       expect((await call(how)).status, how.path).to.equal(200)
-    for (const path of [paths.mcp, paths.mcpMember, paths.mcpAdmin]) {
+    for (const path of [paths.mcp, paths.mcpMember, paths.mcpAdmin, pathForChanges(['courses'])]) {
       for (const how of [{}, { token: 'guessed' }, { headers: { authorization: '' } }]) {
         const answer = await call({ path, ...how })
         expect(answer.status, path).to.equal(429)

@@ -2,7 +2,7 @@ import type { Chance } from './chance.ts'
 import { bytesOf, headerBytes } from './request.ts'
 
 /** Must never appear unescaped in a page. */
-const MARKUP = `mk7"'><u mk7>`
+export const MARKUP = `mk7"'><u mk7>`
 
 /** Sent as a secret. Must never appear in the log. */
 export const SECRET = 'mk7-a-secret-of-the-fuzzer'

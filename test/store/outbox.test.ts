@@ -27,6 +27,7 @@ import { rejection } from '../support/rejection.ts'
 
 const worker = join(import.meta.dirname, '../store-worker.ts')
 const logger = pino({ level: 'silent' })
+const quietPorts = { logger, sweeps: undefined, lookMs: 50, noteAttempt: () => {} }
 const PROCESSES = 3
 const MESSAGES = 60
 
@@ -116,11 +117,36 @@ withEveryDatabase('the outbox', (open, newPlace) => {
     expect(reads, 'one query for each scrape').to.equal(2)
   })
 
+  it('sends the message of one queue while eight other queues are slow', async () => {
+    await using database = await open()
+    const slow = Promise.withResolvers<void>()
+    const sent: string[] = []
+    const handler: MessageHandler = {
+      async send({ queue }) {
+        sent.push(queue)
+        if (queue !== 'quick') await slow.promise
+      },
+      gaveUp: () => {},
+    }
+    const enqueue = async (queue: string) =>
+      await storeMessage(database.kysely, { kind: 'mail', queue, payload: {}, nowMs: Date.now() })
+    for (let at = 0; at < 8 * 9; at += 1) await enqueue(`slow ${at % 8}`)
+    await enqueue('quick')
+    const ports = { ...quietPorts, database, now: Date.now }
+    await using _ = startBackgroundTasks([outboxTask({ mail: handler }, ports)], { logger })
+    try {
+      await eventually(10_000, async () => expect(sent).to.include('quick'))
+      expect(sent, 'eight of each slow queue').to.have.length(8 * 8 + 1)
+    } finally {
+      slow.resolve()
+    }
+  })
+
   it('waits longer after each failure, while a slow message delays no other', async () => {
     await using database = await open()
     const clock = { aheadMs: 0 }
     const now = () => Date.now() + clock.aheadMs
-    const ports = { database, logger, sweeps: undefined, lookMs: 50, noteAttempt: () => {}, now }
+    const ports = { ...quietPorts, database, now }
     const slow = Promise.withResolvers<void>()
     const attempts: number[] = []
     const handler: MessageHandler = {
