@@ -355,15 +355,23 @@ withDatabases('import of wrong lines', (open) => {
     expect(report.written).to.deep.equal({ person: 1, course: 1 })
   })
 
-  it('rejects an event that does not end after its start', async () => {
+  it('rejects times in the wrong order, and a position beyond the end of a lecture', async () => {
     const event = { type: 'event', site: 'sit_pottery', title: 'Kiln', summary: 'Fire.', createdAt }
+    const lectures = [{ id: 'lec_1', title: '1', durationSeconds: 10 }]
+    const [purchasedAt, expiresAt] = ['3 days ago', '4 days ago']
     const report = await importRecords(database(), [
       site,
       { ...event, id: 'evt_1', slug: 'one', startsAt: 'in 2 days', endsAt: 'in 2 days' },
       { ...event, id: 'evt_2', slug: 'two', startsAt: 'in 2 days', endsAt: 'in 3 days' },
+      ...[person('ada'), course('wheel', { lectures }), purchase('1', { purchasedAt, expiresAt })],
+      { ...position('lec_1'), positionSeconds: 11 },
     ])
-    expect(problemsIn(report)).to.deep.equal([[2, 'endsAt: must be after startsAt']])
-    expect(report.written).to.deep.equal({ site: 1, event: 1 })
+    expect(problemsIn(report)).to.have.deep.members([
+      [2, 'endsAt: must be after startsAt'],
+      [6, 'expiresAt: "4 days ago" is before purchasedAt, "3 days ago"'],
+      [7, 'positionSeconds: is beyond the end of the lecture'],
+    ])
+    expect(report.written).to.deep.equal({ site: 1, event: 1, person: 1, course: 1 })
   })
 
   it('accepts ports of key and notice URLs only at the host of a callback', async () => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { cpSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, cpSync } from 'node:fs'
 import { join } from 'node:path'
 
 import { configFolder } from '../support/gatehouse.ts'
@@ -44,17 +44,14 @@ export async function makeClients<Program extends Registered>(
 export function campusWith(clients: readonly Client<Registered>[]): string {
   const folder = temporaryFolder()
   cpSync(configFolder, folder, { recursive: true })
-  const file = join(folder, 'demo/applications.json')
-  const { applications } = JSON.parse(readFileSync(file, 'utf8'))
-  writeFileSync(
-    file,
-    JSON.stringify({ applications: [...applications, ...clients.map(applicationOf)] }),
-  )
+  const lines = clients.map((client) => `${JSON.stringify(applicationOf(client))}\n`)
+  appendFileSync(join(folder, 'demo/8-applications.ndjson'), lines.join(''))
   return folder
 }
 
 function applicationOf({ library, settings }: Client<Registered>) {
   return {
+    type: 'application',
     clientId: settings.CLIENT_ID,
     kind: 'site',
     site: 'sit_northlight',

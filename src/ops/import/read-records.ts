@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { validate } from './field-schemas.ts'
 import type { Line, Source } from './import-sources.ts'
 import { isKindName, type KindName, kindNames, kindOf } from './record-kinds.ts'
-import type { Fields } from './record-rows.ts'
+import { type Fields, findTimeProblem } from './record-rows.ts'
 
 /**
  * The maximum number of lines per transaction. It is small, because a transaction on SQLite blocks all other writers, and
@@ -105,7 +105,8 @@ function readRecord(line: unknown): DataRecord | string {
     : validate(kind.schema, fields)
   if (!values) return problems?.join('; ') ?? ''
   const given = new Set(isDeleted ? [] : Object.keys(fields))
-  return { type, id: idOf(type, values), values, given, deleted: isDeleted }
+  const record = { type, id: idOf(type, values), values, given, deleted: isDeleted }
+  return findTimeProblem(kind, values) ?? record
 }
 
 const deletion = z.strictObject({ id: z.string().min(1).max(100), deleted: z.literal(true) })

@@ -233,6 +233,7 @@ export const kinds = {
       currency: z.string().regex(/^[A-Z]{3}$/, 'must be a currency code such as EUR'),
       placedAt: time,
     }),
+    inOrder: ['placedAt', 'refundedAt'],
   }),
   coursePurchase: kind({
     deletable: true,
@@ -243,6 +244,7 @@ export const kinds = {
       // Required, because null means lifetime access.
       expiresAt: time.nullable(),
     }),
+    inOrder: ['purchasedAt', 'expiresAt'],
   }),
   digitalProductPurchase: kind({
     deletable: true,
@@ -269,6 +271,7 @@ export const kinds = {
       registeredAt: time,
       cancelledAt: optional(time),
     }),
+    inOrder: ['registeredAt', 'cancelledAt'],
   }),
   watchPosition: kind({
     table: 'watch_position',
@@ -292,6 +295,7 @@ export const kinds = {
       updatedAt: time,
       publishedAt: optional(time),
     }),
+    inOrder: ['createdAt', 'publishedAt'],
     derived: {
       // Mark the post as delivered, because its notifications are imported too.
       delivered_at: {
@@ -312,6 +316,7 @@ export const kinds = {
       createdAt: time,
       readAt: optional(time),
     }),
+    inOrder: ['createdAt', 'readAt'],
   }),
   notificationSubscription: kind({
     deletable: true,

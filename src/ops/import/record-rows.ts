@@ -46,6 +46,8 @@ export interface RecordKind<Shape extends z.ZodObject = z.ZodObject, Values = Fi
   readonly schema: Shape
   /** The fields that identify a record; defaults to `id`. */
   readonly key?: readonly string[]
+  /** Two time fields. The first must not be later than the second. */
+  readonly inOrder?: readonly [first: string, second: string]
   /** The lists of the record, and the column that references the record from their rows. */
   readonly inner?: { readonly parent: string; readonly lists: readonly InnerList<Values>[] }
   /** Fields that have no column. */
@@ -60,6 +62,16 @@ export interface RecordKind<Shape extends z.ZodObject = z.ZodObject, Values = Fi
 /** Returns the settings unchanged. The compiler checks them and infers the type of the kind. */
 export function kind<Shape extends z.ZodObject>(settings: RecordKind<Shape, z.output<Shape>>) {
   return settings
+}
+
+/** Returns the problem, as "field: problem", if the two times of `inOrder` are in the wrong order. */
+export function findTimeProblem({ inOrder }: RecordKind, record: Fields): string | undefined {
+  const [first = '', second = ''] = inOrder ?? []
+  const { [first]: from, [second]: to } = record
+  if (typeof from !== 'string' || typeof to !== 'string') return undefined
+  const nowMs = Date.now()
+  if (resolveTime(from, nowMs) <= resolveTime(to, nowMs)) return undefined
+  return `${second}: "${to}" is before ${first}, "${from}"`
 }
 
 export type Row = Readonly<Record<string, unknown>>
