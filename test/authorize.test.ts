@@ -55,14 +55,16 @@ describe('/oauth/authorize', () => {
   // [RFC 6749 §3.1.2.2; RFC 6749 §3.1.2.3; RFC 9700 §4.1.3; OpenID Connect Core §3.1.2.1; Authorization 3]
   it('accepts a redirect_uri of a web application exactly as it is registered [design 19]', async () => {
     // test/hostile/ has many other spellings, and the ports of a native application.
-    for (const [port, status] of [
-      [':8787', 303],
-      [':8788', 400],
-      ['', 400],
+    for (const [port, expected, location] of [
+      [':8787', 303, toSignIn],
+      [':8788', 400, /^none$/],
+      ['', 400, /^none$/],
     ] as const) {
       const redirect_uri = `http://127.0.0.1${port}/callback`
-      const asked = await askToAuthorize(url(), { client_id: portal.clientId, redirect_uri })
-      expect(asked.status, redirect_uri).to.equal(status)
+      const asked = { client_id: portal.clientId, redirect_uri }
+      const { status, headers } = await askToAuthorize(url(), asked)
+      expect(status, redirect_uri).to.equal(expected)
+      expect(headers.get('location') ?? 'none').to.match(location)
     }
   })
 
@@ -329,8 +331,10 @@ describe('consent to an application of a site [design 17] [RFC 8252 §8.6]', () 
 })
 
 forEachStorage('/oauth/authorize', (start) => {
-  it('treats a login with a NUL as unknown, not as a fault of the store', async () => {
+  it('treats a NUL as an unknown name, not as a fault of the store', async () => {
     await using service = await start()
+    const refused = await exchange(service.url, 'x', { client_id: 'a\0b' })
+    expect(refusalOf(refused)).to.equal('401 invalid_client')
     const nobody = { login: 'sam@northlight.example\0', password: sam.password }
     const told = await authorize(service.url, {}, nobody).catch(String)
     expect(told).to.include('the account or its password is wrong')

@@ -141,6 +141,18 @@ describe('POST /member/graphql', () => {
       expect(headers.get('vary')).to.match(/accept/i)
     })
 
+    it('refuses a mutation with 405 before it checks scopes, and changes nothing', async () => {
+      const query = 'mutation { markAllNotificationsRead { markedCount } }'
+      const count = '{ unreadNotificationCount }'
+      const { data } = (await ask(count)).body
+      const limited = await memberToken(running().url, readOnly)
+      for (const bearer of [token(), limited]) {
+        const { status, body } = await get({ query }, { authorization: `Bearer ${bearer}` })
+        expect([status, body.error]).to.deep.equal([405, 'invalid_request'])
+      }
+      expect((await ask(count)).body.data).to.deep.equal(data)
+    })
+
     it('advises to send a long query with POST', async () => {
       const { status, body } = await get({ query: `${viewer} #${'x'.repeat(8000)}` })
       expect(status).to.equal(414)

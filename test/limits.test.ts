@@ -128,7 +128,7 @@ describe('limits: counts in one process', () => {
     expect(sent).to.deep.equal([1])
   })
 
-  it('cost a request less than 20 µs and no wait', () => {
+  it('cost a request less than 20 µs of processor time', () => {
     const limits = makeLimits({ policy: configured, shared: undefined, now: Date.now })
     const turn = () => {
       limits.exceeded('tokenFailures', address)

@@ -12,7 +12,6 @@ import { MEMBER_READ, MEMBER_WRITE } from '../src/directory/scopes/catalogue.ts'
 import type { AccessToken } from '../src/oauth/token/tokens.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { makeCursors } from '../src/platform/store/cursor.ts'
-import { TOKEN_REFUSED } from '../src/resource/resource-server/verify-bearer.ts'
 import { accessToken } from './support/access-token.ts'
 import {
   configFolder,
@@ -39,6 +38,10 @@ function challenge(url: string, [error, description, scope]: readonly string[]):
   const metadata = `resource_metadata="${url}${paths.protectedResource}/mcp"`
   return `Bearer error="${error}", error_description="${description}", scope="${scope}", ${metadata}`
 }
+
+const REFUSED =
+  'the access token is malformed, expired or revoked, or was not issued for this service; request a ' +
+  'token with the resource parameter at both the authorization and the token endpoint'
 
 const wrongParameters: readonly (readonly [method: string, params: object, named: string])[] = [
   ['completion/complete', {}, 'params.argument'],
@@ -111,9 +114,9 @@ describe('the tool endpoint', () => {
         const { url } = running()
         const { status, headers, body } = await send(url, 'tools/list', { era, token: 'nonsense' })
         expect([status, headers.get('cache-control')]).to.deep.equal([401, 'no-store'])
-        const expected = challenge(url, ['invalid_token', TOKEN_REFUSED, 'openid profile email'])
+        const expected = challenge(url, ['invalid_token', REFUSED, 'openid profile email'])
         expect(headers.get('www-authenticate')).to.equal(expected)
-        expect(body).to.deep.equal({ error: 'invalid_token', error_description: TOKEN_REFUSED })
+        expect(body).to.deep.equal({ error: 'invalid_token', error_description: REFUSED })
       })
 
       it('names wrong parameters in the response, and logs no fault [163]', async () => {

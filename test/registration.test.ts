@@ -8,7 +8,7 @@ import { olivia, startService, startWith } from './support/gatehouse.ts'
 import { withoutLimits } from './support/limits.ts'
 import { type Asking, getTokens, signIn } from './support/relying-party.ts'
 import { forEachStorage, sharedService } from './support/storages.ts'
-import { postJson, refusalOf } from './support/wire.ts'
+import { get, postJson, refusalOf } from './support/wire.ts'
 
 const loopback = 'http://127.0.0.1:49152/callback'
 const plain = { redirect_uris: [loopback] }
@@ -42,6 +42,11 @@ describe('registration', () => {
   it('accepts a charset', async () => {
     const charset = ['Content-Type', 'application/json; charset=utf-8']
     expect((await register(service().url, plain, charset)).status).to.equal(201)
+  })
+
+  it('answers other methods with 405 [RFC 7591 §3]', async () => {
+    const { status, headers } = await get(service().url + paths.registration)
+    expect([status, headers.get('allow')]).to.deep.equal([405, 'POST, OPTIONS'])
   })
 
   // token.test.ts has the preflight.

@@ -54,7 +54,8 @@ const cases: readonly (readonly [expected: string, title: string, Partial<SiteQu
 describe('site choice (design 15, 16) [What the service does 4]', () => {
   for (const held of [school, kitchen, library, garden]) {
     it(`for a client of a site is that site for its ${held.roles.join(' and ')} [What the service does 12]`, () => {
-      expect(outcomeOf({ clientSiteId: held.id, held: [held] })).to.equal(`bound ${held.id}`)
+      const decision = decideSite({ ...plain, clientSiteId: held.id, held: [held] })
+      expect(decision).to.deep.equal({ kind: 'bound', site: held })
     })
   }
 

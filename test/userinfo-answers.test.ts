@@ -174,6 +174,18 @@ describe('UserInfo responses [design 4]', () => {
     expect(answer.headers.has('access-control-allow-credentials')).to.equal(false)
   })
 
+  it('to other methods are 405 with Allow, and 404 to OPTIONS that is no preflight', async () => {
+    const wrongMethod = [405, 'invalid_request', 'GET, POST, OPTIONS']
+    for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS']) {
+      const request = { method, path, headers: bearer('x') }
+      const { status, body, headers } = await send(service().url, request)
+      const expected = method === 'OPTIONS' ? [404, 'not_found', null] : wrongMethod
+      expect([status, body.error, headers.get('allow')], method).to.deep.equal(expected)
+      expect(Object.keys(body)).to.have.members(['error', 'error_description'])
+      expect([...headers.keys()].join()).not.to.include('access-control')
+    }
+  })
+
   for (const [scope, claims] of Object.entries({
     openid: ['sub'],
     'openid email': ['sub', 'email', 'email_verified'],

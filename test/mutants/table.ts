@@ -488,7 +488,7 @@ export const mutants: readonly Mutant[] = [
   ...inFile('pages/admin/operator-pages.ts', 'site-providers', [
     'if (!operates(site.roles)« || (siteId ?? site.id) !== site.id→») throw',
   ]),
-  ...inFile('school/members/joining.ts', 'identity-providers', [
+  ...inFile('school/members/joining.ts', 'site-providers', [
     'email_verified_at: «ofSite === undefined ? nowMs : null→nowMs»,',
   ]),
   ...inFile('directory/people/linked-identities.ts', 'identity-providers', [
