@@ -418,6 +418,7 @@ function callOf(caller: AccessToken | undefined, onQuestion = () => {}): ToolCal
     authGuide: () => '',
     publicCourses: {
       ...{ findSite: never, findSiteById: never, findCourse: never },
+      siteSlugsStartingWith: never,
       ...{ listSites: () => list, list: () => list },
     },
     executeMember: async () => ({ data: { viewer: {} } }),

@@ -161,11 +161,9 @@ function offerCompletions(server: Server, exchange: Exchange): void {
     const { name, value } = argument
     if (name !== 'site' || !SLUG_START.test(value)) return { completion: { values: [] } }
     const { publicCourses, now } = exchange.call.parts
-    const sites = publicCourses.listSites({ words: undefined, nowMs: now() })
-    // The list is sorted by slug, so the page after `value` starts with the slugs that begin with it.
-    const following = sites.page({ first: VALUES_MAX, after: [value, ''] })
-    const { rows, hasNextPage } = await orFail(exchange, following)
-    const values = rows.map(({ slug }) => slug).filter((slug) => slug.startsWith(value))
-    return { completion: { values, hasMore: hasNextPage && values.length === rows.length } }
+    const found = publicCourses.siteSlugsStartingWith(value, VALUES_MAX + 1, now())
+    const slugs = await orFail(exchange, found)
+    const values = slugs.slice(0, VALUES_MAX)
+    return { completion: { values, hasMore: slugs.length > VALUES_MAX } }
   })
 }

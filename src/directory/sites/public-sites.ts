@@ -1,13 +1,14 @@
-import { type Kysely, sql } from 'kysely'
+import { type Kysely, type RawBuilder, sql } from 'kysely'
 
+import { compiled, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
-import { orderBy, pagedRows } from '../../platform/store/keyset.ts'
+import { orderBy, type PagedRows, pagedRows } from '../../platform/store/keyset.ts'
 import type { Schema } from '../../platform/store/schema.ts'
 import { containsText } from '../../platform/store/search.ts'
 
 interface SiteQuestion {
-  /** Text that the name or title, the slug or the summary must contain, ignoring case. */
-  readonly words?: string | undefined
+  /** Text that the name or slug must contain, ignoring case. */
+  readonly words: string | undefined
   readonly nowMs: number
 }
 
@@ -16,29 +17,19 @@ export function listPublicSites(
   { kysely }: Pick<Database, 'kysely'>,
   { words, nowMs }: SiteQuestion,
 ) {
-  const matching = kysely
-    .selectFrom('site')
-    .select(['site.id', 'site.slug', 'site.name', 'site.description', 'site.address'])
-    .select(
-      // A subquery in the select list runs only for the rows of the page.
-      sql<number>`(select count(*) from course where course.site_id = site.id
-      and course.published_at <= ${nowMs} and course.archived_at is null)`.as('courseCount'),
-    )
-    .where(hasPublished(nowMs))
-    .$if(words !== undefined, (query) =>
-      query.where(containsAny(['site.name', 'site.slug'], words)),
-    )
+  const matching = sites(kysely, nowMs).$if(words !== undefined, (query) =>
+    query.where(
+      sql<boolean>`(${containsText('site.name', words ?? '')} or ${containsText('site.slug', words ?? '')})`,
+    ),
+  )
   return pagedRows(matching, orderBy('slug', 'asc', 'site.slug', 'site.id'))
 }
 
-/** Builds the condition that at least one of the columns contains the words. */
-function containsAny(columns: readonly string[], words = '') {
-  const conditions = columns.map((column) => containsText(column, words))
-  return sql<boolean>`(${sql.join(conditions, sql` or `)})`
-}
+/** A character that sorts after every character of a slug. */
+const AFTER_SLUGS = '~'
 
 /** Matches public sites: at least one course, product, service or event is published and not archived. */
-function hasPublished(nowMs: number) {
+function hasPublished(nowMs: number | RawBuilder<number>) {
   const offers = ['course', 'digital_product', 'consulting_service', 'event'].map(
     (table) => sql`exists (select 1 from ${sql.table(table)} as offer
       where offer.site_id = site.id and offer.published_at <= ${nowMs}
@@ -47,44 +38,84 @@ function hasPublished(nowMs: number) {
   return sql<boolean>`(${sql.join(offers, sql` or `)})`
 }
 
+function sites(kysely: Kysely<Schema>, nowMs: number) {
+  return kysely
+    .selectFrom('site')
+    .where(hasPublished(nowMs))
+    .select(['site.id', 'site.slug', 'site.name', 'site.description', 'site.address'])
+    .select(
+      // A subquery in the select list runs only for the rows of the page.
+      sql<number>`(select count(*) from course where course.site_id = site.id
+      and course.published_at <= ${nowMs} and course.archived_at is null)`.as('courseCount'),
+    )
+}
+
 export type PublishedCourse = Awaited<
   ReturnType<ReturnType<typeof publishedCourses>['executeTakeFirstOrThrow']>
 >
 
 export type PublicCourses = ReturnType<typeof makePublicCourses>
 
-interface Published extends Pick<SiteQuestion, 'nowMs'> {
+interface Published {
   readonly siteId: string
+  readonly nowMs: number
+}
+
+interface PublishedQuestion extends Published {
+  /** Text that the title, slug or summary must contain, ignoring case. */
+  readonly words?: string | undefined
 }
 
 /** The maximum number of lectures that `findCourse` returns. `lectureCount` counts all lectures. */
 export const LECTURES_SHOWN_MAX = 500
 
-/** Creates the queries that find sites, and the published courses of a site. */
+/** Creates the queries that find a site and its published courses. */
 export function makePublicCourses({ kysely }: Database) {
-  const findSiteBy = async (column: 'id' | 'slug', value: string) =>
-    await kysely
-      .selectFrom('site')
-      .select(['id', 'slug', 'name'])
-      .where(column, '=', value)
-      .executeTakeFirst()
+  const findSiteBy = (column: 'id' | 'slug') => {
+    const find = compiled(kysely, (value: Valued<{ key: string }>) =>
+      kysely.selectFrom('site').select(['id', 'slug', 'name']).where(column, '=', value('key')),
+    )
+    return async (key: string) => (await find({ key })).rows[0]
+  }
+  const count = compiled(kysely, (value: Valued<Published>) =>
+    publishedCourses(kysely, value).clearSelect().select(sql<number>`count(*)`.as('total')),
+  )
+  const page = compiled(
+    kysely,
+    (value: Valued<Published & { limit: number; slug: string | number; id: string }>) =>
+      publishedCourses(kysely, value)
+        .where(sql<boolean>`(course.slug, course.id) > (${value('slug')}, ${value('id')})`)
+        .orderBy('course.slug')
+        .orderBy('course.id')
+        .limit(value('limit')),
+  )
+  const course = compiled(kysely, (value: Valued<Published & { slug: string }>) =>
+    publishedCourses(kysely, value).where('course.slug', '=', value('slug')),
+  )
   return {
+    siteSlugsStartingWith: makeSlugsStartingWith(kysely),
     listSites: (question: SiteQuestion) => listPublicSites({ kysely }, question),
-    findSite: async (slug: string) => await findSiteBy('slug', slug),
-    findSiteById: async (id: string) => await findSiteBy('id', id),
+    findSite: findSiteBy('slug'),
+    findSiteById: findSiteBy('id'),
 
     /** Lists a site's published courses, sorted by slug. */
-    list({ words, ...published }: SiteQuestion & Published) {
-      const courses = publishedCourses(kysely, published).$if(words !== undefined, (query) =>
-        query.where(containsAny(['course.title', 'course.slug', 'course.summary'], words)),
-      )
-      return pagedRows(courses, orderBy('slug', 'asc', 'course.slug', 'course.id'))
+    list({ words, ...published }: PublishedQuestion): PagedRows<PublishedCourse> {
+      if (words !== undefined) return searchCourses(kysely, published, words)
+      return {
+        async page({ first, after: [slug, id] = ['', ''] }) {
+          // The extra row shows whether another page follows.
+          const { rows: found } = await page({ ...published, limit: first + 1, slug, id })
+          const rows = found.slice(0, first)
+          const places = rows.map((row) => [row.slug, row.id] as const)
+          return { rows, places, hasNextPage: found.length > first }
+        },
+        count: async () => Number((await count(published)).rows[0]?.total),
+      }
     },
 
     /** Finds a published course by slug, with its first `LECTURES_SHOWN_MAX` lectures. */
     async findCourse(published: Published, slug: string) {
-      const courses = publishedCourses(kysely, published)
-      const found = await courses.where('course.slug', '=', slug).executeTakeFirst()
+      const [found] = (await course({ ...published, slug })).rows
       if (!found) return undefined
       const lectures = await kysely
         .selectFrom('lecture')
@@ -98,7 +129,36 @@ export function makePublicCourses({ kysely }: Database) {
   }
 }
 
-function publishedCourses(kysely: Kysely<Schema>, { siteId, nowMs }: Published) {
+/** Creates the query that lists, in order, at most `limit` slugs of public sites with the prefix `start`. */
+function makeSlugsStartingWith(kysely: Kysely<Schema>) {
+  const beginning = compiled(
+    kysely,
+    (value: Valued<{ from: string; until: string; limit: number; nowMs: number }>) =>
+      kysely
+        .selectFrom('site')
+        .select('slug')
+        .where('slug', '>=', value('from'))
+        .where('slug', '<', value('until'))
+        .where(hasPublished(value('nowMs')))
+        .orderBy('slug')
+        .limit(value('limit')),
+  )
+  return async (start: string, limit: number, nowMs: number): Promise<string[]> => {
+    const { rows } = await beginning({ from: start, until: `${start}${AFTER_SLUGS}`, limit, nowMs })
+    return rows.map(({ slug }) => slug)
+  }
+}
+
+function searchCourses(kysely: Kysely<Schema>, published: Published, words: string) {
+  const columns = ['course.title', 'course.slug', 'course.summary']
+  const matches = columns.map((column) => containsText(column, words))
+  const found = publishedCourses(kysely, (name) => published[name]).where(
+    sql<boolean>`(${sql.join(matches, sql` or `)})`,
+  )
+  return pagedRows(found, orderBy('slug', 'asc', 'course.slug', 'course.id'))
+}
+
+function publishedCourses(kysely: Kysely<Schema>, value: Valued<Published>) {
   return kysely
     .selectFrom('course')
     .select((eb) => [
@@ -112,7 +172,7 @@ function publishedCourses(kysely: Kysely<Schema>, { siteId, nowMs }: Published) 
         'lectureCount',
       ),
     ])
-    .where('course.site_id', '=', siteId)
-    .where('course.published_at', '<=', nowMs)
+    .where('course.site_id', '=', value('siteId'))
+    .where('course.published_at', '<=', value('nowMs'))
     .where('course.archived_at', 'is', null)
 }
