@@ -208,7 +208,7 @@ describe('the error of a faulty client', () => {
     expect(answer.text).to.not.include('secret').and.not.include(`href="${redirectUri}`)
     const [reason] = await reasonsOf(notes.clientId, 'invalid_redirect_uri')
     expect(reason).to.include(`the nearest, ${redirectUri}, differs in its path`)
-    expect(reason).to.not.include('secret')
+    expect(reason).to.include('the trailing slash must match').and.not.include('secret')
   })
 
   // [RP-Initiated Logout §3]
@@ -227,7 +227,7 @@ describe('the error of a faulty client', () => {
       notes.clientId,
       'invalid_request',
       'post_logout_redirect_uri https://notes.example/signed-out/?… is not registered; the nearest, ' +
-        'https://notes.example/signed-out, differs in its path, query',
+        'https://notes.example/signed-out, differs in its path, query: the trailing slash must match',
     )
   })
 

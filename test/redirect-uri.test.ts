@@ -206,17 +206,18 @@ const registered = [
 ]
 
 describe('the difference of a redirect_uri', () => {
+  const loopback = 'host: localhost, 127.0.0.1 and [::1] are different hosts'
   for (const [sent, nearest, where] of [
-    ['https://portal.example/callback/', registered[0], 'path'],
-    ['https://portal.example/Callback', registered[0], 'path'],
-    ['http://portal.example/other', registered[1], 'scheme'],
+    ['https://portal.example/callback/', registered[0], 'path: the trailing slash must match'],
+    ['https://portal.example/Callback', registered[0], 'path: the path is case-sensitive'],
+    ['http://portal.example/other', registered[1], 'scheme: http and https are different schemes'],
     ['https://portal.example:8443/other', registered[1], 'port'],
     ['https://evil.example/other', registered[1], 'host'],
     ['https://a@portal.example/other', registered[1], 'user info'],
     ['https://portal.example/callback?x=1', registered[0], 'query'],
     ['https://portal.example/callback#', registered[0], 'fragment'],
     ['HTTPS://portal.example/callback', registered[0], 'spelling'],
-    ['http://localhost:5173/cb?tenant=1', 'http://127.0.0.1:5173/cb?…', 'host'],
+    ['http://localhost:5173/cb?tenant=1', 'http://127.0.0.1:5173/cb?…', loopback],
   ] as const) {
     it(`is explained for ${sent}`, () => {
       const said = `is not registered; the nearest, ${nearest}, differs in its ${where}`

@@ -1,3 +1,5 @@
+import { isLoopbackHost } from '../../platform/http/loopback.ts'
+
 const SHOWN_MAX = 100
 
 /** Makes a URI safe to show. Drops query, fragment and user info, shortens it, and masks all but visible ASCII. */
@@ -25,10 +27,12 @@ export function explainRedirect(
     .sort((a, b) => a.distance - b.distance)
   const atHost = `${name} at ${shownUri(`${url.protocol}//${url.host}`)} is not registered`
   if (!nearest) return `${atHost}; the client has no registered ${name}`
-  const { address, differing } = nearest
-  const told = differing.includes('host') ? atHost : `${name} ${shownUri(sent)} is not registered`
+  const { address, differing, hint } = nearest
+  const isElsewhere = differing.includes('host') && hint === undefined
+  const told = isElsewhere ? atHost : `${name} ${shownUri(sent)} is not registered`
   const where = differing.join(', ') || 'spelling'
-  return `${told}; the nearest, ${shownUri(address)}, differs in its ${where}`
+  const why = hint === undefined ? '' : `: ${hint}`
+  return `${told}; the nearest, ${shownUri(address)}, differs in its ${where}${why}`
 }
 
 /** The parts of a URI, most significant first. */
@@ -46,6 +50,30 @@ function differenceOf(sentUrl: URL, sent: string, address: string) {
   const url = URL.parse(address)
   if (url === null) return undefined
   const unlike = parts.filter(([, of]) => of(sentUrl, sent) !== of(url, address))
-  const distance = unlike.reduce((sum, part) => sum + parts.length - parts.indexOf(part), 0)
-  return { address, differing: unlike.map(([name]) => name), distance }
+  const hint = hintOf(sentUrl, url)
+  // Prefer a registered URI that differs by a common mistake.
+  const weight = unlike.reduce((sum, part) => sum + parts.length - parts.indexOf(part), 0)
+  const distance = weight - (hint === undefined ? 0 : parts.length - 1)
+  return { address, differing: unlike.map(([name]) => name), hint, distance }
+}
+
+/** Names the common mistake in the sent URI, compared with the registered one. Returns undefined if there is none. */
+function hintOf(sent: URL, registered: URL): string | undefined {
+  const hosts = [sent.hostname, registered.hostname]
+  if (hosts[0] !== hosts[1] && hosts.every(isLoopbackHost)) {
+    return 'localhost, 127.0.0.1 and [::1] are different hosts'
+  }
+  const [path = '', registeredPath = ''] = [sent.pathname, registered.pathname]
+  if (path !== registeredPath) {
+    if (path.replace(/\/$/, '') === registeredPath.replace(/\/$/, '')) {
+      return 'the trailing slash must match'
+    }
+    if (path.toLowerCase() === registeredPath.toLowerCase()) {
+      return 'the path is case-sensitive'
+    }
+  }
+  const isWeb = [sent, registered].every(({ protocol }) => /^https?:$/.test(protocol))
+  const isOtherScheme =
+    isWeb && sent.host === registered.host && sent.protocol !== registered.protocol
+  return isOtherScheme ? 'http and https are different schemes' : undefined
 }
