@@ -62,12 +62,13 @@ export const resolvers = {
   Query: {
     viewer: (_source, _args, { caller }) => caller,
     node: async (_source, { id }: { id: string }, context) =>
-      (await findNode(withoutNul(id), context)) ?? null,
+      (isPossibleId(id) ? await findNode(id, context) : undefined) ?? null,
     notifications: async (_source, { topic, ...args }: NotificationArguments, context) =>
       await memberList(
         'notifications',
         context.data.notifications,
-        { ...args, topic: topic == null ? null : withoutNul(topic) },
+        // Replace NUL, because PostgreSQL raises an error on it instead of matching no row.
+        { ...args, topic: topic?.replaceAll('\0', '\ufffd') ?? null },
         context,
       ),
     unreadNotificationCount: (_source, _args, { data, caller }) => countUnread(data, caller),
@@ -75,15 +76,16 @@ export const resolvers = {
   } satisfies Record<string, Resolver<undefined, never>>,
   Mutation: {
     markNotificationRead: async (_source, { id }: { id: string }, { data, caller }) => ({
-      notification: mustExist('notification', await data.markRead(caller, withoutNul(id))),
+      notification: await mustFind('notification', id, () => data.markRead(caller, id)),
     }),
     markAllNotificationsRead: async (_source, _args, { data, caller }) => ({
       markedCount: await data.markAllRead(caller),
     }),
     updateNotificationSubscription: async (_source, change: SubscriptionArguments, context) => {
-      const wanted = { ...change, id: withoutNul(change.id) }
-      const changed = await context.data.updateSubscription(context.caller, wanted)
-      return { notificationSubscription: mustExist('notification subscription', changed) }
+      const update = () => context.data.updateSubscription(context.caller, change)
+      return {
+        notificationSubscription: await mustFind('notification subscription', change.id, update),
+      }
     },
   } satisfies Record<string, Resolver<undefined, never>>,
   Viewer: {
@@ -149,13 +151,16 @@ function addressOf(
   return fileId === null ? null : downloadAddress({ purchaseId, fileId, fileName })
 }
 
-/** Replaces NUL in a text to find. PostgreSQL would raise an error on NUL, instead of finding no row. */
-function withoutNul(text: string): string {
-  return text.replaceAll('\0', '\ufffd')
+const ID_LENGTH_MAX = 200
+
+/** Whether an id can exist. PostgreSQL raises an error on NUL instead of matching no row. */
+function isPossibleId(id: string): boolean {
+  return id.length <= ID_LENGTH_MAX && !id.includes('\0')
 }
 
-/** Returns the row. @throws GraphQLError `NOT_FOUND` if it is undefined */
-function mustExist<Row>(what: string, row: Row | undefined): Row {
+/** Finds a row of the caller. @throws GraphQLError `NOT_FOUND` if the caller has no such row */
+async function mustFind<Row>(what: string, id: string, find: () => Promise<Row | undefined>) {
+  const row = isPossibleId(id) ? await find() : undefined
   if (row) return row
   throw new GraphQLError(`there is no ${what} with this id`, { extensions: { code: 'NOT_FOUND' } })
 }
