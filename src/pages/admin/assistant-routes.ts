@@ -13,7 +13,7 @@ import {
   type EntryProblems,
   entryOf,
 } from '../applications/application-form.ts'
-import { listAssistantApplications } from '../applications/application-lists.ts'
+import { findApplication, listAssistantApplications } from '../applications/application-lists.ts'
 import { applicationKinds } from '../applications/application-store.ts'
 import {
   assistantText,
@@ -92,7 +92,7 @@ async function listPage(
         application: application && {
           name: application.name,
           href: address(pages.application, { client: application.clientId }),
-          disabled: application.disabledAt !== undefined,
+          disabled: application.isDisabled,
         },
         ownCallback: ownCallback && assistantText(ownCallback.find, baseUrl + paths.mcpMember),
         typed: mistaken?.typed ?? '',
@@ -130,7 +130,8 @@ async function admitAssistant(
   /** Adds the callback to the site's application. Returns undefined if there is no application yet. */
   const addCallback = async (): Promise<Admission | undefined> => {
     const all = await listAssistantApplications(kysely, site.id)
-    const made = all.find((each) => each.assistant === assistant.id)
+    const listed = all.find((each) => each.assistant === assistant.id)
+    const made = listed && (await findApplication(kysely, site.id, listed.clientId))
     if (!made) return undefined
     const more = own.filter((uri) => !made.redirectUris.includes(uri))
     if (more.length === 0) return 'there'

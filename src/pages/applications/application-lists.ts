@@ -7,7 +7,7 @@ import { containsText } from '../../platform/store/search.ts'
 import { choicesOf } from './protocol-choices.ts'
 
 /** An application or resource server as shown to operators of its site. */
-export type Application = Awaited<ReturnType<typeof readApplications>>[number]
+export type Application = NonNullable<Awaited<ReturnType<typeof findApplication>>>
 
 function applicationsOf(kysely: Kysely<Schema>, siteId: string, kind: ApplicationKind) {
   return kysely
@@ -24,39 +24,21 @@ export async function findApplication(
   clientId: string,
   kind: ApplicationKind = 'site',
 ) {
-  return (await readApplications(kysely, siteId, kind, clientId))[0]
-}
-
-/** Lists a site's applications for assistants, including disabled applications. */
-export async function listAssistantApplications(kysely: Kysely<Schema>, siteId: string) {
-  return await readApplications(kysely, siteId, 'site')
-}
-
-/** @param clientId the application to read; undefined for all applications that are for an assistant */
-async function readApplications(
-  kysely: Kysely<Schema>,
-  siteId: string,
-  kind: ApplicationKind,
-  clientId?: string,
-) {
-  const all = applicationsOf(kysely, siteId, kind)
-  const rows = await (clientId === undefined
-    ? all.where('app.assistant', 'is not', null)
-    : all.where('app.client_id', '=', clientId)
-  )
+  const row = await applicationsOf(kysely, siteId, kind)
+    .where('app.client_id', '=', clientId)
     .leftJoin('person', 'person.id', 'app.created_by')
     .selectAll('app')
     .select('person.name as creator')
-    .execute()
+    .executeTakeFirst()
+  if (!row) return undefined
   const secrets = await kysely
     .selectFrom('client_secret')
-    .select(['client_id', 'id', 'hint', 'created_at as createdAt', 'expires_at as expiresAt'])
-    // Include an empty id, because PostgreSQL rejects an empty list.
-    .where('client_id', 'in', ['', ...rows.map((row) => row.client_id)])
+    .select(['id', 'hint', 'created_at as createdAt', 'expires_at as expiresAt'])
+    .where('client_id', '=', clientId)
     .orderBy('created_at')
     .execute()
-  return rows.map((row) => ({
-    clientId: row.client_id,
+  return {
+    clientId,
     siteId,
     kind,
     name: row.name,
@@ -74,7 +56,25 @@ async function readApplications(
     redirectUris: JSON.parse(row.redirect_uris) as string[],
     postLogoutRedirectUris: (JSON.parse(row.post_logout_redirect_uris) as string[]).toSorted(),
     scopes: (JSON.parse(row.scopes) as string[]).toSorted(),
-    secrets: secrets.filter(({ client_id }) => client_id === row.client_id),
+    secrets,
+  }
+}
+
+/** Lists a site's applications for assistants, including disabled applications. Reads no secrets, for the public page. */
+export async function listAssistantApplications(kysely: Kysely<Schema>, siteId: string) {
+  const rows = await applicationsOf(kysely, siteId, 'site')
+    .where('app.assistant', 'is not', null)
+    .select(['client_id', 'name', 'assistant', 'application_type', 'disabled_at'])
+    .select(['redirect_uris', 'scopes'])
+    .execute()
+  return rows.map((row) => ({
+    clientId: row.client_id,
+    name: row.name,
+    assistant: row.assistant,
+    applicationType: row.application_type,
+    isDisabled: row.disabled_at !== null,
+    redirectUris: JSON.parse(row.redirect_uris) as string[],
+    scopes: (JSON.parse(row.scopes) as string[]).toSorted(),
   }))
 }
 

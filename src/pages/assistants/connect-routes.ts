@@ -108,6 +108,6 @@ async function findConnectableSite({ kysely }: Database, slug: string) {
   if (!site) return undefined
   const { id, name, onSince } = site
   const listed = onSince === null ? [] : await listAssistantApplications(kysely, id)
-  const applications = listed.filter(({ disabledAt }) => disabledAt === undefined)
+  const applications = listed.filter(({ isDisabled }) => !isDisabled)
   return { id, slug, name, applications }
 }
