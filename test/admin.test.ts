@@ -302,7 +302,7 @@ describe('/admin', () => {
     expect(forAll.text).to.include('Every school')
     expect((await person.send(forAll, address, { for: 'all' })).text).to.match(/for every school/)
     const audit = await person.visit('/admin/northlight/audit')
-    expect(audit.text).to.match(/Olivia Hartmann.*blocked.*planner\.example.*approved/s)
+    expect(audit.text).to.match(/Olivia Hartmann.*approved.*planner\.example.*every site.*blocked/s)
     const student = makePagePerson(own.url, sam)
     const sent = { csrf: await student.csrf(), client }
     expect((await student.post(address, sent)).status).to.equal(403)

@@ -304,16 +304,22 @@ describe('sessions of browsers', () => {
     expect((await person.open(targetOf(given, url))).headers.get('location')).to.match(/\/login$/)
     // A consent page opened before the sessions end still has the result of the sign-in.
     const other = await enter(olivia)
-    const late = makeHeadlessPerson(olivia)
-    const signedIn = await submitPage(late, await openAuthorization(late, url), olivia)
-    const consent = targetOf(await late.open(targetOf(signedIn, url)), url)
-    expect(consent.pathname).to.match(/\/(consent|select_account)$/)
-    const form = hiddenField(await (await late.open(consent)).text())
+    const openConsent = async () => {
+      const late = makeHeadlessPerson(olivia)
+      const signedIn = await submitPage(late, await openAuthorization(late, url), olivia)
+      const consent = targetOf(await late.open(targetOf(signedIn, url)), url)
+      expect(consent.pathname).to.match(/\/(consent|select_account)$/)
+      const csrf = hiddenField(await (await late.open(consent)).text())
+      const submit = () => post(late, consent.href, { csrf, site: 'sit_northlight' })
+      return { late, consent, submit }
+    }
+    const [{ late, consent, submit }, submitted] = [await openConsent(), await openConsent()]
+    const resume = targetOf(await submitted.submit(), url)
     const grants = await rowsOf(kysely, 'oauth_grant')
     await endOthers(other)
+    expect((await submitted.late.open(resume)).headers.get('location')).to.match(/\/login$/)
     expect((await late.open(consent)).status).to.equal(400)
-    const answer = { csrf: form, site: 'sit_northlight' }
-    expect((await post(late, consent.href, answer)).status).to.equal(400)
+    expect((await submit()).status).to.equal(400)
     expect(await rowsOf(kysely, 'oauth_grant')).to.deep.equal(grants)
     expect(await lives(cookiesOf(late))).to.deep.equal(neither)
   })
