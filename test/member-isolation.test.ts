@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 
 import { makeMemberSchema } from '../src/api/member-api/member-api.ts'
 import { makeCursors } from '../src/platform/store/cursor.ts'
-import { rowsOf } from './support/database.ts'
+import { insert, remove, rowsOf } from './support/database.ts'
 import { june, marco, noor, type RunningService, sam } from './support/gatehouse.ts'
 import {
   addKitchenClient,
@@ -47,6 +47,16 @@ describe('the Member API for the token of one person at one site', () => {
     const data = await read(token, `{ ${page(list, 'first: 100', '{ edges { cursor } }')} }`)
     return [...JSON.stringify(data).matchAll(/"cursor":"([^"]+)"/g)].map(([, found = '']) => found)
   }
+
+  it('finds no node whose id is longer than 200 characters', async () => {
+    const id = 'n'.repeat(201)
+    const own = { person_id: 'per_sam', site_id: 'sit_northlight', created_at: 1 }
+    const said = { topic: 'access', title: 'Welcome', body: 'Hello' }
+    await insert(kysely(), 'notification', { id, ...own, ...said })
+    const found = await ask(tokens.sam, 'query ($id: ID!) { node(id: $id) { id } }', { id })
+    await remove(kysely(), 'notification', { id })
+    expect(found.body).to.deep.include({ data: { node: null } })
+  })
 
   it('refuses a person without a role at the site', async () => {
     const refused = await rejection(memberToken(running().url, readOnly, { person: june }))

@@ -77,6 +77,18 @@ describe('the identity provider of a site', () => {
     expect(roles[0]).to.include({ role: 'student', site_id: 'sit_northlight' })
   })
 
+  it('is named on the home page of its site, even if its secret cannot be opened', async () => {
+    const { kysely, url } = service()
+    const setSecret = async (sealed_secret: string) =>
+      await kysely.updateTable('identity_provider').set({ sealed_secret }).execute()
+    const { sealed_secret: known } = await row()
+    await setSecret('unknown')
+    const home = await makePagePerson(url, olivia).visit('/admin/northlight')
+    await setSecret(known)
+    expect(home.status).to.equal(200)
+    expect(home.text).to.include(typed.name)
+  })
+
   // [333, 334]
   it('opens its site, and no other site, account page, administration or linking', async () => {
     await link('per_olivia')
