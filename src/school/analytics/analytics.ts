@@ -1,4 +1,4 @@
-/** Counts the activity at a site, by day and by course. */
+/** Counts the activity at a site, by day and by course, from the stored rows. */
 
 import type { Database } from '../../platform/store/database.ts'
 import { orderBy, pagedRows } from '../../platform/store/keyset.ts'

@@ -36,16 +36,6 @@ export interface Question {
   readonly untilMs: number
 }
 
-const WEEK_MS = 7 * DAY_MS
-
-/** Splits a time span into weeks, to keep each statement short. Yields to the event loop between weeks. */
-export async function* weeksOf({ fromMs, untilMs }: Pick<Question, 'fromMs' | 'untilMs'>) {
-  for (let start = fromMs; start < untilMs; start += WEEK_MS) {
-    if (start > fromMs) await setImmediate()
-    yield { fromMs: start, untilMs: Math.min(start + WEEK_MS, untilMs) }
-  }
-}
-
 /** Counts a figure of a site by day. */
 export type CountByDay = (kysely: Kysely<Schema>, question: Question) => Promise<Tally<number>>
 
@@ -111,7 +101,7 @@ export async function* inPieces<Row>(
 export function idsOfSite(
   kysely: Kysely<Schema>,
   siteId: string,
-  [table, column]: readonly ['site_role' | 'oauth_grant' | 'course', 'id' | 'person_id'],
+  [table, column]: readonly ['site_role' | 'oauth_grant', 'id' | 'person_id'],
   size: number,
 ): AsyncGenerator<readonly string[]> {
   return inPieces<string>(size, async (after = '') => {

@@ -12,7 +12,7 @@ import {
 
 const GRANTS_PER_PIECE = 1000
 
-/** Counts sign-ins to clients at the site by day. Each code exchange counts as one sign-in. */
+/** Counts sign-ins to clients at the site by day, from the stored rows. Each code exchange counts as one sign-in. */
 export const countSignIns: CountByDay = async (kysely, question) =>
   await countByGrants(kysely, question, async (grantIds) => {
     const { rows } = await sql<Counted<number>>`
@@ -23,7 +23,7 @@ export const countSignIns: CountByDay = async (kysely, question) =>
     return rows
   })
 
-/** Counts the uses of tokens at the site by day. */
+/** Counts the uses of tokens at the site by day, from the stored rows. */
 export const countCalls: CountByDay = async (kysely, question) =>
   await countByGrants(kysely, question, async (grantIds) => {
     const { firstDay, lastDay } = question.period
@@ -43,7 +43,7 @@ interface Lives {
   readonly total: number
 }
 
-/** Counts the grants by day. A grant counts on each day on which it was valid. */
+/** Counts the grants by day, from the stored rows. A grant counts on each day on which it was valid. */
 export const countConnected: CountByDay = async (kysely, question) =>
   await countByGrants(kysely, question, async (grantIds) => {
     const { firstDay, lastDay } = question.period
