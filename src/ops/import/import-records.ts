@@ -9,15 +9,15 @@ import { readSetting, writeSetting } from '../../platform/store/settings.ts'
 import { type Missing, type PresentPeople, settleAbsentPeople } from './absent-people.ts'
 import type { Source } from './import-sources.ts'
 import { type Batch, batchesOf, type ReadLine, type RejectedLine } from './read-records.ts'
-import { isKindName, type KindName } from './record-kinds.ts'
+import { isKindName, type KindName, kindOf } from './record-kinds.ts'
 import { referencesIn } from './record-rows.ts'
 import { hashPasswords } from './write-batch.ts'
 import { type RejectedIds, trackRejectedIds, writeLines } from './write-lines.ts'
 
 const REJECTED_SHOWN_MAX = 200
 
-/** The minimum number of imported records after which PostgreSQL's statistics are updated. */
-const MANY_RECORDS = 10_000
+/** The statistics of a kind's tables are updated after an import of at least this many records. */
+const MANY_ROWS = 10_000
 
 export interface ImportSettings {
   readonly database: Database
@@ -107,10 +107,19 @@ export async function importLines(settings: ImportSettings): Promise<Readonly<Im
   return report
 }
 
-/** Updates PostgreSQL's statistics. Until autovacuum runs, it would plan queries as if the tables were nearly empty. */
-async function refreshStatistics({ engine, kysely }: Database, { written }: ImportReport) {
-  const total = Object.values(written).reduce((sum, count) => sum + count, 0)
-  if (engine === 'postgres' && total >= MANY_RECORDS) await sql`analyze`.execute(kysely)
+/**
+ * Updates PostgreSQL's statistics of tables with many written rows, one table per statement, because a statement has a
+ * time limit. Until autovacuum runs, PostgreSQL would otherwise plan queries as if these tables were nearly empty.
+ */
+async function refreshStatistics({ kysely, engine }: Database, { written }: ImportReport) {
+  if (engine === 'sqlite') return
+  const types = (Object.keys(written) as KindName[]).filter(
+    (type) => (written[type] ?? 0) >= MANY_ROWS,
+  )
+  for (const { table, inner } of types.map(kindOf)) {
+    const tables = [table, ...(inner?.lists ?? []).map((list) => list.table)]
+    for (const name of tables) await sql`analyze ${sql.table(name)}`.execute(kysely)
+  }
 }
 
 const ACCOUNT_DELETED = 'person: has deleted the account; delete the person in your platform, too'
