@@ -315,13 +315,16 @@ forEachDatabase('approvals of changes', (start) => {
   })
 
   it('are needed for a file, where every change needs one [476]', async () => {
-    const { url } = begun()
+    const { url, kysely } = begun()
     const token = await operatorToken(url, 'storage:write')
     await setPolicy('every')
     const send = async () => await sendFile({ url, token, name: 'fog.pdf', bytes: pdf })
     const { status, text } = await send()
     expect(status).to.equal(403)
     expect(text).to.include(linked)
+    // The service does not wait for the rest of a file without an approval.
+    const halting = new ReadableStream({ start: (controller) => controller.enqueue(pdf) })
+    expect((await sendFile({ url, token, name: 'fog.pdf', bytes: halting })).status).to.equal(403)
     expect((await sendFile({ url, token, name: 'a\0.pdf', bytes: pdf })).status).to.equal(400)
     expect(await decide('approve'))
       .to.include('Store a file')
@@ -332,6 +335,13 @@ forEachDatabase('approvals of changes', (start) => {
     expect(tooLarge.status).to.equal(413)
     expect((await send()).status).to.equal(201)
     expect((await send()).status).to.equal(403)
+    const waiting = await rowOf(kysely, 'pending_change')
+    const copies = Array.from({ length: 50 }, (_, at) => ({ id: `pch_${at}`, digest: `${at}` }))
+    const rows = copies.map((copy) => ({ ...waiting, ...copy }))
+    await kysely.insertInto('pending_change').values(rows).execute()
+    const limited = await send()
+    expect([limited.status, limited.body.error]).to.deep.equal([403, 'forbidden'])
+    expect(limited.text).to.include('50 changes are waiting').and.include(linked)
   })
 
   it('cannot be given by another operator, by the client, without the token of the page, or in a frame', async () => {

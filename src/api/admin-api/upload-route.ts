@@ -62,10 +62,16 @@ export function uploadRoute(
     const verdict = demandScopes(admission.admit(await verdictOf(ctx, verifyBearer)), [scope])
     if (verdict.kind !== 'granted') return await refuse(ctx, verdict, protection)
     const caller = admission.callerOf(verdict.token, ctx)
-    const approve = async (name: string) => {
+    const approve = async (name: string, keepsApproval: boolean) => {
       const given = { name, mediaType: ctx.request.type }
-      const change = { operation: 'uploadFile', arguments: given, isDestructive: false }
-      await demandApproval(database, { ...caller, now: now() }, change, baseUrl)
+      const upload = { operation: 'uploadFile', arguments: given, isDestructive: false }
+      const change = { ...upload, keepsApproval }
+      try {
+        await demandApproval(database, { ...caller, now: now() }, change, baseUrl)
+      } catch (error) {
+        const needsPerson = error instanceof ChangeRefused && error.code !== 'FORBIDDEN'
+        throw needsPerson ? notApproved(error.message) : error
+      }
     }
     await receive(ctx, caller, { approve })
   })
@@ -148,6 +154,5 @@ function takeSlot(ctx: Context, siteId: string): Disposable {
 
 function httpError({ code, message }: ChangeRefused): Error {
   if (code === 'FORBIDDEN') return notAnOperator()
-  if (code === 'APPROVAL_REQUIRED') return notApproved(message)
   return code === 'LIMIT_REACHED' ? noRoomForFile(message) : badUpload(message)
 }

@@ -1,10 +1,12 @@
+import type { ExpressionBuilder } from 'kysely'
+
 import { addressOf, pages } from '../../platform/http/paths.ts'
 import { compiledOnce, runStatement, type Valued } from '../../platform/store/compiled.ts'
 import type { Database } from '../../platform/store/database.ts'
 import { sha256 } from '../../platform/store/digest.ts'
 import { countRows } from '../../platform/store/keyset.ts'
 import { findNames } from '../../platform/store/object-names.ts'
-import type { ApprovalCover } from '../../platform/store/schema.ts'
+import type { ApprovalCover, Schema } from '../../platform/store/schema.ts'
 import { changeSite, newId, type SiteActor, siteChange } from './change.ts'
 import { approvalRequired, limitReached } from './refusals.ts'
 
@@ -44,11 +46,13 @@ interface RequestedChange {
   /** The arguments by name, including the fields of `input`, as the approvals page shows them. */
   readonly arguments: Readonly<Record<string, unknown>>
   readonly isDestructive: boolean
+  /** Set if the change does not run yet, so its approval is not used up. */
+  readonly keepsApproval?: boolean
 }
 
 /**
  * Lets a change pass, or stores it and requires an approval. An approval covers one call by the same client with the
- * same arguments. It is used up before the change runs.
+ * same arguments. It is used up before the change runs, unless `keepsApproval` is set.
  *
  * @returns for a change that sends an announcement, when the approved announcement was last changed
  * @throws ChangeRefused if an approval is needed, with the address of the page for it
@@ -69,14 +73,15 @@ export async function demandApproval(
   const { updated_at, ...content } = (await announcementOf(database, site_id, change)) ?? {}
   const given = JSON.stringify({ ...change.arguments, ...content })
   const digest = sha256(JSON.stringify([change.operation, given, updated_at]))
-  const used = await database.kysely
-    .deleteFrom('pending_change')
-    .where((e) => e.and({ site_id, person_id, client_id, digest }))
-    .where('approved_at', 'is not', null)
-    .where('expires_at', '>', now)
-    .returning('id')
-    .executeTakeFirst()
-  if (used) return updated_at
+  const isApproved = (e: ExpressionBuilder<Schema, 'pending_change'>) =>
+    e
+      .and({ site_id, person_id, client_id, digest })
+      .and('approved_at', 'is not', null)
+      .and('expires_at', '>', now)
+  const approval = change.keepsApproval
+    ? database.kysely.selectFrom('pending_change').select('id').where(isApproved)
+    : database.kysely.deleteFrom('pending_change').where(isApproved).returning('id')
+  if (await approval.executeTakeFirst()) return updated_at
   const query = new URLSearchParams({ client: client_id })
   const page = `${baseUrl}${addressOf(pages.approvals, { site: site_id })}?${query}`
   // `changeSite` locks the site, so that parallel requests cannot exceed the limit.

@@ -40,14 +40,15 @@ export interface Upload {
   readonly limits: FileLimits
   readonly purpose?: FilePurpose
   readonly spend?: Spend
-  /** Called with the name of a complete and valid file, before it is stored. Throws if the change is not approved. */
-  readonly approve?: (name: string) => Promise<void>
+  /** Throws if the change is not approved. Unless `keepsApproval` is set, uses up the approval. */
+  readonly approve?: (name: string, keepsApproval: boolean) => Promise<void>
 }
 
 const naming = z.object({ name: fileName })
 
 /**
- * Receives a file and stores it at the actor's site. An aborted or rejected upload stores no file.
+ * Receives a file and stores it at the actor's site. Demands an approval before it receives the file, and uses it up
+ * once the file is complete and valid. An aborted or rejected upload stores no file.
  *
  * @throws ChangeRefused for an invalid name, unsupportedFile if the name or type does not match the bytes, and the
  * errors of `mustShareFolder`, `receiveDraft`, `approve` and `storeFile`
@@ -57,13 +58,14 @@ export async function receiveFile(database: Database, actor: SiteActor, upload: 
   const { mediaTypes: accepted, bytesMax } = filePurposes[purpose]
   const { name } = readInput(naming, upload)
   if (files.sharedFolder) await mustShareFolder(database, files.sharedFolder, actor.now)
+  await upload.approve?.(name, true)
   await using draft = await receiveDraft(stream, {
     folder: files.draftFolder,
     bytesMax: Math.min(limits.fileBytesMax, bytesMax),
     seconds: limits.uploadSeconds,
     check: (kind) => mustFit(kind, { name, declared, accepted }),
   })
-  await upload.approve?.(name)
+  await upload.approve?.(name, false)
   const { storage } = files
   const { spend } = upload
   return await storeFile(database, actor, { draft, name }, { storage, limits, spend })
