@@ -85,6 +85,17 @@ describe('traces by OTLP', () => {
     })
   }
 
+  it('do not tell other hosts the tracestate of a caller', async () => {
+    const off = { sampler: 'always_off', ratio: 1, trustParent: true } as const
+    const receiver = { address: 'http://127.0.0.1:1', serviceName: 'campus', sendWithinMs: 100 }
+    await using traces = openTraces({ ...off, ...receiver }, pino({ level: 'silent' }))
+    const headers = { traceparent: SAMPLED, tracestate: 'caller=private' }
+    const sent = async () => await traces.outgoing('hooks.example', async (given) => given)
+    const given = await traces.middleware({ method: 'GET', headers } as never, sent)
+    expect(Object.keys(given)).to.deep.equal(['traceparent'])
+    expect(given.traceparent).to.include(TRACE)
+  })
+
   it('cost no response when the collector is down, which the log says', async () => {
     const OTEL_EXPORTER_OTLP_ENDPOINT = `http://127.0.0.1:${await freePort()}`
     const keySet = async (url: string) => await get(url + paths.jwks)

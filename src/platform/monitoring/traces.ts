@@ -54,7 +54,7 @@ export interface TraceSettings {
   readonly trustParent: boolean
 }
 
-/** Sends a request with headers that continue the trace. */
+/** Sends a request with a header that continues the trace. */
 export type Outgoing = <Result>(
   host: string,
   send: (headers: Readonly<Record<string, string>>) => Promise<Result>,
@@ -94,9 +94,11 @@ export function openTraces(settings: TraceSettings, logger: Logger) {
     const parent = running.getStore() ?? ROOT_CONTEXT
     const attributes = { 'server.address': host }
     const span = tracer.startSpan(`send ${host}`, { kind: SpanKind.CLIENT, attributes }, parent)
-    const headers = {}
+    const headers: Record<string, string> = {}
     propagator.inject(trace.setSpan(parent, span), headers, defaultTextMapSetter)
-    return await endSpanAfter(span, send(headers))
+    // Omit `tracestate`, because it contains data of the caller, and the host may be a stranger's.
+    const { traceparent = '' } = headers
+    return await endSpanAfter(span, send({ traceparent }))
   }
   return {
     middleware: traceRequest(tracer, running, settings.trustParent),
