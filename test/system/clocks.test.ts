@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 
 import { decodeJwt } from 'jose'
 
+import { makeClockWatch } from '../../src/platform/store/clock.ts'
 import {
   authorizeUrl,
   exchange,
@@ -100,4 +101,19 @@ describe('processes whose clocks are 5 minutes ahead and 5 minutes behind', () =
     const answer = await (await obtainCode(pair().url)).person.open(new URL(pathname + search, url))
     return new URL(answer.headers.get('location') ?? 'none:').searchParams.get('code') ?? ''
   }
+})
+
+it('a machine clock that drifts is logged once, and so is its correction', async () => {
+  const lines: string[] = []
+  const add = (line: unknown) => void lines.push(String(line))
+  const differences = [0, -1900, 2500, 3000, 10, 0]
+  const watch = makeClockWatch(async () => differences.shift() ?? 0, { warn: add, info: add })
+  const seen: number[] = []
+  while (differences.length > 0) {
+    await watch()
+    seen.push(lines.length)
+  }
+  expect(seen).to.deep.equal([0, 0, 1, 1, 2, 2])
+  expect(lines[0]).to.include('2.5 s ahead of the database clock')
+  expect(lines[1]).to.include('matches the database clock again')
 })

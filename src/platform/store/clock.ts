@@ -19,7 +19,7 @@ const READINGS_AT_START = 3
  * one machine.
  */
 export async function openStoreClock(database: Database) {
-  if (database.engine === 'sqlite') return { now: Date.now, measure: async () => {} }
+  if (database.engine === 'sqlite') return { now: Date.now, measure: async () => 0 }
   let reading = await readClock(database)
   for (let count = 1; count < READINGS_AT_START; count += 1) {
     const next = await readClock(database)
@@ -27,13 +27,16 @@ export async function openStoreClock(database: Database) {
   }
   const timeAt = (countedMs: number) => reading.storeMs + countedMs - reading.countedMs
   const now = () => Math.round(timeAt(performance.now()))
+  // Keep the original Date.now, because main.ts replaces it with this clock.
+  const { now: machineNow } = Date
   return {
     now,
-    /** Reads the database clock again. */
+    /** Reads the database clock again. @returns the milliseconds by which the machine clock is ahead */
     async measure() {
       const next = await readClock(database)
       // Ignore differences smaller than the error of the reading, to avoid jitter.
       if (Math.abs(next.storeMs - timeAt(next.countedMs)) > next.uncertaintyMs) reading = next
+      return machineNow.call(Date) - now()
     },
   }
 }
@@ -47,12 +50,25 @@ async function readClock({ kysely }: Database) {
   return { storeMs: Number(rows[0]?.ms), countedMs: startedMs + halfMs, uncertaintyMs: halfMs }
 }
 
-/** Logs a warning if the machine clock differs from the database clock by `aheadMs`, which may be negative. */
-export function warnOfDifference(aheadMs: number, logger: Pick<Logger, 'warn'>): void {
-  if (Math.abs(aheadMs) <= CLOCK_DIFFERENCE_MAX_MS) return
-  const seconds = (Math.abs(aheadMs) / 1000).toFixed(1)
-  logger.warn(
-    `The clock of this machine is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database clock, ` +
-      'which this service uses. Synchronize this machine with NTP, because other programs use the machine clock.',
-  )
+/** Creates a task that logs when the machine clock differs from the database clock, and when they agree again. */
+export function makeClockWatch(
+  measure: () => Promise<number>,
+  logger: Pick<Logger, 'warn' | 'info'>,
+) {
+  let wasWrong = false
+  return async (): Promise<void> => {
+    const aheadMs = await measure()
+    const isWrong = Math.abs(aheadMs) > CLOCK_DIFFERENCE_MAX_MS
+    if (isWrong && !wasWrong) {
+      const seconds = (Math.abs(aheadMs) / 1000).toFixed(1)
+      logger.warn(
+        `The clock of this machine is ${seconds} s ${aheadMs > 0 ? 'ahead of' : 'behind'} the database clock, ` +
+          'which this service uses. Synchronize this machine with NTP, because other programs use the machine clock.',
+      )
+    }
+    if (!isWrong && wasWrong) {
+      logger.info('the clock of this machine matches the database clock again')
+    }
+    wasWrong = isWrong
+  }
 }

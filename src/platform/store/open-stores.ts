@@ -2,7 +2,7 @@ import { join } from 'node:path'
 
 import type { Logger } from 'pino'
 
-import { CLOCK_READ_SECONDS, openStoreClock, warnOfDifference } from './clock.ts'
+import { CLOCK_READ_SECONDS, makeClockWatch, openStoreClock } from './clock.ts'
 import type { Database, DatabaseLocation, DatabaseOptions } from './database.ts'
 import type { StoreGuard } from './guarded-stores.ts'
 import type { MigrationStatus } from './migrate.ts'
@@ -54,12 +54,13 @@ export async function openStores(
   const stateMemory = redis
     ? await openRedisMemory(redis, database, now)
     : await openDatabaseMemory(database)
-  warnOfDifference(Date.now() - now(), logger)
+  const followClock = makeClockWatch(measure, logger)
+  await followClock()
   if (redis) await warnOfLoss(redis, logger)
   const mark = makeMarking({ database, redis, dataDir: settings.dataDir }, now, logger)
   const tasks = [
     { name: 'state memory', everySeconds: MEMORY_LOOK_SECONDS, run: stateMemory.look },
-    { name: 'clock', everySeconds: CLOCK_READ_SECONDS, run: measure },
+    { name: 'clock', everySeconds: CLOCK_READ_SECONDS, run: followClock },
     { name: 'restore markers', everySeconds: MARK_SECONDS, run: mark },
   ]
   const checkDatabase = makeDatabaseCheck(database, now)
