@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import {
   appendFileSync,
   cpSync,
@@ -96,6 +97,14 @@ describe('a backup of the embedded database', () => {
       bytes[bytes.length - 100] = (bytes[bytes.length - 100] ?? 0) ^ 1
       writeFileSync(join(copy, 'database.sqlite'), bytes)
     }
+    // The database is unreadable, but its digest matches.
+    const replace = (copy: string) => {
+      const bytes = Buffer.from('not a database')
+      writeFileSync(join(copy, 'database.sqlite'), bytes)
+      const sha256 = createHash('sha256').update(bytes).digest('hex')
+      const part = { path: 'database.sqlite', bytes: bytes.length, sha256 }
+      changeManifest(copy, () => ({ parts: [part] }))
+    }
     const append = (copy: string) => appendFileSync(join(copy, filePart()), 'x')
     const noManifest = (copy: string) => rmSync(join(copy, 'manifest.json'))
     const miscount = (copy: string) => changeManifest(copy, () => ({ rows: { person: 1 } }))
@@ -109,6 +118,7 @@ describe('a backup of the embedded database', () => {
       ['a part is a link', (copy) => moveAway(copy, filePart()), missing],
       ['a folder is a link', (copy) => moveAway(copy, 'files'), missing],
       ['the manifest counts other rows', miscount, /Rows in the table person: 8 instead of 1/],
+      ['the database is none', replace, /file is not a database\n.*(is damaged|was not restored)/],
       ['it has no manifest', noManifest, /is not a complete backup/],
       ['a part of the manifest is outside the folder', goOutside, /cannot be used \(parts/],
     ]

@@ -23,13 +23,20 @@ import {
 
 /**
  * Checks the digest of every part of a backup. If all digests match, checks the database: the rows and migrations of a
- * SQLite copy, or the tables of a PostgreSQL dump. Returns one sentence for each missing or damaged part.
+ * SQLite copy, or the tables of a PostgreSQL dump. Returns one message for each missing or damaged part.
  *
- * @throws if a PostgreSQL program is not installed, or if the database is too damaged to read
+ * @throws if a PostgreSQL program is not installed
  */
 export async function findDamage(folder: string, manifest: Manifest): Promise<string[]> {
   const damages = await findDamagedParts(folder, manifest)
-  return damages.length > 0 ? damages : await checkDatabasePart(folder, manifest)
+  if (damages.length > 0) return damages
+  try {
+    return await checkDatabasePart(folder, manifest)
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error)
+    if (message.includes('is not installed')) throw error
+    return [message]
+  }
 }
 
 async function checkDatabasePart(folder: string, manifest: Manifest): Promise<string[]> {
