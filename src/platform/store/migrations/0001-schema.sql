@@ -515,7 +515,7 @@ create table oauth_application (
   -- The first is set if the application acts for an owner with operator scopes, the second if such grants have no absolute end.
   operator_at bigint,
   endless_at bigint,
-  -- JSON lists. Queries never search them, because they read one client at a time.
+  -- JSON lists. Only the import searches scopes.
   redirect_uris text not null default '[]',
   post_logout_redirect_uris text not null default '[]',
   scopes text not null default '[]',
