@@ -306,8 +306,8 @@ forEachDatabase('approvals of changes', (start) => {
     const send = async () => await person.submit(page, { change, client, decision: 'approve' })
     // The person signs in again, and returns to the page instead of sending the form.
     const shown = await send()
-    expect(shown.text).to.include(change).and.not.include('Approved. Tell')
-    expect(shown.path).to.equal(`${page}?client=${client}&change=${change}`)
+    expect(shown.text).to.include(change).and.include('nothing was changed yet')
+    expect(shown.path).to.equal(`${page}?client=${client}&change=${change}&done=repeat`)
     // The other change stays unticked.
     expect(shown.text.match(/ checked/g)).to.have.length(2)
     expect((await rowOf(kysely, 'pending_change')).approved_at).to.equal(null)

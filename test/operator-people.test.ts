@@ -65,6 +65,8 @@ describe('the pages for the people and the appearance of a site', () => {
     const wrong = await operator.submit(people, { email: 'new', role: 'student' }, invitations)
     expect(wrong.status).to.equal(422)
     expect(wrong.text).to.include('id="email-problem"').and.include('value="new"')
+    expect(wrong.text).to.include('<title>Please try again: ')
+    expect(wrong.text).to.match(/<input id="email"[^>]* autofocus/)
     const email = 'newcomer@school.example'
     const invited = await operator.submit(people, { email, role: 'lecturer' }, invitations)
     expect(invited.text).to.include(email).and.include('The invitation was sent.')

@@ -223,7 +223,7 @@ forEachDatabase('second factors', (start) => {
     expect(login.headers.get('location')).to.match(/\/login$/)
     expect(await rowsOf(service.kysely, 'totp', {})).to.have.length(1)
     const removed = await person.submit(page, {}, `${page}/remove`)
-    expect(removed.path).to.equal(page)
+    expect(removed.path).to.equal(`${page}?done=repeat`)
     await person.send(removed, `${page}/remove`)
     expect(await rowsOf(service.kysely, 'totp', {})).to.have.length(0)
     expect(await rowsOf(service.kysely, 'recovery_code', {})).to.have.length(0)

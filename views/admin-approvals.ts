@@ -36,7 +36,6 @@ export function approvalsPage(page: ApprovalsPage): AreaPage {
   return {
     title: text('adminNav.approvals'),
     id: 'approvals-page',
-    isWrong: page.isUndecided,
     body: html`${problemAlert('undecided', page.isUndecided ? text('approvals.undecided') : undefined)}
 ${page.changes.length === 0 ? html`<p class="empty" id="no-changes">${text('approvals.none')}</p>` : waiting(page)}
 ${page.policyAction !== undefined && policyForm(page, page.policyAction)}`,

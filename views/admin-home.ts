@@ -196,7 +196,7 @@ function signInCard({ state, href, signUpHref, hasSelfSignUp, isOwner }: AdminHo
   const label = text('adminHome.switchSignUp', { on })
   return card(
     'signIn',
-    html`<p>${text('adminHome.ways', { ways, a: inLink(`${href}/identity-providers`) })}</p>
+    html`<p>${text('adminHome.ways', { ways, a: isOwner ? inLink(`${href}/identity-providers`) : () => html`` })}</p>
 <p id="sign-up-state">${text('adminHome.signUpState', { on, a: inLink(signUpHref) })}</p>
 ${isOwner && buttonForm(target, 'switch-sign-up', label, 'second')}`,
   )

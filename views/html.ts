@@ -64,6 +64,15 @@ export function withoutTags(markup: HtmlValue): Html {
   return new Markup((reader, encode) => render(markup, reader, encode).replace(/<[^>]*>/g, ''))
 }
 
+/** Focuses the first wrong field, so the browser scrolls to it, unless the markup has a focus. */
+export function focusWrongField(markup: Html): Html {
+  const [wrong, focus] = [' aria-invalid="true"', ' autofocus']
+  return new Markup((reader, encode) => {
+    const text = markup.for(reader, encode)
+    return text.includes(focus) ? text : text.replace(wrong, wrong + focus)
+  })
+}
+
 /**
  * Wraps text that is already markup. Escapes nothing, so text from outside could inject a script. Use it only for our
  * own scripts and icons, and for the sign-out form, which the engine passes as text that is already escaped.

@@ -1,6 +1,6 @@
 /** Renders pages as functions from data to escaped markup. */
 
-import { type Html, type HtmlValue, html, withoutTags } from './html.ts'
+import { focusWrongField, type Html, type HtmlValue, html, withoutTags } from './html.ts'
 import { iconShape, iconSvg } from './icon.ts'
 import type { Script } from './script.ts'
 import { type SiteLook, siteBrand } from './site-look.ts'
@@ -62,7 +62,7 @@ ${navigation ? html`<a class="skip" href="#${id}">${text('layout.skip')}</a>\n<d
 <main id="${id}">
 ${back && html`<p class="small"><a href="${back.href}"><bdi>${back.name}</bdi></a></p>`}
 <h1>${heading}</h1>
-${body}
+${isWrong ? focusWrongField(body) : body}
 </main>
 ${scripts.map(({ element }) => element)}</body>
 </html>

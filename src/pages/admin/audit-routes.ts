@@ -48,7 +48,9 @@ export function auditRoutes(operatorPages: OperatorPages, parts: AdminParts): vo
     const events = await readEvents(database, filter)
     if (format === 'csv') return await sendCsv(ctx, 'audit', events.map(csvRowOf))
     const lines = events.map((event) => `${JSON.stringify(event)}\n`)
-    return sendDownload(ctx, 'audit.ndjson', lines.join(''))
+    sendDownload(ctx, 'audit.ndjson', lines.join(''))
+    ctx.type = 'application/x-ndjson'
+    return undefined
   })
 }
 

@@ -179,6 +179,7 @@ function areaOf({ site, address }: Operator, { reviews }: AdminParts) {
   const hidden: readonly unknown[] = [
     site.mcpConnectionsOnSince === undefined && pages.applications,
     !reviews && pages.documentClients,
+    ...(site.roles.includes('owner') ? [] : [pages.identityProviders, pages.twoFactors]),
   ]
   const entries = navigation.flatMap((entry): AreaEntry[] => {
     if (typeof entry === 'string') return [entry]

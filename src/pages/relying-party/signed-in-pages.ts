@@ -121,8 +121,11 @@ export function makeSignedInPages(
      * Makes the person sign in again, with the given `acr`, if any, and then opens `returnTo`. Discards the input of a
      * form. @returns the URL to redirect to
      */
-    signInAgain: async (ctx: Context, { person }: PageSession, returnTo: string, acr?: string) =>
-      await startSignIn(ctx, ports, returnTo, { login: person.email, acr }),
+    signInAgain: async (ctx: Context, { person }: PageSession, returnTo: string, acr?: string) => {
+      const notice = `${returnTo.includes('?') ? '&' : '?'}done=repeat`
+      const address = ctx.method === 'POST' ? returnTo + notice : returnTo
+      return await startSignIn(ctx, ports, address, { login: person.email, acr })
+    },
 
     /** Handles a request from a script on one of our pages. Requires a session and its CSRF token. */
     script:

@@ -37,10 +37,10 @@ export function sendPublicPage(ctx: Context, page: Page): void {
   ctx.type = 'html'
 }
 
-/** Sets status 422, and returns the page that explains what is wrong with a submitted form. */
-export function invalid<Shown>(ctx: Context, page: Shown): Shown {
+/** Sets status 422, and returns the page that explains what is wrong with a submitted form, marked as such. */
+export function invalid<Shown extends Pick<Page, 'isWrong'>>(ctx: Context, page: Shown): Shown {
   ctx.status = 422
-  return page
+  return { ...page, isWrong: true }
 }
 
 /** Redirects with status 303 after a form was submitted, so reloading the next page does not submit it again. */
