@@ -50,6 +50,10 @@ describe('the pages for the people and the appearance of a site', () => {
   // [class escalation]
   it('let no admin make an owner, and show nobody of another site', async () => {
     const admin = makePagePerson(service().url, amir)
+    const home = await admin.visit('/admin/northlight')
+    expect(home.text)
+      .to.include('/northlight/people')
+      .and.not.match(/identity-providers|two-factors/)
     const asked = await admin.submit(noor, { role: 'owner' }, `${noor}/roles`)
     expect(asked.text).to.include('Only an owner can add or remove owners')
     expect(await rolesOf('per_noor')).to.deep.equal(['student'])
