@@ -53,7 +53,9 @@ describe('pages that need a fresh sign-in', () => {
     aheadMs = 3 * MINUTE_MS
     const again = { prompt: 'login', login_hint: olivia.login }
     const other = '/admin/northlight/resource-servers/demo-resource-server/delete'
-    for (const path of [deletion, other]) expect(asked(await person.open(path))).to.include(again)
+    const create = '/admin/northlight/applications/new'
+    for (const path of [deletion, other, create])
+      expect(asked(await person.open(path))).to.include(again)
     expect((await person.visit(portal)).status).to.equal(200)
     const elsewhere = makePagePerson(service().url, olivia)
     expect(asked(await elsewhere.open(portal))).not.to.have.property('prompt')
@@ -77,7 +79,8 @@ describe('pages that need a fresh sign-in', () => {
     const page = await person.visit(portal)
     aheadMs = 3 * MINUTE_MS
     const body = () => new URLSearchParams({ csrf: hiddenField(page.text) })
-    for (const path of [deletion, `${portal}/secrets`]) {
+    const creating = ['applications', 'resource-servers'].map((each) => `/admin/northlight/${each}`)
+    for (const path of [deletion, `${portal}/secrets`, ...creating]) {
       const refused = await person.open(path, { method: 'POST', body: body() })
       expect(asked(refused)).to.include({ prompt: 'login' })
     }

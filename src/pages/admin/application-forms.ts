@@ -59,12 +59,13 @@ export function applicationFormRoutes(operatorPages: OperatorPages, parts: Admin
       problem: wrong.problem,
     })
 
-  operatorPages.whereOn.page(pages.newApplication, (operator, { querystring }) => {
+  const { freshPage, freshForm } = operatorPages.whereOn
+  freshPage(pages.newApplication, (operator, { querystring }) => {
     const isOperator = new URLSearchParams(querystring).get('kind') === OPERATOR
     mustOwn({ isOperator }, operator)
     return formPage(operator, isOperator ? { ...nothingTyped, authMethod: OPERATOR } : nothingTyped)
   })
-  operatorPages.whereOn.form(pages.applications, async (operator, ctx) => {
+  freshForm(pages.applications, pages.newApplication, async (operator, ctx) => {
     const { site, actor, address } = operator
     const typed = typedEntry(ctx)
     mustOwn({ isOperator: typed.authMethod === OPERATOR }, operator)

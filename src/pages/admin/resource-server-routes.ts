@@ -37,7 +37,7 @@ export function resourceServerRoutes(operatorPages: OperatorPages, parts: AdminP
   }
 
   operatorPages.page(pages.resourceServers, (operator, ctx) => listPage(operator, ctx))
-  operatorPages.form(pages.resourceServers, async (operator, ctx) => {
+  operatorPages.freshForm(pages.resourceServers, pages.resourceServers, async (operator, ctx) => {
     const { site, actor, address } = operator
     const name = formField(ctx, 'name').normalize('NFC').trim()
     const problem = problemOfName(name)
