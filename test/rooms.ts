@@ -12,7 +12,7 @@ export interface Room {
 export const FOLDER_PAIRS_MAX = 342
 
 /** Lines of `src`, including blank lines, comments, SQL and GraphQL. */
-export const SRC_LINES_MAX = 52_183
+export const SRC_LINES_MAX = 52_184
 
 /** Lines of compose.ts, and of all files that compose, including main.ts. */
 export const COMPOSE_LINES_MAX = 140
