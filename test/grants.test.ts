@@ -318,7 +318,7 @@ withDatabases('grants and applications', (open) => {
     const made = await Promise.all([0, 1, 2, 3].map(() => store.create('north', entry, actor)))
     expect(made.filter((outcome) => outcome === 'taken')).to.have.length(3)
     const [known, ...others] = await listAssistantApplications(database.kysely, 'north')
-    expect(known).to.include({ assistant: 'claude', disabledAt: undefined })
+    expect(known).to.include({ assistant: 'claude', isDisabled: false })
     expect(others).to.deep.equal([])
 
     await store.remove(await findApp(known?.clientId), actor)
