@@ -63,7 +63,10 @@ describe('the page of linked identities', () => {
     expect(await left()).to.have.length(4)
     aheadMs = 130_000
     const returned = await person.send(page, remove, keyOf('acme'))
-    expect(returned, 'asked for a sign-in first').to.include({ status: 200, path: `${list}?done=repeat` })
+    expect(returned, 'asked for a sign-in first').to.include({
+      status: 200,
+      path: `${list}?done=repeat`,
+    })
     expect(await left()).to.have.length(4)
     await person.send(returned, remove, keyOf('acme'))
     expect(await left()).to.deep.equal(['acme s2', 'idp_1 s1', 'other s1'])
