@@ -73,7 +73,7 @@ function goalsPart(results: Results): Part {
   const met = goals.filter((goal) => goal.met).length
   return {
     title: 'Goals',
-    text: `This run met ${met} of ${goals.length} goals. Of an exchange, the engine takes 23%, garbage collection 13%, Koa 11%, the ES256 signature 9%, Node.js 9%, and PostgreSQL with its client 10% (\`npm run bench -- --profile exchange\`). Of a response with the key set, the log takes 8 µs, and security headers, limits and canonical paths 5; the bare engine has none of them. Two processes on one core need more than one, as do two services that share nothing ([decision 24](../decisions/0024-processor-time-of-a-request.md#consequences)).`,
+    text: `This run met ${met} of ${goals.length} goals. Of an exchange, the engine takes 23%, garbage collection 13%, Koa 11%, the ES256 signature 9%, Node.js 9%, and PostgreSQL with its client 10% (\`npm run bench -- --profile exchange\`). Of a change in the Admin API, PostgreSQL with its client takes 28%, Node.js 11%, garbage collection 8%, Koa 8%, Kysely 5%, and GraphQL 5%. Of a response with the key set, the log takes 8 µs, and security headers, limits and canonical paths 5; the bare engine has none of them. Two processes on one core need more than one, as do two services that share nothing ([decision 24](../decisions/0024-processor-time-of-a-request.md#consequences)).`,
     rows: [
       ['goal', 'target', 'result', ''],
       ...goals.map((goal) => [goal.what, goal.wanted, goal.found, goal.met ? 'met' : 'not met']),
