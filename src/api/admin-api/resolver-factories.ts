@@ -125,7 +125,7 @@ export function updates<Input extends { readonly id: string }>(
 
 interface ChangedObject {
   readonly id: string
-  /** When the approved announcement was last changed; see `demandApproval`. */
+  /** The time of the last change to the approved announcement; see `demandApproval`. */
   readonly contentAt?: number
 }
 

@@ -149,7 +149,7 @@ function kilobytesOf({ url }: Context): number {
   return 1 + Math.floor(url.length / KILOBYTE)
 }
 
-/** Points for a pushed request: one, and one more per full KiB of its body, whose length Content-Length states. */
+/** Returns the points for a pushed request: one, and one for each full KiB of its body, by Content-Length. */
 function kilobytesPushed(ctx: Context): number {
   return 1 + Math.floor(Number(ctx.get('content-length') || PUSHED_BYTES_MAX) / KILOBYTE)
 }
