@@ -8,7 +8,7 @@ const manager = new UserManager({
   redirect_uri: REDIRECT_URI,
   post_logout_redirect_uri: SIGNED_OUT_URI,
   scope: 'openid profile account:read',
-  // Sent with the authorization request and the refresh.
+  // Sent with the authorization request.
   resource: ISSUER,
   // Sent with the code exchange.
   extraTokenParams: { resource: ISSUER },
