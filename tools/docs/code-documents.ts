@@ -126,7 +126,7 @@ function renderAuditEvents(): string {
     ...[
       code(name),
       describeAction(name),
-      `counted, ${unauthenticatedEvents.has(name) ? '100' : '20 000'}`,
+      `counted, ${unauthenticatedEvents.has(name) ? '100' : '20,000'}`,
     ],
   ])
   const changes = changeActions.map((name) => [

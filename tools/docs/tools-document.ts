@@ -35,7 +35,7 @@ function renderPrompts(): string {
         code(name),
         accessWords(access),
         words.join(', ') || 'none',
-        `${title} ${description}`,
+        `*${title}* ${description}`,
       ]
     },
   )
