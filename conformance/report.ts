@@ -20,7 +20,7 @@ export function differencesOf(
   const notRun =
     problem === undefined
       ? missing.map(([name, result]) => `${name} was not run; expected: ${result}.`)
-      : [`${problem} ${missing.length} modules were not run.`]
+      : [`${problem} Modules that were not run: ${missing.length}.`]
   return [
     ...modules
       .filter(({ name, ending }) => ending !== expectedResults.get(name))
