@@ -1,6 +1,6 @@
 import { compiled, type Valued } from '../../src/platform/store/compiled.ts'
 import type { Database, DatabaseOptions } from '../../src/platform/store/database.ts'
-import { redisState, sqlState } from '../../src/platform/store/oauth-state.ts'
+import { redisState } from '../../src/platform/store/oauth-state.ts'
 import { openDatabase } from '../../src/platform/store/open-stores.ts'
 import { openRedis, type RedisLocation } from '../../src/platform/store/redis.ts'
 import { postgresPlace, rowsOf, settings } from '../support/database.ts'
@@ -24,43 +24,6 @@ describe('A PostgreSQL server that fails', function () {
   async function openOne(options?: DatabaseOptions): Promise<Database> {
     const url = await server().createDatabase()
     return await openDatabase({ kind: 'postgres', url, connectionsMax: 4 }, options)
-  }
-
-  for (const [how, fail, mend] of [
-    ['is dead', () => server().kill(), () => server().restart()],
-    ['hangs', async () => server().freeze(), async () => server().thaw()],
-  ] as const) {
-    it(`rejects within half a second while it ${how}, and recovers within one`, async () => {
-      await using database = await openOne()
-      const state = sqlState(database)
-      const codes = state.adapterFor('AuthorizationCode')
-      await codes.upsert('id-1', { jti: 'id-1' }, 60)
-      const { read, write } = settings(database)
-      const twenty = (use: (index: number) => Promise<unknown>) =>
-        Array.from({ length: 20 }, (_, i) => use(i))
-      const uses: Record<string, () => Promise<unknown>[]> = {
-        'a query': () => [database.ping()],
-        'many queries': () => twenty(() => database.ping()),
-        'OAuth state': () => [codes.find('id-1')],
-        'compiled statements': () =>
-          twenty((i) => (i % 2 ? read({ name: 'a' }) : write({ name: `name-${i}`, value: '1' }))),
-      }
-      const outcomes = async (use: () => Promise<unknown>[]) => [
-        ...new Set((await Promise.allSettled(use())).map(({ status }) => status)),
-      ]
-      for (const [name, use] of Object.entries(uses))
-        expect(await outcomes(use), name).to.deep.equal(['fulfilled'])
-      await fail()
-      try {
-        for (const [name, use] of [...Object.entries(uses), ...Object.entries(uses)])
-          expect(await inTime(500, () => outcomes(use)), name).to.deep.equal(['rejected'])
-      } finally {
-        await mend()
-      }
-      const allAnswer = () => Promise.all(Object.values(uses).flatMap((use) => use()))
-      await within(1_000, eventually(1_000, allAnswer))
-      expect(await rowsOf(database.kysely, 'site')).to.be.empty
-    })
   }
 
   it('undoes the transaction during which it hung', async () => {
