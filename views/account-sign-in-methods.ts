@@ -1,5 +1,5 @@
 import { type AreaPage, cards, type Hrefs } from './area.ts'
-import { inputField, postForm, problemAlert } from './forms.ts'
+import { inputField, problemAlert, removal } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import { passkeyForm } from './passkey-form.ts'
 import { passkeyScript } from './script.ts'
@@ -55,7 +55,7 @@ ${clonedAt !== null && html`<p class="notice problem">${text('passkeys.copied', 
 <div><dt>${text('passkeys.added')}</dt><dd>${timeOf(addedAt)}</dd></div>
 <div><dt>${text('word.lastUsed')}</dt><dd>${usedAt === null ? text('word.never') : timeOf(usedAt)}</dd></div>
 </dl>
-${postForm(target, html`<div class="actions"><button type="submit" class="danger">${text('word.remove')} <span class="hidden"><bdi>${name}</bdi></span></button></div>`)}`
+${removal(name, target)}`
 }
 
 export interface AddPasskeyPage {
@@ -127,8 +127,5 @@ function identityCard(identity: IdentityView, action: string): Html {
 <div><dt>${text('identities.linked')}</dt><dd>${timeOf(linkedAt)}</dd></div>
 <div><dt>${text('word.lastUsed')}</dt><dd>${timeOf(usedAt)}</dd></div>
 </dl>
-${postForm(
-  { action, hidden },
-  html`<div class="actions"><button type="submit" class="danger">${text('word.disconnect')} <span class="hidden"><bdi>${providerName}</bdi></span></button></div>`,
-)}`
+${removal(providerName, { action, hidden })}`
 }

@@ -1,5 +1,13 @@
 import { type AreaPage, cards } from './area.ts'
-import { buttonForm, choice, inputField, postForm, problemAlert, submitButton } from './forms.ts'
+import {
+  buttonForm,
+  choice,
+  inputField,
+  postForm,
+  problemAlert,
+  removal,
+  submitButton,
+} from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import { listText, text } from './text.ts'
 
@@ -48,7 +56,7 @@ ${postForm({ action: provider.domainsAction }, [
   }),
   submitButton(`save-${position}`, text('providers.saveDomains'), { kind: 'second' }),
 ])}
-${buttonForm({ action: provider.removeAction }, `remove-${position}`, text('word.remove'), 'danger')}`,
+${removal(provider.name, { action: provider.removeAction })}`,
   )
   const [isOnlyWay, site] = [isOnly ? 'yes' : 'no', html`<bdi>${siteName}</bdi>`]
   const links = presets.map(({ name, href }) => html`<a href="${href}"><bdi>${name}</bdi></a>`)

@@ -1,5 +1,5 @@
 import type { AreaPage } from './area.ts'
-import { choice, inputField, postForm, problemAlert, submitButton } from './forms.ts'
+import { askFirst, choice, inputField, postForm, problemAlert, submitButton } from './forms.ts'
 import { type Html, type HtmlValue, html } from './html.ts'
 import { table } from './table.ts'
 import { inCode, inEnglish, inLink, type TextId, text, textIfAny, timeOf } from './text.ts'
@@ -146,8 +146,7 @@ ${table(
 )}
 <h2>${text('secrets.stop')}</h2>
 ${isOn && form('disable', 'applications.disable', 'second')}
-<p>${text('adminWebhooks.removal')}</p>
-${form('delete', 'adminWebhooks.delete', 'danger')}`,
+${askFirst(text('adminWebhooks.delete'), html`<p>${text('adminWebhooks.removal')}</p>${form('delete', 'applications.delete', 'danger')}`)}`,
   }
 }
 

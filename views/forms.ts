@@ -56,6 +56,23 @@ export function buttonForm(
   return postForm(target, submitButton(id, label, { kind }))
 }
 
+/** Hides the form of a destructive action behind its label, so that the action takes two steps. */
+export function askFirst(label: HtmlValue, form: Html): Html {
+  return html`<details><summary>${label}</summary>${form}</details>`
+}
+
+/** A form that removes something of this name. */
+export function removal(name: string, target: FormTarget): Html {
+  const label = text('word.remove')
+  return askFirst(
+    html`${label} <span class="hidden"><bdi>${name}</bdi></span>`,
+    postForm(
+      target,
+      html`<div class="actions"><button type="submit" class="danger"><span>${label} <bdi>${name}</bdi></span></button></div>`,
+    ),
+  )
+}
+
 /** The form that buttons with `form="refusal"` submit. It is separate, so that refusing submits no password. */
 export function refusalForm({ deny, csrf }: Readonly<Record<'deny' | 'csrf', string>>): Html {
   return html`<form id="refusal" method="post" action="${deny}"><input type="hidden" name="csrf" value="${csrf}"></form>`

@@ -2,6 +2,7 @@ import type { AreaPage, Hrefs } from './area.ts'
 import { foreignName, type PromptView } from './client-view.ts'
 import { snippet } from './connect-steps.ts'
 import {
+  askFirst,
   buttonForm,
   type FormTarget,
   inputField,
@@ -112,9 +113,11 @@ export function secondFactorPage({ app, hrefs }: SecondFactorPage): AreaPage {
 <h2>${text('secondFactor.codes')}</h2>
 <p id="codes-left">${text('secondFactor.codesLeft', { left: app.codesLeft })}</p>
 ${buttonForm({ action: hrefs.recoveryCodes }, 'renew', text('secondFactor.renew'), 'second')}
-<h2>${text('word.remove')}</h2>
-<p>${text('secondFactor.removing')}</p>
-${buttonForm({ action: hrefs.removeSecondFactor }, 'remove', text('secondFactor.remove'), 'danger')}`
+${askFirst(
+  text('secondFactor.remove'),
+  html`<p>${text('secondFactor.removing')}</p>
+${buttonForm({ action: hrefs.removeSecondFactor }, 'remove', text('word.remove'), 'danger')}`,
+)}`
       : html`<p>${text('secondFactor.intro')}</p>
 ${buttonForm({ action: hrefs.addAuthenticator }, 'add', text('secondFactor.add'))}
 <p>${text('secondFactor.orPasskey', { a: (add) => html`<a id="passkeys" href="${hrefs.passkeys}">${add}</a>` })}</p>`,

@@ -63,7 +63,7 @@ describe('/admin and /account in a browser', () => {
     await look(student, 'apps-none', '#no-apps')
   })
 
-  it('an operator adds a webhook endpoint, tries, changes and disables it', async () => {
+  it('an operator adds a webhook endpoint, tries, changes, disables and deletes it', async () => {
     const page = await signedIn('/admin/northlight/webhooks', olivia)
     await look(page, 'webhooks-none')
     await page.getByLabel('URL').fill('https://hooks.example.invalid/gatehouse')
@@ -85,6 +85,11 @@ describe('/admin and /account in a browser', () => {
     await page.getByRole('button', { name: 'Enable, and send missed events' }).waitFor()
     await look(page, 'webhook-disabled')
     await lookAt(page, ['/admin/northlight/webhooks'])
+    await page.goBack()
+    expect(await page.getByRole('button', { name: 'Delete for good' }).isVisible()).to.equal(false)
+    await page.getByText('Delete the endpoint').click()
+    await page.getByRole('button', { name: 'Delete for good' }).click()
+    await page.locator('#no-webhooks').waitFor()
   })
 
   it('a person deletes the account with the keyboard, after opening the link of a mail', async () => {
