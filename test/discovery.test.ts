@@ -35,7 +35,7 @@ describe('the authorization server metadata', () => {
   // [RFC 8414 §2; OpenID Connect Discovery §3; RFC 7636 §4.2; RFC 9700 §2.1.1; RFC 9700 §4.7.1;
   // RFC 9207 §3; RP-Initiated Logout §2.1; MCP Authorization §Overview;
   // MCP Authorization §Authorization Code Protection; OpenID Connect Core §8]
-  // [Discovery 3.2; Discovery 7; Authentication 7.2; RFC 9470 §7]
+  // [Discovery 3.2; Discovery 7; Authentication 7.2; RFC 9470 §7; RFC 9728 §4]
   it('names every endpoint, grant type, scope and claim (Discovery) [design 20]', async () => {
     const { url } = service()
     const metadata = await read(paths.authorizationServer)
@@ -56,6 +56,7 @@ describe('the authorization server metadata', () => {
       id_token_signing_alg_values_supported: ['ES256'],
       subject_types_supported: ['public'],
       authorization_response_iss_parameter_supported: true,
+      protected_resources: [url],
       service_documentation: `${url}/auth.md`,
     })
     expect(metadata.client_id_metadata_document_supported ?? false).to.be.a('boolean')
