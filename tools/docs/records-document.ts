@@ -27,7 +27,7 @@ function renderKind(name: (typeof kindNames)[number]): string {
   })
   return page(
     `## ${name}`,
-    `Recognized by ${key.map((part) => code(part)).join(' and ')}.${deletable ? ' Deletable.' : ''}`,
+    `Identified by ${key.map((part) => code(part)).join(' and ')}.${deletable ? ' Deletable.' : ''}`,
     renderTable(['field', '', 'format'], fields),
   )
 }
