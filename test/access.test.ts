@@ -141,12 +141,11 @@ describe('access that ends (design 12, 15; CVE-2026-43983, CVE-2025-64521) [71]'
     await expectAlive(world.urls[1], world.tokens)
   })
 
-  it('the session of a browser does not bring an ended grant back', async () => {
+  it('the session of a browser does not bring a revoked grant back', async () => {
     await using service = await startService()
     const { person, answer } = await obtainTokens(service.url)
     const start = authorizeUrl(service.url)
-    const ended = { ended_at: 1, end_reason: 'an operator ended it' } as const
-    await change(service.kysely, 'oauth_grant', { client_id: notes.clientId }, ended)
+    await revoke(service.url, answer.refresh_token)
     expect((await person.open(start)).headers.get('location')).to.match(/\/consent$/)
     await person.authorize(start, notes.redirectUri)
     await expectDead(service.url, answer)

@@ -35,12 +35,12 @@ const post = (fields: Fields, headers: readonly string[] = []): WireRequest => (
 })
 const asked = (token: string | undefined, fields: Fields = {}) =>
   post({ ...asResourceServer, token, ...fields })
-/** Creates the request in which the resource server introspects a held token. */
+/** Creates a request by which the demo's resource server introspects a held token. */
 const of =
   (name: keyof Held, fields: Fields = {}) =>
   (held: Held) =>
     asked(held[name], fields)
-/** Creates the request in which this client introspects a held token. */
+/** Creates a request by which `client` introspects a held token. */
 const by = (client: Fields, name: keyof Held, headers?: readonly string[]) => (held: Held) =>
   post({ ...client, token: held[name] }, headers)
 const hint = (token_type_hint: string) => ({ token_type_hint })
@@ -107,6 +107,8 @@ const groups: readonly Group[] = [
   [active(samAtPortal), { 'a refresh token of a confidential client': of('confidentialRefresh') }],
   group(inactive, {
     'a confidential client, another refresh token': by(asPortalHere, 'boundRefresh'),
+    'a confidential client, another access token': by(asPortalHere, 'bound'),
+    'a public client, another access token': by(asNotes, 'confidential'),
     'an expired token': of('expired'),
     'a token of another origin': of('foreign'),
     'an unknown token': () => asked('nonsense'),
@@ -134,6 +136,7 @@ const groups: readonly Group[] = [
     'Basic that is not base64': x({}, ['Authorization', 'Basic %%%']),
     'Basic alone': x({}, ['Authorization', 'Basic']),
     'two Authorization headers': x({}, [...asTheServer, ...asTheServer]),
+    'a Bearer token': x({}, ['Authorization', 'Bearer x']),
     'a JWT assertion': x({ client_assertion: 'x.y.z', client_assertion_type: 'x' }),
   }),
   group(wrong, {
@@ -178,7 +181,7 @@ const groups: readonly Group[] = [
 
 // [RFC 7662 §2.1; RFC 7662 §2.2; RFC 7662 §2.3; RFC 7662 §4; RFC 7662 §5; Discovery 2.2; Authentication 5.3; 87, 89]
 describe('introspection responses [design 13]', () => {
-  const service = sharedService()
+  const service = sharedService({ now: () => Date.now() })
 
   runGroups(service, groups, ({ body }: Answer) => {
     if (body.active !== true) return body

@@ -1,4 +1,4 @@
-import { type Allowed, allowedByEither, allowedScopes } from '../src/oauth/grants/allowed-scopes.ts'
+import { type Allowed, allowedScopes } from '../src/oauth/grants/allowed-scopes.ts'
 import { claimsByScope, type Release, releasedClaims } from '../src/oauth/token/claims.ts'
 
 const known = {
@@ -50,17 +50,5 @@ describe('the allowed scopes of a grant', () => {
     expect(allowedScopes(allowed, ELSEWHERE)).to.deep.equal(['courses:read'])
     expect(allowedScopes(allowed, 'https://evil.example')).to.deep.equal([])
     expect(allowedScopes({}, HERE)).to.deep.equal([])
-  })
-
-  it('join those of two consents', () => {
-    const later: Allowed = {
-      openid: { scope: 'openid', claims: ['email', 'name'] },
-      resources: { [HERE]: 'account:read courses:read' },
-    }
-    const here = 'openid account:read account:write courses:read'
-    expect(allowedByEither(allowed, later)).to.deep.equal({
-      openid: { scope: 'openid profile email', claims: ['name', 'email'] },
-      resources: { [HERE]: here, [ELSEWHERE]: 'courses:read' },
-    })
   })
 })

@@ -19,13 +19,16 @@ describe('the description of invalid_scope [Errors 3]', () => {
   const connect = () => `${service().url}/connect`
   const list = () => `${service().url}/auth.md#scopes`
 
+  const claimed = { x_origin: 'site', x_site_id: 'sit_northlight', x_reviewed: true }
   for (const [title, scope] of [
     ['account:read', 'openid account:read'],
     ['all scopes, as Gemini CLI does', scopeNames().join(' ')],
   ] as const) {
-    it(`tells a program that requests ${title} what to do`, async () => {
+    // [What the service does 7; Errors 3; RFC 6749 §2.2; RFC 9700 §4.15.1; class client privilege; 19]
+    it(`tells a program that requests ${title} what to do, whatever it claims to be (Errors 3)`, async () => {
       const redirect_uri = 'http://127.0.0.1:1/cb'
-      const { client_id } = (await register(service().url, { redirect_uris: [redirect_uri] })).body
+      const metadata = { redirect_uris: [redirect_uri], scope, origin: 'site', ...claimed }
+      const { client_id } = (await register(service().url, metadata)).body
       const description = await ask({ client_id, redirect_uri, scope })
       const refused = /^this client cannot request account:read( and account:write)?: /
       expect(description).to.match(refused)

@@ -1,9 +1,9 @@
 import { paths } from '../../src/platform/http/paths.ts'
-import { asClaude, asPortal, asResourceServer, introspect } from '../support/client.ts'
+import { introspect } from '../support/client.ts'
 import { portal } from '../support/gatehouse.ts'
 import { unsignedJwt } from '../support/proofs.ts'
-import { basic, bearer, postForm, send } from '../support/wire.ts'
-import { answered, numbered, type Row, tableOf } from './case.ts'
+import { basic, bearer, send } from '../support/wire.ts'
+import { answered, numbered, tableOf } from './case.ts'
 import { altered, type Held, type World } from './world.ts'
 
 /** An endpoint that accepts access tokens, and the body of a valid request. */
@@ -116,14 +116,6 @@ const introspections = numbered(
   },
 )
 
-const introspectWith = async (world: World, fields: object, headers?: readonly string[]) => {
-  const { accessToken: token } = await world.shared()
-  return await postForm(world.url + paths.introspection, { token, ...fields }, headers)
-}
-const { redirect_uri: _, ...asPortalOnly } = asPortal
-const asClaudeOnly = { client_id: asClaude.client_id }
-const withoutToken = [undefined, ''].map((token) => ({ ...asResourceServer, token }))
-
 const member = async (world: World) => (await world.shared()).accessToken
 const operator = async (world: World) => await world.operator()
 
@@ -141,28 +133,9 @@ const audiences = numbered(
     await ask(world, place, bearer(await token(world)), query),
 )
 
-const strangers: readonly Row[] = [
-  [
-    2245,
-    'introspection with a token instead of credentials',
-    '401 invalid_client',
-    async (world) => await introspectWith(world, {}, bearer(await member(world))),
-  ],
-  ...numbered<object[]>(
-    2246,
-    [
-      ['introspection by another, public client', '200 inactive', asClaudeOnly],
-      ['introspection by another, confidential client', '200 inactive', asPortalOnly],
-      ['introspection without a token', '400 invalid_request', ...withoutToken],
-    ],
-    async (world, fields) => await Promise.all(fields.map((each) => introspectWith(world, each))),
-  ),
-]
-
 export const tokenKindCases = tableOf('Access tokens', 'token-kind-cases.ts', [
   ...kindRows,
   ...wayRows,
   ...introspections,
   ...audiences,
-  ...strangers,
 ])

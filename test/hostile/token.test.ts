@@ -2,7 +2,14 @@ import fc from 'fast-check'
 import { decodeJwt } from 'jose'
 
 import { paths } from '../../src/platform/http/paths.ts'
-import { exchange, getCode, obtainCode, obtainTokens, refresh } from '../support/client.ts'
+import {
+  asPortal,
+  exchange,
+  getCode,
+  obtainCode,
+  obtainTokens,
+  refresh,
+} from '../support/client.ts'
 import { noor, notes, olivia, portal, sam } from '../support/gatehouse.ts'
 import { later } from '../support/later.ts'
 import { sharedService } from '../support/storages.ts'
@@ -34,13 +41,6 @@ function expectRefusal(answer: Answer, expected: string): void {
   expect(answer.body['error_description']).to.be.a('string')
 }
 
-describe('token requests [53]', () => {
-  it('treats a name with brackets as another parameter', async () => {
-    const { form } = await obtainCode(service().url)
-    expect((await token({ ...form, 'code[]': 'x', __proto__: 'x' })).status).to.equal(200)
-  })
-})
-
 // [RFC 6749 §4.1.2; RFC 9700 §4.5.3.1; OpenID Connect Core §3.1.3.2; Token 2.1; threat 9]
 describe('codes', () => {
   // [RFC 6749 §10.5; RFC 9700 §4.2.4]
@@ -50,6 +50,8 @@ describe('codes', () => {
     expect((await userinfo(bearer(accessToken))).status, 'a callback ran twice').to.equal(200)
     expect((await refresh(service().url, refreshToken)).status).to.equal(200)
     laterMs = 6_000
+    expectRefusal(await token({ ...form, ...asPortal }), '400 invalid_grant')
+    expect((await userinfo(bearer(accessToken))).status, 'by another client').to.equal(200)
     expectRefusal(await token(form), '400 invalid_grant')
     laterMs = 0
     expect((await userinfo(bearer(accessToken))).status).to.equal(401)
@@ -57,38 +59,17 @@ describe('codes', () => {
   })
 
   // [RFC 6749 §10.10]
-  it('refuses expired, unknown and altered codes in the same words [59]', async () => {
+  it('refuses expired, unknown and truncated codes in the same words [59]', async () => {
     const { form, code } = await obtainCode(service().url)
-    const answers = []
-    for (const altered of [
-      ...['x'.repeat(43), 'x'.repeat(10_000), code.slice(0, -1), `${code}A`, withOtherEnd(code)],
-      ...[code.toUpperCase(), ` ${code}`, `${code}\0`],
-    ]) {
-      answers.push(await token({ ...form, code: altered }))
-    }
-    answers.push(await later(62_000, () => token(form)))
-    for (const answer of answers) expectRefusal(answer, '400 invalid_grant')
-    expect(new Set(answers.map(({ text }) => text)).size).to.equal(1)
+    const expired = await later(62_000, () => token(form))
+    expectRefusal(expired, '400 invalid_grant')
+    for (const other of ['x'.repeat(43), code.slice(0, -1)])
+      expect((await token({ ...form, code: other })).text).to.equal(expired.text)
   })
 })
 
-const withOtherEnd = (value: string) => value.slice(0, -1) + (value.at(-1) === 'A' ? 'B' : 'A')
-
-describe('client authentication at the token endpoint [63]', () => {
+describe('the token endpoint', () => {
   const { clientId: client_id, clientSecret: client_secret } = portal
-  const attempt = { grant_type: 'refresh_token', refresh_token: 'x' }
-  const base64 = (value: string) => Buffer.from(value, 'latin1').toString('base64')
-
-  for (const value of [
-    ...['Basic %%%', 'Basic ', 'Bearer abc', 'Digest username="x"', `Basic ${base64('a:b')} more`],
-    ...['no-colon', 'a%zz:b%', ':', ':secret', 'northlight-portal:', '\xff\xfe:\xff'].map(
-      (pair) => `Basic ${base64(pair)}`,
-    ),
-  ]) {
-    it(`refuses Authorization: ${value} [63]`, async () => {
-      expectRefusal(await token(attempt, ['Authorization', value]), '400 invalid_request')
-    })
-  }
 
   for (const grant of [
     ...['password', 'client_credentials', 'implicit', 'AUTHORIZATION_CODE', '__proto__'],
@@ -119,20 +100,6 @@ it('tokens identify each of several people who sign in at once (CVE-2026-82843) 
   )
   const ids = ['per_sam', 'per_noor', 'per_olivia']
   expect(said).to.deep.equal(turns.map((who) => [ids[who], ids[who]]))
-})
-
-// [RFC 7009 §2.1; RFC 7009 §2.2.1; Revocation 1]
-it('revocation requires one token and an authenticated client [83]', async () => {
-  const { clientId: client_id } = notes
-  for (const [fields, expected] of [
-    [{ client_id }, '400 invalid_request'],
-    [{ token: 'x' }, '400 invalid_request'],
-    [{ client_id, token: ['x', 'y'] }, '400 invalid_request'],
-    [{ token: 'x', client_id: 'nobody' }, '401 invalid_client'],
-    [{ token: 'x', client_id: portal.clientId }, '401 invalid_client'],
-  ] as const) {
-    expectRefusal(await postForm(service().url + paths.revocation, fields), expected)
-  }
 })
 
 describe('malformed requests', () => {

@@ -1,8 +1,9 @@
 import { expect } from 'chai'
 
 import { asClaude, asPortal, obtain } from './client.ts'
-import { bindTo, expiredToken } from './families.ts'
+import { bindTo } from './families.ts'
 import { olivia, type RunningService } from './gatehouse.ts'
+import { later } from './later.ts'
 import { shared } from './shared.ts'
 import { type Answer, send, type WireRequest } from './wire.ts'
 
@@ -35,14 +36,14 @@ async function obtainHeld(running: RunningService) {
   await bindTo('https://elsewhere.example', foreign.access_token, running)
   return {
     ...{ bound: bound.access_token, boundRefresh: bound.refresh_token, idToken: bound.id_token },
-    /** Tokens of a plain sign-in that requested claims by name. */
+    /** Tokens of a sign-in without `resource` that requested claims by name. */
     ...{ unbound: unbound.access_token, unboundRefresh: unbound.refresh_token },
     bare: (await obtain(url, { authorization: { scope: 'openid' } })).access_token,
     withoutOpenid: (await obtain(url, { authorization: { scope: 'account:read' } })).access_token,
     confidential: confidential.access_token,
     confidentialRefresh: confidential.refresh_token,
     foreign: foreign.access_token,
-    expired: await expiredToken(bound.access_token, running),
+    expired: (await later(-3_603_000, () => obtain(url))).access_token,
   }
 }
 
