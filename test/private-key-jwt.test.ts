@@ -38,7 +38,7 @@ const on = withPlans({ privateKeyJwt: true })
 const withFapi = withPlans({ privateKeyJwt: true, pushedAuthorizationRequests: true })
 const asPortalSecret = { client_id: portal.clientId, client_secret: portal.clientSecret }
 
-/** Returns the statuses of revocation (the engine's check) and introspection (ours), each for a new assertion. */
+/** Returns the status of a revocation, which the engine authenticates, and of an introspection, which our code does. */
 async function statusesAt(url: string, sign: () => Promise<string>, more: Fields = {}) {
   const revoked = await revoke(url, 'x', { ...byAssertion(await sign()), ...more })
   const introspected = await introspect(url, 'x', { ...byAssertion(await sign()), ...more })
@@ -231,12 +231,6 @@ describe('private_key_jwt refuses', () => {
       expect(revoked.status, proof).to.equal(200)
     }
   })
-
-  it('every assertion while the plan is off', async () => {
-    await using service = await startService()
-    const key = await giveKey(service)
-    expect(await introspectWith(service.url, key)).to.equal(401)
-  })
 })
 
 describe('private_key_jwt with keys at an address', () => {
@@ -402,10 +396,12 @@ describe('private_key_jwt on the pages of an operator', () => {
   const address = `/admin/northlight/applications/${portal.clientId}`
   const security = `${address}/security`
 
-  it('replaces the secret with public keys, and restores it', async () => {
+  it('replaces the secret of a confidential application with public keys, and restores it', async () => {
     const { url } = running()
     const person = makePagePerson(url, olivia)
     expect((await person.visit(address)).text).to.include(security)
+    const ofPublic = await person.visit(`/admin/northlight/applications/${notes.clientId}/security`)
+    expect([ofPublic.status, ofPublic.text.includes('id="keys"')]).to.deep.equal([200, false])
     const key = await makeClientKey()
     const saved = await person.submit(security, { keys: JSON.stringify({ keys: [key.publicJwk] }) })
     expect(saved.text).to.include('private_key_jwt')
@@ -446,14 +442,10 @@ describe('private_key_jwt on the pages of an operator', () => {
     }
   })
 
-  it('offers no keys to a public application', async () => {
-    const person = makePagePerson(running().url, olivia)
-    const page = await person.visit(`/admin/northlight/applications/${notes.clientId}/security`)
-    expect([page.status, page.text.includes('id="keys"')]).to.deep.equal([200, false])
-  })
-
-  it('has no such page while no plan is on', async () => {
+  it('has no such page while no plan is on, and no assertion is accepted', async () => {
     await using service = await startService()
+    const key = await giveKey(service)
+    expect(await introspectWith(service.url, key)).to.equal(401)
     const person = makePagePerson(service.url, olivia)
     expect((await person.visit(address)).text).to.not.include('/security')
     expect((await person.visit(security)).status).to.equal(404)

@@ -92,14 +92,9 @@ export function byAssertion(assertion: string) {
   }
 }
 
-/** The request of a proof, and changes to its claims and header. An undefined claim is omitted. */
-export interface Proving {
-  readonly htm: string
-  readonly htu: string
-  readonly claims?: Record<string, unknown>
-  readonly header?: Record<string, unknown>
-}
+type Proving = { htm: string; htu: string; claims?: object; header?: object }
 
+/** Signs a DPoP proof for a request, with changed claims and header members. Omits undefined claims. */
 export async function signProof(key: ClientKey, { htm, htu, claims = {}, header = {} }: Proving) {
   const { kid, use, ...jwk } = key.publicJwk
   return await new SignJWT({

@@ -33,7 +33,7 @@ export async function startPlatform(port: number, issuer: string) {
   })
   return {
     ...program,
-    /** Returns the requests with an accepted token, and the paths of requests that have ended. */
+    /** Returns the requests whose token the platform accepted, and the paths of all requests that have ended. */
     async seen() {
       const response = await fetch(`http://127.0.0.1:${port}/seen`)
       return (await response.json()) as { seen: SeenRequest[]; closed: string[] }
@@ -48,14 +48,16 @@ interface SeenRequest {
   readonly claims: Readonly<Record<string, unknown>>
 }
 
-export async function startWithPlatform(setup: ServiceSetup = {}, start: Start = startService) {
+/** Starts a service with the API of a platform, which `mappingAt` maps to paths of the service. */
+export async function startWithPlatform(
+  setup: ServiceSetup = {},
+  start: Start = startService,
+  mappingAt = mapping,
+) {
   const port = await freePort()
   const service = await start({
     ...setup,
-    policy: (policy) => {
-      const changed = setup.policy?.(policy) ?? policy
-      return changed.upstreams.length > 0 ? changed : { ...changed, upstreams: mapping(port) }
-    },
+    policy: (policy) => ({ ...(setup.policy?.(policy) ?? policy), upstreams: mappingAt(port) }),
   })
   const platform = await startPlatform(port, service.url)
   return {

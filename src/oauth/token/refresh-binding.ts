@@ -10,7 +10,7 @@ import { judgeGeneration } from './refresh-token-use.ts'
 import type { RefreshToken } from './tokens.ts'
 
 /** The facts that decide which key the tokens of a refresh are bound to. */
-export interface RefreshBinding {
+interface RefreshBinding {
   /** The thumbprint of the key that the family is bound to, if any. */
   readonly bound: string | undefined
   /** The thumbprint of the key of the request's proof; undefined if there is no proof. */
@@ -27,12 +27,7 @@ export type BindingChoice =
   | { readonly kind: 'refuse'; readonly reason: string }
 
 /** Decides whether a refresh keeps or changes the binding, or is rejected. Pure: its test covers every case. */
-export function chooseBinding({
-  bound,
-  proven,
-  isPublic,
-  demanded,
-}: RefreshBinding): BindingChoice {
+function chooseBinding({ bound, proven, isPublic, demanded }: RefreshBinding): BindingChoice {
   if (proven === undefined) {
     if (bound === undefined && !demanded) return { kind: 'keep' }
     return { kind: 'refuse', reason: 'tokens must be bound to a key, but a DPoP proof is missing' }
