@@ -138,18 +138,6 @@ describeOnServers('attempt limits with Redis', () => {
     expect(free).to.equal(3)
     expect(String(await server().ask('KEYS', '*'))).to.not.include('sam')
   })
-
-  it('are counted by each process while Redis is unavailable', async () => {
-    const strict = { enableOfflineQueue: false, maxRetriesPerRequest: 0, retryStrategy: () => null }
-    const redis = new Redis(server().port, '127.0.0.1', strict)
-    redis.on('error', () => {})
-    await using limits = limitsOf(redis)
-    const attempt = { login: sam, address }
-    expect(await limits.begin(attempt)).to.equal(undefined)
-    await server().kill()
-    expect(await begin(limits, 10, () => attempt)).to.be.within(1, 3)
-    expect(await limits.begin(attempt)).to.be.a('number')
-  })
 })
 
 describe('attempt limits: the network of an address', () => {

@@ -74,7 +74,7 @@ describe('metadata documents of real clients, in the default configuration (Clie
     })
   }
 
-  // [Client ID Metadata Document §4.5; MCP Authorization §Client ID Metadata Documents]
+  // [Client ID Metadata Document §4.5; Client ID Metadata Document §6.1; MCP Authorization §Client ID Metadata Documents]
   it('permit only the redirect URIs of the document', async () => {
     const { client_id } = named('Claude Code')
     const others = ['http://127.0.0.1:1/other', 'http://[::1]:1/callback', claude.redirectUri]

@@ -22,9 +22,9 @@ import {
   policyWith,
   portal,
   resourceServer,
-  type ServiceSetup,
   sam,
   startService,
+  startWith,
 } from './support/gatehouse.ts'
 import { callTool } from './support/mcp.ts'
 import { askMember, memberToken } from './support/member-api.ts'
@@ -41,9 +41,6 @@ const { service: configured } = readConfig({}, configFolder)
 const address = '192.0.2.1'
 
 const withLimits = (limits: Partial<ServicePolicy['limits']>) => policyWith({ limits })
-
-const startWith = async (limits: Partial<ServicePolicy['limits']>, setup: ServiceSetup = {}) =>
-  await startService({ ...setup, policy: withLimits(limits) })
 
 type Ask = (turn: number) => Promise<{ readonly status: number }>
 
@@ -126,20 +123,6 @@ describe('limits: counts in one process', () => {
     nowMs += configured.signIn.failureWindowSeconds * 1000
     await limits.giveBack('attemptsOfAddress', address)
     expect(sent).to.deep.equal([1])
-  })
-
-  it('cost a request less than 20 µs of processor time', () => {
-    const limits = makeLimits({ policy: configured, shared: undefined, now: Date.now })
-    const turn = () => {
-      limits.exceeded('tokenFailures', address)
-      limits.count('memberApi', 'a person', 0)
-      limits.take('userinfo', 'somebody else', 0)
-    }
-    for (let warm = 0; warm < 20_000; warm += 1) turn()
-    // Measure the CPU time of this process, because a busy machine makes the elapsed time longer.
-    const before = process.cpuUsage()
-    for (let asked = 0; asked < 100_000; asked += 1) turn()
-    expect(process.cpuUsage(before).user / 100_000, 'microseconds').to.be.below(20)
   })
 })
 
@@ -259,7 +242,7 @@ describe('limits: 429', () => {
   const limited = sharedService({ policy: withLimits(few) })
 
   it('names the limit and the wait, readable by pages of other origins', async () => {
-    await using service = await startWith({ tokenFailurePointsPerAddressMax: 3 })
+    await using service = await startWith({ limits: { tokenFailurePointsPerAddressMax: 3 } })
     const origin = ['Origin', 'https://app.example', 'Authorization', 'Bearer nothing']
     const ask = async () => await get(service.url + paths.userinfo, origin)
     expect((await ask()).status).to.equal(401)
@@ -275,7 +258,7 @@ describe('limits: 429', () => {
   })
 
   it('answers OPTIONS too where the endpoint treats it like other methods', async () => {
-    await using service = await startWith({ oauthFailurePointsPerAddressMax: 20 })
+    await using service = await startWith({ limits: { oauthFailurePointsPerAddressMax: 20 } })
     const { url } = service
     const [, wrong = ''] = basic(resourceServer.clientId, 'guessed')
     const headers = ['X-Forward-Auth-Client', wrong, 'Authorization', 'Bearer x']
@@ -287,7 +270,7 @@ describe('limits: 429', () => {
   })
 
   it('is a page at the authorization endpoint, not a redirect', async () => {
-    await using service = await startWith({ authorizationKilobytesPerAddressMax: 2 })
+    await using service = await startWith({ limits: { authorizationKilobytesPerAddressMax: 2 } })
     const { pathname, search } = authorizeUrl(service.url)
     const ask = (query = search) => send(service.url, { path: pathname + query })
     expect((await ask()).status).to.equal(303)
@@ -302,7 +285,7 @@ describe('limits: 429', () => {
 
   it('comes before the body and any store is read', async () => {
     const limits = { oauthFailurePointsPerAddressMax: 1, verificationPointsPerAddressMax: 1 }
-    await using service = await startWith(limits)
+    await using service = await startWith({ limits })
     const wrong = { method: 'POST', path: paths.token, headers: FORM, body: 'a=b' }
     await send(service.url, wrong)
     await send(service.url, wrong)
@@ -321,7 +304,7 @@ describe('limits: 429', () => {
     const statusesBy = { yes: [401, 429, 401], no: [401, 429, 429] }
     for (const [TRUST_PROXY, expected] of Object.entries(statusesBy)) {
       const limits = { tokenFailurePointsPerAddressMax: 3 }
-      await using service = await startWith(limits, { environment: { TRUST_PROXY } })
+      await using service = await startWith({ limits }, { environment: { TRUST_PROXY } })
       const addresses = ['2001:db8:1:2::1', '2001:db8:1:2:ffff::9', '2001:db8:1:3::1']
       const statuses = await statusesOf(3, async (turn) => {
         return await get(service.url + paths.userinfo, ['X-Forwarded-For', addresses[turn] ?? ''])
@@ -349,7 +332,7 @@ describe('limits: 429', () => {
     ['no known document', 1500, () => '{ viewer { id } }', [200, 200, 200, 200]],
   ] as const) {
     it(`counts of GraphQL ${what}`, async () => {
-      await using service = await startWith({ memberApiCostPerPersonMax: max })
+      await using service = await startWith({ limits: { memberApiCostPerPersonMax: max } })
       const token = await memberToken(service.url)
       const codes: unknown[] = []
       const statuses = await statusesOf(expected.length, async (turn) => {
@@ -382,7 +365,7 @@ describe('limits: 429', () => {
   })
 
   it('covers pages without a sign-in, but no public documents', async () => {
-    await using service = await startWith({ pagesPerAddressMax: 1 })
+    await using service = await startWith({ limits: { pagesPerAddressMax: 1 } })
     const statusOf = async (path: string) => (await send(service.url, { path })).status
     const { connectHome, account, admin, providerCallback } = pages
     expect(await statusOf(connectHome)).to.equal(200)
@@ -402,7 +385,7 @@ describe('limits: 429', () => {
 
 describe('limits: clients', () => {
   it('are counted only when they authenticate', async () => {
-    await using service = await startWith({ requestsPerClientMax: 12 })
+    await using service = await startWith({ limits: { requestsPerClientMax: 12 } })
     const ask = async (clientSecret: string) =>
       await postForm(service.url + paths.token, {
         ...{ client_id: portal.clientId, client_secret: clientSecret },
@@ -427,7 +410,7 @@ describe('limits: clients', () => {
     for (const path of [paths.token, paths.revocation]) {
       it(`are not counted when named ${what}, at ${path} [153]`, async () => {
         const limits = { requestsPerClientMax: 12, oauthFailurePointsPerAddressMax: 25 }
-        await using service = await startWith(limits)
+        await using service = await startWith({ limits })
         const { clientId: client_id, clientSecret } = portal
         const form = { grant_type: 'refresh_token', refresh_token: 'x', token: 'x', client_id }
         const post = async (secret?: string) =>
@@ -455,7 +438,7 @@ describe('limits: clients', () => {
   })
 
   it('refresh a grant up to the maximum, and keep the grant', async () => {
-    await using service = await startWith({ refreshesPerPersonMax: 2 })
+    await using service = await startWith({ limits: { refreshesPerPersonMax: 2 } })
     let token = (await getTokens(service.url)).tokens.refresh_token ?? ''
     for (let turn = 0; turn < 2; turn += 1)
       token = (await refresh(service.url, token)).body.refresh_token
@@ -465,7 +448,7 @@ describe('limits: clients', () => {
 })
 
 it('limits: introspection limits random tokens of a client, without counting failed authentication (weakness 16)', async () => {
-  await using service = await startWith({ unknownTokensPerClientMax: 5 })
+  await using service = await startWith({ limits: { unknownTokensPerClientMax: 5 } })
   const { url } = service
   const token = await memberToken(url)
   const form = (secret: string) => ({

@@ -7,7 +7,7 @@ import * as oidc from 'openid-client'
 import { makeDocumentReviews } from '../src/oauth/clients/document-review.ts'
 import { paths } from '../src/platform/http/paths.ts'
 import { askToAuthorize, exchange, introspect, userinfo } from './support/client.ts'
-import { change, insert, rowOf } from './support/database.ts'
+import { change, insert } from './support/database.ts'
 import {
   documentAnswer,
   guardedFetch,
@@ -17,6 +17,7 @@ import {
 import { marco, olivia, policyWith, sam, startService } from './support/gatehouse.ts'
 import { listen } from './support/listen.ts'
 import { makePagePerson } from './support/page-person.ts'
+import { rejection } from './support/rejection.ts'
 import { type Asking, getTokens, signIn } from './support/relying-party.ts'
 import { sharedProgram } from './support/skipped.ts'
 import { forEachStorage, type Start } from './support/storages.ts'
@@ -36,16 +37,17 @@ const write: Asking = { ...operator, scope: 'openid courses:write' }
 const inactive = { active: false }
 const HOUR_MS = 3_600_000
 
-interface Setup {
-  /** Whether documents of any host or of none are admitted; by default, those of client.example. */
-  readonly admits?: 'any' | 'none'
-  readonly begin?: Start
-}
-
 describe('Client ID Metadata Documents', () => {
   const openssl = sharedProgram('openssl')
 
-  async function start({ admits, begin = startService }: Setup = {}) {
+  /** Starts a service that admits documents of any host, of none, or by default of client.example. */
+  async function start({
+    admits,
+    begin = startService,
+  }: {
+    admits?: 'any' | 'none'
+    begin?: Start
+  } = {}) {
     const opening = new AsyncDisposableStack()
     const host = opening.use(await startDocumentHost(openssl()))
     host.serve(document)
@@ -114,8 +116,8 @@ describe('Client ID Metadata Documents', () => {
     expect(test.host.requests).to.deep.equal(['client.example/app/client.json'])
   })
 
-  // [Client registration 5.6]
-  it('may write only after an approval, and never get account scopes (Client registration 5)', async () => {
+  // [Client registration 5.6; Client ID Metadata Document §6.3]
+  it('may write only after an approval, until they change, and never get account scopes (Client registration 5)', async () => {
     await using test = await start()
     expect(await test.review('approved')).to.equal('unknown')
     for (const scope of ['openid courses:write', 'openid account:read', 'openid account:write'])
@@ -124,6 +126,10 @@ describe('Client ID Metadata Documents', () => {
     expect((await test.getTokens(write)).tokens.scope).to.include('courses:write')
     const refused = await test.refused({ ...operator, scope: 'openid account:read' })
     expect(refused).to.include('invalid_scope')
+    test.serveLater(renamed)
+    expect(await test.refused(write)).to.include('invalid_scope')
+    const [changed] = (await test.list()).rows
+    expect(changed).to.include({ clientId, state: 'changed', name: 'Another client' })
   })
 
   it('lead a person from an address with changes to the approval, not to an error of the client (design 38)', async () => {
@@ -147,18 +153,13 @@ describe('Client ID Metadata Documents', () => {
   })
 
   // [Client ID Metadata Document §6.6; Client ID Metadata Document §6.1]
-  it('may have 5 KB and loopback redirect URIs with any port, none of other hosts', async () => {
+  it('may have 5 KB', async () => {
     await using test = await start()
-    const evil = 'https://evil.example/callback'
     const addresses = Array.from({ length: 19 }, (_, n) => `${redirectUri}/${'a'.repeat(217)}${n}`)
     const large = { ...document, redirect_uris: [redirectUri, ...addresses] }
     expect(JSON.stringify(large).length).to.be.within(4900, 5120)
     test.host.serve(large)
     await test.getTokens()
-    test.serveLater({ ...document, redirect_uris: ['http://127.0.0.1/callback', evil] })
-    await test.getTokens({ ...identity, redirectUri: 'http://127.0.0.1:50123/callback' })
-    const refused = await test.refused({ ...identity, redirectUri: evil })
-    expect(refused).to.include('invalid_redirect_uri')
   })
 
   forEachStorage('that are blocked', (begin) => {
@@ -180,28 +181,6 @@ describe('Client ID Metadata Documents', () => {
       await test.getTokens()
       expect((await test.getTokens(write)).tokens.scope).to.include('courses:write')
     })
-  })
-
-  // [Client ID Metadata Document §6.3]
-  it('are listed with the decision and audited, and unreviewed again after a change', async () => {
-    await using test = await start()
-    await test.getTokens()
-    const { rows } = await test.list()
-    expect(rows[0]).to.include({ clientId, name: 'A client', state: 'unreviewed' })
-    await test.review('approved')
-    const page = await test.list()
-    expect(page.hasNextPage).to.equal(false)
-    expect(page.rows).to.have.length(1)
-    expect(page.rows[0]).to.include({ state: 'approved' })
-    expect(page.rows[0]?.decided?.by).to.match(/Olivia/)
-    const ofClient = { subject_kind: 'document_client', subject_id: clientId } as const
-    const event = await rowOf(test.kysely, 'audit_event', ofClient)
-    expect(event).to.include({ action: 'document_client.approved', actor_person_id: 'per_olivia' })
-    expect(event).to.include({ before: '{"review":"unreviewed"}' })
-    test.serveLater(renamed)
-    expect(await test.refused(write)).to.include('invalid_scope')
-    const [changed] = (await test.list()).rows
-    expect(changed).to.include({ state: 'changed', name: 'Another client' })
   })
 
   forEachStorage('that one site reviewed [design 31]', (begin) => {
@@ -266,30 +245,7 @@ describe('Client ID Metadata Documents', () => {
     })
   })
 
-  it('are not approved when they changed during the review [design 31]', async () => {
-    await using test = await start()
-    await test.getTokens()
-    const siteId = 'sit_northlight'
-    const { fingerprint = '' } = (await test.reviews.findDocumentClient(siteId, clientId)) ?? {}
-    test.serveLater(renamed)
-    await test.getTokens()
-    for (const forAll of [true, false]) {
-      const verdict = { clientId, fingerprint, siteId, forAll, review: 'approved' } as const
-      expect(await test.reviews.reviewDocumentClient(verdict, test.actor())).to.equal('changed')
-    }
-    expect((await test.list()).rows[0]).to.include({ state: 'unreviewed' })
-    expect(await test.refused(write)).to.include('invalid_scope')
-  })
-
   describe('and consent', () => {
-    it('is remembered only after an approval (design 17)', async () => {
-      await using test = await start()
-      expect(await nextStop(await test.signIn())).to.match(/\/consent$/)
-      await test.review('approved')
-      const stop = await nextStop(await test.signIn())
-      expect(stop).to.match(/^https:\/\/client\.example\/callback\?code=/)
-    })
-
     // [Client ID Metadata Document §6.4; MCP Authorization §Localhost Redirect URI Risks]
     it('is asked for each time on a loopback address, with a warning until a review (design 17) [RFC 8252 §8.6]', async () => {
       await using test = await start()
@@ -314,7 +270,7 @@ describe('Client ID Metadata Documents', () => {
       ['redirect URI', { ...document, redirect_uris: [redirectUri, `${redirectUri}/second`] }],
     ] as const) {
       // [Client ID Metadata Document §6.3; threat 26]
-      it(`ends with another ${title}, even after a new review [99]`, async () => {
+      it(`is remembered after an approval, but not with another ${title} (design 17) [99]`, async () => {
         await using test = await start()
         await test.getTokens()
         await test.review('approved')
@@ -347,25 +303,17 @@ describe('Client ID Metadata Documents', () => {
       expect(test.host.requests).to.have.length(2)
     })
 
-    it('by the authorization endpoint only: token, introspection and UserInfo use the copy', async function () {
-      this.retries(2)
-      await using test = await start()
+    it('by the authorization endpoint only: token, introspection and UserInfo use the copy', async () => {
+      await using test = await start({ admits: 'any' })
       const { exchange: redeem } = await test.signIn()
       test.host.serve(() => {})
       test.later(48 * HOUR_MS)
-      const startedAtMs = performance.now()
       const tokens = await redeem()
       expect((await userinfo(test.url, tokens.access_token)).status).to.equal(200)
       expect(await test.introspect(tokens.access_token)).to.include({ active: true })
-      expect(performance.now() - startedAtMs).to.be.below(1500)
-      expect(test.host.requests).to.have.length(1)
-    })
-
-    it('never for an unknown client_id at the token endpoint', async () => {
-      await using test = await start({ admits: 'any' })
       const client_id = 'https://other.example/client.json'
       expect(refusalOf(await exchange(test.url, 'a', { client_id }))).to.equal('400 invalid_client')
-      expect(test.host.requests).to.deep.equal([])
+      expect(test.host.requests).to.have.length(1)
     })
   })
 
@@ -373,27 +321,21 @@ describe('Client ID Metadata Documents', () => {
     it('stay valid for a week', async () => {
       await using test = await start()
       await test.getTokens()
-      test.host.goDown()
+      test.host.serve(({ socket }) => socket.destroy())
       test.later(48 * HOUR_MS)
       await test.getTokens()
       test.later(6 * 24 * HOUR_MS)
       expect(await test.refused()).to.include('invalid_client')
     })
 
-    // [Client ID Metadata Document §4.3; Client ID Metadata Document §4]
-    it('stay valid when it answers with an error or a redirect', async () => {
+    // [Client ID Metadata Document §4; Client ID Metadata Document §4.3; Client ID Metadata Document §4.4]
+    it('stay valid when it answers with an error or a redirect, but not when they are gone or invalid', async () => {
       await using test = await start()
       await test.getTokens()
       for (const status of [500, 503, 429, 403, 302]) {
         test.serveLater(statusAnswer(status))
         await test.getTokens()
       }
-    })
-
-    // [Client ID Metadata Document §4.4]
-    it('are refused when they are gone or invalid, until they are back', async () => {
-      await using test = await start()
-      await test.getTokens()
       const invalid = { ...document, redirect_uris: ['https://evil.example/'] }
       for (const answer of [statusAnswer(404), statusAnswer(410), invalid]) {
         test.serveLater(answer)
@@ -433,8 +375,7 @@ describe('Client ID Metadata Documents', () => {
     for (const [title, answer] of hostile) {
       // [Client ID Metadata Document §4; Client ID Metadata Document §4.3; Client ID Metadata
       // Document §6.6; MCP Authorization §Authorization Server Abuse Protection; 97]
-      it(`${title} are refused in bounded time, with one request`, async function () {
-        this.retries(2)
+      it(`${title} are refused in bounded time, with one request`, async () => {
         await using test = await start()
         test.host.serve(answer)
         const startedAtMs = performance.now()
@@ -443,7 +384,7 @@ describe('Client ID Metadata Documents', () => {
           expect([refused.status, refused.headers.get('location')]).to.deep.equal([400, null])
           expect(refused.text).to.include('invalid_client')
         }
-        expect(performance.now() - startedAtMs).to.be.below(4500)
+        expect(performance.now() - startedAtMs).to.be.below(9000)
         expect(test.host.requests).to.have.length(1)
         expect((await test.list()).rows).to.deep.equal([])
         test.later(11_000)
@@ -507,11 +448,6 @@ function statusAnswer(status: number): RequestListener {
 }
 
 async function refusal(work: Promise<unknown>): Promise<string> {
-  return await work.then(
-    () => 'nothing was refused',
-    (error: unknown) => {
-      const code: unknown = Reflect.get(Object(error), 'error')
-      return `${typeof code === 'string' ? code : ''} ${String(error)}`
-    },
-  )
+  const error = await rejection(work)
+  return `${Reflect.get(error, 'error')} ${error}`
 }

@@ -25,7 +25,7 @@ export interface CaseTable {
   readonly cases: readonly HostileCase[]
 }
 
-/** A row as written in a table. */
+/** A case in the short form in which the tables list it. */
 export type Row = readonly [
   number: number,
   attack: string | readonly [what: string, where: string],
@@ -33,7 +33,7 @@ export type Row = readonly [
   send: HostileCase['send'],
 ]
 
-/** Creates a row. The formatter puts the arguments of a call on fewer lines than a tuple. */
+/** Returns its arguments as a row. The formatter needs fewer lines for a call than for a tuple. */
 export const row = (...parts: Row): Row => parts
 
 /** Entries of a table: the attack, the expected answer, and values for the request. */

@@ -29,8 +29,8 @@ export type World = ReturnType<typeof makeWorld>
 const everyScope = 'openid profile email account:read account:write'
 
 /**
- * Adds an honest person and honest clients to the service under attack. The person signs in and consents
- * once, so that each case can quickly get its own code or tokens.
+ * Simulates an honest person at the service under attack. The person signs in and consents once, so that each case can
+ * quickly get its own code or tokens.
  */
 export function makeWorld(running: RunningService) {
   const { url } = running
@@ -71,9 +71,9 @@ export function makeWorld(running: RunningService) {
     shared: once(tokens),
     /** Returns a shared operator token, which no case may end. */
     operator: once(async () => await operatorToken(url, 'courses:read members:read', olivia)),
-    /** Returns a shared browser of a member or an operator of Northlight, signed in to the pages. */
+    /** Returns a shared browser in which a member or an operator of Northlight is signed in to our own pages. */
     browser: async (who: keyof typeof browsers) => await browsers[who](),
-    /** Returns applications, secrets, features, ended grants and sign-outs as text. */
+    /** Returns as JSON what no attack may change: applications, secrets, features, ended grants and sign-outs. */
     async decided() {
       const { kysely } = running
       const tables = ['oauth_application', 'client_secret', 'site_feature']
@@ -85,7 +85,7 @@ export function makeWorld(running: RunningService) {
       const signedOut = await out.where('signed_out_at', 'is not', null).execute()
       return JSON.stringify([...rows, await ended.execute(), signedOut])
     },
-    /** Changes the response of a sign-in to the pages, and expects that it does not sign the browser in. */
+    /** Signs in to our own pages with a changed authorization response. Expects that the browser is not signed in. */
     async comeBack(change: (answer: URLSearchParams) => void) {
       const person = makeHeadlessPerson(sam)
       const start = targetOf(await person.open(new URL('/account', url)), url)
@@ -107,7 +107,7 @@ function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
   }
 }
 
-/** Signs in to the pages. Returns the browser and the token of its forms. */
+/** Signs in to our own pages. Returns a function that opens a path, and the CSRF token for forms. */
 async function signedIn(url: string, answers: typeof sam) {
   const person = makePagePerson(url, answers)
   const csrf = await person.csrf()
@@ -117,7 +117,7 @@ async function signedIn(url: string, answers: typeof sam) {
   return { open, csrf }
 }
 
-/** Checks after a case, by their names in docs/reference/hostile-cases.md. */
+/** Checks that run after a case, by the names that docs/reference/hostile-cases.md uses. */
 export const afterwards: Readonly<Record<string, (world: World, before: string) => Promise<void>>> =
   {
     'nothing is changed': async (world, before) => {
@@ -144,12 +144,12 @@ export function altered(token: string): string {
   return token.slice(0, -5) + (token.at(-5) === 'A' ? 'B' : 'A') + token.slice(-4)
 }
 
-/** Secrets that no answer may contain. */
+/** Secrets that no response may contain. */
 const secrets = [portal.clientSecret, sam.password, olivia.password]
 
 /**
- * Describes an answer in the terms of docs/reference/hostile-cases.md. Also checks that the answer redirects
- * to no foreign host, and contains no token, secret or stack trace.
+ * Describes a response as docs/reference/hostile-cases.md does. Also checks that it redirects only to this service or to
+ * a client of the demo, and contains no token, secret or stack trace.
  */
 export function outcomeOf(answer: Answer, url: string): string {
   const { status, text, headers } = answer
@@ -215,7 +215,7 @@ export async function ask(
   })
 }
 
-/** Expects that the service answers and has logged no fault. */
+/** Expects that the service is healthy and has logged no fault. */
 export async function expectWell({ url, running: { log } }: World): Promise<void> {
   expect((await get(url + paths.health)).status).to.equal(200)
   const faults = log.filter((line) => line.includes('"level":50') || line.includes('server_error'))

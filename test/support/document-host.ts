@@ -24,12 +24,12 @@ export const lookUpHere = async () => [{ address: '127.0.0.1', family: 4 }]
 export async function startHttpsHost(
   file: string,
   listener: RequestListener,
-  { admits = (_address: string): boolean => true, lookUp = lookUpHere } = {},
+  { admits = (_address: string): boolean => true } = {},
 ) {
   certificate ??= makeCertificate(file)
   const { key, cert } = await certificate
   const listening = await listen(createServer({ key, cert }, listener))
-  const guarded = makeGuardedFetch({ lookUp, certificates: cert, port: listening.port })
+  const guarded = makeGuardedFetch({ lookUp: lookUpHere, certificates: cert, port: listening.port })
   const fetch: SendOutgoing = async (address, init = {}) =>
     await guarded(address, { ...init, ...(admits(address) && { privateAddress: true }) })
   return { ...listening, fetch }
@@ -38,21 +38,15 @@ export async function startHttpsHost(
 export async function startDocumentHost(file: string) {
   const requests: string[] = []
   let answer: RequestListener = (_request, response) => response.writeHead(404).end()
-  let down = false
   const listener: RequestListener = (request, response) => {
     requests.push(`${request.headers.host}${request.url}`)
     answer(request, response)
   }
-  const lookUp = async () =>
-    await (down ? Promise.reject(new Error('the host is down')) : lookUpHere())
   return {
-    ...(await startHttpsHost(file, listener, { lookUp })),
+    ...(await startHttpsHost(file, listener)),
     requests,
     serve(next: RequestListener | object) {
       answer = typeof next === 'function' ? (next as RequestListener) : documentAnswer(next)
-    },
-    goDown() {
-      down = true
     },
   }
 }

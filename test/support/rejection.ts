@@ -1,4 +1,4 @@
-/** Returns the error that the work rejects with. Throws if it succeeds. */
+/** Returns the error with which a promise rejects. Throws if the promise fulfills. */
 export async function rejection(work: Promise<unknown>): Promise<Error> {
   const outcome = await work.then(
     () => new Error('it was not refused'),
