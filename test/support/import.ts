@@ -24,10 +24,8 @@ export async function importRecords(
   return await importLines({ database, sources, ...settings })
 }
 
-export function linesFile(
-  records: readonly object[],
-  path: string = join(temporaryFolder(), 'records.ndjson'),
-): string {
+export function linesFile(records: readonly object[]): string {
+  const path = join(temporaryFolder(), 'records.ndjson')
   writeFileSync(path, records.map((record) => `${JSON.stringify(record)}\n`).join(''))
   return path
 }
