@@ -116,91 +116,67 @@ describe('/admin', () => {
     expect(audit.text).to.match(/Marco Bellini.*switched MCP connections on.*Marco Bellini.*off/s)
   })
 
-  describe('creating an application', () => {
-    // [What the service does 8; What the service does 11]
-    it('gives a client_id with which a member signs in', async () => {
-      const page = await create(publicEntry)
-      expect(page.text).to.include('The application was created.').and.not.include('new-secret')
-      const asking = { clientId: page.clientId, redirectUri: 'http://127.0.0.1:4711/callback' }
-      const scope = 'openid account:read account:write'
-      expect((await getTokens(service().url, { ...asking, scope })).tokens.scope).to.equal(scope)
-    })
-
-    it('shows the secret of a confidential one once', async () => {
-      const { clientId, secret: clientSecret, path } = await create(confidentialEntry)
-      expect(clientSecret).to.have.length(43)
-      const again = await operator.visit(path)
-      expect(again.text).not.to.include('new-secret').and.not.include(clientSecret)
-      expect(again.text).to.include(clientSecret.slice(-4))
-      const asking = { redirectUri: confidentialEntry.redirect_uris, scope: 'openid account:read' }
-      const { tokens } = await getTokens(service().url, { clientId, clientSecret, ...asking })
-      expect(tokens.access_token).to.be.a('string')
-    })
-
-    // [RFC 6749 §3.1.2.1; RFC 6749 §3.1.2; RFC 9700 §2.6; RFC 8252 §7.1; RFC 8252 §8.4; 9]
-    it('shows the problem of each field, keeps the input, and saves nothing', async () => {
-      const before = await operator.visit(applications)
-      for (const [typed, field, words] of wrongEntries) {
-        const page = await create({ ...publicEntry, ...typed })
-        expect(page.status, words).to.equal(422)
-        const problem = new RegExp(`id="${field}-problem".*?</(ul|p)>`, 's').exec(page.text)?.[0]
-        expect(problem?.replaceAll(/<[^>]*>/g, ''), words).to.include(words)
-        if (!('name' in typed)) expect(page.text).to.include('value="Study Planner"')
-      }
-      const count = ({ text }: Seen) => text.split('<tr>').length
-      expect(count(await operator.visit(applications))).to.equal(count(before))
-    })
-  })
-
-  describe('the secrets of an application', () => {
-    it('are at most two, which both work, until one is removed', async () => {
-      const page = await create({ ...confidentialEntry, name: 'Rotating' })
-      const { clientId, secret: first } = page
-      const added = await operator.send(page, `${applications}/${clientId}/secrets`)
-      const second = textOf(added, 'new-secret')
-      expect(await errorsOf(clientId, first, second)).to.deep.equal([known, known])
-      expect(added.text).not.to.include('id="add-secret"')
-
-      const [href = ''] = removalsIn(added)
-      const removed = await operator.submit(href)
-      expect(removed.text).to.include('The secret was removed.')
-      expect(await errorsOf(clientId, first, second)).to.deep.equal(['invalid_client', known])
-    })
-
-    it('are never three, and never none', async () => {
-      const { clientId, text } = await create({ ...confidentialEntry, name: 'Bounded' })
-      const action = `${applications}/${clientId}/secrets`
-      const csrf = hiddenField(text)
-      await Promise.all([0, 1, 2].map(() => operator.post(action, { csrf })))
-      const two = await operator.visit(`${applications}/${clientId}`)
-      expect(two.text.match(/ends with/g)?.length).to.be.at.least(2)
-      const answers: number[] = []
-      for (const href of removalsIn(two)) answers.push((await operator.post(href, { csrf })).status)
-      expect(answers).to.deep.equal([200, 404])
-    })
-
-    it('are listed, and counted, until they expire', async () => {
-      const { clientId } = await create({ ...confidentialEntry, name: 'Expiring' })
-      const imported = { id: 'sec_ended', client_id: clientId, digest: 'd', hint: 'gone' }
-      await insert(service().kysely, 'client_secret', { ...imported, created_at: 0, expires_at: 1 })
-      const { text } = await operator.visit(`${applications}/${clientId}`)
-      expect(text).to.include('id="add-secret"').and.not.include('<code>gone</code>')
-    })
-
-    const removalsIn = ({ text }: Seen) => matchesIn(text, /class="remove-secret" href="([^"]+)"/g)
-    const known = 'invalid_grant'
-    const errorsOf = async (client_id: string, ...secrets: readonly string[]) => {
-      const fields = { client_id, redirect_uri: confidentialEntry.redirect_uris }
-      const errorOf = async (client_secret: string) =>
-        (await exchange(service().url, 'none', { ...fields, client_secret })).body.error
-      return await Promise.all(secrets.map(errorOf))
+  // [RFC 6749 §3.1.2.1; RFC 6749 §3.1.2; RFC 9700 §2.6; RFC 8252 §7.1; RFC 8252 §8.4; 9]
+  it('shows the problem of each field of a new application, keeps the input, and saves nothing', async () => {
+    const before = await operator.visit(applications)
+    for (const [typed, field, words] of wrongEntries) {
+      const page = await create({ ...publicEntry, ...typed })
+      expect(page.status, words).to.equal(422)
+      const problem = new RegExp(`id="${field}-problem".*?</(ul|p)>`, 's').exec(page.text)?.[0]
+      expect(problem?.replaceAll(/<[^>]*>/g, ''), words).to.include(words)
+      if (!('name' in typed)) expect(page.text).to.include('value="Study Planner"')
     }
+    const count = ({ text }: Seen) => text.split('<tr>').length
+    expect(count(await operator.visit(applications))).to.equal(count(before))
   })
 
-  it('lists the people of an application, and ends the access to one or to all', async () => {
-    const { clientId } = await create({ ...publicEntry, name: 'Shared' })
-    const asking = { clientId, redirectUri: 'http://127.0.0.1:1/callback' }
-    for (const person of [sam, noor, amir]) await getTokens(service().url, { ...asking, person })
+  it('shows each secret of an application once, and admits two at most, which both work until one is removed or expires', async () => {
+    const { clientId, secret: first, path } = await create(confidentialEntry)
+    expect(first).to.have.length(43)
+    const imported = { id: 'sec_ended', client_id: clientId, digest: 'd', hint: 'gone' }
+    await insert(service().kysely, 'client_secret', { ...imported, created_at: 0, expires_at: 1 })
+    const again = await operator.visit(path)
+    expect(again.text).to.include(first.slice(-4)).and.include('id="add-secret"')
+    for (const hidden of ['new-secret', first, '<code>gone</code>'])
+      expect(again.text).not.to.include(hidden)
+
+    const csrf = hiddenField(again.text)
+    const action = `${applications}/${clientId}/secrets`
+    const answers = await Promise.all([0, 1, 2].map(() => operator.post(action, { csrf })))
+    const [second = '', ...others] = answers
+      .map((each) => textOf(each, 'new-secret'))
+      .filter(Boolean)
+    expect(others).to.deep.equal([])
+    const errors = async () => {
+      const client = { client_id: clientId, redirect_uri: confidentialEntry.redirect_uris }
+      const errorOf = async (client_secret: string) =>
+        (await exchange(service().url, 'none', { ...client, client_secret })).body.error
+      return await Promise.all([first, second].map(errorOf))
+    }
+    const known = 'invalid_grant'
+    expect(await errors()).to.deep.equal([known, known])
+    const two = await operator.visit(path)
+    expect(two.text).not.to.include('id="add-secret"')
+
+    const removals = matchesIn(two.text, /class="remove-secret" href="([^"]+)"/g)
+    expect(removals).to.have.length(2)
+    const [older = '', newer = ''] = removals
+    expect((await operator.submit(older)).text).to.include('The secret was removed.')
+    expect((await operator.post(newer, { csrf })).status).to.equal(404)
+    expect(await errors()).to.deep.equal(['invalid_client', known])
+  })
+
+  // [What the service does 8; What the service does 11]
+  it('gives a client_id with which members sign in, lists them, and ends the access of one or of all', async () => {
+    const page = await create({ ...publicEntry, name: 'Shared' })
+    expect(page.text).to.include('The application was created.').and.not.include('new-secret')
+    const { clientId } = page
+    const scope = 'openid account:read account:write'
+    const asking = { clientId, redirectUri: 'http://127.0.0.1:1/callback', scope }
+    for (const person of [sam, noor, amir]) {
+      const { tokens } = await getTokens(service().url, { ...asking, person })
+      expect(tokens.scope).to.equal(scope)
+    }
     const people = await operator.visit(`${applications}/${clientId}/people`)
     const names = ['Sam Student', 'Noor van Dijk', 'Amir Haddad']
     for (const name of names) expect(people.text).to.include(name)
