@@ -5,7 +5,7 @@ import { sql } from 'kysely'
 import { pino } from 'pino'
 
 import { auditActions } from '../src/platform/audit/audit-actions.ts'
-import { findEvents, findPersonId, listEvents } from '../src/platform/audit/audit-list.ts'
+import { findEvents, listEvents } from '../src/platform/audit/audit-list.ts'
 import { makeAuditStream, openEventSink } from '../src/platform/audit/audit-stream.ts'
 import {
   KINDS_PER_MINUTE,
@@ -29,7 +29,7 @@ import {
   register,
   revoke,
 } from './support/client.ts'
-import { insert, withDatabases } from './support/database.ts'
+import { withDatabases } from './support/database.ts'
 import { flushingSoon, notes, olivia, portal, sam, startService } from './support/gatehouse.ts'
 import { confirmSignOut, makePagePerson } from './support/page-person.ts'
 import { eventually, temporaryFolder } from './support/programs.ts'
@@ -177,20 +177,12 @@ withDatabases('the audit trail', (open) => {
     expect(dropped).to.include({ times: 7 })
   })
 
-  it('is listed by site, action, client, person and time, in complete pages', async () => {
+  it('is listed by time, and in complete pages although many events have the same time', async () => {
     const nowMs = 1_800_000_000_000
     const trail = trailOf(database(), () => nowMs)
-    await insert(database().kysely, 'person', {
-      ...{ id: 'per_ada', name: 'Ada', created_at: 0 },
-      ...{ email: 'Ada@school.example', email_canonical: 'ada@school.example' },
-    })
     for (let i = 0; i < 50; i += 1) {
-      trail.noteEvent({
-        ...{ action: 'authorization.given', personId: 'per_ada' },
-        siteId: i % 2 === 0 ? 'north' : 'south',
-        clientId: `client-${i % 5}`,
-        reason: `why ${i}`,
-      })
+      const siteId = i % 2 === 0 ? 'north' : 'south'
+      trail.noteEvent({ action: 'authorization.given', siteId, reason: `why ${i}` })
     }
     await trail.flush()
     const ids: string[] = []
@@ -203,14 +195,9 @@ withDatabases('the audit trail', (open) => {
     expect(new Set(ids)).to.have.property('size', ids.length).and.equal(25)
     const count = async (filter: Parameters<typeof findEvents>[1]) =>
       (await findEvents(database(), filter).execute()).length
-    expect(await count({ siteId: 'north', clientId: 'client-0' })).to.equal(5)
-    expect(await count({ siteId: 'elsewhere' })).to.equal(0)
-    expect(await count({ action: 'sign_in.success' })).to.equal(0)
-    expect(await count({ personId: 'per_olivia' })).to.equal(0)
     expect(await count({ fromMs: nowMs + 1 })).to.equal(0)
     expect(await count({ untilMs: nowMs })).to.equal(0)
-    expect(await count({ personId: 'per_ada', fromMs: nowMs, untilMs: nowMs + 1 })).to.equal(50)
-    expect(await findPersonId(database(), 'ADA@school.example')).to.equal('per_ada')
+    expect(await count({ fromMs: nowMs, untilMs: nowMs + 1 })).to.equal(50)
   })
 })
 

@@ -1,12 +1,11 @@
-import { COUNT_DAYS, makeGrantStore } from '../src/oauth/grants/grant-store.ts'
-import { makeGrantUsage } from '../src/oauth/grants/grant-usage.ts'
+import { COUNT_DAYS, dayOf } from '../src/oauth/grants/grant-store.ts'
 import { makeRefusedRequests } from '../src/pages/applications/refused-requests.ts'
 import { pages } from '../src/platform/http/paths.ts'
 import { countOverview, OVERVIEW_PERIODS } from '../src/school/analytics/overview.ts'
 import { judgeRefusals } from '../views/admin-home.ts'
 import { obtainTokens, refresh, userinfo } from './support/client.ts'
 import { change, insert, remove, rowsOf, withDatabases } from './support/database.ts'
-import { marco, olivia, policyWith, sam } from './support/gatehouse.ts'
+import { marco, noor, olivia, policyWith, sam } from './support/gatehouse.ts'
 import { decode, makePagePerson } from './support/page-person.ts'
 import { eventually } from './support/programs.ts'
 import { sharedService } from './support/storages.ts'
@@ -21,26 +20,19 @@ withDatabases('the overview of thirty days', (open) => {
     await insert(database.kysely, 'person', ['ada', 'bo', 'cy'].map(person))
     const site = (id: string) => ({ id, slug: id, name: id, created_at: 0 })
     await insert(database.kysely, 'site', ['north', 'south'].map(site))
-    let clockMs = nowMs - 3 * DAY_MS
-    const store = makeGrantStore(database, 90 * 86_400, () => clockMs)
-    const usage = makeGrantUsage(database, () => clockMs)
-    for (const [id, personId, clientId, siteId] of [
-      ['g1', 'ada', 'one', 'north'],
-      ['g2', 'ada', 'two', 'north'],
-      ['g3', 'bo', 'one', 'north'],
-      ['g4', 'cy', 'one', 'south'],
-    ] as const) {
-      const named = { clientName: clientId, clientOrigin: 'site', documentFingerprint: undefined }
-      await store.save({ ...named, id, personId, clientId, siteId, allowed: {} })
-    }
-    const use = async (id: string, calls: number) => {
-      for (let call = 0; call < calls; call += 1) usage.count(id)
-      await usage.flush()
-    }
-    await use('g1', 2)
-    clockMs = nowMs
-    for (const [id, calls] of [['g1', 1] as const, ['g2', 4] as const]) await use(id, calls)
-    for (const [id, calls] of [['g3', 8] as const, ['g4', 100] as const]) await use(id, calls)
+    const granted = { granted_at: nowMs - 3 * DAY_MS, expires_at: nowMs + 90 * DAY_MS }
+    const grant = (id: string, person_id: string, client_id: string, site_id: string) => ({
+      ...{ id, person_id, client_id, site_id, client_name: client_id, ...granted },
+      ...{ client_origin: 'site', allowed: '{}' },
+    })
+    const grants = [grant('g1', 'ada', 'one', 'north'), grant('g2', 'ada', 'two', 'north')]
+    grants.push(grant('g3', 'bo', 'one', 'north'), grant('g4', 'cy', 'one', 'south'))
+    await insert(database.kysely, 'oauth_grant', grants)
+    const used = (grant_id: string, calls: number, day = dayOf(nowMs)) => ({ grant_id, calls, day })
+    await insert(database.kysely, 'oauth_grant_day', [
+      ...[used('g1', 2, dayOf(nowMs) - 3), used('g1', 1), used('g2', 4)],
+      ...[used('g3', 8), used('g4', 100)],
+    ])
 
     expect(OVERVIEW_PERIODS.at(-1)).to.equal(COUNT_DAYS)
     const { days, people, peopleByWeek } = await countOverview(database, 'north', nowMs)
@@ -143,10 +135,6 @@ describe('/admin/<site>/overview and /audit', () => {
     expect(lines).to.have.length(8)
     expect(lines[0]).to.equal('date,connected,people,calls,signIns,refusals')
     expect(lines.at(-1)).to.match(/^\d{4}-\d{2}-\d{2},1,1,1,1,1$/)
-    const other = makePagePerson(service().url, marco)
-    const none = await other.visit('/admin/open-kitchen/overview?days=7')
-    expect(none.text).to.include('id="no-figures"')
-    expect((await other.visit(`${overview}/download`)).status).to.equal(403)
   })
 
   it('list the latest refusals of all applications and resource servers of the site', async () => {
@@ -178,12 +166,10 @@ describe('/admin/<site>/overview and /audit', () => {
     expect(list).not.to.include('Kitchen')
   })
 
-  it('are visible to operators only, and show nothing of another site', async () => {
-    for (const answers of [sam, marco]) {
-      const person = makePagePerson(service().url, answers)
-      expect((await person.visit('/admin/northlight/overview')).status).to.equal(403)
-    }
+  it('show nothing of another site', async () => {
     const other = makePagePerson(service().url, marco)
+    const figures = await other.visit('/admin/open-kitchen/overview?days=7')
+    expect(figures.text).to.include('id="no-figures"')
     expect((await other.visit('/admin/open-kitchen/audit')).text).not.to.include('northlight-notes')
     const query = 'client=northlight-notes&person=per_sam'
     const asked = await other.visit(`/admin/open-kitchen/audit?${query}`)
@@ -205,6 +191,10 @@ describe('/admin/<site>/overview and /audit', () => {
     const said = 'allowed the application to access the account <strong><bdi>Course Notes</bdi>'
     expect(first.text).to.include(said)
     expect(first.text).not.to.include('signed in to the application <strong>')
+    for (const filter of ['client=northlight-portal', `person=${noor.login}`, 'to=2020-01-01']) {
+      const { text } = await operator.visit(`${address}?action=consent.given&${filter}`)
+      expect(text, filter).to.include('No event matches these filters.')
+    }
     const next =
       /id="next-page" href="([^"]*)"/.exec(first.text)?.[1]?.replaceAll('&#38;', '&') ?? ''
     const second = await operator.visit(next)
@@ -237,8 +227,6 @@ describe('/admin/<site>/overview and /audit', () => {
       .map((line) => JSON.parse(line))
     expect(event).to.include({ action: 'course.update', subject: '=1+1' })
     expect((await operator.visit(`${address}/xls`)).status).to.equal(404)
-    const stranger = makePagePerson(service().url, marco)
-    expect((await stranger.visit(`${address}/csv`)).status).to.equal(403)
   })
 
   it('and every other page of the site link to pages and forms that exist', async () => {

@@ -64,7 +64,8 @@ const formRows = forms.flatMap(([what, path, fields], at) =>
 const places = [
   ...['', '/applications', '/applications/northlight-portal'],
   ...['/applications/northlight-portal/people', '/audit', '/beta', '/resource-servers'],
-  ...['/assistants', '/queries', '/self-declared-clients'],
+  ...['/assistants', '/queries', '/self-declared-clients', '/overview', '/overview/download'],
+  ...['/audit/download/csv', '/people', '/people/per_noor', '/appearance', '/webhooks'],
 ]
 
 const placeRows = places.flatMap((place, at): Row[] => [
