@@ -95,13 +95,6 @@ forEachDatabase('the Admin API: invitations', (start) => {
     expect(await refused(withdraw, { id: recoveryId })).to.equal('NOT_FOUND')
   })
 
-  it('of owners are sent by owners only [263]', async () => {
-    const admin = await startOperator(running(), amirHere)
-    expect(await admin.refused(invite, inputOf(noor.login, 'OWNER'))).to.equal('CONFLICT roles')
-    const { id } = await value(invite, inputOf(noor.login, 'OWNER'))
-    expect(await admin.refused(resend, { id })).to.equal('CONFLICT roles')
-  })
-
   // [203]
   it('include a recovery mail to a member, three times a day, with the same response', async () => {
     await change(kysely(), 'person', { id: 'per_noor' }, { password_hash: null })

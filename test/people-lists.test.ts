@@ -1,7 +1,6 @@
 import { CompiledQuery, sql } from 'kysely'
 
 import type { Database } from '../src/platform/store/database.ts'
-import type { Page, PageRequest } from '../src/platform/store/keyset.ts'
 import { listOrders } from '../src/school/commerce/order-list.ts'
 import { listPeople, listStudents } from '../src/school/members/people-list.ts'
 import { watched, withDatabases } from './support/database.ts'
@@ -9,7 +8,7 @@ import { shared } from './support/shared.ts'
 
 const PEOPLE = 60_000
 const siteId = 'sit_1'
-const small = 'sit_2'
+type List = ReturnType<typeof listStudents | typeof listPeople | typeof listOrders>
 /** Matches the index of words in a query plan. On SQLite, it is the table itself, which is WITHOUT ROWID. */
 const WORDS = /person_word_pkey|SEARCH person_word USING PRIMARY KEY/
 
@@ -20,10 +19,6 @@ withDatabases('the lists of a site with very many people', (open) => {
     await fill(filled)
     return filled
   })
-
-  interface List {
-    readonly page: (request: PageRequest) => Promise<Pick<Page<object>, 'places'>>
-  }
 
   const planOf = async (list: (database: Database) => List) => {
     const asked: CompiledQuery[] = []
@@ -83,13 +78,7 @@ withDatabases('the lists of a site with very many people', (open) => {
     expect(await listPeople(database(), { siteId }).count()).to.equal(PEOPLE)
     expect(await listPeople(database(), { siteId, role: 'lecturer' }).count()).to.equal(2)
     expect(await listPeople(database(), { siteId, search: 'person' }).count()).to.equal(500)
-    expect(await listPeople(database(), { siteId: small }).count()).to.equal(1)
-  })
-
-  it('find the same people in a small site, which is scanned', async () => {
-    const found = listPeople(database(), { siteId: small, search: 'PERSON 7' })
-    const { rows } = await found.page({ first: 10, after: undefined })
-    expect(rows.map(({ id }) => id)).to.deep.equal(['per_7'])
+    expect(await listPeople(database(), { siteId: 'sit_2' }).count()).to.equal(1)
   })
 })
 
