@@ -123,36 +123,24 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
     await insert(kysely, 'site_role', { ...ofOlivia, role: 'owner' })
   })
 
-  /** Starts a service with its own clock and an application, and returns a function that refreshes every 20 days. */
-  async function begin(more: Record<string, string> = {}) {
+  it('ends after 90 days, or 30 days after the last use by choice of the owner, who may take it back', async () => {
     const clock = { ms: Date.now() }
-    const service = await start({ now: () => clock.ms })
-    // Create it before the clock moves, because the owner's pages do not follow the clock.
-    const app = await create(service, more)
-    const refreshFor200Days = async () => {
-      let { refresh_token } = await connect(service, app)
+    await using service = await start({ now: () => clock.ms })
+    const { url, kysely } = service
+    // Create both before the clock moves, because the owner's pages do not follow the clock.
+    const [usual, app] = [await create(service), await create(service, { endless: 'yes' })]
+    const refreshFor200Days = async (each: Application) => {
+      let { refresh_token } = await connect(service, each)
       for (let day = 0; day < 200; day += 20) {
         clock.ms += 20 * DAY_MS
-        const { status, body } = await refresh(service.url, refresh_token, app.client)
+        const { status, body } = await refresh(url, refresh_token, each.client)
         if (status !== 200) return body.error
         refresh_token = body.refresh_token
       }
       return refresh_token
     }
-    return { clock, service, app, refreshFor200Days }
-  }
-
-  it('has to be connected again after 90 days', async () => {
-    const { service, refreshFor200Days } = await begin()
-    await using _ = service
-    expect(await refreshFor200Days()).to.equal('invalid_grant')
-  })
-
-  it('has only the sliding end of 30 days by choice of the owner, who may take it back', async () => {
-    const { clock, service, app, refreshFor200Days } = await begin({ endless: 'yes' })
-    await using _ = service
-    const { url, kysely } = service
-    const { body } = await refresh(url, await refreshFor200Days(), app.client)
+    expect(await refreshFor200Days(usual)).to.equal('invalid_grant')
+    const { body } = await refresh(url, await refreshFor200Days(app), app.client)
     expect((await readCourses(url, body.access_token)).status).to.equal(200)
     const found = await introspect(url, body.refresh_token, app.client)
     expect(found.body.active).to.equal(true)
@@ -163,7 +151,7 @@ forEachDatabase('an application that acts for an owner (design 40)', (start) => 
     clock.ms += 31 * DAY_MS
     const late = await refresh(url, body.refresh_token, app.client)
     expect(late.body.error).to.equal('invalid_grant')
-    const kept = await refreshFor200Days()
+    const kept = await refreshFor200Days(app)
     await change(kysely, 'oauth_application', { client_id: app.clientId }, { endless_at: null })
     expect((await refresh(url, kept, app.client)).body.error).to.equal('invalid_grant')
   })

@@ -29,45 +29,26 @@ describe('a callback pattern (design 6)', () => {
     })
   }
 
-  for (const [title, address] of [
-    ['dot segments', `${base}a/../../evil`],
-    ['two dots', `${base}..`],
-    ['a dot', `${base}.`],
-    ['a dot in the segment', `${base}a.b`],
-    ['encoded dots', `${base}%2e%2e`],
-    ['an encoded slash', `${base}a%2f..%2fevil`],
-    ['an encoded slash in upper case', `${base}a%2Fb`],
-    ['an encoded letter', `${base}%61`],
-    ['a backslash', `${base}a\\b`],
-    ['two segments', `${base}a/b`],
-    ['a trailing slash', `${base}a/`],
-    ['no segment', base],
-    ['no segment and no slash', base.slice(0, -1)],
-    ['a query', `${base}a?next=https://evil.example`],
-    ['an empty query', `${base}a?`],
-    ['a fragment', `${base}a#b`],
-    ['an empty fragment', `${base}a#`],
-    ['its host as user name', 'https://chatgpt.com@evil.example/connector/oauth/a'],
-    ['a user name', 'https://a:b@chatgpt.com/connector/oauth/a'],
-    ['a port', 'https://chatgpt.com:8443/connector/oauth/a'],
-    ['the default port', 'https://chatgpt.com:443/connector/oauth/a'],
-    ['an upper-case host', 'https://CHATGPT.com/connector/oauth/a'],
-    ['an upper-case scheme', 'HTTPS://chatgpt.com/connector/oauth/a'],
-    ['http', 'http://chatgpt.com/connector/oauth/a'],
-    ['a dot after the host', 'https://chatgpt.com./connector/oauth/a'],
-    ['a subdomain', 'https://evil.chatgpt.com/connector/oauth/a'],
-    ['a longer host', 'https://chatgpt.com.evil.example/connector/oauth/a'],
-    ['another path', 'https://chatgpt.com/connector/oauth2/a'],
-    ['the pattern itself', pattern],
-    ['a star', `${base}*`],
-    ['a space', `${base}a b`],
-    ['a line break', `${base}a\n`],
-    ['a tab', `${base}\ta`],
-    ['a NUL', `${base}a\0`],
-    ['a letter of another alphabet', `${base}аbc`],
-    ['an overlong segment', `${base}${'a'.repeat(129)}`],
-  ] as const)
-    it(`does not admit ${title} [92]`, () =>
+  for (const address of [
+    // Dot segments, encoded characters and further segments.
+    ...[`${base}a/../../evil`, `${base}..`, `${base}.`, `${base}a.b`, `${base}%2e%2e`],
+    ...[`${base}a%2f..%2fevil`, `${base}a%2Fb`, `${base}%61`, `${base}a\\b`, `${base}a/b`],
+    // Nothing in place of the segment, or text after it.
+    ...[`${base}a/`, base, base.slice(0, -1), `${base}a?next=https://evil.example`],
+    ...[`${base}a?`, `${base}a#b`, `${base}a#`],
+    // Another host, or another spelling of the same.
+    ...[
+      ...['https://chatgpt.com@evil.example', 'https://a:b@chatgpt.com', 'https://chatgpt.com:8443'],
+      ...['https://chatgpt.com:443', 'https://CHATGPT.com', 'HTTPS://chatgpt.com'],
+      ...['http://chatgpt.com', 'https://chatgpt.com.', 'https://evil.chatgpt.com'],
+      'https://chatgpt.com.evil.example',
+    ].map((origin) => `${origin}/connector/oauth/a`),
+    'https://chatgpt.com/connector/oauth2/a',
+    // Characters that a segment cannot have (the last letter is Cyrillic), and too many of them.
+    ...[pattern, `${base}*`, `${base}a b`, `${base}a\n`, `${base}\ta`, `${base}a\0`, `${base}аbc`],
+    `${base}${'a'.repeat(129)}`,
+  ])
+    it(`does not admit ${JSON.stringify(address).slice(0, 80)} [92]`, () =>
       expect(matchesPattern(address, pattern)).to.equal(false))
 
   it('may have text after the segment', () => {
