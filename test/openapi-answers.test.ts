@@ -33,13 +33,22 @@ import {
   startService,
   startWith,
 } from './support/gatehouse.ts'
-import { messageOf, operatorToken } from './support/mcp.ts'
+import { callTool, messageOf, operatorToken } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
-import { documentCoverage, follow, responseValidator } from './support/openapi.ts'
+import { documentCoverage, responseValidator } from './support/openapi.ts'
 import { cached, shared } from './support/shared.ts'
 import { sharedService } from './support/storages.ts'
 import { mapping, startWithPlatform } from './support/upstream.ts'
-import { type Answer, answerOf, basic, encode, type Fields, postForm } from './support/wire.ts'
+import {
+  type Answer,
+  answerOf,
+  basic,
+  encode,
+  type Fields,
+  get,
+  postForm,
+  postJson,
+} from './support/wire.ts'
 
 type Method = 'GET' | 'POST'
 type Ask = (url: string) => Promise<Answer>
@@ -52,18 +61,9 @@ interface Call {
 }
 
 async function call(method: Method, address: string, { token, headers, body }: Call = {}) {
-  const text = typeof body === 'string' ? body : JSON.stringify(body)
-  const init = {
-    method,
-    redirect: 'manual' as const,
-    headers: {
-      ...(method === 'POST' && { 'content-type': 'application/json' }),
-      ...(token && { authorization: `Bearer ${token}` }),
-      ...headers,
-    },
-    ...(text !== undefined && { body: text }),
-  }
-  return await answerOf(await fetch(address, init))
+  const sent = { ...(token && { authorization: `Bearer ${token}` }), ...headers }
+  if (method === 'GET') return await get(address, sent)
+  return await postJson(address, body, { headers: sent })
 }
 
 /** Tokens are reused, because an address may register only a few clients. */
@@ -98,8 +98,8 @@ const unshown: Readonly<Record<string, string>> = {
 }
 
 const documentOf = cached(async (url: string) => {
-  const document: object = (await call('GET', url + paths.openApi)).body
-  return { document, validate: responseValidator(document) }
+  const document: object = (await get(url + paths.openApi)).body
+  return { validate: responseValidator(document), record: shown.add(document) }
 })
 
 type Expected = readonly [Method, path: string, status: number]
@@ -107,10 +107,9 @@ type Expected = readonly [Method, path: string, status: number]
 async function expectDescribed(url: string, expected: Expected, answer: Answer): Promise<void> {
   const [method, path, status] = expected
   expect(answer.status, JSON.stringify(answer.body)).to.equal(status)
-  const { document, validate } = await documentOf(url)
-  expect(validate(path, method, status, answer.body)).to.deep.equal([])
-  expect(differences(document, [method, path], answer)).to.deep.equal([])
-  shown.note(document, [path, method, status, answer.body], mediaTypeOf(answer))
+  const { validate, record } = await documentOf(url)
+  expect(validate(path, method, answer)).to.deep.equal([])
+  record(path, method, answer)
 }
 
 describe('openapi.json describes', () => {
@@ -126,8 +125,8 @@ describe('openapi.json describes', () => {
     }
   }
 
-  const get = (path: string, headers = {}): Ask => {
-    return (url) => call('GET', url + path, { headers })
+  const read = (path: string, headers = {}): Ask => {
+    return (url) => get(url + path, headers)
   }
   for (const path of [
     ...[paths.openidConfiguration, paths.authorizationServer, paths.jwks, paths.openApi],
@@ -136,12 +135,12 @@ describe('openapi.json describes', () => {
     ...protectedResources.map((resource) => protectedResourcePath(resource)),
   ]) {
     answers('GET', path, {
-      'the document: 200': get(path),
-      'with If-None-Match: 304': get(path, { 'if-none-match': '*' }),
+      'the document: 200': read(path),
+      'with If-None-Match: 304': read(path, { 'if-none-match': '*' }),
     })
   }
   for (const path of [paths.health, paths.ready, paths.memberSchema, paths.adminSchema])
-    answers('GET', path, { 'a check: 200': get(path) })
+    answers('GET', path, { 'a check: 200': read(path) })
 
   function register(body: unknown, headers = {}): Ask {
     return (url) => call('POST', url + paths.registration, { body, headers })
@@ -168,7 +167,6 @@ describe('openapi.json describes', () => {
     answers('POST', path, {
       'a form: 303': form(path, { response_type: 'code', state: 'x' }),
       'a form of a program: 303': form(path, { state: 'x' }, asProgram),
-      'a form in a browser: 303': form(path, { state: 'x' }, asBrowser),
       'JSON: 415': json(path),
       'JSON in a browser: 415': json(path, asBrowser),
       'too large: 413': form(path, { state: long }),
@@ -182,15 +180,11 @@ describe('openapi.json describes', () => {
       return await answerOf(await person.open(address(url)))
     }
   }
-  function authorized(fields: Fields = {}, headers?: Record<string, string>): Ask {
-    return (url) =>
-      headers
-        ? call('GET', authorizeUrl(url, fields).href, { headers })
-        : askToAuthorize(url, fields)
+  function authorized(fields: Fields = {}, headers: Record<string, string> = asBrowser): Ask {
+    return (url) => get(authorizeUrl(url, fields).href, headers)
   }
   answers('GET', paths.authorization, {
     'to the sign-in page: 303': authorized(),
-    'to the sign-in page in a browser: 303': authorized({}, asBrowser),
     'to the sign-in page for a program: 303': authorized({}, asProgram),
     'back with an error: 303': authorized({ prompt: 'none' }),
     'an unknown client: 400': authorized({ client_id: 'nobody' }),
@@ -204,9 +198,9 @@ describe('openapi.json describes', () => {
   const stranger = `${paths.endSession}?client_id=nobody`
   answers('GET', paths.endSession, {
     'the question: 200': signedIn((url) => new URL(paths.endSession, url)),
-    'without a session: 200': get(paths.endSession),
-    'an unknown client: 400': get(stranger),
-    'an unknown client in a browser: 400': get(stranger, asBrowser),
+    'without a session: 200': read(paths.endSession),
+    'an unknown client: 400': read(stranger),
+    'an unknown client in a browser: 400': read(stranger, asBrowser),
   })
 
   function wrong(fields: Fields): Ask {
@@ -260,10 +254,10 @@ describe('openapi.json describes', () => {
     'with openid: 200': identity('GET', 'openid'),
     'with openid profile email: 200': identity('GET', 'openid profile email'),
     'without openid: 403': identity('GET', 'account:read'),
-    'without a token: 401': get(paths.userinfo),
-    'an unknown token: 401': (url) => call('GET', url + paths.userinfo, { token: 'nonsense' }),
-    'a malformed header: 401': get(paths.userinfo, malformed),
-    'a token in the URL: 400': get(`${paths.userinfo}?access_token=x`),
+    'without a token: 401': read(paths.userinfo),
+    'an unknown token: 401': (url) => userinfo(url, 'nonsense'),
+    'a malformed header: 401': read(paths.userinfo, malformed),
+    'a token in the URL: 400': read(`${paths.userinfo}?access_token=x`),
   })
   answers('POST', paths.userinfo, {
     'with openid profile email: 200': identity('POST', 'openid profile email'),
@@ -282,7 +276,7 @@ describe('openapi.json describes', () => {
     'a valid token: 200': forwarding('account:read'),
     'an unknown token: 401': (url) => forwardAuth(url, 'nonsense'),
     'a missing scope: 403': forwarding('account:write'),
-    'a proxy without credentials: 400': get(paths.forwardAuth),
+    'a proxy without credentials: 400': read(paths.forwardAuth),
     'an unknown scope: 400': (url) => forwardAuth(url, 'nonsense', 'nonsense'),
   })
 
@@ -463,31 +457,17 @@ describe('openapi.json describes a service that fails', () => {
   })
   const token = shared(async () => (await obtain(running().url)).access_token)
 
-  it('a record that no version of the service writes: 500 with the error id of the log', async () => {
-    const { url, service, log } = running()
-    const adapter = service.stores.state.adapterFor('AuthorizationCode')
-    const code = await getCode(url)
-    const stored = await adapter.find(code)
-    await adapter.destroy(code)
-    await adapter.upsert(code, { ...stored, scope: 42 as unknown as string }, 60)
-    const answer = await exchange(url, code)
-    expect(answer.body).to.include({ error: 'server_error' })
-    await expectDescribed(url, ['POST', paths.token, 500], answer)
-    const id = answer.headers.get('x-request-id') ?? '-'
-    expect(answer.body.error_description).to.include(id)
-    expect(log.join('')).to.include(id)
-  })
-
   const sent = (method: Method, path: string, rest: Call = {}): Ask => {
     return (url) => call(method, url + path, { token: token(), ...rest })
   }
   const signOut = `${paths.endSession}?${encode({ client_id: notes.clientId })}`
   const coupons = addressOf(paths.upstream, { path: 'coupons' })
   const query = { query: '{ __typename }' }
+  const publicCourses = { values: { site: 'northlight' } }
   const toolList = { headers: asTool, body: { jsonrpc: '2.0', id: 1, method: 'tools/list' } }
   const operations: Readonly<Record<string, Ask>> = {
     [`GET ${paths.authorization}`]: (url) => askToAuthorize(url),
-    [`GET ${paths.authorization} by a program`]: (url) => call('GET', authorizeUrl(url).href),
+    [`GET ${paths.authorization} by a program`]: (url) => get(authorizeUrl(url).href),
     [`GET ${paths.endSession}`]: sent('GET', signOut),
     [`GET ${paths.endSession} in a browser`]: sent('GET', signOut, { headers: asBrowser }),
     [`POST ${paths.token}`]: (url) => exchange(url, 'nonsense'),
@@ -515,6 +495,10 @@ describe('openapi.json describes a service that fails', () => {
       ),
     ),
     [`POST ${paths.mcp}`]: sent('POST', paths.mcp, toolList),
+    [`POST ${paths.mcp} by the standard`]: (url) =>
+      callTool(url, 'get_viewer', { token: token(), era: '2026-07-28' }),
+    [`POST ${paths.mcp} for a public tool`]: (url) =>
+      callTool(url, 'list_public_courses', publicCourses),
     [`POST ${paths.mcpMember}`]: sent('POST', paths.mcpMember, toolList),
     [`POST ${paths.mcpAdmin}`]: sent('POST', paths.mcpAdmin, toolList),
     [`GET ${paths.ready}`]: sent('GET', paths.ready),
@@ -524,8 +508,11 @@ describe('openapi.json describes a service that fails', () => {
     const fails = async (error: Error, status: number) => {
       const answer = await withBrokenStore(running(), error, () => ask(running().url))
       await expectDescribed(running().url, [method as Method, path, status], answer)
+      expect(answer.headers.get('cache-control')).to.equal('no-store')
     }
-    it(`${operation} without its store: 503`, () => fails(new Error('out of reach'), 503))
+    // [Errors 7.1]
+    it(`${operation} without its store: 503 [Errors 7]`, () =>
+      fails(new Error('out of reach'), 503))
     if (path === paths.ready || `${method} ${path} 500 application/json` in unshown) continue
     it(`${operation} with a mistake in the code: 500`, () => fails(new TypeError('mistake'), 500))
   }
@@ -553,7 +540,7 @@ describe('openapi.json as a whole', () => {
     const metadataDocuments = { sources: [], openRegistration: true }
     await using service = await startWith({ metadataDocuments })
     for (const path of [paths.authorizationServer, paths.openidConfiguration]) {
-      const answer = await call('GET', service.url + path)
+      const answer = await get(service.url + path)
       expect(answer.body).to.include({ client_id_metadata_document_supported: true })
       await expectDescribed(service.url, ['GET', path, 200], answer)
     }
@@ -597,37 +584,4 @@ async function listen(address: string, token: string): Promise<Answer> {
   const text = new TextDecoder().decode((await reader?.read())?.value)
   await reader?.cancel()
   return { status, headers, text, body: text }
-}
-
-interface Described {
-  readonly required?: boolean
-  readonly content?: Record<string, unknown>
-  readonly headers?: Record<string, Described>
-}
-
-function differences(document: object, [method, path]: readonly [Method, string], answer: Answer) {
-  const { status, headers } = answer
-  const found = follow(document, ['paths', path, method.toLowerCase(), 'responses', `${status}`])
-  const described: Described = found?.value ?? {}
-  const mediaType = mediaTypeOf(answer)
-  const known = Object.keys(described.headers ?? {}).map((name) => ({
-    name: name.toLowerCase(),
-    header: follow(document, [...(found?.place ?? []), 'headers', name])?.value,
-  }))
-  const names = known.map(({ name }) => name)
-  return [
-    ...(described.content && !Object.keys(described.content).includes(mediaType)
-      ? [`it is ${mediaType}`]
-      : []),
-    ...known
-      .filter(({ name, header }) => header?.['required'] && !headers.has(name))
-      .map(({ name }) => `it lacks ${name}`),
-    ...['location', 'retry-after', 'www-authenticate']
-      .filter((name) => headers.has(name) && !names.includes(name))
-      .map((name) => `it has ${name}`),
-  ]
-}
-
-function mediaTypeOf({ headers }: Answer): string {
-  return headers.get('content-type')?.split(';')[0] ?? 'none'
 }

@@ -1,61 +1,71 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js'
 import formats from 'ajv-formats'
 
-/** A response of the service: path, method, status, and body as parsed JSON or text. */
-export type ObservedAnswer = [path: string, method: string, status: number, body: unknown]
+import type { Answer } from './wire.ts'
 
 type Node = { readonly [key: string]: unknown }
 
-/** Creates the function that lists a response's differences from an OpenAPI document. An empty string is an empty body. */
-export function responseValidator(document: object): (...answer: ObservedAnswer) => string[] {
+/** Creates the function that lists a response's differences from an OpenAPI document. */
+export function responseValidator(document: object) {
   const ajv = new Ajv2020({ strict: false, allErrors: true })
   formats.default(ajv)
   ajv.addSchema(document, 'openapi')
 
-  return (...[path, method, status, body]) => {
-    const name = `${method} ${path} ${status}`
+  return (path: string, method: string, answer: Answer): string[] => {
+    const { status, text, body } = answer
     const found = follow(document, ['paths', path, method.toLowerCase(), 'responses', `${status}`])
-    if (!found) return [`${name} is not described`]
+    if (!found) return ['it is not described']
 
+    const problems = headerProblems(document, found, answer)
     const content = found.value['content'] as Node | undefined
-    if (!content || isEmpty(body)) return emptiness(name, content, body)
-
-    const isJson = typeof body === 'object'
-    const mediaType = Object.keys(content).find((type) => type.endsWith('json') === isJson)
-    if (!mediaType) return [`${name} has a body of another media type`]
+    if (!content && text === '') return problems
+    const mediaType = mediaTypeOf(answer)
+    if (!content || !(mediaType in content)) return [...problems, `it has ${mediaType}`]
     const place = [...found.place, 'content', mediaType, 'schema']
     const pointer = `openapi#/${place.map(inPointer).join('/')}`
     const validate = ajv.getSchema(pointer)
     if (!validate) throw new Error(`${pointer} is not a schema`)
-    return validate(body) ? [] : (validate.errors ?? []).map(inWords)
+    return validate(body) ? problems : [...problems, ...(validate.errors ?? []).map(inWords)]
   }
 }
 
-function emptiness(name: string, content: Node | undefined, body: unknown): string[] {
-  return !content === isEmpty(body) ? [] : [`${name} has ${content ? 'no' : 'a'} body`]
+function headerProblems(document: object, { value, place }: Found, { headers }: Answer): string[] {
+  const described = Object.keys(value['headers'] ?? {})
+  const required = described.filter(
+    (name) => follow(document, [...place, 'headers', name])?.value['required'],
+  )
+  const known = described.map((name) => name.toLowerCase())
+  return [
+    ...required.filter((name) => !headers.has(name)).map((name) => `it lacks ${name}`),
+    ...['location', 'retry-after', 'www-authenticate']
+      .filter((name) => headers.has(name) && !known.includes(name))
+      .map((name) => `it has ${name}`),
+  ]
 }
 
-/** Records which of a document's responses and members have occurred. */
+/** Returns the media type of a response, or `no body`. */
+function mediaTypeOf({ headers, text }: Answer): string {
+  return text === '' ? 'no body' : (headers.get('content-type')?.split(';')[0] ?? 'none')
+}
+
+/** Records which responses and members of documents have occurred. */
 export function documentCoverage() {
-  const answers = new WeakMap<object, ReturnType<typeof answersOf>>()
   const described = new Set<string>()
   const shown = new Set<string>()
-  const describedIn = (document: object) => {
-    const found = answersOf(document)
-    answers.set(document, found)
-    for (const { name, place } of found) {
-      described.add(name)
-      collect({ document, place }, undefined, described)
-    }
-    return found
-  }
   return {
-    note(document: object, [path, method, status, body]: ObservedAnswer, mediaType: string): void {
-      const type = isEmpty(body) ? 'no body' : mediaType
-      for (const { name, place } of answers.get(document) ?? describedIn(document)) {
-        if (name !== `${method} ${path} ${status} ${type}`) continue
-        shown.add(name)
-        collect({ document, place }, [body], shown)
+    /** Adds a document. Returns the function that records a response. */
+    add(document: object) {
+      const answers = answersOf(document)
+      for (const { name, place } of answers) {
+        described.add(name)
+        collect({ document, place }, undefined, described)
+      }
+      return (path: string, method: string, answer: Answer) => {
+        const seen = `${method} ${path} ${answer.status} ${mediaTypeOf(answer)}`
+        for (const { place } of answers.filter(({ name }) => name === seen)) {
+          shown.add(seen)
+          collect({ document, place }, [answer.body], shown)
+        }
       }
     },
     missing: () => [...described].filter((place) => !shown.has(place)).toSorted(),
@@ -79,13 +89,12 @@ function answersOf(document: object): { name: string; place: string[] }[] {
   )
 }
 
-interface Place {
-  readonly document: object
-  readonly place: readonly string[]
-}
-
 /** Collects the members that a schema describes, or only those that occur in the values. */
-function collect(at: Place, values: readonly unknown[] | undefined, into: Set<string>): void {
+function collect(
+  at: { readonly document: object; readonly place: readonly string[] },
+  values: readonly unknown[] | undefined,
+  into: Set<string>,
+): void {
   const schema = follow(at.document, at.place)
   if (!schema) return
   const inside = (...keys: string[]) => ({ ...at, place: [...schema.place, ...keys] })
@@ -110,14 +119,12 @@ interface Found {
 }
 
 /** Returns the part of a document at a place, and follows references. */
-export function follow(document: object, place: readonly string[]): Found | undefined {
+function follow(document: object, place: readonly string[]): Found | undefined {
   const value = place.reduce<unknown>((node, key) => (node as Node | undefined)?.[key], document)
   if (value === undefined) return undefined
   const { $ref } = value as { $ref?: string }
   return $ref ? follow(document, $ref.split('/').slice(1)) : { value: value as Node, place }
 }
-
-const isEmpty = (body: unknown): boolean => (body ?? '') === ''
 
 /** Escapes a key of a JSON Pointer (RFC 6901 §3) in the fragment of a URI. */
 function inPointer(key: string): string {
