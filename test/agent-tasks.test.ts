@@ -6,13 +6,15 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js'
 
+import { readScope, writeScope } from '../src/directory/scopes/catalogue.ts'
 import { pathForChanges } from '../src/platform/http/paths.ts'
+import { rowsOf } from './support/database.ts'
 import { olivia, startService } from './support/gatehouse.ts'
-import { answerIn, readTool, sdkProvider } from './support/mcp.ts'
+import { answerIn, operatorToken, readTool, sdkProvider } from './support/mcp.ts'
 import { memberToken } from './support/member-api.ts'
 import { makePagePerson, matchesIn } from './support/page-person.ts'
 import { rejection } from './support/rejection.ts'
-import { sharedService } from './support/storages.ts'
+import { forEachDatabase, sharedService } from './support/storages.ts'
 import type { Json } from './support/wire.ts'
 
 const ice = { slug: 'ice', title: 'Ice', summary: 'Cold.' }
@@ -105,5 +107,58 @@ describe('the tasks of an agent that knows only what each answer says', () => {
     const { unreadNotificationCount } = await call('get_unread_notification_count')
     expect(unreadNotificationCount).to.equal(unread.totalCount - 1)
     expect(calls).to.equal(5)
+  })
+})
+
+forEachDatabase('an operator’s assistant', (start) => {
+  it('creates a course, enrols a person and announces it, and the person sees both at once', async () => {
+    await using running = await start()
+    const areas = ['courses', 'curriculum', 'students', 'posts'] as const
+    const scopes = areas.flatMap((area) => [writeScope(area), readScope(area)])
+    const callAs =
+      (token: string) =>
+      async (name: string, values: Record<string, unknown> = {}) =>
+        await readTool(running.url, name, { token, values })
+    const call = callAs(await operatorToken(running.url, scopes.join(' ')))
+
+    const course = { slug: 'fog', title: 'Photographing Fog', summary: 'Three grey mornings.' }
+    const { id: courseId } = await call('create_course', course)
+    const titles = ['Before dawn', 'In it', 'When it lifts']
+    for (const title of titles)
+      await call('create_lecture', { courseId, title, durationSeconds: 600 })
+    const section = { courseId, title: 'Week one' }
+    const { id: first } = await call('create_section', section)
+    await call('delete_section', { id: first })
+    const { id: again } = await call('create_section', section)
+    expect(again).to.not.equal(first)
+    await call('delete_section', { id: again })
+    const trail = await rowsOf(running.kysely, 'audit_event', { subject_id: again })
+    expect(trail.map(({ action }) => action)).to.have.members(['section.create', 'section.delete'])
+    for (const { actor_person_id, request_id } of trail)
+      expect([actor_person_id, typeof request_id]).to.deep.equal(['per_olivia', 'string'])
+    expect((await call('create_course', course)).id).to.equal(courseId)
+    await call('publish_course', { id: courseId })
+    const { lectures } = await call('get_site_curriculum', { slug: 'fog' })
+    expect(lectures.map(({ title }: Json) => title)).to.deep.equal(titles)
+
+    const found = await call('list_site_students', { search: 'sam@' })
+    const [{ id: personId }] = found.nodes
+    await call('enrol_student', { personId, courseId, hasLifetimeAccess: true })
+    const news = { title: 'A new course: fog', body: 'Bring gloves.' }
+    const { id: postId } = await call('create_post', news)
+    await call('publish_post', { id: postId })
+
+    const callAsMember = callAs(await memberToken(running.url))
+    const courses = await callAsMember('list_enrolled_courses', { first: 1 })
+    expect(courses.nodes[0]).to.include({ slug: 'fog', hasLifetimeAccess: true })
+    const inbox = await callAsMember('list_notifications', { first: 1 })
+    expect(inbox.nodes[0]).to.include({ ...news, readAt: null })
+
+    await call('end_enrolment', { id: courses.nodes[0].id })
+    const [ended] = (await callAsMember('list_enrolled_courses', { first: 1 })).nodes
+    expect(ended.hasLifetimeAccess).to.equal(false)
+    await call('delete_post', { id: postId })
+    const after = await callAsMember('list_notifications', { first: 1 })
+    expect(after.nodes[0]).to.not.include({ title: news.title })
   })
 })

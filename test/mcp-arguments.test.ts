@@ -1,6 +1,9 @@
 import { toolCatalogue } from '../src/api/mcp/tool-catalogue.ts'
-import { writeScope } from '../src/directory/scopes/catalogue.ts'
-import { operatorToken, problemOf, readTool, toolScopes } from './support/mcp.ts'
+import { readScope, writeScope } from '../src/directory/scopes/catalogue.ts'
+import { paths } from '../src/platform/http/paths.ts'
+import { startService } from './support/gatehouse.ts'
+import { callTool, operatorToken, problemOf, readTool, toolScopes } from './support/mcp.ts'
+import { memberToken } from './support/member-api.ts'
 import { forEachDatabase } from './support/storages.ts'
 
 type Values = Record<string, unknown>
@@ -10,6 +13,8 @@ const lecture = { courseId, title: 'Break', durationSeconds: 60 }
 const forLife = { courseId, hasLifetimeAccess: true }
 const walk = { id: 'evt_dawn_walk' }
 const mustBeTime = /startsAt must be a time .* like 2026-10-01T00:00:00Z/
+const nowhere = /There is no site with the slug nowhere\..*list_sites/
+const coursesOfSite = /list_public_courses with site: "northlight"/
 const cursorOfList = /after must be pageInfo\.endCursor of a page of the same list\. Omit it for/
 
 /** The tools with arguments that may be null, and their required arguments. */
@@ -60,8 +65,13 @@ const mistakes: readonly (readonly [tool: string, values: Values, said: RegExp])
   ['get_site_student', { id: 'nope' }, /Call list_site_students/],
   ['publish_course', {}, /The tool takes id \(required\), at\./],
   ['publish_course', { id: 'x', when: 1 }, /id \(required\), at\./],
-  ['list_site_courses', { first: 0 }, /first/],
+  ['list_site_courses', { first: 0 }, /first must be from 1 to 100/],
   ['list_site_courses', { after: 'nonsense' }, cursorOfList],
+  ['list_public_courses', { site: 'nowhere' }, nowhere],
+  ['get_public_course', { site: 'nowhere', slug: 'x' }, nowhere],
+  ['get_public_course', { site: 'northlight', slug: 'nothing' }, coursesOfSite],
+  ['list_public_courses', { place: 'here' }, /The tool takes site, search, first, after\./],
+  ['get_service_info', { x: 1 }, /The tool takes no arguments\./],
 ]
 
 forEachDatabase('the arguments of tools', (start) => {
@@ -98,6 +108,11 @@ forEachDatabase('the arguments of tools', (start) => {
     const values = { ...lecture, courseId: 'nope' }
     const problem = await problemOf(service.url, 'create_lecture', { values, token: writer })
     expect(problem).to.equal('courseId: there is no course with this id.')
+    expect(await problemOf(service.url, 'list_public_courses')).to.include('list_sites')
+    const ofNoor = { values: { id: 'not_noor_01' }, token: await memberToken(service.url) }
+    expect(await problemOf(service.url, 'mark_notification_read', ofNoor)).to.equal(
+      'id: there is no notification with this id. Call list_notifications to list valid values.',
+    )
   })
 
   it('state the format of each time with an example', () => {
@@ -131,4 +146,24 @@ forEachDatabase('the arguments of tools', (start) => {
       expect(enrolled.enrolment).to.deep.include({ personId: 'per_noor', hasLifetimeAccess: true })
     }
   })
+})
+
+it('the refusal of an unknown tool names similar tools, or the address that has it', async () => {
+  await using service = await startService()
+  const { url } = service
+  const member = await memberToken(url)
+  const operator = await operatorToken(url, readScope('courses'))
+  const writer = await operatorToken(url, writeScope('courses'))
+  for (const [name, path, token, said] of [
+    ['listCourses', paths.mcp, undefined, 'list_public_courses'],
+    ['get-course', paths.mcp, undefined, 'get_public_course'],
+    ['remove_lesson_course', paths.mcpAdmin, writer, 'archive_course'],
+    ['zzz', paths.mcp, undefined, 'There is no tool with that name. Call tools/list for'],
+    ['list_site_courses', paths.mcpMember, member, `Connect to ${url}${paths.mcpAdmin}`],
+    ['get_viewer', paths.mcpAdmin, operator, `Connect to ${url}${paths.mcpMember}`],
+  ] as const) {
+    const { error } = (await callTool(url, name, { token, path })).body
+    expect(error.code).to.equal(-32_602)
+    expect(error.message).to.include(said)
+  }
 })
